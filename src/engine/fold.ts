@@ -1,0 +1,280 @@
+import type { EventPayload, EventType, RunEvent } from '../protocol/events.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { assert } from './assert.ts';
+import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
+import { ExpressionError } from './expression.ts';
+import { resolveInputs, scopeOf } from './inputs.ts';
+import type { Plan, PlannedEdge, PlannedNode } from './plan.ts';
+import { emptyRun, isTerminal, type NodeState, type Run, type RunFacts, type Tally } from './run.ts';
+
+/** A run as its events say it is. */
+export function fold(plan: Plan, facts: RunFacts, events: Iterable<RunEvent>): Run {
+  const run = emptyRun(plan, facts);
+  for (const event of events) apply(run, event);
+  return run;
+}
+
+/** Moves a run on by one event. The holder of `run` is its only owner, so it is changed in place. */
+export function apply(run: Run, event: RunEvent): void {
+  assert(event.sequence === run.sequence + 1, 'events arrive in order, without gaps');
+  assert(!isTerminal(run), `nothing follows the end of a run, got ${event.type}`);
+  const time = Date.parse(event.timestamp);
+  // A newer host may have written types that this one does not know.
+  const row = rows[event.type] as Row<EventType> | undefined;
+  row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
+  run.sequence = event.sequence;
+  run.updatedAt = time;
+}
+
+interface Envelope {
+  readonly time: number;
+  readonly nodeId: string | undefined;
+  readonly eventId: string;
+}
+
+type Row<T extends EventType> = (run: Run, payload: EventPayload<T>, envelope: Envelope) => void;
+
+const unchanged = (): void => {};
+
+/** What each event does to a run. A new event type does not compile until it has a row. */
+const rows: { readonly [T in EventType]: Row<T> } = {
+  'run.started': (run, _payload, { time }) => {
+    run.startedAt = time;
+    for (const planned of run.plan.nodes) if (planned.incoming.length === 0) decide(run, planned);
+  },
+  'run.completed': (run, _payload, { time }) => end(run, 'completed', time),
+  'run.failed': (run, { error }, { time }) => {
+    run.error = error;
+    end(run, 'failed', time);
+  },
+  'run.cancelled': (run, _payload, { time }) => end(run, 'cancelled', time),
+  'run.paused': (run, { drainPolicy }, { time }) => {
+    run.pause = { at: run.draining?.at ?? time, drainPolicy };
+    delete run.draining;
+    if (drainPolicy === 'immediate') restartRunning(run);
+  },
+  'run.resumed': (run) => {
+    delete run.pause;
+    delete run.draining;
+  },
+  'capstan.pause.requested': (run, { reason }, { time }) => {
+    run.draining = { at: time, reason };
+  },
+
+  'node.started': (run, { nodeId, attempt }, { time }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    run.executions++;
+    run.ready.delete(planned.index);
+    Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
+    delete state.retryAt;
+    run.active.add(planned.index);
+  },
+  'node.completed': (run, { nodeId, outputs }, { time }) => {
+    const [state, planned] = settle(run, nodeId, 'completed', time);
+    if (outputs) {
+      state.outputs = outputs;
+      run.outputs[nodeId] = outputs;
+    }
+    passOn(run, planned);
+  },
+  'node.failed': (run, { nodeId, error }, { time, eventId }) => {
+    const [state, planned] = settle(run, nodeId, 'failed', time);
+    state.error = error;
+    if (planned.isCaught) passOn(run, planned);
+    else run.failure ??= { error, abort: false, failedNodeId: nodeId, causeId: eventId };
+  },
+  'node.retried': (run, { nodeId, attempt, delayMs, lastError }, { time }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    Object.assign(state, { status: 'retrying', attempt, retryAt: time + delayMs, error: lastError });
+    state.failures++;
+    run.active.add(planned.index);
+  },
+  'node.skipped': (run, { nodeId, reason }, { time }) => {
+    const [state, planned] = settle(run, nodeId, 'skipped', time);
+    if (reason) state.reason = reason;
+    run.toSkip.delete(planned.index);
+    passOn(run, planned);
+  },
+  'node.cancelled': (run, { nodeId, reason }, { time }) => {
+    const [state] = settle(run, nodeId, 'cancelled', time);
+    if (reason) state.reason = reason;
+  },
+  'node.suspended': (run, { nodeId }) => {
+    lookUp(run, nodeId)[0].status = 'suspended';
+  },
+  'node.resumed': (run, { nodeId }) => {
+    lookUp(run, nodeId)[0].status = 'running';
+  },
+  'node.dispatched': (run, { childRunId }, { nodeId }) => {
+    assert(nodeId, 'a dispatch names its node');
+    Object.assign(lookUp(run, nodeId)[0], { status: 'waiting', childRunId });
+  },
+
+  'variable.changed': (run, { name, next }) => {
+    if (next === undefined) delete run.variables[name];
+    else run.variables[name] = next;
+  },
+  'channel.written': (run, payload, { time }) => {
+    const { channel, reducer, value, nodeId } = payload;
+    const options = channelOptions(run, channel, nodeId);
+    const state = run.channels.get(channel) ?? initialState(reducer, options);
+    run.channels.set(channel, reduceWrite(state, { reducer, value, now: time }, options));
+  },
+  'version.pinned': (run, { changeId, version }) => {
+    run.pins.set(changeId, version);
+  },
+  'cap.breached': (run, { kind, limit, nodeId }, { eventId }) => {
+    run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: eventId };
+  },
+  'log.appended': (run, { fields }) => {
+    if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
+  },
+
+  'interrupt.requested': unchanged,
+  'interrupt.resolved': unchanged,
+  'approval.requested': unchanged,
+  'approval.received': unchanged,
+  'clarification.requested': unchanged,
+  'clarification.resolved': unchanged,
+  'artifact.created': unchanged,
+  'output.chunk': unchanged,
+  'workflow.loopback-limit': unchanged,
+};
+
+function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
+  const planned = run.plan.node(nodeId);
+  assert(planned, 'events speak of nodes that the definition has');
+  return [run.nodes[planned.index]!, planned];
+}
+
+function end(run: Run, how: NonNullable<Run['ended']>, time: number): void {
+  run.ended = how;
+  run.endedAt = time;
+}
+
+function settle(
+  run: Run,
+  nodeId: string,
+  status: 'completed' | 'failed' | 'skipped' | 'cancelled',
+  time: number,
+): [NodeState, PlannedNode] {
+  const [state, planned] = lookUp(run, nodeId);
+  assert(!isSettled(state), `a node comes to one end, got a second ${status}`);
+  state.status = status;
+  state.endedAt = time;
+  delete state.inputs;
+  delete state.retryAt;
+  if (status === 'completed') delete state.error;
+  run.active.delete(planned.index);
+  run.ready.delete(planned.index);
+  return [state, planned];
+}
+
+function isSettled({ status }: NodeState): boolean {
+  return status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled';
+}
+
+/** An immediate pause cuts the attempts that run; they begin again, as new attempts, after the run is resumed. */
+function restartRunning(run: Run): void {
+  for (const index of [...run.active]) {
+    const state = run.nodes[index]!;
+    if (state.status !== 'running') continue;
+    state.status = 'ready';
+    state.attempt++;
+    run.active.delete(index);
+    run.ready.add(index);
+  }
+}
+
+/** A node has settled: count it on its outgoing edges, and let the targets decide. */
+function passOn(run: Run, source: PlannedNode): void {
+  for (const edge of source.outgoing) {
+    const tally = run.tallies[edge.target]!;
+    tally.open--;
+    tally[edgeResult(run, edge)]++;
+    decide(run, run.plan.nodes[edge.target]!);
+  }
+}
+
+/** An edge whose condition is false counts as one from a skipped node. */
+function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): Exclude<keyof Tally, 'open'> {
+  const { status, outputs } = run.nodes[source]!;
+  if (status === 'failed') return 'failed';
+  // What was skipped is absent, and absent is falsy: the one condition that a skipped source can meet.
+  if (status === 'skipped') return edge.condition?.type === 'falsy' ? 'succeeded' : 'skipped';
+  if (!condition) return 'succeeded';
+  try {
+    return condition({ ...scopeOf(run), output: outputs ?? {} }) ? 'succeeded' : 'skipped';
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    run.warnings.set(edge.id, error.message);
+    return 'skipped';
+  }
+}
+
+type Verdict = 'start' | 'wait' | 'upstream_failed' | 'upstream_skipped';
+
+/** When a node starts, and when it never will. */
+const triggers: Record<PlannedNode['rule'], (tally: Tally) => Verdict> = {
+  all_success: ({ open, failed, succeeded }) => {
+    if (open > 0) return 'wait';
+    if (failed > 0) return 'upstream_failed';
+    return succeeded > 0 ? 'start' : 'upstream_skipped';
+  },
+  any_success: ({ open, failed, succeeded }) => {
+    if (succeeded > 0) return 'start';
+    if (open > 0) return 'wait';
+    return failed > 0 ? 'upstream_failed' : 'upstream_skipped';
+  },
+  all_complete: ({ open }) => (open > 0 ? 'wait' : 'start'),
+  none_failed: ({ open, failed }) => {
+    if (failed > 0) return 'upstream_failed';
+    return open > 0 ? 'wait' : 'start';
+  },
+  any_failed: ({ open, failed }) => {
+    if (failed > 0) return 'start';
+    return open > 0 ? 'wait' : 'upstream_skipped';
+  },
+};
+
+function decide(run: Run, planned: PlannedNode): void {
+  const state = run.nodes[planned.index]!;
+  if (state.status !== 'pending' || run.toSkip.has(planned.index)) return;
+  const verdict = planned.incoming.length === 0 ? 'start' : triggers[planned.rule](run.tallies[planned.index]!);
+  if (verdict === 'wait') return;
+  if (verdict !== 'start') {
+    run.toSkip.set(planned.index, skipReason(run, planned, verdict));
+  } else if (planned.node.disabled) {
+    run.toSkip.set(planned.index, 'disabled');
+  } else {
+    state.status = 'ready';
+    run.ready.add(planned.index);
+  }
+}
+
+function skipReason(run: Run, planned: PlannedNode, verdict: Verdict): string {
+  if (verdict !== 'upstream_skipped') return verdict;
+  const ruledOut = planned.incoming.some(({ source }) => run.nodes[source]!.status === 'completed');
+  return ruledOut ? 'edge_condition_false' : verdict;
+}
+
+/** The bounds of a declared channel stand in its declaration, those of others in the config of the writing node. */
+function channelOptions(run: Run, channel: string, nodeId: string | undefined): ChannelOptions {
+  const declared = run.plan.definition.channels?.[channel];
+  if (declared) return declared;
+  const config: JsonObject = (nodeId ? run.plan.node(nodeId)?.node.config : undefined) ?? {};
+  return {
+    ...(typeof config.ttlMs === 'number' ? { ttlMs: config.ttlMs } : {}),
+    ...(typeof config.maxSize === 'number' ? { maxSize: config.maxSize } : {}),
+  };
+}
+
+const CAP_ERRORS: Record<string, string> = {
+  'node-executions': 'recursion_limit_exceeded',
+  'run-duration': 'run_timeout',
+  'loop-iterations': 'loop_limit_exceeded',
+};
+
+function capError(kind: string, limit: number): { code: string; message: string } {
+  return { code: CAP_ERRORS[kind] ?? 'cap_breached', message: `The run reached its limit of ${limit} (${kind}).` };
+}

@@ -1,0 +1,87 @@
+import type { NewEvent } from '../protocol/events.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import type { MaskingMode } from '../protocol/workflows.ts';
+import type { Plan } from './plan.ts';
+
+/** A hex digest of a text; handed in because hashing belongs to the machine. */
+export type Digest = (text: string) => string;
+
+export const REDACTED = '[REDACTED]';
+
+/** What others get to see of a value that the definition marks as sensitive. `undefined` leaves it out. */
+export function maskValue(value: unknown, mode: MaskingMode, digest: Digest): unknown {
+  switch (mode) {
+    case 'mask':
+      return REDACTED;
+    case 'omit':
+      return undefined;
+    case 'hash':
+      return `sha256:${digest(JSON.stringify(value) ?? 'null')}`;
+    case 'passthrough':
+      return value;
+  }
+}
+
+/** An object with the members that `isSensitive` names masked; the same object when there are none. */
+export function maskMembers(
+  values: JsonObject,
+  isSensitive: (name: string) => boolean,
+  mode: MaskingMode,
+  digest: Digest,
+): JsonObject {
+  if (mode === 'passthrough' || !Object.keys(values).some(isSensitive)) return values;
+  const masked = Object.entries(values).map(([name, value]) => [
+    name,
+    isSensitive(name) ? maskValue(value, mode, digest) : value,
+  ]);
+  return Object.fromEntries(masked.filter(([, value]) => value !== undefined));
+}
+
+/** The payload that readers get. The log keeps the real one beside it, for the fold alone. */
+export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknown {
+  const mode = plan.maskingMode;
+  switch (event.type) {
+    case 'variable.changed':
+      return plan.sensitive.has(event.payload.name)
+        ? maskMembers(event.payload, (member) => member === 'previous' || member === 'next', mode, digest)
+        : event.payload;
+    case 'channel.written':
+      return plan.definition.channels?.[event.payload.channel]?.sensitive
+        ? { ...event.payload, value: maskValue(event.payload.value, mode, digest) ?? null }
+        : event.payload;
+    case 'node.completed':
+      return event.payload.outputs
+        ? { ...event.payload, outputs: maskOutputs(plan, event.payload.nodeId, event.payload.outputs, digest) }
+        : event.payload;
+    case 'run.completed':
+      return event.payload.outputs
+        ? { ...event.payload, outputs: maskRunOutputs(plan, event.payload.outputs, digest) }
+        : event.payload;
+    default:
+      return event.payload;
+  }
+}
+
+export function maskOutputs(plan: Plan, nodeId: string, outputs: JsonObject, digest: Digest): JsonObject {
+  const sensitivity = plan.node(nodeId)?.node.outputSensitivity;
+  if (!sensitivity) return outputs;
+  return maskMembers(outputs, (port) => sensitivity[port] === true, plan.maskingMode, digest);
+}
+
+function maskRunOutputs(plan: Plan, outputs: JsonObject, digest: Digest): JsonObject {
+  return Object.fromEntries(
+    Object.entries(outputs).map(([nodeId, values]) => [
+      nodeId,
+      isObject(values) ? maskOutputs(plan, nodeId, values, digest) : values,
+    ]),
+  );
+}
+
+/** Whether anything in this definition is ever masked, so that most events need no second look. */
+export function hasSensitiveParts(plan: Plan): boolean {
+  return (
+    plan.sensitive.size > 0 ||
+    plan.nodes.some(({ node }) => node.outputSensitivity !== undefined) ||
+    Object.values(plan.definition.channels ?? {}).some((channel) => channel.sensitive)
+  );
+}

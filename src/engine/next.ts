@@ -1,0 +1,152 @@
+import type { NewEvent } from '../protocol/events.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import { failAttempt } from './outcome.ts';
+import type { PlannedNode } from './plan.ts';
+import { isTerminal, type NodeState, type Run } from './run.ts';
+
+/** What to do now: record these events, start these nodes. Nothing of either means: wait. */
+export interface Step {
+  readonly events: readonly NewEvent[];
+  readonly start: readonly PlannedNode[];
+}
+
+const WAIT: Step = { events: [], start: [] };
+
+/**
+ * The whole scheduler. Pure: the same run at the same time gives the same step, so "why does this run wait?" is a
+ * function call. `slots` is how many more nodes may run at once.
+ */
+export function next(run: Run, now: number, slots: number): Step {
+  if (isTerminal(run) || run.pause) return WAIT;
+  if (now > deadline(run) && !run.failure?.abort) return record(breachOfDuration(run, now));
+  if (run.failure) return record(...comeToBadEnd(run));
+  if (run.warnings.size > 0) return record(...logWarnings(run));
+  if (run.toSkip.size > 0) return record(...skips(run));
+  const overdue = overdueAttempts(run, now);
+  if (overdue.length > 0) return record(...overdue);
+  if (run.draining) return isBusy(run) ? WAIT : record(pauseDrained(run));
+  return startReady(run, now, slots) ?? (run.active.size === 0 ? record(completed(run)) : WAIT);
+}
+
+/** When the run needs attention even if nothing happens to it. */
+export function dueAt(run: Run): number | undefined {
+  if (isTerminal(run) || run.pause) return undefined;
+  let due = deadline(run) + 1;
+  for (const index of run.active) {
+    const state = run.nodes[index]!;
+    if (state.retryAt !== undefined && !run.draining) due = Math.min(due, state.retryAt);
+    due = Math.min(due, attemptDeadline(run.plan.nodes[index]!, state));
+  }
+  return Number.isFinite(due) ? due : undefined;
+}
+
+function record(...events: NewEvent[]): Step {
+  return events.length === 0 ? WAIT : { events, start: [] };
+}
+
+function deadline(run: Run): number {
+  return (run.startedAt ?? run.facts.createdAt) + run.facts.limits.maxRunDurationMs;
+}
+
+function attemptDeadline(planned: PlannedNode, state: NodeState): number {
+  if (state.status !== 'running' || planned.timeoutMs === undefined) return Number.POSITIVE_INFINITY;
+  return state.startedAt! + planned.timeoutMs;
+}
+
+function breachOfDuration(run: Run, now: number): NewEvent {
+  const limit = run.facts.limits.maxRunDurationMs;
+  return { type: 'cap.breached', payload: { kind: 'run-duration', limit, observed: now - run.startedAt! } };
+}
+
+function overdueAttempts(run: Run, now: number): NewEvent[] {
+  return activeNodes(run)
+    .filter(([planned, state]) => now >= attemptDeadline(planned, state))
+    .map(([{ node, timeoutMs }]) =>
+      failAttempt(run, node.id, { code: 'node_timeout', message: `The attempt took longer than ${timeoutMs} ms.` }),
+    );
+}
+
+function logWarnings(run: Run): NewEvent[] {
+  return [...run.warnings].map(([edgeId, reason]) => ({
+    type: 'log.appended',
+    payload: { level: 'warn', message: `The condition of an edge failed and counts as false: ${reason}`, fields: { edgeId } },
+  }));
+}
+
+function skips(run: Run): NewEvent[] {
+  return [...run.toSkip].map(([index, reason]) => {
+    const nodeId = run.plan.nodes[index]!.node.id;
+    return { type: 'node.skipped', nodeId, payload: { nodeId, reason } };
+  });
+}
+
+/** Nothing new starts. Nodes in flight come to their end, unless a cap was breached: then they are cut. */
+function comeToBadEnd(run: Run): NewEvent[] {
+  const { error, abort, failedNodeId, causeId } = run.failure!;
+  if (!abort && isBusy(run)) return [];
+  const cause = causeId ? { causationId: causeId } : {};
+  return [
+    ...cancelActive(run, abort ? error.code : 'run-failed'),
+    { type: 'run.failed', payload: { error, ...(failedNodeId ? { failedNodeId } : {}) }, ...cause },
+  ];
+}
+
+export function cancelActive(run: Run, reason: string): NewEvent[] {
+  return activeNodes(run).map(([{ node }]) => ({
+    type: 'node.cancelled',
+    nodeId: node.id,
+    payload: { nodeId: node.id, reason },
+  }));
+}
+
+function pauseDrained(run: Run): NewEvent {
+  const reason = run.draining?.reason;
+  return { type: 'run.paused', payload: { drainPolicy: 'drain-current-node', ...(reason ? { reason } : {}) } };
+}
+
+/** A node is at work, here or in a child run; retries and people are not waited for. */
+export function isBusy(run: Run): boolean {
+  return activeNodes(run).some(([, { status }]) => status === 'running' || status === 'waiting');
+}
+
+function activeNodes(run: Run): [PlannedNode, NodeState][] {
+  return [...run.active].map((index) => [run.plan.nodes[index]!, run.nodes[index]!]);
+}
+
+function startReady(run: Run, now: number, slots: number): Step | undefined {
+  const start: PlannedNode[] = [];
+  const { maxNodeExecutions: limit } = run.facts.limits;
+  for (const planned of candidates(run, now)) {
+    if (start.length >= slots) break;
+    if (run.executions + start.length >= limit) {
+      return start.length > 0 ? { events: [], start } : record(breachOfExecutions(run, planned));
+    }
+    start.push(planned);
+  }
+  return start.length > 0 ? { events: [], start } : undefined;
+}
+
+/** Retries that are due, then nodes that are ready, in topological order. */
+function* candidates(run: Run, now: number): Generator<PlannedNode> {
+  for (const [planned, { retryAt }] of activeNodes(run)) if (retryAt !== undefined && retryAt <= now) yield planned;
+  for (const index of run.ready) yield run.plan.nodes[index]!;
+}
+
+function breachOfExecutions(run: Run, { node }: PlannedNode): NewEvent {
+  const limit = run.facts.limits.maxNodeExecutions;
+  return {
+    type: 'cap.breached',
+    nodeId: node.id,
+    payload: { kind: 'node-executions', limit, observed: run.executions + 1, nodeId: node.id },
+  };
+}
+
+/** The outputs of a run are those of the nodes that nothing follows. */
+function completed(run: Run): NewEvent {
+  const outputs: JsonObject = {};
+  for (const { node, outgoing } of run.plan.nodes) {
+    const produced = outgoing.length === 0 ? run.outputs[node.id] : undefined;
+    if (produced !== undefined) outputs[node.id] = produced;
+  }
+  return { type: 'run.completed', payload: Object.keys(outputs).length > 0 ? { outputs } : {} };
+}

@@ -1,0 +1,111 @@
+import type { RunError } from '../protocol/errors.ts';
+import type { NewEvent } from '../protocol/events.ts';
+import { deepEqual, type JsonObject } from '../protocol/json.ts';
+import { mayAccess, overflows } from './channels.ts';
+import { isDeclaredChannel, type Run } from './run.ts';
+
+/** What a node leaves behind when it has done its work. */
+export interface NodeResult {
+  readonly outputs?: JsonObject;
+  readonly variables?: JsonObject;
+  readonly channels?: readonly ChannelWrite[];
+}
+
+export interface ChannelWrite {
+  readonly channel: string;
+  readonly value: unknown;
+  /** Used where the workflow does not declare the channel. */
+  readonly reducer: string;
+  readonly ttlMs?: number | undefined;
+}
+
+const RETRY_DELAY_MAX_MS = 30_000;
+
+/** The events of a node that is done: what it changed, then that it is done. */
+export function completeNode(run: Run, nodeId: string, result: NodeResult, now: number): NewEvent[] {
+  const refused = refusedWrites(run, nodeId, result);
+  if (refused) return [failAttempt(run, nodeId, refused)];
+  const { outputs } = result;
+  return [
+    ...Object.entries(result.variables ?? {}).flatMap(([name, value]) => changeVariable(run, nodeId, name, value)),
+    ...(result.channels ?? []).map((write) => writeChannel(run, nodeId, write, now)),
+    { type: 'node.completed', nodeId, payload: outputs ? { nodeId, outputs } : { nodeId } },
+  ];
+}
+
+function refusedWrites(run: Run, nodeId: string, result: NodeResult): RunError | undefined {
+  const channelVariable = Object.keys(result.variables ?? {}).find((name) => isDeclaredChannel(run, name));
+  if (channelVariable !== undefined) {
+    return permanent('validation_error', `${JSON.stringify(channelVariable)} is a channel and takes no variable writes.`);
+  }
+  for (const write of result.channels ?? []) {
+    const declared = run.plan.definition.channels?.[write.channel];
+    const { node } = run.plan.node(nodeId)!;
+    if (!mayAccess(declared, node, 'writers')) return accessDenied(write.channel, node);
+    const [misfit] = run.plan.channelSchemas.get(write.channel)?.(write.value) ?? [];
+    if (misfit) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${misfit}.`);
+    const state = run.channels.get(write.channel);
+    if (overflows(state, declared?.reducer ?? write.reducer, write.value, declared?.maxSize)) {
+      return permanent('validation_error', `Channel ${JSON.stringify(write.channel)} is full.`);
+    }
+  }
+  return undefined;
+}
+
+function permanent(code: string, message: string, details?: JsonObject): RunError {
+  return { code, message, retryable: false, ...(details ? { details } : {}) };
+}
+
+function accessDenied(channel: string, node: { id: string; typeId: string }): RunError {
+  const requestedBy = { nodeId: node.id, typeId: node.typeId };
+  return permanent('channel_access_denied', `The node may not write to channel ${JSON.stringify(channel)}.`, {
+    channel,
+    requestedBy,
+    allowed: 'writers',
+  });
+}
+
+function changeVariable(run: Run, nodeId: string, name: string, value: unknown): NewEvent[] {
+  const previous = run.variables[name];
+  if (deepEqual(previous, value)) return [];
+  const before = previous === undefined ? {} : { previous };
+  return [{ type: 'variable.changed', nodeId, payload: { name, ...before, next: value, nodeId } }];
+}
+
+/** Entries of a channel with a time to live carry the time of their writing. */
+function writeChannel(run: Run, nodeId: string, write: ChannelWrite, now: number): NewEvent {
+  const declared = run.plan.definition.channels?.[write.channel];
+  const ttlMs = declared ? declared.ttlMs : write.ttlMs;
+  return {
+    type: 'channel.written',
+    nodeId,
+    payload: {
+      channel: write.channel,
+      value: ttlMs ? { value: write.value, _ts: now } : write.value,
+      reducer: declared?.reducer ?? write.reducer,
+      writtenAt: new Date(now).toISOString(),
+      nodeId,
+      ...(declared ? { schemaVersion: declared.schemaVersion ?? 1 } : {}),
+    },
+  };
+}
+
+/** An attempt failed: try again later, or give the node up. */
+export function failAttempt(run: Run, nodeId: string, error: RunError): NewEvent {
+  const planned = run.plan.node(nodeId)!;
+  const { attempt, failures } = run.nodes[planned.index]!;
+  const isLast = error.retryable === false || failures >= planned.maxRetries || run.failure !== undefined;
+  if (isLast) return { type: 'node.failed', nodeId, payload: { nodeId, error, attempts: failures + 1 } };
+  const ceiling = Math.min(planned.retryDelayMs * 2 ** failures, RETRY_DELAY_MAX_MS);
+  const delayMs = Math.round(ceiling * chance(`${run.facts.runId}:${nodeId}:${attempt}`));
+  return { type: 'node.retried', nodeId, payload: { nodeId, attempt: attempt + 1, delayMs, lastError: error } };
+}
+
+/** A number in [0, 1) that a seed decides: the run's id is the recorded seed, so a replay waits as long. */
+function chance(seed: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < seed.length; index++) hash = Math.imul(hash ^ seed.charCodeAt(index), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39);
+  return ((hash ^ (hash >>> 15)) >>> 0) / 2 ** 32;
+}

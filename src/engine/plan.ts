@@ -1,0 +1,142 @@
+import type { MaskingMode, TriggerRule, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../protocol/workflows.ts';
+import { type Condition, compileCondition, compilePort } from './condition.ts';
+import type { Expression } from './expression.ts';
+import { compileSchema, type SchemaCheck } from './json-schema.ts';
+
+/** A definition prepared for running: everything looked up once, nothing decided yet. */
+export interface Plan {
+  readonly definition: WorkflowDefinition;
+  /** Counts up each time the workflow is registered anew; a run keeps the version it began with. */
+  readonly version: number;
+  readonly nodes: readonly PlannedNode[];
+  readonly sensitive: ReadonlySet<string>;
+  readonly maskingMode: MaskingMode;
+  /** Checks on what is written to declared channels, and on the `configurable` a run is created with. */
+  readonly channelSchemas: ReadonlyMap<string, SchemaCheck>;
+  readonly configurableSchema: SchemaCheck | undefined;
+  node(id: string): PlannedNode | undefined;
+}
+
+export interface PlannedNode {
+  readonly index: number;
+  readonly node: WorkflowNode;
+  /** Place in topological order: what is ready earlier in it starts first. */
+  readonly order: number;
+  readonly incoming: readonly PlannedEdge[];
+  readonly outgoing: readonly PlannedEdge[];
+  readonly rule: TriggerRule;
+  /** Ports whose value is an expression. */
+  readonly expressions: ReadonlyMap<string, Expression>;
+  /** A target waits for failures of this node, so they do not fail the run. */
+  readonly isCaught: boolean;
+  readonly maxRetries: number;
+  readonly retryDelayMs: number;
+  readonly timeoutMs: number | undefined;
+}
+
+export interface PlannedEdge {
+  readonly edge: WorkflowEdge;
+  readonly source: number;
+  readonly target: number;
+  readonly condition: Condition | undefined;
+}
+
+const RETRY_DELAY_MS = 500;
+const DEFAULT_RULE: TriggerRule = 'all_success';
+const CATCHING: readonly TriggerRule[] = ['any_failed', 'all_complete'];
+
+/** The definition must have passed `checkDefinition`. */
+export function makePlan(definition: WorkflowDefinition, version: number): Plan {
+  const index = new Map(definition.nodes.map((node, position) => [node.id, position]));
+  const edges = definition.edges.map((edge) => planEdge(edge, index));
+  const incoming = Map.groupBy(edges, (edge) => edge.target);
+  const outgoing = Map.groupBy(edges, (edge) => edge.source);
+  const rules = definition.nodes.map((_node, position) => ruleOf(incoming.get(position) ?? []));
+  const order = topologicalOrder(definition.nodes, edges);
+
+  const nodes = definition.nodes.map((node, position): PlannedNode => {
+    const retry = node.settings?.retry;
+    const out = outgoing.get(position) ?? [];
+    return {
+      index: position,
+      node,
+      order: order.get(position) ?? position,
+      incoming: incoming.get(position) ?? [],
+      outgoing: out,
+      rule: rules[position]!,
+      expressions: portExpressions(node),
+      isCaught: out.some((edge) => CATCHING.includes(rules[edge.target]!)),
+      maxRetries: retry?.maxRetries ?? definition.settings.maxRetries ?? 0,
+      retryDelayMs: retry?.delayMs ?? RETRY_DELAY_MS,
+      timeoutMs: node.settings?.timeoutMs,
+    };
+  });
+
+  return {
+    definition,
+    version,
+    nodes,
+    sensitive: new Set(definition.variables.filter((variable) => variable.sensitive).map((variable) => variable.name)),
+    maskingMode: definition.metadata.complianceConfig?.maskingMode ?? 'mask',
+    channelSchemas: channelSchemas(definition),
+    configurableSchema: definition.configurableSchema && compileSchema(definition.configurableSchema),
+    node: (id) => {
+      const position = index.get(id);
+      return position === undefined ? undefined : nodes[position];
+    },
+  };
+}
+
+function channelSchemas({ channels }: WorkflowDefinition): Map<string, SchemaCheck> {
+  return new Map(
+    Object.entries(channels ?? {}).flatMap(([name, { schema }]) => (schema ? [[name, compileSchema(schema)]] : [])),
+  );
+}
+
+function portExpressions(node: WorkflowNode): Map<string, Expression> {
+  return new Map(
+    Object.entries(node.inputs).flatMap(([port, value]) =>
+      value.type === 'expression' ? [[port, compilePort(value.expression)] as const] : [],
+    ),
+  );
+}
+
+/** The rule belongs to the target; where its edges disagree, the first by id decides. */
+function ruleOf(incoming: readonly PlannedEdge[]): TriggerRule {
+  const [first] = incoming.map(({ edge }) => edge).sort((a, b) => (a.id < b.id ? -1 : 1));
+  return first?.triggerRule ?? DEFAULT_RULE;
+}
+
+function planEdge(edge: WorkflowEdge, index: ReadonlyMap<string, number>): PlannedEdge {
+  return {
+    edge,
+    source: index.get(edge.sourceNodeId)!,
+    target: index.get(edge.targetNodeId)!,
+    condition: edge.condition && compileCondition(edge.condition),
+  };
+}
+
+/** Kahn's algorithm, ties by node id. Nodes on a cycle get no place. */
+export function topologicalOrder(
+  nodes: readonly WorkflowNode[],
+  edges: readonly Pick<PlannedEdge, 'source' | 'target'>[],
+): Map<number, number> {
+  const open = nodes.map(() => 0);
+  const targets = nodes.map((): number[] => []);
+  for (const { source, target } of edges) {
+    open[target]!++;
+    targets[source]!.push(target);
+  }
+  const byId = (a: number, b: number): number => (nodes[a]!.id < nodes[b]!.id ? -1 : 1);
+  const order = new Map<number, number>();
+  let layer = nodes.map((_node, position) => position).filter((position) => open[position] === 0);
+  while (layer.length > 0) {
+    const following: number[] = [];
+    for (const position of layer.sort(byId)) {
+      order.set(position, order.size);
+      for (const target of targets[position]!) if (--open[target]! === 0) following.push(target);
+    }
+    layer = following;
+  }
+  return order;
+}

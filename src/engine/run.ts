@@ -1,0 +1,181 @@
+import type { RunError } from '../protocol/errors.ts';
+import type { DrainPolicy, Owner } from '../protocol/events.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import type { Configurable, RunStatus } from '../protocol/runs.ts';
+import { initialState } from './channels.ts';
+import type { Plan } from './plan.ts';
+import { ReadyList } from './ready-list.ts';
+
+/** What is fixed when a run is created. It is kept on the run's row, beside the log, and never travels in events. */
+export interface RunFacts {
+  readonly runId: string;
+  readonly workflowId: string;
+  readonly owner: Owner;
+  readonly inputs: JsonObject;
+  readonly configurable: Configurable;
+  readonly tags?: readonly string[] | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly parent?: { readonly runId: string; readonly nodeId: string } | undefined;
+  readonly createdAt: number;
+  readonly engineVersion: number;
+  readonly limits: RunLimits;
+}
+
+export interface RunLimits {
+  readonly maxNodeExecutions: number;
+  /** The smallest of the workflow's, the caller's and the host's limit. */
+  readonly maxRunDurationMs: number;
+}
+
+export type NodeStatus =
+  | 'pending'
+  | 'ready'
+  | 'running'
+  | 'retrying'
+  | 'waiting'
+  | 'suspended'
+  | 'completed'
+  | 'failed'
+  | 'skipped'
+  | 'cancelled';
+
+export interface NodeState {
+  status: NodeStatus;
+  /** Number of the attempt that runs or is due, from 0. */
+  attempt: number;
+  /** Attempts that failed and were retried. */
+  failures: number;
+  startedAt?: number;
+  endedAt?: number;
+  /** What the attempt was given, resolved from the state as it was when the attempt started. */
+  inputs?: NodeInputs;
+  outputs?: JsonObject;
+  error?: RunError;
+  reason?: string;
+  retryAt?: number;
+  childRunId?: string;
+}
+
+export interface NodeInputs {
+  /** All ports: the run's inputs or what the edges deliver, under what the node declares. */
+  readonly all: JsonObject;
+  /** Only the ports that the node declares. */
+  readonly declared: JsonObject;
+  /** Set when a port could not be given its value; the attempt then fails without running. */
+  readonly problem?: string;
+}
+
+/** How many incoming edges of a node have come to what. */
+export interface Tally {
+  open: number;
+  succeeded: number;
+  failed: number;
+  skipped: number;
+}
+
+/** Why the run is coming to a bad end. With `abort` nodes in flight are cut, without they come to their end. */
+export interface Failure {
+  readonly error: RunError;
+  readonly abort: boolean;
+  readonly failedNodeId?: string | undefined;
+  readonly causeId?: string;
+}
+
+/**
+ * A run as its log says it is. One holder owns it and moves it on with `apply`; nobody else changes it, and nothing in
+ * it is not a function of the plan, the facts and the events.
+ */
+export interface Run {
+  readonly plan: Plan;
+  readonly facts: RunFacts;
+  /** Sequence of the last event; -1 before the first. */
+  sequence: number;
+  ended?: 'completed' | 'failed' | 'cancelled';
+  startedAt?: number;
+  endedAt?: number;
+  updatedAt: number;
+  error?: RunError;
+  pause?: { readonly at: number; readonly drainPolicy: DrainPolicy };
+  /** A pause that waits for the nodes in flight. */
+  draining?: { readonly at: number; readonly reason?: string | undefined };
+  failure?: Failure;
+  executions: number;
+  readonly nodes: NodeState[];
+  readonly tallies: Tally[];
+  /** Nodes that may start, by topological order. */
+  readonly ready: ReadyList;
+  /** Nodes that their trigger rule has ruled out and for which `node.skipped` is due. */
+  readonly toSkip: Map<number, string>;
+  /** Nodes in flight: running, retrying, waiting for a child, or suspended. */
+  readonly active: Set<number>;
+  /** Node id to outputs, as expressions see it. */
+  readonly outputs: JsonObject;
+  readonly variables: JsonObject;
+  readonly channels: Map<string, unknown>;
+  readonly pins: Map<string, number>;
+  /** Edge conditions that failed to evaluate and have not been logged yet: edge id to message. */
+  readonly warnings: Map<string, string>;
+}
+
+/** A run before its first event. */
+export function emptyRun(plan: Plan, facts: RunFacts): Run {
+  return {
+    plan,
+    facts,
+    sequence: -1,
+    updatedAt: facts.createdAt,
+    executions: 0,
+    nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0 })),
+    tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),
+    ready: new ReadyList((index) => plan.nodes[index]!.order),
+    toSkip: new Map(),
+    active: new Set(),
+    outputs: Object.create(null) as JsonObject,
+    variables: initialVariables(plan, facts),
+    channels: initialChannels(plan),
+    pins: new Map(),
+    warnings: new Map(),
+  };
+}
+
+function initialVariables(plan: Plan, facts: RunFacts): JsonObject {
+  const variables = Object.create(null) as JsonObject;
+  for (const { name, defaultValue } of plan.definition.variables) {
+    if (defaultValue !== undefined) variables[name] = structuredClone(defaultValue);
+  }
+  return Object.assign(variables, facts.inputs);
+}
+
+function initialChannels(plan: Plan): Map<string, unknown> {
+  return new Map(
+    Object.entries(plan.definition.channels ?? {}).map(([name, channel]) => [
+      name,
+      initialState(channel.reducer, channel),
+    ]),
+  );
+}
+
+export function isTerminal(run: Run): boolean {
+  return run.ended !== undefined;
+}
+
+/** The status callers see. Derived, never stored by hand: the run's row repeats what this says. */
+export function statusOf(run: Run): RunStatus {
+  if (run.ended) return run.ended;
+  if (run.sequence < 0) return 'pending';
+  if (run.pause) return 'paused';
+  return 'running';
+}
+
+export function isDeclaredChannel(run: Run, name: string): boolean {
+  return Object.hasOwn(run.plan.definition.channels ?? {}, name);
+}
+
+/** Variables with the state of undeclared channels among them, which is where readers look for it. */
+export function visibleVariables(run: Run): JsonObject {
+  const loose = [...run.channels].filter(([name]) => !isDeclaredChannel(run, name));
+  if (loose.length === 0) return run.variables;
+  // The fold extends lists in place, so whoever gets to hold one gets a copy.
+  const copies = loose.map(([name, state]) => [name, Array.isArray(state) ? [...state] : state]);
+  return { ...run.variables, ...Object.fromEntries(copies) };
+}

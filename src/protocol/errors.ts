@@ -1,0 +1,95 @@
+import { type Static, Type } from 'typebox';
+import { AnyObject, Closed, NonEmpty } from './schema.ts';
+
+/**
+ * Every code this host may answer with, and its HTTP status. A refusal names a code; only the edge looks up the
+ * status. Codes with status 0 appear inside a run (`RunSnapshot.error`, `node.failed`) and never as an answer.
+ */
+export const ERRORS = {
+  validation_error: 400,
+  unsupported_stream_mode: 400,
+  unsupported_mock_provider: 400,
+  unsupported_force_engine_version: 400,
+  protocol_version_mismatch: 400,
+  channel_access_denied: 400,
+  channel_schema_breaking_change: 400,
+  unauthenticated: 401,
+  key_expired: 401,
+  key_revoked: 401,
+  forbidden: 403,
+  force_engine_version_forbidden: 403,
+  mock_provider_forbidden: 403,
+  credential_forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
+  request_timeout: 408,
+  conflict: 409,
+  run_already_active: 409,
+  run_terminal: 409,
+  run_state_conflict: 409,
+  idempotency_in_flight: 409,
+  idempotency_key_mismatch: 409,
+  version_conflict: 409,
+  payload_too_large: 413,
+  uri_too_long: 414,
+  unsupported_media_type: 415,
+  capability_required: 422,
+  headers_too_large: 431,
+  rate_limited: 429,
+  internal_error: 500,
+  capability_not_provided: 501,
+  service_unavailable: 503,
+  recursion_limit_exceeded: 0,
+  run_timeout: 0,
+  node_timeout: 0,
+  loopback_limit_exceeded: 0,
+  unknown_child_workflow: 0,
+  child_failed: 0,
+  engine_version_mismatch: 0,
+  version_out_of_range: 0,
+  runner_unavailable: 0,
+  conformance_test_failure: 0,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The body of every answer that is not a success: exactly these keys. */
+export const ErrorEnvelope = Closed(
+  {
+    error: Type.String({ minLength: 1, description: 'A code to program against' }),
+    message: Type.String({ minLength: 1, description: 'For people; may change' }),
+    details: Type.Optional(AnyObject),
+  },
+  { $id: 'ErrorEnvelope' },
+);
+export type ErrorEnvelope = Static<typeof ErrorEnvelope>;
+
+/** Why a run or a node failed. */
+export const RunError = Type.Object({
+  code: NonEmpty,
+  message: NonEmpty,
+  details: Type.Optional(AnyObject),
+  retryable: Type.Optional(Type.Boolean()),
+});
+export type RunError = Static<typeof RunError>;
+
+/** The rules said no. A value, never thrown; `status` only where the protocol pins another one than the registry's. */
+export interface Refusal {
+  readonly refused: ErrorCode;
+  readonly message: string;
+  readonly details?: Record<string, unknown>;
+  readonly status?: number;
+  readonly headers?: Record<string, string>;
+}
+
+export function refuse(refused: ErrorCode, message: string, details?: Record<string, unknown>): Refusal {
+  return details ? { refused, message, details } : { refused, message };
+}
+
+export function isRefusal(value: unknown): value is Refusal {
+  return typeof value === 'object' && value !== null && 'refused' in value;
+}
+
+/** Absent and invisible look alike. */
+export const NOT_FOUND: Refusal = refuse('not_found', 'There is no such resource, or you may not see it.');

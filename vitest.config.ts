@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+
+/** Tests that need a PostgreSQL server share the one that the set-up file starts. */
+const withPostgres = { globalSetup: ['test/postgres.ts'], testTimeout: 60_000, hookTimeout: 60_000 };
+
+export default defineConfig({
+  test: {
+    maxWorkers: 2,
+    projects: [
+      { test: { name: 'unit', include: ['src/**/*.test.ts', 'test/*.test.ts'] } },
+      { test: { name: 'sim', include: ['test/sim/**/*.test.ts'], testTimeout: 120_000 } },
+      { test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...withPostgres } },
+      { test: { name: 'blackbox', include: ['test/blackbox/**/*.test.ts'], ...withPostgres } },
+    ],
+  },
+});

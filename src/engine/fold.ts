@@ -53,7 +53,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     delete run.draining;
     if (drainPolicy === 'immediate') restartRunning(run);
   },
-  'run.resumed': (run) => {
+  'run.resumed': (run, { recovered }) => {
+    if (recovered) return;
     delete run.pause;
     delete run.draining;
   },

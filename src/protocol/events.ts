@@ -101,7 +101,13 @@ export const EVENTS = {
     tier: 'updates',
     payload: Type.Object({ reason: Type.Optional(Type.String()), drainPolicy: OneOf(DRAIN_POLICIES) }),
   },
-  'run.resumed': { tier: 'updates', payload: Type.Object({ reason: Type.Optional(Type.String()) }) },
+  'run.resumed': {
+    tier: 'updates',
+    payload: Type.Object({
+      reason: Type.Optional(Type.String()),
+      recovered: Type.Optional(Type.Boolean({ description: 'Another process took the run over; nobody resumed it' })),
+    }),
+  },
   'node.started': {
     tier: 'debug',
     payload: Type.Object({ nodeId: NonEmpty, typeId: NonEmpty, attempt: Attempt }),

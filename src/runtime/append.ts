@@ -1,0 +1,77 @@
+import { apply } from '../engine/fold.ts';
+import type { Digest } from '../engine/mask.ts';
+import { isTerminal } from '../engine/run.ts';
+import type { NewEvent, RunEvent } from '../protocol/events.ts';
+import { freeScope, insertEvents, insertRun, insertTags, moveRun, takeScope } from '../store/log.ts';
+import { wake } from '../store/queue.ts';
+import type { Unit, Write } from '../store/sql.ts';
+import { type Recorded, recordEvent } from './recording.ts';
+import { type HeldRun, moveOf, rowOf } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+/** Events that are about to be committed, with the run as it is after them. */
+export interface Append extends HeldRun {
+  readonly events: readonly RunEvent[];
+}
+
+/** What else a capability writes whenever a run moves: deliveries, projections, audit entries. */
+export type Reaction = (append: Append) => readonly Write[];
+
+/** Records an event and moves the run on by it: from now on, memory is ahead of the store. */
+export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: Digest): Recorded {
+  const recorded = recordEvent(held.run, event, { sequence: held.run.sequence + 1, time }, digest);
+  apply(held.run, recorded.event);
+  return recorded;
+}
+
+/** Everything that happens with the birth of a run. */
+export function creationWrites(held: HeldRun, recorded: readonly Recorded[], reactions: readonly Reaction[]): Unit {
+  const { run, identity } = held;
+  const ref = { tenant: identity.subject.tenant, runId: run.facts.runId };
+  return [
+    insertRun(rowOf(held)),
+    ...insertEvents(ref.runId, recorded.map(({ stored }) => stored)),
+    ...insertTags(ref, run.facts.tags ?? []),
+    ...(identity.scopeKey ? [takeScope(identity.scopeKey, ref.runId, false)] : []),
+    ...react(held, recorded, reactions),
+  ];
+}
+
+/** Everything that happens when a run moves on from sequence `from`. */
+export function appendWrites(
+  held: HeldRun,
+  recorded: readonly Recorded[],
+  from: number,
+  reactions: readonly Reaction[],
+): Unit {
+  const { run } = held;
+  return [
+    moveRun(moveOf(run, from)),
+    ...insertEvents(run.facts.runId, recorded.map(({ stored }) => stored)),
+    ...(isTerminal(run) ? endWrites(held) : []),
+    ...react(held, recorded, reactions),
+  ];
+}
+
+/** A run that ended lets its parent know and frees the scope it held. */
+function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
+  return [
+    ...(facts.parent ? [wake(facts.parent.runId)] : []),
+    ...(identity.scopeKey ? [freeScope(identity.scopeKey, facts.runId)] : []),
+  ];
+}
+
+function react(held: HeldRun, recorded: readonly Recorded[], reactions: readonly Reaction[]): Write[] {
+  if (reactions.length === 0 || recorded.length === 0) return [];
+  const append: Append = { ...held, events: recorded.map(({ event }) => event) };
+  return reactions.flatMap((reaction) => reaction(append));
+}
+
+/** Says, here and to other hosts, that a run has moved. */
+export function announce({ hub, store }: Runtime, { run }: HeldRun, recorded: readonly Recorded[]): void {
+  const { runId, parent } = run.facts;
+  hub.tell(runId, recorded.map(({ stored }) => stored));
+  const wokenParent = isTerminal(run) ? parent?.runId : undefined;
+  if (wokenParent) hub.callToWork(wokenParent);
+  store.hint([`run:${runId}`, ...(wokenParent ? [`work:${wokenParent}`] : [])]);
+}

@@ -1,0 +1,175 @@
+import type { PlannedNode } from '../engine/plan.ts';
+import { type NodeState, type Run, visibleVariables } from '../engine/run.ts';
+import type { NewEvent } from '../protocol/events.ts';
+import type { Lease } from '../store/queue.ts';
+import { StoreFailure } from '../store/store.ts';
+import { redactText } from '../system/redaction.ts';
+import type { PreparedChild } from './children.ts';
+import { LeaseLost, performOnce } from './effects/ledger.ts';
+import { type Effects, SEAMS, type SeamName } from './effects/seams.ts';
+import { type ChildResult, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
+import type { HeldRun } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+/** Something that an attempt in flight has to say. */
+export type Message =
+  | { readonly nodeId: string; readonly attempt: number; readonly outcome: Outcome }
+  | { readonly nodeId: string; readonly attempt: number; readonly event: NewEvent }
+  | { readonly nodeId: string; readonly attempt: number; readonly child: PreparedChild }
+  /** The store or the lease failed under the attempt, which says nothing about the node. */
+  | { readonly broken: Error };
+
+interface InFlight {
+  readonly attempt: number;
+  readonly controller: AbortController;
+}
+
+export interface AttemptHooks {
+  /** What attempts say comes in here, at any time. */
+  readonly say: (message: Message) => void;
+  /** Settles once everything recorded so far is in the store: no effect happens before that. */
+  readonly written: () => Promise<void>;
+}
+
+/** The attempts at nodes that run in this process. They hold no state that the log does not have. */
+export class Attempts {
+  readonly #runtime: Runtime;
+  readonly #lease: Lease;
+  readonly #hooks: AttemptHooks;
+  readonly #inFlight = new Map<string, InFlight>();
+
+  constructor(runtime: Runtime, lease: Lease, hooks: AttemptHooks) {
+    this.#runtime = runtime;
+    this.#lease = lease;
+    this.#hooks = hooks;
+  }
+
+  get count(): number {
+    return this.#inFlight.size;
+  }
+
+  isRunning(nodeId: string): boolean {
+    return this.#inFlight.has(nodeId);
+  }
+
+  /** Calls a node. An outcome comes back at once where the node can give it at once, and as a message otherwise. */
+  begin(type: NodeType, planned: PlannedNode, held: HeldRun, child: ChildResult | undefined): Outcome | undefined {
+    const { id: nodeId } = planned.node;
+    const { attempt, inputs } = held.run.nodes[planned.index]!;
+    if (inputs?.problem) {
+      return { failed: { code: 'validation_error', message: inputs.problem, retryable: false } };
+    }
+    const controller = new AbortController();
+    try {
+      const outcome = type.run(this.#contextOf(planned, held, controller.signal, child));
+      if (!(outcome instanceof Promise)) return outcome;
+      this.#inFlight.set(nodeId, { attempt, controller });
+      this.#listen(nodeId, attempt, outcome.then((settled) => ({ outcome: settled })));
+      return undefined;
+    } catch (error) {
+      return failureOf(error);
+    }
+  }
+
+  /** Waits for a child that a node asked for. */
+  await(nodeId: string, attempt: number, prepared: Promise<PreparedChild>): void {
+    this.#inFlight.set(nodeId, { attempt, controller: new AbortController() });
+    this.#listen(nodeId, attempt, prepared.then((child) => ({ child })));
+  }
+
+  /** Cuts attempts that the run, as it is now, does not wait for. */
+  cutLost(run: Run): void {
+    for (const [nodeId, { attempt }] of this.#inFlight) {
+      const state = run.nodes[run.plan.node(nodeId)!.index]!;
+      if (!isExpected(state, attempt)) this.#cut(nodeId);
+    }
+  }
+
+  cutAll(): void {
+    for (const nodeId of [...this.#inFlight.keys()]) this.#cut(nodeId);
+  }
+
+  #cut(nodeId: string): void {
+    this.#inFlight.get(nodeId)?.controller.abort();
+    this.#inFlight.delete(nodeId);
+  }
+
+  #listen(nodeId: string, attempt: number, work: Promise<{ outcome: Outcome } | { child: PreparedChild }>): void {
+    const arrive = (message: Message): void => {
+      if (this.#inFlight.get(nodeId)?.attempt !== attempt) return;
+      this.#inFlight.delete(nodeId);
+      this.#hooks.say(message);
+    };
+    work.then(
+      (result) => arrive({ nodeId, attempt, ...result }),
+      (error) => {
+        const isOurs = error instanceof StoreFailure || error instanceof LeaseLost;
+        arrive(isOurs ? { broken: error } : { nodeId, attempt, outcome: failureOf(error) });
+      },
+    );
+  }
+
+  #contextOf(
+    { node, index }: PlannedNode,
+    { run, identity }: HeldRun,
+    signal: AbortSignal,
+    child: ChildResult | undefined,
+  ): NodeContext {
+    const { clock } = this.#runtime;
+    const { attempt, startedAt, inputs } = run.nodes[index]!;
+    const { runId, configurable } = run.facts;
+    return {
+      runId,
+      node,
+      config: node.config,
+      inputs: inputs?.all ?? {},
+      declared: inputs?.declared ?? {},
+      variables: visibleVariables(run),
+      configurable,
+      attempt,
+      startedAt: startedAt!,
+      now: clock.now,
+      signal,
+      child,
+      effects: this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, signal),
+      sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
+      emit: (event) => {
+        if (this.#inFlight.get(node.id)?.attempt === attempt) this.#hooks.say({ nodeId: node.id, attempt, event });
+      },
+    };
+  }
+
+  /** The seams, numbered in the order in which the node goes through them: the number is part of the identity. */
+  #effectsFor(scope: { tenant: string; runId: string; nodeId: string }, signal: AbortSignal): Effects {
+    let ordinal = 0;
+    const through = async (seam: SeamName, request: unknown): Promise<unknown> => {
+      const effect = { ...scope, ordinal: ordinal++, providerKey: seam };
+      await this.#hooks.written();
+      const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
+      return performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
+        fire(request, { effectId, signal, tenant: scope.tenant, runId: scope.runId }),
+      );
+    };
+    const names = Object.keys(SEAMS) as SeamName[];
+    return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
+  }
+}
+
+function isExpected(state: NodeState, attempt: number): boolean {
+  return (state.status === 'running' || state.status === 'waiting') && state.attempt === attempt;
+}
+
+function sleepUnlessCut({ clock }: Runtime, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.after(ms, resolve);
+    signal.addEventListener('abort', () => {
+      cancel();
+      reject(new NodeFailure({ code: 'cancelled', message: 'Nobody waits for the outcome any more.', retryable: false }));
+    });
+  });
+}
+
+function failureOf(error: unknown): Outcome {
+  if (error instanceof NodeFailure) return { failed: error.error };
+  return { failed: { code: 'node_failed', message: redactText((error as Error)?.message || 'The node failed.') } };
+}

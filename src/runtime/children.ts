@@ -1,0 +1,86 @@
+import type { PlannedNode } from '../engine/plan.ts';
+import { visibleVariables } from '../engine/run.ts';
+import type { RunError } from '../protocol/errors.ts';
+import type { NewEvent } from '../protocol/events.ts';
+import { endedChildren, type RunRow } from '../store/log.ts';
+import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
+import type { Unit } from '../store/sql.ts';
+import { creationWrites } from './append.ts';
+import { createRun } from './creation.ts';
+import { type ChildRequest, type ChildResult, NodeFailure } from './node-type.ts';
+import type { HeldRun } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+const CHILD_DEPTH_MAX = 32;
+
+/** A child run that comes to be in the transaction that says so in its parent's log: there is one, or none. */
+export interface PreparedChild {
+  readonly event: NewEvent;
+  readonly writes: Unit;
+  readonly held: HeldRun;
+  readonly lease: Lease;
+}
+
+export async function prepareChild(
+  runtime: Runtime,
+  parent: HeldRun,
+  { node }: PlannedNode,
+  { workflowId, variables }: ChildRequest,
+  owner: string,
+): Promise<PreparedChild> {
+  const { subject, depth } = parent.identity;
+  const workflow = await runtime.plans.current(subject.tenant, workflowId);
+  if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
+  if (depth >= CHILD_DEPTH_MAX) {
+    throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);
+  }
+  const child = createRun(runtime, {
+    subject,
+    workflow,
+    inputs: variables,
+    configurable: {},
+    parent: { runId: parent.run.facts.runId, nodeId: node.id },
+    depth: depth + 1,
+  });
+  const childRunId = child.held.run.facts.runId;
+  return {
+    event: { type: 'node.dispatched', nodeId: node.id, payload: { childRunId, childWorkflowId: workflowId } },
+    writes: [
+      ...creationWrites(child.held, child.recorded, runtime.reactions),
+      addWork({ workId: childRunId, kind: 'run', tenant: subject.tenant, dueAt: null, owner }),
+    ],
+    held: child.held,
+    lease: { workId: childRunId, owner, epoch: FIRST_EPOCH },
+  };
+}
+
+function failure(code: string, message: string): NodeFailure {
+  return new NodeFailure({ code, message, retryable: false });
+}
+
+/** Children of a run that have ended, by the node that waits for each. */
+export async function harvestChildren(runtime: Runtime, { identity, run }: HeldRun): Promise<Map<string, ChildResult>> {
+  const { tenant } = identity.subject;
+  const rows = await runtime.store.read<RunRow>(endedChildren({ tenant, runId: run.facts.runId }));
+  const results = new Map<string, ChildResult>();
+  for (const row of rows) {
+    const index = run.plan.node(row.parent_node_id ?? '')?.index;
+    const state = index === undefined ? undefined : run.nodes[index];
+    if (state?.status !== 'waiting' || state.childRunId !== row.run_id) continue;
+    results.set(row.parent_node_id!, await resultOf(runtime, row));
+  }
+  return results;
+}
+
+async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> {
+  const held = await reader.take(row);
+  const { run } = held;
+  const result = {
+    runId: row.run_id,
+    status: run.ended!,
+    variables: { ...visibleVariables(run) },
+    error: run.error as RunError | undefined,
+  };
+  reader.give(held);
+  return result;
+}

@@ -1,0 +1,284 @@
+import { dueAt, next } from '../engine/next.ts';
+import { completeNode, failAttempt } from '../engine/outcome.ts';
+import type { PlannedNode } from '../engine/plan.ts';
+import { isTerminal, type Run } from '../engine/run.ts';
+import type { RunError } from '../protocol/errors.ts';
+import { type Lease, readWakes } from '../store/queue.ts';
+import { Attempts, type Message } from './attempts.ts';
+import { harvestChildren, type PreparedChild, prepareChild } from './children.ts';
+import { LeaseLost } from './effects/ledger.ts';
+import { Journal, type LeaseMove } from './journal.ts';
+import type { ChildResult, Outcome } from './node-type.ts';
+import type { HeldRun } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+/** Nodes of one run that may run at once in one process. */
+const CONCURRENT_NODES_MAX = 8;
+/** Events that may wait to be written, and steps that may be taken, before others get a turn. */
+const PENDING_MAX = 256;
+const STEPS_PER_TURN = 200;
+/** Hosts that may die in a row while they run the same nodes. */
+const CRASHES_MAX = 5;
+
+export interface DriveOptions {
+  readonly lease: Lease;
+  readonly held: HeldRun;
+  readonly wakes: number;
+  /** How many hosts in a row died while they held this lease. */
+  readonly crashes: number;
+  /** Takes on a child run that was just created under this host's name. */
+  readonly adopt: (lease: Lease, held: HeldRun) => void;
+}
+
+/**
+ * Drives one run for as long as there is something to do: ask what is next, do it, write it down. When only time or
+ * other people can move the run on, it is given back to the queue and nothing of it stays here.
+ */
+export class Drive {
+  readonly #runtime: Runtime;
+  readonly #options: DriveOptions;
+  readonly #journal: Journal;
+  readonly #attempts: Attempts;
+  readonly #inbox: Message[] = [];
+  readonly #sleeping = new Map<string, { readonly attempt: number; readonly until: number }>();
+  readonly #untilWritten: { resolve(): void; reject(error: Error): void }[] = [];
+  #wakes: number;
+  #woken: boolean;
+  #stopping = false;
+  #steps = 0;
+  #attention: (() => void) | undefined;
+
+  constructor(runtime: Runtime, options: DriveOptions) {
+    this.#runtime = runtime;
+    this.#options = options;
+    this.#wakes = options.wakes;
+    this.#journal = new Journal(runtime, options.lease, options.held);
+    this.#woken = this.#run.nodes.some(({ status }) => status === 'waiting');
+    this.#attempts = new Attempts(runtime, options.lease, {
+      say: (message) => {
+        this.#inbox.push(message);
+        this.#attend();
+      },
+      written: () => this.#written(),
+    });
+  }
+
+  get held(): HeldRun {
+    return this.#journal.held;
+  }
+
+  /** Somebody appended to the run, or a child of it ended. */
+  wake(): void {
+    this.#woken = true;
+    this.#attend();
+  }
+
+  /** Starts nothing more; the run is given back as soon as what runs has come to its end, or at once with `cut`. */
+  stop({ cut }: { readonly cut: boolean }): void {
+    this.#stopping = true;
+    if (cut) this.#attempts.cutAll();
+    this.#attend();
+  }
+
+  /** Settles, with the time at which the run is due again, when it needs nobody for now. */
+  async drive(): Promise<number | null> {
+    try {
+      if (this.#options.crashes > 0) this.#takeOver();
+      for (;;) {
+        const left = await this.#turn();
+        if (left) return left.due;
+      }
+    } finally {
+      this.#attempts.cutAll();
+      for (const { reject } of this.#untilWritten) reject(new LeaseLost('the run is no longer driven here'));
+    }
+  }
+
+  get #run(): Run {
+    return this.#journal.held.run;
+  }
+
+  /** Does what can be done now; says so when the run can be left alone. */
+  async #turn(): Promise<{ readonly due: number | null } | undefined> {
+    if (this.#woken) await this.#lookAgain();
+    if (this.#step()) return this.#giveOthersATurn();
+    if (isTerminal(this.#run)) return this.#leave('finish', null);
+    if (this.#attempts.count === 0) {
+      const due = this.#stopping ? this.#runtime.clock.now() : this.#due();
+      return this.#leave({ releaseUntil: due, wakes: this.#wakes }, due);
+    }
+    await this.#commit('hold');
+    if (!this.#woken) await this.#somethingNew();
+    return undefined;
+  }
+
+  /** One thing at a time; false when there is nothing to do but wait. */
+  #step(): boolean {
+    this.#attempts.cutLost(this.#run);
+    const message = this.#inbox.shift();
+    if (message) return this.#hear(message);
+    if (this.#stopping || isTerminal(this.#run)) return false;
+    if (this.#callIdle()) return true;
+    const slots = CONCURRENT_NODES_MAX - this.#attempts.count;
+    const { events, start } = next(this.#run, this.#runtime.clock.now(), slots);
+    this.#journal.record(events);
+    for (const planned of start) this.#start(planned);
+    return events.length + start.length > 0;
+  }
+
+  /** A long chain of quick steps is written down now and then, and then others get their turn. */
+  async #giveOthersATurn(): Promise<undefined> {
+    if (++this.#steps % STEPS_PER_TURN !== 0 && this.#journal.pendingCount < PENDING_MAX) return;
+    await this.#commit('hold');
+    await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));
+  }
+
+  #hear(message: Message): true {
+    if ('broken' in message) throw message.broken;
+    const planned = this.#run.plan.node(message.nodeId)!;
+    const isCurrent = this.#run.nodes[planned.index]!.attempt === message.attempt && !isTerminal(this.#run);
+    if (!isCurrent) return true;
+    if ('event' in message) this.#journal.record([message.event]);
+    else if ('child' in message) this.#dispatch(message.child);
+    else this.#settle(planned, message.outcome);
+    return true;
+  }
+
+  #start(planned: PlannedNode): void {
+    const { id: nodeId, typeId } = planned.node;
+    const missing = this.#missingFor(typeId);
+    if (missing !== undefined) return this.#fail(nodeId, capabilityMissing(missing));
+    const { attempt } = this.#run.nodes[planned.index]!;
+    this.#journal.record([{ type: 'node.started', nodeId, payload: { nodeId, typeId, attempt } }]);
+    this.#call(planned);
+  }
+
+  #missingFor(typeId: string): string | undefined {
+    const type = this.#runtime.catalog.get(typeId);
+    return type ? type.requires?.find((id) => !this.#runtime.provided.has(id)) : typeId;
+  }
+
+  /** A node that runs by the log but not here: its host died, a commit was refused, or its sleep is over. */
+  #callIdle(): boolean {
+    const now = this.#runtime.clock.now();
+    for (const index of this.#run.active) {
+      const planned = this.#run.plan.nodes[index]!;
+      const { status, attempt } = this.#run.nodes[index]!;
+      const sleep = this.#sleeping.get(planned.node.id);
+      const isAsleep = sleep?.attempt === attempt && sleep.until > now;
+      if (status !== 'running' || isAsleep || this.#attempts.isRunning(planned.node.id)) continue;
+      this.#call(planned);
+      return true;
+    }
+    return false;
+  }
+
+  #call(planned: PlannedNode, child?: ChildResult): void {
+    this.#sleeping.delete(planned.node.id);
+    const type = this.#runtime.catalog.get(planned.node.typeId);
+    if (!type) return this.#fail(planned.node.id, capabilityMissing(planned.node.typeId));
+    const outcome = this.#attempts.begin(type, planned, this.#journal.held, child);
+    if (outcome) this.#settle(planned, outcome);
+  }
+
+  #settle(planned: PlannedNode, outcome: Outcome): void {
+    const { id: nodeId } = planned.node;
+    const { attempt } = this.#run.nodes[planned.index]!;
+    if ('sleepUntil' in outcome) this.#sleeping.set(nodeId, { attempt, until: outcome.sleepUntil });
+    else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
+    else if ('done' in outcome) {
+      this.#journal.record(completeNode(this.#run, nodeId, outcome.done, this.#runtime.clock.now()));
+    } else {
+      const { owner } = this.#journal.lease;
+      const prepared = prepareChild(this.#runtime, this.#journal.held, planned, outcome.child, owner);
+      this.#attempts.await(nodeId, attempt, prepared);
+    }
+  }
+
+  #fail(nodeId: string, error: RunError): void {
+    this.#journal.record([failAttempt(this.#run, nodeId, error)]);
+  }
+
+  #dispatch({ event, writes, held, lease }: PreparedChild): void {
+    this.#journal.record([event], { writes, afterwards: () => this.#options.adopt(lease, held) });
+  }
+
+  /** The log says that the run was taken over; nodes that keep taking hosts down are given up. */
+  #takeOver(): void {
+    if (isTerminal(this.#run) || this.#run.pause) return;
+    this.#journal.record([{ type: 'run.resumed', payload: { recovered: true } }]);
+    if (this.#options.crashes <= CRASHES_MAX) return;
+    for (const index of [...this.#run.active]) {
+      if (this.#run.nodes[index]!.status !== 'running') continue;
+      this.#fail(this.#run.plan.nodes[index]!.node.id, {
+        code: 'runner_unavailable',
+        message: `${CRASHES_MAX} hosts in a row died while this node ran.`,
+        retryable: false,
+      });
+    }
+  }
+
+  /** Wakes are read before what they may stand for: one that comes later is noticed when the lease is given back. */
+  async #lookAgain(): Promise<void> {
+    this.#woken = false;
+    const { workId, epoch } = this.#journal.lease;
+    const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWakes(workId));
+    if (work?.epoch !== epoch) throw new LeaseLost('the run has ended or was taken over');
+    this.#wakes = work.wakes;
+    await this.#journal.catchUp();
+    if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
+    for (const [nodeId, child] of await harvestChildren(this.#runtime, this.#journal.held)) {
+      this.#call(this.#run.plan.node(nodeId)!, child);
+    }
+  }
+
+  async #leave(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {
+    return (await this.#commit(move)) ? { due } : undefined;
+  }
+
+  async #commit(move: LeaseMove): Promise<boolean> {
+    const isWritten = await this.#journal.commit(move);
+    if (!isWritten) this.#woken = true;
+    else for (const { resolve } of this.#untilWritten.splice(0)) resolve();
+    return isWritten;
+  }
+
+  /** When the run wants to be looked at again though nobody calls. */
+  #due(): number | null {
+    if (isTerminal(this.#run) || this.#run.pause) return null;
+    const sleeps = [...this.#sleeping.values()].map(({ until }) => until);
+    const due = Math.min(dueAt(this.#run) ?? Number.POSITIVE_INFINITY, ...sleeps);
+    return Number.isFinite(due) ? due : null;
+  }
+
+  #somethingNew(): Promise<void> {
+    const { clock } = this.#runtime;
+    const due = this.#stopping ? null : this.#due();
+    return new Promise((resolve) => {
+      const cancel = due === null ? () => {} : clock.after(Math.max(0, due - clock.now()), () => this.#attend());
+      this.#attention = () => {
+        cancel();
+        this.#attention = undefined;
+        resolve();
+      };
+      if (this.#inbox.length > 0 || this.#untilWritten.length > 0) this.#attend();
+    });
+  }
+
+  #attend(): void {
+    this.#attention?.();
+  }
+
+  #written(): Promise<void> {
+    if (this.#journal.isWritten) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.#untilWritten.push({ resolve, reject });
+      this.#attend();
+    });
+  }
+}
+
+function capabilityMissing(id: string): RunError {
+  const message = `This host does not provide ${id}, which the node needs.`;
+  return { code: 'capability_not_provided', message, details: { capability: id }, retryable: false };
+}

@@ -1,0 +1,289 @@
+import { BrokenPromise } from '../engine/assert.ts';
+import {
+  claimDue,
+  claimOrphans,
+  finishWork,
+  forgetOtherHosts,
+  keepAlive,
+  type Lease,
+  leaveHosts,
+  nextDue,
+  releaseLease,
+  type WorkItem,
+  wokenWork,
+} from '../store/queue.ts';
+import type { Write } from '../store/sql.ts';
+import { StoreFailure } from '../store/store.ts';
+import { type Cancel, sleep } from '../system/clock.ts';
+import { Drive } from './drive.ts';
+import { LeaseLost } from './effects/ledger.ts';
+import type { HeldRun } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+/** What came of a work item: what to write, and whether it is over or due again. */
+export interface WorkResult {
+  readonly writes: readonly Write[];
+  readonly dueAgainAt?: number;
+}
+
+/** Handles work items of one kind. Its writes happen together with the item's own end. */
+export type WorkHandler = (item: WorkItem) => Promise<WorkResult>;
+
+export interface ExecutorOptions {
+  readonly hostId: string;
+  /** How long a host that falls silent keeps its leases. */
+  readonly leaseMs: number;
+  /** Work items in hand at once. */
+  readonly capacity: number;
+  readonly handlers: ReadonlyMap<string, WorkHandler>;
+}
+
+const CLAIM_MAX = 64;
+/** Hints can be lost and clocks can differ, so a look at the queue is never further away than this. */
+const LOOK_EVERY_MS = 1_000;
+const BEATS_PER_LEASE = 3;
+const RETRY_MS = 1_000;
+const RETRY_MAX_MS = 30_000;
+/** A run whose log makes no sense to this program is left alone for so long. */
+const BROKEN_REST_MS = 60_000;
+const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
+
+/** Claims work and does it. A lease is kept alive for the whole process by one heartbeat. */
+export class Executor {
+  readonly #runtime: Runtime;
+  readonly #options: ExecutorOptions;
+  readonly #inHand = new Map<string, Drive | undefined>();
+  readonly #idle: (() => void)[] = [];
+  #state: 'new' | 'working' | 'stopping' = 'new';
+  #looking: 'no' | 'yes' | 'again' = 'no';
+  #timer: { readonly at: number; readonly cancel: Cancel } | undefined;
+  #heartbeat: Cancel | undefined;
+  #stopListening: () => void = () => {};
+
+  constructor(runtime: Runtime, options: ExecutorOptions) {
+    this.#runtime = runtime;
+    this.#options = options;
+  }
+
+  get hostId(): string {
+    return this.#options.hostId;
+  }
+
+  get inHand(): number {
+    return this.#inHand.size;
+  }
+
+  get hasRoom(): boolean {
+    return this.#state === 'working' && this.#inHand.size < this.#options.capacity;
+  }
+
+  async start(): Promise<void> {
+    this.#state = 'working';
+    await this.#beat();
+    // The store has one owner: whoever held leases before is gone, and its work goes on at once.
+    if (this.#hasOneOwner) await this.#runtime.store.commit([forgetOtherHosts(this.hostId)]);
+    this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#called(workId, dueAt));
+    await this.#takeOrphans();
+    this.#look();
+  }
+
+  /** Lets what runs come to its end for a while, then cuts it; gives everything back. */
+  async stop(graceMs: number): Promise<void> {
+    if (this.#state !== 'working') return;
+    this.#state = 'stopping';
+    this.#stopListening();
+    this.#timer?.cancel();
+    for (const drive of this.#inHand.values()) drive?.stop({ cut: false });
+    const idle = this.#untilIdle();
+    const cancel = this.#runtime.clock.after(graceMs, () => {
+      for (const drive of this.#inHand.values()) drive?.stop({ cut: true });
+    });
+    await idle;
+    cancel();
+    this.#heartbeat?.();
+    await this.#runtime.store.commit([leaveHosts(this.hostId)]);
+  }
+
+  /** Takes on a run that was created under this host's name. */
+  adopt(lease: Lease, held: HeldRun): void {
+    void this.#driveToRest(lease, { held, wakes: 0, crashes: 0 });
+  }
+
+  get #hasOneOwner(): boolean {
+    return this.#runtime.store.kind === 'sqlite';
+  }
+
+  #called(workId: string, dueAt: number | undefined): void {
+    const drive = this.#inHand.get(workId);
+    if (drive) drive.wake();
+    else if (dueAt === undefined) this.#look();
+    else this.#lookAt(dueAt);
+  }
+
+  /** Claims what is due. One look at a time; a call in between makes for another. */
+  #look(): void {
+    if (this.#looking !== 'no') {
+      this.#looking = 'again';
+      return;
+    }
+    this.#looking = 'yes';
+    void this.#claim()
+      .catch((error) => this.#runtime.log.error({ err: error }, 'looking for work failed; trying again'))
+      .then((mightBeMore) => {
+        const again = this.#looking === 'again' || mightBeMore === true;
+        this.#looking = 'no';
+        if (this.#state !== 'working') return;
+        if (again) this.#look();
+        else this.#lookAt(this.#runtime.clock.now() + LOOK_EVERY_MS);
+      });
+  }
+
+  async #claim(): Promise<boolean> {
+    const room = Math.min(this.#options.capacity - this.#inHand.size, CLAIM_MAX);
+    const due = await this.#nextDue();
+    if (due === null || room <= 0 || this.#state !== 'working') return false;
+    if (due > this.#runtime.clock.now()) {
+      this.#lookAt(due);
+      return false;
+    }
+    const items = await this.#commitClaim(claimDue(this.hostId, room));
+    for (const item of items) this.#take(item);
+    return items.length === room;
+  }
+
+  async #nextDue(): Promise<number | null> {
+    const [row] = await this.#runtime.store.read<{ due_at: number | null }>(nextDue());
+    return row?.due_at ?? null;
+  }
+
+  async #takeOrphans(): Promise<void> {
+    for (;;) {
+      const items = await this.#commitClaim(claimOrphans(this.hostId, CLAIM_MAX));
+      for (const item of items) this.#take(item);
+      if (items.length < CLAIM_MAX) return;
+    }
+  }
+
+  async #commitClaim(claim: Write): Promise<WorkItem[]> {
+    const outcome = await this.#runtime.store.commit([claim]);
+    return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
+  }
+
+  #lookAt(time: number): void {
+    if (this.#state !== 'working' || (this.#timer && this.#timer.at <= time)) return;
+    this.#timer?.cancel();
+    const { clock } = this.#runtime;
+    const cancel = clock.after(Math.max(0, time - clock.now()), () => {
+      this.#timer = undefined;
+      this.#look();
+    });
+    this.#timer = { at: time, cancel };
+  }
+
+  #take(item: WorkItem): void {
+    const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
+    if (item.kind === 'run') void this.#driveToRest(lease, item);
+    else void this.#handle(lease, item);
+  }
+
+  /** Drives a run until it can be left alone. A store that fails is waited for; the log then says where we were. */
+  async #driveToRest(
+    lease: Lease,
+    start: { held: HeldRun; wakes: number; crashes: number } | WorkItem,
+  ): Promise<void> {
+    const { wakes, crashes } = start;
+    let held = 'held' in start ? start.held : undefined;
+    const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
+    this.#inHand.set(lease.workId, undefined);
+    for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
+      try {
+        held ??= await this.#load(tenant, lease.workId);
+        const due = await this.#drive(lease, held, wakes, crashes);
+        this.#putDown(lease.workId, due);
+        return;
+      } catch (error) {
+        held = undefined;
+        if (!(error instanceof StoreFailure)) return this.#abandon(lease, wakes, error);
+        this.#runtime.log.warn({ runId: lease.workId, err: error }, 'the store failed under a run; trying again');
+      }
+      await sleep(this.#runtime.clock, retryMs);
+    }
+  }
+
+  async #drive(lease: Lease, held: HeldRun, wakes: number, crashes: number): Promise<number | null> {
+    const adopt = (child: Lease, childHeld: HeldRun): void => this.adopt(child, childHeld);
+    const drive = new Drive(this.#runtime, { lease, held, wakes, crashes, adopt });
+    this.#inHand.set(lease.workId, drive);
+    if (this.#state === 'stopping') drive.stop({ cut: true });
+    const due = await drive.drive();
+    this.#runtime.reader.give(drive.held);
+    return due;
+  }
+
+  async #load(tenant: string, runId: string): Promise<HeldRun> {
+    const row = await this.#runtime.reader.row({ tenant }, runId);
+    if (!row) throw new LeaseLost('the run is gone');
+    return this.#runtime.reader.take(row);
+  }
+
+  /** A lost lease is somebody else's business. Anything else is a bug: the run rests as the log has it. */
+  async #abandon(lease: Lease, wakes: number, error: unknown): Promise<void> {
+    if (!(error instanceof LeaseLost)) {
+      const kind = error instanceof BrokenPromise ? 'a promise was broken' : 'driving failed';
+      this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run rests for a minute`);
+      const until = this.#runtime.clock.now() + BROKEN_REST_MS;
+      await this.#runtime.store.commit([releaseLease(lease, until, wakes)]).catch(() => {});
+    }
+    this.#putDown(lease.workId, null);
+  }
+
+  async #handle(lease: Lease, item: WorkItem): Promise<void> {
+    this.#inHand.set(lease.workId, undefined);
+    let due: number | null = null;
+    try {
+      const handler = this.#options.handlers.get(item.kind);
+      if (!handler) throw new Error(`no handler for work of kind ${item.kind}`);
+      const { writes, dueAgainAt } = await handler(item);
+      due = dueAgainAt ?? null;
+      const end = dueAgainAt === undefined ? finishWork(lease) : releaseLease(lease, dueAgainAt, item.wakes);
+      await this.#runtime.store.commit([end, ...writes]);
+    } catch (error) {
+      due = this.#runtime.clock.now() + RETRY_MAX_MS;
+      this.#runtime.log.error({ workId: lease.workId, kind: item.kind, err: error }, 'work failed; trying again later');
+      await this.#runtime.store.commit([releaseLease(lease, due, item.wakes)]).catch(() => {});
+    }
+    this.#putDown(lease.workId, due);
+  }
+
+  #putDown(workId: string, due: number | null): void {
+    this.#inHand.delete(workId);
+    if (due !== null) this.#lookAt(due);
+    if (this.#inHand.size === this.#options.capacity - 1) this.#look();
+    if (this.#inHand.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #untilIdle(): Promise<void> {
+    if (this.#inHand.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#idle.push(resolve);
+    });
+  }
+
+  /** Says that this host lives, takes over from those that do not, and hears calls whose hint was lost. */
+  async #beat(): Promise<void> {
+    const leaseMs = this.#hasOneOwner ? FOREVER_MS : this.#options.leaseMs;
+    await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)]);
+    if (this.#hasOneOwner) return;
+    this.#heartbeat = this.#runtime.clock.after(leaseMs / BEATS_PER_LEASE, () => {
+      this.#beat()
+        .then(() => (this.#state === 'working' ? this.#catchUp() : undefined))
+        .catch((error) => this.#runtime.log.error({ err: error }, 'a heartbeat failed; leases may be lost'));
+    });
+  }
+
+  async #catchUp(): Promise<void> {
+    await this.#takeOrphans();
+    const woken = await this.#runtime.store.read<{ work_id: string }>(wokenWork(this.hostId));
+    for (const { work_id } of woken) this.#inHand.get(work_id)?.wake();
+  }
+}

@@ -1,0 +1,128 @@
+import type { NewEvent } from '../protocol/events.ts';
+import { finishWork, holdLease, type Lease, releaseLease } from '../store/queue.ts';
+import type { Unit, Write } from '../store/sql.ts';
+import { sha256Hex } from '../system/digest.ts';
+import { announce, appendWrites, recordNow } from './append.ts';
+import { LeaseLost } from './effects/ledger.ts';
+import type { Recorded } from './recording.ts';
+import type { HeldRun } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+/** What becomes of the lease with a commit: it is kept, given back until some time, or no longer needed. */
+export type LeaseMove = 'hold' | 'finish' | { readonly releaseUntil: number | null; readonly wakes: number };
+
+/** What is to happen in the store, and in this process once it has, together with the events of a commit. */
+interface Companion {
+  readonly writes: readonly Write[];
+  readonly afterwards: () => void;
+}
+
+/** Outcomes of nodes: a run that records one is getting on. */
+const PROGRESS: ReadonlySet<string> = new Set(['node.completed', 'node.failed', 'node.retried', 'node.dispatched']);
+
+/**
+ * The pen of whoever drives a run: events are recorded in memory, ahead of the store, and written down together.
+ *
+ * J1. Nobody but the fold sees an event before it is committed.
+ * J2. A commit carries the lease and the sequence it builds on, or is refused.
+ * J3. After a refusal memory is thrown away: the log says what is true.
+ */
+export class Journal {
+  readonly #runtime: Runtime;
+  readonly lease: Lease;
+  #held: HeldRun;
+  /** Sequence of the last event that is known to be in the store. */
+  #written: number;
+  #pending: Recorded[] = [];
+  #companions: Companion[] = [];
+  /** A commit was refused: memory has moved on from something that did not happen. */
+  #isStale = false;
+
+  constructor(runtime: Runtime, lease: Lease, held: HeldRun) {
+    this.#runtime = runtime;
+    this.lease = lease;
+    this.#held = held;
+    this.#written = held.run.sequence;
+  }
+
+  get held(): HeldRun {
+    return this.#held;
+  }
+
+  get pendingCount(): number {
+    return this.#pending.length;
+  }
+
+  /** Whether everything that was recorded is in the store. */
+  get isWritten(): boolean {
+    return this.#written === this.#held.run.sequence;
+  }
+
+  record(events: readonly NewEvent[], companion?: Companion): void {
+    const now = this.#runtime.clock.now();
+    for (const event of events) this.#pending.push(recordNow(this.#held, event, now, sha256Hex));
+    if (companion) this.#companions.push(companion);
+  }
+
+  /** Writes down what is pending. False when somebody else moved the run or its work in between. */
+  async commit(move: LeaseMove): Promise<boolean> {
+    const pending = this.#pending;
+    const companions = this.#companions;
+    if (pending.length === 0 && move === 'hold') return true;
+    this.#pending = [];
+    this.#companions = [];
+    const outcome = await this.#runtime.store.commit([
+      ...this.#leaseWrites(move, pending),
+      ...this.#eventWrites(pending),
+      ...companions.flatMap(({ writes }) => writes),
+    ]);
+    if (!outcome.committed) return this.#refused(outcome.broke, move);
+    this.#written = this.#held.run.sequence;
+    this.#publish(pending);
+    for (const { afterwards } of companions) afterwards();
+    return true;
+  }
+
+  /** Starts over from the log if somebody else wrote to it, or if a commit of ours was refused. */
+  async catchUp(): Promise<void> {
+    const { identity, run } = this.#held;
+    const row = await this.#runtime.reader.row(identity.subject, run.facts.runId);
+    if (!row) throw new LeaseLost('the run is gone');
+    if (row.sequence === this.#written && !this.#isStale) return;
+    this.#pending = [];
+    this.#companions = [];
+    this.#held = await this.#runtime.reader.fresh(row);
+    this.#written = row.sequence;
+    this.#isStale = false;
+  }
+
+  #leaseWrites(move: LeaseMove, pending: readonly Recorded[]): Unit {
+    if (move === 'finish') return [finishWork(this.lease)];
+    if (move !== 'hold') return [releaseLease(this.lease, move.releaseUntil, move.wakes)];
+    return [holdLease(this.lease, pending.some(({ event }) => PROGRESS.has(event.type)))];
+  }
+
+  #eventWrites(pending: readonly Recorded[]): Unit {
+    const [first] = pending;
+    if (!first) return [];
+    return appendWrites(this.#held, pending, first.event.sequence - 1, this.#runtime.reactions);
+  }
+
+  /** Woken or overtaken can be made good by looking again; a lease that is gone cannot. */
+  async #refused(broke: string, move: LeaseMove): Promise<false> {
+    this.#isStale = true;
+    if (broke === 'lease' && (typeof move !== 'object' || !(await this.#stillMine()))) {
+      throw new LeaseLost('another host has taken this run over');
+    }
+    return false;
+  }
+
+  async #stillMine(): Promise<boolean> {
+    const outcome = await this.#runtime.store.commit([holdLease(this.lease, false)]);
+    return outcome.committed;
+  }
+
+  #publish(pending: readonly Recorded[]): void {
+    if (pending.length > 0) announce(this.#runtime, this.#held, pending);
+  }
+}

@@ -1,0 +1,80 @@
+import type { TSchema } from 'typebox';
+import type { NodeResult } from '../engine/outcome.ts';
+import type { RunError } from '../protocol/errors.ts';
+import type { NewEvent } from '../protocol/events.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import type { Configurable } from '../protocol/runs.ts';
+import type { WorkflowNode } from '../protocol/workflows.ts';
+import type { Effects } from './effects/seams.ts';
+
+/** What a node of some type does. It can reach what its context has, and nothing else. */
+export interface NodeType {
+  readonly typeId: string;
+  /** A `pure` node may run again at any time; a `side-effect` touches the world, through `effects` alone. */
+  readonly role: 'pure' | 'side-effect';
+  /** The shape of its config, checked when a definition is registered. */
+  readonly config?: TSchema;
+  /** Capabilities without which it must not run. */
+  readonly requires?: readonly string[];
+  run(context: NodeContext): Outcome | Promise<Outcome>;
+}
+
+export interface NodeContext {
+  readonly runId: string;
+  readonly node: WorkflowNode;
+  readonly config: JsonObject;
+  /** All input ports; `declared` only those that the definition names. */
+  readonly inputs: JsonObject;
+  readonly declared: JsonObject;
+  readonly variables: JsonObject;
+  readonly configurable: Configurable;
+  /** Counts the attempts at this node, from 0. */
+  readonly attempt: number;
+  /** When this attempt started, by the log: the same after a restart. */
+  readonly startedAt: number;
+  readonly now: () => number;
+  /** Aborted when nobody waits for the outcome any more. */
+  readonly signal: AbortSignal;
+  /** How the child run ended that an earlier call of this node asked for. */
+  readonly child: ChildResult | undefined;
+  readonly effects: Effects;
+  /** Waits, unless nobody waits for the outcome any more. */
+  sleep(ms: number): Promise<void>;
+  /** Writes to the log while the node goes on. */
+  emit(event: NewEvent): void;
+}
+
+/** What came of calling a node. Nodes that wait say so and are called again: they hold nothing in memory. */
+export type Outcome =
+  | { readonly done: NodeResult }
+  | { readonly failed: RunError }
+  | { readonly sleepUntil: number }
+  | { readonly child: ChildRequest };
+
+export interface ChildRequest {
+  readonly workflowId: string;
+  /** Variables of the child that override its defaults. */
+  readonly variables: JsonObject;
+}
+
+export interface ChildResult {
+  readonly runId: string;
+  readonly status: 'completed' | 'failed' | 'cancelled';
+  readonly variables: JsonObject;
+  readonly error?: RunError | undefined;
+}
+
+/** Thrown by a node or an effect to fail the attempt with a code of its own. */
+export class NodeFailure extends Error {
+  override readonly name = 'NodeFailure';
+  readonly error: RunError;
+
+  constructor(error: RunError) {
+    super(error.message);
+    this.error = error;
+  }
+}
+
+export function invalid(message: string): Outcome {
+  return { failed: { code: 'validation_error', message, retryable: false } };
+}

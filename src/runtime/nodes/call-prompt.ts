@@ -1,0 +1,29 @@
+import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
+
+/** Calls a model and streams what it says. */
+export const callPrompt: NodeType = {
+  typeId: 'core.ai.callPrompt',
+  role: 'side-effect',
+  async run(context): Promise<Outcome> {
+    const mockProvider = context.configurable.mockProvider;
+    if (!mockProvider) {
+      const message = 'No model provider is configured (capability aiProviders).';
+      return { failed: { code: 'capability_not_provided', message, retryable: false } };
+    }
+    const { chunks } = await context.effects.model({
+      mockProvider: { id: mockProvider.id, config: mockProvider.config ?? {} },
+    });
+    let content = '';
+    for (const [index, { text, delayMs, meta }] of chunks.entries()) {
+      if (delayMs > 0) await context.sleep(delayMs);
+      content += text;
+      emitChunk(context, { chunk: text, isLast: index === chunks.length - 1, meta });
+    }
+    const { finishReason, usage, model } = chunks.at(-1)?.meta ?? {};
+    return { done: { outputs: { content, finishReason, usage, model } } };
+  },
+};
+
+function emitChunk({ node, runId, emit }: NodeContext, part: { chunk: string; isLast: boolean; meta: object }): void {
+  emit({ type: 'output.chunk', nodeId: node.id, payload: { nodeId: node.id, runId, ...part } });
+}

@@ -1,0 +1,27 @@
+import { Type } from 'typebox';
+import { NonEmpty } from '../../protocol/schema.ts';
+import type { NodeType } from '../node-type.ts';
+
+const YEAR_MS = 31_536_000_000;
+
+export const channelWrite: NodeType = {
+  typeId: 'core.channelWrite',
+  role: 'pure',
+  config: Type.Object({
+    channelName: NonEmpty,
+    reducer: Type.Literal('append'),
+    value: Type.Optional(Type.Unknown()),
+    ttlMs: Type.Optional(Type.Integer({ minimum: 0, maximum: YEAR_MS })),
+    maxSize: Type.Optional(Type.Integer({ minimum: 1 })),
+  }),
+  run: ({ config, declared }) => {
+    const value = Object.hasOwn(declared, 'value') ? declared.value : (config.value ?? null);
+    const write = {
+      channel: config.channelName as string,
+      reducer: config.reducer as string,
+      value,
+      ttlMs: config.ttlMs as number | undefined,
+    };
+    return { done: { channels: [write] } };
+  },
+};

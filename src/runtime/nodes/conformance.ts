@@ -1,0 +1,20 @@
+import type { NodeType } from '../node-type.ts';
+import { hold } from './delay.ts';
+
+/** Needs something that no host provides, so that its refusal can be seen. */
+const requiresMissing: NodeType = {
+  typeId: 'conformance.requiresMissing',
+  role: 'pure',
+  requires: ['conformance.never-provided'],
+  run: () => ({ done: {} }),
+};
+
+/** One real, harmless effect, so that repeats can be counted. */
+const sideEffect: NodeType = {
+  typeId: 'core.conformance.side-effect',
+  role: 'side-effect',
+  run: async ({ effects }) => ({ done: { outputs: { effectId: (await effects.probe({})).effectId } } }),
+};
+
+/** Reachable only where the conformance switch is on. */
+export const CONFORMANCE_NODES: readonly NodeType[] = [requiresMissing, hold, sideEffect];

@@ -1,0 +1,27 @@
+import type { NodeType } from '../node-type.ts';
+import { end, fail, getVariable, identity, noop, setVariable, start } from './basic.ts';
+import { callPrompt } from './call-prompt.ts';
+import { channelWrite } from './channel-write.ts';
+import { delay } from './delay.ts';
+import { FLOW_NODES } from './flow.ts';
+import { idempotencyKey } from './idempotency-key.ts';
+import { stringFormat } from './string-format.ts';
+import { subWorkflow } from './sub-workflow.ts';
+
+/** The node types that every tenant may use. */
+export const NODES: readonly NodeType[] = [
+  start,
+  end,
+  noop,
+  identity,
+  fail,
+  delay,
+  setVariable,
+  getVariable,
+  channelWrite,
+  subWorkflow,
+  ...FLOW_NODES,
+  stringFormat,
+  idempotencyKey,
+  callPrompt,
+];

@@ -1,0 +1,71 @@
+import { apply, fold } from '../engine/fold.ts';
+import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
+import type { Store } from '../store/store.ts';
+import { LruCache } from './lru-cache.ts';
+import type { Plans } from './plans.ts';
+import { decodeEvent } from './recording.ts';
+import { factsOf, type HeldRun, identityOf } from './run-row.ts';
+
+const EVENTS_PER_PAGE = 1_000;
+/** Folded runs are kept as long as all of them together have fewer events than this. */
+const CACHED_EVENTS_MAX = 50_000;
+
+/** Reads runs. Folding again costs only what was appended since the last time. */
+export class RunReader {
+  readonly #store: Store;
+  readonly #plans: Plans;
+  readonly #cache = new LruCache<string, HeldRun>(CACHED_EVENTS_MAX, ({ run }) => run.sequence + 10);
+
+  constructor(store: Store, plans: Plans) {
+    this.#store = store;
+    this.#plans = plans;
+  }
+
+  async row(visibility: Visibility, runId: string): Promise<RunRow | undefined> {
+    const [row] = await this.#store.read<RunRow>(findRun(visibility, runId));
+    return row;
+  }
+
+  /** Looks at a run. `look` must be done when it returns: the run it is shown belongs to the reader. */
+  async view<T>(visibility: Visibility, runId: string, look: (held: HeldRun, row: RunRow) => T): Promise<T | undefined> {
+    const row = await this.row(visibility, runId);
+    if (!row) return undefined;
+    const held = await this.take(row);
+    const seen = look(held, row);
+    this.give(held);
+    return seen;
+  }
+
+  /** Hands a run over: the caller owns it, may move it on, and gives it back if it still says what the store says. */
+  async take(row: RunRow): Promise<HeldRun> {
+    const cached = this.#cache.get(row.run_id);
+    if (!cached || cached.run.sequence > row.sequence) return this.fresh(row);
+    this.#cache.delete(row.run_id);
+    await this.#advance(cached, row, row.sequence);
+    return cached;
+  }
+
+  give(held: HeldRun): void {
+    this.#cache.set(held.run.facts.runId, held);
+  }
+
+  /** A run of one's own, folded from its first event. */
+  async fresh(row: RunRow, through = row.sequence): Promise<HeldRun> {
+    const plan = await this.#plans.pinned(row.workflow_owner, row.workflow_id, row.workflow_version);
+    const held: HeldRun = { identity: identityOf(row), run: fold(plan, factsOf(row), []) };
+    await this.#advance(held, row, through);
+    return held;
+  }
+
+  async #advance({ run }: HeldRun, row: RunRow, through: number): Promise<void> {
+    while (run.sequence < through) {
+      const events = await this.events(row, run.sequence, Math.min(EVENTS_PER_PAGE, through - run.sequence));
+      if (events.length === 0) throw new Error(`the log of ${row.run_id} ends before sequence ${through}`);
+      for (const event of events) apply(run, decodeEvent(event));
+    }
+  }
+
+  events({ run_id, tenant }: RunRow, after: number, limit = EVENTS_PER_PAGE): Promise<StoredEvent[]> {
+    return this.#store.read<StoredEvent>(readEvents({ tenant, runId: run_id }, after, limit));
+  }
+}

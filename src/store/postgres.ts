@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import postgres, { type ReservedSql, type Sql } from 'postgres';
+import type { Clock } from '../system/clock.ts';
+import { GroupCommit } from './group-commit.ts';
+import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
+import { type Migration, type Store, StoreFailure } from './store.ts';
+
+export interface PostgresOptions {
+  readonly url: string;
+  readonly clock: Clock;
+  readonly migrations: readonly Migration[];
+  /** Tests that move time hand it in; otherwise the database's clock decides, so that all hosts agree. */
+  readonly useOwnClock?: boolean;
+}
+
+/** How many statements may be on their way at once; an option that the library's types leave out. */
+const PIPELINE = { max_pipeline: 10_000 };
+const READERS_MAX = 8;
+const CONNECT_TIMEOUT_S = 10;
+const MIGRATION_LOCK = 0x0ca95;
+const HINT_CHANNEL = 'capstan';
+/** PostgreSQL takes payloads of up to 8000 bytes. */
+const HINT_BYTES_MAX = 7_900;
+const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
+const DATABASE_NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
+/** Many hosts, one database. */
+export async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const { url, clock, migrations } = options;
+  const render = renderer(options.useOwnClock ? clock : undefined);
+  const connect = (max: number): Sql =>
+    postgres(url, {
+      max,
+      ...PIPELINE,
+      connect_timeout: CONNECT_TIMEOUT_S,
+      onnotice: () => {},
+      types: { bigint: { to: 20, from: [20], serialize: String, parse: Number } },
+      connection: { application_name: 'capstan' },
+    });
+  const writer = connect(1);
+  const readers = connect(READERS_MAX);
+  const listeners: ((topic: string) => void)[] = [];
+  const hints = new HintQueue(clock, (payload) => readers.notify(HINT_CHANNEL, payload));
+  try {
+    await migrate(writer, migrations, clock.now());
+    await readers.listen(HINT_CHANNEL, (payload) => {
+      for (const topic of hints.topicsOfOthers(payload)) for (const listener of listeners) listener(topic);
+    });
+  } catch (error) {
+    await Promise.all([writer.end({ timeout: 1 }), readers.end({ timeout: 1 })]);
+    throw new StoreFailure(`The database cannot be used: ${(error as Error).message}`, { cause: error });
+  }
+
+  const group = new GroupCommit((units) => commitGroup(writer, units, render), clock);
+  let closed: Promise<void> | undefined;
+  return {
+    kind: 'postgres',
+    read: async <R>(statement: Statement) => {
+      const { text, params } = render(statement);
+      const rows = await readers.unsafe(text, params as never[], { prepare: true });
+      return [...rows] as unknown as R[];
+    },
+    commit: (unit) => group.commit(unit),
+    hint: (topics) => hints.add(topics),
+    onHint: (listener) => {
+      listeners.push(listener);
+    },
+    close: () => {
+      closed ??= group.drained().then(async () => {
+        await Promise.all([writer.end({ timeout: 5 }), readers.end({ timeout: 5 })]);
+      });
+      return closed;
+    },
+  };
+}
+
+/** Hosts that start at the same time take turns: the first applies what is missing, the others find it done. */
+async function migrate(database: Sql, migrations: readonly Migration[], now: number): Promise<void> {
+  const connection = await database.reserve();
+  try {
+    await connection`SELECT pg_advisory_lock(${MIGRATION_LOCK})`;
+    await connection.unsafe(
+      'CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)',
+    );
+    const applied = new Set((await connection`SELECT id FROM migrations`).map(({ id }) => id));
+    for (const { id, statements } of migrations.filter((migration) => !applied.has(migration.id))) {
+      const text = statements.map((statement) => statement.replaceAll('$clustered', ''));
+      await connection.unsafe(['BEGIN', ...text].join(';\n'));
+      await connection.unsafe('INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', [id, now] as never[]);
+      await connection.unsafe('COMMIT');
+    }
+  } finally {
+    await connection`SELECT pg_advisory_unlock(${MIGRATION_LOCK})`.catch(() => {});
+    connection.release();
+  }
+}
+
+type Render = (statement: Statement) => { text: string; params: readonly unknown[] };
+
+function renderer(ownClock: Clock | undefined): Render {
+  const texts = new Map<string, string>();
+  return ({ sql, params }) => {
+    let text = texts.get(sql);
+    if (text === undefined) {
+      const now = ownClock ? `$${params.length + 1}::bigint` : DATABASE_NOW;
+      text = sql.replaceAll('$now', now).replaceAll('$skipLocked', 'FOR UPDATE SKIP LOCKED');
+      texts.set(sql, text);
+    }
+    return { text, params: ownClock && sql.includes('$now') ? [...params, ownClock.now()] : params };
+  };
+}
+
+/**
+ * All units in one transaction when nothing stands in the way, which is nearly always. If one breaks an expectation
+ * the transaction is undone and each unit gets one of its own, so that it alone is refused.
+ */
+async function commitGroup(
+  database: Sql,
+  units: readonly Unit[],
+  render: Render,
+): Promise<readonly (CommitOutcome | Error)[]> {
+  const connection = await database.reserve();
+  try {
+    const together = await transact(connection, units, render).catch(asFailure);
+    if (!(together instanceof Error) && together.every(({ committed }) => committed)) return together;
+    if (units.length === 1) return [together instanceof Error ? await again(connection, units[0]!, render, together) : together[0]!];
+    const alone: (CommitOutcome | Error)[] = [];
+    for (const unit of units) alone.push(await commitAlone(connection, unit, render));
+    return alone;
+  } finally {
+    connection.release();
+  }
+}
+
+async function commitAlone(connection: ReservedSql, unit: Unit, render: Render): Promise<CommitOutcome | Error> {
+  const outcome = await transact(connection, [unit], render).catch(asFailure);
+  return outcome instanceof Error ? again(connection, unit, render, outcome) : outcome[0]!;
+}
+
+/** The database asks to try again when two transactions stood in each other's way. */
+async function again(connection: ReservedSql, unit: Unit, render: Render, failure: Error): Promise<CommitOutcome | Error> {
+  if (!RETRYABLE_CODES.includes((failure.cause as { code?: unknown } | undefined)?.code)) return failure;
+  const outcome = await transact(connection, [unit], render).catch(asFailure);
+  return outcome instanceof Error ? outcome : outcome[0]!;
+}
+
+function asFailure(error: unknown): Error {
+  return new StoreFailure('The store could not commit.', { cause: error });
+}
+
+/** Sends every statement without waiting for the one before, then commits if all of them did what was expected. */
+async function transact(connection: ReservedSql, units: readonly Unit[], render: Render): Promise<CommitOutcome[]> {
+  const begun = connection.unsafe('BEGIN');
+  const sent = units.map((unit) =>
+    unit.map((write) => {
+      const { text, params } = render(write);
+      return connection.unsafe(text, params as never[], { prepare: true });
+    }),
+  );
+  const settled = await Promise.allSettled([begun, ...sent.flat()]);
+  const failed = settled.find((result) => result.status === 'rejected');
+  if (failed) {
+    await connection.unsafe('ROLLBACK');
+    throw failed.reason;
+  }
+  const outcomes = await Promise.all(units.map(async (unit, index) => outcomeOf(unit, await Promise.all(sent[index]!))));
+  await connection.unsafe(outcomes.every(({ committed }) => committed) ? 'COMMIT' : 'ROLLBACK');
+  return outcomes;
+}
+
+function outcomeOf(unit: Unit, results: readonly (readonly Row[] & { count: number })[]): CommitOutcome {
+  const broken = unit.find((write: Write, index) => write.expect !== undefined && results[index]!.count !== write.expect);
+  if (broken) return { committed: false, broke: broken.keeps ?? '' };
+  return { committed: true, rows: results.filter((_, index) => unit[index]!.returns).map((rows) => [...rows]) };
+}
+
+/** Gathers hints and sends them in few notifications. A hint that does not arrive costs a reader a moment, no more. */
+class HintQueue {
+  readonly #origin = randomUUID();
+  readonly #clock: Clock;
+  readonly #send: (payload: string) => Promise<unknown>;
+  readonly #topics = new Set<string>();
+
+  constructor(clock: Clock, send: (payload: string) => Promise<unknown>) {
+    this.#clock = clock;
+    this.#send = send;
+  }
+
+  add(topics: readonly string[]): void {
+    if (this.#topics.size === 0) this.#clock.soon(() => this.#flush());
+    for (const topic of topics) this.#topics.add(topic);
+  }
+
+  /** What another host says; our own words come back to us too. */
+  topicsOfOthers(payload: string): string[] {
+    const [origin, ...topics] = payload.split(' ');
+    return origin === this.#origin ? [] : topics;
+  }
+
+  #flush(): void {
+    let payload = this.#origin;
+    for (const topic of this.#topics) {
+      if (payload.length + topic.length >= HINT_BYTES_MAX) {
+        this.#send(payload).catch(() => {});
+        payload = this.#origin;
+      }
+      payload += ` ${topic}`;
+    }
+    this.#topics.clear();
+    this.#send(payload).catch(() => {});
+  }
+}

@@ -1,0 +1,165 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { Clock } from '../system/clock.ts';
+import { GroupCommit } from './group-commit.ts';
+import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
+import { type Migration, type Store, StoreFailure } from './store.ts';
+
+export interface SqliteOptions {
+  /** Folder that the store owns. */
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly migrations: readonly Migration[];
+  /** Off only where losing the last moments to a power cut does not matter, as in simulations. */
+  readonly durable?: boolean;
+}
+
+const WAL_PAGES_MAX = 4_000;
+const PAGE_CACHE_KIB = 32_768;
+
+/** One file, one owner, one process. */
+export async function openSqlite({ folder, clock, migrations, durable = true }: SqliteOptions): Promise<Store> {
+  mkdirSync(folder, { recursive: true });
+  const releaseFolder = ownFolder(folder);
+  const file = join(folder, 'capstan.db');
+  const writer = new Connection(new DatabaseSync(file), clock);
+  writer.exec(`PRAGMA journal_mode = WAL`);
+  writer.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}`);
+  writer.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
+  writer.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
+  migrate(writer, migrations, clock.now());
+  // A connection of its own never sees what a transaction has not committed yet.
+  const reader = new Connection(new DatabaseSync(file, { readOnly: true }), clock);
+  const group = new GroupCommit(async (units) => commitGroup(writer, units), clock);
+  let closed: Promise<void> | undefined;
+
+  return {
+    kind: 'sqlite',
+    read: async <R>(statement: Statement) => reader.all(statement) as R[],
+    commit: (unit) => group.commit(unit),
+    // The one process that there is hears of everything by itself.
+    hint: () => {},
+    onHint: () => {},
+    close: () => {
+      closed ??= group.drained().then(() => {
+        reader.close();
+        writer.close();
+        releaseFolder();
+      });
+      return closed;
+    },
+  };
+}
+
+/** Holds a lock that the operating system lets go of when the process ends, however it ends. */
+function ownFolder(folder: string): () => void {
+  const lock = new DatabaseSync(join(folder, 'owner.lock'), { timeout: 0 });
+  try {
+    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
+  } catch {
+    lock.close();
+    throw new StoreFailure(`Another process owns the data folder ${folder}. Stop it, or give this one its own folder.`);
+  }
+  return () => lock.close();
+}
+
+function migrate(connection: Connection, migrations: readonly Migration[], now: number): void {
+  connection.exec('CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
+  const applied = new Set(connection.all({ sql: 'SELECT id FROM migrations', params: [] }).map(({ id }) => id));
+  for (const { id, statements } of migrations.filter((migration) => !applied.has(migration.id))) {
+    connection.exec('BEGIN IMMEDIATE');
+    for (const statement of statements) connection.exec(statement.replaceAll('$clustered', 'WITHOUT ROWID'));
+    connection.run({ sql: 'INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', params: [id, now] });
+    connection.exec('COMMIT');
+  }
+}
+
+/** One transaction; a unit that breaks an expectation, or fails, is taken out of it alone. */
+function commitGroup(connection: Connection, units: readonly Unit[]): (CommitOutcome | Error)[] {
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    const outcomes = units.map((unit) => commitUnit(connection, unit));
+    connection.exec('COMMIT');
+    return outcomes;
+  } catch (error) {
+    connection.exec('ROLLBACK');
+    throw new StoreFailure('The store could not commit.', { cause: error });
+  }
+}
+
+function commitUnit(connection: Connection, unit: Unit): CommitOutcome | Error {
+  connection.exec('SAVEPOINT unit');
+  try {
+    const rows: Row[][] = [];
+    for (const write of unit) {
+      const outcome = connection.write(write);
+      if (write.expect !== undefined && outcome.touched !== write.expect) {
+        connection.exec('ROLLBACK TO unit');
+        return { committed: false, broke: write.keeps ?? '' };
+      }
+      if (write.returns) rows.push(outcome.rows);
+    }
+    return { committed: true, rows };
+  } catch (error) {
+    connection.exec('ROLLBACK TO unit');
+    return error as Error;
+  } finally {
+    connection.exec('RELEASE unit');
+  }
+}
+
+/** A database handle that prepares each statement once. */
+class Connection {
+  readonly #database: DatabaseSync;
+  readonly #clock: Clock;
+  readonly #prepared = new Map<string, Prepared>();
+
+  constructor(database: DatabaseSync, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  exec(text: string): void {
+    this.#database.exec(text);
+  }
+
+  all(statement: Statement): Row[] {
+    const { prepared, params } = this.#bind(statement);
+    return prepared.all(...params) as Row[];
+  }
+
+  run(statement: Statement): number {
+    const { prepared, params } = this.#bind(statement);
+    return Number(prepared.run(...params).changes);
+  }
+
+  write(write: Write): { touched: number; rows: Row[] } {
+    if (!write.returns) return { touched: this.run(write), rows: [] };
+    const rows = this.all(write);
+    return { touched: rows.length, rows };
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #bind({ sql, params }: Statement): { prepared: StatementSync; params: Statement['params'] } {
+    let entry = this.#prepared.get(sql);
+    if (!entry) {
+      const usesNow = sql.includes('$now');
+      const text = sql
+        .replaceAll('$skipLocked', '')
+        .replaceAll('$now', `?${params.length + 1}`)
+        .replace(/\$(\d+)/g, '?$1');
+      entry = { statement: this.#database.prepare(text), usesNow };
+      this.#prepared.set(sql, entry);
+    }
+    return { prepared: entry.statement, params: entry.usesNow ? [...params, this.#clock.now()] : params };
+  }
+}
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly usesNow: boolean;
+}

@@ -1,0 +1,117 @@
+import type { Migration } from './store.ts';
+
+/** The log, the queue and what stands beside them. Capabilities bring tables of their own. */
+export const CORE_TABLES: readonly Migration[] = [
+  {
+    id: 'core/0001',
+    statements: [
+      // A run: what is fixed about it, and the columns that repeat what its log says so that lists need no fold.
+      `CREATE TABLE runs (
+        run_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        workspace TEXT,
+        principal TEXT NOT NULL,
+        issuer TEXT NOT NULL,
+        lane TEXT NOT NULL,
+        workflow_owner TEXT NOT NULL,
+        workflow_id TEXT NOT NULL,
+        workflow_version BIGINT NOT NULL,
+        parent_run_id TEXT,
+        parent_node_id TEXT,
+        facts TEXT NOT NULL,
+        engine_version BIGINT NOT NULL,
+        event_log_schema_version BIGINT NOT NULL,
+        created_at BIGINT NOT NULL,
+        status TEXT NOT NULL,
+        sequence BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL,
+        ended_at BIGINT,
+        error_code TEXT
+      ) $clustered`,
+      'CREATE INDEX runs_by_tenant ON runs (tenant, run_id)',
+      'CREATE INDEX runs_by_workflow ON runs (tenant, workflow_id, run_id)',
+      'CREATE INDEX runs_live ON runs (tenant, run_id) WHERE ended_at IS NULL',
+      'CREATE INDEX runs_by_parent ON runs (parent_run_id) WHERE parent_run_id IS NOT NULL',
+      `CREATE TABLE run_tags (
+        tenant TEXT NOT NULL,
+        tag TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        PRIMARY KEY (tenant, tag, run_id)
+      ) $clustered`,
+      // At most one live run holds a scope that callers asked to be exclusive.
+      `CREATE TABLE live_scopes (
+        scope_key TEXT PRIMARY KEY,
+        run_id TEXT NOT NULL
+      ) $clustered`,
+      // The log. \`body\` is the event as every reader gets it; \`hidden\` what only the fold may see.
+      `CREATE TABLE events (
+        run_id TEXT NOT NULL,
+        sequence BIGINT NOT NULL,
+        type TEXT NOT NULL,
+        body TEXT NOT NULL,
+        hidden TEXT,
+        PRIMARY KEY (run_id, sequence)
+      ) $clustered`,
+      // The queue. \`epoch\` is the fencing token: it moves with each claim. \`wakes\` counts calls for attention.
+      `CREATE TABLE work (
+        work_id TEXT PRIMARY KEY,
+        kind TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        payload TEXT NOT NULL,
+        due_at BIGINT,
+        owner TEXT,
+        epoch BIGINT NOT NULL,
+        wakes BIGINT NOT NULL,
+        crashes BIGINT NOT NULL
+      ) $clustered`,
+      'CREATE INDEX work_due ON work (due_at) WHERE owner IS NULL AND due_at IS NOT NULL',
+      'CREATE INDEX work_owned ON work (owner) WHERE owner IS NOT NULL',
+      // Processes that work on the queue. A lease holds as long as its owner is alive here.
+      `CREATE TABLE hosts (
+        host_id TEXT PRIMARY KEY,
+        alive_until BIGINT NOT NULL
+      ) $clustered`,
+      // Definitions, each version for good: runs keep the one they began with.
+      `CREATE TABLE definitions (
+        owner TEXT NOT NULL,
+        workflow_id TEXT NOT NULL,
+        version BIGINT NOT NULL,
+        digest TEXT NOT NULL,
+        body TEXT NOT NULL,
+        created_at BIGINT NOT NULL,
+        PRIMARY KEY (owner, workflow_id, version)
+      ) $clustered`,
+      // Which version new runs get; a workflow that was removed has no row here.
+      `CREATE TABLE workflows (
+        owner TEXT NOT NULL,
+        workflow_id TEXT NOT NULL,
+        version BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL,
+        PRIMARY KEY (owner, workflow_id)
+      ) $clustered`,
+      // Answers that a retry with the same key must get again.
+      `CREATE TABLE idempotency (
+        record_key TEXT PRIMARY KEY,
+        digest TEXT NOT NULL,
+        status BIGINT NOT NULL,
+        body TEXT NOT NULL,
+        expires_at BIGINT NOT NULL
+      ) $clustered`,
+      'CREATE INDEX idempotency_expiry ON idempotency (expires_at)',
+      // Every intended effect on the outside world, once, with what came of it.
+      `CREATE TABLE effects (
+        effect_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        ordinal BIGINT NOT NULL,
+        provider_key TEXT NOT NULL,
+        state TEXT NOT NULL,
+        attempts BIGINT NOT NULL,
+        outcome TEXT,
+        expires_at BIGINT NOT NULL
+      ) $clustered`,
+      'CREATE INDEX effects_expiry ON effects (expires_at)',
+    ],
+  },
+];

@@ -29,6 +29,7 @@ export function completeNode(run: Run, nodeId: string, result: NodeResult, now: 
   return [
     ...Object.entries(result.variables ?? {}).flatMap(([name, value]) => changeVariable(run, nodeId, name, value)),
     ...(result.channels ?? []).map((write) => writeChannel(run, nodeId, write, now)),
+    ...(outputs ? createArtifact(run, nodeId) : []),
     { type: 'node.completed', nodeId, payload: outputs ? { nodeId, outputs } : { nodeId } },
   ];
 }
@@ -42,7 +43,7 @@ function refusedWrites(run: Run, nodeId: string, result: NodeResult): RunError |
     const declared = run.plan.definition.channels?.[write.channel];
     const { node } = run.plan.node(nodeId)!;
     if (!mayAccess(declared, node, 'writers')) return accessDenied(write.channel, node);
-    const [misfit] = run.plan.channelSchemas.get(write.channel)?.(write.value) ?? [];
+    const [misfit] = checkEntry(run, write);
     if (misfit) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${misfit}.`);
     const state = run.channels.get(write.channel);
     if (overflows(state, declared?.reducer ?? write.reducer, write.value, declared?.maxSize)) {
@@ -50,6 +51,13 @@ function refusedWrites(run: Run, nodeId: string, result: NodeResult): RunError |
     }
   }
   return undefined;
+}
+
+/** The schema of a channel describes one entry, or for a channel that is a list, the list. */
+function checkEntry(run: Run, { channel, value }: ChannelWrite): readonly string[] {
+  const check = run.plan.channelSchemas.get(channel);
+  const misfits = check?.(value) ?? [];
+  return misfits.length > 0 && check?.([value]).length === 0 ? [] : misfits;
 }
 
 function permanent(code: string, message: string, details?: JsonObject): RunError {
@@ -70,6 +78,14 @@ function changeVariable(run: Run, nodeId: string, name: string, value: unknown):
   if (deepEqual(previous, value)) return [];
   const before = previous === undefined ? {} : { previous };
   return [{ type: 'variable.changed', nodeId, payload: { name, ...before, next: value, nodeId } }];
+}
+
+/** The outputs of a node that names an artifact type are kept as one. Its id is the node's place in the definition. */
+function createArtifact(run: Run, nodeId: string): NewEvent[] {
+  const { node, index } = run.plan.node(nodeId)!;
+  if (!node.artifactType) return [];
+  const payload = { artifactId: `art-${index}`, artifactType: node.artifactType, nodeId, version: 1 };
+  return [{ type: 'artifact.created', nodeId, payload }];
 }
 
 /** Entries of a channel with a time to live carry the time of their writing. */

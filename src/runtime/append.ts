@@ -3,7 +3,7 @@ import type { Digest } from '../engine/mask.ts';
 import { isTerminal } from '../engine/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/events.ts';
 import { freeScope, insertEvents, insertRun, insertTags, moveRun, takeScope } from '../store/log.ts';
-import { wake } from '../store/queue.ts';
+import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import { type Recorded, recordEvent } from './recording.ts';
 import { type HeldRun, moveOf, rowOf } from './run-row.ts';
@@ -49,6 +49,7 @@ export function appendWrites(
     moveRun(moveOf(run, from)),
     ...insertEvents(run.facts.runId, recorded.map(({ stored }) => stored)),
     ...(isTerminal(run) ? endWrites(held) : []),
+    ...cancelledChildren(held, recorded).map((childRunId) => cancelChild(held, childRunId)),
     ...react(held, recorded, reactions),
   ];
 }
@@ -61,6 +62,28 @@ function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
   ];
 }
 
+/** Child runs that lose the node which waits for them, unless the definition lets them go on alone. */
+function cancelledChildren({ run }: HeldRun, recorded: readonly Recorded[]): string[] {
+  return recorded.flatMap(({ event }) => {
+    if (event.type !== 'node.cancelled') return [];
+    const planned = run.plan.node(event.payload.nodeId);
+    const childRunId = planned && run.nodes[planned.index]!.childRunId;
+    return childRunId && planned.node.config.propagateCancellation !== false ? [childRunId] : [];
+  });
+}
+
+export const CANCEL_CHILD = 'cancel-child';
+
+function cancelChild({ run, identity }: HeldRun, childRunId: string): Write {
+  return ensureWork({
+    workId: `${CANCEL_CHILD}:${childRunId}`,
+    kind: CANCEL_CHILD,
+    tenant: identity.subject.tenant,
+    payload: JSON.stringify({ childRunId, parentRunId: run.facts.runId }),
+    dueAt: 0,
+  });
+}
+
 function react(held: HeldRun, recorded: readonly Recorded[], reactions: readonly Reaction[]): Write[] {
   if (reactions.length === 0 || recorded.length === 0) return [];
   const append: Append = { ...held, events: recorded.map(({ event }) => event) };
@@ -68,10 +91,12 @@ function react(held: HeldRun, recorded: readonly Recorded[], reactions: readonly
 }
 
 /** Says, here and to other hosts, that a run has moved. */
-export function announce({ hub, store }: Runtime, { run }: HeldRun, recorded: readonly Recorded[]): void {
+export function announce({ hub, store }: Runtime, held: HeldRun, recorded: readonly Recorded[]): void {
+  const { run } = held;
   const { runId, parent } = run.facts;
   hub.tell(runId, recorded.map(({ stored }) => stored));
   const wokenParent = isTerminal(run) ? parent?.runId : undefined;
   if (wokenParent) hub.callToWork(wokenParent);
+  for (const childRunId of cancelledChildren(held, recorded)) hub.callToWork(`${CANCEL_CHILD}:${childRunId}`);
   store.hint([`run:${runId}`, ...(wokenParent ? [`work:${wokenParent}`] : [])]);
 }

@@ -15,7 +15,7 @@ import {
 import type { Write } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
-import { Drive } from './drive.ts';
+import { Drive, type DriveOptions } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -48,11 +48,16 @@ const RETRY_MAX_MS = 30_000;
 const BROKEN_REST_MS = 60_000;
 const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
 
+/** A work item that this process is busy with; runs have somebody who drives them. */
+interface InHand {
+  drive?: Drive;
+}
+
 /** Claims work and does it. A lease is kept alive for the whole process by one heartbeat. */
 export class Executor {
   readonly #runtime: Runtime;
   readonly #options: ExecutorOptions;
-  readonly #inHand = new Map<string, Drive | undefined>();
+  readonly #inHand = new Map<string, InHand>();
   readonly #idle: (() => void)[] = [];
   #state: 'new' | 'working' | 'stopping' = 'new';
   #looking: 'no' | 'yes' | 'again' = 'no';
@@ -79,7 +84,8 @@ export class Executor {
 
   async start(): Promise<void> {
     this.#state = 'working';
-    await this.#beat();
+    await this.#sayAlive();
+    this.#beatLater();
     // The store has one owner: whoever held leases before is gone, and its work goes on at once.
     if (this.#hasOneOwner) await this.#runtime.store.commit([forgetOtherHosts(this.hostId)]);
     this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#called(workId, dueAt));
@@ -93,10 +99,10 @@ export class Executor {
     this.#state = 'stopping';
     this.#stopListening();
     this.#timer?.cancel();
-    for (const drive of this.#inHand.values()) drive?.stop({ cut: false });
+    for (const { drive } of this.#inHand.values()) drive?.stop({ cut: false });
     const idle = this.#untilIdle();
     const cancel = this.#runtime.clock.after(graceMs, () => {
-      for (const drive of this.#inHand.values()) drive?.stop({ cut: true });
+      for (const { drive } of this.#inHand.values()) drive?.stop({ cut: true });
     });
     await idle;
     cancel();
@@ -114,7 +120,7 @@ export class Executor {
   }
 
   #called(workId: string, dueAt: number | undefined): void {
-    const drive = this.#inHand.get(workId);
+    const drive = this.#inHand.get(workId)?.drive;
     if (drive) drive.wake();
     else if (dueAt === undefined) this.#look();
     else this.#lookAt(dueAt);
@@ -194,26 +200,27 @@ export class Executor {
     const { wakes, crashes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
-    this.#inHand.set(lease.workId, undefined);
+    const hand = this.#pickUp(lease.workId);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
       try {
         held ??= await this.#load(tenant, lease.workId);
-        const due = await this.#drive(lease, held, wakes, crashes);
-        this.#putDown(lease.workId, due);
-        return;
+        const due = await this.#drive(hand, { lease, held, wakes, crashes });
+        return this.#putDown(lease.workId, hand, due);
       } catch (error) {
         held = undefined;
-        if (!(error instanceof StoreFailure)) return this.#abandon(lease, wakes, error);
+        if (!(error instanceof StoreFailure)) {
+          await this.#abandon(lease, wakes, error);
+          return this.#putDown(lease.workId, hand, null);
+        }
         this.#runtime.log.warn({ runId: lease.workId, err: error }, 'the store failed under a run; trying again');
       }
       await sleep(this.#runtime.clock, retryMs);
     }
   }
 
-  async #drive(lease: Lease, held: HeldRun, wakes: number, crashes: number): Promise<number | null> {
-    const adopt = (child: Lease, childHeld: HeldRun): void => this.adopt(child, childHeld);
-    const drive = new Drive(this.#runtime, { lease, held, wakes, crashes, adopt });
-    this.#inHand.set(lease.workId, drive);
+  async #drive(hand: InHand, options: Omit<DriveOptions, 'adopt'>): Promise<number | null> {
+    const drive = new Drive(this.#runtime, { ...options, adopt: (lease, held) => this.adopt(lease, held) });
+    hand.drive = drive;
     if (this.#state === 'stopping') drive.stop({ cut: true });
     const due = await drive.drive();
     this.#runtime.reader.give(drive.held);
@@ -234,11 +241,10 @@ export class Executor {
       const until = this.#runtime.clock.now() + BROKEN_REST_MS;
       await this.#runtime.store.commit([releaseLease(lease, until, wakes)]).catch(() => {});
     }
-    this.#putDown(lease.workId, null);
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {
-    this.#inHand.set(lease.workId, undefined);
+    const hand = this.#pickUp(lease.workId);
     let due: number | null = null;
     try {
       const handler = this.#options.handlers.get(item.kind);
@@ -252,11 +258,18 @@ export class Executor {
       this.#runtime.log.error({ workId: lease.workId, kind: item.kind, err: error }, 'work failed; trying again later');
       await this.#runtime.store.commit([releaseLease(lease, due, item.wakes)]).catch(() => {});
     }
-    this.#putDown(lease.workId, due);
+    this.#putDown(lease.workId, hand, due);
   }
 
-  #putDown(workId: string, due: number | null): void {
-    this.#inHand.delete(workId);
+  #pickUp(workId: string): InHand {
+    const hand: InHand = {};
+    this.#inHand.set(workId, hand);
+    return hand;
+  }
+
+  /** The same item may be in hand again by now, under a newer lease: then that one stays. */
+  #putDown(workId: string, hand: InHand, due: number | null): void {
+    if (this.#inHand.get(workId) === hand) this.#inHand.delete(workId);
     if (due !== null) this.#lookAt(due);
     if (this.#inHand.size === this.#options.capacity - 1) this.#look();
     if (this.#inHand.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
@@ -269,13 +282,17 @@ export class Executor {
     });
   }
 
-  /** Says that this host lives, takes over from those that do not, and hears calls whose hint was lost. */
-  async #beat(): Promise<void> {
+  async #sayAlive(): Promise<void> {
     const leaseMs = this.#hasOneOwner ? FOREVER_MS : this.#options.leaseMs;
     await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)]);
+  }
+
+  /** Says that this host lives, takes over from those that do not, and hears calls whose hint was lost. */
+  #beatLater(): void {
     if (this.#hasOneOwner) return;
-    this.#heartbeat = this.#runtime.clock.after(leaseMs / BEATS_PER_LEASE, () => {
-      this.#beat()
+    this.#heartbeat = this.#runtime.clock.after(this.#options.leaseMs / BEATS_PER_LEASE, () => {
+      this.#beatLater();
+      this.#sayAlive()
         .then(() => (this.#state === 'working' ? this.#catchUp() : undefined))
         .catch((error) => this.#runtime.log.error({ err: error }, 'a heartbeat failed; leases may be lost'));
     });
@@ -284,6 +301,6 @@ export class Executor {
   async #catchUp(): Promise<void> {
     await this.#takeOrphans();
     const woken = await this.#runtime.store.read<{ work_id: string }>(wokenWork(this.hostId));
-    for (const { work_id } of woken) this.#inHand.get(work_id)?.wake();
+    for (const { work_id } of woken) this.#inHand.get(work_id)?.drive?.wake();
   }
 }

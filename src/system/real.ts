@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
+import { PinoPretty as pretty } from 'pino-pretty';
 import type { Clock } from './clock.ts';
 import { CHANCE_DIGITS, type Ids, sortableIds } from './ids.ts';
 import { redactText } from './redaction.ts';
@@ -45,7 +46,7 @@ function base36Source(): () => string {
   };
 }
 
-export function realLog(level: string, destination?: DestinationStream): Logger {
+export function realLog(level: string, isForPeople: boolean): Logger {
   const options = {
     level,
     base: null,
@@ -53,7 +54,7 @@ export function realLog(level: string, destination?: DestinationStream): Logger 
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  return destination ? pino(options, destination) : pino(options);
+  return isForPeople ? pino(options, pretty({ sync: true })) : pino(options);
 }
 
 /** What an error may say in a log: messages can quote what a caller sent. */

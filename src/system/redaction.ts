@@ -1,29 +1,26 @@
 /**
  * Finds and removes what looks like a secret, in text and in JSON values.
  *
- * Texts come from callers, models and tools, so the time it takes must grow no faster than the text. Every pattern
- * keeps one of two promises: what can be of any length comes last, so that a failed attempt is short and a successful
- * one never reads anything twice; or it cannot run past a character with which the next attempt begins.
+ * Texts come from callers, models and tools, so the time taken must grow no faster than the text. Every pattern keeps
+ * one of two promises. Either what can be of any length comes last: a failed attempt is short, and a successful one is
+ * not read again. Or an attempt cannot run past the character with which the next one begins.
  */
 
 export const REDACTED = '[REDACTED]';
+
+/** A longer text is replaced whole if anything in it is suspicious: the stack of the regular expressions has an end. */
+export const REDACTION_LENGTH_MAX = 4_000_000;
 
 /** Parts of a JSON value that are nested deeper than this are not looked at but replaced. */
 export const REDACTION_DEPTH_MAX = 256;
 
 type Redact = (text: string) => string;
 
-/** The text with everything that looks like a secret replaced; the text itself when there is nothing. */
+/** The text with everything that looks like a secret replaced. Redacting it again changes nothing. */
 export function redactText(text: string): string {
-  let result = text;
-  for (const rule of RULES) {
-    if (rule.mark && !rule.mark.test(result)) continue;
-    result = result.replace(rule.pattern, (match: string, kept: string, at: number, whole: string) => {
-      const found = { secret: match.slice(kept.length), kept, next: whole.charAt(at + match.length) };
-      return !rule.isSecret || rule.isSecret(found) ? kept + REDACTED : match;
-    });
-  }
-  return result;
+  if (!ANY_CLUE.test(text)) return text;
+  if (text.length > REDACTION_LENGTH_MAX) return REDACTED;
+  return RULES.reduce((result, rule) => (rule.clue.test(result) ? applyRule(rule, result) : result), text);
 }
 
 export function looksSecret(text: string): boolean {
@@ -37,7 +34,8 @@ export function redactValue<T>(value: T, redact: Redact = redactText): T {
 
 /** Where the first secret of a JSON value is, such as `nodes[2].config.apiKey`; `$` when the value itself is one. */
 export function findSecret(value: unknown): string | undefined {
-  return findPart(value, 0)?.replace(/^\./, '').replace(/^$/, '$');
+  const path = findPart(value, 0);
+  return path === '' ? '$' : path?.replace(/^\./, '');
 }
 
 /** Replaces the values the host itself resolved by `[REDACTED:<id>]`, then everything else that looks like a secret. */
@@ -48,13 +46,13 @@ export function secretRedactor(secrets: readonly { id: string; value: string }[]
     for (const spelling of spellingsOf(value)) markers.set(spelling, `[REDACTED:${id}]`);
   }
   if (markers.size === 0) return redactText;
-  // One pass, longest first: a value may be part of another one, or of the marker of another one.
+  // One pass, longest first: a value may be part of another value, or of the marker that replaces it.
   const longestFirst = [...markers.keys()].sort((a, b) => b.length - a.length);
   const known = new RegExp(longestFirst.map(escapePattern).join('|'), 'g');
   return (text) => redactText(text.replace(known, (value) => markers.get(value)!));
 }
 
-/** Shorter values would also remove innocent words. */
+/** Shorter values would take innocent words with them. */
 const KNOWN_LENGTH_MIN = 6;
 
 /** A value as it is, inside JSON text and inside a URL. */
@@ -63,7 +61,7 @@ function spellingsOf(value: string): string[] {
 }
 
 function escapePattern(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
 function redactPart(value: unknown, redact: Redact, depth: number): unknown {
@@ -77,7 +75,7 @@ function redactItems(items: unknown[], redact: Redact, depth: number): unknown[]
   let copy: unknown[] | undefined;
   for (let index = 0; index < items.length; index++) {
     const item = redactPart(items[index], redact, depth + 1);
-    if (item === items[index]) continue;
+    if (Object.is(item, items[index])) continue;
     copy ??= items.slice();
     copy[index] = item;
   }
@@ -85,13 +83,14 @@ function redactItems(items: unknown[], redact: Redact, depth: number): unknown[]
 }
 
 function redactFields(fields: object, redact: Redact, depth: number): object {
-  const entries = Object.entries(fields);
   let changed = false;
+  const entries = Object.entries(fields);
   for (const entry of entries) {
     const [key, value] = entry;
+    const part = redactPart(value, redact, depth + 1);
     entry[0] = redact(key);
-    entry[1] = isNamedSecret(key, value) ? redactNamed(value) : redactPart(value, redact, depth + 1);
-    changed ||= entry[0] !== key || entry[1] !== value;
+    entry[1] = isSecretField(key, part) ? schemeOf(part) + REDACTED : part;
+    changed ||= entry[0] !== key || !Object.is(entry[1], value);
   }
   return changed ? Object.fromEntries(withDistinctKeys(entries)) : fields;
 }
@@ -113,13 +112,253 @@ function findPart(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === REDACTION_DEPTH_MAX) return '';
   for (const [key, part] of Object.entries(value)) {
-    const inner = looksSecret(key) || isNamedSecret(key, part) ? '' : findPart(part, depth + 1);
-    if (inner !== undefined) return (Array.isArray(value) ? `[${key}]` : fieldStep(key)) + inner;
+    const rest = looksSecret(key) || isSecretField(key, part) ? '' : findPart(part, depth + 1);
+    if (rest !== undefined) return (Array.isArray(value) ? `[${key}]` : stepTo(key)) + rest;
   }
   return undefined;
 }
 
-/** The path is shown to callers, so a key that is a secret does not appear in it. */
-function fieldStep(key: string): string {
-  return /^[\w$-]+$/.test(key) && !looksSecret(key) ? `.${key}` : `[${JSON.stringify(redactText(key))}]`;
+/** The path is shown to callers, so a key that is a secret itself does not appear in it. */
+function stepTo(key: string): string {
+  const shown = redactText(key);
+  return /^[\w$-]+$/.test(shown) ? `.${shown}` : `[${JSON.stringify(shown)}]`;
+}
+
+type Tokens = Record<string, [beginning: RegExp, rest: RegExp]>;
+
+/** Tokens that say what they are: a beginning that ends in a punctuation mark, then a rest that no word has. */
+const MARKED_TOKENS: Tokens = {
+  // Sixteen characters spare `sk-learn-example`. They may be readable words, because the keys of tests are.
+  'OpenAI, Anthropic, OpenRouter, DeepSeek': [/sk-/, /[\w-]{16,}/],
+  'Groq, Replicate, Hugging Face, npm': [/(?:gsk|r8|hf|npm)_/, /[A-Za-z0-9]{30,}/],
+  'xAI, Perplexity': [/(?:xai|pplx)-/, /[A-Za-z0-9]{32,}/],
+  'Tavily, LangSmith': [/(?:tvly-|lsv2_)/, /[\w-]{20,}/],
+  'Google access token': [/ya29\./, /[\w-]{20,}/],
+  'Google refresh token': [/(?<![+/])1\/\//, /0[\w-]{30,}/],
+  'Google client secret': [/GOCSPX-/, /[\w-]{20,}/],
+  GitHub: [/(?:gh[oprsu]|github_pat)_/, /\w{20,}/],
+  GitLab: [/gl(?:pat|dt|rt|ft|ptt|cbt|soat)-/, /[\w.-]{16,}/],
+  Slack: [/(?:xox[a-z]|xapp)-/, /[\w-]{10,}/],
+  Stripe: [/(?:[rs]k_(?:live|test)|whsec)_/, /[\w+/=-]{16,}/],
+  SendGrid: [/SG\./, /[\w-]{16,64}\.[\w-]{16,}/],
+  PyPI: [/pypi-/, /[\w-]{40,}/],
+  DigitalOcean: [/do[opr]_v1_/, /[0-9a-f]{32,}/],
+  Shopify: [/shp(?:at|ca|pa|ss|ua)_/, /[0-9A-Fa-f]{24,}/],
+  Telegram: [/(?:bot)?\d{8,10}:/, /AA[\w-]{30,}/],
+  Discord: [/[MNO][\w-]{23,27}\./, /[\w-]{6}\.[\w-]{27,}/],
+  'New Relic': [/NR(?:AK|II|JS|BR|IQ)-/, /[\w-]{20,}/],
+  Vault: [/hv[brs]\./, /[\w-]{24,}/],
+  Doppler: [/dp\.(?:pt|st|sa|ct|scim|audit)\./, /[\w.-]{32,}/],
+  Linear: [/lin_(?:api|oauth)_/, /[A-Za-z0-9]{32,}/],
+  Notion: [/(?:secret|ntn)_/, /[A-Za-z0-9]{40,}/],
+  Airtable: [/pat[A-Za-z0-9]{14}\./, /[0-9a-f]{40,}/],
+  Mailgun: [/key-/, /[0-9a-f]{32}(?![A-Za-z0-9])/],
+  'Grafana, Figma, Sentry, Supabase': [/(?:glsa|glc|figd|sntry[su]|sbp|sb_secret)_/, /[\w+/=-]{30,}/],
+  'Postman, Heroku, age': [/(?:PMAK|HRKU|AGE-SECRET-KEY)-/, /[\w-]{30,}/],
+  Capstan: [/(?:hk_(?:live|test)|cpk)_/, /[\w-]{8,}/],
+  // A reference is no secret unless somebody put one into it: those that hosts issue are up to 22 characters long.
+  'overlong credential reference': [/cred_/, /[\w-]{24,}/],
+};
+
+/** Tokens without such a mark, which could therefore occur inside base64, unless something there speaks against it. */
+const PLAIN_TOKENS: Tokens = {
+  Google: [/(?<![+/])AIza/, /[\w-]{30,}/],
+  AWS: [/A(?:KI|SI|BI|CC)A(?=[A-Z0-9]{16})/, /[A-Z0-9]{16}(?![A-Za-z0-9])/],
+  Twilio: [/(?:AC|SK)(?=[0-9a-f]{8})/, /[0-9a-f]{32}(?![A-Za-z0-9])/],
+  Databricks: [/dapi(?=[0-9a-f]{8})/, /[0-9a-f]{32}(?![A-Za-z0-9])/],
+  Atlassian: [/ATATT(?=[\w=-]{16})/, /[\w=-]{60,}/],
+};
+
+/** Addresses and parameters whose next part is all that it takes. */
+const KEYED_PREFIX = [
+  /hooks\.slack\.com\/(?:services|workflows|triggers)\//,
+  /discord(?:app)?\.com\/api\/webhooks\//,
+  /(?:Account|SharedAccess)Key=/,
+  /[?&;]sig=/,
+  /X-Amz-(?:Signature|Security-Token)=/,
+];
+
+/** What a secret is called, also at the end of a longer name (`OPENAI_API_KEY`). A `token` alone may be anything. */
+const SECRET_NAMES = [
+  /passw(?:or)?d|passphrase|pwd|secret|authorization/,
+  /(?:access|account|api|auth|encryption|master|private|secret|signing)[-_. ]?key|secret[-_. ]?key[-_. ]?base/,
+  /(?:access|api|auth|bearer|bot|id|oauth|refresh|security|session|github|gitlab|npm|slack|hf|vault)[-_. ]?token/,
+];
+const SECRET_NAME = `(?i:${anyOf(SECRET_NAMES)})`;
+const SECRET_KEY = new RegExp(`${SECRET_NAME}$`);
+
+/** Where a token may begin: not inside a word, but after an escape that ends in a letter (`\n`, `%3D`, a colour). */
+const START = '(?:(?<![A-Za-z0-9])|(?<=\\\\[bfnrt]|\\\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\\[[0-9;]{0,8}m))';
+
+/** Between a name and its value, with the quotes of JSON inside JSON. */
+const CLOSING = '["\'`*\\]\\\\]{0,6}[ \\t]{0,8}';
+const OPENING = '[ \\t]{0,8}\\\\{0,4}["\'`]?';
+const SCHEME = '(?i:bearer|basic|token|apikey)[ \\t]{1,4}';
+
+/** A value up to the quote that closes it, or without quotes up to what may follow a value. */
+const VALUE = /(?<=")[^\s"]*[^\s"\\]|(?<=')[^\s']*[^\s'\\]|(?<=`)[^\s`]*[^\s`\\]|[^\s"'`\\<>{}[\],;&|]+/.source;
+
+const PEM_BEGIN = '-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----';
+const PEM_REST = '[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,48}-----';
+/** A key that was cut off is headers and lines of base64 for as long as they follow each other. */
+const PEM_LINES = '(?:(?:\\s|\\\\[nrt])+(?:[A-Z][A-Za-z-]{2,20}: [^\\r\\n\\\\]{1,80}|[A-Za-z0-9+/=]{16,}))+';
+
+const ENDS_IN_SCHEME = new RegExp(`${SCHEME}$`);
+const STARTS_WITH_SCHEME = new RegExp(`^${SCHEME}`);
+
+const VALUE_LENGTH_MIN = 6;
+const CREDENTIAL_LENGTH_MIN = 8;
+const SAMPLE_LENGTH_MAX = 256;
+
+/** Words and small numbers, as in `client-credentials`, `YOUR_API_KEY` or `openai-key-2`. */
+const WORDS = /^[A-Za-z]*(?:[-_.:/@]+(?:[A-Za-z]+|\d{1,4}))*[-_.:/?)=]*$/;
+/** Random letters have more, from about two dozen on; identifiers have less, however long they are. */
+const WORDS_ENTROPY_MIN = 4.25;
+
+/** Something to fill in, or already taken out. What is around it is judged without it. */
+const TEMPLATE = /\{\{[^{}]{0,256}\}\}|\$?\{[^{}\s]{0,256}\}|\[redacted[^[\]]{0,256}\]/gi;
+const PLACEHOLDER = /^(?:[*•.xX#_-]*|\$[A-Za-z_.][\w.]*|%\w+%?)$/;
+
+/** Says where a secret is, or how it is made, or what its digest is. */
+const REFERENCE = new RegExp(
+  anyOf([
+    /^(?:arn|aws|azure|cred|credential|env|file|gcp|https?|kms|keychain|op|ref|secret|secretRef|secrets|sha\d{3}|ssm|urn|vault):[^=?]*$/,
+    /^cred_\w*$/,
+    /^projects\/[^=]*$/,
+    /^(?:~|\.{1,2})?(?:\/[a-z0-9._-]+)+\/?$/,
+    /^[a-z_$][\w$]{0,23}(?:\??\.[A-Za-z_$][\w$]{0,23})+$/,
+    /^[\w$.?]{0,64}\(/,
+  ]),
+);
+
+interface Rule {
+  /** A quick look, true for every text that has a match. */
+  clue: RegExp;
+  /** One group: what is kept in front of the secret. */
+  pattern: RegExp;
+  isSecret?: (found: Found) => boolean;
+}
+
+interface Found {
+  secret: string;
+  kept: string;
+  next: string;
+}
+
+const RULES: readonly Rule[] = [
+  { clue: /-----BEGIN/, pattern: pattern('', `${PEM_BEGIN}(?:${PEM_REST}|${PEM_LINES})`) },
+  { clue: /\.(?<=eyJ[\w-]{0,65536}\.)/, pattern: pattern('', `eyJ(?<=${START}eyJ)[\\w.-]{20,}`), isSecret: isWebToken },
+  {
+    clue: new RegExp(`[-_.:/](?<=${START}${beginnings(MARKED_TOKENS)})(?=[\\w+/=.-]{8})`),
+    pattern: tokenPattern(MARKED_TOKENS),
+  },
+  { clue: new RegExp(START + beginnings(PLAIN_TOKENS)), pattern: tokenPattern(PLAIN_TOKENS) },
+  { clue: new RegExp(`[/=](?<=${anyOf(KEYED_PREFIX)})`), pattern: pattern(anyOf(KEYED_PREFIX), '[\\w%+/=-]{20,}') },
+  {
+    clue: /:\/\/[^\s/?#@:]{0,256}:/,
+    pattern: pattern('://[^\\s/?#@:"\'`<>\\\\]{0,256}:', '[^\\s/?#"\'`<>\\\\]+(?=@)'),
+    isSecret: ({ secret }) => !PLACEHOLDER.test(withoutTemplates(secret)),
+  },
+  {
+    clue: /(?i:bearer|basic)[ \t]/,
+    pattern: pattern('\\b(?i:bearer|basic)[ \\t]{1,4}', '[\\w.~+/=-]{6,}'),
+    isSecret: isSchemeSecret,
+  },
+  {
+    clue: /(?<!-)--(?=[a-z])/,
+    pattern: pattern(`(?<!-)--(?:[\\w-]{0,32}[-_])?${SECRET_NAME}[ \\t]{1,4}["'\`]?`, VALUE),
+    isSecret: isAssignedSecret,
+  },
+  {
+    clue: new RegExp(`[:=>](?<=${SECRET_NAME}${CLOSING}[:=>])`),
+    pattern: pattern(`${SECRET_NAME}${CLOSING}(?:[:=]{1,3}>?|>)${OPENING}(?:${SCHEME})?`, VALUE),
+    isSecret: isAssignedSecret,
+  },
+];
+
+const ANY_CLUE = new RegExp(anyOf(RULES.map((rule) => rule.clue)));
+
+function applyRule({ pattern, isSecret }: Rule, text: string): string {
+  return text.replace(pattern, (match: string, kept: string, at: number) => {
+    const found = { secret: match.slice(kept.length), kept, next: text.charAt(at + match.length) };
+    return !isSecret || isSecret(found) ? kept + REDACTED : match;
+  });
+}
+
+function pattern(kept: string, secret: string): RegExp {
+  return new RegExp(`(${kept})(?:${secret})`, 'g');
+}
+
+function tokenPattern(tokens: Tokens): RegExp {
+  const whole = Object.values(tokens).map(([beginning, rest]) => beginning.source + rest.source);
+  return pattern('', `${START}(?:${whole.join('|')})`);
+}
+
+function beginnings(tokens: Tokens): string {
+  return anyOf(Object.values(tokens).map(([beginning]) => beginning));
+}
+
+function anyOf(patterns: RegExp[]): string {
+  return `(?:${patterns.map(({ source }) => source).join('|')})`;
+}
+
+/** JSON Web Tokens, signed, unsigned or encrypted. Two parts are left alone: our own links have two. */
+function isWebToken({ secret }: Found): boolean {
+  const parts = secret.split('.');
+  return parts[1]?.startsWith('eyJ') === true || parts.filter((part) => part !== '').length >= 3;
+}
+
+/** `Bearer authentication` is prose and `Basic JavaScript` is a course. */
+function isSchemeSecret({ secret, kept }: Found): boolean {
+  return /^basic/i.test(kept) ? decodesToPair(secret) : isSecretValue(secret);
+}
+
+function decodesToPair(secret: string): boolean {
+  const sample = secret.slice(0, SAMPLE_LENGTH_MAX);
+  if (!/^[A-Za-z0-9+/]{6,}={0,2}$/.test(sample)) return false;
+  const decoded = atob(sample.slice(0, sample.length - (sample.length % 4)));
+  return decoded.includes(':') && /^[ -~]+$/.test(decoded);
+}
+
+function isAssignedSecret({ secret, kept, next }: Found): boolean {
+  const isSentence = /["'`]$/.test(kept) && /\s/.test(next);
+  return !isSentence && (ENDS_IN_SCHEME.test(kept) ? isCredential(secret) : isSecretValue(secret));
+}
+
+function isSecretField(key: string, value: unknown): value is string {
+  if (typeof value !== 'string' || !SECRET_KEY.test(key)) return false;
+  const scheme = schemeOf(value);
+  return scheme === '' ? isSecretValue(value) : isCredential(value.slice(scheme.length));
+}
+
+function schemeOf(value: string): string {
+  return STARTS_WITH_SCHEME.exec(value)?.[0] ?? '';
+}
+
+/** After the name of a scheme nearly anything is a credential, readable words too. */
+function isCredential(text: string): boolean {
+  return isSecretValue(text) || (text.length >= CREDENTIAL_LENGTH_MIN && /[^A-Za-z]/.test(text) && isLiteral(text));
+}
+
+/** A value that was given the name of a secret: is it one, or does it only say something about one? */
+function isSecretValue(text: string): boolean {
+  const value = withoutTemplates(text);
+  return isLiteral(value) && (!WORDS.test(value) || entropyOf(value) >= WORDS_ENTROPY_MIN);
+}
+
+function isLiteral(text: string): boolean {
+  const value = withoutTemplates(text);
+  return value.length >= VALUE_LENGTH_MIN && ![/\s/, PLACEHOLDER, REFERENCE].some((other) => other.test(value));
+}
+
+function withoutTemplates(text: string): string {
+  return text.replace(TEMPLATE, '').trim();
+}
+
+/** Shannon's, in bits per character. */
+function entropyOf(text: string): number {
+  const sample = text.slice(0, SAMPLE_LENGTH_MAX);
+  const counts = new Map<string, number>();
+  for (const character of sample) counts.set(character, (counts.get(character) ?? 0) + 1);
+  return counts.values().reduce((bits, count) => bits - (count / sample.length) * Math.log2(count / sample.length), 0);
 }

@@ -1,0 +1,117 @@
+import type { Static, TSchema } from 'typebox';
+import type { Refusal } from '../protocol/errors.ts';
+import type { RouteContract } from '../protocol/routes.ts';
+import type { Role, Scope } from '../protocol/scopes.ts';
+import type { Reaction } from '../runtime/append.ts';
+import type { Executor, WorkHandler } from '../runtime/executor.ts';
+import type { NodeType } from '../runtime/node-type.ts';
+import type { Subject } from '../runtime/run-row.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Unit } from '../store/sql.ts';
+import type { Migration } from '../store/store.ts';
+import type { KeyRecord } from './authorization/keys.ts';
+
+/** Who asks, as the credential says; nothing of it comes from a body. */
+export interface Caller {
+  readonly subject: Subject;
+  readonly scopes: ReadonlySet<Scope>;
+  /** Absent for a key that was given scopes. */
+  readonly role?: Role | undefined;
+  readonly keyId: string;
+  /** Test keys may use mock providers, and see only what test keys made. */
+  readonly isTest: boolean;
+}
+
+/** A request that has passed the edge: known caller, checked shapes. */
+export interface Request<P = unknown, Q = unknown, B = unknown> {
+  readonly caller: Caller;
+  readonly params: P;
+  readonly query: Q;
+  readonly body: B;
+  header(name: string): string | undefined;
+  /** Where callers reach this host, for absolute URLs. */
+  readonly origin: string;
+  /** Aborted when the caller has gone away. */
+  readonly signal: AbortSignal;
+  /**
+   * What keeps this reply for a retry with the same idempotency key. It belongs into the transaction of the write that
+   * the reply is about, so that both happen or neither. Nothing when the caller sent no key.
+   */
+  remember(reply: Reply): Unit;
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers?: Record<string, string>;
+  /** A JSON value, or text that is JSON already, or pieces of a body that is sent as they come. */
+  readonly body?: unknown;
+  readonly text?: string;
+  readonly stream?: (signal: AbortSignal) => AsyncIterable<string>;
+}
+
+export type Answer = Reply | Refusal;
+
+export interface Route<S> extends RouteContract {
+  handle(request: Request<never, never, never>, services: S): Answer | Promise<Answer>;
+}
+
+type Of<T> = T extends TSchema ? Static<T> : undefined;
+
+/** Ties the handler's types to the schemas beside it. */
+export function route<S>() {
+  return <
+    P extends TSchema | undefined = undefined,
+    Q extends TSchema | undefined = undefined,
+    B extends TSchema | undefined = undefined,
+  >(
+    definition: Omit<RouteContract, 'params' | 'query' | 'body'> & {
+      readonly params?: P;
+      readonly query?: Q;
+      readonly body?: B;
+      handle(request: Request<Of<P>, Of<Q>, Of<B>>, services: S): Answer | Promise<Answer>;
+    },
+  ): Route<S> => definition as unknown as Route<S>;
+}
+
+export function reply(status: number, body: unknown, headers?: Record<string, string>): Reply {
+  return headers ? { status, body, headers } : { status, body };
+}
+
+/** What a capability may build on. */
+export interface Host {
+  readonly runtime: Runtime;
+  readonly executor: Executor;
+  readonly settings: CapabilitySettings;
+}
+
+/** Settings that change what capabilities do. */
+export interface CapabilitySettings {
+  readonly conformance: boolean;
+  readonly limits: {
+    readonly maxNodeExecutions: number;
+    readonly maxRunDurationMs: number;
+    readonly maxRequestBodyBytes: number;
+  };
+  /** Keys that the operator configured, besides those in the store. */
+  readonly configuredKeys: readonly KeyRecord[];
+}
+
+/**
+ * One protocol family: what it says of itself in discovery, what it serves, stores and does. What is not mounted is
+ * neither advertised nor served.
+ */
+export interface Capability<N extends string = string, S = unknown> {
+  readonly name: N;
+  /** Its part of the discovery document: families at the root. */
+  advertise?(settings: CapabilitySettings): Record<string, unknown>;
+  readonly migrations?: readonly Migration[];
+  nodes?(settings: CapabilitySettings): readonly NodeType[];
+  /** What its routes, and other capabilities, call. */
+  service(host: Host, services: never): S;
+  readonly routes?: readonly Route<never>[];
+  /** Handlers of its kinds of work items. */
+  work?(host: Host, service: S): Readonly<Record<string, WorkHandler>>;
+  reactions?(settings: CapabilitySettings): readonly Reaction[];
+  /** What it has to do once before the host opens its doors. */
+  prepare?(host: Host, service: S): Promise<void>;
+}

@@ -1,0 +1,147 @@
+import type { JsonObject } from '../../protocol/json.ts';
+import type { PortValue, WorkflowDefinition, WorkflowNode, WorkflowVariable } from '../../protocol/workflows.ts';
+
+/** The workflows that conformance suites start by name. */
+
+interface Extras {
+  readonly variables?: readonly WorkflowVariable[];
+  readonly settings?: WorkflowDefinition['settings'];
+  readonly more?: Partial<WorkflowDefinition>;
+}
+
+/** A workflow whose nodes follow each other. */
+function line(id: string, name: string, nodes: readonly WorkflowNode[], extras: Extras = {}): WorkflowDefinition {
+  return {
+    id,
+    name,
+    version: '1.0',
+    nodes: nodes.map((node, index) => ({ ...node, position: { x: index * 200, y: 0 } })),
+    edges: nodes.slice(1).map((node, index) => ({
+      id: `${nodes[index]!.id}-${node.id}`,
+      sourceNodeId: nodes[index]!.id,
+      targetNodeId: node.id,
+    })),
+    triggers: [{ id: 'manual', type: 'manual', enabled: true }],
+    variables: [...(extras.variables ?? [])],
+    metadata: { tags: ['conformance'] },
+    settings: extras.settings ?? { timeout: 30_000 },
+    ...extras.more,
+  };
+}
+
+function node(
+  id: string,
+  typeId: string,
+  config: JsonObject = {},
+  inputs: Record<string, PortValue> = {},
+): WorkflowNode {
+  return { id, typeId, name: id, position: { x: 0, y: 0 }, config, inputs };
+}
+
+const noop = (id: string): WorkflowNode => node(id, 'core.noop');
+const variable = (name: string): PortValue => ({ type: 'variable', variableName: name });
+const waitFor = (defaultValue: number, timeout = 60_000): [readonly WorkflowNode[], Extras] => [
+  [node('wait', 'core.delay', {}, { delayMs: variable('delayMs') })],
+  { variables: [{ name: 'delayMs', type: 'number', required: true, defaultValue }], settings: { timeout, maxRetries: 0 } },
+];
+const text = (name: string, defaultValue?: string): WorkflowVariable =>
+  defaultValue === undefined ? { name, type: 'string' } : { name, type: 'string', defaultValue };
+
+const append = (id: string, value: string): WorkflowNode =>
+  node(id, 'core.channelWrite', { channelName: 'events', reducer: 'append', ttlMs: 200, value });
+
+const callChild = (workflowId: string, mappings: JsonObject): WorkflowNode =>
+  node('subwf-call', 'core.subWorkflow', {
+    workflowId,
+    waitForCompletion: true,
+    onChildFailure: 'fail-parent',
+    ...mappings,
+  });
+
+const MAPPED_CHILD = 'conformance-subworkflow-input-mapping-child';
+const mapsInput = callChild(MAPPED_CHILD, { inputMapping: { receivedPrdId: 'currentPrdId' } });
+
+export const FIXTURES: readonly WorkflowDefinition[] = [
+  line('conformance-noop', 'Does nothing', [noop('noop')]),
+  line(
+    'conformance-identity',
+    'Gives back what it is given',
+    [node('echo', 'core.identity', {}, { payload: variable('payload') })],
+    { variables: [{ name: 'payload', type: 'object', required: true }] },
+  ),
+  line('conformance-delay', 'Waits a second', ...waitFor(1_000)),
+  line('conformance-cancellable', 'Waits half a minute', ...waitFor(30_000, 120_000)),
+  line('conformance-failure', 'Always fails', [node('fail', 'core.fail')], {
+    settings: { timeout: 30_000, maxRetries: 0 },
+  }),
+  line('conformance-idempotent', 'Does nothing, with a nonce', [noop('noop')], {
+    variables: [{ name: 'nonce', type: 'string', required: true }],
+  }),
+  line('conformance-multi-node', 'Three nodes in a line', [noop('a'), noop('b'), noop('c')]),
+  line(
+    'conformance-cap-breach',
+    'Six nodes in a line',
+    ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'].map(noop),
+  ),
+  line('conformance-run-duration-breach', 'Waits longer than it may', ...waitFor(30_000)),
+  line('conformance-capability-missing', 'Needs what nobody has', [node('n1', 'conformance.requiresMissing')], {
+    settings: { timeout: 10_000, maxRetries: 0 },
+  }),
+  line('conformance-configurable-schema', 'Says what may be configured', [noop('noop')], {
+    more: {
+      configurableSchema: {
+        $schema: 'https://json-schema.org/draft/2020-12/schema',
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          recursionLimit: { type: 'integer', minimum: 1 },
+          tags: { type: 'array', items: { type: 'string' } },
+        },
+      },
+    },
+  }),
+  line('conformance-version-fold', 'Folds under any engine version', [noop('noop')]),
+  line(
+    'conformance-channel-ttl',
+    'Writes to a channel whose entries expire',
+    [
+      append('write-a', 'a'),
+      append('write-b', 'b'),
+      append('write-c', 'c'),
+      node('ttl-wait', 'core.delay', { ms: 300 }),
+      append('write-d', 'd'),
+    ],
+    { settings: { timeout: 30_000, maxRetries: 0 } },
+  ),
+  line(
+    'conformance-subworkflow-parent',
+    'Runs another workflow',
+    [
+      noop('parent-start'),
+      callChild('conformance-subworkflow-child', { outputMapping: { childOutcome: 'childResult' } }),
+      noop('parent-end'),
+    ],
+    { settings: { timeout: 60_000, maxRetries: 0 } },
+  ),
+  line('conformance-subworkflow-child', 'Is run by another workflow', [noop('child-n1'), noop('child-n2')], {
+    variables: [text('childResult', 'child-completed')],
+  }),
+  line('conformance-subworkflow-input-mapping', 'Hands a variable down', [mapsInput], {
+    variables: [text('currentPrdId', 'prd-1')],
+  }),
+  line('conformance-subworkflow-input-mapping-no-default', 'Hands down a variable that is not set', [mapsInput], {
+    variables: [text('currentPrdId')],
+  }),
+  line(MAPPED_CHILD, 'Is handed a variable', [node('noop', 'core.identity')], {
+    variables: [text('receivedPrdId', 'baked-in')],
+  }),
+  line(
+    'conformance-dispatch-cancellable-child',
+    'Waits to be cancelled',
+    [node('wait', 'core.delay', { durationMs: 30_000 })],
+    { variables: [text('childOutcome', 'this-should-not-be-harvested')], settings: { timeout: 60_000, maxRetries: 0 } },
+  ),
+  line('conformance-stream-text', 'Streams what a mock model says', [
+    node('ai', 'core.ai.callPrompt', { promptId: 'conformance.stream-text-noop', expectsStreaming: true }),
+  ]),
+];

@@ -1,0 +1,57 @@
+import { type TProperties, type TSchema, Type } from 'typebox';
+import { type Refusal, refuse } from '../protocol/errors.ts';
+import { Closed } from '../protocol/schema.ts';
+
+const PAGE_DEFAULT = 50;
+const PAGE_MAX = 200;
+
+/** The query of a list: its own filters, and which page. Numbers arrive as text. */
+export const ListQuery = <P extends TProperties>(filters: P) =>
+  Closed({
+    ...filters,
+    limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,4}$', description: `At most ${PAGE_MAX}` })),
+    cursor: Type.Optional(Type.String({ maxLength: 512 })),
+  });
+
+export const Page = <T extends TSchema>(item: T) =>
+  Type.Object({ items: Type.Array(item), nextCursor: Type.Optional(Type.String()) });
+
+export interface PageRequest {
+  readonly limit: number;
+  /** Where the page before ended. */
+  readonly after?: string;
+}
+
+/** Cursors are opaque to callers: the place where the last page ended, in base64url. */
+export function pageRequest({ limit, cursor }: { limit?: string; cursor?: string }): PageRequest | Refusal {
+  const size = limit === undefined ? PAGE_DEFAULT : Number(limit);
+  if (size < 1 || size > PAGE_MAX) {
+    return refuse('validation_error', `limit is a number from 1 to ${PAGE_MAX}.`, { field: 'limit' });
+  }
+  if (cursor === undefined) return { limit: size };
+  const after = Buffer.from(cursor, 'base64url').toString('utf8');
+  if (!CURSOR.test(after) || encodeCursor(after) !== cursor) {
+    return refuse('validation_error', 'cursor is not one that this host gave out.', { field: 'cursor' });
+  }
+  return { limit: size, after };
+}
+
+const CURSOR = /^[A-Za-z0-9._~-]{1,256}$/;
+
+function encodeCursor(place: string): string {
+  return Buffer.from(place, 'utf8').toString('base64url');
+}
+
+/** A page of rows that were read one more than asked for: the extra one says that there is more. */
+export function pageOf<R, T>(
+  rows: readonly R[],
+  { limit }: PageRequest,
+  show: (row: R) => T,
+  placeOf: (row: R) => string,
+): { items: T[]; nextCursor?: string } {
+  const shown = rows.slice(0, limit);
+  const items = shown.map(show);
+  const last = shown.at(-1);
+  return rows.length > limit && last !== undefined ? { items, nextCursor: encodeCursor(placeOf(last)) } : { items };
+}
+

@@ -1,0 +1,96 @@
+import type { Plan } from '../../engine/plan.ts';
+import { type Refusal, refuse } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import { type Configurable, ENGINE_VERSION } from '../../protocol/runs.ts';
+import { checkMockProvider, MOCK_PROVIDERS } from '../../runtime/effects/mock-model.ts';
+import type { Caller, CapabilitySettings } from '../capability.ts';
+
+/** Engine versions that a test may pretend to be. */
+export const FORCED_ENGINE_VERSIONS = { min: 0, max: ENGINE_VERSION };
+
+const METADATA_BYTES_MAX = 50 * 1_024;
+
+export interface Creation {
+  readonly inputs: JsonObject;
+  readonly configurable: Configurable;
+  readonly metadata?: JsonObject | undefined;
+  readonly engineVersion?: number | undefined;
+}
+
+/** Whether this caller may start this workflow in this way. */
+export function checkCreation(
+  caller: Caller,
+  creation: Creation,
+  plan: Plan,
+  settings: Pick<CapabilitySettings, 'conformance'>,
+): Refusal | undefined {
+  return (
+    checkMock(caller, creation.configurable, settings) ??
+    checkEngineVersion(caller, creation.engineVersion) ??
+    checkCredential(creation.configurable) ??
+    checkConfigurable(plan, creation.configurable) ??
+    checkInputs(plan, creation.inputs) ??
+    checkMetadata(creation.metadata)
+  );
+}
+
+function checkMock(
+  caller: Caller,
+  { mockProvider }: Configurable,
+  { conformance }: Pick<CapabilitySettings, 'conformance'>,
+): Refusal | undefined {
+  if (!mockProvider) return undefined;
+  const supportedProviders = conformance ? MOCK_PROVIDERS : [];
+  if (!caller.isTest || !conformance) {
+    const details = { requestedProvider: mockProvider.id, supportedProviders };
+    return refuse('mock_provider_forbidden', 'Mock providers are for test keys only.', details);
+  }
+  if (!supportedProviders.includes(mockProvider.id)) {
+    return refuse('unsupported_mock_provider', 'This host has no such mock provider.', { supportedProviders });
+  }
+  const problem = checkMockProvider(mockProvider.id, mockProvider.config ?? {});
+  return problem === undefined
+    ? undefined
+    : refuse('validation_error', `configurable.mockProvider.config${problem}`, { field: 'configurable.mockProvider.config' });
+}
+
+function checkEngineVersion(caller: Caller, version: number | undefined): Refusal | undefined {
+  if (version === undefined) return undefined;
+  if (!caller.isTest) {
+    return refuse('force_engine_version_forbidden', 'X-Force-Engine-Version is for test keys only.');
+  }
+  const { min, max } = FORCED_ENGINE_VERSIONS;
+  if (Number.isInteger(version) && version >= min && version <= max) return undefined;
+  return refuse('unsupported_force_engine_version', 'This host cannot pretend to be that engine version.', { min, max });
+}
+
+/** No provider takes a caller's own credentials here. */
+function checkCredential({ ai }: Configurable): Refusal | undefined {
+  if (ai?.provider !== undefined) {
+    return refuse('validation_error', 'No such AI provider is configured.', { field: 'configurable.ai.provider' });
+  }
+  return undefined;
+}
+
+function checkConfigurable({ configurableSchema }: Plan, configurable: Configurable): Refusal | undefined {
+  const problems = configurableSchema?.(configurable) ?? [];
+  if (problems.length === 0) return undefined;
+  return refuse('validation_error', 'configurable does not fit what the workflow allows.', { field: 'configurable', problems });
+}
+
+function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefined {
+  const channel = Object.keys(inputs).find((name) => Object.hasOwn(definition.channels ?? {}, name));
+  if (channel !== undefined) {
+    return refuse('validation_error', 'An input has the name of a channel.', { field: `inputs.${channel}` });
+  }
+  const missing = definition.variables.find(
+    ({ name, required, defaultValue }) => required && defaultValue === undefined && inputs[name] === undefined,
+  );
+  if (!missing) return undefined;
+  return refuse('validation_error', 'The workflow needs an input that is missing.', { field: `inputs.${missing.name}` });
+}
+
+function checkMetadata(metadata: JsonObject | undefined): Refusal | undefined {
+  if (!metadata || JSON.stringify(metadata).length <= METADATA_BYTES_MAX) return undefined;
+  return refuse('validation_error', 'metadata is too large.', { field: 'metadata', maxBytes: METADATA_BYTES_MAX });
+}

@@ -1,0 +1,137 @@
+import { cancelRun, pauseRun, resumeRun } from '../../engine/commands.ts';
+import { snapshotOf } from '../../engine/snapshot.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { DrainPolicy } from '../../protocol/events.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { Configurable, RunSnapshot, RunStatus } from '../../protocol/runs.ts';
+import { announce, creationWrites } from '../../runtime/append.ts';
+import { type Commanded, command, commitAll, UnitRefused } from '../../runtime/command.ts';
+import { createRun } from '../../runtime/creation.ts';
+import type { PinnedPlan } from '../../runtime/plans.ts';
+import { childRuns, holderOfScope, listRuns, type RunFilter, type RunRow, takeScope } from '../../store/log.ts';
+import { addWork, FIRST_EPOCH } from '../../store/queue.ts';
+import type { Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import type { Caller, Host } from '../capability.ts';
+import { checkCreation } from './rules.ts';
+
+export interface RunRequest {
+  readonly workflowId: string;
+  readonly inputs: JsonObject;
+  readonly configurable: Configurable;
+  readonly tags?: readonly string[] | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly scopeId?: string | undefined;
+  /** Refuse if a live run has this scope. */
+  readonly exclusive: boolean;
+  readonly engineVersion?: number | undefined;
+}
+
+export interface StartedRun {
+  readonly runId: string;
+  readonly status: RunStatus;
+}
+
+/** What else to write in the transaction of a change, knowing what came of it. */
+export type Also<T> = (outcome: T) => Unit;
+
+export type RunService = ReturnType<typeof runService>;
+
+export function runService({ runtime, executor, settings }: Host) {
+  const { store, plans, reader } = runtime;
+
+  return {
+    /** Commits the run with its first event and its work item, then drives it here. */
+    async create(caller: Caller, request: RunRequest, also: Also<StartedRun>): Promise<StartedRun | Refusal> {
+      const workflow = await plans.current(caller.subject.tenant, request.workflowId);
+      if (!workflow) return refuse('not_found', 'There is no such workflow.');
+      const refusal = checkCreation(caller, request, workflow.plan, settings);
+      if (refusal) return refusal;
+      return start(caller, request, workflow, also);
+    },
+
+    async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {
+      const snapshot = await reader.view(caller.subject, runId, ({ run }) => snapshotOf(run, sha256Hex));
+      if (!snapshot) return NOT_FOUND;
+      const children = await store.read<RunRow>(childRuns({ tenant: caller.subject.tenant, runId }));
+      if (children.length === 0) return snapshot;
+      return { ...snapshot, childRuns: children.map(({ run_id, status }) => ({ runId: run_id, status: status as RunStatus })) };
+    },
+
+    row: (caller: Caller, runId: string): Promise<RunRow | undefined> => reader.row(caller.subject, runId),
+
+    /** A run that has ended stays as it ended: cancelling it changes nothing and is no error. */
+    async cancel(
+      caller: Caller,
+      runId: string,
+      reason: string | undefined,
+      also: Also<Pick<Commanded, 'status'>>,
+    ): Promise<Pick<Commanded, 'status'> | Refusal> {
+      const cancelledBy = caller.subject.principal;
+      const outcome = await command(runtime, caller.subject, runId, (run) => cancelRun(run, { reason, cancelledBy }), also);
+      if (!isRefusal(outcome) || outcome.refused !== 'run_terminal') return outcome;
+      return { status: outcome.details?.runStatus as RunStatus };
+    },
+
+    pause: (
+      caller: Caller,
+      runId: string,
+      pausing: { reason?: string | undefined; drainPolicy: DrainPolicy },
+      also: Also<Commanded>,
+    ): Promise<Commanded | Refusal> => command(runtime, caller.subject, runId, (run) => pauseRun(run, pausing), also),
+
+    resume: (
+      caller: Caller,
+      runId: string,
+      reason: string | undefined,
+      also: Also<Commanded>,
+    ): Promise<Commanded | Refusal> => command(runtime, caller.subject, runId, (run) => resumeRun(run, reason), also),
+
+    list: (caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]> =>
+      store.read<RunRow>(listRuns(caller.subject, filter, limit)),
+  };
+
+  async function start(
+    caller: Caller,
+    request: RunRequest,
+    workflow: PinnedPlan,
+    also: Also<StartedRun>,
+  ): Promise<StartedRun | Refusal> {
+    const { subject } = caller;
+    const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
+    const { held, recorded } = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
+    const { runId } = held.run.facts;
+    const owner = executor.hasRoom ? executor.hostId : undefined;
+    const started: StartedRun = { runId, status: owner ? 'running' : 'pending' };
+    const unit: Unit = [
+      ...(scopeKey && request.exclusive ? [takeScope(scopeKey, runId, true)] : []),
+      ...creationWrites(held, recorded, runtime.reactions),
+      addWork({ workId: runId, kind: 'run', tenant: subject.tenant, dueAt: owner ? null : 0, owner }),
+      ...also(started),
+    ];
+    try {
+      await commitAll(store, unit);
+    } catch (error) {
+      if (error instanceof UnitRefused && error.broke === 'scope') return scopeTaken(scopeKey!);
+      throw error;
+    }
+    if (owner) executor.adopt({ workId: runId, owner, epoch: FIRST_EPOCH }, held);
+    else runtime.hub.callToWork(runId);
+    announce(runtime, held, recorded);
+    return started;
+  }
+
+  async function scopeTaken(scopeKey: string): Promise<Refusal> {
+    const [holder] = await store.read<{ run_id: string }>(holderOfScope(scopeKey));
+    const retryAfter = 1;
+    return {
+      ...refuse('run_already_active', 'A run with this scope is still active.', {
+        activeRunId: holder?.run_id ?? null,
+        activeHost: 'cloud',
+        retryAfter,
+      }),
+      headers: { 'Retry-After': String(retryAfter) },
+    };
+  }
+}
+

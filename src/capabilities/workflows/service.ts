@@ -1,0 +1,139 @@
+import { checkDefinition, type Problem } from '../../engine/check.ts';
+import { type Refusal, refuse } from '../../protocol/errors.ts';
+import { canonicalJson } from '../../protocol/json.ts';
+import type { WorkflowDefinition } from '../../protocol/workflows.ts';
+import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import {
+  type DefinitionRow,
+  findWorkflow,
+  HOST_OWNER,
+  insertDefinition,
+  latestVersion,
+  listWorkflows,
+  pointWorkflow,
+  removeWorkflow,
+} from '../../store/definitions.ts';
+import type { Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import { findSecret } from '../../system/redaction.ts';
+import type { Caller, Host } from '../capability.ts';
+
+export interface RegisteredWorkflow {
+  readonly definition: WorkflowDefinition;
+  readonly version: number;
+  /** Every tenant may run it, none may change it. */
+  readonly isShared: boolean;
+  readonly updatedAt: number;
+}
+
+export type WorkflowService = ReturnType<typeof workflowService>;
+
+type Also = (outcome: RegisteredWorkflow) => Unit;
+
+const TRIES_MAX = 5;
+
+export function workflowService({ runtime }: Host) {
+  const { store, clock, catalog } = runtime;
+
+  return {
+    async find(caller: Caller, workflowId: string): Promise<RegisteredWorkflow | undefined> {
+      const [row] = await store.read<DefinitionRow>(findWorkflow(caller.subject.tenant, workflowId));
+      return row && fromRow(row);
+    },
+
+    async list(caller: Caller, after: string, limit: number): Promise<RegisteredWorkflow[]> {
+      const rows = await store.read<DefinitionRow>(listWorkflows(caller.subject.tenant, after, limit));
+      return rows.map(fromRow);
+    },
+
+    /** Takes a definition in as the next version. One that is there already stays as it is. */
+    register: (caller: Caller, definition: WorkflowDefinition, also: Also): Promise<RegisteredWorkflow | Refusal> =>
+      register(caller.subject.tenant, definition, also),
+
+    /** For definitions that come with the host or lie in a folder of its operator. */
+    registerShared: (definition: WorkflowDefinition): Promise<RegisteredWorkflow | Refusal> =>
+      register(HOST_OWNER, definition, () => []),
+
+    /** Runs that have begun keep their version; no new ones begin. */
+    async remove(caller: Caller, workflowId: string, also: () => Unit): Promise<boolean> {
+      try {
+        await commitAll(store, [removeWorkflow(caller.subject.tenant, workflowId), ...also()]);
+        return true;
+      } catch (error) {
+        if (error instanceof UnitRefused && error.broke === 'existence') return false;
+        throw error;
+      }
+    },
+  };
+
+  async function register(owner: string, definition: WorkflowDefinition, also: Also): Promise<RegisteredWorkflow | Refusal> {
+    const refusal = refusalOf(checkDefinition(definition, catalog)) ?? refuseSecrets(definition);
+    if (refusal) return refusal;
+    const digest = sha256Hex(canonicalJson(definition));
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const registered = await tryRegister(owner, definition, digest, also);
+      if (registered) return registered;
+    }
+    return refuse('conflict', 'The workflow is being changed by others. Try again.');
+  }
+
+  /** Undefined when another version took the number in between. */
+  async function tryRegister(
+    owner: string,
+    definition: WorkflowDefinition,
+    digest: string,
+    also: Also,
+  ): Promise<RegisteredWorkflow | undefined> {
+    const [latest] = await store.read<{ version: number; digest: string; current: number | null }>(
+      latestVersion(owner, definition.id),
+    );
+    const isKnown = latest?.digest === digest;
+    const version = isKnown ? latest.version : (latest?.version ?? 0) + 1;
+    const updatedAt = clock.now();
+    const registered = { definition, version, isShared: owner === HOST_OWNER, updatedAt };
+    const row = { owner, workflow_id: definition.id, version, digest, body: JSON.stringify(definition), created_at: updatedAt };
+    try {
+      const isCurrent = isKnown && latest.current === version;
+      await commitAll(store, [
+        ...(isKnown ? [] : [insertDefinition(row)]),
+        ...(isCurrent ? [] : [pointWorkflow(owner, definition.id, version, updatedAt)]),
+        ...also(registered),
+      ]);
+      return registered;
+    } catch (error) {
+      if (error instanceof UnitRefused && error.broke === 'version') return undefined;
+      throw error;
+    }
+  }
+}
+
+function fromRow(row: DefinitionRow): RegisteredWorkflow {
+  return {
+    definition: JSON.parse(row.body) as WorkflowDefinition,
+    version: row.version,
+    isShared: row.owner === HOST_OWNER,
+    updatedAt: row.created_at,
+  };
+}
+
+/** What is wrong, with all places named. Asking for something that is not served has a code of its own. */
+function refusalOf(problems: readonly Problem[]): Refusal | undefined {
+  const [first] = problems;
+  if (!first) return undefined;
+  const gated = problems.find(({ requiredCapability }) => requiredCapability !== undefined);
+  if (gated) {
+    const { requiredCapability, offendingTypeId, nodeId, message } = gated;
+    return refuse('capability_required', message, { requiredCapability, offendingTypeId, nodeId });
+  }
+  const fields = problems.map(({ path, message, nodeId }) => ({ path, message, ...(nodeId ? { nodeId } : {}) }));
+  const message = `${first.path}: ${first.message}`;
+  return { ...refuse('validation_error', message, { fields }), status: 422 };
+}
+
+/** A definition is kept for good and shown to many: secrets belong into the host's keeping. */
+function refuseSecrets(definition: WorkflowDefinition): Refusal | undefined {
+  const path = findSecret(definition);
+  if (path === undefined) return undefined;
+  const message = `${path}: this looks like a secret. Refer to it by name instead of writing it down.`;
+  return { ...refuse('validation_error', message, { fields: [{ path, message: 'looks like a secret' }] }), status: 422 };
+}

@@ -1,0 +1,220 @@
+import { hashKey, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
+import { isObject } from './protocol/json.ts';
+import { isRole, isScope, ROLES } from './protocol/scopes.ts';
+
+/** Everything that an operator can set. Read once, in one place. */
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  readonly dataFolder: string;
+  readonly databaseUrl: string | undefined;
+  readonly apiKeys: readonly KeyRecord[];
+  readonly workflowsFolder: string | undefined;
+  readonly publicUrl: string | undefined;
+  readonly conformance: boolean;
+  readonly logLevel: string;
+  readonly prettyLog: boolean;
+  readonly discoveryMirror: boolean;
+  readonly maxNodeExecutions: number;
+  readonly maxRunDurationMs: number;
+  readonly maxRequestBodyBytes: number;
+  readonly inFlightMax: number;
+  readonly requestsPerSecond: number;
+  readonly leaseMs: number;
+}
+
+/** A start that cannot go well, with every reason. */
+export class BadConfig extends Error {
+  override readonly name = 'BadConfig';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+/** A setting: its variable, its flag, what it means. `capstan serve --help` shows this table. */
+export interface Setting {
+  readonly variable: string;
+  readonly flag?: string;
+  readonly meaning: string;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+export const SETTINGS = {
+  host: { variable: 'HOST', flag: '--host <address>', meaning: 'address to listen on (127.0.0.1)' },
+  port: { variable: 'PORT', flag: '--port <number>', meaning: 'port to listen on (3210); 0 picks a free one' },
+  data: { variable: 'CAPSTAN_DATA', flag: '--data <folder>', meaning: 'folder of the embedded store (./data)' },
+  databaseUrl: {
+    variable: 'DATABASE_URL',
+    flag: '--database-url <url>',
+    meaning: 'postgres://… to use PostgreSQL instead of the embedded store',
+  },
+  apiKeys: { variable: 'CAPSTAN_API_KEYS', meaning: 'JSON array of keys: { key, tenant, workspace?, principal, role? | scopes? }' },
+  workflows: {
+    variable: 'CAPSTAN_WORKFLOWS',
+    flag: '--workflows <folder>',
+    meaning: 'folder of workflow definitions (*.json) to load at start',
+  },
+  publicUrl: { variable: 'CAPSTAN_PUBLIC_URL', flag: '--public-url <url>', meaning: 'origin to use in absolute URLs' },
+  conformance: {
+    variable: 'CAPSTAN_CONFORMANCE',
+    flag: '--conformance',
+    meaning: 'serve the conformance fixtures and mock providers; never in production',
+  },
+  log: { variable: 'CAPSTAN_LOG', flag: '--log <level>', meaning: 'trace, debug, info, warn, error, silent or pretty (info)' },
+  discoveryMirror: {
+    variable: 'CAPSTAN_DISCOVERY_MIRROR',
+    meaning: '1 repeats all families under `capabilities` in the discovery document',
+  },
+  maxNodeExecutions: { variable: 'CAPSTAN_MAX_NODE_EXECUTIONS', meaning: 'node executions a run may have (10000)' },
+  maxRunDurationMs: { variable: 'CAPSTAN_MAX_RUN_DURATION_MS', meaning: 'time a run may take, waiting included (30 days)' },
+  maxRequestBodyBytes: { variable: 'CAPSTAN_MAX_BODY_BYTES', meaning: 'largest request body (1048576)' },
+  inFlightMax: { variable: 'CAPSTAN_INFLIGHT_CAP', meaning: 'requests answered at once, streams included (2000)' },
+  requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests a second for each key (5000)' },
+  leaseMs: { variable: 'CAPSTAN_LEASE_MS', meaning: 'time after which a silent host loses its work (10000; PostgreSQL)' },
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof SETTINGS;
+type Values = Partial<Record<SettingName, string | undefined>>;
+
+/** Flags win over the environment. Throws BadConfig with every problem, not the first. */
+export function readConfig(flags: Values = {}, environment: Record<string, string | undefined> = process.env): Config {
+  const problems: string[] = [];
+  const names = Object.keys(SETTINGS) as SettingName[];
+  const values = Object.fromEntries(
+    names.map((name) => [name, flags[name] ?? (environment[SETTINGS[name].variable] || undefined)]),
+  ) as Values;
+  const read = new Reader(values, problems);
+  const log = read.oneOf('log', LOG_LEVELS, 'info');
+  const config: Config = {
+    host: values.host ?? '127.0.0.1',
+    port: read.whole('port', { otherwise: 3_210, min: 0, max: 65_535 }),
+    dataFolder: values.data ?? './data',
+    databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
+    apiKeys: read.keys(),
+    workflowsFolder: values.workflows,
+    publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
+    conformance: read.yes('conformance'),
+    logLevel: log === 'pretty' ? 'info' : log,
+    prettyLog: log === 'pretty',
+    discoveryMirror: read.yes('discoveryMirror'),
+    maxNodeExecutions: read.whole('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
+    maxRunDurationMs: read.whole('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
+    maxRequestBodyBytes: read.whole('maxRequestBodyBytes', { otherwise: 1_048_576, min: 1_024, max: 104_857_600 }),
+    inFlightMax: read.whole('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
+    requestsPerSecond: read.whole('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
+    leaseMs: read.whole('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
+  };
+  if (config.conformance && environment.NODE_ENV === 'production') {
+    problems.push('CAPSTAN_CONFORMANCE opens test surfaces and is refused with NODE_ENV=production.');
+  }
+  if (problems.length > 0) throw new BadConfig(problems);
+  return config;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent', 'pretty'] as const;
+
+/** Reads single values and notes what is wrong with them. */
+class Reader {
+  readonly #values: Values;
+  readonly #problems: string[];
+
+  constructor(values: Values, problems: string[]) {
+    this.#values = values;
+    this.#problems = problems;
+  }
+
+  whole(name: SettingName, { otherwise, min, max }: { otherwise: number; min: number; max: number }): number {
+    const text = this.#values[name];
+    if (text === undefined) return otherwise;
+    const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    this.#problems.push(`${SETTINGS[name].variable} must be a whole number from ${min} to ${max}.`);
+    return otherwise;
+  }
+
+  yes(name: SettingName): boolean {
+    const text = this.#values[name];
+    if (text === undefined || text === '0' || text === 'false') return false;
+    if (text === '1' || text === 'true') return true;
+    this.#problems.push(`${SETTINGS[name].variable} must be 1 or 0.`);
+    return false;
+  }
+
+  oneOf<const T extends readonly string[]>(name: SettingName, allowed: T, otherwise: T[number]): T[number] {
+    const text = this.#values[name];
+    if (text === undefined || allowed.includes(text)) return text ?? otherwise;
+    this.#problems.push(`${SETTINGS[name].variable} must be one of ${allowed.join(', ')}.`);
+    return otherwise;
+  }
+
+  url(name: SettingName, protocols: readonly string[]): string | undefined {
+    const text = this.#values[name];
+    if (text === undefined) return undefined;
+    if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
+    this.#problems.push(`${SETTINGS[name].variable} must be a URL that begins with ${protocols.join(' or ')}//.`);
+    return undefined;
+  }
+
+  keys(): KeyRecord[] {
+    const text = this.#values.apiKeys;
+    if (text === undefined) return [];
+    const { variable } = SETTINGS.apiKeys;
+    let list: unknown;
+    try {
+      list = JSON.parse(text);
+    } catch {
+      this.#problems.push(`${variable} is not JSON.`);
+      return [];
+    }
+    if (!Array.isArray(list)) {
+      this.#problems.push(`${variable} must be a JSON array.`);
+      return [];
+    }
+    return list.flatMap((entry, index) => this.#key(entry, `${variable}[${index}]`));
+  }
+
+  #key(entry: unknown, place: string): KeyRecord[] {
+    const before = this.#problems.length;
+    const given = isObject(entry) ? entry : {};
+    const text = (name: string, isRequired: boolean): string | undefined => {
+      const value = given[name];
+      if (typeof value === 'string' && NAME.test(value)) return value;
+      if (isRequired || value !== undefined) this.#problems.push(`${place}.${name} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
+      return undefined;
+    };
+    const key = given.key;
+    if (typeof key !== 'string' || key.length < KEY_CHARACTERS_MIN) {
+      this.#problems.push(`${place}.key must be a string of at least ${KEY_CHARACTERS_MIN} characters.`);
+    }
+    const tenant = text('tenant', true);
+    const principal = text('principal', true);
+    const workspace = text('workspace', false);
+    if (given.role !== undefined && !isRole(given.role)) {
+      this.#problems.push(`${place}.role must be one of ${ROLES.join(', ')}.`);
+    }
+    if (given.scopes !== undefined && !(Array.isArray(given.scopes) && given.scopes.every(isScope))) {
+      this.#problems.push(`${place}.scopes must be an array of scopes.`);
+    }
+    if (this.#problems.length > before) return [];
+    const hasScopes = given.scopes !== undefined;
+    return [
+      {
+        keyId: `key-configured-${hashKey(key as string).slice(0, 16)}`,
+        hash: hashKey(key as string),
+        tenant: tenant!,
+        workspace,
+        principal: principal!,
+        role: !hasScopes && isRole(given.role) ? given.role : undefined,
+        scopes: scopesOf(given),
+        isTest: (key as string).startsWith(TEST_KEY_PREFIX),
+      },
+    ];
+  }
+}
+
+const NAME = /^[A-Za-z0-9._~:-]{1,128}$/;
+const KEY_CHARACTERS_MIN = 8;

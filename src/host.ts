@@ -1,0 +1,224 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Capability, CapabilitySettings, Host, Route } from './capabilities/capability.ts';
+import { capabilities, type Services } from './capabilities/index.ts';
+import type { Config } from './config.ts';
+import { validator } from './http/validation.ts';
+import { discoveryDocument } from './http/discovery.ts';
+import { createMetrics, type Metrics } from './http/metrics.ts';
+import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
+import { createServer } from './http/server.ts';
+import { isRefusal } from './protocol/errors.ts';
+import { WorkflowDefinition } from './protocol/workflows.ts';
+import { CANCEL_CHILD } from './runtime/append.ts';
+import { catalogOf } from './runtime/catalog.ts';
+import { cancelChildHandler } from './runtime/command.ts';
+import { mockModel } from './runtime/effects/mock-model.ts';
+import { PROBE_TABLES, probeSeam } from './runtime/effects/probe.ts';
+import { Executor, type WorkHandler } from './runtime/executor.ts';
+import { Hub } from './runtime/hub.ts';
+import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
+import { NODES } from './runtime/nodes/index.ts';
+import { Plans } from './runtime/plans.ts';
+import { RunReader } from './runtime/reader.ts';
+import type { Runtime } from './runtime/runtime.ts';
+import { openPostgres } from './store/postgres.ts';
+import { sql } from './store/sql.ts';
+import { openSqlite } from './store/sqlite.ts';
+import type { Migration, Store } from './store/store.ts';
+import { CORE_TABLES } from './store/tables.ts';
+import type { Clock } from './system/clock.ts';
+import type { Ids } from './system/ids.ts';
+import type { Log } from './system/log.ts';
+import { VERSION } from './version.ts';
+
+/** The machine, as far as the host needs it. */
+export interface System {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+}
+
+export interface RunningHost {
+  readonly url: string;
+  /** The owner's key that a first start makes. It is shown here and nowhere else. */
+  readonly firstKey: string | undefined;
+  /** Takes no more requests, lets what runs come to its end or gives it back, and lets go of the store. */
+  stop(): Promise<void>;
+}
+
+const CAPACITY = 1_000;
+const GRACE_MS = 10_000;
+const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
+
+/** Builds everything, opens the store and then the door. */
+export async function startHost(config: Config, system: System): Promise<RunningHost> {
+  const settings: CapabilitySettings = {
+    conformance: config.conformance,
+    configuredKeys: config.apiKeys,
+    limits: {
+      maxNodeExecutions: config.maxNodeExecutions,
+      maxRunDurationMs: config.maxRunDurationMs,
+      maxRequestBodyBytes: config.maxRequestBodyBytes,
+    },
+  };
+  const mounted = capabilities(settings);
+  const store = await openStore(config, system.clock, [
+    ...CORE_TABLES,
+    ...PROBE_TABLES,
+    ...mounted.flatMap(({ migrations = [] }) => migrations),
+  ]);
+  try {
+    return await startOn(store, mounted, settings, config, system);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function startOn(
+  store: Store,
+  mounted: readonly Capability[],
+  settings: CapabilitySettings,
+  config: Config,
+  system: System,
+): Promise<RunningHost> {
+  const runtime = createRuntime(store, mounted, settings, system);
+  const handlers = new Map<string, WorkHandler>();
+  const executor = new Executor(runtime, {
+    hostId: system.ids.next('host-'),
+    leaseMs: config.leaseMs,
+    capacity: CAPACITY,
+    handlers,
+  });
+  const host: Host = { runtime, executor, settings };
+  const services = createServices(host, mounted);
+  handlers.set(CANCEL_CHILD, cancelChildHandler(runtime)).set(MAINTENANCE, maintenanceHandler(system.clock));
+  for (const capability of mounted) {
+    const work = capability.work?.(host, serviceOf(services, capability)) ?? {};
+    for (const [kind, handler] of Object.entries(work)) handlers.set(kind, handler);
+  }
+  store.onHint((topic) => {
+    const [kind, id = ''] = topic.split(':', 2);
+    if (kind === 'run') runtime.hub.tell(id);
+    else runtime.hub.callToWork(topic.slice('work:'.length));
+  });
+
+  for (const capability of mounted) await capability.prepare?.(host, serviceOf(services, capability));
+  await loadWorkflows(services, config.workflowsFolder ?? EXAMPLES);
+  const firstKey = await makeFirstKey(services);
+  const server = createEdge(host, mounted, services, config);
+  await store.commit([maintenanceWork()]);
+  await executor.start();
+  await server.app.listen({ host: config.host, port: config.port });
+
+  let stopped: Promise<void> | undefined;
+  return {
+    url: urlOf(server.app.server.address() as AddressInfo),
+    firstKey,
+    stop: () => {
+      stopped ??= server
+        .close()
+        .then(() => executor.stop(GRACE_MS))
+        .then(() => store.close());
+      return stopped;
+    },
+  };
+}
+
+function openStore(config: Config, clock: Clock, migrations: readonly Migration[]): Promise<Store> {
+  return config.databaseUrl
+    ? openPostgres({ url: config.databaseUrl, clock, migrations })
+    : openSqlite({ folder: config.dataFolder, clock, migrations });
+}
+
+function createRuntime(
+  store: Store,
+  mounted: readonly Capability[],
+  settings: CapabilitySettings,
+  { clock, ids, log }: System,
+): Runtime {
+  const plans = new Plans(store);
+  return {
+    store,
+    clock,
+    ids,
+    log,
+    hub: new Hub(),
+    plans,
+    reader: new RunReader(store, plans),
+    catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.(settings) ?? [])]),
+    seams: { model: mockModel(clock), probe: probeSeam(store) },
+    reactions: mounted.flatMap((capability) => capability.reactions?.(settings) ?? []),
+    provided: new Set(),
+    limits: settings.limits,
+  };
+}
+
+/** Built in order; each may use those before it. */
+function createServices(host: Host, mounted: readonly Capability[]): Services {
+  const services: Record<string, unknown> = {};
+  for (const { name, service } of mounted) services[name] = service(host, services as never);
+  return services as unknown as Services;
+}
+
+function serviceOf(services: Services, { name }: Capability): never {
+  return (services as unknown as Record<string, unknown>)[name] as never;
+}
+
+function createEdge(host: Host, mounted: readonly Capability[], services: Services, config: Config) {
+  const { runtime, executor, settings } = host;
+  const routes: readonly Route<never>[] = mounted.flatMap((capability) => capability.routes ?? []);
+  const discovery = discoveryDocument(mounted, settings, {
+    implementation: { name: 'capstan', version: VERSION, vendor: 'Capstan' },
+    mirror: config.discoveryMirror,
+  });
+  const isReady = (): Promise<boolean> =>
+    runtime.store.read(sql('SELECT 1 AS one')).then(
+      () => true,
+      () => false,
+    );
+  const metrics = (): Metrics => counted;
+  const server = createServer({
+    runtime,
+    services,
+    routes,
+    pages: [discoveryPage(discovery), ...documentPages(routes, VERSION), ...operatorPages({ isReady, metrics })],
+    metrics,
+    publicUrl: config.publicUrl,
+    maxRequestBodyBytes: config.maxRequestBodyBytes,
+    inFlightMax: config.inFlightMax,
+    rateLimit: { perSecond: config.requestsPerSecond, burst: 2 * config.requestsPerSecond },
+  });
+  const counted = createMetrics({
+    inFlight: () => server.gate.inFlight,
+    workInHand: () => executor.inHand,
+    followed: () => runtime.hub.followed,
+  });
+  return server;
+}
+
+const checkShape = validator(WorkflowDefinition, 'body');
+
+/** Definitions that every tenant may run. Loading them again changes nothing. */
+async function loadWorkflows({ workflows }: Services, folder: string): Promise<void> {
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
+  for (const file of files) {
+    const definition = JSON.parse(await readFile(join(folder, file), 'utf8')) as WorkflowDefinition;
+    const outcome = checkShape(definition) ?? (await workflows.registerShared(definition));
+    if (isRefusal(outcome)) throw new Error(`${join(folder, file)}: ${outcome.message}`);
+  }
+}
+
+/** With no keys at all nobody could use the host, so its first start makes one. */
+async function makeFirstKey({ authorization }: Services): Promise<string | undefined> {
+  if (await authorization.hasKeys()) return undefined;
+  return authorization.createKey('default', 'first start', 'owner', 'owner');
+}
+
+function urlOf({ address, port, family }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+

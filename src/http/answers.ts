@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import type { FastifyReply } from 'fastify';
+import type { Reply } from '../capabilities/capability.ts';
+import { ERRORS, type ErrorEnvelope, type Refusal } from '../protocol/errors.ts';
+import type { Clock } from '../system/clock.ts';
+import { redactText, redactValue } from '../system/redaction.ts';
+
+export const JSON_TYPE = 'application/json; charset=utf-8';
+const KEEP_ALIVE_MS = 15_000;
+
+export function statusOf(refusal: Refusal): number {
+  return refusal.status ?? (ERRORS[refusal.refused] || 500);
+}
+
+/** The closed envelope. What a caller sent may stand in a message or in details, so both pass the gate for text. */
+export function envelopeOf({ refused, message, details }: Refusal): ErrorEnvelope {
+  const envelope = { error: refused, message: redactText(message) };
+  return details ? { ...envelope, details: redactValue(details) } : envelope;
+}
+
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  for (const [name, value] of Object.entries(refusal.headers ?? {})) reply.header(name, value);
+  if (statusOf(refusal) === 401) reply.header('WWW-Authenticate', 'Bearer');
+  return reply.code(statusOf(refusal)).type(JSON_TYPE).send(JSON.stringify(envelopeOf(refusal)));
+}
+
+export async function sendReply(reply: FastifyReply, answer: Reply, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value);
+  reply.code(answer.status);
+  if (answer.stream) return sendStream(reply, answer.stream(signal), clock, signal);
+  if (answer.text === undefined && answer.body === undefined) {
+    await reply.send();
+    return;
+  }
+  if (!reply.hasHeader('content-type')) reply.type(JSON_TYPE);
+  await reply.send(answer.text ?? JSON.stringify(answer.body));
+}
+
+/** Sends pieces as they come, no faster than the caller takes them, with a sign of life when there are none. */
+async function sendStream(
+  reply: FastifyReply,
+  pieces: AsyncIterable<string>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
+  raw.flushHeaders();
+  const stopBeating = keepAlive(reply, clock);
+  try {
+    for await (const piece of pieces) {
+      if (signal.aborted) break;
+      if (!raw.write(piece)) await Promise.race([once(raw, 'drain'), once(raw, 'close')]);
+    }
+  } finally {
+    stopBeating();
+    raw.end();
+  }
+}
+
+function keepAlive(reply: FastifyReply, clock: Clock): () => void {
+  if (reply.getHeader('content-type') !== 'text/event-stream') return () => {};
+  let cancel = (): void => {};
+  const beat = (): void => {
+    cancel = clock.after(KEEP_ALIVE_MS, () => {
+      reply.raw.write(':keepalive\n\n');
+      beat();
+    });
+  };
+  beat();
+  return () => cancel();
+}

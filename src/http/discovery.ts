@@ -1,0 +1,53 @@
+import type { Capability, CapabilitySettings } from '../capabilities/capability.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import { sha256Hex } from '../system/digest.ts';
+import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
+
+export const PROTOCOL_VERSION = '1.0';
+
+export interface DiscoveryOptions {
+  readonly implementation: { readonly name: string; readonly version: string; readonly vendor: string };
+  /** Repeats all families under `capabilities`, for clients that look only there. */
+  readonly mirror: boolean;
+}
+
+export interface DiscoveryDocument {
+  readonly text: string;
+  readonly etag: string;
+}
+
+/** The document is what the mounted capabilities say of themselves: what is not served cannot be advertised. */
+export function discoveryDocument(
+  capabilities: readonly Capability[],
+  settings: CapabilitySettings,
+  { implementation, mirror }: DiscoveryOptions,
+): DiscoveryDocument {
+  const families = capabilities
+    .map((capability) => capability.advertise?.(settings) ?? {})
+    .reduce<JsonObject>(merge, {
+      idempotency: {
+        supported: true,
+        layer1RetentionSeconds: IDEMPOTENCY_RETENTION_MS / 1_000,
+        crossRegion: 'single-region',
+      },
+    });
+  const document = {
+    protocolVersion: PROTOCOL_VERSION,
+    protocolVersions: [PROTOCOL_VERSION],
+    implementation,
+    ...families,
+    ...(mirror ? { capabilities: families } : {}),
+  };
+  const text = JSON.stringify(document);
+  return { text, etag: `"${sha256Hex(text).slice(0, 32)}"` };
+}
+
+/** Families that several capabilities have a say in are put together member by member. */
+function merge(left: JsonObject, right: JsonObject): JsonObject {
+  const merged = { ...left };
+  for (const [key, value] of Object.entries(right)) {
+    const before = merged[key];
+    merged[key] = isObject(before) && isObject(value) ? merge(before, value) : value;
+  }
+  return merged;
+}

@@ -1,0 +1,94 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AuthorizationService } from '../capabilities/authorization/service.ts';
+import { UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
+import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
+import type { Clock } from '../system/clock.ts';
+import { sha256Hex } from '../system/digest.ts';
+import { PROTOCOL_VERSION } from './discovery.ts';
+import { sendRefusal } from './answers.ts';
+import { RateLimiter } from './rate-limit.ts';
+
+export interface GateOptions {
+  readonly authorization: AuthorizationService;
+  readonly clock: Clock;
+  readonly inFlightMax: number;
+  readonly rateLimit: { readonly perSecond: number; readonly burst: number };
+}
+
+export interface Gate {
+  readonly enter: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+  readonly inFlight: number;
+  close(): void;
+}
+
+const RETRY_AFTER_S = 1;
+const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
+
+/** Who gets in, in this order: capacity, rate, credential, scope. Nothing of a body has been read by then. */
+export function openGate({ authorization, clock, inFlightMax, rateLimit }: GateOptions): Gate {
+  const limiter = new RateLimiter(rateLimit);
+  const open = new Set<AbortController>();
+
+  return {
+    enter: async (request, reply) => {
+      begin(request, reply);
+      const refusal = await check(request);
+      return refusal ? sendRefusal(reply, refusal) : undefined;
+    },
+    get inFlight() {
+      return open.size;
+    },
+    close() {
+      for (const abort of open) abort.abort();
+    },
+  };
+
+  function begin(request: FastifyRequest, reply: FastifyReply): void {
+    request.startedAt = clock.now();
+    request.abort = new AbortController();
+    open.add(request.abort);
+    reply.raw.once('close', () => {
+      open.delete(request.abort);
+      request.abort.abort();
+    });
+    if (request.url.startsWith('/v1/')) reply.header('OpenWOP-Version', PROTOCOL_VERSION);
+  }
+
+  async function check(request: FastifyRequest): Promise<Refusal | undefined> {
+    const { isExempt, scope } = request.routeOptions.config;
+    if (isExempt) return undefined;
+    if (open.size > inFlightMax) return atCapacity();
+    const limited = limiter.take(callerKey(request), clock.now());
+    if (limited) return limited;
+    if (scope === 'public') return undefined;
+    if (request.is404 && !request.url.startsWith('/v1/')) return unversioned();
+    return admit(request, scope);
+  }
+
+  /** Absent things are refused only after the credential: nobody learns what exists without one. */
+  async function admit(request: FastifyRequest, scope: string | undefined): Promise<Refusal | undefined> {
+    const [, key] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+    if (key === undefined) return UNAUTHENTICATED;
+    const caller = await authorization.authenticate(key);
+    if (isRefusal(caller)) return caller;
+    request.caller = caller;
+    if (scope === undefined || (caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
+    return refuse('forbidden', `This takes the scope ${scope}.`, { scopeRequired: scope });
+  }
+}
+
+/** A credential counts for itself, wherever it comes from; without one, the address does. */
+function callerKey({ headers, ip }: FastifyRequest): string {
+  return headers.authorization === undefined ? ip : sha256Hex(headers.authorization);
+}
+
+function atCapacity(): Refusal {
+  return {
+    ...refuse('service_unavailable', 'This host is at capacity. Try again in a moment.', { retryAfter: RETRY_AFTER_S }),
+    headers: { 'Retry-After': String(RETRY_AFTER_S) },
+  };
+}
+
+function unversioned(): Refusal {
+  return { ...refuse('validation_error', 'This host serves the protocol under /v1/.'), status: 400 };
+}

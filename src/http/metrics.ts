@@ -1,0 +1,52 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+export interface Gauges {
+  readonly inFlight: () => number;
+  readonly workInHand: () => number;
+  readonly followed: () => number;
+}
+
+/** Numbers for operators. Open to all, so they name no tenant, workflow or run. */
+export interface Metrics {
+  observe(route: string, method: string, status: number, seconds: number): void;
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+export function createMetrics({ inFlight, workInHand, followed }: Gauges): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'capstan_' });
+  const requests = new Counter({
+    name: 'capstan_http_requests_total',
+    help: 'Requests answered',
+    labelNames: ['route', 'method', 'status'],
+    registers: [registry],
+  });
+  const durations = new Histogram({
+    name: 'capstan_http_request_seconds',
+    help: 'Time to answer, streams left out',
+    labelNames: ['route', 'method'],
+    buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
+    registers: [registry],
+  });
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  gauge('capstan_http_in_flight', 'Requests being answered, open streams included', inFlight);
+  gauge('capstan_work_in_hand', 'Work items that this process is busy with', workInHand);
+  gauge('capstan_runs_followed', 'Runs that somebody streams from this process', followed);
+  return {
+    observe: (route, method, status, seconds) => {
+      requests.inc({ route, method, status });
+      durations.observe({ route, method }, seconds);
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}

@@ -1,0 +1,117 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Answer, Reply, Request, Route } from '../capabilities/capability.ts';
+import type { Services } from '../capabilities/index.ts';
+import { isRefusal } from '../protocol/errors.ts';
+import { UnitRefused } from '../runtime/command.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Unit } from '../store/sql.ts';
+import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf } from './answers.ts';
+import { type Idempotency, isFinal, type Replay, type Ticket } from './idempotency.ts';
+import { routerPath } from './router-path.ts';
+import { type Validate, validator } from './validation.ts';
+
+export interface OperationOptions {
+  readonly runtime: Runtime;
+  readonly services: Services;
+  readonly idempotency: Idempotency;
+  readonly publicUrl: string | undefined;
+}
+
+/** Mounts one operation. What it is handed has been let in, parsed, and checked against its schemas. */
+export function mountOperation(app: FastifyInstance, route: Route<never>, options: OperationOptions): void {
+  const check = checkerOf(route);
+  app.route({
+    method: route.method,
+    url: routerPath(route.path),
+    config: { route: route.path, scope: route.scope },
+    handler: async (request, reply) => {
+      const answer = await answerOnce(request, route, check, options);
+      if ('replay' in answer) return sendReplay(reply, answer);
+      if (isRefusal(answer)) return sendRefusal(reply, answer);
+      await sendReply(reply, answer, options.runtime.clock, request.abort.signal);
+      return reply;
+    },
+  });
+}
+
+/** With an idempotency key, what is asked happens once and its answer is kept. */
+async function answerOnce(
+  request: FastifyRequest,
+  route: Route<never>,
+  check: Validate,
+  options: OperationOptions,
+): Promise<Answer | Replay> {
+  const key = route.method === 'GET' ? undefined : request.headers['idempotency-key'];
+  if (key === undefined) return check(request) ?? handle(request, route, options, () => []);
+  const ticket = await options.idempotency.begin({
+    tenant: request.caller!.subject.tenant,
+    operation: `${route.method} ${route.path}`,
+    key: String(key),
+    content: { params: request.params, query: request.query, body: request.body ?? null },
+  });
+  if (!('done' in ticket)) return ticket;
+  try {
+    const answer = check(request) ?? (await handle(request, route, options, ticket.remember));
+    if (!ticket.isRemembered && isWorthKeeping(answer)) await keep(options, ticket, answer);
+    return answer;
+  } catch (error) {
+    const twin = error instanceof UnitRefused && error.broke === 'idempotency' ? await ticket.recall() : undefined;
+    if (twin) return twin;
+    throw error;
+  } finally {
+    ticket.done();
+  }
+}
+
+function isWorthKeeping(answer: Answer): boolean {
+  return isRefusal(answer) ? isFinal(answer, statusOf(answer)) : answer.stream === undefined;
+}
+
+/** An answer that came with no write of its own: nothing happened, and it will be said again. */
+async function keep({ runtime }: OperationOptions, ticket: Ticket, answer: Answer): Promise<void> {
+  const reply = isRefusal(answer) ? { status: statusOf(answer), body: envelopeOf(answer) } : answer;
+  await runtime.store.commit(ticket.remember(reply));
+}
+
+function handle(
+  request: FastifyRequest,
+  route: Route<never>,
+  { services, publicUrl }: OperationOptions,
+  remember: (reply: Reply) => Unit,
+): Answer | Promise<Answer> {
+  const given: Request = {
+    caller: request.caller!,
+    params: request.params,
+    query: request.query,
+    body: request.body ?? undefined,
+    header: (name) => {
+      const value = request.headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    },
+    origin: publicUrl ?? `${request.protocol}://${request.host}`,
+    signal: request.abort.signal,
+    remember,
+  };
+  return route.handle(given as never, services as never);
+}
+
+function checkerOf({ params, query, body, bodyOptional }: Route<never>): Validate {
+  const checks: [keyof FastifyRequest & ('params' | 'query' | 'body'), Validate][] = [];
+  if (params) checks.push(['params', validator(params, 'path')]);
+  if (query) checks.push(['query', validator(query, 'query')]);
+  if (body) checks.push(['body', validator(body, 'body')]);
+  return (request) => {
+    for (const [part, validate] of checks) {
+      const value = (request as FastifyRequest)[part];
+      if (part === 'body' && bodyOptional && (value === undefined || value === null)) continue;
+      const refusal = validate(value);
+      if (refusal) return refusal;
+    }
+    return undefined;
+  };
+}
+
+function sendReplay(reply: FastifyReply, { replay }: Replay): FastifyReply {
+  reply.code(replay.status).header('openwop-Idempotent-Replay', 'true');
+  return replay.text === '' ? reply.send() : reply.type(JSON_TYPE).send(replay.text);
+}

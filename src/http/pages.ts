@@ -1,0 +1,87 @@
+import type { FastifyRequest } from 'fastify';
+import { asyncapiDocument } from '../protocol/asyncapi.ts';
+import { refuse } from '../protocol/errors.ts';
+import { openapiDocument } from '../protocol/openapi.ts';
+import type { RouteContract } from '../protocol/routes.ts';
+import { AnyObject } from '../protocol/schema.ts';
+import { envelopeOf, JSON_TYPE } from './answers.ts';
+import type { DiscoveryDocument } from './discovery.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Something that anybody may read. */
+export interface PublicPage {
+  readonly path: string;
+  /** Answered however busy the host is. */
+  readonly isExempt?: boolean;
+  answer(request: FastifyRequest): PageContent | Promise<PageContent>;
+}
+
+export interface PageContent {
+  readonly status?: number;
+  readonly type: string;
+  readonly body: string | Buffer | undefined;
+  readonly headers?: Record<string, string>;
+}
+
+const json = (value: unknown, status = 200): PageContent => ({ status, type: JSON_TYPE, body: JSON.stringify(value) });
+
+export function discoveryPage({ text, etag }: DiscoveryDocument): PublicPage {
+  const headers = { ETag: etag, 'Capabilities-Etag': etag, 'Cache-Control': 'public, max-age=300' };
+  return {
+    path: '/.well-known/openwop',
+    isExempt: true,
+    answer: ({ headers: given }) => {
+      const isFresh = given['if-none-match']?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+      return isFresh ? { status: 304, type: JSON_TYPE, body: undefined, headers } : { type: JSON_TYPE, body: text, headers };
+    },
+  };
+}
+
+/** What the API document says of the pages that are read before there is a credential. */
+const OPEN_CONTRACTS: readonly RouteContract[] = (
+  [
+    ['getCapabilities', 'What this host serves', '/.well-known/openwop'],
+    ['getOpenApi', 'This document', '/v1/openapi.json'],
+    ['getAsyncApi', 'What the streams carry', '/v1/asyncapi.json'],
+  ] as const
+).map(([operationId, summary, path]) => ({
+  operationId,
+  summary,
+  method: 'GET',
+  path,
+  scope: 'public',
+  replies: { 200: AnyObject },
+}));
+
+export function documentPages(routes: readonly RouteContract[], version: string): PublicPage[] {
+  const openapi = JSON.stringify(openapiDocument([...OPEN_CONTRACTS, ...routes], { title: 'Capstan', version }));
+  const asyncapi = JSON.stringify(asyncapiDocument({ title: 'Capstan', version }));
+  const headers = { 'Cache-Control': 'public, max-age=300' };
+  return [
+    { path: '/v1/openapi.json', answer: () => ({ type: JSON_TYPE, body: openapi, headers }) },
+    { path: '/v1/asyncapi.json', answer: () => ({ type: JSON_TYPE, body: asyncapi, headers }) },
+  ];
+}
+
+export interface Probes {
+  readonly isReady: () => Promise<boolean>;
+  readonly metrics: () => Metrics;
+}
+
+const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store cannot be reached.'));
+
+export function operatorPages({ isReady, metrics }: Probes): PublicPage[] {
+  return [
+    { path: '/healthz', isExempt: true, answer: () => json({ status: 'alive' }) },
+    {
+      path: '/readyz',
+      isExempt: true,
+      answer: async () => ((await isReady()) ? json({ status: 'ready' }) : json(NOT_READY, 503)),
+    },
+    {
+      path: '/metrics',
+      isExempt: true,
+      answer: async () => ({ type: metrics().contentType, body: await metrics().text() }),
+    },
+  ];
+}

@@ -1,0 +1,49 @@
+import { type Refusal, refuse } from '../protocol/errors.ts';
+import { LruCache } from '../runtime/lru-cache.ts';
+
+export interface RateLimit {
+  /** Requests a second that a caller may keep up. */
+  readonly perSecond: number;
+  /** Requests that may come at once. */
+  readonly burst: number;
+}
+
+interface Bucket {
+  readonly tokens: number;
+  readonly at: number;
+}
+
+/** Callers that are remembered at once; one that is forgotten starts with a full bucket. */
+const CALLERS_MAX = 10_000;
+
+/** A bucket of tokens for each caller that fills at a steady rate. */
+export class RateLimiter {
+  readonly #limit: RateLimit;
+  readonly #buckets = new LruCache<string, Bucket>(CALLERS_MAX);
+
+  constructor(limit: RateLimit) {
+    this.#limit = limit;
+  }
+
+  /** Takes a token, or says when there will be one. */
+  take(caller: string, now: number): Refusal | undefined {
+    const { perSecond, burst } = this.#limit;
+    const { tokens, at } = this.#buckets.get(caller) ?? { tokens: burst, at: now };
+    const filled = Math.min(burst, tokens + (Math.max(0, now - at) * perSecond) / 1_000);
+    if (filled >= 1) {
+      this.#buckets.set(caller, { tokens: filled - 1, at: now });
+      return undefined;
+    }
+    this.#buckets.set(caller, { tokens: filled, at: now });
+    const retryAfterMs = Math.ceil(((1 - filled) / perSecond) * 1_000);
+    const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
+    return {
+      ...refuse('rate_limited', 'Too many requests. Slow down and try again.', {
+        retryAfterMs: Math.max(retryAfterMs, (seconds - 1) * 1_000),
+        scope: 'key',
+        limit: perSecond,
+      }),
+      headers: { 'Retry-After': String(seconds) },
+    };
+  }
+}

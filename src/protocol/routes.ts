@@ -1,0 +1,22 @@
+import type { TSchema } from 'typebox';
+import type { Scope } from './scopes.ts';
+
+/** What is known of an operation without running it: the contract, from which the API documents are made. */
+export interface RouteContract {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** With `{name}` for parameters; colon verbs as the protocol writes them. */
+  readonly path: string;
+  /** The scope it takes, or `public` where no credential is needed. */
+  readonly scope: Scope | 'public';
+  readonly params?: TSchema;
+  readonly query?: TSchema;
+  readonly body?: TSchema;
+  /** A body may be left out altogether. */
+  readonly bodyOptional?: boolean;
+  /** Status to shape of what is answered when all goes well. */
+  readonly replies: Readonly<Record<number, TSchema | string>>;
+  /** Refusals worth naming in the documents, by status. */
+  readonly refusals?: readonly number[];
+}

@@ -52,7 +52,10 @@ export const SETTINGS = {
     flag: '--database-url <url>',
     meaning: 'postgres://… to use PostgreSQL instead of the embedded store',
   },
-  apiKeys: { variable: 'CAPSTAN_API_KEYS', meaning: 'JSON array of keys: { key, tenant, workspace?, principal, role? | scopes? }' },
+  apiKeys: {
+    variable: 'CAPSTAN_API_KEYS',
+    meaning: 'JSON array of keys: { key, tenant, workspace?, principal, role? | scopes? }',
+  },
   workflows: {
     variable: 'CAPSTAN_WORKFLOWS',
     flag: '--workflows <folder>',
@@ -64,17 +67,27 @@ export const SETTINGS = {
     flag: '--conformance',
     meaning: 'serve the conformance fixtures and mock providers; never in production',
   },
-  log: { variable: 'CAPSTAN_LOG', flag: '--log <level>', meaning: 'trace, debug, info, warn, error, silent or pretty (info)' },
+  log: {
+    variable: 'CAPSTAN_LOG',
+    flag: '--log <level>',
+    meaning: 'trace, debug, info, warn, error, silent or pretty (info)',
+  },
   discoveryMirror: {
     variable: 'CAPSTAN_DISCOVERY_MIRROR',
     meaning: '1 repeats all families under `capabilities` in the discovery document',
   },
   maxNodeExecutions: { variable: 'CAPSTAN_MAX_NODE_EXECUTIONS', meaning: 'node executions a run may have (10000)' },
-  maxRunDurationMs: { variable: 'CAPSTAN_MAX_RUN_DURATION_MS', meaning: 'time a run may take, waiting included (30 days)' },
+  maxRunDurationMs: {
+    variable: 'CAPSTAN_MAX_RUN_DURATION_MS',
+    meaning: 'time a run may take, waiting included (30 days)',
+  },
   maxRequestBodyBytes: { variable: 'CAPSTAN_MAX_BODY_BYTES', meaning: 'largest request body (1048576)' },
   inFlightMax: { variable: 'CAPSTAN_INFLIGHT_CAP', meaning: 'requests answered at once, streams included (2000)' },
   requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests a second for each key (5000)' },
-  leaseMs: { variable: 'CAPSTAN_LEASE_MS', meaning: 'time after which a silent host loses its work (10000; PostgreSQL)' },
+  leaseMs: {
+    variable: 'CAPSTAN_LEASE_MS',
+    meaning: 'time after which a silent host loses its work (10000; PostgreSQL)',
+  },
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -183,7 +196,8 @@ class Reader {
     const text = (name: string, isRequired: boolean): string | undefined => {
       const value = given[name];
       if (typeof value === 'string' && NAME.test(value)) return value;
-      if (isRequired || value !== undefined) this.#problems.push(`${place}.${name} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
+      if (isRequired || value !== undefined)
+        this.#problems.push(`${place}.${name} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
       return undefined;
     };
     const key = given.key;

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import type { Capability, CapabilitySettings, Host, Route } from './capabilities/capability.ts';
 import { capabilities, type Services } from './capabilities/index.ts';
 import type { Config } from './config.ts';
-import { validator } from './http/validation.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
 import { createServer } from './http/server.ts';
+import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
 import { WorkflowDefinition } from './protocol/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
@@ -24,7 +24,6 @@ import { NODES } from './runtime/nodes/index.ts';
 import { Plans } from './runtime/plans.ts';
 import { RunReader } from './runtime/reader.ts';
 import type { Runtime } from './runtime/runtime.ts';
-import { openPostgres } from './store/postgres.ts';
 import { sql } from './store/sql.ts';
 import { openSqlite } from './store/sqlite.ts';
 import type { Migration, Store } from './store/store.ts';
@@ -128,10 +127,10 @@ async function startOn(
   };
 }
 
-function openStore(config: Config, clock: Clock, migrations: readonly Migration[]): Promise<Store> {
-  return config.databaseUrl
-    ? openPostgres({ url: config.databaseUrl, clock, migrations })
-    : openSqlite({ folder: config.dataFolder, clock, migrations });
+async function openStore(config: Config, clock: Clock, migrations: readonly Migration[]): Promise<Store> {
+  if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations });
+  const { openPostgres } = await import('./store/postgres.ts');
+  return openPostgres({ url: config.databaseUrl, clock, migrations });
 }
 
 function createRuntime(
@@ -221,4 +220,3 @@ async function makeFirstKey({ authorization }: Services): Promise<string | undef
 function urlOf({ address, port, family }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
-

@@ -54,4 +54,3 @@ export function pageOf<R, T>(
   const last = shown.at(-1);
   return rows.length > limit && last !== undefined ? { items, nextCursor: encodeCursor(placeOf(last)) } : { items };
 }
-

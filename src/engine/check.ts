@@ -197,7 +197,14 @@ function checkUnserved({ settings, nodes, triggers }: WorkflowDefinition): Probl
       : []),
     ...nodes.flatMap((node, index) =>
       node.compensation
-        ? [{ path: `nodes[${index}].compensation`, message: compensation, nodeId: node.id, requiredCapability: 'compensation' }]
+        ? [
+            {
+              path: `nodes[${index}].compensation`,
+              message: compensation,
+              nodeId: node.id,
+              requiredCapability: 'compensation',
+            },
+          ]
         : [],
     ),
     ...triggers.flatMap(({ type, enabled }, index) =>

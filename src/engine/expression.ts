@@ -124,7 +124,8 @@ function boundNode(node: Node, budget: Budget, visit: (value: unknown) => void):
   if (node.op === '+' || isCallOf(node, 'join')) payForResult(node, budget);
   if (isCallOf(node, 'matches')) matchLinearly(node, budget);
   if (node.meta.alternate) visit(node.meta.alternate);
-  if (node.op === 'comprehension') for (const part of ['iterable', 'init', 'step']) visit((node.args as Comprehension)[part]);
+  if (node.op === 'comprehension')
+    for (const part of ['iterable', 'init', 'step']) visit((node.args as Comprehension)[part]);
   else visit(node.args);
 }
 
@@ -132,7 +133,10 @@ function payForResult(node: Node, budget: Budget): void {
   const evaluate = node.meta.evaluate;
   node.setMeta('evaluate', ((evaluator, self, context) => {
     const result = evaluate(evaluator, self, context);
-    spend(budget, Array.isArray(result) ? result.length : typeof result === 'string' ? result.length / CHARS_PER_STEP : 0);
+    spend(
+      budget,
+      Array.isArray(result) ? result.length : typeof result === 'string' ? result.length / CHARS_PER_STEP : 0,
+    );
     return result;
   }) satisfies Evaluate);
 }

@@ -9,10 +9,9 @@ const SCHEMA_CHARS_MAX = 65_536;
 const PROBLEMS_MAX = 5;
 
 /** Ajv tells compiled patterns apart by their text. */
-const linearRegExp = Object.assign(
-  (source: string) => ({ ...compilePattern(source), toString: () => source }),
-  { code: 'compilePattern' },
-);
+const linearRegExp = Object.assign((source: string) => ({ ...compilePattern(source), toString: () => source }), {
+  code: 'compilePattern',
+});
 
 /**
  * Prepares a JSON Schema (2020-12) that somebody sent us. Throws when it is none. References stay inside the schema:
@@ -29,7 +28,8 @@ export function compileSchema(schema: unknown): SchemaCheck {
     if (validate(value)) return [];
     const errors = (validate.errors ?? []).slice(0, PROBLEMS_MAX);
     return errors.map(({ instancePath, message, params }) => {
-      const extra = typeof params.additionalProperty === 'string' ? ` (${JSON.stringify(params.additionalProperty)})` : '';
+      const extra =
+        typeof params.additionalProperty === 'string' ? ` (${JSON.stringify(params.additionalProperty)})` : '';
       return `${instancePath || '/'} ${message ?? 'does not fit'}${extra}`;
     });
   };

@@ -69,7 +69,11 @@ function overdueAttempts(run: Run, now: number): NewEvent[] {
 function logWarnings(run: Run): NewEvent[] {
   return [...run.warnings].map(([edgeId, reason]) => ({
     type: 'log.appended',
-    payload: { level: 'warn', message: `The condition of an edge failed and counts as false: ${reason}`, fields: { edgeId } },
+    payload: {
+      level: 'warn',
+      message: `The condition of an edge failed and counts as false: ${reason}`,
+      fields: { edgeId },
+    },
   }));
 }
 

@@ -37,7 +37,10 @@ export function completeNode(run: Run, nodeId: string, result: NodeResult, now: 
 function refusedWrites(run: Run, nodeId: string, result: NodeResult): RunError | undefined {
   const channelVariable = Object.keys(result.variables ?? {}).find((name) => isDeclaredChannel(run, name));
   if (channelVariable !== undefined) {
-    return permanent('validation_error', `${JSON.stringify(channelVariable)} is a channel and takes no variable writes.`);
+    return permanent(
+      'validation_error',
+      `${JSON.stringify(channelVariable)} is a channel and takes no variable writes.`,
+    );
   }
   for (const write of result.channels ?? []) {
     const declared = run.plan.definition.channels?.[write.channel];

@@ -1,4 +1,10 @@
-import type { MaskingMode, TriggerRule, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../protocol/workflows.ts';
+import type {
+  MaskingMode,
+  TriggerRule,
+  WorkflowDefinition,
+  WorkflowEdge,
+  WorkflowNode,
+} from '../protocol/workflows.ts';
 import { type Condition, compileCondition, compilePort } from './condition.ts';
 import type { Expression } from './expression.ts';
 import { compileSchema, type SchemaCheck } from './json-schema.ts';

@@ -21,7 +21,10 @@ export function envelopeOf({ refused, message, details }: Refusal): ErrorEnvelop
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   for (const [name, value] of Object.entries(refusal.headers ?? {})) reply.header(name, value);
   if (statusOf(refusal) === 401) reply.header('WWW-Authenticate', 'Bearer');
-  return reply.code(statusOf(refusal)).type(JSON_TYPE).send(JSON.stringify(envelopeOf(refusal)));
+  return reply
+    .code(statusOf(refusal))
+    .type(JSON_TYPE)
+    .send(JSON.stringify(envelopeOf(refusal)));
 }
 
 export async function sendReply(reply: FastifyReply, answer: Reply, clock: Clock, signal: AbortSignal): Promise<void> {

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { hashKey } from '../capabilities/authorization/keys.ts';
 import type { AuthorizationService } from '../capabilities/authorization/service.ts';
 import { UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import type { Clock } from '../system/clock.ts';
-import { sha256Hex } from '../system/digest.ts';
-import { PROTOCOL_VERSION } from './discovery.ts';
 import { sendRefusal } from './answers.ts';
+import { PROTOCOL_VERSION } from './discovery.ts';
 import { RateLimiter } from './rate-limit.ts';
 
 export interface GateOptions {
@@ -49,7 +49,7 @@ export function openGate({ authorization, clock, inFlightMax, rateLimit }: GateO
     open.add(request.abort);
     reply.raw.once('close', () => {
       open.delete(request.abort);
-      request.abort.abort();
+      if (!reply.raw.writableFinished) request.abort.abort();
     });
     if (request.url.startsWith('/v1/')) reply.header('OpenWOP-Version', PROTOCOL_VERSION);
   }
@@ -58,28 +58,24 @@ export function openGate({ authorization, clock, inFlightMax, rateLimit }: GateO
     const { isExempt, scope } = request.routeOptions.config;
     if (isExempt) return undefined;
     if (open.size > inFlightMax) return atCapacity();
-    const limited = limiter.take(callerKey(request), clock.now());
+    const [, key] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+    const hash = key === undefined ? undefined : hashKey(key);
+    // A credential counts for itself, wherever it comes from; without one, the address does.
+    const limited = limiter.take(hash ?? request.ip, clock.now());
     if (limited) return limited;
     if (scope === 'public') return undefined;
     if (request.is404 && !request.url.startsWith('/v1/')) return unversioned();
-    return admit(request, scope);
+    return hash === undefined ? UNAUTHENTICATED : admit(request, hash, scope);
   }
 
   /** Absent things are refused only after the credential: nobody learns what exists without one. */
-  async function admit(request: FastifyRequest, scope: string | undefined): Promise<Refusal | undefined> {
-    const [, key] = BEARER.exec(request.headers.authorization ?? '') ?? [];
-    if (key === undefined) return UNAUTHENTICATED;
-    const caller = await authorization.authenticate(key);
+  async function admit(request: FastifyRequest, hash: string, scope: string | undefined): Promise<Refusal | undefined> {
+    const caller = await authorization.authenticate(hash);
     if (isRefusal(caller)) return caller;
     request.caller = caller;
     if (scope === undefined || (caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
     return refuse('forbidden', `This takes the scope ${scope}.`, { scopeRequired: scope });
   }
-}
-
-/** A credential counts for itself, wherever it comes from; without one, the address does. */
-function callerKey({ headers, ip }: FastifyRequest): string {
-  return headers.authorization === undefined ? ip : sha256Hex(headers.authorization);
 }
 
 function atCapacity(): Refusal {

@@ -32,7 +32,9 @@ export function discoveryPage({ text, etag }: DiscoveryDocument): PublicPage {
     isExempt: true,
     answer: ({ headers: given }) => {
       const isFresh = given['if-none-match']?.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
-      return isFresh ? { status: 304, type: JSON_TYPE, body: undefined, headers } : { type: JSON_TYPE, body: text, headers };
+      return isFresh
+        ? { status: 304, type: JSON_TYPE, body: undefined, headers }
+        : { type: JSON_TYPE, body: text, headers };
     },
   };
 }

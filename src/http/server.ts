@@ -1,17 +1,17 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Services } from '../capabilities/index.ts';
 import type { Caller, Route } from '../capabilities/capability.ts';
+import type { Services } from '../capabilities/index.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { answerClientError } from './client-errors.ts';
 import { sendRefusal } from './answers.ts';
-import { BadJson, parseJson } from './json-body.ts';
+import { answerClientError } from './client-errors.ts';
 import { type Gate, openGate } from './gate.ts';
+import { Idempotency } from './idempotency.ts';
+import { BadJson, parseJson } from './json-body.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
 import { routerPath } from './router-path.ts';
-import { Idempotency } from './idempotency.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -84,7 +84,10 @@ export function createServer(options: ServerOptions): Server {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalOfError(error);
     if (refusal) return sendRefusal(reply, refusal);
-    runtime.log.error({ requestId: request.id, route: request.routeOptions.config.route, err: error }, 'a request failed');
+    runtime.log.error(
+      { requestId: request.id, route: request.routeOptions.config.route, err: error },
+      'a request failed',
+    );
     return sendRefusal(reply, internalError(request.id));
   });
   app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
@@ -108,7 +111,15 @@ export function createServer(options: ServerOptions): Server {
     const ms = runtime.clock.now() - request.startedAt;
     options.metrics().observe(route, method, reply.statusCode, ms / 1_000);
     runtime.log.info(
-      { requestId: id, method, route, status: reply.statusCode, ms, tenant: caller?.subject.tenant, keyId: caller?.keyId },
+      {
+        requestId: id,
+        method,
+        route,
+        status: reply.statusCode,
+        ms,
+        tenant: caller?.subject.tenant,
+        keyId: caller?.keyId,
+      },
       'answered',
     );
   }
@@ -170,4 +181,3 @@ function internalError(correlationId?: string): Refusal {
   const message = 'Something went wrong on our side. Try again; if it stays, report the correlation id.';
   return refuse('internal_error', message, correlationId === undefined ? undefined : { correlationId });
 }
-

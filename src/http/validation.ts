@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Compile, type Validator } from 'typebox/compile';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 
 /** A place in a request that does not fit, and why. Values are never repeated. */
@@ -22,8 +22,9 @@ export type Validate = (value: unknown) => Refusal | undefined;
 
 /** Checks a part of a request against its schema; `part` is what to call it. */
 export function validator(schema: TSchema, part: 'body' | 'query' | 'path'): Validate {
-  const compiled = Compile(schema);
+  let compiled: Validator | undefined;
   return (value) => {
+    compiled ??= Compile(schema);
     if (compiled.Check(value)) return undefined;
     const fields = problemsOf(compiled.Errors(value) as unknown as SchemaError[]);
     const [first = { path: '', message: 'does not fit' }] = fields;
@@ -40,8 +41,12 @@ function problemsOf(errors: readonly SchemaError[]): FieldProblem[] {
 
 /** Of a union, only what is wrong with the alternative that was meant: the one whose tag fits. */
 function likelyErrors(errors: readonly SchemaError[]): SchemaError[] {
-  const missed = new Set(errors.filter(({ keyword }) => keyword === 'const').map(({ schemaPath }) => alternativeOf(schemaPath)));
-  const meant = errors.filter(({ schemaPath, keyword }) => keyword !== 'anyOf' && !missed.has(alternativeOf(schemaPath)));
+  const missed = new Set(
+    errors.filter(({ keyword }) => keyword === 'const').map(({ schemaPath }) => alternativeOf(schemaPath)),
+  );
+  const meant = errors.filter(
+    ({ schemaPath, keyword }) => keyword !== 'anyOf' && !missed.has(alternativeOf(schemaPath)),
+  );
   return meant.length > 0 ? meant : errors.filter(({ keyword }) => keyword !== 'const');
 }
 

@@ -1,4 +1,4 @@
-import { EVENTS, type EventType, RunEventDoc, STREAM_MODES, admits } from './events.ts';
+import { admits, EVENTS, type EventType, RunEventDoc, STREAM_MODES } from './events.ts';
 import { RunSnapshot } from './runs.ts';
 
 type Json = Record<string, unknown>;
@@ -13,7 +13,7 @@ export function asyncapiDocument(info: { title: string; version: string }): Json
     channels: {
       runEvents: {
         address: '/v1/runs/{runId}/events',
-        description: 'The events of one run. The frame\'s `id` is the sequence; `event` the type.',
+        description: "The events of one run. The frame's `id` is the sequence; `event` the type.",
         parameters: { runId: { description: 'The run' } },
         messages: Object.fromEntries([
           ...types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),

@@ -358,4 +358,3 @@ export function admits(mode: StreamMode, type: string): boolean {
   const tier = (EVENTS as Record<string, EventRow>)[type]?.tier;
   return mode === 'messages' ? tier === 'messages' : tier === 'updates';
 }
-

@@ -21,8 +21,7 @@ export function openapiDocument(routes: readonly RouteContract[], info: { title:
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
   for (const route of routes) {
-    const path = (paths[route.path] ??= {});
-    path[route.method.toLowerCase()] = operationOf(route, schemas);
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, schemas) };
   }
   return {
     openapi: '3.1.0',
@@ -45,9 +44,18 @@ function operationOf(route: RouteContract, schemas: Json): Json {
     operationId: route.operationId,
     summary: route.summary,
     ...(isPublic ? { security: [] } : { description: `Scope: \`${route.scope}\`.`, 'x-scope': route.scope }),
-    parameters: [...parametersOf(route.params, 'path'), ...parametersOf(route.query, 'query'), ...idempotencyHeader(route)],
+    parameters: [
+      ...parametersOf(route.params, 'path'),
+      ...parametersOf(route.query, 'query'),
+      ...idempotencyHeader(route),
+    ],
     ...(route.body
-      ? { requestBody: { required: !route.bodyOptional, content: { 'application/json': { schema: refer(route.body, schemas) } } } }
+      ? {
+          requestBody: {
+            required: !route.bodyOptional,
+            content: { 'application/json': { schema: refer(route.body, schemas) } },
+          },
+        }
       : {}),
     responses: {
       ...Object.fromEntries(Object.entries(route.replies).map(([status, reply]) => [status, replyOf(reply, schemas)])),
@@ -57,7 +65,10 @@ function operationOf(route: RouteContract, schemas: Json): Json {
 }
 
 function parametersOf(schema: TSchema | undefined, place: 'path' | 'query'): Json[] {
-  const { properties = {}, required = [] } = (schema ?? {}) as { properties?: Record<string, Json>; required?: string[] };
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
   return Object.entries(properties).map(([name, property]) => ({
     name,
     in: place,
@@ -69,7 +80,9 @@ function parametersOf(schema: TSchema | undefined, place: 'path' | 'query'): Jso
 function idempotencyHeader({ method }: RouteContract): Json[] {
   if (method === 'GET') return [];
   const description = 'A retry with the same key and body gets the first answer again';
-  return [{ name: 'Idempotency-Key', in: 'header', required: false, description, schema: { type: 'string', maxLength: 255 } }];
+  return [
+    { name: 'Idempotency-Key', in: 'header', required: false, description, schema: { type: 'string', maxLength: 255 } },
+  ];
 }
 
 function replyOf(reply: TSchema | string, schemas: Json): Json {

@@ -108,7 +108,9 @@ export const RunSnapshot = Type.Object(
   {
     runId: RunId,
     workflowId: NonEmpty,
-    workflowVersion: Optional(Type.Integer({ minimum: 1, description: 'Version of the definition the run is pinned to' })),
+    workflowVersion: Optional(
+      Type.Integer({ minimum: 1, description: 'Version of the definition the run is pinned to' }),
+    ),
     status: OneOf(RUN_STATUSES),
     owner: Optional(Owner),
     currentNodeId: Optional(Type.String()),

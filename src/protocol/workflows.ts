@@ -83,15 +83,7 @@ export const WorkflowNode = Closed({
 });
 export type WorkflowNode = Static<typeof WorkflowNode>;
 
-export const CONDITION_TYPES = [
-  'expression',
-  'equals',
-  'notEquals',
-  'contains',
-  'regex',
-  'truthy',
-  'falsy',
-] as const;
+export const CONDITION_TYPES = ['expression', 'equals', 'notEquals', 'contains', 'regex', 'truthy', 'falsy'] as const;
 
 export const EdgeCondition = Closed({
   type: OneOf(CONDITION_TYPES),
@@ -150,8 +142,7 @@ const AccessList = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { m
 
 export const ChannelDeclaration = Closed({
   reducer: Type.String({
-    pattern:
-      '^(replace|append|merge|counter|votes|feedback|message|vendor\\.[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_-]*)$',
+    pattern: '^(replace|append|merge|counter|votes|feedback|message|vendor\\.[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_-]*)$',
   }),
   schema: Optional(AnyObject),
   default: Optional(Type.Unknown()),

@@ -30,7 +30,10 @@ export function creationWrites(held: HeldRun, recorded: readonly Recorded[], rea
   const ref = { tenant: identity.subject.tenant, runId: run.facts.runId };
   return [
     insertRun(rowOf(held)),
-    ...insertEvents(ref.runId, recorded.map(({ stored }) => stored)),
+    ...insertEvents(
+      ref.runId,
+      recorded.map(({ stored }) => stored),
+    ),
     ...insertTags(ref, run.facts.tags ?? []),
     ...(identity.scopeKey ? [takeScope(identity.scopeKey, ref.runId, false)] : []),
     ...react(held, recorded, reactions),
@@ -47,7 +50,10 @@ export function appendWrites(
   const { run } = held;
   return [
     moveRun(moveOf(run, from)),
-    ...insertEvents(run.facts.runId, recorded.map(({ stored }) => stored)),
+    ...insertEvents(
+      run.facts.runId,
+      recorded.map(({ stored }) => stored),
+    ),
     ...(isTerminal(run) ? endWrites(held) : []),
     ...cancelledChildren(held, recorded).map((childRunId) => cancelChild(held, childRunId)),
     ...react(held, recorded, reactions),
@@ -94,7 +100,10 @@ function react(held: HeldRun, recorded: readonly Recorded[], reactions: readonly
 export function announce({ hub, store }: Runtime, held: HeldRun, recorded: readonly Recorded[]): void {
   const { run } = held;
   const { runId, parent } = run.facts;
-  hub.tell(runId, recorded.map(({ stored }) => stored));
+  hub.tell(
+    runId,
+    recorded.map(({ stored }) => stored),
+  );
   const wokenParent = isTerminal(run) ? parent?.runId : undefined;
   if (wokenParent) hub.callToWork(wokenParent);
   for (const childRunId of cancelledChildren(held, recorded)) hub.callToWork(`${CANCEL_CHILD}:${childRunId}`);

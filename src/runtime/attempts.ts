@@ -64,7 +64,11 @@ export class Attempts {
       const outcome = type.run(this.#contextOf(planned, held, controller.signal, child));
       if (!(outcome instanceof Promise)) return outcome;
       this.#inFlight.set(nodeId, { attempt, controller });
-      this.#listen(nodeId, attempt, outcome.then((settled) => ({ outcome: settled })));
+      this.#listen(
+        nodeId,
+        attempt,
+        outcome.then((settled) => ({ outcome: settled })),
+      );
       return undefined;
     } catch (error) {
       return failureOf(error);
@@ -74,7 +78,11 @@ export class Attempts {
   /** Waits for a child that a node asked for. */
   await(nodeId: string, attempt: number, prepared: Promise<PreparedChild>): void {
     this.#inFlight.set(nodeId, { attempt, controller: new AbortController() });
-    this.#listen(nodeId, attempt, prepared.then((child) => ({ child })));
+    this.#listen(
+      nodeId,
+      attempt,
+      prepared.then((child) => ({ child })),
+    );
   }
 
   /** Cuts attempts that the run, as it is now, does not wait for. */
@@ -164,7 +172,9 @@ function sleepUnlessCut({ clock }: Runtime, ms: number, signal: AbortSignal): Pr
     const cancel = clock.after(ms, resolve);
     signal.addEventListener('abort', () => {
       cancel();
-      reject(new NodeFailure({ code: 'cancelled', message: 'Nobody waits for the outcome any more.', retryable: false }));
+      reject(
+        new NodeFailure({ code: 'cancelled', message: 'Nobody waits for the outcome any more.', retryable: false }),
+      );
     });
   });
 }

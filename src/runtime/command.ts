@@ -97,7 +97,9 @@ async function append(
 export function cancelChildHandler(runtime: Runtime): WorkHandler {
   return async ({ tenant, payload }) => {
     const { childRunId, parentRunId } = JSON.parse(payload) as { childRunId: string; parentRunId: string };
-    await command(runtime, { tenant }, childRunId, (run) => cancelRun(run, { reason: 'parent-cancelled', parentRunId }));
+    await command(runtime, { tenant }, childRunId, (run) =>
+      cancelRun(run, { reason: 'parent-cancelled', parentRunId }),
+    );
     return { writes: [] };
   };
 }

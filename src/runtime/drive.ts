@@ -147,10 +147,11 @@ export class Drive {
   #start(planned: PlannedNode): void {
     const { id: nodeId, typeId } = planned.node;
     const missing = this.#missingFor(typeId);
-    if (missing !== undefined) return this.#fail(nodeId, capabilityMissing(missing));
-    const { attempt } = this.#run.nodes[planned.index]!;
-    this.#journal.record([{ type: 'node.started', nodeId, payload: { nodeId, typeId, attempt } }]);
-    this.#call(planned);
+    if (missing === undefined) {
+      const { attempt } = this.#run.nodes[planned.index]!;
+      this.#journal.record([{ type: 'node.started', nodeId, payload: { nodeId, typeId, attempt } }]);
+      this.#call(planned);
+    } else this.#fail(nodeId, capabilityMissing(missing));
   }
 
   #missingFor(typeId: string): string | undefined {
@@ -176,8 +177,9 @@ export class Drive {
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
     const type = this.#runtime.catalog.get(planned.node.typeId);
-    if (!type) return this.#fail(planned.node.id, capabilityMissing(planned.node.typeId));
-    const outcome = this.#attempts.begin(type, planned, this.#journal.held, child);
+    const outcome = type
+      ? this.#attempts.begin(type, planned, this.#journal.held, child)
+      : { failed: capabilityMissing(planned.node.typeId) };
     if (outcome) this.#settle(planned, outcome);
   }
 

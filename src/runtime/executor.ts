@@ -193,10 +193,7 @@ export class Executor {
   }
 
   /** Drives a run until it can be left alone. A store that fails is waited for; the log then says where we were. */
-  async #driveToRest(
-    lease: Lease,
-    start: { held: HeldRun; wakes: number; crashes: number } | WorkItem,
-  ): Promise<void> {
+  async #driveToRest(lease: Lease, start: { held: HeldRun; wakes: number; crashes: number } | WorkItem): Promise<void> {
     const { wakes, crashes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;

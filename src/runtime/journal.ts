@@ -99,7 +99,12 @@ export class Journal {
   #leaseWrites(move: LeaseMove, pending: readonly Recorded[]): Unit {
     if (move === 'finish') return [finishWork(this.lease)];
     if (move !== 'hold') return [releaseLease(this.lease, move.releaseUntil, move.wakes)];
-    return [holdLease(this.lease, pending.some(({ event }) => PROGRESS.has(event.type)))];
+    return [
+      holdLease(
+        this.lease,
+        pending.some(({ event }) => PROGRESS.has(event.type)),
+      ),
+    ];
   }
 
   #eventWrites(pending: readonly Recorded[]): Unit {

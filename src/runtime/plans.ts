@@ -1,6 +1,6 @@
 import { makePlan, type Plan } from '../engine/plan.ts';
 import type { WorkflowDefinition } from '../protocol/workflows.ts';
-import { type DefinitionRow, findDefinition, findWorkflow } from '../store/definitions.ts';
+import { type DefinitionRow, findDefinition, findWorkflowVersion } from '../store/definitions.ts';
 import type { Store } from '../store/store.ts';
 import { LruCache } from './lru-cache.ts';
 
@@ -23,8 +23,10 @@ export class Plans {
 
   /** What a new run of this workflow would be pinned to. */
   async current(tenant: string, workflowId: string): Promise<PinnedPlan | undefined> {
-    const [row] = await this.#store.read<DefinitionRow>(findWorkflow(tenant, workflowId));
-    return row && { owner: row.owner, plan: this.#prepare(row) };
+    const [found] = await this.#store.read<Pick<DefinitionRow, 'owner' | 'version'>>(
+      findWorkflowVersion(tenant, workflowId),
+    );
+    return found && { owner: found.owner, plan: await this.pinned(found.owner, workflowId, found.version) };
   }
 
   async pinned(owner: string, workflowId: string, version: number): Promise<Plan> {
@@ -32,13 +34,8 @@ export class Plans {
     if (cached) return cached;
     const [row] = await this.#store.read<DefinitionRow>(findDefinition(owner, workflowId, version));
     if (!row) throw new Error(`version ${version} of a workflow that runs are pinned to is missing`);
-    return this.#prepare(row);
-  }
-
-  #prepare(row: DefinitionRow): Plan {
-    const key = keyOf(row.owner, row.workflow_id, row.version);
-    const plan = this.#prepared.get(key) ?? makePlan(JSON.parse(row.body) as WorkflowDefinition, row.version);
-    this.#prepared.set(key, plan);
+    const plan = makePlan(JSON.parse(row.body) as WorkflowDefinition, version);
+    this.#prepared.set(keyOf(owner, workflowId, version), plan);
     return plan;
   }
 }

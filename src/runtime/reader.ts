@@ -8,13 +8,17 @@ import { factsOf, type HeldRun, identityOf } from './run-row.ts';
 
 const EVENTS_PER_PAGE = 1_000;
 /** Folded runs are kept as long as all of them together have fewer events than this. */
-const CACHED_EVENTS_MAX = 50_000;
+const CACHED_EVENTS_MAX = 20_000;
+/** What a run weighs besides its events. */
+const RUN_WEIGHT = 20;
+/** A run that has ended is kept only if folding it again would be some work. */
+const WORTH_KEEPING = 100;
 
 /** Reads runs. Folding again costs only what was appended since the last time. */
 export class RunReader {
   readonly #store: Store;
   readonly #plans: Plans;
-  readonly #cache = new LruCache<string, HeldRun>(CACHED_EVENTS_MAX, ({ run }) => run.sequence + 10);
+  readonly #cache = new LruCache<string, HeldRun>(CACHED_EVENTS_MAX, ({ run }) => run.sequence + RUN_WEIGHT);
 
   constructor(store: Store, plans: Plans) {
     this.#store = store;
@@ -27,7 +31,11 @@ export class RunReader {
   }
 
   /** Looks at a run. `look` must be done when it returns: the run it is shown belongs to the reader. */
-  async view<T>(visibility: Visibility, runId: string, look: (held: HeldRun, row: RunRow) => T): Promise<T | undefined> {
+  async view<T>(
+    visibility: Visibility,
+    runId: string,
+    look: (held: HeldRun, row: RunRow) => T,
+  ): Promise<T | undefined> {
     const row = await this.row(visibility, runId);
     if (!row) return undefined;
     const held = await this.take(row);
@@ -46,6 +54,7 @@ export class RunReader {
   }
 
   give(held: HeldRun): void {
+    if (held.run.ended && held.run.sequence < WORTH_KEEPING) return;
     this.#cache.set(held.run.facts.runId, held);
   }
 

@@ -45,7 +45,8 @@ export function recordEvent(
   const shown = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload } as NewEvent, digest) : payload;
   const fitsEnvelope = nodeId === undefined || nodeId.length <= ENVELOPE_NODE_ID_MAX;
   const isMasked = shown !== payload;
-  const body = isMasked || !fitsEnvelope ? { ...event, payload: shown, nodeId: fitsEnvelope ? nodeId : undefined } : event;
+  const body =
+    isMasked || !fitsEnvelope ? { ...event, payload: shown, nodeId: fitsEnvelope ? nodeId : undefined } : event;
   const hidden: Hidden = { ...(isMasked ? { payload } : {}), ...(fitsEnvelope ? {} : { nodeId }) };
   return {
     event,

@@ -132,4 +132,3 @@ export function factsOf(row: RunRow): RunFacts {
     limits,
   };
 }
-

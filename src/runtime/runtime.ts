@@ -1,7 +1,7 @@
-import type { Log } from '../system/log.ts';
+import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Ids } from '../system/ids.ts';
-import type { Store } from '../store/store.ts';
+import type { Log } from '../system/log.ts';
 import type { Reaction } from './append.ts';
 import type { Catalog } from './catalog.ts';
 import type { SeamDrivers } from './effects/seams.ts';

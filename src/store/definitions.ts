@@ -22,6 +22,16 @@ export function findWorkflow(tenant: string, workflowId: string): Statement {
   );
 }
 
+/** Which version that is, without the definition itself. */
+export function findWorkflowVersion(tenant: string, workflowId: string): Statement {
+  return sql(
+    `SELECT owner, version FROM workflows
+     WHERE workflow_id = $1 AND owner IN ($2, '${HOST_OWNER}') ORDER BY CASE owner WHEN $2 THEN 0 ELSE 1 END LIMIT 1`,
+    workflowId,
+    tenant,
+  );
+}
+
 export function findDefinition(owner: string, workflowId: string, version: number): Statement {
   return sql(
     'SELECT * FROM definitions WHERE owner = $1 AND workflow_id = $2 AND version = $3',

@@ -91,13 +91,18 @@ export interface StoredEvent {
 const EVENT_COLUMNS = 5;
 /** Rows per statement; the last statement of a long append has fewer. */
 const EVENTS_PER_INSERT = 16;
+/** The statement for so many rows. */
+const INSERT_EVENTS = Array.from(
+  { length: EVENTS_PER_INSERT + 1 },
+  (_, rows) => `INSERT INTO events (run_id, sequence, type, body, hidden) VALUES ${placeholders(rows, EVENT_COLUMNS)}`,
+);
 
 export function insertEvents(runId: string, events: readonly StoredEvent[]): Write[] {
   const writes: Write[] = [];
   for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
     const chunk = events.slice(start, start + EVENTS_PER_INSERT);
     writes.push({
-      sql: `INSERT INTO events (run_id, sequence, type, body, hidden) VALUES ${placeholders(chunk.length, EVENT_COLUMNS)}`,
+      sql: INSERT_EVENTS[chunk.length]!,
       params: chunk.flatMap(({ sequence, type, body, hidden }): Param[] => [runId, sequence, type, body, hidden]),
     });
   }
@@ -127,11 +132,7 @@ export function readEvents({ tenant, runId }: RunRef, after: number, limit: numb
 }
 
 export function childRuns({ tenant, runId }: RunRef): Statement {
-  return sql(
-    'SELECT run_id, status FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id',
-    runId,
-    tenant,
-  );
+  return sql('SELECT run_id, status FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id', runId, tenant);
 }
 
 export function endedChildren({ tenant, runId }: RunRef): Statement {

@@ -79,9 +79,7 @@ async function migrate(database: Sql, migrations: readonly Migration[], now: num
   const connection = await database.reserve();
   try {
     await connection`SELECT pg_advisory_lock(${MIGRATION_LOCK})`;
-    await connection.unsafe(
-      'CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)',
-    );
+    await connection.unsafe('CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
     const applied = new Set((await connection`SELECT id FROM migrations`).map(({ id }) => id));
     for (const { id, statements } of migrations.filter((migration) => !applied.has(migration.id))) {
       const text = statements.map((statement) => statement.replaceAll('$clustered', ''));
@@ -123,7 +121,8 @@ async function commitGroup(
   try {
     const together = await transact(connection, units, render).catch(asFailure);
     if (!(together instanceof Error) && together.every(({ committed }) => committed)) return together;
-    if (units.length === 1) return [together instanceof Error ? await again(connection, units[0]!, render, together) : together[0]!];
+    if (units.length === 1)
+      return [together instanceof Error ? await again(connection, units[0]!, render, together) : together[0]!];
     const alone: (CommitOutcome | Error)[] = [];
     for (const unit of units) alone.push(await commitAlone(connection, unit, render));
     return alone;
@@ -138,7 +137,12 @@ async function commitAlone(connection: ReservedSql, unit: Unit, render: Render):
 }
 
 /** The database asks to try again when two transactions stood in each other's way. */
-async function again(connection: ReservedSql, unit: Unit, render: Render, failure: Error): Promise<CommitOutcome | Error> {
+async function again(
+  connection: ReservedSql,
+  unit: Unit,
+  render: Render,
+  failure: Error,
+): Promise<CommitOutcome | Error> {
   if (!RETRYABLE_CODES.includes((failure.cause as { code?: unknown } | undefined)?.code)) return failure;
   const outcome = await transact(connection, [unit], render).catch(asFailure);
   return outcome instanceof Error ? outcome : outcome[0]!;
@@ -163,13 +167,17 @@ async function transact(connection: ReservedSql, units: readonly Unit[], render:
     await connection.unsafe('ROLLBACK');
     throw failed.reason;
   }
-  const outcomes = await Promise.all(units.map(async (unit, index) => outcomeOf(unit, await Promise.all(sent[index]!))));
+  const outcomes = await Promise.all(
+    units.map(async (unit, index) => outcomeOf(unit, await Promise.all(sent[index]!))),
+  );
   await connection.unsafe(outcomes.every(({ committed }) => committed) ? 'COMMIT' : 'ROLLBACK');
   return outcomes;
 }
 
 function outcomeOf(unit: Unit, results: readonly (readonly Row[] & { count: number })[]): CommitOutcome {
-  const broken = unit.find((write: Write, index) => write.expect !== undefined && results[index]!.count !== write.expect);
+  const broken = unit.find(
+    (write: Write, index) => write.expect !== undefined && results[index]!.count !== write.expect,
+  );
   if (broken) return { committed: false, broke: broken.keeps ?? '' };
   return { committed: true, rows: results.filter((_, index) => unit[index]!.returns).map((rows) => [...rows]) };
 }

@@ -75,37 +75,45 @@ function migrate(connection: Connection, migrations: readonly Migration[], now: 
   }
 }
 
+/** Transaction control, prepared like any statement: it runs more often than anything else. */
+const BEGIN: Statement = { sql: 'BEGIN IMMEDIATE', params: [] };
+const COMMIT: Statement = { sql: 'COMMIT', params: [] };
+const ROLLBACK: Statement = { sql: 'ROLLBACK', params: [] };
+const SAVEPOINT: Statement = { sql: 'SAVEPOINT unit', params: [] };
+const RELEASE: Statement = { sql: 'RELEASE unit', params: [] };
+const UNDO: Statement = { sql: 'ROLLBACK TO unit', params: [] };
+
 /** One transaction; a unit that breaks an expectation, or fails, is taken out of it alone. */
 function commitGroup(connection: Connection, units: readonly Unit[]): (CommitOutcome | Error)[] {
-  connection.exec('BEGIN IMMEDIATE');
+  connection.run(BEGIN);
   try {
     const outcomes = units.map((unit) => commitUnit(connection, unit));
-    connection.exec('COMMIT');
+    connection.run(COMMIT);
     return outcomes;
   } catch (error) {
-    connection.exec('ROLLBACK');
+    connection.run(ROLLBACK);
     throw new StoreFailure('The store could not commit.', { cause: error });
   }
 }
 
 function commitUnit(connection: Connection, unit: Unit): CommitOutcome | Error {
-  connection.exec('SAVEPOINT unit');
+  connection.run(SAVEPOINT);
   try {
     const rows: Row[][] = [];
     for (const write of unit) {
       const outcome = connection.write(write);
       if (write.expect !== undefined && outcome.touched !== write.expect) {
-        connection.exec('ROLLBACK TO unit');
+        connection.run(UNDO);
         return { committed: false, broke: write.keeps ?? '' };
       }
       if (write.returns) rows.push(outcome.rows);
     }
     return { committed: true, rows };
   } catch (error) {
-    connection.exec('ROLLBACK TO unit');
+    connection.run(UNDO);
     return error as Error;
   } finally {
-    connection.exec('RELEASE unit');
+    connection.run(RELEASE);
   }
 }
 
@@ -134,8 +142,8 @@ class Connection {
     return Number(prepared.run(...params).changes);
   }
 
-  write(write: Write): { touched: number; rows: Row[] } {
-    if (!write.returns) return { touched: this.run(write), rows: [] };
+  write(write: Write): { readonly touched: number; readonly rows: Row[] } {
+    if (!write.returns) return { touched: this.run(write), rows: NO_ROWS };
     const rows = this.all(write);
     return { touched: rows.length, rows };
   }
@@ -158,6 +166,8 @@ class Connection {
     return { prepared: entry.statement, params: entry.usesNow ? [...params, this.#clock.now()] : params };
   }
 }
+
+const NO_ROWS: Row[] = [];
 
 interface Prepared {
   readonly statement: StatementSync;

@@ -1,6 +1,5 @@
 import { randomFillSync } from 'node:crypto';
 import { type Logger, pino } from 'pino';
-import { PinoPretty as pretty } from 'pino-pretty';
 import type { Clock } from './clock.ts';
 import { CHANCE_DIGITS, type Ids, sortableIds } from './ids.ts';
 import { redactText } from './redaction.ts';
@@ -46,7 +45,7 @@ function base36Source(): () => string {
   };
 }
 
-export function realLog(level: string, isForPeople: boolean): Logger {
+export async function realLog(level: string, isForPeople: boolean): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -54,7 +53,9 @@ export function realLog(level: string, isForPeople: boolean): Logger {
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  return isForPeople ? pino(options, pretty({ sync: true })) : pino(options);
+  if (!isForPeople) return pino(options);
+  const { PinoPretty } = await import('pino-pretty');
+  return pino(options, PinoPretty({ sync: true }));
 }
 
 /** What an error may say in a log: messages can quote what a caller sent. */

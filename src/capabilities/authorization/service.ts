@@ -12,9 +12,8 @@ export function authorizationService({ runtime, settings }: Host) {
   const configured = new Map(settings.configuredKeys.map((key) => [key.hash, key]));
 
   return {
-    /** Who a credential stands for. What is wrong with it is told only in the code, and never repeats it. */
-    async authenticate(key: string): Promise<Caller | Refusal> {
-      const hash = hashKey(key);
+    /** Who the key with this hash stands for. What is wrong with it is told only in the code, and never repeats it. */
+    async authenticate(hash: string): Promise<Caller | Refusal> {
       const known = configured.get(hash) ?? (await lookUp(hash));
       if (!known || !isSameHash(known.hash, hash)) return UNAUTHENTICATED;
       if (known.revokedAt !== undefined && known.revokedAt <= clock.now()) {

@@ -42,7 +42,10 @@ const noop = (id: string): WorkflowNode => node(id, 'core.noop');
 const variable = (name: string): PortValue => ({ type: 'variable', variableName: name });
 const waitFor = (defaultValue: number, timeout = 60_000): [readonly WorkflowNode[], Extras] => [
   [node('wait', 'core.delay', {}, { delayMs: variable('delayMs') })],
-  { variables: [{ name: 'delayMs', type: 'number', required: true, defaultValue }], settings: { timeout, maxRetries: 0 } },
+  {
+    variables: [{ name: 'delayMs', type: 'number', required: true, defaultValue }],
+    settings: { timeout, maxRetries: 0 },
+  },
 ];
 const text = (name: string, defaultValue?: string): WorkflowVariable =>
   defaultValue === undefined ? { name, type: 'string' } : { name, type: 'string', defaultValue };
@@ -78,11 +81,7 @@ export const FIXTURES: readonly WorkflowDefinition[] = [
     variables: [{ name: 'nonce', type: 'string', required: true }],
   }),
   line('conformance-multi-node', 'Three nodes in a line', [noop('a'), noop('b'), noop('c')]),
-  line(
-    'conformance-cap-breach',
-    'Six nodes in a line',
-    ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'].map(noop),
-  ),
+  line('conformance-cap-breach', 'Six nodes in a line', ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'].map(noop)),
   line('conformance-run-duration-breach', 'Waits longer than it may', ...waitFor(30_000)),
   line('conformance-capability-missing', 'Needs what nobody has', [node('n1', 'conformance.requiresMissing')], {
     settings: { timeout: 10_000, maxRetries: 0 },

@@ -25,7 +25,11 @@ export interface Following {
  * F1. Listening begins before the log is read, so nothing falls between the two.
  * F2. Only the next sequence is ever handed out; on any doubt the log is read.
  */
-export async function* follow({ runtime }: Pick<Host, 'runtime'>, row: RunRow, options: Following): AsyncGenerator<StoredEvent[]> {
+export async function* follow(
+  { runtime }: Pick<Host, 'runtime'>,
+  row: RunRow,
+  options: Following,
+): AsyncGenerator<StoredEvent[]> {
   const { hub, reader, store, clock } = runtime;
   const { signal, patienceMs } = options;
   const giveUpAt = patienceMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + patienceMs;

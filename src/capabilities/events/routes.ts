@@ -52,8 +52,8 @@ export const streamRunEvents = operation({
 });
 
 /** JSON only for those who name it and do not name streams. */
-function wantsJson(accept: string | undefined): boolean {
-  return accept !== undefined && accept.includes('application/json') && !accept.includes('text/event-stream');
+function wantsJson(accept = ''): boolean {
+  return accept.includes('application/json') && !accept.includes('text/event-stream');
 }
 
 function streamModes(text = 'updates'): readonly StreamMode[] | Refusal {
@@ -100,7 +100,11 @@ export const pollRunEvents = operation({
     const row = await events.row(request.caller, request.params.runId);
     if (!row) return NOT_FOUND;
     const { lastSequence, since, timeout } = request.query;
-    const after = numberIn('lastSequence', lastSequence ?? since, { min: 0, max: Number.MAX_SAFE_INTEGER, otherwise: -1 });
+    const after = numberIn('lastSequence', lastSequence ?? since, {
+      min: 0,
+      max: Number.MAX_SAFE_INTEGER,
+      otherwise: -1,
+    });
     if (isRefusal(after)) return after;
     const waitS = numberIn('timeout', timeout, { min: 1, max: POLL_MAX_S, otherwise: POLL_DEFAULT_S });
     if (isRefusal(waitS)) return waitS;

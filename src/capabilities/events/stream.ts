@@ -21,7 +21,12 @@ function frame(id: number, event: string, data: string): string {
 }
 
 /** The frames of a run in the modes asked for. */
-export function streamFrames(host: Host, row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncIterable<string> {
+export function streamFrames(
+  host: Host,
+  row: RunRow,
+  request: StreamRequest,
+  signal: AbortSignal,
+): AsyncIterable<string> {
   if (request.modes.includes('values')) return valueFrames(host, row, request, signal);
   return request.bufferMs > 0 ? batchFrames(host, row, request, signal) : eventFrames(host, row, request, signal);
 }
@@ -29,12 +34,19 @@ export function streamFrames(host: Host, row: RunRow, request: StreamRequest, si
 const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =>
   modes.some((mode) => admits(mode, type));
 
-async function* eventFrames(host: Host, row: RunRow, { modes, after }: StreamRequest, signal: AbortSignal): AsyncGenerator<string> {
+async function* eventFrames(
+  host: Host,
+  row: RunRow,
+  { modes, after }: StreamRequest,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const onlyMessages = modes.length === 1 && modes[0] === 'messages';
   for await (const batch of follow(host, row, { after, signal })) {
     const shown = batch.filter((event) => isShown(modes, event));
     if (shown.length === 0) continue;
-    yield shown.map((event) => (onlyMessages ? messageFrame(event) : frame(event.sequence, event.type, event.body))).join('');
+    yield shown
+      .map((event) => (onlyMessages ? messageFrame(event) : frame(event.sequence, event.type, event.body)))
+      .join('');
   }
 }
 
@@ -45,7 +57,12 @@ function messageFrame({ sequence, body }: StoredEvent): string {
 }
 
 /** Gathers events; what a person waits for is sent without waiting. */
-async function* batchFrames(host: Host, row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncGenerator<string> {
+async function* batchFrames(
+  host: Host,
+  row: RunRow,
+  request: StreamRequest,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const { clock } = host.runtime;
   const batches = follow(host, row, { after: request.after, signal })[Symbol.asyncIterator]();
   let gathered: StoredEvent[] = [];
@@ -80,7 +97,12 @@ function isUrgent(type: string): boolean {
 }
 
 /** A snapshot after each step that `updates` would show; a reader that comes back gets one first. */
-async function* valueFrames(host: Host, row: RunRow, { after }: StreamRequest, signal: AbortSignal): AsyncGenerator<string> {
+async function* valueFrames(
+  host: Host,
+  row: RunRow,
+  { after }: StreamRequest,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const held = await host.runtime.reader.fresh(row, Math.min(after, row.sequence));
   if (after >= 0 && !held.run.ended) yield snapshotFrame(held);
   for await (const batch of follow(host, row, { after: held.run.sequence, signal })) {

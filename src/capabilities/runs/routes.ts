@@ -61,16 +61,28 @@ export const createRun = operation({
   },
 });
 
-function checkBody(caller: Caller, { workflowId, mode, tenantId, residency }: { workflowId?: string; mode?: string; tenantId?: string; residency?: unknown }): Refusal | undefined {
+function checkBody(
+  caller: Caller,
+  {
+    workflowId,
+    mode,
+    tenantId,
+    residency,
+  }: { workflowId?: string; mode?: string; tenantId?: string; residency?: unknown },
+): Refusal | undefined {
   if (mode === 'eval') {
-    return refuse('capability_not_provided', 'This host does not serve agents.evalSuite.', { capability: 'agents.evalSuite' });
+    return refuse('capability_not_provided', 'This host does not serve agents.evalSuite.', {
+      capability: 'agents.evalSuite',
+    });
   }
   if (workflowId === undefined) return refuse('validation_error', 'workflowId is missing.', { field: 'workflowId' });
   if (tenantId !== undefined && tenantId !== caller.subject.tenantName) {
     return refuse('forbidden', 'The credential belongs to another tenant.', { field: 'tenantId' });
   }
   if (residency !== undefined) {
-    return refuse('capability_required', 'This host does not serve dataResidency.', { requiredCapability: 'dataResidency' });
+    return refuse('capability_required', 'This host does not serve dataResidency.', {
+      requiredCapability: 'dataResidency',
+    });
   }
   return undefined;
 }
@@ -106,7 +118,9 @@ export const cancelRun = operation({
   handle: async (request, { runs }) => {
     const { runId } = request.params;
     const shown = ({ status }: { status: string }) => reply(200, { runId, status });
-    const outcome = await runs.cancel(request.caller, runId, request.body?.reason, (done) => request.remember(shown(done)));
+    const outcome = await runs.cancel(request.caller, runId, request.body?.reason, (done) =>
+      request.remember(shown(done)),
+    );
     return isRefusal(outcome) ? outcome : shown(outcome);
   },
 });
@@ -157,8 +171,11 @@ export const pauseRun = operation({
   handle: async (request, { runs }) => {
     const { runId } = request.params;
     const { reason, drainPolicy = 'drain-current-node' } = request.body ?? {};
-    const shown = ({ at }: { at: number }) => reply(202, { runId, status: 'paused', pausedAt: new Date(at).toISOString() });
-    const outcome = await runs.pause(request.caller, runId, { reason, drainPolicy }, (done) => request.remember(shown(done)));
+    const shown = ({ at }: { at: number }) =>
+      reply(202, { runId, status: 'paused', pausedAt: new Date(at).toISOString() });
+    const outcome = await runs.pause(request.caller, runId, { reason, drainPolicy }, (done) =>
+      request.remember(shown(done)),
+    );
     return isRefusal(outcome) ? outcome : shown(outcome);
   },
 });
@@ -176,8 +193,11 @@ export const resumeRun = operation({
   refusals: [404, 409],
   handle: async (request, { runs }) => {
     const { runId } = request.params;
-    const shown = ({ at }: { at: number }) => reply(202, { runId, status: 'running', resumedAt: new Date(at).toISOString() });
-    const outcome = await runs.resume(request.caller, runId, request.body?.reason, (done) => request.remember(shown(done)));
+    const shown = ({ at }: { at: number }) =>
+      reply(202, { runId, status: 'running', resumedAt: new Date(at).toISOString() });
+    const outcome = await runs.resume(request.caller, runId, request.body?.reason, (done) =>
+      request.remember(shown(done)),
+    );
     return isRefusal(outcome) ? outcome : shown(outcome);
   },
 });
@@ -223,7 +243,10 @@ export const listRuns = operation({
       beforeId: page.after ?? (query.until && firstIdAt(query.until)),
     };
     const rows = await runs.list(caller, filter, page.limit + 1);
-    return reply(200, pageOf(rows, page, summaryOf, ({ run_id }) => run_id));
+    return reply(
+      200,
+      pageOf(rows, page, summaryOf, ({ run_id }) => run_id),
+    );
   },
 });
 

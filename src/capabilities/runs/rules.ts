@@ -51,7 +51,9 @@ function checkMock(
   const problem = checkMockProvider(mockProvider.id, mockProvider.config ?? {});
   return problem === undefined
     ? undefined
-    : refuse('validation_error', `configurable.mockProvider.config${problem}`, { field: 'configurable.mockProvider.config' });
+    : refuse('validation_error', `configurable.mockProvider.config${problem}`, {
+        field: 'configurable.mockProvider.config',
+      });
 }
 
 function checkEngineVersion(caller: Caller, version: number | undefined): Refusal | undefined {
@@ -61,7 +63,10 @@ function checkEngineVersion(caller: Caller, version: number | undefined): Refusa
   }
   const { min, max } = FORCED_ENGINE_VERSIONS;
   if (Number.isInteger(version) && version >= min && version <= max) return undefined;
-  return refuse('unsupported_force_engine_version', 'This host cannot pretend to be that engine version.', { min, max });
+  return refuse('unsupported_force_engine_version', 'This host cannot pretend to be that engine version.', {
+    min,
+    max,
+  });
 }
 
 /** No provider takes a caller's own credentials here. */
@@ -75,7 +80,10 @@ function checkCredential({ ai }: Configurable): Refusal | undefined {
 function checkConfigurable({ configurableSchema }: Plan, configurable: Configurable): Refusal | undefined {
   const problems = configurableSchema?.(configurable) ?? [];
   if (problems.length === 0) return undefined;
-  return refuse('validation_error', 'configurable does not fit what the workflow allows.', { field: 'configurable', problems });
+  return refuse('validation_error', 'configurable does not fit what the workflow allows.', {
+    field: 'configurable',
+    problems,
+  });
 }
 
 function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefined {
@@ -87,7 +95,9 @@ function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefi
     ({ name, required, defaultValue }) => required && defaultValue === undefined && inputs[name] === undefined,
   );
   if (!missing) return undefined;
-  return refuse('validation_error', 'The workflow needs an input that is missing.', { field: `inputs.${missing.name}` });
+  return refuse('validation_error', 'The workflow needs an input that is missing.', {
+    field: `inputs.${missing.name}`,
+  });
 }
 
 function checkMetadata(metadata: JsonObject | undefined): Refusal | undefined {

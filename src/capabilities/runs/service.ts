@@ -55,7 +55,10 @@ export function runService({ runtime, executor, settings }: Host) {
       if (!snapshot) return NOT_FOUND;
       const children = await store.read<RunRow>(childRuns({ tenant: caller.subject.tenant, runId }));
       if (children.length === 0) return snapshot;
-      return { ...snapshot, childRuns: children.map(({ run_id, status }) => ({ runId: run_id, status: status as RunStatus })) };
+      return {
+        ...snapshot,
+        childRuns: children.map(({ run_id, status }) => ({ runId: run_id, status: status as RunStatus })),
+      };
     },
 
     row: (caller: Caller, runId: string): Promise<RunRow | undefined> => reader.row(caller.subject, runId),
@@ -68,7 +71,13 @@ export function runService({ runtime, executor, settings }: Host) {
       also: Also<Pick<Commanded, 'status'>>,
     ): Promise<Pick<Commanded, 'status'> | Refusal> {
       const cancelledBy = caller.subject.principal;
-      const outcome = await command(runtime, caller.subject, runId, (run) => cancelRun(run, { reason, cancelledBy }), also);
+      const outcome = await command(
+        runtime,
+        caller.subject,
+        runId,
+        (run) => cancelRun(run, { reason, cancelledBy }),
+        also,
+      );
       if (!isRefusal(outcome) || outcome.refused !== 'run_terminal') return outcome;
       return { status: outcome.details?.runStatus as RunStatus };
     },
@@ -134,4 +143,3 @@ export function runService({ runtime, executor, settings }: Host) {
     };
   }
 }
-

@@ -55,7 +55,10 @@ export const listWorkflows = operation({
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
     const found = await workflows.list(caller, page.after ?? '', page.limit + 1);
-    return reply(200, pageOf(found, page, summaryOf, ({ definition }) => definition.id));
+    return reply(
+      200,
+      pageOf(found, page, summaryOf, ({ definition }) => definition.id),
+    );
   },
 });
 
@@ -69,7 +72,9 @@ export const registerWorkflow = operation({
   replies: { 201: WorkflowSummary },
   refusals: [400, 422],
   handle: async (request, { workflows }) => {
-    const outcome = await workflows.register(request.caller, request.body, (done) => request.remember(summary(201, done)));
+    const outcome = await workflows.register(request.caller, request.body, (done) =>
+      request.remember(summary(201, done)),
+    );
     return shown(201, outcome);
   },
 });
@@ -90,7 +95,9 @@ export const replaceWorkflow = operation({
       return refuse('validation_error', 'The id in the body is not the one in the path.', { field: 'id' });
     }
     if (!(await workflows.find(request.caller, workflowId))) return NOT_FOUND;
-    const outcome = await workflows.register(request.caller, request.body, (done) => request.remember(summary(200, done)));
+    const outcome = await workflows.register(request.caller, request.body, (done) =>
+      request.remember(summary(200, done)),
+    );
     return shown(200, outcome);
   },
 });

@@ -66,7 +66,11 @@ export function workflowService({ runtime }: Host) {
     },
   };
 
-  async function register(owner: string, definition: WorkflowDefinition, also: Also): Promise<RegisteredWorkflow | Refusal> {
+  async function register(
+    owner: string,
+    definition: WorkflowDefinition,
+    also: Also,
+  ): Promise<RegisteredWorkflow | Refusal> {
     const refusal = refusalOf(checkDefinition(definition, catalog)) ?? refuseSecrets(definition);
     if (refusal) return refusal;
     const digest = sha256Hex(canonicalJson(definition));
@@ -91,7 +95,14 @@ export function workflowService({ runtime }: Host) {
     const version = isKnown ? latest.version : (latest?.version ?? 0) + 1;
     const updatedAt = clock.now();
     const registered = { definition, version, isShared: owner === HOST_OWNER, updatedAt };
-    const row = { owner, workflow_id: definition.id, version, digest, body: JSON.stringify(definition), created_at: updatedAt };
+    const row = {
+      owner,
+      workflow_id: definition.id,
+      version,
+      digest,
+      body: JSON.stringify(definition),
+      created_at: updatedAt,
+    };
     try {
       const isCurrent = isKnown && latest.current === version;
       await commitAll(store, [
@@ -135,5 +146,8 @@ function refuseSecrets(definition: WorkflowDefinition): Refusal | undefined {
   const path = findSecret(definition);
   if (path === undefined) return undefined;
   const message = `${path}: this looks like a secret. Refer to it by name instead of writing it down.`;
-  return { ...refuse('validation_error', message, { fields: [{ path, message: 'looks like a secret' }] }), status: 422 };
+  return {
+    ...refuse('validation_error', message, { fields: [{ path, message: 'looks like a secret' }] }),
+    status: 422,
+  };
 }

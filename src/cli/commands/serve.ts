@@ -24,14 +24,22 @@ function variablesHelp(): string {
   const lines = settings()
     .filter(({ flag }) => !flag)
     .map(({ variable, meaning }) => `  ${variable.padEnd(30)}${meaning}`);
-  return ['', 'Environment only:', ...lines, '', 'Example:', '  $ capstan serve --port 8080 --data /var/lib/capstan'].join('\n');
+  return [
+    '',
+    'Environment only:',
+    ...lines,
+    '',
+    'Example:',
+    '  $ capstan serve --port 8080 --data /var/lib/capstan',
+  ].join('\n');
 }
 
 async function serve(flags: Record<string, string | boolean>): Promise<void> {
   const config = readOrComplain(flags);
   if (!config) return;
-  const log = realLog(config.logLevel, config.prettyLog);
-  if (config.conformance) log.warn({}, 'conformance switch on: test surfaces are open, keep real work away from this host');
+  const log = await realLog(config.logLevel, config.prettyLog);
+  if (config.conformance)
+    log.warn({}, 'conformance switch on: test surfaces are open, keep real work away from this host');
   try {
     const host = await startHost(config, { clock: realClock, ids: realIds(), log });
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Compile } from 'typebox/compile';
+import { Value } from 'typebox/value';
 import type { RunError } from '../../protocol/errors.ts';
 import type { ChunkMeta } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/json.ts';
@@ -17,32 +17,26 @@ const Usage = Type.Object({
 });
 const Optional = Type.Optional;
 
-const StreamText = Compile(
-  Type.Object({
-    tokens: Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 10_000 })),
-    delayMsPerToken: Optional(Delay),
-    finishReason: Optional(OneOf(['stop', 'length', 'tool_calls', 'content_filter'])),
-    usage: Optional(Usage),
-    model: Optional(Type.String()),
+const StreamText = Type.Object({
+  tokens: Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 10_000 })),
+  delayMsPerToken: Optional(Delay),
+  finishReason: Optional(OneOf(['stop', 'length', 'tool_calls', 'content_filter'])),
+  usage: Optional(Usage),
+  model: Optional(Type.String()),
+});
+const ToolCalls = Type.Object({
+  toolCalls: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), arguments: AnyObject }), {
+    minItems: 1,
   }),
-);
-const ToolCalls = Compile(
-  Type.Object({
-    toolCalls: Type.Array(Type.Object({ id: Type.String(), name: Type.String(), arguments: AnyObject }), {
-      minItems: 1,
-    }),
-    delayMsPerToken: Optional(Delay),
-  }),
-);
-const Failing = Compile(
-  Type.Object({
-    code: Optional(Type.String({ minLength: 1 })),
-    message: Optional(Type.String({ minLength: 1 })),
-    retryable: Optional(Type.Boolean()),
-    failAfterMs: Optional(Type.Integer({ minimum: 0, maximum: 60_000 })),
-  }),
-);
-const UsageOnly = Compile(Type.Object({ usage: Optional(Usage) }));
+  delayMsPerToken: Optional(Delay),
+});
+const Failing = Type.Object({
+  code: Optional(Type.String({ minLength: 1 })),
+  message: Optional(Type.String({ minLength: 1 })),
+  retryable: Optional(Type.Boolean()),
+  failAfterMs: Optional(Type.Integer({ minimum: 0, maximum: 60_000 })),
+});
+const UsageOnly = Type.Object({ usage: Optional(Usage) });
 
 const usageOf = (completionTokens: number): NonNullable<ChunkMeta['usage']> => ({
   promptTokens: 1,
@@ -58,7 +52,7 @@ interface MockAnswer {
 /** Providers that answer the same way every time, for test keys only. */
 const PROVIDERS: Record<string, (config: JsonObject) => MockAnswer> = {
   'stream-text': (config) => {
-    const given = StreamText.Parse(config);
+    const given = Value.Parse(StreamText, config);
     const tokens = given.tokens ?? ['Hello', ' world'];
     const model = given.model ?? 'mock-stream-text-v1';
     const last: ChunkMeta = {
@@ -74,17 +68,17 @@ const PROVIDERS: Record<string, (config: JsonObject) => MockAnswer> = {
     return { chunks };
   },
   'tool-calls': (config) => {
-    const { toolCalls, delayMsPerToken = 0 } = ToolCalls.Parse(config);
+    const { toolCalls, delayMsPerToken = 0 } = Value.Parse(ToolCalls, config);
     const meta: ChunkMeta = { model: 'mock-tool-calls-v1', finishReason: 'tool_calls', toolCalls, usage: usageOf(1) };
     return { chunks: [{ text: '', delayMs: delayMsPerToken, meta }] };
   },
   error: (config) => {
-    const given = Failing.Parse(config);
+    const given = Value.Parse(Failing, config);
     const { code = 'mock_provider_error', message = 'The mock provider failed.', retryable = false } = given;
     return { chunks: [], failure: { afterMs: given.failAfterMs ?? 0, error: { code, message, retryable } } };
   },
   'usage-only': (config) => {
-    const { usage = usageOf(0) } = UsageOnly.Parse(config);
+    const { usage = usageOf(0) } = Value.Parse(UsageOnly, config);
     const meta: ChunkMeta = { model: 'mock-usage-only-v1', finishReason: 'stop', usage };
     return { chunks: [{ text: '', delayMs: 0, meta }] };
   },
@@ -110,6 +104,7 @@ export function mockModel(clock: Clock): SeamDrivers['model'] {
 /** What is wrong with a mock provider's config, said when the run is created. */
 export function checkMockProvider(id: string, config: JsonObject): string | undefined {
   const schemas = { 'stream-text': StreamText, 'tool-calls': ToolCalls, error: Failing, 'usage-only': UsageOnly };
-  const [problem] = schemas[id as keyof typeof schemas]?.Errors(config) ?? [];
+  const schema = schemas[id as keyof typeof schemas];
+  const [problem] = schema ? Value.Errors(schema, config) : [];
   return problem && `${problem.instancePath || '/'} ${problem.message}`;
 }

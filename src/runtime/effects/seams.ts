@@ -37,8 +37,5 @@ export interface Firing {
 }
 
 export type SeamDrivers = {
-  readonly [S in SeamName]: (
-    request: SeamShapes[S]['request'],
-    firing: Firing,
-  ) => Promise<SeamShapes[S]['result']>;
+  readonly [S in SeamName]: (request: SeamShapes[S]['request'], firing: Firing) => Promise<SeamShapes[S]['result']>;
 };

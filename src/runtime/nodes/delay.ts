@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type NodeType, invalid } from '../node-type.ts';
+import { invalid, type NodeType } from '../node-type.ts';
 
 const Length = Type.Optional(Type.Number({ minimum: 0 }));
 

@@ -12,7 +12,8 @@ const text = (test: (value: string, operand: string) => boolean): Operator => {
 const order = (test: (difference: number) => boolean): Operator => {
   return (value, operand) => {
     if (typeof value === 'number' && typeof operand === 'number') return test(value - operand);
-    if (typeof value === 'string' && typeof operand === 'string') return test(value < operand ? -1 : Number(value > operand));
+    if (typeof value === 'string' && typeof operand === 'string')
+      return test(value < operand ? -1 : Number(value > operand));
     return false;
   };
 };
@@ -110,10 +111,7 @@ const MERGES: Record<NonNullable<Static<typeof MergeConfig>['mode']>, Merge> = {
     return Array.from({ length: longest }, (_, index) => Object.assign({}, ...lists.map((list) => list[index])));
   },
   multiplex: (lists) =>
-    lists.reduce<unknown[]>(
-      (left, right) => left.flatMap((a) => right.map((b) => Object.assign({}, a, b))),
-      [{}],
-    ),
+    lists.reduce<unknown[]>((left, right) => left.flatMap((a) => right.map((b) => Object.assign({}, a, b))), [{}]),
   'choose-branch': (lists) => lists.find((list) => list.length > 0) ?? [],
 };
 

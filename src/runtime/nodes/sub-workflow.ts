@@ -7,8 +7,12 @@ const Config = Type.Object({
   workflowId: NonEmpty,
   waitForCompletion: Type.Optional(Type.Literal(true)),
   onChildFailure: Type.Optional(OneOf(['fail-parent', 'absorb'])),
-  inputMapping: Type.Optional(MapOf(Type.String(), { description: 'Variable of the child from variable of the parent' })),
-  outputMapping: Type.Optional(MapOf(Type.String(), { description: 'Variable of the parent from variable of the child' })),
+  inputMapping: Type.Optional(
+    MapOf(Type.String(), { description: 'Variable of the child from variable of the parent' }),
+  ),
+  outputMapping: Type.Optional(
+    MapOf(Type.String(), { description: 'Variable of the parent from variable of the child' }),
+  ),
   propagateCancellation: Type.Optional(Type.Boolean()),
 });
 type Config = Static<typeof Config>;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import postgres, { type ReservedSql, type Sql } from 'postgres';
 import type { Clock } from '../system/clock.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
+import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 import { type Migration, type Store, StoreFailure } from './store.ts';
 
 export interface PostgresOptions {
@@ -22,6 +22,7 @@ const HINT_CHANNEL = 'capstan';
 /** PostgreSQL takes payloads of up to 8000 bytes. */
 const HINT_BYTES_MAX = 7_900;
 const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
+const TRIES_MAX = 5;
 const DATABASE_NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
 /** Many hosts, one database. */
@@ -109,8 +110,8 @@ function renderer(ownClock: Clock | undefined): Render {
 }
 
 /**
- * All units in one transaction when nothing stands in the way, which is nearly always. If one breaks an expectation
- * the transaction is undone and each unit gets one of its own, so that it alone is refused.
+ * All units in one transaction when nothing stands in the way, which is nearly always. If one of them breaks an
+ * expectation or fails, the transaction is undone and each unit gets one of its own, so that it alone is refused.
  */
 async function commitGroup(
   database: Sql,
@@ -119,10 +120,8 @@ async function commitGroup(
 ): Promise<readonly (CommitOutcome | Error)[]> {
   const connection = await database.reserve();
   try {
-    const together = await transact(connection, units, render).catch(asFailure);
-    if (!(together instanceof Error) && together.every(({ committed }) => committed)) return together;
-    if (units.length === 1)
-      return [together instanceof Error ? await again(connection, units[0]!, render, together) : together[0]!];
+    const together = await transact(connection, units, render);
+    if (together.every(isCommitted)) return together;
     const alone: (CommitOutcome | Error)[] = [];
     for (const unit of units) alone.push(await commitAlone(connection, unit, render));
     return alone;
@@ -131,55 +130,55 @@ async function commitGroup(
   }
 }
 
-async function commitAlone(connection: ReservedSql, unit: Unit, render: Render): Promise<CommitOutcome | Error> {
-  const outcome = await transact(connection, [unit], render).catch(asFailure);
-  return outcome instanceof Error ? again(connection, unit, render, outcome) : outcome[0]!;
-}
-
 /** The database asks to try again when two transactions stood in each other's way. */
-async function again(
-  connection: ReservedSql,
-  unit: Unit,
-  render: Render,
-  failure: Error,
-): Promise<CommitOutcome | Error> {
-  if (!RETRYABLE_CODES.includes((failure.cause as { code?: unknown } | undefined)?.code)) return failure;
-  const outcome = await transact(connection, [unit], render).catch(asFailure);
-  return outcome instanceof Error ? outcome : outcome[0]!;
+async function commitAlone(connection: ReservedSql, unit: Unit, render: Render): Promise<CommitOutcome | Error> {
+  for (let tries = 1; ; tries++) {
+    const [outcome] = await transact(connection, [unit], render);
+    if (!isRetryable(outcome) || tries === TRIES_MAX) return outcome!;
+  }
 }
 
-function asFailure(error: unknown): Error {
-  return new StoreFailure('The store could not commit.', { cause: error });
+function isRetryable(outcome: CommitOutcome | Error | undefined): boolean {
+  const cause = outcome instanceof Error ? (outcome.cause as { code?: unknown } | undefined) : undefined;
+  return RETRYABLE_CODES.includes(cause?.code);
+}
+
+function isCommitted(outcome: CommitOutcome | Error): boolean {
+  return !(outcome instanceof Error) && outcome.committed;
 }
 
 /** Sends every statement without waiting for the one before, then commits if all of them did what was expected. */
-async function transact(connection: ReservedSql, units: readonly Unit[], render: Render): Promise<CommitOutcome[]> {
-  const begun = connection.unsafe('BEGIN');
+async function transact(
+  connection: ReservedSql,
+  units: readonly Unit[],
+  render: Render,
+): Promise<(CommitOutcome | Error)[]> {
+  // Queries are sent when they are first asked for; here the order of sending is the order of doing.
+  const begun = connection.unsafe('BEGIN').execute();
   const sent = units.map((unit) =>
     unit.map((write) => {
       const { text, params } = render(write);
-      return connection.unsafe(text, params as never[], { prepare: true });
+      return connection.unsafe(text, params as never[], { prepare: true }).execute();
     }),
   );
-  const settled = await Promise.allSettled([begun, ...sent.flat()]);
-  const failed = settled.find((result) => result.status === 'rejected');
-  if (failed) {
-    await connection.unsafe('ROLLBACK');
-    throw failed.reason;
-  }
-  const outcomes = await Promise.all(
-    units.map(async (unit, index) => outcomeOf(unit, await Promise.all(sent[index]!))),
-  );
-  await connection.unsafe(outcomes.every(({ committed }) => committed) ? 'COMMIT' : 'ROLLBACK');
+  const settled = await Promise.all([begun, ...sent.map((results) => Promise.allSettled(results))]);
+  const outcomes = units.map((unit, index) => outcomeOf(unit, settled[index + 1] as Settled[]));
+  await connection.unsafe(outcomes.every(isCommitted) ? 'COMMIT' : 'ROLLBACK');
   return outcomes;
 }
 
-function outcomeOf(unit: Unit, results: readonly (readonly Row[] & { count: number })[]): CommitOutcome {
-  const broken = unit.find(
-    (write: Write, index) => write.expect !== undefined && results[index]!.count !== write.expect,
-  );
-  if (broken) return { committed: false, broke: broken.keeps ?? '' };
-  return { committed: true, rows: results.filter((_, index) => unit[index]!.returns).map((rows) => [...rows]) };
+type Settled = PromiseSettledResult<readonly Row[] & { count: number }>;
+
+/** The first thing that went wrong counts: after it, statements were sent that should not have been. */
+function outcomeOf(unit: Unit, results: readonly Settled[]): CommitOutcome | Error {
+  const rows: Row[][] = [];
+  for (const [index, { expect, keeps = '', returns }] of unit.entries()) {
+    const result = results[index]!;
+    if (result.status === 'rejected') return new StoreFailure('The store could not commit.', { cause: result.reason });
+    if (expect !== undefined && result.value.count !== expect) return { committed: false, broke: keeps };
+    if (returns) rows.push([...result.value]);
+  }
+  return { committed: true, rows };
 }
 
 /** Gathers hints and sends them in few notifications. A hint that does not arrive costs a reader a moment, no more. */

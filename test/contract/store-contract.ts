@@ -1,0 +1,465 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  findWorkflow,
+  HOST_OWNER,
+  insertDefinition,
+  listWorkflows,
+  pointWorkflow,
+  removeWorkflow,
+} from '../../src/store/definitions.ts';
+import { claimEffect, findEffect, settleEffect } from '../../src/store/effects.ts';
+import { findAnswer, forgetAnswers, keepAnswer } from '../../src/store/idempotency.ts';
+import {
+  childRuns,
+  findRun,
+  freeScope,
+  insertEvents,
+  insertRun,
+  insertTags,
+  listRuns,
+  moveRun,
+  type RunRow,
+  readEvents,
+  type StoredEvent,
+  takeScope,
+} from '../../src/store/log.ts';
+import {
+  addWork,
+  claimDue,
+  claimOrphans,
+  ensureWork,
+  finishWork,
+  forgetOtherHosts,
+  holdLease,
+  keepAlive,
+  type Lease,
+  nextDue,
+  readWakes,
+  releaseLease,
+  type WorkItem,
+  wake,
+  wokenWork,
+} from '../../src/store/queue.ts';
+import { sql, type Unit } from '../../src/store/sql.ts';
+import type { Migration, Store } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import type { Clock } from '../../src/system/clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+export interface OpenedStore {
+  readonly store: Store;
+  /** Opens the same data again, as another host would. */
+  readonly another?: () => Promise<Store>;
+  cleanUp(): Promise<void>;
+}
+
+export type OpenStore = (clock: Clock, migrations: readonly Migration[]) => Promise<OpenedStore>;
+
+/** What it takes to be a store. Every implementation is held to all of it. */
+export function storeContract(name: string, open: OpenStore): void {
+  describe(`${name} as a store`, () => {
+    let clock: ManualClock;
+    let opened: OpenedStore;
+    let store: Store;
+    const extraStores: Store[] = [];
+
+    beforeEach(async () => {
+      clock = new ManualClock();
+      opened = await open(clock, CORE_TABLES);
+      store = opened.store;
+    });
+
+    afterEach(async () => {
+      for (const extra of extraStores.splice(0)) await extra.close();
+      await store.close();
+      await opened.cleanUp();
+    });
+
+    /** A second way in: another host's where the store has hosts, else the same. */
+    const anotherStore = async (): Promise<Store> => {
+      const another = await opened.another?.();
+      if (another) extraStores.push(another);
+      return another ?? store;
+    };
+    const commit = async (unit: Unit): Promise<string> => {
+      const outcome = await store.commit(unit);
+      return outcome.committed ? 'committed' : outcome.broke;
+    };
+    const count = async (table: string): Promise<number> => {
+      const [row] = await store.read<{ count: number }>(sql(`SELECT COUNT(*) AS count FROM ${table}`));
+      return Number(row!.count);
+    };
+
+    describe('a unit', () => {
+      it('happens whole', async () => {
+        expect(await commit([insertRun(run('run-1')), ...insertEvents('run-1', [event(0)])])).toBe('committed');
+        expect([await count('runs'), await count('events')]).toEqual([1, 1]);
+      });
+
+      it('leaves nothing behind when one of its expectations does not hold', async () => {
+        const broken = moveRun({ ...move('run-none'), from: 7, to: 8 });
+        expect(await commit([insertRun(run('run-1')), ...insertEvents('run-1', [event(0)]), broken])).toBe('sequence');
+        expect([await count('runs'), await count('events')]).toEqual([0, 0]);
+      });
+
+      it('leaves nothing behind when a statement fails, and says so', async () => {
+        const failing = { sql: 'INSERT INTO nowhere (x) VALUES ($1)', params: [1] };
+        await expect(store.commit([insertRun(run('run-1')), failing])).rejects.toThrow();
+        expect(await count('runs')).toBe(0);
+      });
+
+      it('does not suffer from others in its group that are refused or fail', async () => {
+        const units: Unit[] = Array.from({ length: 30 }, (_, index) => [insertRun(run(`run-${index}`))]);
+        units[7] = [insertRun(run('run-7')), moveRun({ ...move('run-none'), from: 1, to: 2 })];
+        units[13] = [insertRun(run('run-13')), { sql: 'INSERT INTO nowhere (x) VALUES (1)', params: [] }];
+        const outcomes = await Promise.allSettled(units.map((unit) => store.commit(unit)));
+        expect(outcomes[13]!.status).toBe('rejected');
+        expect(outcomes[7]).toMatchObject({ value: { committed: false, broke: 'sequence' } });
+        expect(await count('runs')).toBe(28);
+      });
+
+      it('gives back the rows that it asked for', async () => {
+        await commit([addWork({ workId: 'w', kind: 'k', tenant: 't', dueAt: 0 })]);
+        const outcome = await store.commit([claimDue('host-a', 5)]);
+        expect(outcome).toMatchObject({ committed: true, rows: [[{ work_id: 'w', epoch: 2 }]] });
+      });
+    });
+
+    describe('the log', () => {
+      it('takes one of two appends at the same sequence and tells the other', async () => {
+        await commit([insertRun(run('run-1'))]);
+        const append = (type: string): Unit => [
+          moveRun({ ...move('run-1'), from: 0, to: 1 }),
+          ...insertEvents('run-1', [{ ...event(1), type }]),
+        ];
+        const other = await anotherStore();
+        const outcomes = await Promise.all([store.commit(append('a')), other.commit(append('b'))]);
+        expect(outcomes.filter(({ committed }) => committed)).toHaveLength(1);
+        expect(outcomes.find(({ committed }) => !committed)).toMatchObject({ broke: 'sequence' });
+        expect(await count('events')).toBe(1);
+      });
+
+      it('has no gaps and no doubles however many write at once', async () => {
+        await commit([insertRun(run('run-1'))]);
+        const other = await anotherStore();
+        const appendSome = async (through: Store): Promise<void> => {
+          for (let done = 0; done < 10; ) {
+            const [row] = await through.read<RunRow>(findRun({ tenant: 'alpha' }, 'run-1'));
+            const from = row!.sequence;
+            const unit = [
+              moveRun({ ...move('run-1'), from, to: from + 1 }),
+              ...insertEvents('run-1', [event(from + 1)]),
+            ];
+            if ((await through.commit(unit)).committed) done++;
+          }
+        };
+        await Promise.all([appendSome(store), appendSome(other), appendSome(store), appendSome(other)]);
+        const events = await store.read<StoredEvent>(readEvents({ tenant: 'alpha', runId: 'run-1' }, -1, 100));
+        expect(events.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 40 }, (_, index) => index + 1));
+      });
+
+      it('gives events back byte for byte, in order, page by page', async () => {
+        const bodies = ['{"a":"\\u0000"}', '{"b":"é 漢 🛰️ \\ud800"}', `{"c":"${'x'.repeat(100_000)}"}`];
+        const events = bodies.map((body, sequence) => ({ ...event(sequence), body }));
+        await commit([insertRun(run('run-1')), ...insertEvents('run-1', events)]);
+        const ref = { tenant: 'alpha', runId: 'run-1' };
+        const first = await store.read<StoredEvent>(readEvents(ref, -1, 2));
+        const rest = await store.read<StoredEvent>(readEvents(ref, 1, 2));
+        expect([...first, ...rest].map(({ body }) => body)).toEqual(bodies);
+      });
+
+      it('takes hundreds of events in one append', async () => {
+        const events = Array.from({ length: 300 }, (_, sequence) => event(sequence));
+        await commit([insertRun(run('run-1')), ...insertEvents('run-1', events)]);
+        const read = await store.read<StoredEvent>(readEvents({ tenant: 'alpha', runId: 'run-1' }, -1, 1_000));
+        expect(read.map(({ sequence }) => sequence)).toEqual(events.map(({ sequence }) => sequence));
+      });
+
+      it('shows a run, its events and its children to its own tenant and workspace only', async () => {
+        await commit([
+          insertRun({ ...run('run-1'), workspace: 'north' }),
+          ...insertEvents('run-1', [event(0)]),
+          insertRun({ ...run('run-2'), parent_run_id: 'run-1' }),
+        ]);
+        const seen = async (tenant: string, workspace?: string) =>
+          (await store.read(findRun({ tenant, workspace }, 'run-1'))).length;
+        expect([await seen('alpha'), await seen('alpha', 'north')]).toEqual([1, 1]);
+        expect([await seen('beta'), await seen('alpha', 'south'), await seen('beta', 'north')]).toEqual([0, 0, 0]);
+        expect(await store.read(readEvents({ tenant: 'beta', runId: 'run-1' }, -1, 10))).toEqual([]);
+        expect(await store.read(childRuns({ tenant: 'beta', runId: 'run-1' }))).toEqual([]);
+        expect(await store.read(childRuns({ tenant: 'alpha', runId: 'run-1' }))).toHaveLength(1);
+      });
+
+      it('lists runs newest first, by status, workflow, tag and time, a page at a time', async () => {
+        const rows = [
+          { ...run('run-a'), status: 'completed' },
+          { ...run('run-b'), workflow_id: 'other' },
+          { ...run('run-c'), status: 'completed' },
+          { ...run('run-d'), tenant: 'beta' },
+        ];
+        await commit(rows.map(insertRun));
+        await commit([...insertTags({ tenant: 'alpha', runId: 'run-b' }, ['odd \u0000 tag', 'x', 'x'])]);
+        const ids = async (filter: Parameters<typeof listRuns>[1], limit = 10) =>
+          (await store.read<RunRow>(listRuns({ tenant: 'alpha' }, filter, limit))).map(({ run_id }) => run_id);
+        expect(await ids({})).toEqual(['run-c', 'run-b', 'run-a']);
+        expect(await ids({}, 2)).toEqual(['run-c', 'run-b']);
+        expect(await ids({ beforeId: 'run-b' })).toEqual(['run-a']);
+        expect(await ids({ fromId: 'run-b' })).toEqual(['run-c', 'run-b']);
+        expect(await ids({ status: 'completed' })).toEqual(['run-c', 'run-a']);
+        expect(await ids({ workflowId: 'other' })).toEqual(['run-b']);
+        expect(await ids({ tag: 'odd \u0000 tag' })).toEqual(['run-b']);
+        expect(await ids({ tag: 'y' })).toEqual([]);
+      });
+
+      it('lets one live run have a scope', async () => {
+        const other = await anotherStore();
+        const outcomes = await Promise.all([
+          store.commit([takeScope('s', 'run-1', true)]),
+          other.commit([takeScope('s', 'run-2', true)]),
+        ]);
+        expect(outcomes.filter(({ committed }) => committed)).toHaveLength(1);
+        const holder = outcomes[0]!.committed ? 'run-1' : 'run-2';
+        expect(await commit([freeScope('s', holder)])).toBe('committed');
+        expect(await commit([takeScope('s', 'run-3', true)])).toBe('committed');
+      });
+    });
+
+    describe('the queue', () => {
+      const due = (workId: string, dueAt: number | null = 0) => addWork({ workId, kind: 'k', tenant: 'alpha', dueAt });
+      const claimed = async (through: Store, owner: string, limit = 10): Promise<WorkItem[]> => {
+        const outcome = await through.commit([claimDue(owner, limit)]);
+        return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
+      };
+      const leaseOf = (item: WorkItem, owner: string): Lease => ({ workId: item.work_id, owner, epoch: item.epoch });
+      const orphansFor = async (owner: string): Promise<WorkItem[]> => {
+        const outcome = await store.commit([claimOrphans(owner, 10)]);
+        return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
+      };
+
+      it('gives each item to one host, however many ask', async () => {
+        await commit(Array.from({ length: 40 }, (_, index) => due(`w${index}`)));
+        const other = await anotherStore();
+        const batches = await Promise.all([
+          claimed(store, 'host-a', 25),
+          claimed(other, 'host-b', 25),
+          claimed(store, 'host-a', 25),
+          claimed(other, 'host-b', 25),
+        ]);
+        const ids = batches.flat().map(({ work_id }) => work_id);
+        expect(new Set(ids).size).toBe(ids.length);
+        const rest = [...(await claimed(store, 'host-a', 50))].map(({ work_id }) => work_id);
+        expect(new Set([...ids, ...rest]).size).toBe(40);
+      });
+
+      it('gives out what is due, earliest first, and nothing before its time', async () => {
+        await commit([
+          due('later', clock.now() + 5_000),
+          due('b', clock.now() - 1),
+          due('a', clock.now() - 2),
+          due('never', null),
+        ]);
+        expect((await claimed(store, 'host-a', 1)).map(({ work_id }) => work_id)).toEqual(['a']);
+        expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['b']);
+        expect(await store.read(nextDue())).toEqual([{ due_at: clock.now() + 5_000 }]);
+        clock.advance(5_000);
+        expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['later']);
+      });
+
+      it('keeps work from others while its host is alive, and hands it over when it is not', async () => {
+        await commit([due('w'), keepAlive('host-a', 1_000), keepAlive('host-b', 60_000)]);
+        await claimed(store, 'host-a');
+        expect(await orphansFor('host-b')).toEqual([]);
+        clock.advance(900);
+        await commit([keepAlive('host-a', 1_000)]);
+        clock.advance(900);
+        expect(await orphansFor('host-b')).toEqual([]);
+        clock.advance(200);
+        expect(await orphansFor('host-b')).toMatchObject([{ work_id: 'w', crashes: 1 }]);
+      });
+
+      it('lets a sole owner take over at once what its predecessor held', async () => {
+        await commit([due('w'), keepAlive('host-a', 1_000_000)]);
+        await claimed(store, 'host-a');
+        await commit([keepAlive('host-b', 1_000_000), forgetOtherHosts('host-b')]);
+        expect(await orphansFor('host-b')).toMatchObject([{ work_id: 'w' }]);
+      });
+
+      it('refuses every write of a host whose lease was taken over', async () => {
+        await commit([due('w'), insertRun(run('run-1'))]);
+        const [item] = await claimed(store, 'host-a');
+        const old = leaseOf(item!, 'host-a');
+        const [taken] = await orphansFor('host-b');
+        const append = moveRun({ ...move('run-1'), from: 0, to: 1 });
+        expect(await commit([holdLease(old, true), append])).toBe('lease');
+        expect(await commit([releaseLease(old, 0, 0), append])).toBe('lease');
+        expect(await commit([finishWork(old), append])).toBe('lease');
+        expect(await commit([holdLease(leaseOf(taken!, 'host-b'), true), append])).toBe('committed');
+      });
+
+      it('counts crashes in a row until there is progress', async () => {
+        await commit([due('w')]);
+        await claimed(store, 'host-a');
+        await orphansFor('host-b');
+        const [third] = await orphansFor('host-c');
+        expect(third).toMatchObject({ crashes: 2 });
+        await commit([holdLease(leaseOf(third!, 'host-c'), false)]);
+        expect(await orphansFor('host-d')).toMatchObject([{ crashes: 3 }]);
+        const [fourth] = await orphansFor('host-d');
+        await commit([holdLease(leaseOf(fourth!, 'host-d'), true)]);
+        expect(await orphansFor('host-e')).toMatchObject([{ crashes: 1 }]);
+      });
+
+      it('does not let a wake-up get lost between looking and letting go', async () => {
+        await commit([due('w')]);
+        const [item] = await claimed(store, 'host-a');
+        const lease = leaseOf(item!, 'host-a');
+        await commit([wake('w')]);
+        expect(await commit([releaseLease(lease, null, item!.wakes)])).toBe('lease');
+        expect(await store.read(wokenWork('host-a'))).toEqual([{ work_id: 'w' }]);
+        const [now] = await store.read<{ wakes: number }>(readWakes('w'));
+        expect(await commit([releaseLease(lease, null, now!.wakes)])).toBe('committed');
+        expect(await claimed(store, 'host-b')).toEqual([]);
+        await commit([wake('w')]);
+        expect(await claimed(store, 'host-b')).toHaveLength(1);
+      });
+
+      it('has one of what there should be one of', async () => {
+        const other = await anotherStore();
+        const work = ensureWork({ workId: 'only', kind: 'k', tenant: '*', dueAt: 0 });
+        await Promise.all([store.commit([work]), other.commit([work]), store.commit([work])]);
+        expect(await count('work')).toBe(1);
+      });
+    });
+
+    describe('idempotency records', () => {
+      const answer = (digest: string) => ({ record_key: 'k', digest, status: 201, body: digest });
+
+      it('keep the first answer and refuse the whole unit of whoever comes second', async () => {
+        const other = await anotherStore();
+        const outcomes = await Promise.all([
+          store.commit([keepAnswer(answer('a'), 1_000), insertRun(run('run-a'))]),
+          other.commit([keepAnswer(answer('b'), 1_000), insertRun(run('run-b'))]),
+        ]);
+        expect(outcomes.filter(({ committed }) => committed)).toHaveLength(1);
+        expect(outcomes.find(({ committed }) => !committed)).toMatchObject({ broke: 'idempotency' });
+        expect(await count('runs')).toBe(1);
+      });
+
+      it('end with their time', async () => {
+        await commit([keepAnswer(answer('a'), 1_000)]);
+        expect(await store.read(findAnswer('k'))).toMatchObject([{ digest: 'a' }]);
+        clock.advance(1_001);
+        expect(await store.read(findAnswer('k'))).toEqual([]);
+        expect(await commit([keepAnswer(answer('b'), 1_000)])).toBe('committed');
+        expect(await store.read(findAnswer('k'))).toMatchObject([{ digest: 'b' }]);
+        clock.advance(1_001);
+        await commit([forgetAnswers(10)]);
+        expect(await count('idempotency')).toBe(0);
+      });
+    });
+
+    describe('the effect ledger', () => {
+      const claim = claimEffect({
+        effectId: 'e',
+        tenant: 'alpha',
+        runId: 'run-1',
+        nodeId: 'n',
+        ordinal: 0,
+        providerKey: 'http',
+        retentionMs: 1_000,
+      });
+
+      it('counts attempts while there is no outcome, and refuses them once there is', async () => {
+        expect([await commit([claim]), await commit([claim])]).toEqual(['committed', 'committed']);
+        expect(await store.read(findEffect('alpha', 'e'))).toMatchObject([{ state: 'claimed', attempts: 2 }]);
+        expect(await commit([settleEffect('alpha', 'e', 'done', '{"ok":true}')])).toBe('committed');
+        expect(await commit([claim])).toBe('effect');
+        expect(await commit([settleEffect('alpha', 'e', 'failed', '{}')])).toBe('effect');
+        expect(await store.read(findEffect('alpha', 'e'))).toMatchObject([{ state: 'done', outcome: '{"ok":true}' }]);
+        expect(await store.read(findEffect('beta', 'e'))).toEqual([]);
+      });
+    });
+
+    describe('definitions', () => {
+      const version = (owner: string, number: number, workflowId = 'w'): Unit => [
+        insertDefinition({
+          owner,
+          workflow_id: workflowId,
+          version: number,
+          digest: `${number}`,
+          body: `"${owner}${number}"`,
+          created_at: 0,
+        }),
+        pointWorkflow(owner, workflowId, number, 0),
+      ];
+
+      it("prefer a tenant's own over the host's, and another tenant's never", async () => {
+        await commit([...version(HOST_OWNER, 1), ...version('alpha', 1), ...version('beta', 1, 'secret')]);
+        expect(await store.read(findWorkflow('alpha', 'w'))).toMatchObject([{ body: '"alpha1"' }]);
+        expect(await store.read(findWorkflow('beta', 'w'))).toMatchObject([{ body: '"*1"' }]);
+        expect(await store.read(findWorkflow('alpha', 'secret'))).toEqual([]);
+        expect(await store.read(listWorkflows('alpha', '', 10))).toMatchObject([{ body: '"alpha1"' }]);
+        expect(await store.read(listWorkflows('beta', '', 10))).toMatchObject([
+          { workflow_id: 'secret' },
+          { body: '"*1"' },
+        ]);
+      });
+
+      it('refuse a version number twice', async () => {
+        await commit(version('alpha', 1));
+        expect(await commit(version('alpha', 1))).toBe('version');
+        expect(await commit(version('alpha', 2))).toBe('committed');
+        expect(await commit([removeWorkflow('alpha', 'w')])).toBe('committed');
+        expect(await commit([removeWorkflow('alpha', 'w')])).toBe('existence');
+        expect(await count('definitions')).toBe(2);
+      });
+    });
+  });
+
+  describe(`${name} and its migrations`, () => {
+    const first: Migration = { id: 'x/0001', statements: ['CREATE TABLE things (id TEXT PRIMARY KEY) $clustered'] };
+    const second: Migration = { id: 'x/0002', statements: ['ALTER TABLE things ADD COLUMN colour TEXT'] };
+
+    it('applies each once, in order, and finds them applied', async () => {
+      const { store, cleanUp } = await open(new ManualClock(), [first, second]);
+      await store.commit([{ sql: `INSERT INTO things (id, colour) VALUES ('a', 'red')`, params: [] }]);
+      const applied = await store.read<{ id: string }>(sql('SELECT id FROM migrations ORDER BY id'));
+      expect(applied.map(({ id }) => id)).toEqual(['x/0001', 'x/0002']);
+      await store.close();
+      await cleanUp();
+    });
+  });
+}
+
+function run(runId: string): RunRow {
+  return {
+    run_id: runId,
+    tenant: 'alpha',
+    workspace: null,
+    principal: 'p',
+    issuer: 'i',
+    lane: 'api-key',
+    workflow_owner: '*',
+    workflow_id: 'w',
+    workflow_version: 1,
+    parent_run_id: null,
+    parent_node_id: null,
+    facts: '{}',
+    engine_version: 1,
+    event_log_schema_version: 2,
+    created_at: 1_700_000_000_000,
+    status: 'running',
+    sequence: 0,
+    updated_at: 1_700_000_000_000,
+    ended_at: null,
+    error_code: null,
+  };
+}
+
+function event(sequence: number): StoredEvent {
+  return { sequence, type: 'log.appended', body: `{"sequence":${sequence}}`, hidden: null };
+}
+
+function move(runId: string) {
+  return { runId, status: 'running', updatedAt: 1, endedAt: null, errorCode: null };
+}

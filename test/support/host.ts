@@ -1,0 +1,68 @@
+import { type Config, readConfig } from '../../src/config.ts';
+import { startHost } from '../../src/host.ts';
+import { realClock, realIds, realLog } from '../../src/system/real.ts';
+import { Api } from './api.ts';
+import { freshDatabase, freshFolder } from './database.ts';
+
+export type StoreKind = 'sqlite' | 'postgres';
+
+/** Keys of two tenants and of every role, for tests. */
+export const KEYS = {
+  owner: key('owner-of-alpha', 'alpha', { role: 'owner' }),
+  reviewer: key('reviewer-of-alpha', 'alpha', { role: 'reviewer' }),
+  editor: key('editor-of-alpha', 'alpha', { role: 'editor' }),
+  viewer: key('viewer-of-alpha', 'alpha', { role: 'viewer' }),
+  nothing: key('nobody-of-alpha', 'alpha', { scopes: [] }),
+  workspace: key('editor-of-alpha-north', 'alpha', { role: 'editor', workspace: 'north' }),
+  other: key('owner-of-beta', 'beta', { role: 'owner' }),
+  test: key('hk_test_editor-of-alpha', 'alpha', { role: 'editor' }),
+} as const;
+
+function key(name: string, tenant: string, rest: object) {
+  return { key: name, tenant, principal: name.replace('hk_test_', 'test-'), ...rest };
+}
+
+export interface TestHost {
+  readonly url: string;
+  /** Speaks to the host as the bearer of one of the keys. */
+  as(who: keyof typeof KEYS): Api;
+  readonly anonymous: Api;
+  /** Starts another host on the same store; on SQLite, stop this one first. */
+  another(overrides?: Partial<Config>): Promise<TestHost>;
+  stop(): Promise<void>;
+}
+
+/** Starts a real host on a fresh store, with the conformance switch on. `stop` takes everything away again. */
+export async function startTestHost(
+  kind: StoreKind,
+  postgresUrl: string | undefined,
+  overrides: Partial<Config> = {},
+): Promise<TestHost> {
+  const folder = freshFolder();
+  const databaseUrl = kind === 'postgres' ? await freshDatabase(postgresUrl!) : undefined;
+  const config: Config = {
+    ...readConfig(
+      { conformance: '1', port: '0', log: 'silent', data: folder.path, apiKeys: JSON.stringify(Object.values(KEYS)) },
+      {},
+    ),
+    databaseUrl,
+    leaseMs: 600,
+    ...overrides,
+  };
+  return start(config, folder.remove);
+}
+
+async function start(config: Config, cleanUp: () => void): Promise<TestHost> {
+  const log = await realLog('silent', false);
+  const host = await startHost(config, { clock: realClock, ids: realIds(), log });
+  return {
+    url: host.url,
+    as: (who) => new Api(host.url, KEYS[who].key),
+    anonymous: new Api(host.url),
+    another: (overrides = {}) => start({ ...config, ...overrides }, () => {}),
+    stop: async () => {
+      await host.stop();
+      cleanUp();
+    },
+  };
+}

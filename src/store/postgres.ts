@@ -58,8 +58,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     kind: 'postgres',
     read: async <R>(statement: Statement) => {
       const { text, params } = render(statement);
-      const rows = await readers.unsafe(text, params as never[], { prepare: true });
-      return [...rows] as unknown as R[];
+      try {
+        return [...(await readers.unsafe(text, params as never[], { prepare: true }))] as unknown as R[];
+      } catch (error) {
+        throw new StoreFailure('The store could not be read.', { cause: error });
+      }
     },
     commit: (unit) => group.commit(unit),
     hint: (topics) => hints.add(topics),
@@ -118,15 +121,26 @@ async function commitGroup(
   units: readonly Unit[],
   render: Render,
 ): Promise<readonly (CommitOutcome | Error)[]> {
-  const connection = await database.reserve();
+  const connection = await reserve(database);
   try {
     const together = await transact(connection, units, render);
     if (together.every(isCommitted)) return together;
     const alone: (CommitOutcome | Error)[] = [];
     for (const unit of units) alone.push(await commitAlone(connection, unit, render));
     return alone;
+  } catch (error) {
+    // The connection broke: what was being committed may have happened or not. Only the store can tell.
+    throw new StoreFailure('The store could not be reached.', { cause: error });
   } finally {
     connection.release();
+  }
+}
+
+async function reserve(database: Sql): Promise<ReservedSql> {
+  try {
+    return await database.reserve();
+  } catch (error) {
+    throw new StoreFailure('The store could not be reached.', { cause: error });
   }
 }
 

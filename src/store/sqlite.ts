@@ -36,7 +36,13 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
 
   return {
     kind: 'sqlite',
-    read: async <R>(statement: Statement) => reader.all(statement) as R[],
+    read: async <R>(statement: Statement) => {
+      try {
+        return reader.all(statement) as R[];
+      } catch (error) {
+        throw new StoreFailure('The store could not be read.', { cause: error });
+      }
+    },
     commit: (unit) => group.commit(unit),
     // The one process that there is hears of everything by itself.
     hint: () => {},

@@ -1,0 +1,23 @@
+import { afterAll, beforeAll, describe, inject } from 'vitest';
+import type { Config } from '../../src/config.ts';
+import { type StoreKind, startTestHost, type TestHost } from './host.ts';
+
+export const STORES: readonly StoreKind[] = ['sqlite', 'postgres'];
+
+/** Runs the same scenarios against a real host on each store. `host()` is the running one. */
+export function onEachStore(
+  title: string,
+  scenarios: (host: () => TestHost) => void,
+  overrides: Partial<Config> = {},
+): void {
+  describe.each(STORES)(`${title}, on %s`, (kind) => {
+    let host: TestHost | undefined;
+    beforeAll(async () => {
+      host = await startTestHost(kind, inject('postgresUrl'), overrides);
+    });
+    afterAll(async () => {
+      await host?.stop();
+    });
+    scenarios(() => host!);
+  });
+}

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { Reply } from '../capabilities/capability.ts';
 import { ERRORS, type ErrorEnvelope, type Refusal } from '../protocol/errors.ts';
@@ -54,12 +54,26 @@ async function sendStream(
   try {
     for await (const piece of pieces) {
       if (signal.aborted) break;
-      if (!raw.write(piece)) await Promise.race([once(raw, 'drain'), once(raw, 'close')]);
+      if (!raw.write(piece)) await takenUp(raw);
     }
   } finally {
     stopBeating();
     raw.end();
   }
+}
+
+/** Settles when the caller has taken what was sent, or has gone away. */
+function takenUp(raw: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      raw.off('drain', settle);
+      raw.off('close', settle);
+      resolve();
+    };
+    raw.on('drain', settle);
+    raw.on('close', settle);
+    if (raw.destroyed) settle();
+  });
 }
 
 function keepAlive(reply: FastifyReply, clock: Clock): () => void {

@@ -1,4 +1,5 @@
 import { cancelRun, pauseRun, resumeRun } from '../../engine/commands.ts';
+import { statusOf } from '../../engine/run.ts';
 import { snapshotOf } from '../../engine/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import type { DrainPolicy } from '../../protocol/events.ts';
@@ -111,7 +112,7 @@ export function runService({ runtime, executor, settings }: Host) {
     const { held, recorded } = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
     const { runId } = held.run.facts;
     const owner = executor.hasRoom ? executor.hostId : undefined;
-    const started: StartedRun = { runId, status: owner ? 'running' : 'pending' };
+    const started: StartedRun = { runId, status: statusOf(held.run) };
     const unit: Unit = [
       ...(scopeKey && request.exclusive ? [takeScope(scopeKey, runId, true)] : []),
       ...creationWrites(held, recorded, runtime.reactions),

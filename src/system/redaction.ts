@@ -188,26 +188,31 @@ const SECRET_NAME = `(?i:${anyOf(SECRET_NAMES)})`;
 const SECRET_KEY = new RegExp(`${SECRET_NAME}$`);
 
 /** Where a token may begin: not inside a word, but after an escape that ends in a letter (`\n`, `%3D`, a colour). */
-const START = '(?:(?<![A-Za-z0-9])|(?<=\\\\[bfnrt]|\\\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\\[[0-9;]{0,8}m))';
+const START = /(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,8}m))/.source;
 
 /** Between a name and its value, with the quotes of JSON inside JSON. */
-const CLOSING = '["\'`*\\]\\\\]{0,6}[ \\t]{0,8}';
-const OPENING = '[ \\t]{0,8}\\\\{0,4}["\'`]?';
-const SCHEME = '(?i:bearer|basic|token|apikey)[ \\t]{1,4}';
+const CLOSING = /["'`*\]\\]{0,6}[ \t]{0,8}/.source;
+const ASSIGNMENT = /(?:[:=]{1,3}>?|>)/.source;
+const OPENING = /[ \t]{0,8}\\{0,4}["'`]?/.source;
+const SCHEME = /(?i:bearer|basic|token|apikey)[ \t]{1,4}/.source;
+const ENDS_IN_SCHEME = new RegExp(`${SCHEME}$`);
+const STARTS_WITH_SCHEME = new RegExp(`^${SCHEME}`);
 
 /** A value up to the quote that closes it, or without quotes up to what may follow a value. */
 const VALUE = /(?<=")[^\s"]*[^\s"\\]|(?<=')[^\s']*[^\s'\\]|(?<=`)[^\s`]*[^\s`\\]|[^\s"'`\\<>{}[\],;&|]+/.source;
 
-const PEM_BEGIN = '-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----';
-const PEM_REST = '[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,48}-----';
+const PEM_BEGIN = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/.source;
+const PEM_REST = /[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,48}-----/.source;
 /** A key that was cut off is headers and lines of base64 for as long as they follow each other. */
-const PEM_LINES = '(?:(?:\\s|\\\\[nrt])+(?:[A-Z][A-Za-z-]{2,20}: [^\\r\\n\\\\]{1,80}|[A-Za-z0-9+/=]{16,}))+';
+const PEM_LINES = /(?:(?:\s|\\[nrt])+(?:[A-Z][A-Za-z-]{2,20}: [^\r\n\\]{1,80}|[A-Za-z0-9+/=]{16,}))+/.source;
 
-const ENDS_IN_SCHEME = new RegExp(`${SCHEME}$`);
-const STARTS_WITH_SCHEME = new RegExp(`^${SCHEME}`);
+const URL_USER = /:\/\/[^\s/?#@:"'`<>\\]{0,256}:/;
+const URL_PASSWORD = /[^\s/?#"'`<>\\]+(?=@)/.source;
 
+/** `hunter2` is a password, `v2` and `12` are not. */
 const VALUE_LENGTH_MIN = 6;
 const CREDENTIAL_LENGTH_MIN = 8;
+/** So much of a value shows what it is. */
 const SAMPLE_LENGTH_MAX = 256;
 
 /** Words and small numbers, as in `client-credentials`, `YOUR_API_KEY` or `openai-key-2`. */
@@ -222,7 +227,8 @@ const PLACEHOLDER = /^(?:[*•.xX#_-]*|\$[A-Za-z_.][\w.]*|%\w+%?)$/;
 /** Says where a secret is, or how it is made, or what its digest is. */
 const REFERENCE = new RegExp(
   anyOf([
-    /^(?:arn|aws|azure|cred|credential|env|file|gcp|https?|kms|keychain|op|ref|secret|secretRef|secrets|sha\d{3}|ssm|urn|vault):[^=?]*$/,
+    /^(?:arn|aws|azure|gcp|keychain|kms|op|ssm|urn|vault):[^=?]*$/,
+    /^(?:cred|credential|env|file|https?|ref|secret|secretRef|secrets|sha\d{3}):[^=?]*$/,
     /^cred_\w*$/,
     /^projects\/[^=]*$/,
     /^(?:~|\.{1,2})?(?:\/[a-z0-9._-]+)+\/?$/,
@@ -232,7 +238,7 @@ const REFERENCE = new RegExp(
 );
 
 interface Rule {
-  /** A quick look, true for every text that has a match. */
+  /** A quick look, true for every text that has a match. Many look for a rare character first and then behind it. */
   clue: RegExp;
   /** One group: what is kept in front of the secret. */
   pattern: RegExp;
@@ -246,17 +252,30 @@ interface Found {
 }
 
 const RULES: readonly Rule[] = [
-  { clue: /-----BEGIN/, pattern: pattern('', `${PEM_BEGIN}(?:${PEM_REST}|${PEM_LINES})`) },
-  { clue: /\.(?<=eyJ[\w-]{0,65536}\.)/, pattern: pattern('', `eyJ(?<=${START}eyJ)[\\w.-]{20,}`), isSecret: isWebToken },
+  {
+    clue: new RegExp(PEM_BEGIN),
+    pattern: pattern('', `${PEM_BEGIN}(?:${PEM_REST}|${PEM_LINES})`),
+  },
+  {
+    clue: /\.(?<=eyJ[\w-]{0,65536}\.)/,
+    pattern: pattern('', `eyJ(?<=${START}eyJ)[\\w.-]{20,}`),
+    isSecret: isWebToken,
+  },
   {
     clue: new RegExp(`[-_.:/](?<=${START}${beginnings(MARKED_TOKENS)})(?=[\\w+/=.-]{8})`),
     pattern: tokenPattern(MARKED_TOKENS),
   },
-  { clue: new RegExp(START + beginnings(PLAIN_TOKENS)), pattern: tokenPattern(PLAIN_TOKENS) },
-  { clue: new RegExp(`[/=](?<=${anyOf(KEYED_PREFIX)})`), pattern: pattern(anyOf(KEYED_PREFIX), '[\\w%+/=-]{20,}') },
   {
-    clue: /:\/\/[^\s/?#@:]{0,256}:/,
-    pattern: pattern('://[^\\s/?#@:"\'`<>\\\\]{0,256}:', '[^\\s/?#"\'`<>\\\\]+(?=@)'),
+    clue: new RegExp(START + beginnings(PLAIN_TOKENS)),
+    pattern: tokenPattern(PLAIN_TOKENS),
+  },
+  {
+    clue: new RegExp(`[/=](?<=${anyOf(KEYED_PREFIX)})`),
+    pattern: pattern(anyOf(KEYED_PREFIX), '[\\w%+/=-]{20,}'),
+  },
+  {
+    clue: URL_USER,
+    pattern: pattern(URL_USER.source, URL_PASSWORD),
     isSecret: ({ secret }) => !PLACEHOLDER.test(withoutTemplates(secret)),
   },
   {
@@ -271,7 +290,7 @@ const RULES: readonly Rule[] = [
   },
   {
     clue: new RegExp(`[:=>](?<=${SECRET_NAME}${CLOSING}[:=>])`),
-    pattern: pattern(`${SECRET_NAME}${CLOSING}(?:[:=]{1,3}>?|>)${OPENING}(?:${SCHEME})?`, VALUE),
+    pattern: pattern(`${SECRET_NAME}${CLOSING}${ASSIGNMENT}${OPENING}(?:${SCHEME})?`, VALUE),
     isSecret: isAssignedSecret,
   },
 ];

@@ -8,9 +8,9 @@ import {
   type Lease,
   leaveHosts,
   nextDue,
+  ownedWork,
   releaseLease,
   type WorkItem,
-  wokenWork,
 } from '../store/queue.ts';
 import type { Write } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
@@ -63,6 +63,7 @@ export class Executor {
   #looking: 'no' | 'yes' | 'again' = 'no';
   #timer: { readonly at: number; readonly cancel: Cancel } | undefined;
   #heartbeat: Cancel | undefined;
+  #astray: ReadonlySet<string> = new Set();
   #stopListening: () => void = () => {};
 
   constructor(runtime: Runtime, options: ExecutorOptions) {
@@ -112,6 +113,7 @@ export class Executor {
 
   /** Takes on a run that was created under this host's name. */
   adopt(lease: Lease, held: HeldRun): void {
+    if (this.#inHand.has(lease.workId)) return;
     void this.#driveToRest(lease, { held, wakes: 0, crashes: 0 });
   }
 
@@ -297,7 +299,18 @@ export class Executor {
 
   async #catchUp(): Promise<void> {
     await this.#takeOrphans();
-    const woken = await this.#runtime.store.read<{ work_id: string }>(wokenWork(this.hostId));
-    for (const { work_id } of woken) this.#inHand.get(work_id)?.drive?.wake();
+    const owned = await this.#runtime.store.read<WorkItem & { due_at: number | null }>(ownedWork(this.hostId));
+    for (const { work_id, due_at } of owned) if (due_at !== null) this.#inHand.get(work_id)?.drive?.wake();
+    this.#takeStrays(owned.filter(({ work_id }) => !this.#inHand.has(work_id)));
+  }
+
+  /**
+   * Work that is ours by the store and in nobody's hand: the commit that made it ours succeeded and its reply was
+   * lost. What was astray at the last beat already is taken; the rest may still be on its way.
+   */
+  #takeStrays(astray: readonly WorkItem[]): void {
+    const known = this.#astray;
+    this.#astray = new Set(astray.map(({ work_id, epoch }) => `${work_id} ${epoch}`));
+    for (const item of astray) if (known.has(`${item.work_id} ${item.epoch}`)) this.#take(item);
   }
 }

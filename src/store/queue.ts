@@ -112,9 +112,9 @@ export function wake(workId: string): Write {
   return { sql: 'UPDATE work SET due_at = $now, wakes = wakes + 1 WHERE work_id = $1', params: [workId] };
 }
 
-/** Items of this owner that somebody woke. */
-export function wokenWork(owner: string): Statement {
-  return sql('SELECT work_id FROM work WHERE owner = $1 AND due_at IS NOT NULL', owner);
+/** Everything this owner holds; `due_at` is set on what somebody woke. */
+export function ownedWork(owner: string): Statement {
+  return sql('SELECT work_id, kind, tenant, payload, epoch, wakes, crashes, due_at FROM work WHERE owner = $1', owner);
 }
 
 export function readWakes(workId: string): Statement {

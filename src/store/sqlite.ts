@@ -91,13 +91,13 @@ const UNDO: Statement = { sql: 'ROLLBACK TO unit', params: [] };
 
 /** One transaction; a unit that breaks an expectation, or fails, is taken out of it alone. */
 function commitGroup(connection: Connection, units: readonly Unit[]): (CommitOutcome | Error)[] {
-  connection.run(BEGIN);
   try {
+    connection.run(BEGIN);
     const outcomes = units.map((unit) => commitUnit(connection, unit));
     connection.run(COMMIT);
     return outcomes;
   } catch (error) {
-    connection.run(ROLLBACK);
+    if (connection.isInTransaction) connection.run(ROLLBACK);
     throw new StoreFailure('The store could not commit.', { cause: error });
   }
 }
@@ -132,6 +132,10 @@ class Connection {
   constructor(database: DatabaseSync, clock: Clock) {
     this.#database = database;
     this.#clock = clock;
+  }
+
+  get isInTransaction(): boolean {
+    return this.#database.isOpen && this.#database.isTransaction;
   }
 
   exec(text: string): void {

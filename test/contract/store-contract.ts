@@ -34,11 +34,11 @@ import {
   keepAlive,
   type Lease,
   nextDue,
+  ownedWork,
   readWakes,
   releaseLease,
   type WorkItem,
   wake,
-  wokenWork,
 } from '../../src/store/queue.ts';
 import { sql, type Unit } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
@@ -315,7 +315,7 @@ export function storeContract(name: string, open: OpenStore): void {
         const lease = leaseOf(item!, 'host-a');
         await commit([wake('w')]);
         expect(await commit([releaseLease(lease, null, item!.wakes)])).toBe('lease');
-        expect(await store.read(wokenWork('host-a'))).toEqual([{ work_id: 'w' }]);
+        expect(await store.read(ownedWork('host-a'))).toMatchObject([{ work_id: 'w', due_at: clock.now() }]);
         const [now] = await store.read<{ wakes: number }>(readWakes('w'));
         expect(await commit([releaseLease(lease, null, now!.wakes)])).toBe('committed');
         expect(await claimed(store, 'host-b')).toEqual([]);

@@ -1,0 +1,93 @@
+import { runService } from '../../src/capabilities/runs/service.ts';
+import { Idempotency } from '../../src/http/idempotency.ts';
+import { CANCEL_CHILD } from '../../src/runtime/append.ts';
+import { catalogOf } from '../../src/runtime/catalog.ts';
+import { cancelChildHandler } from '../../src/runtime/command.ts';
+import type { SeamDrivers } from '../../src/runtime/effects/seams.ts';
+import { Executor, type WorkHandler } from '../../src/runtime/executor.ts';
+import { Hub } from '../../src/runtime/hub.ts';
+import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
+import { CONFORMANCE_NODES } from '../../src/runtime/nodes/conformance.ts';
+import { NODES } from '../../src/runtime/nodes/index.ts';
+import { Plans } from '../../src/runtime/plans.ts';
+import { RunReader } from '../../src/runtime/reader.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import type { Ids } from '../../src/system/ids.ts';
+import type { FaultyStore } from './faulty-store.ts';
+import type { World } from './world.ts';
+
+export const LEASE_MS = 3_000;
+
+export interface SimHostOptions {
+  readonly name: string;
+  readonly world: World;
+  readonly store: FaultyStore;
+  readonly ids: Ids;
+  readonly probe: SeamDrivers['probe'];
+}
+
+/** The whole host but its sockets, in a simulated world. */
+export function createSimHost({ name, world, store, ids, probe }: SimHostOptions) {
+  const clock = world.clock(() => store.state !== 'dead');
+  const plans = new Plans(store);
+  const hub = new Hub();
+  const limits = { maxNodeExecutions: 1_000, maxRunDurationMs: 24 * 60 * 60 * 1_000, maxRequestBodyBytes: 1_000_000 };
+  const runtime: Runtime = {
+    store,
+    clock,
+    ids,
+    hub,
+    plans,
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBrokenPromise },
+    reader: new RunReader(store, plans),
+    catalog: catalogOf([...NODES, ...CONFORMANCE_NODES, ...simNodes(world)]),
+    seams: { model: async () => ({ chunks: [] }), probe },
+    reactions: [],
+    provided: new Set(),
+    limits,
+  };
+  const handlers = new Map<string, WorkHandler>([[CANCEL_CHILD, cancelChildHandler(runtime)]]);
+  const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, handlers });
+  store.onHint((topic) => {
+    if (topic.startsWith('run:')) hub.tell(topic.slice('run:'.length));
+    else hub.callToWork(topic.slice('work:'.length));
+  });
+  const settings = { conformance: true, configuredKeys: [], limits };
+  return {
+    name,
+    store,
+    runtime,
+    executor,
+    runs: runService({ runtime, executor, settings }),
+    idempotency: new Idempotency(store, clock),
+  };
+}
+
+export type SimHost = ReturnType<typeof createSimHost>;
+
+/** The store failing is weather; a promise that we broke is a bug, and must not pass in silence. */
+function failOnBrokenPromise(fields: object, message: string): void {
+  const error = (fields as { err?: Error }).err;
+  if (error && error.name !== 'StoreFailure') throw new Error(`${message}: ${error.stack}`);
+}
+
+function simNodes(world: World): NodeType[] {
+  return [
+    {
+      typeId: 'sim.flaky',
+      role: 'pure',
+      run: ({ attempt }) => {
+        if (attempt < 3 && world.random.chance(0.6)) throw new NodeFailure({ code: 'flaky', message: 'not this time' });
+        return { done: { outputs: { attempt } } };
+      },
+    },
+    {
+      typeId: 'sim.slow',
+      role: 'pure',
+      run: async ({ config, sleep }) => {
+        await sleep(config.ms as number);
+        return { done: {} };
+      },
+    },
+  ];
+}

@@ -1,0 +1,396 @@
+import type { Caller } from '../../src/capabilities/capability.ts';
+import { follow } from '../../src/capabilities/events/follow.ts';
+import { workflowService } from '../../src/capabilities/workflows/service.ts';
+import { fold } from '../../src/engine/fold.ts';
+import { makePlan } from '../../src/engine/plan.ts';
+import { statusOf } from '../../src/engine/run.ts';
+import { isRefusal } from '../../src/protocol/errors.ts';
+import { isTerminalEvent, type RunEvent } from '../../src/protocol/events.ts';
+import { SCOPES } from '../../src/protocol/scopes.ts';
+import type { WorkflowDefinition } from '../../src/protocol/workflows.ts';
+import { decodeEvent } from '../../src/runtime/recording.ts';
+import { factsOf } from '../../src/runtime/run-row.ts';
+import { findDefinition } from '../../src/store/definitions.ts';
+import { type RunRow, readEvents, type StoredEvent } from '../../src/store/log.ts';
+import { sql } from '../../src/store/sql.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { type Store, StoreFailure } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import { digits, sortableIds } from '../../src/system/ids.ts';
+import { freshFolder } from '../support/database.ts';
+import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
+import { createSimHost, LEASE_MS, type SimHost } from './sim-host.ts';
+import { WORKFLOWS } from './workflows.ts';
+import { World } from './world.ts';
+
+const TENANT = 'alpha';
+const HOSTS = 3;
+const STORM_MS = 40_000;
+/** Long enough for every lease, retry and back-off to run out several times. */
+const CALM_MS = 10 * 60_000;
+
+export interface SimulationResult {
+  readonly seed: number;
+  readonly runs: number;
+  readonly events: number;
+  readonly kills: number;
+  readonly effects: number;
+  readonly statuses: Record<string, number>;
+}
+
+/** One bad day from beginning to end. Throws when a promise is broken; the seed makes it happen again. */
+export async function simulate(seed: number): Promise<SimulationResult> {
+  const folder = freshFolder();
+  const world = new World(seed);
+  const store = await openSqlite({
+    folder: folder.path,
+    clock: world.clock(),
+    migrations: CORE_TABLES,
+    durable: false,
+  });
+  const day = new Day(seed, world, store);
+  try {
+    return await day.pass();
+  } finally {
+    day.end();
+    await world.settle(store.close());
+    folder.remove();
+  }
+}
+
+interface Firing {
+  readonly effectId: string;
+  readonly at: number;
+}
+
+class Day {
+  readonly #seed: number;
+  readonly #world: World;
+  readonly #store: Store;
+  readonly #hosts: SimHost[] = [];
+  readonly #promised = new Map<string, string>();
+  readonly #keys = new Map<string, Set<string>>();
+  readonly #firings: Firing[] = [];
+  readonly #seen: { readonly runId: string; readonly sequences: number[]; isEnded: boolean }[] = [];
+  #weather: Weather = FAIR;
+  #isStorm = true;
+  #kills = 0;
+  #names = 0;
+
+  constructor(seed: number, world: World, store: Store) {
+    this.#seed = seed;
+    this.#world = world;
+    this.#store = store;
+  }
+
+  async pass(): Promise<SimulationResult> {
+    const world = this.#world;
+    this.#weather = this.#forecast();
+    await world.settle(this.#open());
+    const people = [this.#people(), this.#people(), this.#troubles(), this.#followers()];
+    await world.run(world.now() + STORM_MS + 20_000);
+    this.#calm();
+    await world.run(world.now() + CALM_MS);
+    await world.settle(Promise.all(people));
+    return this.#judge();
+  }
+
+  end(): void {
+    for (const { store } of this.#hosts) store.state = 'dead';
+  }
+
+  #forecast(): Weather {
+    const { random } = this.#world;
+    return {
+      slow: random.next() * 0.3,
+      slowMs: random.between(10, 2_000),
+      lostBefore: random.next() * 0.05,
+      lostAfter: random.next() * 0.05,
+      hintLost: random.next(),
+    };
+  }
+
+  async #open(): Promise<void> {
+    this.#isStorm = false;
+    for (let count = 0; count < HOSTS; count++) await this.#startHost();
+    const workflows = workflowService({ runtime: this.#hosts[0]!.runtime } as never);
+    for (const definition of WORKFLOWS) {
+      const outcome = await workflows.registerShared(definition);
+      if (isRefusal(outcome)) throw new Error(outcome.message);
+    }
+    this.#isStorm = true;
+    for (const { store } of this.#hosts) store.weather = this.#weather;
+  }
+
+  async #startHost(): Promise<void> {
+    const world = this.#world;
+    const store = new FaultyStore(this.#store, world, (topics) => {
+      for (const other of this.#hosts) if (other.store !== store) other.store.hear(topics);
+    });
+    const chance = () =>
+      digits(world.random.between(0, 36 ** 5 - 1), 5) + digits(world.random.between(0, 36 ** 5 - 1), 5);
+    const host = createSimHost({
+      name: `host-${this.#names++}`,
+      world,
+      store,
+      ids: sortableIds(world.now, chance),
+      probe: (_request, { effectId }) => this.#fire(effectId),
+    });
+    await host.executor.start();
+    store.weather = this.#isStorm ? this.#weather : FAIR;
+    this.#hosts.push(host);
+  }
+
+  /** The outside world: slow, and now and then it does as told and cannot say so. */
+  async #fire(effectId: string): Promise<{ effectId: string }> {
+    const { random } = this.#world;
+    await this.#world.sleep(random.between(0, 1_500));
+    this.#firings.push({ effectId, at: this.#world.now() });
+    if (this.#isStorm && random.chance(0.1)) throw new Error('the line went dead');
+    return { effectId };
+  }
+
+  /** Somebody who starts runs and changes their mind about them. */
+  async #people(): Promise<void> {
+    const { random } = this.#world;
+    while (this.#isStorm) {
+      await this.#world.sleep(random.between(50, 600));
+      const host = random.pick(this.#hosts);
+      if (host.store.state !== 'connected') continue;
+      const runIds = [...this.#promised.keys()];
+      const deed = random.next();
+      if (deed < 0.7 || runIds.length === 0) void this.#create(host);
+      else void this.#meddle(host, random.pick(runIds.slice(-15)));
+    }
+  }
+
+  /** Asks until it is answered, with the same key each time, as a good client does. */
+  async #create(first: SimHost): Promise<void> {
+    const { random } = this.#world;
+    const key = `key-${this.#keys.size}`;
+    const workflowId = random.pick(WORKFLOWS).id;
+    this.#keys.set(key, new Set());
+    for (let host = first; this.#isStorm; host = random.pick(this.#hosts)) {
+      const runId = await this.#tryCreate(host, key, workflowId);
+      if (runId !== undefined) {
+        this.#keys.get(key)!.add(runId);
+        this.#promised.set(runId, workflowId);
+        // Now and then the answer is lost on the way, and the question is asked again.
+        if (!random.chance(0.2)) return;
+      }
+      await this.#world.sleep(random.between(10, 1_000));
+    }
+  }
+
+  async #tryCreate(host: SimHost, key: string, workflowId: string): Promise<string | undefined> {
+    if (host.store.state !== 'connected') return undefined;
+    try {
+      const ticket = await host.idempotency.begin({
+        tenant: TENANT,
+        operation: 'create',
+        key,
+        content: { workflowId },
+      });
+      if (isRefusal(ticket)) return undefined;
+      if ('replay' in ticket) return JSON.parse(ticket.replay.text).runId;
+      try {
+        const request = { workflowId, inputs: {}, configurable: {}, exclusive: false };
+        const outcome = await host.runs.create(CALLER, request, (started) =>
+          ticket.remember({ status: 201, body: started }),
+        );
+        return isRefusal(outcome) ? undefined : outcome.runId;
+      } finally {
+        ticket.done();
+      }
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #meddle(host: SimHost, runId: string): Promise<void> {
+    const { random } = this.#world;
+    const nothing = () => [];
+    try {
+      const deed = random.next();
+      if (deed < 0.3) await host.runs.cancel(CALLER, runId, 'changed my mind', nothing);
+      else if (deed < 0.6) {
+        await host.runs.pause(
+          CALLER,
+          runId,
+          { drainPolicy: random.pick(['immediate', 'drain-current-node']) },
+          nothing,
+        );
+        await this.#world.sleep(random.between(0, 5_000));
+        await host.runs.resume(CALLER, runId, undefined, nothing);
+      } else await host.runs.resume(CALLER, runId, undefined, nothing);
+    } catch (error) {
+      if (!(error instanceof StoreFailure)) throw error;
+    }
+  }
+
+  /** Kills hosts, cuts them off, and brings others up. */
+  async #troubles(): Promise<void> {
+    const { random } = this.#world;
+    while (this.#isStorm) {
+      await this.#world.sleep(random.between(500, 6_000));
+      if (!this.#isStorm) return;
+      const victim = random.pick(this.#hosts);
+      if (random.chance(0.5)) await this.#kill(victim);
+      else {
+        victim.store.state = 'cut-off';
+        await this.#world.sleep(random.between(100, 2 * LEASE_MS));
+        if (victim.store.state === 'cut-off') victim.store.state = 'connected';
+      }
+    }
+  }
+
+  async #kill(victim: SimHost): Promise<void> {
+    victim.store.state = 'dead';
+    this.#kills++;
+    this.#hosts.splice(this.#hosts.indexOf(victim), 1);
+    for (let tries = 0; tries < 100; tries++) {
+      try {
+        return await this.#startHost();
+      } catch (error) {
+        if (!(error instanceof StoreFailure)) throw error;
+      }
+    }
+  }
+
+  /** Readers who follow runs, drop off, and come back where they were. */
+  async #followers(): Promise<void> {
+    const { random } = this.#world;
+    while (this.#isStorm) {
+      await this.#world.sleep(random.between(100, 800));
+      const [runId] = [...this.#promised.keys()].slice(-1);
+      if (runId !== undefined) void this.#follow(runId);
+    }
+  }
+
+  async #follow(runId: string): Promise<void> {
+    const { random } = this.#world;
+    const seen = { runId, sequences: [] as number[], isEnded: false };
+    this.#seen.push(seen);
+    for (let patience = 200; patience > 0 && !seen.isEnded; patience--) {
+      const host = random.pick(this.#hosts);
+      const controller = new AbortController();
+      this.#world.clock().after(random.between(100, 20_000), () => controller.abort());
+      try {
+        const row = await host.runs.row(CALLER, runId);
+        if (!row) continue;
+        const after = seen.sequences.at(-1) ?? -1;
+        for await (const batch of follow({ runtime: host.runtime }, row, { after, signal: controller.signal })) {
+          seen.sequences.push(...batch.map(({ sequence }) => sequence));
+          seen.isEnded = batch.some(({ type }) => isTerminalEvent(type));
+        }
+      } catch (error) {
+        if (!(error instanceof StoreFailure)) throw error;
+      }
+      await this.#world.sleep(random.between(1, 500));
+    }
+  }
+
+  /** The faults stop, and so does everybody who might help. */
+  #calm(): void {
+    this.#isStorm = false;
+    for (const { store } of this.#hosts) {
+      store.weather = FAIR;
+      store.state = 'connected';
+    }
+  }
+
+  async #judge(): Promise<SimulationResult> {
+    const rows = await this.#all<RunRow>('SELECT * FROM runs');
+    const statuses: Record<string, number> = {};
+    let events = 0;
+    for (const row of rows) {
+      statuses[row.status] = (statuses[row.status] ?? 0) + 1;
+      events += (await this.#judgeRun(row)).length;
+    }
+    const known = new Set(rows.map(({ run_id }) => run_id));
+    for (const runId of this.#promised.keys()) this.#must(known.has(runId), `run ${runId} was promised and is gone`);
+    for (const [key, runIds] of this.#keys) this.#must(runIds.size <= 1, `${key} made ${runIds.size} runs`);
+    await this.#judgeEffects();
+    return { seed: this.#seed, runs: rows.length, events, kills: this.#kills, effects: this.#firings.length, statuses };
+  }
+
+  async #judgeRun(row: RunRow): Promise<RunEvent[]> {
+    const stored = await this.#read<StoredEvent>(readEvents({ tenant: row.tenant, runId: row.run_id }, -1, 10_000));
+    const events = stored.map(decodeEvent);
+    const say = (what: string): string =>
+      `${row.run_id} (${row.workflow_id}): ${what}: ${events.map(({ type }) => type).join(' ')}`;
+    this.#must(
+      events.every(({ sequence }, index) => sequence === index),
+      say('the log has gaps'),
+    );
+    this.#must(events[0]?.type === 'run.started', say('the log does not begin with run.started'));
+    const ends = events.filter(({ type }) => isTerminalEvent(type));
+    this.#must(
+      ends.length <= 1 && (ends.length === 0 || isTerminalEvent(events.at(-1)!.type)),
+      say('not one end, last'),
+    );
+    for (const type of ['node.completed', 'node.dispatched'] as const) {
+      const nodes = events.filter((event) => event.type === type).map(({ nodeId }) => nodeId);
+      this.#must(new Set(nodes).size === nodes.length, say(`a node has ${type} twice`));
+    }
+    await this.#judgeFold(row, events, say);
+    this.#must(row.ended_at !== null || row.status === 'paused', say(`it is ${row.status} and nothing moves it`));
+    for (const { sequences, isEnded } of this.#seen.filter(({ runId }) => runId === row.run_id)) {
+      this.#must(
+        sequences.every((sequence, index) => sequence === index),
+        say(`a reader saw ${sequences.join(' ')}`),
+      );
+      this.#must(!isEnded || sequences.length === events.length, say('a reader was told of the end too early'));
+    }
+    return events;
+  }
+
+  /** What the row says is what the log says. */
+  async #judgeFold(row: RunRow, events: readonly RunEvent[], say: (what: string) => string): Promise<void> {
+    const [definition] = await this.#read<{ body: string }>(
+      findDefinition(row.workflow_owner, row.workflow_id, row.workflow_version),
+    );
+    const plan = makePlan(JSON.parse(definition!.body) as WorkflowDefinition, row.workflow_version);
+    const run = fold(plan, factsOf(row), events);
+    this.#must(statusOf(run) === row.status && run.sequence === row.sequence, say(`the row says ${row.status}`));
+    const children = await this.#all<RunRow>(`SELECT * FROM runs WHERE parent_run_id = '${row.run_id}'`);
+    const dispatched = events.filter(({ type }) => type === 'node.dispatched').length;
+    this.#must(children.length === dispatched, say(`${children.length} children for ${dispatched} dispatches`));
+    if (run.ended === 'cancelled') {
+      this.#must(
+        children.every(({ ended_at }) => ended_at !== null),
+        say('a child outlived its cancelled parent'),
+      );
+    }
+  }
+
+  /** Once an effect has an outcome it does not happen again. */
+  async #judgeEffects(): Promise<void> {
+    const rows = await this.#all<{ effect_id: string; state: string; attempts: number }>('SELECT * FROM effects');
+    const attempts = new Map(rows.map(({ effect_id, attempts: made }) => [effect_id, Number(made)]));
+    for (const [effectId, fired] of Map.groupBy(this.#firings, ({ effectId: id }) => id)) {
+      const allowed = attempts.get(effectId);
+      this.#must(allowed !== undefined, `effect ${effectId} happened and was never claimed`);
+      this.#must(fired.length <= allowed!, `effect ${effectId} happened ${fired.length} times in ${allowed} attempts`);
+    }
+  }
+
+  #all<R>(text: string): Promise<R[]> {
+    return this.#read<R>(sql(text));
+  }
+
+  #read<R>(statement: Parameters<Store['read']>[0]): Promise<R[]> {
+    return this.#store.read<R>(statement);
+  }
+
+  #must(holds: boolean, promise: string): void {
+    if (!holds) throw new Error(`seed ${this.#seed}: ${promise}`);
+  }
+}
+
+const CALLER: Caller = {
+  subject: { tenant: TENANT, tenantName: TENANT, principal: 'somebody', issuer: 'urn:sim', lane: 'api-key' },
+  scopes: new Set(SCOPES),
+  keyId: 'key-sim',
+  isTest: false,
+};

@@ -1,0 +1,105 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { ErrorEnvelope } from '../../src/protocol/errors.ts';
+import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
+import { RunSnapshot } from '../../src/protocol/runs.ts';
+import { WorkflowDefinition } from '../../src/protocol/workflows.ts';
+
+/** What is wrong with a value, in words; empty when it fits. */
+export type Check = (value: unknown) => readonly string[];
+
+export interface Schemas {
+  /** Whose schemas these are. */
+  readonly from: 'the protocol' | 'the project';
+  readonly discovery: Check;
+  readonly snapshot: Check;
+  readonly event: Check;
+  readonly envelope: Check;
+  readonly workflow: Check;
+  /** Undefined for types that the catalogue does not know: readers must let those pass. */
+  payload(type: string): Check | undefined;
+}
+
+const PUBLISHED = fileURLToPath(new URL('../../../shared/openwop/schemas/', import.meta.url));
+const BASE = 'https://openwop.dev/spec/v1/';
+
+/** The protocol's published schemas where they lie beside the repository, else the project's own. */
+export function loadSchemas(): Schemas {
+  return existsSync(PUBLISHED) ? publishedSchemas() : ownSchemas();
+}
+
+function newAjv(): Ajv2020 {
+  return new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+}
+
+function publishedSchemas(): Schemas {
+  const ajv = newAjv();
+  const documents = new Map<string, Record<string, unknown>>();
+  for (const name of readdirSync(PUBLISHED).filter((file) => file.endsWith('.schema.json'))) {
+    const document = JSON.parse(readFileSync(PUBLISHED + name, 'utf8')) as Record<string, unknown>;
+    documents.set(name, document);
+    ajv.addSchema(document, `${BASE}${name}` === document.$id ? undefined : `${BASE}${name}`);
+  }
+  const checkOf = (reference: string): Check => check(ajv.compile({ $ref: `${BASE}${reference}` }));
+  const payloads = documents.get('run-event-payloads.schema.json') as {
+    $defs: { _typeIndex: { properties: Record<string, { $ref: string }> } };
+  };
+  const index = payloads.$defs._typeIndex.properties;
+  return {
+    from: 'the protocol',
+    discovery: checkOf('capabilities.schema.json'),
+    snapshot: checkOf('run-snapshot.schema.json'),
+    event: checkOf('run-event.schema.json'),
+    envelope: checkOf('error-envelope.schema.json'),
+    workflow: checkOf('workflow-definition.schema.json'),
+    payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
+  };
+}
+
+function ownSchemas(): Schemas {
+  const checkOf = (schema: object): Check => {
+    const { $id: _id, ...rest } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
+    return check(newAjv().compile(rest));
+  };
+  const rows = EVENTS as Record<string, { payload: object }>;
+  return {
+    from: 'the project',
+    discovery: checkOf(DISCOVERY),
+    snapshot: checkOf(RunSnapshot),
+    event: checkOf(RunEventDoc),
+    envelope: checkOf(ErrorEnvelope),
+    workflow: checkOf(WorkflowDefinition),
+    payload: (type) => rows[type] && checkOf(rows[type].payload),
+  };
+}
+
+/** The project builds its discovery document from its capabilities and has no schema of it: core.md 1.3 to 1.5. */
+const DISCOVERY = {
+  type: 'object',
+  required: ['protocolVersion', 'supportedEnvelopes', 'schemaVersions', 'limits'],
+  properties: {
+    protocolVersion: { type: 'string', pattern: '^(0|[1-9][0-9]*)\\.(0|[1-9][0-9]*)$' },
+    protocolVersions: { type: 'array', items: { type: 'string' } },
+    supportedEnvelopes: { type: 'array', items: { type: 'string', minLength: 1 } },
+    schemaVersions: { type: 'object', additionalProperties: { type: 'integer', minimum: 0 } },
+    limits: {
+      type: 'object',
+      required: ['clarificationRounds', 'schemaRounds', 'envelopesPerTurn'],
+      additionalProperties: { type: 'number', minimum: 0 },
+    },
+    engineVersion: { type: 'integer', minimum: 0 },
+    eventLogSchemaVersion: { type: 'integer' },
+    supportedTransports: { type: 'array', items: { enum: ['rest', 'mcp', 'a2a', 'grpc'] } },
+    fixtures: { type: 'array', uniqueItems: true, items: { type: 'string', minLength: 1 } },
+  },
+};
+
+function check(validate: ValidateFunction): Check {
+  return (value) => {
+    if (validate(value)) return [];
+    return (validate.errors ?? []).map(
+      ({ instancePath, message, params }) => `${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
+    );
+  };
+}

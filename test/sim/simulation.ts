@@ -63,6 +63,13 @@ interface Firing {
   readonly at: number;
 }
 
+/** What a reader has got of a run. */
+interface Seen {
+  readonly runId: string;
+  readonly sequences: number[];
+  isEnded: boolean;
+}
+
 class Day {
   readonly #seed: number;
   readonly #world: World;
@@ -71,7 +78,8 @@ class Day {
   readonly #promised = new Map<string, string>();
   readonly #keys = new Map<string, Set<string>>();
   readonly #firings: Firing[] = [];
-  readonly #seen: { readonly runId: string; readonly sequences: number[]; isEnded: boolean }[] = [];
+  readonly #seen: Seen[] = [];
+  readonly #mourners: (() => void)[] = [];
   #weather: Weather = FAIR;
   #isStorm = true;
   #kills = 0;
@@ -144,10 +152,23 @@ class Day {
   /** The outside world: slow, and now and then it does as told and cannot say so. */
   async #fire(effectId: string): Promise<{ effectId: string }> {
     const { random } = this.#world;
+    await this.#mustBeOnRecord(effectId);
     await this.#world.sleep(random.between(0, 1_500));
     this.#firings.push({ effectId, at: this.#world.now() });
     if (this.#isStorm && random.chance(0.1)) throw new Error('the line went dead');
     return { effectId };
+  }
+
+  /** No effect happens before the log says that its node has started. */
+  async #mustBeOnRecord(effectId: string): Promise<void> {
+    const [effect] = await this.#read<{ run_id: string; node_id: string }>(
+      sql('SELECT run_id, node_id FROM effects WHERE effect_id = $1', effectId),
+    );
+    const events = await this.#read<StoredEvent>(readEvents({ tenant: TENANT, runId: effect!.run_id }, -1, 10_000));
+    const isStarted = events.some(
+      ({ type, body }) => type === 'node.started' && JSON.parse(body).nodeId === effect!.node_id,
+    );
+    this.#must(isStarted, `effect ${effectId} of ${effect!.node_id} happens before its node has started`);
   }
 
   /** Somebody who starts runs and changes their mind about them. */
@@ -246,6 +267,7 @@ class Day {
 
   async #kill(victim: SimHost): Promise<void> {
     victim.store.state = 'dead';
+    for (const mourn of this.#mourners) mourn();
     this.#kills++;
     this.#hosts.splice(this.#hosts.indexOf(victim), 1);
     for (let tries = 0; tries < 100; tries++) {
@@ -269,25 +291,41 @@ class Day {
 
   async #follow(runId: string): Promise<void> {
     const { random } = this.#world;
-    const seen = { runId, sequences: [] as number[], isEnded: false };
+    const seen: Seen = { runId, sequences: [], isEnded: false };
     this.#seen.push(seen);
-    for (let patience = 200; patience > 0 && !seen.isEnded; patience--) {
+    while (!seen.isEnded) {
       const host = random.pick(this.#hosts);
       const controller = new AbortController();
-      this.#world.clock().after(random.between(100, 20_000), () => controller.abort());
-      try {
-        const row = await host.runs.row(CALLER, runId);
-        if (!row) continue;
-        const after = seen.sequences.at(-1) ?? -1;
-        for await (const batch of follow({ runtime: host.runtime }, row, { after, signal: controller.signal })) {
-          seen.sequences.push(...batch.map(({ sequence }) => sequence));
-          seen.isEnded = batch.some(({ type }) => isTerminalEvent(type));
-        }
-      } catch (error) {
-        if (!(error instanceof StoreFailure)) throw error;
-      }
+      if (random.chance(0.7)) this.#world.clock().after(random.between(100, 20_000), () => controller.abort());
+      // With its host gone, a reader's connection breaks, and it comes back elsewhere.
+      await Promise.race([this.#readOn(host, seen, controller.signal), this.#deathOf(host)]);
+      controller.abort();
       await this.#world.sleep(random.between(1, 500));
     }
+  }
+
+  async #readOn(host: SimHost, seen: Seen, signal: AbortSignal): Promise<void> {
+    const isConnected = (): boolean => host.store.state !== 'dead' && !signal.aborted;
+    try {
+      const row = await host.runs.row(CALLER, seen.runId);
+      if (!row) return;
+      const after = seen.sequences.at(-1) ?? -1;
+      for await (const batch of follow({ runtime: host.runtime }, row, { after, signal })) {
+        if (!isConnected()) return;
+        seen.sequences.push(...batch.map(({ sequence }) => sequence));
+        seen.isEnded = batch.some(({ type }) => isTerminalEvent(type));
+      }
+    } catch (error) {
+      if (!(error instanceof StoreFailure)) throw error;
+    }
+  }
+
+  #deathOf(host: SimHost): Promise<void> {
+    return new Promise((resolve) => {
+      this.#mourners.push(() => {
+        if (host.store.state === 'dead') resolve();
+      });
+    });
   }
 
   /** The faults stop, and so does everybody who might help. */
@@ -340,6 +378,7 @@ class Day {
         sequences.every((sequence, index) => sequence === index),
         say(`a reader saw ${sequences.join(' ')}`),
       );
+      this.#must(isEnded === (ends.length === 1), say(`a reader ${isEnded ? 'saw' : 'never saw'} the end`));
       this.#must(!isEnded || sequences.length === events.length, say('a reader was told of the end too early'));
     }
     return events;
@@ -356,12 +395,8 @@ class Day {
     const children = await this.#all<RunRow>(`SELECT * FROM runs WHERE parent_run_id = '${row.run_id}'`);
     const dispatched = events.filter(({ type }) => type === 'node.dispatched').length;
     this.#must(children.length === dispatched, say(`${children.length} children for ${dispatched} dispatches`));
-    if (run.ended === 'cancelled') {
-      this.#must(
-        children.every(({ ended_at }) => ended_at !== null),
-        say('a child outlived its cancelled parent'),
-      );
-    }
+    const outlives = ({ ended_at }: RunRow): boolean => (ended_at ?? Number.POSITIVE_INFINITY) > row.ended_at! + 60_000;
+    this.#must(run.ended !== 'cancelled' || !children.some(outlives), say('a child outlived its cancelled parent'));
   }
 
   /** Once an effect has an outcome it does not happen again. */

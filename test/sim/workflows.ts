@@ -83,6 +83,8 @@ export const WORKFLOWS: readonly WorkflowDefinition[] = [
     [node('think', 'core.delay', { ms: 1_500 }), node('say', 'core.setVariable', { name: 'answer', value: 42 })],
     [['think', 'say']],
   ),
+  workflow('patient', [node('call', 'core.subWorkflow', { workflowId: 'patient-child' })], []),
+  workflow('patient-child', [node('think', 'core.delay', { ms: 300_000 })], []),
   workflow('doomed', [node('fail', 'core.fail'), node('never', 'core.noop')], [['fail', 'never']]),
   workflow(
     'caught',

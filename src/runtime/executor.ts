@@ -10,6 +10,7 @@ import {
   nextDue,
   ownedWork,
   releaseLease,
+  retryWork,
   type WorkItem,
 } from '../store/queue.ts';
 import type { Write } from '../store/sql.ts';
@@ -208,7 +209,7 @@ export class Executor {
       } catch (error) {
         held = undefined;
         if (!(error instanceof StoreFailure)) {
-          await this.#abandon(lease, wakes, error);
+          await this.#abandon(lease, error);
           return this.#putDown(lease.workId, hand, null);
         }
         this.#runtime.log.warn({ runId: lease.workId, err: error }, 'the store failed under a run; trying again');
@@ -233,12 +234,12 @@ export class Executor {
   }
 
   /** A lost lease is somebody else's business. Anything else is a bug: the run rests as the log has it. */
-  async #abandon(lease: Lease, wakes: number, error: unknown): Promise<void> {
+  async #abandon(lease: Lease, error: unknown): Promise<void> {
     if (!(error instanceof LeaseLost)) {
       const kind = error instanceof BrokenPromise ? 'a promise was broken' : 'driving failed';
       this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run rests for a minute`);
       const until = this.#runtime.clock.now() + BROKEN_REST_MS;
-      await this.#runtime.store.commit([releaseLease(lease, until, wakes)]).catch(() => {});
+      await this.#runtime.store.commit([retryWork(lease, until)]).catch(() => {});
     }
   }
 
@@ -251,11 +252,13 @@ export class Executor {
       const { writes, dueAgainAt } = await handler(item);
       due = dueAgainAt ?? null;
       const end = dueAgainAt === undefined ? finishWork(lease) : releaseLease(lease, dueAgainAt, item.wakes);
-      await this.#runtime.store.commit([end, ...writes]);
+      const outcome = await this.#runtime.store.commit([end, ...writes]);
+      // Woken meanwhile: whoever did so had a reason to have it done again.
+      if (!outcome.committed) throw new Error('the work was woken or taken over while it was being done');
     } catch (error) {
-      due = this.#runtime.clock.now() + RETRY_MAX_MS;
+      due = this.#runtime.clock.now() + Math.min(RETRY_MS * 2 ** item.crashes, RETRY_MAX_MS);
       this.#runtime.log.error({ workId: lease.workId, kind: item.kind, err: error }, 'work failed; trying again later');
-      await this.#runtime.store.commit([releaseLease(lease, due, item.wakes)]).catch(() => {});
+      await this.#runtime.store.commit([retryWork(lease, due)]).catch(() => {});
     }
     this.#putDown(lease.workId, hand, due);
   }

@@ -8,7 +8,7 @@ export interface WorkItem {
   readonly payload: string;
   readonly epoch: number;
   readonly wakes: number;
-  /** Times in a row that a host died while it held this item. */
+  /** Times in a row that a host died, or failed, while it held this item. */
   readonly crashes: number;
   /** Set where the item was taken over from a host that died holding it. */
   readonly previous_owner?: string | null;
@@ -91,6 +91,15 @@ export function releaseLease({ workId, owner, epoch }: Lease, dueAt: number | nu
     params: [dueAt, workId, owner, epoch, wakes],
     expect: 1,
     keeps: 'lease',
+  };
+}
+
+/** Gives the item back after a failure, to be tried again at `dueAt`. */
+export function retryWork({ workId, owner, epoch }: Lease, dueAt: number): Write {
+  return {
+    sql: `UPDATE work SET owner = NULL, due_at = $1, crashes = crashes + 1
+          WHERE work_id = $2 AND owner = $3 AND epoch = $4`,
+    params: [dueAt, workId, owner, epoch],
   };
 }
 

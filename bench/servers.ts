@@ -1,0 +1,61 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+export const KEY = 'bench-key-of-alpha';
+
+export interface BenchServer {
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+
+/** The host as an operator runs it, with its default store, on a folder of its own. */
+export function startCapstan(environment: Record<string, string> = {}): Promise<BenchServer> {
+  return start((folder) => [path('../src/cli/main.ts'), 'serve', '--data', folder], {
+    PORT: '0',
+    CAPSTAN_LOG: 'silent',
+    CAPSTAN_CONFORMANCE: '1',
+    CAPSTAN_RATE_LIMIT: '1000000',
+    CAPSTAN_API_KEYS: JSON.stringify([{ key: KEY, tenant: 'alpha', principal: 'bench', role: 'owner' }]),
+    ...environment,
+  });
+}
+
+export function startLimit(): Promise<BenchServer> {
+  return start((folder) => [path('./limit.ts'), folder], {});
+}
+
+async function start(
+  argumentsFor: (folder: string) => string[],
+  environment: Record<string, string>,
+): Promise<BenchServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'));
+  const child = spawn(process.execPath, argumentsFor(folder), {
+    env: { ...process.env, ...environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  return {
+    url: await announcedUrl(child),
+    pid: child.pid!,
+    stop: async () => {
+      child.kill('SIGKILL');
+      if (child.exitCode === null) await once(child, 'exit');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function announcedUrl(child: ChildProcess): Promise<string> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const [, url] = /^listening on (\S+)$/.exec(line) ?? [];
+    if (url) return url;
+  }
+  throw new Error('the server ended before it was listening');
+}

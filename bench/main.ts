@@ -11,6 +11,8 @@ import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
 const CONCURRENCY = 32;
 const RUNS = 6_000;
 const ROUNDS = 5;
+/** Long enough for an idle host to have put its memory in order. */
+const SETTLE_MS = 5_000;
 
 const benchmarks: Record<string, () => Promise<void>> = { runs: benchRuns, events: benchEvents, memory: benchMemory };
 const [only] = process.argv.slice(2);
@@ -132,6 +134,7 @@ async function benchMemory(): Promise<void> {
 }
 
 async function residentMb({ url }: BenchServer): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^capstan_process_resident_memory_bytes (\d+)/m.exec(text)?.[1]) / 1e6;
 }

@@ -6,6 +6,7 @@ import type { Capability, CapabilitySettings, Host, Route } from './capabilities
 import { capabilities, type Services } from './capabilities/index.ts';
 import type { Config } from './config.ts';
 import { discoveryDocument } from './http/discovery.ts';
+import { frontDoorPages } from './http/front-door.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
 import { createServer } from './http/server.ts';
@@ -44,6 +45,8 @@ export interface RunningHost {
   readonly url: string;
   /** The owner's key that a first start makes. It is shown here and nowhere else. */
   readonly firstKey: string | undefined;
+  /** Nobody is being answered and nothing is being worked on. */
+  readonly isIdle: () => boolean;
   /** Takes no more requests, lets what runs come to its end or gives it back, and lets go of the store. */
   stop(): Promise<void>;
 }
@@ -117,6 +120,7 @@ async function startOn(
   return {
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
+    isIdle: () => server.gate.inFlight === 0 && executor.inHand === 0,
     stop: () => {
       stopped ??= server
         .close()
@@ -184,7 +188,12 @@ function createEdge(host: Host, mounted: readonly Capability[], services: Servic
     runtime,
     services,
     routes,
-    pages: [discoveryPage(discovery), ...documentPages(routes, VERSION), ...operatorPages({ isReady, metrics })],
+    pages: [
+      discoveryPage(discovery),
+      ...documentPages(routes, VERSION),
+      ...operatorPages({ isReady, metrics }),
+      ...frontDoorPages(),
+    ],
     metrics,
     publicUrl: config.publicUrl,
     maxRequestBodyBytes: config.maxRequestBodyBytes,

@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
 import { BadConfig, type Config, readConfig, SETTINGS, type Setting } from '../../config.ts';
 import { type RunningHost, startHost } from '../../host.ts';
+import type { Cancel } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
+import { collectWhenIdle } from '../../system/memory.ts';
 import { realClock, realIds, realLog } from '../../system/real.ts';
 
 const EXIT_FAILED = 1;
@@ -44,7 +46,7 @@ async function serve(flags: Record<string, string | boolean>): Promise<void> {
     const host = await startHost(config, { clock: realClock, ids: realIds(), log });
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
     process.stdout.write(`listening on ${host.url}\n`);
-    stopOnSignal(host, log);
+    stopOnSignal(host, log, collectWhenIdle(host.isIdle, realClock));
   } catch (error) {
     complain(`Capstan cannot start. ${(error as Error).message}`, EXIT_FAILED);
   }
@@ -81,11 +83,12 @@ Start the example workflow:
 }
 
 /** The first signal stops in good order, a second one at once. */
-function stopOnSignal(host: RunningHost, log: Log): void {
+function stopOnSignal(host: RunningHost, log: Log, stopCollecting: Cancel): void {
   let isStopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (isStopping) process.exit(EXIT_FAILED);
     isStopping = true;
+    stopCollecting();
     log.info({ signal }, 'stopping');
     host.stop().catch((error) => {
       log.error({ err: error }, 'stopping failed');

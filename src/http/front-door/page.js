@@ -1,0 +1,86 @@
+import { byId, element, fetchJson, prettyJson } from './dom.js';
+import { createLines, curl } from './lines.js';
+import { openLinked, showReference } from './reference.js';
+import { exampleRun, setUpTryIt } from './try-it.js';
+
+const lines = createLines(location.origin);
+
+showSteps();
+followFields();
+setUpTryIt(lines);
+setUpKeys();
+showDiscovery().catch((error) => complain('families', error));
+fetchJson('/v1/openapi.json')
+  .then((api) => {
+    showReference(api, lines);
+    openLinked();
+    addEventListener('hashchange', openLinked);
+  })
+  .catch((error) => complain('operations', error));
+
+function showSteps() {
+  const steps = [
+    ['Start a run', { method: 'POST', path: () => '/v1/runs', body: exampleRun }],
+    ['Follow it', { path: (runId) => `/v1/runs/${runId}/events`, accept: 'text/event-stream', isStream: true }],
+    ['Read what came of it', { path: (runId) => `/v1/runs/${runId}` }],
+  ];
+  byId('steps').replaceChildren(
+    ...steps.map(([title, { path, body, ...request }]) =>
+      element(
+        'li',
+        {},
+        element('h4', {}, title),
+        lines.block(title, (filled) => curl(filled, { ...request, path: path(filled.runId), body: body?.() })),
+      ),
+    ),
+  );
+}
+
+function followFields() {
+  const key = byId('key');
+  key.addEventListener('input', () => {
+    lines.fill({ key: key.value.trim() });
+    byId('start').disabled = key.value.trim() === '';
+    if (byId('status').dataset.state === undefined) {
+      byId('status').textContent = byId('start').disabled ? 'Paste a key to begin.' : 'Ready.';
+    }
+  });
+  for (const id of ['subject', 'plan']) byId(id).addEventListener('input', () => lines.fill({}));
+}
+
+/** `/` leads to the filter, as in many references. */
+function setUpKeys() {
+  addEventListener('keydown', (event) => {
+    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.target.matches('input, select, textarea')) return;
+    event.preventDefault();
+    byId('filter').focus();
+  });
+}
+
+async function showDiscovery() {
+  byId('discovery-line').replaceChildren(
+    lines.block('discovery', (filled) => curl(filled, { path: '/.well-known/openwop', isPublic: true })),
+  );
+  const discovery = await fetchJson('/.well-known/openwop');
+  byId('families').replaceChildren(...Object.entries(discovery).map(([name, value]) => family(name, value)));
+  const { implementation, protocolVersion, supportedTransports = [] } = discovery;
+  const facts = [
+    ['Address', location.host],
+    ['Version', implementation.version],
+    ['Protocol', `OpenWOP ${protocolVersion}`],
+    ['Transport', supportedTransports.join(', ')],
+  ];
+  byId('facts').replaceChildren(
+    ...facts.map(([name, value]) => element('div', {}, element('dt', {}, name), element('dd', {}, value))),
+  );
+}
+
+function family(name, value) {
+  return element('div', { class: 'family' }, element('h3', {}, name), element('pre', {}, prettyJson(value)));
+}
+
+function complain(id, error) {
+  byId(id).replaceChildren(
+    element('p', { class: 'notice', role: 'alert' }, `This could not be loaded: ${error.message}.`),
+  );
+}

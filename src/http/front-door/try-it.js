@@ -1,0 +1,165 @@
+import { byId, element } from './dom.js';
+
+const RECONNECTS_MAX = 5;
+const RECONNECT_MS = 500;
+const ENDINGS = { 'run.completed': 'completed', 'run.failed': 'failed', 'run.cancelled': 'cancelled' };
+
+/** Starts the example with what is in the form and shows what happens, as it happens. */
+export function setUpTryIt(lines) {
+  const form = byId('try');
+  let watching = new AbortController();
+
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    watching.abort();
+    watching = new AbortController();
+    const { signal } = watching;
+    clear();
+    say('Starting …', 'running');
+    try {
+      await runAndWatch(lines, signal);
+    } catch (error) {
+      if (!signal.aborted) say(error.message, 'failed');
+    }
+  });
+}
+
+/** The request that the form describes; the line in the terminal panel is made from it too. */
+export function exampleRun() {
+  return { workflowId: 'support-triage', inputs: { subject: byId('subject').value, plan: byId('plan').value } };
+}
+
+async function runAndWatch(lines, signal) {
+  const { key } = lines.filled;
+  const { runId } = await startRun(key, signal);
+  lines.fill({ runId });
+  say(`Running ${runId}`, 'running');
+  let startedAt;
+  for await (const event of follow(runId, key, signal)) {
+    startedAt ??= Date.parse(event.timestamp);
+    show(event, Date.parse(event.timestamp) - startedAt);
+    if (ENDINGS[event.type]) finish(event, Date.parse(event.timestamp) - startedAt);
+  }
+}
+
+async function startRun(key, signal) {
+  const response = await fetch('/v1/runs', {
+    method: 'POST',
+    headers: { ...credential(key), 'content-type': 'application/json' },
+    body: JSON.stringify(exampleRun()),
+    signal,
+  }).catch(unreachable);
+  return answerOf(response);
+}
+
+/** The events of a run until its end. A connection that breaks is taken up again after the last event that came. */
+async function* follow(runId, key, signal) {
+  let last;
+  for (let tries = 0; tries <= RECONNECTS_MAX; tries++) {
+    if (tries > 0) await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS * tries));
+    try {
+      for await (const event of streamOf(runId, key, last, signal)) {
+        last = event.sequence;
+        tries = 0;
+        yield event;
+        if (ENDINGS[event.type]) return;
+      }
+    } catch (error) {
+      if (signal.aborted || error instanceof Refused) throw error;
+    }
+  }
+  throw new Error('The stream broke off.');
+}
+
+async function* streamOf(runId, key, last, signal) {
+  const response = await fetch(`/v1/runs/${encodeURIComponent(runId)}/events`, {
+    headers: {
+      ...credential(key),
+      accept: 'text/event-stream',
+      ...(last === undefined ? {} : { 'last-event-id': String(last) }),
+    },
+    signal,
+  });
+  if (!response.ok) await answerOf(response);
+  for await (const frame of framesOf(response.body.pipeThrough(new TextDecoderStream()).getReader())) {
+    const data = frame.split('\n').filter((line) => line.startsWith('data:'));
+    if (data.length > 0) yield JSON.parse(data.map((line) => line.slice(5)).join('\n'));
+  }
+}
+
+async function* framesOf(reader) {
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const frames = (rest + value).split('\n\n');
+    rest = frames.pop();
+    yield* frames;
+  }
+}
+
+/** The host said no, which trying again does not change. */
+class Refused extends Error {}
+
+async function answerOf(response) {
+  const body = await response.json().catch(() => ({}));
+  if (response.ok) return body;
+  throw new Refused(body.message ?? `The host answered ${response.status}.`);
+}
+
+function unreachable() {
+  throw new Error('The host cannot be reached.');
+}
+
+const credential = (key) => ({ authorization: `Bearer ${key}` });
+
+function clear() {
+  byId('log').replaceChildren();
+  byId('outcome').replaceChildren();
+  byId('outcome').hidden = true;
+}
+
+function say(text, state) {
+  const status = byId('status');
+  status.textContent = text;
+  status.dataset.state = state;
+  document.documentElement.dataset.run = state;
+}
+
+function show({ type, nodeId, payload }, ms) {
+  const log = byId('log');
+  log.append(
+    element(
+      'li',
+      { 'data-kind': type.split('.').at(-1) },
+      element('span', { class: 'at' }, `+${ms} ms`),
+      element('span', { class: 'what' }, type),
+      element('span', { class: 'where' }, nodeId ?? ''),
+      element('span', { class: 'said' }, gist(payload)),
+    ),
+  );
+  log.scrollTop = log.scrollHeight;
+}
+
+/** The one thing about an event that is worth a glance. */
+function gist({ outputs, reason, error, next, artifactType }) {
+  if (error) return error.message;
+  if (reason) return reason.replaceAll('_', ' ');
+  if (artifactType) return artifactType;
+  return outputs || next ? JSON.stringify(outputs ?? next) : '';
+}
+
+function finish({ type, payload }, ms) {
+  const ending = ENDINGS[type];
+  say(ending === 'failed' ? payload.error.message : `The run ${ending} after ${ms} ms.`, ending);
+  const fields = Object.values(payload.outputs ?? {}).flatMap((outputs) => Object.entries(outputs));
+  if (fields.length === 0) return;
+  byId('outcome').replaceChildren(...fields.map(([name, value]) => outcomeField(name, value)));
+  byId('outcome').hidden = false;
+}
+
+function outcomeField(name, value) {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  const isLong = text.length > 40;
+  return element('div', { class: isLong ? 'long' : undefined }, element('dt', {}, name), element('dd', {}, text));
+}

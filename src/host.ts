@@ -199,6 +199,7 @@ function createEdge(host: Host, mounted: readonly Capability[], services: Servic
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     inFlightMax: config.inFlightMax,
     rateLimit: { perSecond: config.requestsPerSecond, burst: 2 * config.requestsPerSecond },
+    hosts: () => executor.hosts,
   });
   const counted = createMetrics({
     inFlight: () => server.gate.inFlight,

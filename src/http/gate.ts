@@ -6,13 +6,15 @@ import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import type { Clock } from '../system/clock.ts';
 import { sendRefusal } from './answers.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
-import { RateLimiter } from './rate-limit.ts';
+import { type RateLimit, RateLimiter } from './rate-limit.ts';
 
 export interface GateOptions {
   readonly authorization: AuthorizationService;
   readonly clock: Clock;
   readonly inFlightMax: number;
-  readonly rateLimit: { readonly perSecond: number; readonly burst: number };
+  readonly rateLimit: RateLimit;
+  /** Hosts that callers' requests are spread over. */
+  readonly hosts: () => number;
 }
 
 export interface Gate {
@@ -25,8 +27,8 @@ const RETRY_AFTER_S = 1;
 const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
 
 /** Who gets in, in this order: capacity, rate, credential, scope. Nothing of a body has been read by then. */
-export function openGate({ authorization, clock, inFlightMax, rateLimit }: GateOptions): Gate {
-  const limiter = new RateLimiter(rateLimit);
+export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
+  const limiter = new RateLimiter(rateLimit, hosts);
   const open = new Set<AbortController>();
 
   return {

@@ -16,18 +16,21 @@ interface Bucket {
 /** Callers that are remembered at once; one that is forgotten starts with a full bucket. */
 const CALLERS_MAX = 10_000;
 
-/** A bucket of tokens for each caller that fills at a steady rate. */
+/** A bucket of tokens for each caller that fills at a steady rate. Hosts that share a store share the rate. */
 export class RateLimiter {
   readonly #limit: RateLimit;
+  readonly #hosts: () => number;
   readonly #buckets = new LruCache<string, Bucket>(CALLERS_MAX);
 
-  constructor(limit: RateLimit) {
+  constructor(limit: RateLimit, hosts: () => number) {
     this.#limit = limit;
+    this.#hosts = hosts;
   }
 
   /** Takes a token, or says when there will be one. */
   take(caller: string, now: number): Refusal | undefined {
-    const { perSecond, burst } = this.#limit;
+    const perSecond = this.#limit.perSecond / this.#hosts();
+    const burst = Math.max(1, this.#limit.burst / this.#hosts());
     const { tokens, at } = this.#buckets.get(caller) ?? { tokens: burst, at: now };
     const filled = Math.min(burst, tokens + (Math.max(0, now - at) * perSecond) / 1_000);
     if (filled >= 1) {
@@ -41,7 +44,7 @@ export class RateLimiter {
       ...refuse('rate_limited', 'Too many requests. Slow down and try again.', {
         retryAfterMs: Math.max(retryAfterMs, (seconds - 1) * 1_000),
         scope: 'key',
-        limit: perSecond,
+        limit: this.#limit.perSecond,
       }),
       headers: { 'Retry-After': String(seconds) },
     };

@@ -11,6 +11,7 @@ import { BadJson, parseJson } from './json-body.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
+import type { RateLimit } from './rate-limit.ts';
 import { routerPath } from './router-path.ts';
 
 declare module 'fastify' {
@@ -38,7 +39,9 @@ export interface ServerOptions {
   readonly publicUrl: string | undefined;
   readonly maxRequestBodyBytes: number;
   readonly inFlightMax: number;
-  readonly rateLimit: { readonly perSecond: number; readonly burst: number };
+  readonly rateLimit: RateLimit;
+  /** Hosts that callers' requests are spread over. */
+  readonly hosts: () => number;
 }
 
 export interface Server {

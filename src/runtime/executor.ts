@@ -2,6 +2,7 @@ import { BrokenPromise } from '../engine/assert.ts';
 import {
   claimDue,
   claimOrphans,
+  countHosts,
   finishWork,
   forgetOtherHosts,
   keepAlive,
@@ -65,6 +66,7 @@ export class Executor {
   #timer: { readonly at: number; readonly cancel: Cancel } | undefined;
   #heartbeat: Cancel | undefined;
   #astray: ReadonlySet<string> = new Set();
+  #hosts = 1;
   #stopListening: () => void = () => {};
 
   constructor(runtime: Runtime, options: ExecutorOptions) {
@@ -74,6 +76,11 @@ export class Executor {
 
   get hostId(): string {
     return this.#options.hostId;
+  }
+
+  /** Hosts that share the store and are alive, this one included. */
+  get hosts(): number {
+    return this.#hosts;
   }
 
   get inHand(): number {
@@ -302,6 +309,8 @@ export class Executor {
 
   async #catchUp(): Promise<void> {
     await this.#takeOrphans();
+    const [alive] = await this.#runtime.store.read<{ count: number }>(countHosts());
+    this.#hosts = Math.max(1, Number(alive?.count ?? 1));
     const owned = await this.#runtime.store.read<WorkItem & { due_at: number | null }>(ownedWork(this.hostId));
     for (const { work_id, due_at } of owned) if (due_at !== null) this.#inHand.get(work_id)?.drive?.wake();
     this.#takeStrays(owned.filter(({ work_id }) => !this.#inHand.has(work_id)));

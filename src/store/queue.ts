@@ -142,6 +142,10 @@ export function keepAlive(hostId: string, leaseMs: number): Write {
   };
 }
 
+export function countHosts(): Statement {
+  return sql('SELECT COUNT(*) AS count FROM hosts WHERE alive_until >= $now');
+}
+
 export function leaveHosts(hostId: string): Write {
   return { sql: 'DELETE FROM hosts WHERE host_id = $1', params: [hostId] };
 }

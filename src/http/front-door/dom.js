@@ -35,7 +35,7 @@ const TOKENS = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+
 
 /** JSON as text, its parts told apart by colour. */
 export function prettyJson(value) {
-  const text = JSON.stringify(value, null, 2);
+  const text = layOut(value);
   const parts = [];
   let end = 0;
   for (const match of text.matchAll(TOKENS)) {
@@ -43,6 +43,21 @@ export function prettyJson(value) {
     end = match.index + match[0].length;
   }
   return [...parts, text.slice(end)];
+}
+
+const LINE_CHARACTERS_MAX = 40;
+
+/** What fits on a line stays on it. */
+function layOut(value, indent = '', label = '') {
+  const flat = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
+  const width = indent.length + label.length + flat.length;
+  if (typeof value !== 'object' || value === null || width <= LINE_CHARACTERS_MAX) return label + flat;
+  const inner = `${indent}  `;
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const members = Object.entries(value).map(([name, member]) => {
+    return inner + layOut(member, inner, Array.isArray(value) ? '' : `${JSON.stringify(name)}: `);
+  });
+  return `${label}${open}\n${members.join(',\n')}\n${indent}${close}`;
 }
 
 function token([whole, string, colon]) {

@@ -10,9 +10,9 @@ const PARTS = ['events', 'artifacts', 'annotations', 'interrupts'];
 export function showReference(api, lines) {
   const view = createSchemaView(api.components.schemas);
   const operations = operationsOf(api);
-  const areas = Map.groupBy(operations, ({ path }) => areaOf(path));
+  const areas = Object.entries(Object.groupBy(operations, ({ path }) => areaOf(path))).sort(byRank);
   byId('operations').replaceChildren(
-    ...[...areas].map(([area, members]) =>
+    ...areas.map(([area, members]) =>
       element(
         'section',
         { class: 'area', id: `area-${area}`, 'aria-labelledby': `area-${area}-title` },
@@ -22,12 +22,17 @@ export function showReference(api, lines) {
     ),
   );
   byId('areas').replaceChildren(
-    ...[...areas].map(([area, { length }]) =>
+    ...areas.map(([area, { length }]) =>
       element('li', {}, element('a', { href: `#area-${area}` }, titleOf(area), element('span', {}, String(length)))),
     ),
   );
   setUpFilter(operations);
 }
+
+/** What people come for first, then the rest as the document has it, then the documents themselves. */
+const FIRST = ['runs', 'events', 'artifacts', 'workflows'];
+const rankOf = (area) => (FIRST.includes(area) ? FIRST.indexOf(area) : area === 'documents' ? 99 : FIRST.length);
+const byRank = ([a], [b]) => rankOf(a) - rankOf(b);
 
 function operationsOf({ paths }) {
   return Object.entries(paths).flatMap(([path, methods]) =>
@@ -76,7 +81,7 @@ function contents(operation, view, lines) {
       'p',
       { class: 'permalink' },
       'operation ',
-      element('a', { href: `#${operationId}`, 'aria-label': `Link to ${operationId}` }, operationId),
+      element('a', { class: 'mono', href: `#${operationId}`, 'aria-label': `Link to ${operationId}` }, operationId),
     ),
     lines.block(operationId, (filled) => curl(filled, requestOf(operation, request, filled, view))),
     parameters.length > 0 ? part('Parameters', view.inside(asObject(parameters))) : undefined,
@@ -181,7 +186,7 @@ function countOf(found, all) {
 
 /** Opens the operation that the address names. */
 export function openLinked() {
-  const target = byId(decodeURIComponent(location.hash.slice(1)));
+  const target = byId(location.hash.slice(1));
   if (!target) return;
   if (target.matches('.operation, .area') && target.closest('[hidden]')) clearFilter();
   if (target.matches('.operation')) {

@@ -12,7 +12,7 @@ export function createSchemaView(schemas) {
     if (schema.const !== undefined) return JSON.stringify(schema.const);
     if (schema.anyOf) return [...new Set(schema.anyOf.map(typeOf))].join(' | ');
     if (schema.type === 'array') return `array of ${typeOf(schema.items ?? {})}`;
-    if (isMap(schema)) return `map of ${typeOf(schema.additionalProperties)}`;
+    if (isMap(schema) && !isAny(schema.additionalProperties)) return `map of ${typeOf(schema.additionalProperties)}`;
     return schema.format ? `${schema.type}, ${schema.format}` : (schema.type ?? 'any');
   }
 
@@ -89,13 +89,20 @@ function isMap({ type, properties, additionalProperties }) {
   return type === 'object' && !properties && typeof additionalProperties === 'object';
 }
 
+/** A schema that takes everything. */
+function isAny(schema) {
+  return Object.keys(schema).length === 0;
+}
+
 function choicesOf({ enum: choices }) {
   return choices?.join(' · ');
 }
 
 function limitsOf(schema) {
   const limits = [
-    between(schema.minLength, schema.maxLength, 'characters'),
+    schema.minLength === 1 && schema.maxLength === undefined
+      ? 'not empty'
+      : between(schema.minLength, schema.maxLength, 'characters'),
     between(schema.minimum, schema.maximum, ''),
     between(schema.minItems, schema.maxItems, 'items'),
     schema.pattern ? `matches ${schema.pattern}` : '',

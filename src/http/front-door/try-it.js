@@ -115,7 +115,6 @@ const credential = (key) => ({ authorization: `Bearer ${key}` });
 
 function clear() {
   byId('log').replaceChildren();
-  byId('outcome').replaceChildren();
   byId('outcome').hidden = true;
 }
 
@@ -154,12 +153,19 @@ function finish({ type, payload }, ms) {
   say(ending === 'failed' ? payload.error.message : `The run ${ending} after ${ms} ms.`, ending);
   const fields = Object.values(payload.outputs ?? {}).flatMap((outputs) => Object.entries(outputs));
   if (fields.length === 0) return;
-  byId('outcome').replaceChildren(...fields.map(([name, value]) => outcomeField(name, value)));
+  const { brief = [], long = [] } = Object.groupBy(fields, ([, value]) => lengthOf(value));
+  byId('outcome-fields').replaceChildren(fieldList('brief', brief), fieldList('long', long));
   byId('outcome').hidden = false;
 }
 
-function outcomeField(name, value) {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const isLong = text.length > 40;
-  return element('div', { class: isLong ? 'long' : undefined }, element('dt', {}, name), element('dd', {}, text));
+const BRIEF_CHARACTERS_MAX = 40;
+
+const textOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
+const lengthOf = (value) => (textOf(value).length > BRIEF_CHARACTERS_MAX ? 'long' : 'brief');
+
+function fieldList(kind, fields) {
+  const rows = fields.map(([name, value]) =>
+    element('div', {}, element('dt', {}, name), element('dd', {}, textOf(value))),
+  );
+  return element('dl', { class: kind }, rows);
 }

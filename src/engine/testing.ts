@@ -1,0 +1,154 @@
+import type { RunError } from '../protocol/errors.ts';
+import type { NewEvent, RunEvent } from '../protocol/events.ts';
+import type { JsonObject } from '../protocol/json.ts';
+import type { WorkflowDefinition } from '../protocol/workflows.ts';
+import { apply, fold } from './fold.ts';
+import { next, type Step } from './next.ts';
+import { completeNode, failAttempt, type NodeResult } from './outcome.ts';
+import { makePlan, type Plan } from './plan.ts';
+import { emptyRun, type Run, type RunFacts } from './run.ts';
+
+/** Shared by the engine's tests: a run that is moved on by hand, without a host around it. */
+
+export const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+export function factsOf(more: Partial<RunFacts> = {}): RunFacts {
+  return {
+    runId: 'run-1',
+    workflowId: 'wf',
+    owner: { tenant: 'alpha', principal: 'somebody' },
+    inputs: {},
+    configurable: {},
+    createdAt: NOW,
+    engineVersion: 1,
+    limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 1_000_000_000 },
+    ...more,
+  };
+}
+
+/** An event with an identity and a time, as the log would give it. */
+export function logged(event: NewEvent, sequence: number, time: number): RunEvent {
+  return {
+    ...event,
+    eventId: `evt-${sequence}`,
+    runId: 'run-1',
+    sequence,
+    timestamp: new Date(time).toISOString(),
+    schemaVersion: 1,
+    engineVersion: '1',
+  } as RunEvent;
+}
+
+/** A run, its log and its clock. Whatever happens is recorded and folded at once, as a host does it. */
+export class Story {
+  readonly plan: Plan;
+  readonly facts: RunFacts;
+  readonly run: Run;
+  readonly events: RunEvent[] = [];
+  now: number;
+
+  constructor(definition: WorkflowDefinition, facts: Partial<RunFacts> = {}) {
+    this.plan = makePlan(definition, 1);
+    this.facts = factsOf(facts);
+    this.run = emptyRun(this.plan, this.facts);
+    this.now = this.facts.createdAt;
+    this.record({ type: 'run.started', payload: { workflowId: definition.id } });
+  }
+
+  record(...events: readonly NewEvent[]): this {
+    for (const event of events) {
+      const recorded = logged(event, this.run.sequence + 1, this.now);
+      apply(this.run, recorded);
+      this.events.push(recorded);
+    }
+    return this;
+  }
+
+  /** What is next, done: its events recorded, its nodes started. */
+  step(slots = 8): Step {
+    const step = next(this.run, this.now, slots);
+    this.record(...step.events);
+    for (const { node } of step.start) this.start(node.id);
+    return step;
+  }
+
+  /** Steps until only an outcome, time or a person can move the run on. */
+  settle(slots = 8): this {
+    for (let count = 0; count < 1_000; count++) {
+      const { events, start } = this.step(slots);
+      if (events.length + start.length === 0) return this;
+    }
+    throw new Error('a run that nobody touches must come to rest');
+  }
+
+  start(nodeId: string): this {
+    const { node, index } = this.plan.node(nodeId)!;
+    const { attempt } = this.run.nodes[index]!;
+    return this.record({ type: 'node.started', nodeId, payload: { nodeId, typeId: node.typeId, attempt } });
+  }
+
+  complete(nodeId: string, result: NodeResult | JsonObject = {}): this {
+    const isResult = ['outputs', 'variables', 'channels'].some((part) => part in result);
+    const given = isResult || Object.keys(result).length === 0 ? result : { outputs: result as JsonObject };
+    return this.record(...completeNode(this.run, nodeId, given as NodeResult, this.now));
+  }
+
+  fail(nodeId: string, error: Partial<RunError> = {}): this {
+    return this.record(failAttempt(this.run, nodeId, { code: 'broken', message: 'It broke.', ...error }));
+  }
+
+  dispatch(nodeId: string, childRunId = 'run-child'): this {
+    return this.record({ type: 'node.dispatched', nodeId, payload: { childRunId, childWorkflowId: 'child' } });
+  }
+
+  status(nodeId: string): string {
+    return this.run.nodes[this.plan.node(nodeId)!.index]!.status;
+  }
+
+  /** Node ids with their statuses. */
+  get statuses(): Record<string, string> {
+    return Object.fromEntries(this.plan.nodes.map(({ node, index }) => [node.id, this.run.nodes[index]!.status]));
+  }
+
+  /** Types of the events so far, node events with the node. */
+  get told(): string[] {
+    return this.events.map(({ type, nodeId }) => (nodeId === undefined ? type : `${type} ${nodeId}`));
+  }
+
+  last<T extends RunEvent['type']>(type: T): RunEvent<T>['payload'] | undefined {
+    return this.events.findLast((event) => event.type === type)?.payload as RunEvent<T>['payload'] | undefined;
+  }
+
+  /** The run as another host would find it: folded from what the log keeps of its events. */
+  replayed(): Run {
+    return fold(this.plan, this.facts, JSON.parse(JSON.stringify(this.events)) as RunEvent[]);
+  }
+}
+
+/** Everything that a run is, as plain values that can be compared. */
+export function stateOf(run: Run): JsonObject {
+  const {
+    plan: _plan,
+    facts: _facts,
+    ready,
+    toSkip,
+    active,
+    outputs,
+    variables,
+    channels,
+    pins,
+    warnings,
+    ...rest
+  } = run;
+  return structuredClone({
+    ...rest,
+    ready: [...ready],
+    toSkip: [...toSkip],
+    active: [...active],
+    outputs: { ...outputs },
+    variables: { ...variables },
+    channels: [...channels],
+    pins: [...pins],
+    warnings: [...warnings],
+  });
+}

@@ -8,6 +8,7 @@ import { fill, operationsOf } from '../support/operations.ts';
 import { endsWithoutPause } from '../support/patience.ts';
 import { exchange, parseAnswer } from '../support/raw.ts';
 import { onEachStore } from '../support/stores.ts';
+import { Stream } from '../support/stream.ts';
 
 /** core.md 3: whatever is wrong with a request, the answer is the closed envelope, and nothing has happened. */
 
@@ -616,18 +617,14 @@ describe('a host at capacity', () => {
     try {
       const api = host.as('editor');
       const runId = await api.run('conformance-cancellable');
-      const open = [1, 2, 3].map(() => api.frames(`/v1/runs/${runId}/events`));
-      let refused: Answer | undefined;
-      while (!refused) {
-        const answer = await api.get(`/v1/runs/${runId}`);
-        if (answer.status !== 200) refused = answer;
-      }
+      const events = `${host.url}/v1/runs/${runId}/events`;
+      const open = [await Stream.open(events, KEYS.editor.key), await Stream.open(events, KEYS.editor.key)];
+      const refused = await api.get(`/v1/runs/${runId}`);
       expectRefusal(refused, 503, 'service_unavailable');
       expect(refused.body.details.retryAfter).toBe(Number(refused.headers.get('retry-after')));
       expect((await host.anonymous.get('/.well-known/openwop')).status).toBe(200);
       expect((await host.anonymous.get('/healthz')).status).toBe(200);
-      await host.stop();
-      await Promise.allSettled(open);
+      for (const stream of open) stream.drop();
     } finally {
       await host.stop();
     }

@@ -3,8 +3,9 @@ import type { Answer, Api } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { node, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { startTestHost, type TestHost } from '../support/host.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
+import { Stream } from '../support/stream.ts';
 
 /** core.md 5.1: a retry gets the first answer, and what it asks for happens once. */
 
@@ -399,6 +400,28 @@ onEachStore('an idempotency key on other operations', (host) => {
     const events = await api().events(runId);
     expect(events.filter(({ type }) => type === 'run.paused')).toHaveLength(1);
     await api().post(`/v1/runs/${runId}/cancel`);
+  });
+});
+
+describe('an idempotency key on an answer of a host at capacity', () => {
+  it('does not keep it: the retry is carried out', async () => {
+    const host = await startTestHost('sqlite', inject('postgresUrl'), { inFlightMax: 2 });
+    try {
+      const api = host.as('editor');
+      const runId = await api.run('conformance-cancellable');
+      const events = `${host.url}/v1/runs/${runId}/events`;
+      const open = [await Stream.open(events, KEYS.editor.key), await Stream.open(events, KEYS.editor.key)];
+      const key = keyed(unique('key'));
+      expectRefusal(await api.post(RUNS, body('a'), key), 503, 'service_unavailable');
+      for (const stream of open) stream.drop();
+      let retried: Answer;
+      do retried = await api.post(RUNS, body('a'), key);
+      while (retried.status === 503);
+      expectFirst(retried, 201);
+      expectReplay(await api.post(RUNS, body('a'), key), retried);
+    } finally {
+      await host.stop();
+    }
   });
 });
 

@@ -8,7 +8,6 @@ const lines = createLines(location.origin);
 showSteps();
 followFields();
 setUpTryIt(lines);
-setUpKeys();
 showDiscovery().catch((error) => complain('families', error));
 fetchJson('/v1/openapi.json')
   .then((api) => {
@@ -36,25 +35,19 @@ function showSteps() {
   );
 }
 
+/** What fits into a header of a request. */
+const KEY = /^[\x21-\x7e]+$/;
+
 function followFields() {
-  const key = byId('key');
-  key.addEventListener('input', () => {
-    lines.fill({ key: key.value.trim() });
-    byId('start').disabled = key.value.trim() === '';
-    if (byId('status').dataset.state === undefined) {
-      byId('status').textContent = byId('start').disabled ? 'Paste a key to begin.' : 'Ready.';
-    }
+  byId('key').addEventListener('input', ({ target }) => {
+    const key = target.value.trim();
+    const isUsable = KEY.test(key);
+    lines.fill({ key: isUsable ? key : '' });
+    byId('start').disabled = !isUsable;
+    byId('status').textContent = isUsable ? 'Ready.' : key === '' ? 'Paste a key to begin.' : 'This is not a key.';
+    delete byId('status').dataset.state;
   });
   for (const id of ['subject', 'plan']) byId(id).addEventListener('input', () => lines.fill({}));
-}
-
-/** `/` leads to the filter, as in many references. */
-function setUpKeys() {
-  addEventListener('keydown', (event) => {
-    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.target.matches('input, select, textarea')) return;
-    event.preventDefault();
-    byId('filter').focus();
-  });
 }
 
 async function showDiscovery() {

@@ -2,7 +2,6 @@ import { byId, element, lazily } from './dom.js';
 import { curl } from './lines.js';
 import { createSchemaView } from './schema-view.js';
 
-const ANY = { type: 'object', additionalProperties: {} };
 /** Parts of a run that are areas of their own. */
 const PARTS = ['events', 'artifacts', 'annotations', 'interrupts'];
 
@@ -87,7 +86,7 @@ function contents(operation, view, lines) {
     parameters.length > 0 ? part('Parameters', view.inside(asObject(parameters))) : undefined,
     request ? part(requestBody.required ? 'Request' : 'Request, optional', shape(request, view)) : undefined,
     ...successes(operation).map(([status, reply]) => part(`Reply ${status}`, replyOf(reply, view))),
-    part('Refusals', [refusalList(operation), element('p', { class: 'note' }, 'Each carries an ErrorEnvelope.')]),
+    refusals(operation).length > 0 ? part('Refusals', refusalList(operation, view)) : undefined,
   ];
 }
 
@@ -113,22 +112,24 @@ function successes({ responses }) {
   return Object.entries(responses).filter(([status]) => Number(status) < 400);
 }
 
-function replyOf({ content, description }, view) {
-  const [[type, { schema = ANY }] = []] = Object.entries(content ?? {});
-  if (!type) return [element('p', { class: 'type' }, description === 'Done' ? 'nothing' : description)];
-  return type === 'application/json' ? shape(schema, view) : [element('p', { class: 'type' }, type)];
+function replyOf({ content = {} }, view) {
+  const [[type = 'nothing', media] = []] = Object.entries(content);
+  return type === 'application/json' ? shape(media.schema, view) : [element('p', { class: 'type' }, type)];
 }
 
-function refusalList({ responses }) {
-  const refusals = Object.entries(responses).filter(([status]) => Number(status) >= 400);
-  const rows = refusals.map(([status, { description }]) =>
+function refusals({ responses }) {
+  return Object.entries(responses).filter(([status]) => Number(status) >= 400);
+}
+
+function refusalList(operation, view) {
+  const rows = refusals(operation).map(([status, { description }]) =>
     element('div', {}, element('dt', {}, status), element('dd', {}, description)),
   );
-  return rows.length > 0
-    ? element('dl', { class: 'refusals' }, rows)
-    : element('p', { class: 'type' }, 'none of its own');
+  const envelope = { properties: { body: { $ref: '#/components/schemas/ErrorEnvelope' } } };
+  return [element('dl', { class: 'refusals' }, rows), ...view.inside(envelope)];
 }
 
+/** The request that the line of an operation makes. */
 function requestOf({ method, path, parameters = [], responses, requestBody, ...operation }, schema, { runId }, view) {
   const known = { runId };
   const isStream = Object.values(responses).some(({ content }) => content?.['text/event-stream']);

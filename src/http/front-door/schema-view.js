@@ -32,7 +32,9 @@ export function createSchemaView(schemas) {
 
   function variantsOf(variants) {
     const open = variants.filter((variant) => hasInside(variant));
-    return open.map((variant) => element('div', { class: 'variant' }, element('p', {}, 'either'), inside(variant)));
+    return open.map((variant, index) =>
+      element('div', { class: 'variant' }, element('p', {}, index === 0 ? 'either' : 'or'), inside(variant)),
+    );
   }
 
   function field(name, schema, isRequired) {

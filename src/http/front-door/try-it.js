@@ -122,7 +122,6 @@ function say(text, state) {
   const status = byId('status');
   status.textContent = text;
   status.dataset.state = state;
-  document.documentElement.dataset.run = state;
 }
 
 function show({ type, nodeId, payload }, ms) {

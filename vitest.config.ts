@@ -11,6 +11,14 @@ export default defineConfig({
       { test: { name: 'sim', include: ['test/sim/**/*.test.ts'], testTimeout: 120_000 } },
       { test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...withPostgres } },
       { test: { name: 'blackbox', include: ['test/blackbox/**/*.test.ts'], ...withPostgres } },
+      {
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.spec.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
     ],
   },
 });

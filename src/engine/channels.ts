@@ -54,6 +54,8 @@ const REDUCERS: Record<string, Reducer> = {
   },
 };
 
+export const REDUCER_NAMES: readonly string[] = Object.keys(REDUCERS);
+
 /** Reducers of vendors are not known here; as the protocol says, the newest value wins. */
 function reducerOf(name: string): Reducer {
   return REDUCERS[name] ?? REDUCERS.replace!;

@@ -1,4 +1,10 @@
-import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../protocol/workflows.ts';
+import type {
+  PortValue,
+  WorkflowDefinition,
+  WorkflowEdge,
+  WorkflowNode,
+  WorkflowVariable,
+} from '../protocol/workflows.ts';
 import { isKnownReducer, takesTtl } from './channels.ts';
 import { compileCondition, compilePort } from './condition.ts';
 import { compileSchema } from './json-schema.ts';
@@ -143,7 +149,7 @@ function checkCycles({ nodes, edges }: WorkflowDefinition): Problem[] {
   ];
 }
 
-const TYPE_TESTS: Record<string, (value: unknown) => boolean> = {
+const TYPE_TESTS: Record<WorkflowVariable['type'], (value: unknown) => boolean> = {
   string: (value) => typeof value === 'string',
   number: (value) => typeof value === 'number',
   boolean: (value) => typeof value === 'boolean',
@@ -151,10 +157,15 @@ const TYPE_TESTS: Record<string, (value: unknown) => boolean> = {
   object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 };
 
+/** Whether a value is of a variable's declared type. */
+export function isOfType(type: WorkflowVariable['type'], value: unknown): boolean {
+  return TYPE_TESTS[type](value);
+}
+
 function checkVariables({ variables, channels }: WorkflowDefinition): Problem[] {
   return variables.flatMap(({ name, type, defaultValue }, index) => {
     const problems: Problem[] = [];
-    if (defaultValue !== undefined && defaultValue !== null && !TYPE_TESTS[type]!(defaultValue)) {
+    if (defaultValue !== undefined && defaultValue !== null && !isOfType(type, defaultValue)) {
       problems.push({ path: `variables[${index}].defaultValue`, message: `The default is not of type ${type}.` });
     }
     if (channels && Object.hasOwn(channels, name)) {

@@ -255,8 +255,9 @@ function decide(run: Run, planned: PlannedNode): void {
 
 function skipReason(run: Run, planned: PlannedNode, verdict: Verdict): string {
   if (verdict !== 'upstream_skipped') return verdict;
-  const ruledOut = planned.incoming.some(({ source }) => run.nodes[source]!.status === 'completed');
-  return ruledOut ? 'edge_condition_false' : verdict;
+  const completed = planned.incoming.filter(({ source }) => run.nodes[source]!.status === 'completed');
+  if (completed.some(({ condition }) => condition)) return 'edge_condition_false';
+  return completed.length > 0 ? 'nothing_failed' : verdict;
 }
 
 /** The bounds of a declared channel stand in its declaration, those of others in the config of the writing node. */

@@ -87,10 +87,12 @@ export class Story {
     return this.record({ type: 'node.started', nodeId, payload: { nodeId, typeId: node.typeId, attempt } });
   }
 
-  complete(nodeId: string, result: NodeResult | JsonObject = {}): this {
-    const isResult = ['outputs', 'variables', 'channels'].some((part) => part in result);
-    const given = isResult || Object.keys(result).length === 0 ? result : { outputs: result as JsonObject };
-    return this.record(...completeNode(this.run, nodeId, given as NodeResult, this.now));
+  complete(nodeId: string, outputs?: JsonObject): this {
+    return this.finish(nodeId, outputs ? { outputs } : {});
+  }
+
+  finish(nodeId: string, result: NodeResult): this {
+    return this.record(...completeNode(this.run, nodeId, result, this.now));
   }
 
   fail(nodeId: string, error: Partial<RunError> = {}): this {

@@ -132,6 +132,7 @@ function mountPage(app: FastifyInstance, { path, isExempt = false, answer }: Pub
   app.route({
     method: 'GET',
     url: path,
+    exposeHeadRoute: true,
     config: { route: path, scope: 'public', isExempt },
     handler: async (request, reply) => {
       const { status = 200, type, body, headers = {} } = await answer(request);

@@ -39,8 +39,8 @@ const MockProvider = Closed({ id: Type.String({ minLength: 1, maxLength: 128 }),
 
 /** The keys of `configurable` that the protocol reserves; others pass through to the nodes untouched. */
 export const Configurable = Type.Object({
-  recursionLimit: Optional(Type.Integer({ minimum: 1 })),
-  runTimeoutMs: Optional(Type.Integer({ minimum: 1 })),
+  recursionLimit: Optional(Type.Integer({ minimum: 1, description: 'Node executions the run may have' })),
+  runTimeoutMs: Optional(Type.Integer({ minimum: 1, description: 'Longest the run may take' })),
   maxLoopIterations: Optional(Type.Integer({ minimum: 1 })),
   model: Optional(NonEmpty),
   temperature: Optional(Type.Number({ minimum: 0, maximum: 2 })),
@@ -60,18 +60,23 @@ export const Configurable = Type.Object({
 export type Configurable = Static<typeof Configurable> & Record<string, unknown>;
 
 export const TAGS_MAX = 100;
-export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: TAGS_MAX });
+export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+  maxItems: TAGS_MAX,
+  description: 'Labels to find runs by',
+});
 
 export const CreateRunRequest = Closed(
   {
-    workflowId: Optional(NonEmpty),
-    inputs: Optional(AnyObject),
-    tenantId: Optional(Type.String()),
-    scopeId: Optional(Type.String()),
+    workflowId: Optional(Type.String({ minLength: 1, description: 'The workflow to run' })),
+    inputs: Optional(
+      MapOf(Type.Unknown(), { description: "Values for the workflow's variables; other keys are kept too" }),
+    ),
+    tenantId: Optional(Type.String({ description: "Must be the credential's own tenant" })),
+    scopeId: Optional(Type.String({ description: 'With X-Dedup: enforce, at most one live run has it' })),
     callbackUrl: Optional(Type.String({ format: 'uri' })),
     configurable: Optional(Configurable),
     tags: Optional(Tags),
-    metadata: Optional(AnyObject),
+    metadata: Optional(MapOf(Type.Unknown(), { description: 'Yours; never read by the engine' })),
     residency: Optional(AnyObject),
     mode: Optional(Type.Literal('eval')),
     evalSuiteRef: Optional(Type.Unknown()),

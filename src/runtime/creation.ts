@@ -41,7 +41,7 @@ export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
       type: 'run.started',
       payload: {
         workflowId: facts.workflowId,
-        transport: 'rest',
+        ...(facts.parent ? {} : { transport: 'rest' }),
         engineVersion: String(facts.engineVersion),
         owner: facts.owner,
         ...(facts.tags ? { tags: [...facts.tags] } : {}),

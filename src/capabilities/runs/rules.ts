@@ -1,3 +1,4 @@
+import { isOfType } from '../../engine/check.ts';
 import type { Plan } from '../../engine/plan.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
@@ -94,10 +95,13 @@ function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefi
   const missing = definition.variables.find(
     ({ name, required, defaultValue }) => required && defaultValue === undefined && inputs[name] === undefined,
   );
-  if (!missing) return undefined;
-  return refuse('validation_error', 'The workflow needs an input that is missing.', {
-    field: `inputs.${missing.name}`,
-  });
+  if (missing) {
+    const field = `inputs.${missing.name}`;
+    return refuse('validation_error', 'The workflow needs an input that is missing.', { field });
+  }
+  const misfit = definition.variables.find(({ name, type }) => inputs[name] != null && !isOfType(type, inputs[name]));
+  if (!misfit) return undefined;
+  return refuse('validation_error', `The input must be of type ${misfit.type}.`, { field: `inputs.${misfit.name}` });
 }
 
 function checkMetadata(metadata: JsonObject | undefined): Refusal | undefined {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { NonEmpty } from '../../protocol/schema.ts';
+import { REDUCER_NAMES } from '../../engine/channels.ts';
+import { NonEmpty, OneOf } from '../../protocol/schema.ts';
 import type { NodeType } from '../node-type.ts';
 
 const YEAR_MS = 31_536_000_000;
@@ -9,7 +10,7 @@ export const channelWrite: NodeType = {
   role: 'pure',
   config: Type.Object({
     channelName: NonEmpty,
-    reducer: Type.Literal('append'),
+    reducer: OneOf(REDUCER_NAMES, { description: "A declared channel's own reducer wins" }),
     value: Type.Optional(Type.Unknown()),
     ttlMs: Type.Optional(Type.Integer({ minimum: 0, maximum: YEAR_MS })),
     maxSize: Type.Optional(Type.Integer({ minimum: 1 })),

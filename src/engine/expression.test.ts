@@ -1,0 +1,408 @@
+import { Environment } from '@marcbachmann/cel-js';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ExpressionError, expressionLanguage } from './expression.ts';
+
+const language = expressionLanguage(['variables', 'inputs']);
+
+describe('numbers are the numbers of JSON', () => {
+  it.each([
+    ['variables.five + 1', 6],
+    ['1 + variables.five', 6],
+    ['variables.five - 1', 4],
+    ['variables.five * 3', 15],
+    ['variables.five / 2', 2.5],
+    ['11 / variables.five', 2.2],
+    ['variables.five % 3', 2],
+    ['variables.five % variables.two', 1],
+    ['-variables.five', -5],
+    ['variables.half + variables.half', 1],
+    ['size(variables.list) + variables.five', 8],
+    ['variables.list[variables.two]', 30],
+    ['variables.five == 5', true],
+    ['5 == variables.five', true],
+    ['variables.five > 4', true],
+    ['variables.five in [1, 5]', true],
+    ['variables.list.map(x, x * 2)', [20, 40, 60]],
+    ['variables.list.filter(x, x > 15)', [20, 30]],
+    ['variables.list == [10, 20, 30]', true],
+    ['string(variables.five)', '5'],
+  ])('%s is %j', (text, expected) => {
+    expect(evaluate(text)).toEqual(expected);
+  });
+});
+
+describe('what comes out is JSON', () => {
+  it.each([
+    ['1 + 1', 2],
+    ['9007199254740991', 9_007_199_254_740_991],
+    ['"a" + "b"', 'ab'],
+    ['[1, "a", null, true]', [1, 'a', null, true]],
+    ['{"a": {"b": [1]}}', { a: { b: [1] } }],
+    ['{1: 2}', { 1: 2 }],
+    ['timestamp("2026-01-01T00:00:00Z")', '2026-01-01T00:00:00.000Z'],
+    ['duration("90s")', '90s'],
+    ['optional.of(variables.five)', 5],
+    ['optional.none()', null],
+    ['variables.?missing', null],
+    ['variables.?five.orValue(1)', 5],
+    ['variables.?missing.orValue("otherwise")', 'otherwise'],
+    ['variables.object', { a: 1 }],
+    ['uint(5) + uint(2)', 7],
+    ['7u', 7],
+  ])('%s gives %j', (text, expected) => {
+    expect(evaluate(text)).toEqual(expected);
+  });
+
+  // What JSON cannot hold would be one thing in memory and another in the log.
+  it.each([
+    '1.0 / 0.0',
+    '-1.0 / 0.0',
+    '0.0 / 0.0',
+    'double("NaN")',
+    'variables.huge * variables.huge',
+    '[1.0 / 0.0]',
+    '{"a": 0.0 / 0.0}',
+    'type(1)',
+    'b"abc"',
+    '[b"abc", uint(1), duration("1s")]',
+    'variables.list.map(x, x / 0.0)',
+  ])('%s is the same after it was written down and read', (text) => {
+    let result: unknown;
+    try {
+      result = evaluate(text);
+    } catch (error) {
+      // Saying that there is no such value is as good as giving one.
+      expect(error).toBeInstanceOf(ExpressionError);
+      return;
+    }
+    expect(JSON.parse(JSON.stringify(result))).toEqual(result);
+  });
+
+  it('does not hand out the scope itself to be changed', () => {
+    const scope = { variables: { object: { a: 1 } }, inputs: {} };
+    const result = language.compile('variables.object')(scope) as { a: number };
+    result.a = 2;
+    expect(scope.variables.object.a).toBe(1);
+  });
+});
+
+describe('names', () => {
+  it.each(['nodes.a', 'run', 'process', 'globalThis', 'this', 'constructor', 'x'])(
+    'that are not in scope are refused when compiled: %s',
+    (text) => {
+      expect(() => language.compile(text)).toThrow(ExpressionError);
+    },
+  );
+
+  it.each([
+    'variables.constructor',
+    'variables.__proto__',
+    'variables["__proto__"]',
+    'variables.object.toString',
+    'variables.text.length',
+  ])('never lead into a prototype: %s', (text) => {
+    expect(() => evaluate(text)).toThrow(ExpressionError);
+  });
+
+  it('of members may be anything that JSON allows', () => {
+    const scope = { variables: { constructor: { name: 'x' }, a: 1 }, inputs: {} };
+    expect(language.compile('variables.a')(scope)).toBe(1);
+  });
+
+  it('of functions that CEL does not have are refused: there is no clock and no chance', () => {
+    for (const text of ['now()', 'rand()', 'random()', 'uuid()', 'fetch("x")', 'getEnv("HOME")']) {
+      expect(() => language.compile(text), text).toThrow(ExpressionError);
+    }
+  });
+});
+
+describe('limits', () => {
+  const numbers = (length: number): number[] => Array.from({ length }, (_, index) => index);
+  const scope = {
+    variables: {},
+    inputs: { list: numbers(2_000), same: numbers(2_000), text: 'a'.repeat(500_000), texts: Array(2_000).fill('abc') },
+  };
+
+  it('hold for the length of the text', () => {
+    expect(() => language.compile(`"${'x'.repeat(5_000)}" == ""`)).toThrow(/longer than/);
+  });
+
+  it('hold for nesting, elements and arguments', () => {
+    expect(() => language.compile(`${'('.repeat(60)}1${')'.repeat(60)} + ${'['.repeat(60)}${']'.repeat(60)}`)).toThrow(
+      ExpressionError,
+    );
+    expect(() => language.compile(`[${'1,'.repeat(600)}1]`)).toThrow(ExpressionError);
+    expect(() => language.compile(Array(1_100).fill('1').join('+'))).toThrow(ExpressionError);
+  });
+
+  it('let ordinary work through', () => {
+    expect(language.compile('inputs.list.map(x, x + 1).filter(x, x % 2 == 0).size()')(scope)).toBe(1_000);
+    expect(language.compile('inputs.texts.join(",").size()')(scope)).toBe(7_999);
+    expect(language.compile('inputs.text.matches("^a+$")')(scope)).toBe(true);
+  });
+
+  it('start anew with each evaluation', () => {
+    const heavy = language.compile('inputs.list.all(x, inputs.list.exists(y, y >= 40))');
+    for (let count = 0; count < 5; count++) expect(heavy(scope)).toBe(true);
+  });
+
+  it.each([
+    ['nested macros', 'inputs.list.all(x, inputs.list.all(y, inputs.list.all(z, true)))'],
+    ['nested maps', 'inputs.list.map(x, inputs.list.map(y, y))'],
+    ['nested filters', 'inputs.list.filter(x, inputs.list.filter(y, true).size() > 0)'],
+    ['nested exists_one', 'inputs.list.exists_one(x, inputs.list.exists_one(y, false))'],
+    ['macros inside a binding', 'cel.bind(v, inputs.list.map(x, inputs.list.map(y, y)), v.size())'],
+    ['macros behind an index', 'inputs.list.map(x, inputs.list.map(y, y))[0]'],
+    ['macros inside a conditional', 'true ? inputs.list.map(x, inputs.list.map(y, y)) : []'],
+    ['macros inside a literal', '{"a": [inputs.list.map(x, inputs.list.map(y, y))]}'],
+    ['a text that doubles', doubling('inputs.text', (name) => `${name} + ${name}`, 8)],
+    ['a list that doubles', doubling('inputs.list', (name) => `${name} + ${name}`, 8)],
+    ['long texts joined again and again', 'inputs.list.map(x, inputs.texts.join(inputs.text))'],
+    ['lists compared again and again', 'inputs.list.all(x, inputs.list == inputs.same)'],
+    ['lists searched again and again', 'inputs.list.all(x, !(5000 in inputs.list))'],
+    ['long texts searched again and again', 'inputs.list.all(x, !inputs.text.contains("b"))'],
+    ['long texts split again and again', 'inputs.list.all(x, inputs.text.split("").size() > 0)'],
+  ])('stop %s', (_what, text) => {
+    expect(() => language.compile(text)(scope)).toThrow(/steps/);
+  });
+
+  // One text of 500,000 characters is counted through 300 times: about a second where nobody counts the steps.
+  it('stop long texts that are measured again and again', () => {
+    const measured = { variables: {}, inputs: { ...scope.inputs, list: numbers(300) } };
+    expect(() => language.compile('inputs.list.all(x, inputs.text.size() > 0)')(measured)).toThrow(/steps/);
+  });
+
+  // Each level holds the one before it twice; written out, eighteen of them have a quarter of a million members,
+  // and thirty have more than any host has memory for.
+  it('stop a value that is small in memory and endless when it is written out', () => {
+    expect(() => language.compile(doubling('[1, 1]', (name) => `[${name}, ${name}]`, 18))(scope)).toThrow(/steps/);
+  });
+
+  it('hold for patterns: none of them backtracks', () => {
+    const text = `${'a'.repeat(50_000)}!`;
+    const run = language.compile('variables.text.matches(variables.pattern)');
+    for (const pattern of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '^(.*a){20}$', '(a*)*b']) {
+      expect(run({ variables: { text, pattern }, inputs: {} }), pattern).toBe(false);
+    }
+  });
+
+  it('hold for patterns that are written in the expression', () => {
+    expect(language.compile('inputs.text.matches("^(a+)+!$")')(scope)).toBe(false);
+  });
+
+  it.each(['(?=a)', '(a)\\\\1', '('])('refuse the pattern %s, which no linear engine takes', (pattern) => {
+    expect(() => language.compile(`"a".matches("${pattern}")`)({ variables: {}, inputs: {} })).toThrow(ExpressionError);
+  });
+});
+
+describe('an error', () => {
+  const SECRET = 'hunter2-is-my-password';
+
+  it.each([
+    'int(variables.secret)',
+    'uint(variables.secret)',
+    'double(variables.secret)',
+    'bool(variables.secret)',
+    'timestamp(variables.secret)',
+    'duration(variables.secret)',
+    'variables[variables.secret]',
+    'variables.object[variables.secret]',
+    'variables.list[variables.secret]',
+    'variables.secret + 1',
+    'variables.secret < 1',
+    'variables.secret.missing',
+    'variables.secret.substring(1000)',
+    'variables.secret.matches("(" + variables.secret)',
+    '"x".matches("(" + variables.secret)',
+    'bytes(variables.secret).json()',
+    'variables.secret ? 1 : 2',
+    'timestamp("2026-01-01T00:00:00Z").getHours(variables.secret)',
+  ])('of %s does not repeat the value', (text) => {
+    const run = language.compile(text);
+    const scope = { variables: { secret: SECRET, object: {}, list: [1] }, inputs: {} };
+    const message = messageOf(() => run(scope));
+    expect(message).not.toContain(SECRET);
+    expect(message).not.toContain('hunter2');
+  });
+
+  it('is one line and of one kind', () => {
+    for (const text of ['1 +', 'unknown', '"a" + 1', 'variables.missing', '1 / 0']) {
+      expect(
+        messageOf(() => evaluate(text)),
+        text,
+      ).not.toContain('\n');
+    }
+  });
+
+  it('is always an ExpressionError, whatever the text is', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ maxLength: 60 }), soup()), (text) => {
+        try {
+          evaluate(text);
+        } catch (error) {
+          expect(error).toBeInstanceOf(ExpressionError);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+/**
+ * The limits reach into two things that the library does not promise: the condition of a comprehension is asked before
+ * each iteration, and the `evaluate` of a node in the checked tree is what runs. If a new version of the library
+ * changes either, these tests say so before anything else does.
+ */
+describe('what we rely on inside the CEL library', () => {
+  const environment = new Environment({ unlistedVariablesAreDyn: true });
+  interface Node {
+    op: string;
+    args: unknown;
+    meta: { evaluate?: unknown; alternate?: Node };
+    setMeta(key: string, value: unknown): Node;
+  }
+  const checked = (text: string): { ast: Node; run: (scope?: object) => unknown } => {
+    const parsed = environment.parse(text);
+    expect(parsed.check().valid).toBe(true);
+    return { ast: parsed.ast as unknown as Node, run: (scope = {}) => parsed(scope as never) };
+  };
+
+  it.each([
+    '[1, 2].all(x, true)',
+    '[1, 2].exists(x, false)',
+    '[1, 2].exists_one(x, false)',
+    '[1, 2].map(x, x)',
+    '[1, 2].filter(x, true)',
+    '[1, 2].map(x, true, x)',
+  ])('a macro becomes a comprehension whose condition is asked before each iteration: %s', (text) => {
+    const { ast, run } = checked(text);
+    const loop = ast.op === 'comprehension' ? ast : ast.meta.alternate!;
+    expect(loop.op).toBe('comprehension');
+    const args = loop.args as { condition?: (accumulator: unknown) => boolean };
+    const original = args.condition;
+    let asked = 0;
+    args.condition = (accumulator) => {
+      asked++;
+      return original ? original(accumulator) : true;
+    };
+    run();
+    expect(asked).toBeGreaterThanOrEqual(2);
+  });
+
+  it('a replaced evaluate of a node is what runs', () => {
+    const { ast, run } = checked('"a" + "b"');
+    expect(ast.op).toBe('+');
+    expect(ast.meta.evaluate).toBeTypeOf('function');
+    ast.setMeta('evaluate', () => 'replaced');
+    expect(run()).toBe('replaced');
+  });
+
+  it('a call of matches or join is an rcall of name, receiver and parameters', () => {
+    for (const [text, name] of [
+      ['"a".matches("b")', 'matches'],
+      ['["a"].join(",")', 'join'],
+    ] as const) {
+      const { ast } = checked(text);
+      expect(ast.op).toBe('rcall');
+      const [called, receiver, parameters] = ast.args as [string, Node, Node[]];
+      expect(called).toBe(name);
+      expect(receiver.setMeta).toBeTypeOf('function');
+      expect(parameters).toHaveLength(1);
+    }
+  });
+
+  it('an evaluator runs a node with a context', () => {
+    const { ast, run } = checked('"a".matches(pattern)');
+    const [, receiver] = ast.args as [string, Node, Node[]];
+    ast.setMeta(
+      'evaluate',
+      (evaluator: { run(node: Node, context: unknown): unknown }, _self: unknown, context: unknown) =>
+        evaluator.run(receiver, context),
+    );
+    expect(run({ pattern: 'b' })).toBe('a');
+  });
+
+  it('there is no other way to a regular expression than the method', () => {
+    expect(environment.check('matches("a", "b")').valid).toBe(false);
+  });
+
+  it('every function that takes time by the length of what it is given is known here', () => {
+    const known = new Set(
+      `at base64 bytes bool contains double duration dyn endsWith getDate getDayOfMonth getDayOfWeek getDayOfYear
+       getFullYear getHours getMilliseconds getMinutes getMonth getSeconds hasValue hex indexOf int join json
+       lastIndexOf lowerAscii matches none of or orValue ofNonZeroValue size split startsWith string substring
+       timestamp trim type uint unwrap upperAscii value optMap optFlatMap unwrapOpt
+       all exists exists_one map filter has bind`.split(/\s+/),
+    );
+    const names = environment.getDefinitions().functions.map(({ name }) => name);
+    expect(names.filter((name) => !known.has(name))).toEqual([]);
+  });
+});
+
+const SCOPE = {
+  variables: {
+    five: 5,
+    two: 2,
+    half: 0.5,
+    huge: 1e308,
+    text: 'text',
+    list: [10, 20, 30],
+    object: { a: 1 },
+  },
+  inputs: {},
+};
+
+function evaluate(text: string): unknown {
+  return language.compile(text)(SCOPE);
+}
+
+function messageOf(work: () => unknown): string {
+  try {
+    work();
+    return '';
+  } catch (error) {
+    expect(error).toBeInstanceOf(ExpressionError);
+    return (error as Error).message;
+  }
+}
+
+/** `cel.bind(x0, seed, cel.bind(x1, twice(x0), … x1))`. */
+function doubling(seed: string, twice: (name: string) => string, levels: number): string {
+  const inner = Array.from({ length: levels }, (_, level) => level).reduceRight(
+    (rest, level) => `cel.bind(x${level + 1}, ${twice(`x${level}`)}, ${rest})`,
+    `x${levels}`,
+  );
+  return `cel.bind(x0, ${seed}, ${inner})`;
+}
+
+/** Texts that look like expressions and mostly are none. */
+function soup(): fc.Arbitrary<string> {
+  const parts = [
+    'variables',
+    '.',
+    'five',
+    'list',
+    '[',
+    ']',
+    '(',
+    ')',
+    '1',
+    '"a"',
+    '+',
+    '==',
+    '&&',
+    '?',
+    ':',
+    '.map(x, ',
+    'x',
+    'size',
+    '!',
+    ',',
+    '{',
+    '}',
+    'null',
+    '.matches(',
+  ];
+  return fc.array(fc.constantFrom(...parts), { maxLength: 20 }).map((words) => words.join(''));
+}

@@ -252,7 +252,8 @@ function running(channels?: Record<string, ChannelDeclaration>, inputs: Record<s
 }
 
 function valueIn(events: ReturnType<typeof completeNode>): unknown {
-  return (events.find(({ type }) => type === 'channel.written')?.payload as { value: unknown }).value;
+  const written = events.find(({ type }) => type === 'channel.written')!;
+  return (written.payload as { value: unknown }).value;
 }
 
 function failureIn(events: ReturnType<typeof completeNode>): unknown {

@@ -284,6 +284,20 @@ describe('a replay', () => {
     expect(stateOf(story.replayed())).toStrictEqual(stateOf(story.run));
   });
 
+  it('is what was folded live, also when a node passes on the list of a channel that grows later', () => {
+    const inputs: WorkflowNode['inputs'] = { seen: { type: 'variable', variableName: 'c' } };
+    const story = new Story(
+      workflow([node('w1'), node('w2'), node('a', 'core.identity', { inputs })], [edge('w1', 'a')], {
+        channels: { c: { reducer: 'append' } },
+      }),
+    ).settle();
+    const write = (value: number) => ({ channels: [{ channel: 'c', value, reducer: 'append' }] });
+    story.finish('w1', write(1)).settle();
+    story.complete('a', story.run.nodes[story.plan.node('a')!.index]!.inputs!.declared);
+    story.finish('w2', write(2));
+    expect(stateOf(story.replayed())).toStrictEqual(stateOf(story.run));
+  });
+
   it('of nothing is a run that is pending', () => {
     const { plan } = new Story(workflow([node('a')]));
     expect(fold(plan, factsOf(), [])).toMatchObject({ sequence: -1, executions: 0 });

@@ -45,6 +45,8 @@ export class Story {
   readonly facts: RunFacts;
   readonly run: Run;
   readonly events: RunEvent[] = [];
+  /** The events as the log keeps them: written down when they happened, whatever becomes of the values in memory. */
+  readonly #log: string[] = [];
   now: number;
 
   constructor(definition: WorkflowDefinition, facts: Partial<RunFacts> = {}) {
@@ -58,6 +60,7 @@ export class Story {
   record(...events: readonly NewEvent[]): this {
     for (const event of events) {
       const recorded = logged(event, this.run.sequence + 1, this.now);
+      this.#log.push(JSON.stringify(recorded));
       apply(this.run, recorded);
       this.events.push(recorded);
     }
@@ -121,9 +124,13 @@ export class Story {
     return this.events.findLast((event) => event.type === type)?.payload as RunEvent<T>['payload'] | undefined;
   }
 
-  /** The run as another host would find it: folded from what the log keeps of its events. */
+  /** The run as another host would find it. */
   replayed(): Run {
-    return fold(this.plan, this.facts, JSON.parse(JSON.stringify(this.events)) as RunEvent[]);
+    return fold(
+      this.plan,
+      this.facts,
+      this.#log.map((body) => JSON.parse(body) as RunEvent),
+    );
   }
 }
 

@@ -1,0 +1,140 @@
+import { describe, expect, it } from 'vitest';
+import { compileSchema } from './json-schema.ts';
+import { compilePattern } from './pattern.ts';
+
+describe('a schema', () => {
+  it('says nothing of what fits', () => {
+    const check = compileSchema({
+      type: 'object',
+      properties: { n: { type: 'integer', minimum: 1 } },
+      required: ['n'],
+    });
+    expect(check({ n: 1 })).toEqual([]);
+  });
+
+  it('names the place of what does not', () => {
+    const check = compileSchema({ properties: { a: { items: { type: 'string' } } } });
+    expect(check({ a: ['x', 2] })).toEqual(['/a/1 must be string']);
+  });
+
+  it('names the member that is too many, and not its value', () => {
+    const check = compileSchema({ additionalProperties: false });
+    const [problem] = check({ surprise: 'XYZZY' });
+    expect(problem).toContain('"surprise"');
+    expect(problem).not.toContain('XYZZY');
+  });
+
+  it('speaks the dialect of 2020-12', () => {
+    const check = compileSchema({ prefixItems: [{ type: 'number' }], items: false });
+    expect(check([1])).toEqual([]);
+    expect(check([1, 2])).not.toEqual([]);
+    const dependent = compileSchema({ dependentRequired: { a: ['b'] } });
+    expect(dependent({ a: 1 })).not.toEqual([]);
+  });
+
+  it.each([true, false])('may be the boolean %s', (schema) => {
+    expect(compileSchema(schema)('anything').length === 0).toBe(schema);
+  });
+
+  it.each([null, undefined, 'text', 42, []])('is not %j', (schema) => {
+    expect(() => compileSchema(schema)).toThrow(Error);
+  });
+
+  it.each([
+    [{ type: 'strange' }],
+    [{ minimum: 'one' }],
+    [{ properties: { a: { required: 'not a list' } } }],
+    [{ pattern: '(' }],
+    [{ pattern: '(?=ahead)' }],
+    [{ patternProperties: { '(a)\\1': {} } }],
+  ])('that is none is refused: %j', (schema) => {
+    expect(() => compileSchema(schema)('x')).toThrow(Error);
+  });
+});
+
+describe('references', () => {
+  it('stay inside the schema', () => {
+    const check = compileSchema({ $defs: { name: { type: 'string' } }, properties: { a: { $ref: '#/$defs/name' } } });
+    expect(check({ a: 'x' })).toEqual([]);
+    expect(check({ a: 1 })).toEqual(['/a must be string']);
+  });
+
+  it.each(['https://example.com/schema.json', 'other.json', 'file:///etc/passwd', '#/$defs/missing'])(
+    'out of the schema are refused, not followed: %s',
+    (ref) => {
+      expect(() => compileSchema({ $ref: ref })).toThrow(/can't resolve reference/);
+    },
+  );
+
+  it('may go round in circles where the value ends', () => {
+    const tree = compileSchema({ properties: { children: { items: { $ref: '#' } } }, required: ['name'] });
+    expect(tree({ name: 'a', children: [{ name: 'b', children: [] }] })).toEqual([]);
+    expect(tree({ name: 'a', children: [{}] })).toHaveLength(1);
+  });
+
+  it.each([
+    [{ $ref: '#' }],
+    [{ $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' }],
+    [{ allOf: [{ $ref: '#' }] }],
+  ])('that go round in circles by themselves do not take the host down: %j', (schema) => {
+    let check: ReturnType<typeof compileSchema>;
+    try {
+      check = compileSchema(schema);
+    } catch (error) {
+      // Refusing the schema when it is taken in is the better answer.
+      expect(error).toBeInstanceOf(Error);
+      return;
+    }
+    expect(() => check({ some: 'value' })).not.toThrow();
+  });
+
+  it('do not mix up two schemas with one $id', () => {
+    const one = compileSchema({ $id: 'https://example.com/same', type: 'string' });
+    const two = compileSchema({ $id: 'https://example.com/same', type: 'number' });
+    expect([one('x'), two('x').length]).toEqual([[], 1]);
+  });
+});
+
+describe('limits of a schema', () => {
+  it('hold for its size', () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 5_000 }, (_, index) => [`member${index}`, { type: 'string' }]),
+    );
+    expect(() => compileSchema({ properties })).toThrow(/longer than/);
+  });
+
+  it('hold for patterns: none of them backtracks', () => {
+    const check = compileSchema({ pattern: '^(a+)+$', patternProperties: { '^(b|b)*$': {} } });
+    expect(check(`${'a'.repeat(100_000)}!`)).toHaveLength(1);
+  });
+
+  it('hold for the number of problems', () => {
+    const check = compileSchema({ anyOf: Array.from({ length: 20 }, (_, value) => ({ const: value })) });
+    expect(check('none').length).toBeLessThanOrEqual(5);
+  });
+});
+
+describe('a pattern', () => {
+  it('is found anywhere unless it is anchored', () => {
+    expect(compilePattern('b').test('abc')).toBe(true);
+    expect(compilePattern('^b').test('abc')).toBe(false);
+    expect(compilePattern('').test('')).toBe(true);
+    expect(compilePattern('\\d{3}').test('room 101')).toBe(true);
+    expect(compilePattern('ü').test('über')).toBe(true);
+    expect(compilePattern('(?i)ABC').test('abc')).toBe(true);
+  });
+
+  it('takes time in proportion to the text', () => {
+    const long = 'a'.repeat(200_000);
+    for (const source of ['(a*)*b', '(a|a)*b', '(a+)+$', '^(a?){30}a{30}b']) {
+      compilePattern(source).test(long);
+    }
+  });
+
+  it.each(['(', '[', '*', '(?<=x)y', '(?!x)', '(a)\\1', '\\p{Nope}'])(
+    'is refused where it is not RE2: %s',
+    (source) => {
+      expect(() => compilePattern(source)).toThrow(Error);
+    },
+  );
+});

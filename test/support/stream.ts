@@ -57,6 +57,15 @@ export class Stream {
     return this.until(() => false);
   }
 
+  /** Takes nothing more until it is resumed. */
+  pause(): void {
+    this.#response.pause();
+  }
+
+  resume(): void {
+    this.#response.resume();
+  }
+
   drop(): void {
     this.#response.destroy();
   }

@@ -845,17 +845,20 @@ describe.each(STORES)('a host that stops, on %s', (kind) => {
       ),
     );
     const last = (await api.events(runId)).at(-1).sequence;
-    const poll = Stream.open(
-      `${host.url}/v1/runs/${runId}/events/poll?lastSequence=${last}&timeout=60`,
-      KEYS.editor.key,
-    );
+    const url = `${host.url}/v1/runs/${runId}/events/poll?lastSequence=${last}&timeout=60`;
+    const poll = Stream.open(url, KEYS.editor.key).catch(() => undefined);
+    // The request for the metrics is in flight itself.
+    for (let inFlight = 0; inFlight < streams.length + 2; ) {
+      const { text } = await host.anonymous.get('/metrics');
+      inFlight = Number(/^capstan_http_in_flight (\d+)$/m.exec(text)?.[1]);
+    }
     const startedAt = Date.now();
     await host.stop();
     for (const stream of streams) {
       await stream.ended();
       expect(stream.isComplete).toBe(true);
     }
-    await poll.catch(() => undefined);
+    expect((await poll)?.status).toBe(200);
     expect(Date.now() - startedAt).toBeLessThan(5_000);
   });
 

@@ -840,6 +840,21 @@ onEachStore('pausing and resuming', (host) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([202, ...Array.from({ length: 9 }, () => 409)]);
     await api().post(`/v1/runs/${runId}/cancel`);
   });
+
+  describe('promises not kept yet', () => {
+    it('a run that is resumed right after it was paused goes on at once', async () => {
+      const runId = await waiting(30_000);
+      await inNode(runId);
+      await pause(runId, { drainPolicy: 'immediate' });
+      await resume(runId);
+      await api().until(runId, (snapshot) => JSON.stringify(snapshot).includes('"attempt":1'));
+      const events = await api().events(runId);
+      const [resumed] = ofType(events, 'run.resumed');
+      const started = ofType(events, 'node.started').at(-1);
+      expect(Date.parse(started.timestamp) - Date.parse(resumed.timestamp)).toBeLessThan(500);
+      await api().post(`/v1/runs/${runId}/cancel`);
+    });
+  });
 });
 
 onEachStore('exclusive scopes', (host) => {

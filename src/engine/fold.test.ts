@@ -60,7 +60,7 @@ describe.each(TRIGGER_RULES)('a target under %s', (rule) => {
 });
 
 describe('skipping', () => {
-  it('says why: a failed upstream, a skipped one, a false condition, or that the node is disabled', () => {
+  it('says why: a failed upstream, a skipped one, none that failed, a false condition, or that the node is disabled', () => {
     const story = new Story(
       workflow(
         [
@@ -71,8 +71,10 @@ describe('skipping', () => {
           node('f'),
           node('catch'),
           node('f-next'),
+          node('rescue'),
         ],
         [
+          edge('a', 'rescue', { triggerRule: 'any_failed' }),
           edge('off', 'after-off'),
           edge('a', 'ruled-out', { condition: { type: 'truthy', left: 'no' } }),
           edge('f', 'catch', { triggerRule: 'any_failed' }),
@@ -87,6 +89,7 @@ describe('skipping', () => {
       'after-off': 'upstream_skipped',
       'ruled-out': 'edge_condition_false',
       'f-next': 'upstream_failed',
+      rescue: 'nothing_failed',
     });
     expect(story.run.ended).toBe('completed');
   });
@@ -297,6 +300,17 @@ describe('a replay', () => {
     story.finish('w2', write(2));
     expect(stateOf(story.replayed())).toStrictEqual(stateOf(story.run));
   });
+
+  it.each(['1.0 / 0.0', '0.0 / 0.0', '[1.0 / 0.0]'])(
+    'is what was folded live, also when a node passes on what came of %s',
+    (expression) => {
+      const inputs: WorkflowNode['inputs'] = { x: { type: 'expression', expression } };
+      const story = new Story(workflow([node('a', 'core.identity', { inputs })])).settle();
+      const { declared, problem } = story.run.nodes[0]!.inputs!;
+      if (problem === undefined) story.complete('a', declared);
+      expect(stateOf(story.replayed())).toStrictEqual(stateOf(story.run));
+    },
+  );
 
   it('of nothing is a run that is pending', () => {
     const { plan } = new Story(workflow([node('a')]));

@@ -82,6 +82,17 @@ describe('a write to a channel', () => {
     expect(valueIn(events)).toBe('v');
   });
 
+  it.each([
+    ['counter', 1, 1],
+    ['merge', { x: 1 }, { x: 1 }],
+    ['replace', 'v', 'v'],
+  ])('is not spoilt by a time to live that a %s channel does not keep', (reducer, value, state) => {
+    const story = running();
+    story.finish('a', { channels: [{ channel: 'loose', value, reducer, ttlMs: 10 }] });
+    // To refuse such a write is as good as to take it without the time.
+    if (story.status('a') === 'completed') expect(story.run.channels.get('loose')).toEqual(state);
+  });
+
   it('is refused to a node that is not among the writers, for good', () => {
     const story = running({ c: { reducer: 'append', access: { writers: ['somebody-else'] } } });
     expect(completeNode(story.run, 'a', write(1), NOW)).toEqual([

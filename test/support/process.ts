@@ -1,0 +1,98 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { Api } from './api.ts';
+import { KEYS } from './host.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const START_MAX_MS = 20_000;
+
+/** A host in a process of its own, as an operator starts it. */
+export interface HostProcess {
+  readonly url: string;
+  as(who: keyof typeof KEYS): Api;
+  /** Everything that it has printed so far. */
+  output(): string;
+  signal(name: NodeJS.Signals): void;
+  /** Settles with the exit code, or the name of the signal that ended it. */
+  readonly exit: Promise<number | NodeJS.Signals>;
+}
+
+export interface ProcessEnd {
+  readonly code: number | NodeJS.Signals;
+  readonly output: string;
+}
+
+type Environment = Record<string, string>;
+
+/** Starts a host and waits until it listens. */
+export async function spawnHost(environment: Environment): Promise<HostProcess> {
+  const started = launch(['serve'], {
+    PORT: '0',
+    CAPSTAN_CONFORMANCE: '1',
+    CAPSTAN_LOG: 'warn',
+    CAPSTAN_API_KEYS: JSON.stringify(Object.values(KEYS)),
+    ...environment,
+  });
+  const url = await listening(started);
+  return {
+    url,
+    as: (who) => new Api(url, KEYS[who].key),
+    output: started.output,
+    signal: (name) => started.child.kill(name),
+    exit: started.exit,
+  };
+}
+
+/** Runs the program to its end. */
+export async function runProgram(args: readonly string[], environment: Environment): Promise<ProcessEnd> {
+  const { exit, output } = launch(args, environment);
+  return { code: await exit, output: output() };
+}
+
+interface Launched {
+  readonly child: ChildProcess;
+  readonly exit: Promise<number | NodeJS.Signals>;
+  output(): string;
+  onOutput(listener: () => void): void;
+}
+
+function launch(args: readonly string[], environment: Environment): Launched {
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, ['src/cli/main.ts', ...args], { cwd: ROOT, env: { PATH, ...environment } });
+  let text = '';
+  let listener = (): void => {};
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      listener();
+    });
+  }
+  return {
+    child,
+    exit: new Promise((resolve) => child.on('close', (code, signal) => resolve(code ?? signal!))),
+    output: () => text,
+    onOutput: (next) => {
+      listener = next;
+    },
+  };
+}
+
+function listening({ child, exit, output, onOutput }: Launched): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const giveUp = setTimeout(() => {
+      child.kill('SIGKILL');
+      reject(new Error(`the host does not listen:\n${output()}`));
+    }, START_MAX_MS);
+    const look = (): void => {
+      const url = /^listening on (http:\S+)$/m.exec(output())?.[1];
+      if (url === undefined) return;
+      clearTimeout(giveUp);
+      resolve(url);
+    };
+    onOutput(look);
+    void exit.then((code) => {
+      clearTimeout(giveUp);
+      reject(new Error(`the host ended with ${code}:\n${output()}`));
+    });
+  });
+}

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import type { Capability, CapabilitySettings } from '../capabilities/capability.ts';
+import { discoveryDocument } from './discovery.ts';
+
+describe('the discovery document', () => {
+  it('says which protocol is served, and by what', () => {
+    expect(document([])).toMatchObject({
+      protocolVersion: '1.0',
+      protocolVersions: ['1.0'],
+      implementation: { name: 'test', version: '9', vendor: 'us' },
+      idempotency: { supported: true, layer1RetentionSeconds: 86_400 },
+    });
+  });
+
+  it('is what the mounted capabilities say of themselves', () => {
+    const families = [advertising({ a: { supported: true } }), advertising({ b: [1] }), advertising(undefined)];
+    expect(document(families)).toMatchObject({ a: { supported: true }, b: [1] });
+    expect(document([])).not.toHaveProperty('a');
+  });
+
+  it('puts together what several say of one family, member by member', () => {
+    const families = [
+      advertising({ runs: { pauseResume: true, deep: { x: 1 } }, list: [1] }),
+      advertising({ runs: { bulkCancel: true, deep: { y: 2 } }, list: [2] }),
+    ];
+    expect(document(families)).toMatchObject({
+      runs: { pauseResume: true, bulkCancel: true, deep: { x: 1, y: 2 } },
+      list: [2],
+    });
+  });
+
+  it('does not change what a capability said', () => {
+    const said = { runs: { a: 1 } };
+    document([advertising(said), advertising({ runs: { b: 2 } })]);
+    expect(said).toEqual({ runs: { a: 1 } });
+  });
+
+  it('knows the settings of the host', () => {
+    const capability: Capability = {
+      name: 'x',
+      service: () => undefined,
+      advertise: ({ limits }) => ({ limits: { maxNodeExecutions: limits.maxNodeExecutions } }),
+    };
+    expect(document([capability])).toMatchObject({ limits: { maxNodeExecutions: 7 } });
+  });
+
+  it('repeats the families for old clients where it is told to, and only then', () => {
+    const families = [advertising({ a: { supported: true } })];
+    expect(document(families)).not.toHaveProperty('capabilities');
+    const mirrored = document(families, true);
+    expect(mirrored.capabilities).toEqual({ idempotency: mirrored.idempotency, a: mirrored.a });
+  });
+
+  it('has a tag that changes with it', () => {
+    const tag = (families: Capability[]): string => made(families).etag;
+    expect(tag([])).toBe(tag([]));
+    expect(tag([])).not.toBe(tag([advertising({ a: 1 })]));
+    expect(tag([])).toMatch(/^"[0-9a-f]{32}"$/);
+  });
+});
+
+const SETTINGS = {
+  conformance: false,
+  limits: { maxNodeExecutions: 7, maxRunDurationMs: 1, maxRequestBodyBytes: 1 },
+  configuredKeys: [],
+} as unknown as CapabilitySettings;
+
+function advertising(families: Record<string, unknown> | undefined): Capability {
+  return { name: 'x', service: () => undefined, ...(families ? { advertise: () => families } : {}) };
+}
+
+function made(families: readonly Capability[], mirror = false) {
+  return discoveryDocument(families, SETTINGS, {
+    implementation: { name: 'test', version: '9', vendor: 'us' },
+    mirror,
+  });
+}
+
+function document(families: readonly Capability[], mirror = false): Record<string, unknown> {
+  return JSON.parse(made(families, mirror).text) as Record<string, unknown>;
+}

@@ -1,0 +1,111 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BadJson, parseJson } from './json-body.ts';
+
+describe('a body', () => {
+  it('is what it says', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
+        fc.pre(!JSON.stringify(value).includes('__proto__'));
+        expect(parseJson(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it('may be empty', () => {
+    expect(parseJson('')).toBeUndefined();
+  });
+
+  it.each(['{"name":"Zoë 😀 日本語"}', '"\\u00e9\\ud83d\\ude00"', '" "', '{"":""}'])(
+    'may hold any text: %s',
+    (text) => {
+      expect(parseJson(text)).toEqual(JSON.parse(text));
+    },
+  );
+
+  it('may hold half of a character, which is kept', () => {
+    expect(parseJson('"\\ud800"')).toBe('\ud800');
+  });
+
+  it.each([
+    '{',
+    '{"a":}',
+    "{'a':1}",
+    '[1,]',
+    'undefined',
+    'NaN',
+    '{"a":1}{',
+    '"\u0001"',
+    '\\',
+    '{"a" 1}',
+    ']',
+    '}}',
+    ' ',
+  ])('that is no JSON is refused: %j', (text) => {
+    expect(() => parseJson(text)).toThrow(BadJson);
+  });
+
+  it('is not repeated in what is said about it', () => {
+    for (const text of ['{"password": XYZZY}', `${'['.repeat(100)}"XYZZY"`, '{"__proto__": "XYZZY"}']) {
+      expect(
+        messageOf(() => parseJson(text)),
+        text,
+      ).not.toContain('XYZZY');
+    }
+  });
+});
+
+describe('the depth of a body', () => {
+  it('is 64 at most', () => {
+    expect(parseJson(nested(64))).toBeDefined();
+    expect(() => parseJson(nested(65))).toThrow(/deeper than 64/);
+    expect(() => parseJson(`${'{"a":'.repeat(65)}1${'}'.repeat(65)}`)).toThrow(/deeper than 64/);
+  });
+
+  it('counts levels, not brackets', () => {
+    expect(parseJson(`[${Array(10_000).fill('[]').join(',')}]`)).toHaveLength(10_000);
+  });
+
+  it('does not count brackets in texts', () => {
+    const text = `${'['.repeat(100)}"\\"[{${'\\\\'}`;
+    expect(parseJson(JSON.stringify({ text, more: '}]' }))).toEqual({ text, more: '}]' });
+  });
+
+  it('is found out before anything recurses over it', () => {
+    expect(() => parseJson('['.repeat(1_000_000))).toThrow(/deeper than 64/);
+  });
+});
+
+describe('names that could reach into a prototype', () => {
+  it.each([
+    '{"__proto__":{"admin":true}}',
+    '{"a":[{"__proto__":1}]}',
+    '{"\\u005f_proto__":1}',
+    '{ "__pro\\u0074o__" : 1 }',
+  ])('are refused: %s', (text) => {
+    expect(() => parseJson(text)).toThrow(BadJson);
+  });
+
+  it('are taken as text', () => {
+    expect(parseJson('{"a":"__proto__"}')).toEqual({ a: '__proto__' });
+  });
+
+  it('may be constructor, which is a name like any other', () => {
+    const value = parseJson('{"constructor":{"prototype":{"x":1}}}') as object;
+    expect(Object.hasOwn(value, 'constructor')).toBe(true);
+    expect(({} as { x?: number }).x).toBeUndefined();
+  });
+});
+
+function nested(depth: number): string {
+  return '['.repeat(depth) + ']'.repeat(depth);
+}
+
+function messageOf(work: () => unknown): string {
+  try {
+    work();
+    return 'nothing was said';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

@@ -1,0 +1,242 @@
+import { describe, expect, it } from 'vitest';
+import { BadConfig, type Config, readConfig, SETTINGS, type SettingName } from './config.ts';
+import { ROLE_SCOPES } from './protocol/scopes.ts';
+
+describe('with nothing set', () => {
+  it('there is a default for everything', () => {
+    expect(readConfig({}, {})).toEqual({
+      host: '127.0.0.1',
+      port: 3_210,
+      dataFolder: './data',
+      databaseUrl: undefined,
+      apiKeys: [],
+      workflowsFolder: undefined,
+      publicUrl: undefined,
+      conformance: false,
+      logLevel: 'info',
+      prettyLog: false,
+      discoveryMirror: false,
+      maxNodeExecutions: 10_000,
+      maxRunDurationMs: 30 * 24 * 60 * 60 * 1_000,
+      maxRequestBodyBytes: 1_048_576,
+      inFlightMax: 2_000,
+      requestsPerSecond: 5_000,
+      leaseMs: 10_000,
+    });
+  });
+
+  it('an empty variable counts as none', () => {
+    const empty = Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, '']));
+    expect(readConfig({}, empty)).toEqual(readConfig({}, {}));
+  });
+});
+
+describe('a setting', () => {
+  it.each([
+    ['HOST', '0.0.0.0', { host: '0.0.0.0' }],
+    ['PORT', '0', { port: 0 }],
+    ['PORT', '65535', { port: 65_535 }],
+    ['CAPSTAN_DATA', '/srv/data', { dataFolder: '/srv/data' }],
+    ['DATABASE_URL', 'postgres://u:p@db/x', { databaseUrl: 'postgres://u:p@db/x' }],
+    ['DATABASE_URL', 'postgresql://db/x', { databaseUrl: 'postgresql://db/x' }],
+    ['CAPSTAN_WORKFLOWS', './flows', { workflowsFolder: './flows' }],
+    ['CAPSTAN_PUBLIC_URL', 'https://runs.example.com/', { publicUrl: 'https://runs.example.com' }],
+    ['CAPSTAN_CONFORMANCE', '1', { conformance: true }],
+    ['CAPSTAN_CONFORMANCE', 'true', { conformance: true }],
+    ['CAPSTAN_CONFORMANCE', '0', { conformance: false }],
+    ['CAPSTAN_CONFORMANCE', 'false', { conformance: false }],
+    ['CAPSTAN_LOG', 'warn', { logLevel: 'warn', prettyLog: false }],
+    ['CAPSTAN_LOG', 'pretty', { logLevel: 'info', prettyLog: true }],
+    ['CAPSTAN_DISCOVERY_MIRROR', '1', { discoveryMirror: true }],
+    ['CAPSTAN_MAX_NODE_EXECUTIONS', '1', { maxNodeExecutions: 1 }],
+    ['CAPSTAN_MAX_RUN_DURATION_MS', '1000', { maxRunDurationMs: 1_000 }],
+    ['CAPSTAN_MAX_BODY_BYTES', '1024', { maxRequestBodyBytes: 1_024 }],
+    ['CAPSTAN_INFLIGHT_CAP', '1', { inFlightMax: 1 }],
+    ['CAPSTAN_RATE_LIMIT', '1', { requestsPerSecond: 1 }],
+    ['CAPSTAN_LEASE_MS', '300', { leaseMs: 300 }],
+  ] as [string, string, Partial<Config>][])('%s=%s is taken', (variable, value, expected) => {
+    expect(readConfig({}, { [variable]: value })).toMatchObject(expected);
+  });
+
+  it.each([
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80a'],
+    ['PORT', '3.5'],
+    ['PORT', '0x50'],
+    ['PORT', ' '],
+    ['DATABASE_URL', 'mysql://db/x'],
+    ['DATABASE_URL', 'nonsense'],
+    ['CAPSTAN_PUBLIC_URL', 'ftp://x'],
+    ['CAPSTAN_PUBLIC_URL', 'runs.example.com'],
+    ['CAPSTAN_CONFORMANCE', 'yes please'],
+    ['CAPSTAN_LOG', 'loud'],
+    ['CAPSTAN_DISCOVERY_MIRROR', '2'],
+    ['CAPSTAN_MAX_NODE_EXECUTIONS', '0'],
+    ['CAPSTAN_MAX_RUN_DURATION_MS', '999'],
+    ['CAPSTAN_MAX_BODY_BYTES', '1023'],
+    ['CAPSTAN_MAX_BODY_BYTES', '104857601'],
+    ['CAPSTAN_INFLIGHT_CAP', '0'],
+    ['CAPSTAN_RATE_LIMIT', '0'],
+    ['CAPSTAN_LEASE_MS', '299'],
+    ['CAPSTAN_API_KEYS', 'not json'],
+    ['CAPSTAN_API_KEYS', '{}'],
+  ])('%s=%s is refused by name', (variable, value) => {
+    const problems = problemsOf({}, { [variable]: value });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(variable);
+  });
+
+  it.each(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])(
+    'CAPSTAN_LOG takes the level %s, as pino does',
+    (level) => {
+      expect(readConfig({}, { CAPSTAN_LOG: level }).logLevel).toBe(level);
+    },
+  );
+
+  it('given as a flag wins over the environment', () => {
+    expect(readConfig({ port: '1' }, { PORT: '2' }).port).toBe(1);
+    expect(readConfig({ conformance: 'true' }, {}).conformance).toBe(true);
+    expect(problemsOf({ port: 'x' }, { PORT: '2' })).toHaveLength(1);
+  });
+
+  it('that is good as a flag hides a bad one in the environment', () => {
+    expect(readConfig({ port: '1' }, { PORT: 'nonsense' }).port).toBe(1);
+  });
+
+  it('has a sentence about it for the help, and a name of its own', () => {
+    const settings = Object.values(SETTINGS);
+    for (const { variable, meaning } of settings) {
+      expect(variable).toMatch(/^[A-Z_]+$/);
+      expect(meaning).not.toBe('');
+    }
+    expect(new Set(settings.map(({ variable }) => variable)).size).toBe(settings.length);
+  });
+});
+
+describe('problems', () => {
+  it('are all told at once', () => {
+    const problems = problemsOf(
+      {},
+      {
+        PORT: 'x',
+        DATABASE_URL: 'x',
+        CAPSTAN_PUBLIC_URL: 'x',
+        CAPSTAN_LOG: 'x',
+        CAPSTAN_LEASE_MS: 'x',
+        CAPSTAN_API_KEYS: '[{}, 7]',
+      },
+    );
+    for (const name of ['PORT', 'DATABASE_URL', 'CAPSTAN_PUBLIC_URL', 'CAPSTAN_LOG', 'CAPSTAN_LEASE_MS']) {
+      expect(
+        problems.filter((problem) => problem.startsWith(name)),
+        name,
+      ).toHaveLength(1);
+    }
+    expect(problems.filter((problem) => problem.startsWith('CAPSTAN_API_KEYS[0]')).length).toBe(3);
+    expect(problems.filter((problem) => problem.startsWith('CAPSTAN_API_KEYS[1]')).length).toBe(3);
+  });
+
+  it('are the message of the error, one a line', () => {
+    expect(() => readConfig({}, { PORT: 'x', CAPSTAN_LOG: 'x' })).toThrow(
+      /CAPSTAN_LOG.*\n.*PORT|PORT.*\n.*CAPSTAN_LOG/,
+    );
+  });
+
+  it('never repeat what was set: it may be a secret', () => {
+    const SECRET = 'XYZZY-in-the-wrong-place';
+    const everything = Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, SECRET]));
+    const keys = JSON.stringify([
+      { key: 'short', tenant: `${SECRET} !`, principal: [SECRET], role: SECRET, scopes: [SECRET] },
+    ]);
+    expect(problemsOf({}, everything).join()).not.toContain('XYZZY');
+    expect(problemsOf({}, { CAPSTAN_API_KEYS: keys }).join()).not.toContain('XYZZY');
+  });
+});
+
+describe('the conformance switch', () => {
+  it('is refused in production', () => {
+    const problems = problemsOf({}, { CAPSTAN_CONFORMANCE: '1', NODE_ENV: 'production' });
+    expect(problems).toEqual([expect.stringContaining('NODE_ENV=production')]);
+    expect(problemsOf({ conformance: '1' }, { NODE_ENV: 'production' })).toHaveLength(1);
+  });
+
+  it('is allowed elsewhere, and production is without it', () => {
+    expect(readConfig({}, { CAPSTAN_CONFORMANCE: '1', NODE_ENV: 'test' }).conformance).toBe(true);
+    expect(readConfig({}, { NODE_ENV: 'production' }).conformance).toBe(false);
+  });
+});
+
+describe('configured keys', () => {
+  const entry = { key: 'a-long-enough-key', tenant: 'alpha', principal: 'ada' };
+  const keys = (...entries: object[]) => readConfig({}, { CAPSTAN_API_KEYS: JSON.stringify(entries) }).apiKeys;
+
+  it('are kept as a digest, never as they are', () => {
+    const [key] = keys(entry);
+    expect(key).toMatchObject({
+      tenant: 'alpha',
+      principal: 'ada',
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      isTest: false,
+    });
+    expect(JSON.stringify(key)).not.toContain(entry.key);
+  });
+
+  it('have the scopes of their role', () => {
+    expect(keys({ ...entry, role: 'editor' })[0]).toMatchObject({ role: 'editor', scopes: ROLE_SCOPES.editor });
+  });
+
+  it('have their own scopes, which win over a role', () => {
+    expect(keys({ ...entry, role: 'owner', scopes: ['runs:read'] })[0]).toMatchObject({
+      scopes: ['runs:read'],
+      role: undefined,
+    });
+    expect(keys({ ...entry, role: 'owner', scopes: [] })[0]).toMatchObject({ scopes: [] });
+  });
+
+  it('may do nothing where they have neither', () => {
+    expect(keys(entry)[0]).toMatchObject({ scopes: [], role: undefined });
+  });
+
+  it('that begin with hk_test_ are for tests', () => {
+    expect(keys({ ...entry, key: 'hk_test_anything' })[0]).toMatchObject({ isTest: true });
+  });
+
+  it('may be bound to a workspace', () => {
+    expect(keys({ ...entry, workspace: 'north' })[0]).toMatchObject({ workspace: 'north' });
+  });
+
+  it.each([
+    [{ key: 'short' }, '.key'],
+    [{ key: 7 }, '.key'],
+    [{ tenant: '' }, '.tenant'],
+    [{ tenant: 'a#b' }, '.tenant'],
+    [{ tenant: 'a'.repeat(129) }, '.tenant'],
+    [{ principal: 7 }, '.principal'],
+    [{ workspace: 'a b' }, '.workspace'],
+    [{ role: 'admin' }, '.role'],
+    [{ role: 'constructor' }, '.role'],
+    [{ scopes: ['runs:everything'] }, '.scopes'],
+    [{ scopes: 'runs:read' }, '.scopes'],
+  ])('with %j are refused at %s', (wrong, place) => {
+    const problems = problemsOf({}, { CAPSTAN_API_KEYS: JSON.stringify([{ ...entry, ...wrong }]) });
+    expect(problems).toEqual([expect.stringContaining(`CAPSTAN_API_KEYS[0]${place}`)]);
+  });
+
+  it.each([null, 7, 'text', []])('are not %j', (wrong) => {
+    expect(problemsOf({}, { CAPSTAN_API_KEYS: JSON.stringify([wrong]) }).length).toBeGreaterThan(0);
+  });
+});
+
+function problemsOf(
+  flags: Partial<Record<SettingName, string>>,
+  environment: Record<string, string>,
+): readonly string[] {
+  try {
+    readConfig(flags, environment);
+    return [];
+  } catch (error) {
+    expect(error).toBeInstanceOf(BadConfig);
+    return (error as BadConfig).problems;
+  }
+}

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { GroupCommit } from './group-commit.ts';
+import type { CommitOutcome, Unit } from './sql.ts';
+
+describe('units that arrive together', () => {
+  it('share one transaction, and each gets its own outcome', async () => {
+    const store = new StoreByHand();
+    const outcomes = ['a', 'b', 'c'].map((name) => store.commits.commit(unit(name)));
+    store.turn();
+    expect(store.groups).toEqual([['a', 'b', 'c']]);
+    store.answer([done('a'), { committed: false, broke: 'sequence' }, done('c')]);
+    expect(await Promise.all(outcomes)).toEqual([done('a'), { committed: false, broke: 'sequence' }, done('c')]);
+  });
+
+  it('wait for the turn to be over, so that all of it gets in', () => {
+    const store = new StoreByHand();
+    void store.commits.commit(unit('a'));
+    expect(store.groups).toEqual([]);
+    void store.commits.commit(unit('b'));
+    store.turn();
+    expect(store.groups).toEqual([['a', 'b']]);
+  });
+});
+
+describe('units that arrive while a transaction is in flight', () => {
+  it('share the next one', async () => {
+    const store = new StoreByHand();
+    const first = store.commits.commit(unit('a'));
+    store.turn();
+    const later = ['b', 'c'].map((name) => store.commits.commit(unit(name)));
+    store.turn();
+    expect(store.groups).toEqual([['a']]);
+    store.answer([done('a')]);
+    await first;
+    store.turn();
+    expect(store.groups).toEqual([['a'], ['b', 'c']]);
+    store.answer([done('b'), done('c')]);
+    expect(await Promise.all(later)).toEqual([done('b'), done('c')]);
+  });
+
+  it('are carried out one transaction at a time', async () => {
+    const store = new StoreByHand();
+    const first = store.commits.commit(unit('a'));
+    store.turn();
+    const second = store.commits.commit(unit('b'));
+    expect(store.open).toBe(1);
+    store.answer([done('a')]);
+    await first;
+    store.turn();
+    expect(store.open).toBe(1);
+    store.answer([done('b')]);
+    await second;
+    expect(store.open).toBe(0);
+  });
+
+  it('come in groups of at most 128, in the order of their arrival', async () => {
+    const store = new StoreByHand();
+    const names = Array.from({ length: 300 }, (_, index) => `u${index}`);
+    const all = Promise.all(names.map((name) => store.commits.commit(unit(name))));
+    for (let group = 0; group < 3; group++) {
+      store.turn();
+      store.answer(store.groups.at(-1)!.map(done));
+      await store.settled();
+    }
+    expect(await all).toEqual(names.map(done));
+    expect(store.groups.map((group) => group.length)).toEqual([128, 128, 44]);
+    expect(store.groups.flat()).toEqual(names);
+  });
+});
+
+describe('a transaction that fails', () => {
+  it('fails its own units, and the next goes on', async () => {
+    const store = new StoreByHand();
+    const failing = ['a', 'b'].map((name) => store.commits.commit(unit(name)).catch((error: Error) => error.message));
+    store.turn();
+    const later = store.commits.commit(unit('c'));
+    store.fail(new Error('the disk is full'));
+    expect(await Promise.all(failing)).toEqual(['the disk is full', 'the disk is full']);
+    await store.settled();
+    store.turn();
+    expect(store.groups.at(-1)).toEqual(['c']);
+    store.answer([done('c')]);
+    expect(await later).toEqual(done('c'));
+  });
+
+  it('may fail for one unit alone', async () => {
+    const store = new StoreByHand();
+    const outcomes = ['a', 'b'].map((name) => store.commits.commit(unit(name)).catch((error: Error) => error.message));
+    store.turn();
+    store.answer([new Error('bad statement'), done('b')]);
+    expect(await Promise.all(outcomes)).toEqual(['bad statement', done('b')]);
+  });
+});
+
+describe('when nothing waits to be written', () => {
+  it('is now, where nothing was', async () => {
+    await new StoreByHand().commits.drained();
+  });
+
+  it('is after what is in flight and what waits behind it', async () => {
+    const store = new StoreByHand();
+    const told: string[] = [];
+    const first = store.commits.commit(unit('a')).then(() => told.push('a'));
+    const drained = store.commits.drained().then(() => told.push('drained'));
+    store.turn();
+    const second = store.commits.commit(unit('b')).then(() => told.push('b'));
+    store.answer([done('a')]);
+    await first;
+    await store.settled();
+    expect(told).toEqual(['a']);
+    store.turn();
+    store.answer([done('b')]);
+    await Promise.all([second, drained]);
+    expect(told.toSorted()).toEqual(['a', 'b', 'drained']);
+  });
+
+  it('is also after a failure, for everybody who asked', async () => {
+    const store = new StoreByHand();
+    const failing = store.commits.commit(unit('a')).catch(() => 'failed');
+    const asked = [store.commits.drained(), store.commits.drained()];
+    store.turn();
+    store.fail(new Error('away'));
+    await failing;
+    await Promise.all(asked);
+    await store.commits.drained();
+  });
+});
+
+const done = (name: string): CommitOutcome => ({ committed: true, rows: [[{ name }]] });
+
+function unit(name: string): Unit {
+  return [{ sql: name, params: [] }];
+}
+
+/** Turns and transactions happen when the test says so. */
+class StoreByHand {
+  readonly groups: string[][] = [];
+  readonly #turns: (() => void)[] = [];
+  #pending: { resolve(outcomes: (CommitOutcome | Error)[]): void; reject(error: Error): void } | undefined;
+  open = 0;
+
+  readonly commits = new GroupCommit(
+    (units) => {
+      this.groups.push(units.map(([write]) => write!.sql));
+      this.open++;
+      return new Promise((resolve, reject) => {
+        this.#pending = { resolve, reject };
+      });
+    },
+    { soon: (action) => void this.#turns.push(action) },
+  );
+
+  /** Runs what was put off to the end of the turn. */
+  turn(): void {
+    for (const action of this.#turns.splice(0)) action();
+  }
+
+  answer(outcomes: (CommitOutcome | Error)[]): void {
+    this.open--;
+    this.#pending!.resolve(outcomes);
+  }
+
+  fail(error: Error): void {
+    this.open--;
+    this.#pending!.reject(error);
+  }
+
+  /** Lets everything that has been decided reach those who wait for it. */
+  async settled(): Promise<void> {
+    for (let tick = 0; tick < 10; tick++) await Promise.resolve();
+  }
+}

@@ -1,0 +1,367 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { VERSION } from '../src/version.ts';
+
+/**
+ * Goal: the style guards itself. Method: the text of the sources is read, and each rule says what a reviewer would
+ * have said; a test passes when there is nothing to say.
+ */
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  version: string;
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+};
+
+/** Which parts of `src` each part may import. A part is a folder, or a file that stands by itself. */
+const MAY_IMPORT: Record<string, readonly string[]> = {
+  protocol: [],
+  system: [],
+  version: [],
+  engine: ['protocol'],
+  store: ['protocol', 'system'],
+  runtime: ['engine', 'store', 'protocol', 'system'],
+  capabilities: ['runtime', 'engine', 'store', 'protocol', 'system'],
+  http: ['capabilities', 'runtime', 'engine', 'store', 'protocol', 'system'],
+  config: ['capabilities', 'protocol'],
+  host: ['config', 'http', 'capabilities', 'runtime', 'engine', 'store', 'protocol', 'system', 'version'],
+  client: ['protocol'],
+  conformance: ['protocol'],
+  cli: ['client', 'conformance', 'protocol', 'version'],
+};
+
+/** The one command that is the host; all others speak to one over the wire. */
+const SERVE = 'src/cli/commands/serve.ts';
+const SERVE_ONLY: readonly string[] = ['host', 'config', 'system'];
+
+/** Parts that also run in a browser. */
+const PORTABLE: readonly string[] = ['protocol', 'engine'];
+
+const ENTRY = 'src/cli/main.ts';
+const CLOCK_HOME = 'src/system/real.ts';
+const ENVIRONMENT_HOME = 'src/config.ts';
+const SELF = 'test/tidy.test.ts';
+
+const LINES_MAX = 450;
+/** Files that may be longer, each because it is one thing. */
+const LONG_FILES: Record<string, string> = {
+  'test/contract/store-contract.ts': 'the definition of a store: one list of promises',
+};
+
+describe('imports', () => {
+  it('go down only', () => {
+    expect(
+      sources().flatMap((file) =>
+        file.imports.flatMap(({ target }) => {
+          const part = target && partOf(target);
+          if (!part || part === file.part || mayImport(file, part)) return [];
+          const allowed = MAY_IMPORT[file.part] ?? [];
+          return [
+            `${file.path} imports ${target}, but ${file.part} may import ${allowed.length > 0 ? allowed.join(', ') : 'nothing'}.`,
+          ];
+        }),
+      ),
+    ).toEqual([]);
+  });
+
+  it('are known to the table: every part of src has its row', () => {
+    const parts = new Set(sources().map(({ part }) => part));
+    expect(
+      [...parts].filter((part) => !MAY_IMPORT[part]).map((part) => `src/${part} is new: say here what it may import.`),
+    ).toEqual([]);
+  });
+
+  it('do not reach into the records or routes of a capability', () => {
+    expect(
+      sources().flatMap(({ path, imports }) =>
+        imports.flatMap(({ target }) => {
+          const [, family, name] = /^src\/capabilities\/([^/]+)\/(.+)$/.exec(target ?? '') ?? [];
+          if (!family || !name || path.startsWith(`src/capabilities/${family}/`)) return [];
+          if (['service.ts', 'index.ts', 'keys.ts'].includes(name)) return [];
+          return [`${path} imports ${target}: call the service of ${family}, its ${name} is its own business.`];
+        }),
+      ),
+    ).toEqual([]);
+  });
+
+  it('of all capabilities stand in one list alone', () => {
+    expect(
+      sources()
+        .filter(({ path, part }) => part === 'capabilities' && path !== 'src/capabilities/index.ts')
+        .filter(({ imports }) => imports.some(({ target }) => target === 'src/capabilities/index.ts'))
+        .map(({ path }) => `${path} imports the list of capabilities: a family does not know them all.`),
+    ).toEqual([]);
+  });
+
+  it('bring nothing of Node into what also runs in a browser', () => {
+    expect(
+      programs()
+        .filter(({ part }) => PORTABLE.includes(part))
+        .flatMap(({ path, imports }) =>
+          imports
+            .filter(({ name }) => name.startsWith('node:'))
+            .map(({ name }) => `${path} imports ${name}, which a browser does not have.`),
+        ),
+    ).toEqual([]);
+  });
+
+  it('are relative and end in .ts, or are dependencies that the package names', () => {
+    expect(
+      [...sources(), ...tests()].flatMap((file) =>
+        file.imports.flatMap(({ name, target }) => {
+          const problem = target === undefined ? packageProblem(name, file) : pathProblem(name, target);
+          return problem ? [`${file.path} imports ${name}: ${problem}`] : [];
+        }),
+      ),
+    ).toEqual([]);
+  });
+
+  it('of src never lead out of it, except those of its tests into the support of all tests', () => {
+    expect(
+      sources().flatMap((file) =>
+        file.imports
+          .filter(({ target }) => target !== undefined && !target.startsWith('src/'))
+          .filter(({ target }) => !(isForTests(file.path) && target!.startsWith('test/support/')))
+          .map(({ target }) => `${file.path} imports ${target}, which is not part of the program.`),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('every file', () => {
+  it('of the program is imported by somebody: what nobody reaches is deleted', () => {
+    const reached = reachable(ENTRY);
+    expect(
+      programs()
+        .filter(({ path }) => !isForTests(path) && !reached.has(path))
+        .map(({ path }) => `${path} is imported by nobody on the way from ${ENTRY}: delete it.`),
+    ).toEqual([]);
+  });
+
+  it('that helps tests is used by one, and by tests alone', () => {
+    const users = [...sources(), ...tests()];
+    const findings = sources()
+      .filter(({ path }) => isHelper(path))
+      .flatMap(({ path }) => {
+        const importers = users.filter(({ imports }) => imports.some(({ target }) => target === path));
+        if (importers.length === 0) return [`${path} helps no test: delete it.`];
+        return importers
+          .filter((importer) => !isForTests(importer.path) && !importer.path.startsWith('test/'))
+          .map((importer) => `${importer.path} imports ${path}, which is for tests.`);
+      });
+    expect(findings).toEqual([]);
+  });
+
+  it(`has at most ${LINES_MAX} lines, unless it is one thing and listed`, () => {
+    const files = [...programs(), ...tests().filter(({ path }) => !path.endsWith('.test.ts'))];
+    const length = (path: string): number => read(path).split('\n').length;
+    expect([
+      ...files
+        .filter(({ path }) => length(path) > LINES_MAX && !LONG_FILES[path])
+        .map(({ path }) => `${path} has ${length(path)} lines: which two things is it?`),
+      ...Object.keys(LONG_FILES)
+        .filter((path) => !existsSync(join(ROOT, path)) || length(path) <= LINES_MAX)
+        .map((path) => `${path} is not long any more: take it off the list.`),
+    ]).toEqual([]);
+  });
+
+  it('is named in kebab-case, for what is inside', () => {
+    const vague = /(^|[-/.])(utils?|helpers?|manager|common|misc)([-.]|$)/;
+    expect(
+      sources()
+        .map(({ path }) => path)
+        .flatMap((path) => [
+          ...(/^[a-z0-9./-]+$/.test(path) ? [] : [`${path} is not in kebab-case.`]),
+          ...(vague.test(path) ? [`${path} has a name that says nothing.`] : []),
+        ]),
+    ).toEqual([]);
+  });
+});
+
+describe('ambient things', () => {
+  const AMBIENT: Record<string, RegExp> = {
+    'Date.now': /\bDate\.now\b/,
+    'Math.random': /\bMath\.random\b/,
+    setTimeout: /\bsetTimeout\b/,
+    setInterval: /\bsetInterval\b/,
+    setImmediate: /\bsetImmediate\b/,
+    'new Date()': /\bnew Date\(\s*\)/,
+    'performance.now': /\bperformance\.now\b/,
+  };
+
+  it('are handed in: only one file reads the clock and sets timers', () => {
+    expect(
+      programs()
+        .filter(({ path }) => path !== CLOCK_HOME)
+        .flatMap(({ path, code }) =>
+          Object.entries(AMBIENT)
+            .filter(([, pattern]) => pattern.test(code))
+            .map(
+              ([name]) => `${path} uses ${name}: take a clock as an argument; only ${CLOCK_HOME} reads the machine.`,
+            ),
+        ),
+    ).toEqual([]);
+  });
+
+  it('come from the environment in one place', () => {
+    expect(
+      programs()
+        .filter(({ path, code }) => path !== ENVIRONMENT_HOME && /\bprocess\.env\b/.test(code))
+        .map(({ path }) => `${path} reads process.env: a setting goes into ${ENVIRONMENT_HOME}.`),
+    ).toEqual([]);
+  });
+});
+
+describe('the language', () => {
+  const RULES: Record<string, RegExp> = {
+    'has an enum, which Node does not strip: use a union or a table.': /^\s*(?:export )?(?:const )?enum\s+\w+/m,
+    'has a default export: give the thing a name.': /^export default\b/m,
+    'has a note to self: do it now, or write it where work is planned.': /\b(?:TODO|FIXME|XXX)\b/,
+  };
+
+  it('is the plain part of it', () => {
+    expect(
+      sources().flatMap(({ path, text }) =>
+        Object.entries(RULES).flatMap(([sentence, pattern]) => (pattern.test(text) ? [`${path} ${sentence}`] : [])),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('tests', () => {
+  it('are all run: none is skipped, singled out or put off', () => {
+    const held = /\b(?:it|test|describe|suite)(?:\.\w+)*\.(skip|only|todo)\b/;
+    expect(
+      [...sources(), ...tests()]
+        .filter(({ path }) => path !== SELF)
+        .flatMap(({ path, code }) => {
+          const [, how] = held.exec(code) ?? [];
+          return how ? [`${path} has a test with .${how}: run it, or take it out and say why.`] : [];
+        }),
+    ).toEqual([]);
+  });
+
+  it('carry no notes to self', () => {
+    expect(
+      tests()
+        .filter(({ path, text }) => path !== SELF && /\b(?:TODO|FIXME|XXX)\b/.test(text))
+        .map(({ path }) => `${path} has a note to self: do it now, or write it where work is planned.`),
+    ).toEqual([]);
+  });
+});
+
+describe('the version', () => {
+  it('is the same in the program and in the package', () => {
+    expect(VERSION, 'src/version.ts and package.json disagree: change both.').toBe(PACKAGE.version);
+  });
+});
+
+interface Import {
+  /** As it is written. */
+  readonly name: string;
+  /** Where it leads inside the repository; undefined for packages. */
+  readonly target: string | undefined;
+}
+
+interface Source {
+  readonly path: string;
+  /** The folder of `src` that it is in, or its own name where it stands by itself. */
+  readonly part: string;
+  readonly text: string;
+  /** The text without comments. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+function sources(): Source[] {
+  return filesIn('src/**/*.ts');
+}
+
+/** What runs in production. */
+function programs(): Source[] {
+  return sources().filter(({ path }) => !path.endsWith('.test.ts'));
+}
+
+function tests(): Source[] {
+  return filesIn('test/**/*.ts');
+}
+
+function filesIn(pattern: string): Source[] {
+  return globSync(pattern, { cwd: ROOT })
+    .map((path) => path.replaceAll('\\', '/'))
+    .sort()
+    .map((path) => {
+      const text = read(path);
+      const code = withoutComments(text);
+      return { path, part: partOf(path), text, code, imports: importsOf(path, code) };
+    });
+}
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}
+
+function partOf(path: string): string {
+  return /^src\/([^/]+?)(?:\.test)?(?:\.ts|\/)/.exec(path)?.[1] ?? '';
+}
+
+/** Good enough for formatted code: comments begin a line or follow a space. */
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/ .*$/gm, '$1');
+}
+
+function importsOf(path: string, code: string): Import[] {
+  const statements = /(?:^|\n)\s*(?:import|export)\b[^'";]*?\bfrom\s+'([^']+)'/g;
+  const bare = /(?:^|\n)\s*import\s+'([^']+)'/g;
+  const dynamic = /\bimport\(\s*'([^']+)'/g;
+  return [statements, bare, dynamic]
+    .flatMap((pattern) => [...code.matchAll(pattern)].map(([, name]) => name!))
+    .map((name) => ({
+      name,
+      target: name.startsWith('.') ? join(dirname(path), name).replaceAll('\\', '/') : undefined,
+    }));
+}
+
+function mayImport({ path, part }: Source, imported: string): boolean {
+  if (path === SERVE && SERVE_ONLY.includes(imported)) return true;
+  return MAY_IMPORT[part]?.includes(imported) ?? false;
+}
+
+function pathProblem(name: string, target: string): string | undefined {
+  if (!name.endsWith('.ts')) return 'relative imports end in .ts.';
+  return existsSync(join(ROOT, target)) ? undefined : 'there is no such file.';
+}
+
+function packageProblem(name: string, { path }: Source): string | undefined {
+  if (name.startsWith('node:')) return undefined;
+  const [scope = '', rest = ''] = name.split('/');
+  const wanted = scope.startsWith('@') ? `${scope}/${rest}` : scope;
+  if (wanted in PACKAGE.dependencies) return undefined;
+  if (!(wanted in PACKAGE.devDependencies)) return `package.json does not name ${wanted}.`;
+  const isTest = path.startsWith('test/') || isForTests(path);
+  return isTest ? undefined : `${wanted} is a dev dependency, and this file runs without those.`;
+}
+
+/** Tests, and what only tests use. */
+function isForTests(path: string): boolean {
+  return path.endsWith('.test.ts') || isHelper(path);
+}
+
+function isHelper(path: string): boolean {
+  return path.endsWith('/testing.ts');
+}
+
+function reachable(entry: string): Set<string> {
+  const byPath = new Map(sources().map((file) => [file.path, file]));
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    for (const { target } of byPath.get(path)?.imports ?? []) if (target) visit(target);
+  };
+  visit(entry);
+  return reached;
+}

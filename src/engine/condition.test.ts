@@ -161,6 +161,12 @@ describe('expression', () => {
     expect(holds({ type: 'expression', expression }, { yes: true })).toBe(false);
   });
 
+  // Undeclared inputs are taken, so whoever starts a run could otherwise switch off the branch that checks it.
+  it.each(['constructor', 'toString', 'hasOwnProperty'])('is not made false by an input that is called %s', (name) => {
+    const condition = compileCondition({ type: 'expression', expression: 'inputs.amount > 1000' });
+    expect(condition({ variables: {}, inputs: { amount: 5_000, [name]: 'x' }, nodes: {}, output: {} })).toBe(true);
+  });
+
   it('throws where it cannot be evaluated, so that the reason can be logged', () => {
     expect(() => holds({ type: 'expression', expression: 'output.missing == 1' }, {})).toThrow(ExpressionError);
   });

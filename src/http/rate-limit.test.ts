@@ -83,6 +83,8 @@ describe('a refusal', () => {
           }
         },
       ),
+      // A third of a token a second is no round number.
+      { examples: [[1, 1, 3, [0, 110]]] },
     );
   });
 

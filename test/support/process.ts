@@ -5,6 +5,7 @@ import { KEYS } from './host.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const START_MAX_MS = 20_000;
+const RUN_MAX_MS = 15_000;
 
 /** A host in a process of its own, as an operator starts it. */
 export interface HostProcess {
@@ -43,10 +44,13 @@ export async function spawnHost(environment: Environment): Promise<HostProcess> 
   };
 }
 
-/** Runs the program to its end. */
+/** Runs the program to its end; one that does not come to it is killed. */
 export async function runProgram(args: readonly string[], environment: Environment): Promise<ProcessEnd> {
-  const { exit, output } = launch(args, environment);
-  return { code: await exit, output: output() };
+  const { child, exit, output } = launch(args, environment);
+  const giveUp = setTimeout(() => child.kill('SIGKILL'), RUN_MAX_MS);
+  const code = await exit;
+  clearTimeout(giveUp);
+  return { code, output: output() };
 }
 
 interface Launched {

@@ -244,6 +244,38 @@ describe('a host on SQLite that is killed under load, again and again', () => {
     await kill(host);
   });
 
+  it('ends the children of every run whose cancellation it acknowledged', { timeout: 60_000 }, async () => {
+    const folder = newFolder();
+    let host = await start({ CAPSTAN_DATA: folder });
+    const calls = node('call', 'core.subWorkflow', { config: { workflowId: 'conformance-cancellable' } });
+    const id = await register(host.as('editor'), workflow([calls]));
+    const parents = await Promise.all(Array.from({ length: 20 }, () => host.as('editor').run(id)));
+    for (const runId of parents) await host.as('editor').until(runId, (snapshot) => 'childRuns' in snapshot);
+    const answers = await Promise.all(
+      parents.map(async (runId, index) => {
+        const answer = await host
+          .as('editor')
+          .post(`/v1/runs/${runId}/cancel`)
+          .catch(() => undefined);
+        if (index === 0) host.signal('SIGKILL');
+        return answer;
+      }),
+    );
+    await kill(host);
+    host = await start({ CAPSTAN_DATA: folder });
+    const api = host.as('editor');
+    const cancelled = parents.filter((_runId, index) => answers[index]?.status === 200);
+    expect(cancelled.length).toBeGreaterThan(0);
+    for (const runId of cancelled) {
+      const { status, childRuns } = (await api.get(`/v1/runs/${runId}`)).body;
+      expect(status).toBe('cancelled');
+      const child = await api.ended(childRuns[0].runId);
+      expect(child.status).toBe('cancelled');
+      expectSoundLog(await api.events(child.runId));
+    }
+    await kill(host);
+  });
+
   it('lets a reader go on where it was, without gap or repeat', { timeout: 60_000 }, async () => {
     const folder = newFolder();
     let host = await start({ CAPSTAN_DATA: folder });

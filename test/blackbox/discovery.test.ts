@@ -255,6 +255,23 @@ onEachStore('discovery', (host) => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   });
 
+  it('says without a key that the host is alive and ready', async () => {
+    for (const path of ['/healthz', '/readyz']) {
+      const answer = await host().anonymous.get(path);
+      expect({ status: answer.status, isJson: answer.body !== undefined }).toEqual({ status: 200, isJson: true });
+    }
+  });
+
+  it('counts without a key, and names no tenant, workflow or run in doing so', async () => {
+    const runId = await host().as('editor').run('conformance-noop');
+    await host().as('editor').ended(runId);
+    const { status, text, headers } = await host().anonymous.get('/metrics');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toMatch(/^text\/plain/);
+    expect(text).toMatch(/^# TYPE \S+ (counter|gauge|histogram)$/m);
+    for (const word of ['alpha', 'editor', 'conformance-', runId]) expect(text).not.toContain(word);
+  });
+
   describe('roots without a version', () => {
     const requests = [
       ['GET', '/runs'],

@@ -823,6 +823,20 @@ describe('two hosts on one PostgreSQL', () => {
     expect((await waiting).body.events.at(-1).type).toBe('run.cancelled');
   });
 
+  it('end a run once, though both are asked to', async () => {
+    const rounds = Array.from({ length: 15 }, async () => {
+      const runId = await one.as('editor').run('conformance-cancellable');
+      const answers = await Promise.all([one, two].map((host) => host.as('editor').post(`/v1/runs/${runId}/cancel`)));
+      expect(answers.map(({ status, body }) => [status, body.status])).toEqual([
+        [200, 'cancelled'],
+        [200, 'cancelled'],
+      ]);
+      const events = await one.as('editor').events(runId);
+      expect(events.filter(({ type }) => type === 'run.cancelled')).toHaveLength(1);
+    });
+    await Promise.all(rounds);
+  });
+
   it('steer what the other one runs', async () => {
     const runId = await one.as('editor').run('conformance-cancellable');
     expect((await two.as('editor').post(`/v1/runs/${runId}:pause`, { drainPolicy: 'immediate' })).status).toBe(202);

@@ -678,6 +678,23 @@ onEachStore('variables', (host) => {
     });
 
     describe('promises not kept yet', () => {
+      const noteOnly: Partial<WorkflowDefinition> = { variables: [{ name: 'note', type: 'string', sensitive: true }] };
+
+      it.each(['{"a": 1}[variables.note]', 'duration(variables.note)', '"x".matches("(" + variables.note)'])(
+        'are not in what is said about an expression that fails on them: %s',
+        async (text) => {
+          const port = node('a', 'core.identity', { inputs: { x: expression(text) } });
+          const failed = await runOf(api(), workflow([port], [], noteOnly), { inputs: { note: SECRET } });
+          expect(failed.snapshot.status).toBe('failed');
+          expect(await everything(failed.snapshot.runId)).not.toContain(SECRET);
+          const condition = { type: 'expression' as const, expression: `${text} == null` };
+          const definition = workflow([node('a'), node('b')], [edge('a', 'b', { condition })], noteOnly);
+          const logged = await runOf(api(), definition, { inputs: { note: SECRET } });
+          expect(logged.of('log.appended')).toHaveLength(1);
+          expect(await everything(logged.snapshot.runId)).not.toContain(SECRET);
+        },
+      );
+
       it('are masked everywhere when a node sets them', async () => {
         const definition = workflow(
           [

@@ -1279,7 +1279,7 @@ onEachStore('sub-workflows', (host) => {
   });
 
   it('end with the run that times out', async () => {
-    const definition = workflow([call('conformance-cancellable')], [], { settings: { timeout: 150 } });
+    const definition = workflow([call('conformance-cancellable')], [], { settings: { timeout: 500 } });
     const done = await runOf(api(), definition);
     expect(done.snapshot.error.code).toBe('run_timeout');
     const childId = done.snapshot.childRuns[0].runId;

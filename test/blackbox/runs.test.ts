@@ -320,13 +320,13 @@ onEachStore('caps', (host) => {
   });
 
   it('stop a run that takes too long, and cut what is in flight', async () => {
-    const runId = await api().run('conformance-run-duration-breach', { configurable: { runTimeoutMs: 60 } });
+    const runId = await api().run('conformance-run-duration-breach', { configurable: { runTimeoutMs: 400 } });
     expect(await api().ended(runId)).toMatchObject({ status: 'failed', error: { code: 'run_timeout' } });
     const events = await api().events(runId);
     const [breach, ...more] = ofType(events, 'cap.breached');
     expect(more).toEqual([]);
-    expect(breach.payload).toMatchObject({ kind: 'run-duration', limit: 60 });
-    expect(breach.payload.observed).toBeGreaterThan(60);
+    expect(breach.payload).toMatchObject({ kind: 'run-duration', limit: 400 });
+    expect(breach.payload.observed).toBeGreaterThan(400);
     expect(typesOf(events).slice(-3)).toEqual(['cap.breached', 'node.cancelled', 'run.failed']);
   });
 });
@@ -647,7 +647,7 @@ onEachStore('pausing and resuming', (host) => {
   it('every advertised policy is taken with 202', async () => {
     const { drainPolicies } = (await host().anonymous.get('/.well-known/openwop')).body.runs.pauseResume;
     for (const drainPolicy of drainPolicies) {
-      const runId = await waiting(100);
+      const runId = await waiting(400);
       const { status, body } = await pause(runId, { drainPolicy, reason: 'lunch' });
       expect(status).toBe(202);
       expect(body).toEqual({ runId, status: 'paused', pausedAt: expect.stringMatching(/^\d{4}-.*Z$/) });
@@ -662,7 +662,7 @@ onEachStore('pausing and resuming', (host) => {
   });
 
   it('draining is the default: the node ends, then the run is paused, and completes only after it is resumed', async () => {
-    const runId = await waiting(150);
+    const runId = await waiting(500);
     await inNode(runId);
     expect((await pause(runId)).status).toBe(202);
     await paused(runId);
@@ -679,8 +679,8 @@ onEachStore('pausing and resuming', (host) => {
 
   it('draining waits for all branches in flight and starts nothing new', async () => {
     const nodes = [
-      node('short', 'core.delay', { config: { ms: 50 } }),
-      node('wait', 'core.delay', { config: { ms: 250 } }),
+      node('short', 'core.delay', { config: { ms: 300 } }),
+      node('wait', 'core.delay', { config: { ms: 600 } }),
       node('after'),
     ];
     const runId = await api().run(await register(api(), workflow(nodes, [edge('short', 'after')])));
@@ -707,7 +707,7 @@ onEachStore('pausing and resuming', (host) => {
   });
 
   it('immediate cuts the attempt without an end, and resuming begins a fresh one', async () => {
-    const runId = await waiting(120);
+    const runId = await waiting(400);
     await inNode(runId);
     await pause(runId, { drainPolicy: 'immediate' });
     const snapshot = (await api().get(`/v1/runs/${runId}`)).body;
@@ -722,11 +722,11 @@ onEachStore('pausing and resuming', (host) => {
   });
 
   it('a paused run stays paused, though its delay has long passed', async () => {
-    const runId = await waiting(30);
+    const runId = await waiting(300);
     await inNode(runId);
     await pause(runId, { drainPolicy: 'immediate' });
     // Another run with a longer delay, started later, comes to its end: time enough.
-    await api().ended(await waiting(200));
+    await api().ended(await waiting(600));
     expect((await api().get(`/v1/runs/${runId}`)).body.status).toBe('paused');
     await api().post(`/v1/runs/${runId}/cancel`);
   });
@@ -799,7 +799,7 @@ onEachStore('pausing and resuming', (host) => {
   });
 
   it('resuming a run that is still draining calls the pause off', async () => {
-    const runId = await waiting(150);
+    const runId = await waiting(500);
     await inNode(runId);
     await pause(runId);
     expect((await resume(runId)).status).toBe(202);
@@ -823,7 +823,7 @@ onEachStore('pausing and resuming', (host) => {
   });
 
   it('a run can be paused and resumed many times', async () => {
-    const runId = await waiting(40);
+    const runId = await waiting(600);
     for (let round = 0; round < 5; round++) {
       expect((await pause(runId, { drainPolicy: 'immediate' })).status).toBe(202);
       expect((await resume(runId)).status).toBe(202);

@@ -608,7 +608,7 @@ onEachStore('versions', (host) => {
     const child = unique('wf');
     await register(api(), { ...workflow([node('first')]), id: child });
     const calls = node('call', 'core.subWorkflow', { config: { workflowId: child } });
-    const wait = node('wait', 'core.delay', { config: { ms: 100 } });
+    const wait = node('wait', 'core.delay', { config: { ms: 500 } });
     const parent = await api().run(await register(api(), workflow([wait, calls], [edge('wait', 'call')])));
     await api().request('PUT', `${WORKFLOWS}/${child}`, { ...workflow([node('second')]), id: child });
     const { childRuns } = await api().ended(parent);
@@ -619,7 +619,7 @@ onEachStore('versions', (host) => {
   it('a child that was removed meanwhile is unknown', async () => {
     const child = await register(api(), workflow([node('a')]));
     const calls = node('call', 'core.subWorkflow', { config: { workflowId: child } });
-    const wait = node('wait', 'core.delay', { config: { ms: 100 } });
+    const wait = node('wait', 'core.delay', { config: { ms: 500 } });
     const parent = await api().run(await register(api(), workflow([wait, calls], [edge('wait', 'call')])));
     await api().request('DELETE', `${WORKFLOWS}/${child}`);
     expect((await api().ended(parent)).error.code).toBe('unknown_child_workflow');

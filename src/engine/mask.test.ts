@@ -78,7 +78,7 @@ describe('the payload that readers get', () => {
   it.each(MASKING_MODES)('of a write to a sensitive channel still has a value under %s', (mode) => {
     const payload = { channel: 'c', value: 'XYZZY', reducer: 'append', writtenAt: '2026-01-01T00:00:00Z' };
     const shown = maskPayload(planOf(mode), { type: 'channel.written', payload }, () => 'digest') as object;
-    expect(shown).toHaveProperty('value');
+    expect(JSON.parse(JSON.stringify(shown))).toHaveProperty('value');
     expect(JSON.stringify(shown).includes('XYZZY')).toBe(mode === 'passthrough');
   });
 

@@ -66,9 +66,12 @@ describe('the depth of a body', () => {
     expect(parseJson(`[${Array(10_000).fill('[]').join(',')}]`)).toHaveLength(10_000);
   });
 
-  it('does not count brackets in texts', () => {
-    const text = `${'['.repeat(100)}"\\"[{${'\\\\'}`;
-    expect(parseJson(JSON.stringify({ text, more: '}]' }))).toEqual({ text, more: '}]' });
+  it('does not count brackets in texts, wherever quotes and backslashes stand in them', () => {
+    const brackets = '[{'.repeat(50);
+    for (const text of [brackets, `"${brackets}`, `\\"${brackets}`, `${brackets}\\`, `"\\\\"${brackets}"`]) {
+      const value = { text, more: [brackets, '}]'] };
+      expect(parseJson(JSON.stringify(value))).toEqual(value);
+    }
   });
 
   it('is found out before anything recurses over it', () => {

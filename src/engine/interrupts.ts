@@ -73,11 +73,11 @@ export function openInterrupt(run: Run, nodeId: string): OpenInterrupt | Refusal
   const planned = run.plan.node(nodeId);
   const state = planned && run.nodes[planned.index];
   if (state?.interrupt) return state.interrupt;
+  if (state && state.interrupts > 0 && state.status === 'cancelled') {
+    return refuse('interrupt_gone', 'The run was cancelled while it waited for this.', { runStatus: statusOf(run) });
+  }
   if (run.answered.has(nodeId)) {
     return refuse('interrupt_already_resolved', 'This was answered already.', { nodeId });
-  }
-  if (state && state.interrupts > 0 && run.ended === 'cancelled') {
-    return refuse('interrupt_gone', 'The run was cancelled while it waited for this.', { runStatus: statusOf(run) });
   }
   if (state && state.interrupts > 0) return refuse('interrupt_expired', 'Nobody waits for this any more.');
   return refuse('interrupt_not_found', 'This node does not wait for an answer.');

@@ -1,15 +1,18 @@
+import { approvals } from './approvals/index.ts';
 import { artifacts } from './artifacts/index.ts';
 import { authorization } from './authorization/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
 import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
+import { inbox } from './inbox/index.ts';
+import { interrupts } from './interrupts/index.ts';
 import { runs } from './runs/index.ts';
 import { workflows } from './workflows/index.ts';
 
 /** Everything this host can do, in the order in which it is built. A new family is a folder and a line here. */
 export function capabilities(settings: { readonly conformance: boolean }): readonly Capability[] {
-  const served = [authorization, workflows, runs, events, artifacts, envelopes];
+  const served = [authorization, workflows, runs, interrupts, approvals, inbox, events, artifacts, envelopes];
   return settings.conformance ? [...served, conformance] : served;
 }
 
@@ -20,6 +23,8 @@ export interface Services {
   readonly authorization: ServiceOf<typeof authorization>;
   readonly workflows: ServiceOf<typeof workflows>;
   readonly runs: ServiceOf<typeof runs>;
+  readonly interrupts: ServiceOf<typeof interrupts>;
+  readonly inbox: ServiceOf<typeof inbox>;
   readonly events: ServiceOf<typeof events>;
   readonly artifacts: ServiceOf<typeof artifacts>;
 }

@@ -7,8 +7,8 @@ import type {
 } from '../protocol/workflows.ts';
 import { isKnownReducer, takesTtl } from './channels.ts';
 import { compileCondition, compilePort } from './condition.ts';
+import { topologicalOrder } from './graph.ts';
 import { compileSchema } from './json-schema.ts';
-import { topologicalOrder } from './plan.ts';
 
 /** Something wrong with a definition, named so that its author finds it. */
 export interface Problem {
@@ -24,6 +24,8 @@ export interface Problem {
 /** What the engine has to know about node types, which live above it. */
 export interface NodeCatalog {
   has(typeId: string): boolean;
+  /** Whether nodes of this type ask for approval: a circle may pass through one. */
+  isGate(typeId: string): boolean;
   /** The capability that would bring a type which this host lacks. */
   capabilityFor(typeId: string): string | undefined;
   /** Problems with the config of a node, by path inside it. */
@@ -39,7 +41,7 @@ export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCat
     ...duplicates(definition),
     ...definition.nodes.flatMap((node, index) => checkNode(node, `nodes[${index}]`, ids, catalog)),
     ...definition.edges.flatMap((edge, index) => checkEdge(edge, `edges[${index}]`, ids)),
-    ...checkCycles(definition),
+    ...checkCycles(definition, catalog),
     ...checkVariables(definition),
     ...checkChannels(definition),
     ...checkTriggers(definition, ids),
@@ -129,12 +131,16 @@ function checkEdge(edge: WorkflowEdge, path: string, ids: NodeIds): Problem[] {
   return [...ends, ...condition.map((message) => ({ path: `${path}.condition`, message }))];
 }
 
-function checkCycles({ nodes, edges }: WorkflowDefinition): Problem[] {
+/** A circle must leave an approval gate over a condition, or over the gate's failure; then every round is asked for. */
+function checkCycles({ nodes, edges }: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
   const index = new Map(nodes.map((node, position) => [node.id, position]));
+  const mayLoop = ({ sourceNodeId, condition, triggerRule }: WorkflowEdge): boolean =>
+    (condition !== undefined || triggerRule === 'any_failed') &&
+    catalog.isGate(nodes[index.get(sourceNodeId)!]!.typeId);
   const known = edges.flatMap((edge) => {
     const source = index.get(edge.sourceNodeId);
     const target = index.get(edge.targetNodeId);
-    return source === undefined || target === undefined ? [] : [{ source, target }];
+    return source === undefined || target === undefined || mayLoop(edge) ? [] : [{ source, target }];
   });
   const order = topologicalOrder(nodes, known);
   if (order.size === nodes.length) return [];
@@ -143,7 +149,7 @@ function checkCycles({ nodes, edges }: WorkflowDefinition): Problem[] {
   return [
     {
       path: 'edges',
-      message: `The nodes ${names.join(', ')}${circle.length > 5 ? ' …' : ''} wait for each other: edges may not form a cycle.`,
+      message: `The nodes ${names.join(', ')}${circle.length > 5 ? ' …' : ''} wait for each other: a cycle must leave an approval gate over a condition or over its failure.`,
       nodeId: circle[0]!,
     },
   ];

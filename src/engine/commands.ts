@@ -3,8 +3,14 @@ import type { DrainPolicy, NewEvent } from '../protocol/events.ts';
 import { cancelActive, isBusy } from './next.ts';
 import { isTerminal, type Run, statusOf } from './run.ts';
 
-/** What people and programs may ask of a run. Each answers with the events to record, or says why not. */
-export type Decision = readonly NewEvent[] | Refusal;
+/** What people and programs may ask of a run. Each answers with the events to record, or says why not, or both. */
+export type Decision = readonly NewEvent[] | Refusal | RecordedRefusal;
+
+/** A no that leaves a trace. */
+export interface RecordedRefusal {
+  readonly record: readonly NewEvent[];
+  readonly refusal: Refusal;
+}
 
 export interface Cancellation {
   readonly reason?: string | undefined;

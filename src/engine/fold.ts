@@ -1,11 +1,12 @@
 import type { EventPayload, EventType, RunEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
+import type { RunStatus } from '../protocol/runs.ts';
 import { assert } from './assert.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { ExpressionError } from './expression.ts';
 import { resolveInputs, scopeOf } from './inputs.ts';
 import type { Plan, PlannedEdge, PlannedNode } from './plan.ts';
-import { emptyRun, isTerminal, type NodeState, type Run, type RunFacts, type Tally } from './run.ts';
+import { type EdgeResult, emptyRun, isTerminal, type NodeState, type Run, type RunFacts, type Tally } from './run.ts';
 
 /** A run as its events say it is. */
 export function fold(plan: Plan, facts: RunFacts, events: Iterable<RunEvent>): Run {
@@ -81,7 +82,9 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'node.failed': (run, { nodeId, error }, { time, eventId }) => {
     const [state, planned] = settle(run, nodeId, 'failed', time);
     state.error = error;
-    if (planned.isCaught) passOn(run, planned);
+    delete run.exhausted;
+    // A loop that has gone round often enough must not be kept going by its own failure.
+    if (planned.isCaught && error.code !== 'loopback_limit_exceeded') passOn(run, planned);
     else run.failure ??= { error, abort: false, failedNodeId: nodeId, causeId: eventId };
   },
   'node.retried': (run, { nodeId, attempt, delayMs, lastError }, { time }) => {
@@ -100,11 +103,43 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     const [state] = settle(run, nodeId, 'cancelled', time);
     if (reason) state.reason = reason;
   },
-  'node.suspended': (run, { nodeId }) => {
-    lookUp(run, nodeId)[0].status = 'suspended';
+  'node.suspended': (run, { nodeId, interruptId, kind = 'custom', key = nodeId }, { time }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    state.status = 'suspended';
+    state.interrupts++;
+    state.interrupt = { interruptId, kind, key, requestedAt: time, data: {}, votes: new Map() };
+    delete state.answer;
+    run.suspended.add(planned.index);
+  },
+  'interrupt.requested': (run, { data, resumeSchema, timeoutMs }, { nodeId, time }) => {
+    const { interrupt } = lookUp(run, nodeId ?? '')[0];
+    assert(interrupt, 'an interrupt is requested by a node that is suspended');
+    interrupt.data = data;
+    if (resumeSchema) interrupt.resumeSchema = resumeSchema;
+    if (timeoutMs !== undefined) interrupt.expiresAt = time + timeoutMs;
+  },
+  'interrupt.resolved': (run, { nodeId, interruptId, resumeValue }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    assert(state.interrupt?.interruptId === interruptId, 'an interrupt is answered once');
+    run.answered.set(nodeId, interruptId);
+    run.suspended.delete(planned.index);
+    delete state.interrupt;
+    state.answer = { value: resumeValue };
   },
   'node.resumed': (run, { nodeId }) => {
     lookUp(run, nodeId)[0].status = 'running';
+  },
+  'approval.received': (run, { nodeId, action, decidedBy }) => {
+    if (decidedBy) lookUp(run, nodeId)[0].interrupt?.votes.set(decidedBy, action);
+  },
+  'approval.granted': (run, { principal }, { nodeId }) => {
+    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'granted');
+  },
+  'approval.overridden': (run, { principal }, { nodeId }) => {
+    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'overridden');
+  },
+  'capstan.child.changed': (run, { nodeId, status }) => {
+    lookUp(run, nodeId)[0].childStatus = status as RunStatus;
   },
   'node.dispatched': (run, { childRunId }, { nodeId }) => {
     assert(nodeId, 'a dispatch names its node');
@@ -131,10 +166,9 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
   },
 
-  'interrupt.requested': unchanged,
-  'interrupt.resolved': unchanged,
+  'approval.rejected': unchanged,
   'approval.requested': unchanged,
-  'approval.received': unchanged,
+  'authorization.decided': unchanged,
   'clarification.requested': unchanged,
   'clarification.resolved': unchanged,
   'artifact.created': unchanged,
@@ -165,6 +199,9 @@ function settle(
   state.endedAt = time;
   delete state.inputs;
   delete state.retryAt;
+  delete state.interrupt;
+  delete state.answer;
+  run.suspended.delete(planned.index);
   if (status === 'completed') delete state.error;
   run.active.delete(planned.index);
   run.ready.delete(planned.index);
@@ -189,16 +226,68 @@ function restartRunning(run: Run): void {
 
 /** A node has settled: count it on its outgoing edges, and let the targets decide. */
 function passOn(run: Run, source: PlannedNode): void {
-  for (const edge of source.outgoing) {
-    const tally = run.tallies[edge.target]!;
+  const loopbacks: PlannedNode[] = [];
+  for (const planned of source.outgoing) {
+    const result = edgeResult(run, planned);
+    const target = run.plan.nodes[planned.target]!;
+    if (planned.isLoopback) {
+      if (isTaken(target.rule, result)) loopbacks.push(target);
+      continue;
+    }
+    run.edgeResults.set(planned.edge.id, result);
+    const tally = run.tallies[target.index]!;
     tally.open--;
-    tally[edgeResult(run, edge)]++;
-    decide(run, run.plan.nodes[edge.target]!);
+    tally[result]++;
+    decide(run, target);
   }
+  for (const target of loopbacks) beginAgain(run, target);
+}
+
+function isTaken(rule: PlannedNode['rule'], result: EdgeResult): boolean {
+  return triggers[rule]({ open: 0, succeeded: 0, failed: 0, skipped: 0, [result]: 1 }) === 'start';
+}
+
+/** An edge led back to a node: it starts anew, and whatever comes after it is open again. */
+function beginAgain(run: Run, first: PlannedNode): void {
+  if (run.nodes[first.index]!.visit >= run.plan.maxLoopbacks) {
+    run.exhausted = first.index;
+    reopen(run, first);
+    return;
+  }
+  const following = reachableFrom(run.plan, first).filter(({ index }) => !run.active.has(index));
+  for (const planned of following) reopen(run, planned);
+  for (const { index, incoming } of following) run.tallies[index] = tallyOf(run, incoming);
+  run.nodes[first.index]!.status = 'ready';
+  run.ready.add(first.index);
+}
+
+/** Nodes that an edge, or several, lead to; loops left aside. */
+function reachableFrom(plan: Plan, first: PlannedNode): PlannedNode[] {
+  const found = new Set([first]);
+  for (const { outgoing } of found) {
+    for (const { target, isLoopback } of outgoing) if (!isLoopback) found.add(plan.nodes[target]!);
+  }
+  return [...found];
+}
+
+/** Attempts go on being counted, so that no two of a node are the same. */
+function reopen(run: Run, { index, outgoing }: PlannedNode): void {
+  const { attempt, visit, interrupts, startedAt } = run.nodes[index]!;
+  const nextAttempt = startedAt === undefined ? attempt : attempt + 1;
+  run.nodes[index] = { status: 'pending', attempt: nextAttempt, failures: 0, visit: visit + 1, interrupts };
+  run.toSkip.delete(index);
+  run.ready.delete(index);
+  for (const { edge } of outgoing) run.edgeResults.delete(edge.id);
+}
+
+function tallyOf(run: Run, incoming: readonly PlannedEdge[]): Tally {
+  const tally: Tally = { open: 0, succeeded: 0, failed: 0, skipped: 0 };
+  for (const { edge } of incoming) tally[run.edgeResults.get(edge.id) ?? 'open']++;
+  return tally;
 }
 
 /** An edge whose condition is false counts as one from a skipped node. */
-function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): Exclude<keyof Tally, 'open'> {
+function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): EdgeResult {
   const { status, outputs } = run.nodes[source]!;
   if (status === 'failed') return 'failed';
   // What was skipped is absent, and absent is falsy: the one condition that a skipped source can meet.

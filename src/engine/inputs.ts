@@ -23,7 +23,7 @@ export function resolveInputs(run: Run, planned: PlannedNode): NodeInputs {
 /** An edge delivers the port it names, or all outputs of its source where there is no such port. */
 function deliveredByEdges(run: Run, planned: PlannedNode): JsonObject {
   const delivered: JsonObject = {};
-  for (const { edge, source } of planned.incoming) {
+  for (const { edge, source } of [...planned.incoming, ...planned.loopbacks]) {
     const outputs = run.nodes[source]!.outputs;
     if (!outputs) continue;
     const port = edge.sourceOutput ?? 'output';

@@ -1,5 +1,6 @@
 import type { NewEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
+import { expireInterrupt } from './interrupts.ts';
 import { failAttempt } from './outcome.ts';
 import type { PlannedNode } from './plan.ts';
 import { isTerminal, type NodeState, type Run } from './run.ts';
@@ -20,9 +21,10 @@ export function next(run: Run, now: number, slots: number): Step {
   if (isTerminal(run) || run.pause) return WAIT;
   if (now > deadline(run) && !run.failure?.abort) return record(breachOfDuration(run, now));
   if (run.failure) return record(...comeToBadEnd(run));
+  if (run.exhausted !== undefined) return record(...endLoop(run, run.exhausted));
   if (run.warnings.size > 0) return record(...logWarnings(run));
   if (run.toSkip.size > 0) return record(...skips(run));
-  const overdue = overdueAttempts(run, now);
+  const overdue = [...overdueAttempts(run, now), ...overdueInterrupts(run, now)];
   if (overdue.length > 0) return record(...overdue);
   if (run.draining) return isBusy(run) ? WAIT : record(pauseDrained(run));
   return startReady(run, now, slots) ?? (run.active.size === 0 ? record(completed(run)) : WAIT);
@@ -35,7 +37,7 @@ export function dueAt(run: Run): number | undefined {
   for (const index of run.active) {
     const state = run.nodes[index]!;
     if (state.retryAt !== undefined && !run.draining) due = Math.min(due, state.retryAt);
-    due = Math.min(due, attemptDeadline(run.plan.nodes[index]!, state));
+    due = Math.min(due, attemptDeadline(run.plan.nodes[index]!, state), state.interrupt?.expiresAt ?? due);
   }
   return Number.isFinite(due) ? due : undefined;
 }
@@ -64,6 +66,24 @@ function overdueAttempts(run: Run, now: number): NewEvent[] {
     .map(([{ node, timeoutMs }]) =>
       failAttempt(run, node.id, { code: 'node_timeout', message: `The attempt took longer than ${timeoutMs} ms.` }),
     );
+}
+
+function overdueInterrupts(run: Run, now: number): NewEvent[] {
+  return [...run.suspended].flatMap((index) => {
+    const { expiresAt = Number.POSITIVE_INFINITY } = run.nodes[index]!.interrupt!;
+    return now >= expiresAt ? expireInterrupt(run, run.plan.nodes[index]!.node.id) : [];
+  });
+}
+
+function endLoop(run: Run, index: number): NewEvent[] {
+  const nodeId = run.plan.nodes[index]!.node.id;
+  const limit = run.plan.maxLoopbacks;
+  const message = `The node was sent back to more than ${limit} times.`;
+  const error = { code: 'loopback_limit_exceeded', message, retryable: false };
+  return [
+    { type: 'workflow.loopback-limit', nodeId, payload: { nodeId, iterations: limit + 1, limit } },
+    { type: 'node.failed', nodeId, payload: { nodeId, error } },
+  ];
 }
 
 function logWarnings(run: Run): NewEvent[] {

@@ -7,6 +7,7 @@ import type {
 } from '../protocol/workflows.ts';
 import { type Condition, compileCondition, compilePort } from './condition.ts';
 import type { Expression } from './expression.ts';
+import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { compileSchema, type SchemaCheck } from './json-schema.ts';
 
 /** A definition prepared for running: everything looked up once, nothing decided yet. */
@@ -17,6 +18,8 @@ export interface Plan {
   readonly nodes: readonly PlannedNode[];
   readonly sensitive: ReadonlySet<string>;
   readonly maskingMode: MaskingMode;
+  /** How often a node may begin again. */
+  readonly maxLoopbacks: number;
   /** Checks on what is written to declared channels, and on the `configurable` a run is created with. */
   readonly channelSchemas: ReadonlyMap<string, SchemaCheck>;
   readonly configurableSchema: SchemaCheck | undefined;
@@ -28,7 +31,10 @@ export interface PlannedNode {
   readonly node: WorkflowNode;
   /** Place in topological order: what is ready earlier in it starts first. */
   readonly order: number;
+  /** Edges that must come to something before the node is first decided on. */
   readonly incoming: readonly PlannedEdge[];
+  /** Edges that lead back here: one that is taken has the node, and what follows it, begin again. */
+  readonly loopbacks: readonly PlannedEdge[];
   readonly outgoing: readonly PlannedEdge[];
   readonly rule: TriggerRule;
   /** Ports whose value is an expression. */
@@ -40,25 +46,28 @@ export interface PlannedNode {
   readonly timeoutMs: number | undefined;
 }
 
-export interface PlannedEdge {
+export interface PlannedEdge extends Arc {
   readonly edge: WorkflowEdge;
-  readonly source: number;
-  readonly target: number;
   readonly condition: Condition | undefined;
+  readonly isLoopback: boolean;
 }
 
 const RETRY_DELAY_MS = 500;
+const LOOPBACKS_MAX = 5;
 const DEFAULT_RULE: TriggerRule = 'all_success';
 const CATCHING: readonly TriggerRule[] = ['any_failed', 'all_complete'];
 
 /** The definition must have passed `checkDefinition`. */
 export function makePlan(definition: WorkflowDefinition, version: number): Plan {
   const index = new Map(definition.nodes.map((node, position) => [node.id, position]));
-  const edges = definition.edges.map((edge) => planEdge(edge, index));
+  const edges = planEdges(definition, index);
   const incoming = Map.groupBy(edges, (edge) => edge.target);
   const outgoing = Map.groupBy(edges, (edge) => edge.source);
   const rules = definition.nodes.map((_node, position) => ruleOf(incoming.get(position) ?? []));
-  const order = topologicalOrder(definition.nodes, edges);
+  const order = topologicalOrder(
+    definition.nodes,
+    edges.filter(({ isLoopback }) => !isLoopback),
+  );
 
   const nodes = definition.nodes.map((node, position): PlannedNode => {
     const retry = node.settings?.retry;
@@ -67,7 +76,8 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
       index: position,
       node,
       order: order.get(position) ?? position,
-      incoming: incoming.get(position) ?? [],
+      incoming: (incoming.get(position) ?? []).filter(({ isLoopback }) => !isLoopback),
+      loopbacks: (incoming.get(position) ?? []).filter(({ isLoopback }) => isLoopback),
       outgoing: out,
       rule: rules[position]!,
       expressions: portExpressions(node),
@@ -84,6 +94,7 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
     nodes,
     sensitive: new Set(definition.variables.filter((variable) => variable.sensitive).map((variable) => variable.name)),
     maskingMode: definition.metadata.complianceConfig?.maskingMode ?? 'mask',
+    maxLoopbacks: definition.settings.maxLoopbackIterations ?? LOOPBACKS_MAX,
     channelSchemas: channelSchemas(definition),
     configurableSchema: definition.configurableSchema && compileSchema(definition.configurableSchema),
     node: (id) => {
@@ -113,36 +124,13 @@ function ruleOf(incoming: readonly PlannedEdge[]): TriggerRule {
   return first?.triggerRule ?? DEFAULT_RULE;
 }
 
-function planEdge(edge: WorkflowEdge, index: ReadonlyMap<string, number>): PlannedEdge {
-  return {
+function planEdges({ nodes, edges }: WorkflowDefinition, index: ReadonlyMap<string, number>): PlannedEdge[] {
+  const arcs = edges.map((edge) => ({
     edge,
     source: index.get(edge.sourceNodeId)!,
     target: index.get(edge.targetNodeId)!,
     condition: edge.condition && compileCondition(edge.condition),
-  };
-}
-
-/** Kahn's algorithm, ties by node id. Nodes on a cycle get no place. */
-export function topologicalOrder(
-  nodes: readonly WorkflowNode[],
-  edges: readonly Pick<PlannedEdge, 'source' | 'target'>[],
-): Map<number, number> {
-  const open = nodes.map(() => 0);
-  const targets = nodes.map((): number[] => []);
-  for (const { source, target } of edges) {
-    open[target]!++;
-    targets[source]!.push(target);
-  }
-  const byId = (a: number, b: number): number => (nodes[a]!.id < nodes[b]!.id ? -1 : 1);
-  const order = new Map<number, number>();
-  let layer = nodes.map((_node, position) => position).filter((position) => open[position] === 0);
-  while (layer.length > 0) {
-    const following: number[] = [];
-    for (const position of layer.sort(byId)) {
-      order.set(position, order.size);
-      for (const target of targets[position]!) if (--open[target]! === 0) following.push(target);
-    }
-    layer = following;
-  }
-  return order;
+  }));
+  const back = backEdges(nodes, arcs);
+  return arcs.map((arc) => ({ ...arc, isLoopback: back.has(arc) }));
 }

@@ -16,6 +16,10 @@ export class ReadyList {
     if (this.#indexes[position] === index) this.#indexes.splice(position, 1);
   }
 
+  get size(): number {
+    return this.#indexes.length;
+  }
+
   [Symbol.iterator](): Iterator<number> {
     return this.#indexes[Symbol.iterator]();
   }

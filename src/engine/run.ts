@@ -1,5 +1,5 @@
 import type { RunError } from '../protocol/errors.ts';
-import type { DrainPolicy, Owner } from '../protocol/events.ts';
+import type { DrainPolicy, InterruptKind, Owner } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { Configurable, RunStatus } from '../protocol/runs.ts';
 import { initialState } from './channels.ts';
@@ -54,6 +54,29 @@ export interface NodeState {
   reason?: string;
   retryAt?: number;
   childRunId?: string;
+  /** What the child run was last seen doing. */
+  childStatus?: RunStatus;
+  /** Times the node began again because an edge led back to it. */
+  visit: number;
+  /** Interrupts it has raised in this run: the next one's key is new. */
+  interrupts: number;
+  /** What it waits to be told. */
+  interrupt?: OpenInterrupt;
+  /** What it was told; there until it settles or asks again. */
+  answer?: { readonly value: unknown };
+}
+
+/** A question to somebody outside, not answered yet. */
+export interface OpenInterrupt {
+  readonly interruptId: string;
+  readonly kind: InterruptKind;
+  readonly key: string;
+  readonly requestedAt: number;
+  data: JsonObject;
+  resumeSchema?: JsonObject;
+  expiresAt?: number;
+  /** Votes so far, by who cast them; a second vote replaces the first. */
+  readonly votes: Map<string, string>;
 }
 
 export interface NodeInputs {
@@ -72,6 +95,8 @@ export interface Tally {
   failed: number;
   skipped: number;
 }
+
+export type EdgeResult = Exclude<keyof Tally, 'open'>;
 
 /** Why the run is coming to a bad end. With `abort` nodes in flight are cut, without they come to their end. */
 export interface Failure {
@@ -99,6 +124,8 @@ export interface Run {
   /** A pause that waits for the nodes in flight. */
   draining?: { readonly at: number; readonly reason?: string | undefined };
   failure?: Failure;
+  /** A node that would begin again more often than it may. */
+  exhausted?: number;
   executions: number;
   readonly nodes: NodeState[];
   readonly tallies: Tally[];
@@ -108,6 +135,12 @@ export interface Run {
   readonly toSkip: Map<number, string>;
   /** Nodes in flight: running, retrying, waiting for a child, or suspended. */
   readonly active: Set<number>;
+  /** Nodes that wait to be told something, in the order in which they began to. */
+  readonly suspended: Set<number>;
+  /** What each edge came to, by edge id; forgotten when its source begins again. */
+  readonly edgeResults: Map<string, EdgeResult>;
+  /** Node id to the interrupt that was answered there last. */
+  readonly answered: Map<string, string>;
   /** Node id to outputs, as expressions see it. */
   readonly outputs: JsonObject;
   readonly variables: JsonObject;
@@ -125,11 +158,14 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     sequence: -1,
     updatedAt: facts.createdAt,
     executions: 0,
-    nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0 })),
+    nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),
     ready: new ReadyList((index) => plan.nodes[index]!.order),
     toSkip: new Map(),
     active: new Set(),
+    suspended: new Set(),
+    edgeResults: new Map(),
+    answered: new Map(),
     outputs: Object.create(null) as JsonObject,
     variables: initialVariables(plan, facts),
     channels: initialChannels(plan),
@@ -164,7 +200,27 @@ export function statusOf(run: Run): RunStatus {
   if (run.ended) return run.ended;
   if (run.sequence < 0) return 'pending';
   if (run.pause) return 'paused';
-  return 'running';
+  return waitingStatus(run) ?? 'running';
+}
+
+const WAITING: Partial<Record<InterruptKind, RunStatus>> = {
+  approval: 'waiting-approval',
+  'low-confidence': 'waiting-approval',
+  'conversation.exchange': 'waiting-approval',
+  'external-event': 'waiting-external',
+};
+
+/** A run waits when nothing of it can go on without somebody; the first node that waits says for whom. */
+function waitingStatus(run: Run): RunStatus | undefined {
+  if (run.toSkip.size > 0 || run.failure || run.ready.size > 0) return undefined;
+  for (const index of run.active) {
+    const { status, childStatus = 'running' } = run.nodes[index]!;
+    if (status !== 'suspended' && !(status === 'waiting' && childStatus.startsWith('waiting-'))) return undefined;
+  }
+  const [asked] = run.suspended;
+  if (asked !== undefined) return WAITING[run.nodes[asked]!.interrupt!.kind] ?? 'waiting-input';
+  const [waiting] = run.active;
+  return waiting === undefined ? undefined : run.nodes[waiting]!.childStatus;
 }
 
 export function isDeclaredChannel(run: Run, name: string): boolean {

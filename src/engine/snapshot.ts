@@ -14,6 +14,7 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
     workflowVersion: plan.version,
     status: statusOf(run),
     owner: facts.owner,
+    ...waitsFor(run),
     createdAt: iso(facts.createdAt),
     startedAt: iso(run.startedAt),
     completedAt: endedAt,
@@ -32,6 +33,21 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
     parentRunId: facts.parent?.runId,
     parentNodeId: facts.parent?.nodeId,
   }) as RunSnapshot;
+}
+
+/** The node that the run waits at, and what it asks. */
+function waitsFor(run: Run): JsonObject {
+  if (!statusOf(run).startsWith('waiting-')) return {};
+  const [asked] = run.suspended;
+  const [first = -1] = asked === undefined ? run.active : [asked];
+  const { node } = run.plan.nodes[first]!;
+  const { interrupt } = run.nodes[first]!;
+  if (!interrupt) return { currentNodeId: node.id };
+  const { interruptId, kind, key, data, expiresAt } = interrupt;
+  return {
+    currentNodeId: node.id,
+    interrupt: defined({ interruptId, kind, key, nodeId: node.id, data, expiresAt: iso(expiresAt) }),
+  };
 }
 
 function nodeStates(run: Run, digest: Digest): Record<string, NodeStateDoc> {

@@ -44,7 +44,8 @@ async function answerOnce(
   const key = route.method === 'GET' ? undefined : request.headers['idempotency-key'];
   if (key === undefined) return check(request) ?? handle(request, route, options, () => []);
   const ticket = await options.idempotency.begin({
-    tenant: request.caller!.subject.tenant,
+    // Without a caller the path is the credential, and it is part of the content.
+    tenant: request.caller?.subject.tenant ?? '#public',
     operation: `${route.method} ${route.path}`,
     key: String(key),
     content: { params: request.params, query: request.query, body: request.body ?? null },

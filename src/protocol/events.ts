@@ -14,7 +14,7 @@ interface EventRow {
 }
 
 const Attempt = Type.Integer({ minimum: 0 });
-const InterruptKind = OneOf([
+export const INTERRUPT_KINDS = [
   'approval',
   'clarification',
   'external-event',
@@ -23,7 +23,9 @@ const InterruptKind = OneOf([
   'conversation.exchange',
   'conversation.close',
   'low-confidence',
-]);
+] as const;
+const InterruptKind = OneOf(INTERRUPT_KINDS);
+export type InterruptKind = (typeof INTERRUPT_KINDS)[number];
 
 export const Owner = Closed({
   tenant: NonEmpty,
@@ -144,6 +146,10 @@ export const EVENTS = {
       interruptId: NonEmpty,
       kind: Type.Optional(InterruptKind),
       key: Type.Optional(NonEmpty),
+      reason: Type.Optional(Type.String()),
+      agentId: Type.Optional(Type.String()),
+      threshold: Type.Optional(Type.Number()),
+      observed: Type.Optional(Type.Number()),
     }),
   },
   'node.resumed': {
@@ -179,6 +185,37 @@ export const EVENTS = {
       interruptId: NonEmpty,
       kind: Type.Optional(InterruptKind),
       resumeValue: Type.Optional(Type.Unknown()),
+      resolvedBy: Type.Optional(NonEmpty),
+      outcome: Type.Optional(Type.Literal('rejected')),
+      reason: Type.Optional(Type.String()),
+    }),
+  },
+  'approval.granted': {
+    tier: 'updates',
+    payload: Closed({
+      gateId: NonEmpty,
+      principal: NonEmpty,
+      quorumProgress: Type.Optional(
+        Closed({ granted: Type.Integer({ minimum: 0 }), required: Type.Integer({ minimum: 1 }) }),
+      ),
+    }),
+  },
+  'approval.rejected': {
+    tier: 'updates',
+    payload: Closed({ gateId: NonEmpty, principal: NonEmpty, reason: Type.Optional(Type.String()) }),
+  },
+  'approval.overridden': {
+    tier: 'updates',
+    payload: Closed({ gateId: NonEmpty, principal: NonEmpty, reason: NonEmpty }),
+  },
+  'authorization.decided': {
+    tier: 'debug',
+    payload: Closed({
+      principal: NonEmpty,
+      action: NonEmpty,
+      resource: NonEmpty,
+      allowed: Type.Boolean(),
+      reason: Type.Optional(Type.String()),
     }),
   },
   'approval.requested': {
@@ -198,6 +235,8 @@ export const EVENTS = {
       decidedBy: Type.Optional(NonEmpty),
       decidedAt: Type.Optional(Timestamp),
       comment: Type.Optional(Type.String()),
+      refineFeedback: Type.Optional(AnyObject),
+      editedArtifactData: Type.Optional(Type.Unknown()),
     }),
   },
   'clarification.requested': {
@@ -288,6 +327,10 @@ export const EVENTS = {
       iterations: Type.Integer({ minimum: 1 }),
       limit: Type.Optional(Type.Integer({ minimum: 1 })),
     }),
+  },
+  'capstan.child.changed': {
+    tier: 'debug',
+    payload: Type.Object({ nodeId: NonEmpty, childRunId: NonEmpty, status: NonEmpty }),
   },
   'capstan.pause.requested': {
     tier: 'debug',

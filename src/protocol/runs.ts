@@ -119,6 +119,18 @@ export const RunSnapshot = Type.Object(
     status: OneOf(RUN_STATUSES),
     owner: Optional(Owner),
     currentNodeId: Optional(Type.String()),
+    interrupt: Optional(
+      Type.Object({
+        interruptId: NonEmpty,
+        kind: NonEmpty,
+        key: NonEmpty,
+        nodeId: NonEmpty,
+        data: AnyObject,
+        expiresAt: Optional(Timestamp),
+        interruptToken: Optional(Type.String({ description: 'Answers this interrupt without another credential' })),
+        callbackUrl: Optional(Type.String({ format: 'uri' })),
+      }),
+    ),
     createdAt: Optional(Timestamp),
     startedAt: Optional(Timestamp),
     completedAt: Optional(Timestamp),

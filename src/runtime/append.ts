@@ -1,7 +1,8 @@
 import { apply } from '../engine/fold.ts';
 import type { Digest } from '../engine/mask.ts';
-import { isTerminal } from '../engine/run.ts';
+import { isTerminal, type Run, statusOf } from '../engine/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/events.ts';
+import type { RunStatus } from '../protocol/runs.ts';
 import { freeScope, insertEvents, insertRun, insertTags, moveRun, takeScope } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
@@ -40,32 +41,47 @@ export function creationWrites(held: HeldRun, recorded: readonly Recorded[], rea
   ];
 }
 
-/** Everything that happens when a run moves on from sequence `from`. */
+/** Where a run was before it moved. */
+export interface Before {
+  readonly sequence: number;
+  readonly status: RunStatus;
+}
+
+export function whereIs(run: Run): Before {
+  return { sequence: run.sequence, status: statusOf(run) };
+}
+
+/** Everything that happens when a run moves on. */
 export function appendWrites(
   held: HeldRun,
   recorded: readonly Recorded[],
-  from: number,
+  before: Before,
   reactions: readonly Reaction[],
 ): Unit {
   const { run } = held;
   return [
-    moveRun(moveOf(run, from)),
+    moveRun(moveOf(run, before.sequence)),
     ...insertEvents(
       run.facts.runId,
       recorded.map(({ stored }) => stored),
     ),
+    ...(concernsParent(run, before) ? [wake(run.facts.parent!.runId)] : []),
     ...(isTerminal(run) ? endWrites(held) : []),
     ...cancelledChildren(held, recorded).map((childRunId) => cancelChild(held, childRunId)),
     ...react(held, recorded, reactions),
   ];
 }
 
-/** A run that ended lets its parent know and frees the scope it held. */
+/** A parent wants to know when its child ends, and when it begins or stops to wait for somebody. */
+function concernsParent(run: Run, before: Before): boolean {
+  const status = statusOf(run);
+  if (!run.facts.parent || status === before.status) return false;
+  return isTerminal(run) || [status, before.status].some((either) => either.startsWith('waiting-'));
+}
+
+/** A run that ended frees the scope it held. */
 function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
-  return [
-    ...(facts.parent ? [wake(facts.parent.runId)] : []),
-    ...(identity.scopeKey ? [freeScope(identity.scopeKey, facts.runId)] : []),
-  ];
+  return identity.scopeKey ? [freeScope(identity.scopeKey, facts.runId)] : [];
 }
 
 /** Child runs that lose the node which waits for them, unless the definition lets them go on alone. */
@@ -97,14 +113,14 @@ function react(held: HeldRun, recorded: readonly Recorded[], reactions: readonly
 }
 
 /** Says, here and to other hosts, that a run has moved. */
-export function announce({ hub, store }: Runtime, held: HeldRun, recorded: readonly Recorded[]): void {
+export function announce({ hub, store }: Runtime, held: HeldRun, recorded: readonly Recorded[], before?: Before): void {
   const { run } = held;
   const { runId, parent } = run.facts;
   hub.tell(
     runId,
     recorded.map(({ stored }) => stored),
   );
-  const wokenParent = isTerminal(run) ? parent?.runId : undefined;
+  const wokenParent = before && concernsParent(run, before) ? parent?.runId : undefined;
   if (wokenParent) hub.callToWork(wokenParent);
   for (const childRunId of cancelledChildren(held, recorded)) hub.callToWork(`${CANCEL_CHILD}:${childRunId}`);
   store.hint([`run:${runId}`, ...(wokenParent ? [`work:${wokenParent}`] : [])]);

@@ -19,6 +19,9 @@ export type Message =
   /** The store or the lease failed under the attempt, which says nothing about the node. */
   | { readonly broken: Error };
 
+/** More effects than a node can have in one visit. */
+const EFFECTS_PER_VISIT = 1_000_000;
+
 interface InFlight {
   readonly attempt: number;
   readonly controller: AbortController;
@@ -118,13 +121,13 @@ export class Attempts {
   }
 
   #contextOf(
-    { node, index }: PlannedNode,
+    { node, index, outgoing }: PlannedNode,
     { run, identity }: HeldRun,
     signal: AbortSignal,
     child: ChildResult | undefined,
   ): NodeContext {
     const { clock } = this.#runtime;
-    const { attempt, startedAt, inputs } = run.nodes[index]!;
+    const { attempt, startedAt, inputs, answer, visit } = run.nodes[index]!;
     const { runId, configurable } = run.facts;
     return {
       runId,
@@ -138,8 +141,10 @@ export class Attempts {
       startedAt: startedAt!,
       now: clock.now,
       signal,
+      answer,
+      isRouted: outgoing.some(({ condition }) => condition !== undefined),
       child,
-      effects: this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, signal),
+      effects: this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, visit, signal),
       sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
       emit: (event) => {
         if (this.#inFlight.get(node.id)?.attempt === attempt) this.#hooks.say({ nodeId: node.id, attempt, event });
@@ -147,9 +152,12 @@ export class Attempts {
     };
   }
 
-  /** The seams, numbered in the order in which the node goes through them: the number is part of the identity. */
-  #effectsFor(scope: { tenant: string; runId: string; nodeId: string }, signal: AbortSignal): Effects {
-    let ordinal = 0;
+  /**
+   * The seams, numbered in the order in which the node goes through them: the number is part of the identity. A node
+   * that a loop leads back to means its effects anew.
+   */
+  #effectsFor(scope: { tenant: string; runId: string; nodeId: string }, visit: number, signal: AbortSignal): Effects {
+    let ordinal = visit * EFFECTS_PER_VISIT;
     const through = async (seam: SeamName, request: unknown): Promise<unknown> => {
       const effect = { ...scope, ordinal: ordinal++, providerKey: seam };
       await this.#hooks.written();

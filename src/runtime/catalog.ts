@@ -23,6 +23,7 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
   return {
     has: (typeId) => byId.has(typeId),
     get: (typeId) => byId.get(typeId),
+    isGate: (typeId) => byId.get(typeId)?.isGate === true,
     capabilityFor: (typeId) => GATED[typeId],
     checkConfig: (node) => {
       const type = byId.get(node.typeId);

@@ -2,7 +2,7 @@ import type { PlannedNode } from '../engine/plan.ts';
 import { visibleVariables } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
-import { endedChildren, type RunRow } from '../store/log.ts';
+import { childRuns, type RunRow } from '../store/log.ts';
 import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { creationWrites } from './append.ts';
@@ -58,18 +58,30 @@ function failure(code: string, message: string): NodeFailure {
   return new NodeFailure({ code, message, retryable: false });
 }
 
-/** Children of a run that have ended, by the node that waits for each. */
-export async function harvestChildren(runtime: Runtime, { identity, run }: HeldRun): Promise<Map<string, ChildResult>> {
+export interface Harvest {
+  /** Children that have ended, by the node that waits for each. */
+  readonly ended: ReadonlyMap<string, ChildResult>;
+  /** What to record of those that go on: a parent waits for a person when its child does. */
+  readonly changed: readonly NewEvent[];
+}
+
+export async function harvestChildren(runtime: Runtime, { identity, run }: HeldRun): Promise<Harvest> {
   const { tenant } = identity.subject;
-  const rows = await runtime.store.read<RunRow>(endedChildren({ tenant, runId: run.facts.runId }));
-  const results = new Map<string, ChildResult>();
+  const rows = await runtime.store.read<RunRow>(childRuns({ tenant, runId: run.facts.runId }));
+  const ended = new Map<string, ChildResult>();
+  const changed: NewEvent[] = [];
   for (const row of rows) {
-    const index = run.plan.node(row.parent_node_id ?? '')?.index;
+    const nodeId = row.parent_node_id ?? '';
+    const index = run.plan.node(nodeId)?.index;
     const state = index === undefined ? undefined : run.nodes[index];
     if (state?.status !== 'waiting' || state.childRunId !== row.run_id) continue;
-    results.set(row.parent_node_id!, await resultOf(runtime, row));
+    if (row.ended_at !== null) ended.set(nodeId, await resultOf(runtime, row));
+    else if (row.status !== (state.childStatus ?? 'running')) {
+      const payload = { nodeId, childRunId: row.run_id, status: row.status };
+      changed.push({ type: 'capstan.child.changed', nodeId, payload });
+    }
   }
-  return results;
+  return { ended, changed };
 }
 
 async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> {

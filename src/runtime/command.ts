@@ -1,13 +1,14 @@
 import { cancelRun, type Decision } from '../engine/commands.ts';
 import { isTerminal, type Run, statusOf } from '../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../protocol/errors.ts';
+import type { NewEvent } from '../protocol/events.ts';
 import type { RunStatus } from '../protocol/runs.ts';
 import type { Visibility } from '../store/log.ts';
 import { dropWork, wake } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { announce, appendWrites, recordNow } from './append.ts';
+import { announce, appendWrites, recordNow, whereIs } from './append.ts';
 import type { WorkHandler } from './executor.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -57,6 +58,10 @@ export async function command(
       runtime.reader.give(held);
       return decision;
     }
+    if ('refusal' in decision) {
+      if (await append(runtime, held, decision.record, () => [])) return decision.refusal;
+      continue;
+    }
     const outcome = await append(runtime, held, decision, also);
     if (outcome) return outcome;
   }
@@ -67,17 +72,17 @@ export async function command(
 async function append(
   runtime: Runtime,
   held: HeldRun,
-  decision: Exclude<Decision, Refusal>,
+  decision: readonly NewEvent[],
   also: (outcome: Commanded) => Unit,
 ): Promise<Commanded | undefined> {
   const { runId } = held.run.facts;
-  const from = held.run.sequence;
+  const before = whereIs(held.run);
   const at = runtime.clock.now();
   const recorded = decision.map((event) => recordNow(held, event, at, sha256Hex));
   const outcome: Commanded = { status: statusOf(held.run), at };
   try {
     await commitAll(runtime.store, [
-      ...appendWrites(held, recorded, from, runtime.reactions),
+      ...appendWrites(held, recorded, before, runtime.reactions),
       // Without its work item, whoever still drives a run that has ended can write nothing more.
       isTerminal(held.run) ? dropWork(runId) : wake(runId),
       ...also(outcome),
@@ -87,7 +92,7 @@ async function append(
     throw error;
   }
   runtime.reader.give(held);
-  announce(runtime, held, recorded);
+  announce(runtime, held, recorded, before);
   runtime.hub.callToWork(runId);
   runtime.store.hint([`work:${runId}`]);
   return outcome;

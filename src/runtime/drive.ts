@@ -1,3 +1,4 @@
+import { suspendNode } from '../engine/interrupts.ts';
 import { dueAt, next } from '../engine/next.ts';
 import { completeNode, failAttempt } from '../engine/outcome.ts';
 import type { PlannedNode } from '../engine/plan.ts';
@@ -189,7 +190,10 @@ export class Drive {
     const { attempt } = this.#run.nodes[planned.index]!;
     if ('sleepUntil' in outcome) this.#sleeping.set(nodeId, { attempt, until: outcome.sleepUntil });
     else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
-    else if ('done' in outcome) {
+    else if ('interrupt' in outcome) {
+      const interruptId = this.#runtime.ids.next('int-');
+      this.#journal.record(suspendNode(this.#run, nodeId, outcome.interrupt, interruptId));
+    } else if ('done' in outcome) {
       this.#journal.record(completeNode(this.#run, nodeId, outcome.done, this.#runtime.clock.now()));
     } else {
       const { owner } = this.#journal.lease;
@@ -230,9 +234,9 @@ export class Drive {
     this.#wakes = work.wakes;
     await this.#journal.catchUp();
     if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
-    for (const [nodeId, child] of await harvestChildren(this.#runtime, this.#journal.held)) {
-      this.#call(this.#run.plan.node(nodeId)!, child);
-    }
+    const { ended, changed } = await harvestChildren(this.#runtime, this.#journal.held);
+    this.#journal.record(changed);
+    for (const [nodeId, child] of ended) this.#call(this.#run.plan.node(nodeId)!, child);
   }
 
   async #leave(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {

@@ -2,7 +2,7 @@ import type { NewEvent } from '../protocol/events.ts';
 import { finishWork, holdLease, type Lease, releaseLease } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { announce, appendWrites, recordNow } from './append.ts';
+import { announce, appendWrites, type Before, recordNow, whereIs } from './append.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun } from './run-row.ts';
@@ -31,8 +31,8 @@ export class Journal {
   readonly #runtime: Runtime;
   readonly lease: Lease;
   #held: HeldRun;
-  /** Sequence of the last event that is known to be in the store. */
-  #written: number;
+  /** Where the run is by what is known to be in the store. */
+  #written: Before;
   #pending: Recorded[] = [];
   #companions: Companion[] = [];
   /** A commit was refused: memory has moved on from something that did not happen. */
@@ -42,7 +42,7 @@ export class Journal {
     this.#runtime = runtime;
     this.lease = lease;
     this.#held = held;
-    this.#written = held.run.sequence;
+    this.#written = whereIs(held.run);
   }
 
   get held(): HeldRun {
@@ -55,7 +55,7 @@ export class Journal {
 
   /** Whether everything that was recorded is in the store. */
   get isWritten(): boolean {
-    return this.#written === this.#held.run.sequence;
+    return this.#written.sequence === this.#held.run.sequence;
   }
 
   record(events: readonly NewEvent[], companion?: Companion): void {
@@ -77,8 +77,9 @@ export class Journal {
       ...companions.flatMap(({ writes }) => writes),
     ]);
     if (!outcome.committed) return this.#refused(outcome.broke, move);
-    this.#written = this.#held.run.sequence;
-    this.#publish(pending);
+    const before = this.#written;
+    this.#written = whereIs(this.#held.run);
+    if (pending.length > 0) announce(this.#runtime, this.#held, pending, before);
     for (const { afterwards } of companions) afterwards();
     return true;
   }
@@ -88,11 +89,11 @@ export class Journal {
     const { identity, run } = this.#held;
     const row = await this.#runtime.reader.row(identity.subject, run.facts.runId);
     if (!row) throw new LeaseLost('the run is gone');
-    if (row.sequence === this.#written && !this.#isStale) return;
+    if (row.sequence === this.#written.sequence && !this.#isStale) return;
     this.#pending = [];
     this.#companions = [];
     this.#held = await this.#runtime.reader.fresh(row);
-    this.#written = row.sequence;
+    this.#written = whereIs(this.#held.run);
     this.#isStale = false;
   }
 
@@ -108,9 +109,8 @@ export class Journal {
   }
 
   #eventWrites(pending: readonly Recorded[]): Unit {
-    const [first] = pending;
-    if (!first) return [];
-    return appendWrites(this.#held, pending, first.event.sequence - 1, this.#runtime.reactions);
+    if (pending.length === 0) return [];
+    return appendWrites(this.#held, pending, this.#written, this.#runtime.reactions);
   }
 
   /** Woken or overtaken can be made good by looking again; a lease that is gone cannot. */
@@ -125,9 +125,5 @@ export class Journal {
   async #stillMine(): Promise<boolean> {
     const outcome = await this.#runtime.store.commit([holdLease(this.lease, false)]);
     return outcome.committed;
-  }
-
-  #publish(pending: readonly Recorded[]): void {
-    if (pending.length > 0) announce(this.#runtime, this.#held, pending);
   }
 }

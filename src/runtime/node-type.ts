@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { InterruptRequest } from '../engine/interrupts.ts';
 import type { NodeResult } from '../engine/outcome.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
@@ -14,6 +15,8 @@ export interface NodeType {
   readonly role: 'pure' | 'side-effect';
   /** The shape of its config, checked when a definition is registered. */
   readonly config?: TSchema;
+  /** It asks for approval; a workflow may loop through it. */
+  readonly isGate?: boolean;
   /** Capabilities without which it must not run. */
   readonly requires?: readonly string[];
   run(context: NodeContext): Outcome | Promise<Outcome>;
@@ -35,6 +38,10 @@ export interface NodeContext {
   readonly now: () => number;
   /** Aborted when nobody waits for the outcome any more. */
   readonly signal: AbortSignal;
+  /** What somebody answered to the interrupt that an earlier call of this node raised. */
+  readonly answer: { readonly value: unknown } | undefined;
+  /** An outgoing edge has a condition, so the outcome can be routed by it. */
+  readonly isRouted: boolean;
   /** How the child run ended that an earlier call of this node asked for. */
   readonly child: ChildResult | undefined;
   readonly effects: Effects;
@@ -49,6 +56,7 @@ export type Outcome =
   | { readonly done: NodeResult }
   | { readonly failed: RunError }
   | { readonly sleepUntil: number }
+  | { readonly interrupt: InterruptRequest }
   | { readonly child: ChildRequest };
 
 export interface ChildRequest {

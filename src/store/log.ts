@@ -132,11 +132,7 @@ export function readEvents({ tenant, runId }: RunRef, after: number, limit: numb
 }
 
 export function childRuns({ tenant, runId }: RunRef): Statement {
-  return sql('SELECT run_id, status FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id', runId, tenant);
-}
-
-export function endedChildren({ tenant, runId }: RunRef): Statement {
-  return sql('SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 AND ended_at IS NOT NULL', runId, tenant);
+  return sql('SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id', runId, tenant);
 }
 
 export function insertTags({ tenant, runId }: RunRef, tags: readonly string[]): Write[] {

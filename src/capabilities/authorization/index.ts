@@ -1,3 +1,4 @@
+import { ROLE_SCOPES, ROLES } from '../../protocol/scopes.ts';
 import type { Capability } from '../capability.ts';
 import { KEY_TABLES } from './records.ts';
 import { type AuthorizationService, authorizationService } from './service.ts';
@@ -5,6 +6,13 @@ import { type AuthorizationService, authorizationService } from './service.ts';
 /** Keys: who is asking, and what they may do. */
 export const authorization: Capability<'authorization', AuthorizationService> = {
   name: 'authorization',
+  advertise: () => ({
+    authorization: {
+      supported: true,
+      failClosed: true,
+      roles: ROLES.map((role) => ({ role, scopes: [...ROLE_SCOPES[role]] })),
+    },
+  }),
   migrations: KEY_TABLES,
   service: authorizationService,
 };

@@ -64,6 +64,23 @@ const callChild = (workflowId: string, mappings: JsonObject): WorkflowNode =>
 const MAPPED_CHILD = 'conformance-subworkflow-input-mapping-child';
 const mapsInput = callChild(MAPPED_CHILD, { inputMapping: { receivedPrdId: 'currentPrdId' } });
 
+/** People take their time. */
+const PATIENT: Extras = { settings: { timeout: 0 } };
+
+const LOOPBACK: WorkflowDefinition = {
+  ...line('conformance-approval-reject-loopback', 'Asks again after a no', [
+    noop('start'),
+    node('gate', 'core.approvalGate', { title: 'Approve', actions: ['accept', 'reject'] }),
+    noop('revise'),
+  ]),
+  edges: [
+    { id: 'start-gate', sourceNodeId: 'start', targetNodeId: 'gate', triggerRule: 'any_success' },
+    { id: 'gate-revise', sourceNodeId: 'gate', targetNodeId: 'revise', triggerRule: 'any_failed' },
+    { id: 'revise-gate', sourceNodeId: 'revise', targetNodeId: 'gate', triggerRule: 'any_success' },
+  ],
+  settings: { timeout: 0, maxLoopbackIterations: 2 },
+};
+
 export const FIXTURES: readonly WorkflowDefinition[] = [
   line('conformance-noop', 'Does nothing', [noop('noop')]),
   line(
@@ -140,6 +157,101 @@ export const FIXTURES: readonly WorkflowDefinition[] = [
     [node('wait', 'core.delay', { durationMs: 30_000 })],
     { variables: [text('childOutcome', 'this-should-not-be-harvested')], settings: { timeout: 60_000, maxRetries: 0 } },
   ),
+  line(
+    'conformance-approval',
+    'Asks for approval',
+    [
+      node('gate', 'core.approvalGate', {
+        title: 'Approve',
+        description: 'Say yes or no',
+        actions: ['accept', 'reject'],
+      }),
+    ],
+    PATIENT,
+  ),
+  line(
+    'conformance-approval-timeout',
+    'Asks for approval, not for long',
+    [node('gate', 'core.approvalGate', { title: 'Approve', actions: ['accept', 'reject'], timeoutMs: 1_500 })],
+    PATIENT,
+  ),
+  line(
+    'conformance-clarification',
+    'Asks a question',
+    [node('ask', 'core.clarificationGate', { questions: [{ id: 'q1', question: 'Which colour?' }] })],
+    PATIENT,
+  ),
+  line(
+    'conformance-interrupt-external-event',
+    'Waits for an event',
+    [
+      node('wait-for-external', 'core.interrupt', {
+        kind: 'external-event',
+        data: {
+          eventType: 'conformance.external.completed',
+          correlation: { orderId: 'fixture-order-1', status: 'completed' },
+        },
+        timeoutMs: 60_000,
+      }),
+    ],
+    PATIENT,
+  ),
+  line(
+    'conformance-interrupt-quorum',
+    'Asks three',
+    [
+      node('gate', 'core.approvalGate', {
+        title: 'Approve by three',
+        actions: ['accept', 'reject'],
+        requiredApprovals: 3,
+        rejectionPolicy: 'majority',
+        approversList: [],
+      }),
+    ],
+    PATIENT,
+  ),
+  line(
+    'conformance-interrupt-auth-required',
+    'Asks somebody who is signed in',
+    [
+      node('gate', 'core.approvalGate', {
+        title: 'Approve, signed in',
+        actions: ['accept', 'reject'],
+        profile: 'openwop-interrupt-auth-required',
+      }),
+    ],
+    PATIENT,
+  ),
+  line(
+    'conformance-interrupt-parent-child-cancel',
+    'Waits for a child that waits',
+    [
+      node('spawn-child', 'core.subWorkflow', {
+        workflowId: 'conformance-interrupt-parent-child-cancel-child',
+        propagateCancellation: true,
+      }),
+    ],
+    PATIENT,
+  ),
+  line(
+    'conformance-interrupt-parent-child-cancel-child',
+    'Is waited for while it waits',
+    [node('child-gate', 'core.approvalGate', { title: 'Approve the child', actions: ['accept', 'reject'] })],
+    PATIENT,
+  ),
+  line(
+    'conformance-subworkflow-mid-run-mutation',
+    'Hands a variable down once',
+    [callChild('conformance-subworkflow-mid-run-mutation-child', { inputMapping: { receivedPrdId: 'currentPrdId' } })],
+    { variables: [text('currentPrdId', 'seeded-id')] },
+  ),
+  line(
+    'conformance-subworkflow-mid-run-mutation-child',
+    'Keeps what it was handed',
+    [node('child-gate', 'core.approvalGate', { title: 'Hold the child', actions: ['accept', 'reject'] })],
+    { variables: [text('receivedPrdId', 'baked-in')] },
+  ),
+  LOOPBACK,
   line('conformance-stream-text', 'Streams what a mock model says', [
     node('ai', 'core.ai.callPrompt', { promptId: 'conformance.stream-text-noop', expectsStreaming: true }),
   ]),

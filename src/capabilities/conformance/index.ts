@@ -3,6 +3,7 @@ import { CONFORMANCE_NODES } from '../../runtime/nodes/conformance.ts';
 import type { Capability, Host } from '../capability.ts';
 import { workflowService } from '../workflows/service.ts';
 import { FIXTURES } from './fixtures.ts';
+import { seams } from './seams.ts';
 
 /** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
 export const conformance: Capability<'conformance', object> = {
@@ -10,6 +11,7 @@ export const conformance: Capability<'conformance', object> = {
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
   service: () => ({}),
+  routes: seams,
   prepare: async (host: Host) => {
     const workflows = workflowService(host);
     for (const fixture of FIXTURES) {

@@ -21,11 +21,13 @@ import { NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
 import type { RunFilter, RunRow } from '../../store/log.ts';
 import { digits } from '../../system/ids.ts';
 import { type Answer, type Caller, type Request, reply, route } from '../capability.ts';
+import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
 import type { RunService, StartedRun } from './service.ts';
 
 interface Services {
   readonly runs: RunService;
+  readonly interrupts: InterruptService;
 }
 const operation = route<Services>();
 
@@ -101,7 +103,14 @@ export const getRun = operation({
   params: RunParams,
   replies: { 200: RunSnapshot },
   refusals: [404],
-  handle: async ({ caller, params }, { runs }) => answer(200, await runs.snapshot(caller, params.runId)),
+  handle: async ({ caller, params, origin }, { runs, interrupts }) => {
+    const snapshot = await runs.snapshot(caller, params.runId);
+    if (isRefusal(snapshot) || !snapshot.interrupt) return answer(200, snapshot);
+    const interruptToken = await interrupts.mint(caller, params.runId, snapshot.interrupt);
+    if (!interruptToken) return answer(200, snapshot);
+    const callbackUrl = `${origin}/v1/interrupts/${interruptToken}`;
+    return reply(200, { ...snapshot, interrupt: { ...snapshot.interrupt, interruptToken, callbackUrl } });
+  },
 });
 
 export const cancelRun = operation({

@@ -4,6 +4,7 @@ import { callPrompt } from './call-prompt.ts';
 import { channelWrite } from './channel-write.ts';
 import { delay } from './delay.ts';
 import { FLOW_NODES } from './flow.ts';
+import { approvalGate, clarificationGate, interrupt } from './human.ts';
 import { idempotencyKey } from './idempotency-key.ts';
 import { stringFormat } from './string-format.ts';
 import { subWorkflow } from './sub-workflow.ts';
@@ -20,6 +21,9 @@ export const NODES: readonly NodeType[] = [
   getVariable,
   channelWrite,
   subWorkflow,
+  approvalGate,
+  clarificationGate,
+  interrupt,
   ...FLOW_NODES,
   stringFormat,
   idempotencyKey,

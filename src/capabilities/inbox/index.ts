@@ -1,0 +1,71 @@
+import { Type } from 'typebox';
+import { isRefusal, refuse } from '../../protocol/errors.ts';
+import { NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
+import { type Capability, reply, route } from '../capability.ts';
+import type { InterruptService } from '../interrupts/service.ts';
+import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
+import { type InboxItem, type InboxPlace, type InboxService, inboxService, interruptSource } from './service.ts';
+
+const Optional = Type.Optional;
+
+const Item = Type.Object(
+  {
+    kind: OneOf(['interrupt', 'gate', 'feedback', 'proposal', 'goal', 'dispute']),
+    id: NonEmpty,
+    title: Type.String(),
+    createdAt: Timestamp,
+    ageMs: Type.Integer({ minimum: 0 }),
+    link: Type.String({ description: 'A path of the console' }),
+    runId: Optional(NonEmpty),
+    nodeId: Optional(NonEmpty),
+    proposalId: Optional(NonEmpty),
+    goalId: Optional(NonEmpty),
+    artifactHash: Optional(NonEmpty),
+    requiredScope: Optional(Type.String({ description: 'What it takes to act on it' })),
+  },
+  { $id: 'InboxItem' },
+);
+
+const listInbox = route<{ readonly inbox: InboxService & { now(): number } }>()({
+  operationId: 'listInbox',
+  summary: 'What waits for a person, newest first',
+  method: 'GET',
+  path: '/v1/host/capstan/inbox',
+  scope: 'runs:read',
+  query: ListQuery({}),
+  replies: { 200: Page(Item) },
+  refusals: [400],
+  handle: async ({ caller, query }, { inbox }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const before = page.after === undefined ? undefined : placeOf(page.after);
+    if (before === null)
+      return refuse('validation_error', 'cursor is not one that this host gave out.', { field: 'cursor' });
+    const items = await inbox.list(caller, before, page.limit + 1);
+    const shown = ({ createdAt, ...item }: InboxItem) => ({
+      ...item,
+      createdAt: new Date(createdAt).toISOString(),
+      ageMs: Math.max(0, inbox.now() - createdAt),
+    });
+    return reply(
+      200,
+      pageOf(items, page, shown, ({ createdAt, id }) => `${createdAt}.${id}`),
+    );
+  },
+});
+
+/** Null when the text names no place. */
+function placeOf(text: string): InboxPlace | null {
+  const [, at, id] = /^(\d{1,16})\.([A-Za-z0-9_-]+)$/.exec(text) ?? [];
+  return at === undefined || id === undefined ? null : { at: Number(at), id };
+}
+
+/** One place for everything that waits for somebody. */
+export const inbox: Capability<'inbox', InboxService & { now(): number }> = {
+  name: 'inbox',
+  service: ({ runtime }, services: { readonly interrupts: InterruptService }) => ({
+    ...inboxService([interruptSource(services.interrupts)]),
+    now: runtime.clock.now,
+  }),
+  routes: [listInbox],
+};

@@ -1,0 +1,60 @@
+import type { Caller } from '../capability.ts';
+import type { InterruptService } from '../interrupts/service.ts';
+
+/** Something that waits for a person. */
+export interface InboxItem {
+  readonly kind: 'interrupt' | 'gate' | 'feedback' | 'proposal' | 'goal' | 'dispute';
+  readonly id: string;
+  readonly title: string;
+  readonly createdAt: number;
+  /** Where in the console it is dealt with. */
+  readonly link: string;
+  readonly runId?: string;
+  readonly nodeId?: string;
+  readonly proposalId?: string;
+  readonly goalId?: string;
+  readonly artifactHash?: string;
+  readonly requiredScope?: string;
+}
+
+/** A place in the inbox: newest first, ties by id. */
+export interface InboxPlace {
+  readonly at: number;
+  readonly id: string;
+}
+
+/** A part of the inbox: what some capability has waiting, newest first, from before a place. */
+export type InboxSource = (caller: Caller, before: InboxPlace | undefined, limit: number) => Promise<InboxItem[]>;
+
+export type InboxService = ReturnType<typeof inboxService>;
+
+export function inboxService(sources: readonly InboxSource[]) {
+  return {
+    async list(caller: Caller, before: InboxPlace | undefined, limit: number): Promise<InboxItem[]> {
+      const parts = await Promise.all(sources.map((source) => source(caller, before, limit)));
+      return parts.flat().sort(newestFirst).slice(0, limit);
+    },
+  };
+}
+
+function newestFirst(a: InboxItem, b: InboxItem): number {
+  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
+}
+
+/** Open interrupts and gates. */
+export function interruptSource(interrupts: InterruptService): InboxSource {
+  return async ({ subject }, before, limit) => {
+    const rows = await interrupts.list(subject, before, limit);
+    return rows.map((row) => ({
+      kind: row.is_gate === 1 ? 'gate' : 'interrupt',
+      id: row.interrupt_id,
+      title: row.title,
+      createdAt: row.requested_at,
+      link: `/console/runs/${row.run_id}`,
+      runId: row.run_id,
+      nodeId: row.node_id,
+      ...(row.artifact_hash === null ? {} : { artifactHash: row.artifact_hash }),
+      ...(row.required_scope === null ? {} : { requiredScope: row.required_scope }),
+    }));
+  };
+}

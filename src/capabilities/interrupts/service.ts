@@ -1,0 +1,183 @@
+import type { Decision } from '../../engine/commands.ts';
+import { expireInterrupt, openInterrupt, resolveInterrupt } from '../../engine/interrupts.ts';
+import type { Resolver } from '../../engine/question.ts';
+import type { OpenInterrupt, Run } from '../../engine/run.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { InterruptView } from '../../protocol/interrupts.ts';
+import { ROLES, type Role, type Scope } from '../../protocol/scopes.ts';
+import { type Commanded, command } from '../../runtime/command.ts';
+import type { Visibility } from '../../store/log.ts';
+import type { Unit } from '../../store/sql.ts';
+import type { Caller, Host } from '../capability.ts';
+import { TokenKeys } from './keys.ts';
+import { findInterrupt, type InterruptRow, listOpen } from './records.ts';
+import { mintToken, readToken, type TokenClaims } from './tokens.ts';
+
+export type InterruptService = ReturnType<typeof interruptService>;
+
+/** A gate of this profile takes no tokens: whoever answers must sign in. */
+const AUTH_REQUIRED = 'openwop-interrupt-auth-required';
+const TOKEN_LIFE_MS = 30 * 60 * 1_000;
+
+type Also = (outcome: Commanded) => Unit;
+
+export function interruptService({ runtime }: Host) {
+  const { store, clock, reader } = runtime;
+  const keys = new TokenKeys(runtime);
+
+  return {
+    resolve: (
+      caller: Caller,
+      runId: string,
+      nodeId: string,
+      value: unknown,
+      also: Also,
+    ): Promise<Commanded | Refusal> =>
+      command(runtime, caller.subject, runId, (run) => decide(run, nodeId, value, resolverOf(caller)), also),
+
+    /** Answers with a token as the only credential. */
+    async resolveByToken(
+      token: string,
+      body: TokenBody,
+      also: (outcome: TokenResolution) => Unit,
+    ): Promise<TokenResolution | Refusal> {
+      const found = await look(token);
+      if (isRefusal(found)) return found;
+      const { row, claims } = found;
+      if (claims.intent !== 'resolve') return refuse('forbidden', 'This token allows to look, not to answer.');
+      if (row.is_gate === 1 || (await isAuthRequired(row))) {
+        return refuse('forbidden', 'This approval must be given by somebody who is signed in.', {
+          scopeRequired: 'approvals:respond',
+        });
+      }
+      if (!body.isValid) return body.refusal;
+      const named = (outcome: Commanded): TokenResolution => ({ ...outcome, runId: row.run_id, nodeId: row.node_id });
+      const outcome = await command(
+        runtime,
+        { tenant: row.tenant },
+        row.run_id,
+        (run) => decide(run, row.node_id, body.value, TOKEN_BEARER),
+        (done) => also(named(done)),
+      );
+      return isRefusal(outcome) ? outcome : named(outcome);
+    },
+
+    async inspect(token: string): Promise<InterruptView | Refusal> {
+      const found = await look(token);
+      if (isRefusal(found)) return found;
+      const { row } = found;
+      const view = await reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => {
+        const open = openInterrupt(run, row.node_id);
+        return isRefusal(open) ? open : viewOf(open, row);
+      });
+      return view ?? NOT_FOUND;
+    },
+
+    /** A fresh token for an open interrupt, for whoever may answer it. It ends with the interrupt, or before. */
+    async mint(
+      caller: Caller,
+      runId: string,
+      { nodeId, interruptId, expiresAt }: Mintable,
+    ): Promise<string | undefined> {
+      if (!caller.scopes.has('approvals:respond')) return undefined;
+      const end = expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+      const claims: TokenClaims = {
+        runId,
+        nodeId,
+        interruptId,
+        expiresAt: Math.min(clock.now() + TOKEN_LIFE_MS, end),
+        intent: 'resolve',
+      };
+      return mintToken(claims, await keys.signing());
+    },
+
+    list: (
+      { tenant, workspace }: Visibility,
+      before: { readonly at: number; readonly id: string } | undefined,
+      limit: number,
+    ): Promise<InterruptRow[]> => store.read<InterruptRow>(listOpen(tenant, workspace, before, limit)),
+
+    rotateKeys: (): Unit => keys.rotation(),
+  };
+
+  /** The interrupt behind a token. What was answered, or ended otherwise, is over for every token of it. */
+  async function look(token: string): Promise<{ row: InterruptRow; claims: TokenClaims } | Refusal> {
+    const claims = readToken(token, await keys.all());
+    const [row] = claims ? await store.read<InterruptRow>(findInterrupt(claims.interruptId)) : [];
+    if (!claims || !row || row.run_id !== claims.runId || row.node_id !== claims.nodeId) {
+      return refuse('interrupt_not_found', 'There is no such interrupt.');
+    }
+    if (row.state === 'expired' && row.kind !== 'approval') return EXPIRED;
+    if (row.state !== 'open') return refuse('interrupt_already_resolved', 'This was answered already, or is over.');
+    const isLate = Math.min(claims.expiresAt, row.expires_at ?? Number.POSITIVE_INFINITY) <= clock.now();
+    return isLate ? EXPIRED : { row, claims };
+  }
+
+  async function isAuthRequired({ tenant, run_id, node_id }: InterruptRow): Promise<boolean> {
+    const profile = await reader.view({ tenant }, run_id, ({ run }) => run.plan.node(node_id)?.node.config.profile);
+    return profile === AUTH_REQUIRED;
+  }
+
+  /** Whoever touches a question whose time is up closes it first; then it is too late for their answer. */
+  function decide(run: Run, nodeId: string, value: unknown, by: Resolver): Decision {
+    const open = openInterrupt(run, nodeId);
+    if (isRefusal(open) || (open.expiresAt ?? Number.POSITIVE_INFINITY) > clock.now()) {
+      return resolveInterrupt(run, nodeId, value, by);
+    }
+    const refusal =
+      open.kind === 'approval' ? refuse('interrupt_already_resolved', 'Time was up: it is rejected.') : EXPIRED;
+    return { record: expireInterrupt(run, nodeId), refusal };
+  }
+}
+
+/** What of an open interrupt a token names. */
+interface Mintable {
+  readonly nodeId: string;
+  readonly interruptId: string;
+  readonly expiresAt?: string;
+}
+
+/** A body is looked at only once it is clear that the token stands for something. */
+export type TokenBody =
+  | { readonly isValid: true; readonly value: unknown }
+  | { readonly isValid: false; readonly refusal: Refusal };
+
+export interface TokenResolution extends Commanded {
+  readonly runId: string;
+  readonly nodeId: string;
+}
+
+const EXPIRED = refuse('interrupt_expired', 'The time to answer this has passed.');
+
+/** Nobody in particular: a token says what may be done, not who does it. */
+const TOKEN_BEARER: Resolver = {
+  principal: 'token-bearer',
+  isUser: false,
+  hasScope: () => false,
+  hasRole: () => false,
+};
+
+/** Roles are met by themselves or a higher one, and never by a key that was given scopes instead. */
+export function resolverOf({ subject, scopes, role }: Caller): Resolver {
+  return {
+    principal: subject.principal,
+    isUser: subject.lane === 'oidc',
+    hasScope: (scope) => scopes.has(scope as Scope),
+    hasRole: (wanted) =>
+      role !== undefined && ROLES.includes(wanted as Role) && ROLES.indexOf(role) >= ROLES.indexOf(wanted as Role),
+  };
+}
+
+function viewOf(open: OpenInterrupt, row: InterruptRow): InterruptView {
+  return {
+    kind: open.kind,
+    key: open.key,
+    data: open.data,
+    ...(open.resumeSchema ? { resumeSchema: open.resumeSchema } : {}),
+    runId: row.run_id,
+    nodeId: row.node_id,
+    interruptId: open.interruptId,
+    requestedAt: new Date(open.requestedAt).toISOString(),
+    ...(open.expiresAt === undefined ? {} : { expiresAt: new Date(open.expiresAt).toISOString() }),
+  };
+}

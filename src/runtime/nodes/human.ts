@@ -1,0 +1,122 @@
+import { type Static, Type } from 'typebox';
+import { APPROVAL_ACTIONS, type ApprovalData } from '../../engine/approval.ts';
+import type { InterruptRequest } from '../../engine/interrupts.ts';
+import { INTERRUPT_DATA } from '../../protocol/interrupts.ts';
+import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { AnyObject, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
+
+const Optional = Type.Optional;
+const TimeoutMs = Optional(Type.Integer({ minimum: 1 }));
+const Names = Type.Array(NonEmpty);
+
+const ApprovalConfig = Type.Object({
+  title: Optional(NonEmpty),
+  description: Optional(Type.String()),
+  prompt: Optional(Type.String()),
+  actions: Optional(Type.Array(OneOf(APPROVAL_ACTIONS), { minItems: 1, uniqueItems: true })),
+  artifactType: Optional(NonEmpty),
+  requiredApprovals: Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+  rejectionPolicy: Optional(OneOf(['single-veto', 'majority'])),
+  approversList: Optional(Names),
+  approverGroupRefs: Optional(Names),
+  approverRoleRefs: Optional(Names),
+  timeoutMs: TimeoutMs,
+  profile: Optional(Type.String()),
+});
+type ApprovalConfig = Static<typeof ApprovalConfig>;
+
+/** Asks for approval of what comes in on its ports. */
+export const approvalGate: NodeType = {
+  typeId: 'core.approvalGate',
+  role: 'pure',
+  isGate: true,
+  config: ApprovalConfig,
+  run: (context) => {
+    const { answer } = context;
+    if (!answer) return askForApproval(context);
+    const { action, decidedBy, ...rest } = answer.value as JsonObject;
+    if (action === 'reject' || action === 'timeout') return rejected(context, { action, ...rest, decidedBy });
+    // To refine means: do it again and ask anew. Without an edge that leads there, the question is asked again here.
+    if (action === 'refine' && !context.isRouted) return askForApproval(context, rest.refineFeedback);
+    return { done: { outputs: defined({ action, ...rest, decidedBy }) } };
+  },
+};
+
+function askForApproval({ config, node, declared }: NodeContext, refineFeedback?: unknown): Outcome {
+  const given = config as ApprovalConfig;
+  const { timeoutMs, actions = ['accept', 'reject'], title, artifactType, profile, prompt, ...rest } = given;
+  const data: ApprovalData & JsonObject = {
+    artifactId: node.id,
+    artifactType: artifactType ?? node.artifactType ?? 'approval',
+    title: title ?? node.name,
+    actions,
+    ...rest,
+    ...defined({ prompt, profile, refineFeedback }),
+    // Run inputs never travel in events, so only ports that the definition names are shown.
+    ...(Object.keys(declared).length > 0 ? { artifactData: declared } : {}),
+  };
+  return { interrupt: { kind: 'approval', data, timeoutMs } };
+}
+
+/** A no goes where the edges send it, or fails the node, which an edge may catch. */
+export function rejected({ isRouted }: NodeContext, outputs: JsonObject): Outcome {
+  if (isRouted) return { done: { outputs: defined(outputs) } };
+  const message =
+    outputs.action === 'timeout' || outputs.reason === 'timeout' ? 'Nobody approved in time.' : 'It was rejected.';
+  return { failed: { code: 'approval_rejected', message, retryable: false } };
+}
+
+const ClarificationConfig = Type.Object({
+  questions: Type.Array(Type.Object({ id: NonEmpty, question: NonEmpty, schema: Optional(AnyObject) }), {
+    minItems: 1,
+    maxItems: 100,
+  }),
+  contextType: Optional(Type.String()),
+  timeoutMs: TimeoutMs,
+});
+
+/** Asks questions. */
+export const clarificationGate: NodeType = {
+  typeId: 'core.clarificationGate',
+  role: 'pure',
+  config: ClarificationConfig,
+  run: ({ config, answer }) => {
+    if (answer) return { done: { outputs: { answers: (answer.value as JsonObject).answers } } };
+    const { questions, contextType, timeoutMs } = config as Static<typeof ClarificationConfig>;
+    const data = {
+      questions: questions.map(({ id, question, schema }) => ({ id, question, ...(schema ? { schema } : {}) })),
+      ...(contextType === undefined ? {} : { contextType }),
+    };
+    return { interrupt: { kind: 'clarification', data, timeoutMs } };
+  },
+};
+
+const SERVED_KINDS = Object.keys(INTERRUPT_DATA) as (keyof typeof INTERRUPT_DATA)[];
+
+const InterruptConfig = Type.Union(
+  SERVED_KINDS.map((kind) =>
+    Type.Object({
+      kind: Type.Literal(kind),
+      data: INTERRUPT_DATA[kind],
+      resumeSchema: Optional(AnyObject),
+      timeoutMs: TimeoutMs,
+    }),
+  ),
+);
+
+/** Waits for somebody or something, in the protocol's own words. */
+export const interrupt: NodeType = {
+  typeId: 'core.interrupt',
+  role: 'pure',
+  config: InterruptConfig,
+  run: ({ config, answer }) => {
+    if (!answer) return { interrupt: config as unknown as InterruptRequest };
+    const { value } = answer;
+    return { done: { outputs: isObject(value) ? value : { output: value } } };
+  },
+};
+
+function defined(values: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import postgres from 'postgres';
+import pg from 'pg';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
 import { chanceOf } from '../support/chance.ts';
@@ -313,10 +313,11 @@ describe('two hosts on one PostgreSQL, one of which is killed', () => {
     const all: Asked[] = [];
     let [one, two] = await Promise.all([start(shared), start(shared)]);
     await registerAll(one.as('editor'));
-    const database = postgres(shared.DATABASE_URL!, { max: 1, onnotice: () => {} });
+    const database = new pg.Client(shared.DATABASE_URL!);
+    await database.connect();
     const effects = async (): Promise<EffectRow[]> =>
-      [...(await database.unsafe(EFFECTS))].map((row) => ({
-        ...(row as unknown as EffectRow),
+      (await database.query(EFFECTS)).rows.map((row) => ({
+        ...(row as EffectRow),
         attempts: Number(row.attempts),
         fired: Number(row.fired),
       }));

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import postgres from 'postgres';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
@@ -363,13 +363,16 @@ function bytesIn(folder: string): string[] {
 
 /** All rows of all tables, as text. */
 async function rowsIn(url: string): Promise<string[]> {
-  const database = postgres(url, { max: 1, onnotice: () => {} });
+  const database = new pg.Client(url);
+  await database.connect();
   try {
-    const tables = await database`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`;
-    const rows = await Promise.all(
-      tables.map(({ tablename }) => database.unsafe(`SELECT t::text AS text FROM "${tablename}" t`)),
-    );
-    return rows.flat().map(({ text }) => text as string);
+    const { rows: tables } = await database.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
+    const texts: string[] = [];
+    for (const { tablename } of tables) {
+      const { rows } = await database.query(`SELECT t::text AS text FROM "${tablename}" t`);
+      texts.push(...rows.map(({ text }) => text as string));
+    }
+    return texts;
   } finally {
     await database.end();
   }

@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import postgres from 'postgres';
+import pg from 'pg';
 
 /** A database of one's own on the test server. */
 export async function freshDatabase(serverUrl: string): Promise<string> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  const server = postgres(serverUrl, { max: 1, onnotice: () => {} });
-  await server.unsafe(`CREATE DATABASE ${name}`);
+  const server = new pg.Client(serverUrl);
+  await server.connect();
+  await server.query(`CREATE DATABASE ${name}`);
   await server.end();
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;

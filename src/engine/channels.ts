@@ -1,4 +1,4 @@
-import { deepEqual, isObject, type JsonObject } from '../protocol/json.ts';
+import { deepEqual, isObject, type JsonObject, own } from '../protocol/json.ts';
 import type { ChannelDeclaration, WorkflowNode } from '../protocol/workflows.ts';
 
 /** What bounds a channel: its declaration, or for an undeclared one the config of the node that writes. */
@@ -58,11 +58,15 @@ export const REDUCER_NAMES: readonly string[] = Object.keys(REDUCERS);
 
 /** Reducers of vendors are not known here; as the protocol says, the newest value wins. */
 function reducerOf(name: string): Reducer {
-  return REDUCERS[name] ?? REDUCERS.replace!;
+  return own(REDUCERS, name) ?? REDUCERS.replace!;
 }
 
 export function takesTtl(reducer: string): boolean {
   return reducerOf(reducer).takesTtl;
+}
+
+export function isListReducer(reducer: string): boolean {
+  return reducerOf(reducer).list;
 }
 
 export function isKnownReducer(name: string): boolean {
@@ -99,22 +103,24 @@ export function reduceWrite(
   if (reducer.list && !Array.isArray(state)) state = [];
   if (options.ttlMs && Array.isArray(state)) state = prune(state, write.now - options.ttlMs);
   const next = reducer.reduce(state, write.value);
-  if (options.maxSize && Array.isArray(next) && next.length > options.maxSize) {
+  if (reducer.list && options.maxSize && Array.isArray(next) && next.length > options.maxSize) {
     return next.slice(next.length - options.maxSize);
   }
   return next;
 }
 
+/** Entries need not be in the order of their times: clocks of hosts differ. */
 function prune(entries: unknown[], oldest: number): unknown[] {
-  const fresh = entries.findIndex((entry) => !isTimed(entry) || entry._ts >= oldest);
-  return fresh === 0 ? entries : fresh === -1 ? [] : entries.slice(fresh);
+  const isStale = (entry: unknown): boolean => isTimed(entry) && entry._ts < oldest;
+  return entries.some(isStale) ? entries.filter((entry) => !isStale(entry)) : entries;
 }
 
 /** A write that a bounded channel cannot drop its way out of. */
 export function overflows(state: unknown, reducer: string, value: unknown, maxSize: number | undefined): boolean {
   if (!maxSize || reducerOf(reducer).list) return false;
-  const next = reducerOf(reducer).reduce(state, value);
-  return isObject(next) && Object.keys(next).length > maxSize;
+  const next = reducerOf(reducer).reduce(state ?? initialState(reducer, {}), value);
+  const size = Array.isArray(next) ? next.length : isObject(next) ? Object.keys(next).length : 0;
+  return size > maxSize;
 }
 
 type Side = 'readers' | 'writers';

@@ -250,7 +250,8 @@ describe('however much is wrong', () => {
 });
 
 const CATALOG: NodeCatalog = {
-  has: (typeId) => ['core.noop', 'test.picky'].includes(typeId),
+  has: (typeId) => ['core.noop', 'test.picky', 'test.gate'].includes(typeId),
+  isGate: (typeId) => typeId === 'test.gate',
   capabilityFor: (typeId) => (typeId === 'core.dispatch' ? 'dispatch.supported' : undefined),
   checkConfig: ({ typeId, config }: WorkflowNode) =>
     typeId === 'test.picky' && !('name' in config) ? [{ path: '.name', message: 'is missing' }] : [],

@@ -222,8 +222,12 @@ describe('events', () => {
   it('of every registered type can be folded', () => {
     for (const type of Object.keys(EVENTS)) {
       const story = new Story(definition).settle();
+      const isAnswer = type.startsWith('interrupt.');
+      if (isAnswer) story.complete('a').settle().suspend('b', 'int-1');
       const payload = {
         nodeId: 'b',
+        interruptId: 'int-1',
+        data: {},
         name: 'v',
         channel: 'c',
         reducer: 'append',

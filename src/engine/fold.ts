@@ -1,12 +1,21 @@
 import type { EventPayload, EventType, RunEvent } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import { type JsonObject, own } from '../protocol/json.ts';
 import type { RunStatus } from '../protocol/runs.ts';
 import { assert } from './assert.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { ExpressionError } from './expression.ts';
 import { resolveInputs, scopeOf } from './inputs.ts';
 import type { Plan, PlannedEdge, PlannedNode } from './plan.ts';
-import { type EdgeResult, emptyRun, isTerminal, type NodeState, type Run, type RunFacts, type Tally } from './run.ts';
+import {
+  declaredChannel,
+  type EdgeResult,
+  emptyRun,
+  isTerminal,
+  type NodeState,
+  type Run,
+  type RunFacts,
+  type Tally,
+} from './run.ts';
 
 /** A run as its events say it is. */
 export function fold(plan: Plan, facts: RunFacts, events: Iterable<RunEvent>): Run {
@@ -21,7 +30,7 @@ export function apply(run: Run, event: RunEvent): void {
   assert(!isTerminal(run), `nothing follows the end of a run, got ${event.type}`);
   const time = Date.parse(event.timestamp);
   // A newer host may have written types that this one does not know.
-  const row = rows[event.type] as Row<EventType> | undefined;
+  const row = own(rows as Record<string, unknown>, event.type) as Row<EventType> | undefined;
   row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
   run.sequence = event.sequence;
   run.updatedAt = time;
@@ -230,11 +239,11 @@ function passOn(run: Run, source: PlannedNode): void {
   for (const planned of source.outgoing) {
     const result = edgeResult(run, planned);
     const target = run.plan.nodes[planned.target]!;
+    run.edgeResults.set(planned.edge.id, result);
     if (planned.isLoopback) {
       if (isTaken(target.rule, result)) loopbacks.push(target);
       continue;
     }
-    run.edgeResults.set(planned.edge.id, result);
     const tally = run.tallies[target.index]!;
     tally.open--;
     tally[result]++;
@@ -277,7 +286,8 @@ function reopen(run: Run, { index, outgoing }: PlannedNode): void {
   run.nodes[index] = { status: 'pending', attempt: nextAttempt, failures: 0, visit: visit + 1, interrupts };
   run.toSkip.delete(index);
   run.ready.delete(index);
-  for (const { edge } of outgoing) run.edgeResults.delete(edge.id);
+  // What led back here still delivers: it is why the node begins again.
+  for (const { edge, isLoopback } of outgoing) if (!isLoopback) run.edgeResults.delete(edge.id);
 }
 
 function tallyOf(run: Run, incoming: readonly PlannedEdge[]): Tally {
@@ -351,7 +361,7 @@ function skipReason(run: Run, planned: PlannedNode, verdict: Verdict): string {
 
 /** The bounds of a declared channel stand in its declaration, those of others in the config of the writing node. */
 function channelOptions(run: Run, channel: string, nodeId: string | undefined): ChannelOptions {
-  const declared = run.plan.definition.channels?.[channel];
+  const declared = declaredChannel(run, channel);
   if (declared) return declared;
   const config: JsonObject = (nodeId ? run.plan.node(nodeId)?.node.config : undefined) ?? {};
   return {

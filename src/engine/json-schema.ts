@@ -24,8 +24,17 @@ export function compileSchema(schema: unknown): SchemaCheck {
   }
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false, code: { regExp: linearRegExp } });
   const validate = ajv.compile(withoutId(schema));
+  const isFitting = (value: unknown): boolean => {
+    try {
+      return validate(value) as boolean;
+    } catch (error) {
+      if (error instanceof RangeError) throw new Error('the schema refers to itself without end', { cause: error });
+      throw error;
+    }
+  };
+  isFitting(null);
   return (value) => {
-    if (validate(value)) return [];
+    if (isFitting(value)) return [];
     const errors = (validate.errors ?? []).slice(0, PROBLEMS_MAX);
     return errors.map(({ instancePath, message, params }) => {
       const extra =

@@ -1,5 +1,4 @@
 import type { NewEvent } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
 import { expireInterrupt } from './interrupts.ts';
 import { failAttempt } from './outcome.ts';
 import type { PlannedNode } from './plan.ts';
@@ -20,14 +19,17 @@ const WAIT: Step = { events: [], start: [] };
 export function next(run: Run, now: number, slots: number): Step {
   if (isTerminal(run) || run.pause) return WAIT;
   if (now > deadline(run) && !run.failure?.abort) return record(breachOfDuration(run, now));
+  const late = overdueAttempts(run, now);
+  if (late.length > 0) return record(...late);
   if (run.failure) return record(...comeToBadEnd(run));
   if (run.exhausted !== undefined) return record(...endLoop(run, run.exhausted));
   if (run.warnings.size > 0) return record(...logWarnings(run));
   if (run.toSkip.size > 0) return record(...skips(run));
-  const overdue = [...overdueAttempts(run, now), ...overdueInterrupts(run, now)];
+  const overdue = overdueInterrupts(run, now);
   if (overdue.length > 0) return record(...overdue);
   if (run.draining) return isBusy(run) ? WAIT : record(pauseDrained(run));
-  return startReady(run, now, slots) ?? (run.active.size === 0 ? record(completed(run)) : WAIT);
+  const isOver = run.active.size === 0 && run.ready.size === 0;
+  return isOver ? record(completed(run)) : startReady(run, now, slots);
 }
 
 /** When the run needs attention even if nothing happens to it. */
@@ -36,7 +38,7 @@ export function dueAt(run: Run): number | undefined {
   let due = deadline(run) + 1;
   for (const index of run.active) {
     const state = run.nodes[index]!;
-    if (state.retryAt !== undefined && !run.draining) due = Math.min(due, state.retryAt);
+    if (state.retryAt !== undefined && !run.draining && !run.failure) due = Math.min(due, state.retryAt);
     due = Math.min(due, attemptDeadline(run.plan.nodes[index]!, state), state.interrupt?.expiresAt ?? due);
   }
   return Number.isFinite(due) ? due : undefined;
@@ -137,7 +139,7 @@ function activeNodes(run: Run): [PlannedNode, NodeState][] {
   return [...run.active].map((index) => [run.plan.nodes[index]!, run.nodes[index]!]);
 }
 
-function startReady(run: Run, now: number, slots: number): Step | undefined {
+function startReady(run: Run, now: number, slots: number): Step {
   const start: PlannedNode[] = [];
   const { maxNodeExecutions: limit } = run.facts.limits;
   for (const planned of candidates(run, now)) {
@@ -147,7 +149,7 @@ function startReady(run: Run, now: number, slots: number): Step | undefined {
     }
     start.push(planned);
   }
-  return start.length > 0 ? { events: [], start } : undefined;
+  return start.length > 0 ? { events: [], start } : WAIT;
 }
 
 /** Retries that are due, then nodes that are ready, in topological order. */
@@ -167,10 +169,8 @@ function breachOfExecutions(run: Run, { node }: PlannedNode): NewEvent {
 
 /** The outputs of a run are those of the nodes that nothing follows. */
 function completed(run: Run): NewEvent {
-  const outputs: JsonObject = {};
-  for (const { node, outgoing } of run.plan.nodes) {
-    const produced = outgoing.length === 0 ? run.outputs[node.id] : undefined;
-    if (produced !== undefined) outputs[node.id] = produced;
-  }
-  return { type: 'run.completed', payload: Object.keys(outputs).length > 0 ? { outputs } : {} };
+  const produced = run.plan.nodes
+    .filter(({ node, outgoing }) => outgoing.length === 0 && run.outputs[node.id] !== undefined)
+    .map(({ node }) => [node.id, run.outputs[node.id]]);
+  return { type: 'run.completed', payload: produced.length > 0 ? { outputs: Object.fromEntries(produced) } : {} };
 }

@@ -44,7 +44,7 @@ describe('a node that is done', () => {
     expect(completeNode(story.run, 'a', { outputs: { text: 'hi' } }, NOW)[0]).toEqual({
       type: 'artifact.created',
       nodeId: 'a',
-      payload: { artifactId: 'art-0', artifactType: 'report', nodeId: 'a', version: 1 },
+      payload: { artifactId: 'art-0', artifactType: 'report', nodeId: 'a', version: '1' },
     });
     expect(completeNode(story.run, 'a', {}, NOW).map(({ type }) => type)).toEqual(['node.completed']);
   });

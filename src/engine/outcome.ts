@@ -1,8 +1,8 @@
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
 import { deepEqual, type JsonObject } from '../protocol/json.ts';
-import { mayAccess, overflows } from './channels.ts';
-import { isDeclaredChannel, type Run } from './run.ts';
+import { isListReducer, mayAccess, overflows, reduceWrite, takesTtl } from './channels.ts';
+import { declaredChannel, isDeclaredChannel, type Run } from './run.ts';
 
 /** What a node leaves behind when it has done its work. */
 export interface NodeResult {
@@ -42,18 +42,30 @@ function refusedWrites(run: Run, nodeId: string, result: NodeResult): RunError |
       `${JSON.stringify(channelVariable)} is a channel and takes no variable writes.`,
     );
   }
+  const states = new Map(run.channels);
   for (const write of result.channels ?? []) {
-    const declared = run.plan.definition.channels?.[write.channel];
-    const { node } = run.plan.node(nodeId)!;
-    if (!mayAccess(declared, node, 'writers')) return accessDenied(write.channel, node);
-    const [misfit] = checkEntry(run, write);
-    if (misfit) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${misfit}.`);
-    const state = run.channels.get(write.channel);
-    if (overflows(state, declared?.reducer ?? write.reducer, write.value, declared?.maxSize)) {
-      return permanent('validation_error', `Channel ${JSON.stringify(write.channel)} is full.`);
-    }
+    const refused = refusedWrite(run, nodeId, write, states.get(write.channel));
+    if (refused) return refused;
+    states.set(write.channel, stateAfter(run, write, states.get(write.channel)));
   }
   return undefined;
+}
+
+function refusedWrite(run: Run, nodeId: string, write: ChannelWrite, state: unknown): RunError | undefined {
+  const declared = declaredChannel(run, write.channel);
+  const { node } = run.plan.node(nodeId)!;
+  if (!mayAccess(declared, node, 'writers')) return accessDenied(write.channel, node);
+  const [misfit] = checkEntry(run, write);
+  if (misfit) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${misfit}.`);
+  if (!overflows(state, declared?.reducer ?? write.reducer, write.value, declared?.maxSize)) return undefined;
+  return permanent('validation_error', `Channel ${JSON.stringify(write.channel)} is full.`);
+}
+
+/** What a channel that cannot drop entries holds after a write; several of one node must fit together. */
+function stateAfter(run: Run, { channel, reducer, value }: ChannelWrite, state: unknown): unknown {
+  const declared = declaredChannel(run, channel);
+  if (!declared?.maxSize || isListReducer(declared.reducer)) return state;
+  return reduceWrite(state, { reducer: declared.reducer ?? reducer, value, now: 0 }, {});
 }
 
 /** The schema of a channel describes one entry, or for a channel that is a list, the list. */
@@ -87,21 +99,22 @@ function changeVariable(run: Run, nodeId: string, name: string, value: unknown):
 function createArtifact(run: Run, nodeId: string): NewEvent[] {
   const { node, index } = run.plan.node(nodeId)!;
   if (!node.artifactType) return [];
-  const payload = { artifactId: `art-${index}`, artifactType: node.artifactType, nodeId, version: 1 };
+  const payload = { artifactId: `art-${index}`, artifactType: node.artifactType, nodeId, version: '1' };
   return [{ type: 'artifact.created', nodeId, payload }];
 }
 
 /** Entries of a channel with a time to live carry the time of their writing. */
 function writeChannel(run: Run, nodeId: string, write: ChannelWrite, now: number): NewEvent {
-  const declared = run.plan.definition.channels?.[write.channel];
-  const ttlMs = declared ? declared.ttlMs : write.ttlMs;
+  const declared = declaredChannel(run, write.channel);
+  const reducer = declared?.reducer ?? write.reducer;
+  const ttlMs = takesTtl(reducer) ? (declared ?? write).ttlMs : undefined;
   return {
     type: 'channel.written',
     nodeId,
     payload: {
       channel: write.channel,
       value: ttlMs ? { value: write.value, _ts: now } : write.value,
-      reducer: declared?.reducer ?? write.reducer,
+      reducer,
       writtenAt: new Date(now).toISOString(),
       nodeId,
       ...(declared ? { schemaVersion: declared.schemaVersion ?? 1 } : {}),

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { edge, line, node, workflow } from '../../test/support/definitions.ts';
-import { makePlan, topologicalOrder } from './plan.ts';
+import { topologicalOrder } from './graph.ts';
+import { makePlan } from './plan.ts';
 import { ReadyList } from './ready-list.ts';
 
 describe('a plan', () => {

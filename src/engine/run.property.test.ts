@@ -356,7 +356,7 @@ function act(story: Story, { kind, ...given }: Action): void {
 function decide(story: Story, command: number): void {
   const [cancel, drain, immediate, resume] = commandsOn(story) as [Decision, Decision, Decision, Decision];
   const decision = command === 0 ? cancel : command < 3 ? drain : command < 5 ? immediate : resume;
-  if (!('refused' in decision)) story.record(...decision);
+  if (Array.isArray(decision)) story.record(...decision);
 }
 
 function commandsOn({ run }: Story): Decision[] {

@@ -1,7 +1,8 @@
 import type { RunError } from '../protocol/errors.ts';
 import type { DrainPolicy, InterruptKind, Owner } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import { type JsonObject, own } from '../protocol/json.ts';
 import type { Configurable, RunStatus } from '../protocol/runs.ts';
+import type { ChannelDeclaration } from '../protocol/workflows.ts';
 import { initialState } from './channels.ts';
 import type { Plan } from './plan.ts';
 import { ReadyList } from './ready-list.ts';
@@ -84,8 +85,8 @@ export interface NodeInputs {
   readonly all: JsonObject;
   /** Only the ports that the node declares. */
   readonly declared: JsonObject;
-  /** Set when a port could not be given its value; the attempt then fails without running. */
-  readonly problem?: string;
+  /** Set when a port could not be given its value; the attempt then fails with it, without running. */
+  readonly problem?: RunError;
 }
 
 /** How many incoming edges of a node have come to what. */
@@ -224,14 +225,24 @@ function waitingStatus(run: Run): RunStatus | undefined {
 }
 
 export function isDeclaredChannel(run: Run, name: string): boolean {
-  return Object.hasOwn(run.plan.definition.channels ?? {}, name);
+  return declaredChannel(run, name) !== undefined;
 }
 
 /** Variables with the state of undeclared channels among them, which is where readers look for it. */
 export function visibleVariables(run: Run): JsonObject {
   const loose = [...run.channels].filter(([name]) => !isDeclaredChannel(run, name));
   if (loose.length === 0) return run.variables;
-  // The fold extends lists in place, so whoever gets to hold one gets a copy.
-  const copies = loose.map(([name, state]) => [name, Array.isArray(state) ? [...state] : state]);
-  return { ...run.variables, ...Object.fromEntries(copies) };
+  const visible = Object.assign(Object.create(null) as JsonObject, run.variables);
+  for (const [name] of loose) visible[name] = channelState(run, name);
+  return visible;
+}
+
+/** The state of a channel, for whoever may keep it: the fold goes on changing its own. */
+export function channelState(run: Run, name: string): unknown {
+  const state = run.channels.get(name);
+  return Array.isArray(state) ? [...state] : state;
+}
+
+export function declaredChannel(run: Run, name: string): ChannelDeclaration | undefined {
+  return own(run.plan.definition.channels, name);
 }

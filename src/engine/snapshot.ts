@@ -51,13 +51,10 @@ function waitsFor(run: Run): JsonObject {
 }
 
 function nodeStates(run: Run, digest: Digest): Record<string, NodeStateDoc> {
-  const states: Record<string, NodeStateDoc> = {};
-  for (const { node, index } of run.plan.nodes) {
-    const state = run.nodes[index]!;
-    if (state.status === 'pending' || state.status === 'ready') continue;
-    states[node.id] = nodeState(run, node.id, state, digest);
-  }
-  return states;
+  const begun = run.plan.nodes.filter(({ index }) => !['pending', 'ready'].includes(run.nodes[index]!.status));
+  return Object.fromEntries(
+    begun.map(({ node, index }) => [node.id, nodeState(run, node.id, run.nodes[index]!, digest)]),
+  );
 }
 
 function nodeState(run: Run, nodeId: string, state: NodeState, digest: Digest): NodeStateDoc {

@@ -3,12 +3,18 @@ import type { NewEvent, RunEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { WorkflowDefinition } from '../protocol/workflows.ts';
 import { apply, fold } from './fold.ts';
+import { type InterruptRequest, suspendNode } from './interrupts.ts';
 import { next, type Step } from './next.ts';
 import { completeNode, failAttempt, type NodeResult } from './outcome.ts';
 import { makePlan, type Plan } from './plan.ts';
 import { emptyRun, type Run, type RunFacts } from './run.ts';
 
 /** Shared by the engine's tests: a run that is moved on by hand, without a host around it. */
+
+const APPROVAL: InterruptRequest = {
+  kind: 'approval',
+  data: { artifactId: 'a', artifactType: 'text', title: 'Approve', actions: ['accept', 'reject'] },
+};
 
 export const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -100,6 +106,10 @@ export class Story {
 
   fail(nodeId: string, error: Partial<RunError> = {}): this {
     return this.record(failAttempt(this.run, nodeId, { code: 'broken', message: 'It broke.', ...error }));
+  }
+
+  suspend(nodeId: string, interruptId: string, request: InterruptRequest = APPROVAL): this {
+    return this.record(...suspendNode(this.run, nodeId, request, interruptId));
   }
 
   dispatch(nodeId: string, childRunId = 'run-child'): this {

@@ -19,6 +19,9 @@ const UPDATES = [
   'node.resumed',
   'approval.requested',
   'approval.received',
+  'approval.granted',
+  'approval.rejected',
+  'approval.overridden',
   'clarification.requested',
   'clarification.resolved',
   'interrupt.requested',
@@ -51,7 +54,7 @@ describe('the registry of events', () => {
     for (const type of Object.keys(EVENTS)) expect(type).toMatch(vendor);
     const reserved = /^(run|node|approval|clarification|cap|channel|replay)\./;
     const ours = Object.keys(EVENTS).filter((type) => !reserved.test(type) && type.startsWith('capstan.'));
-    expect(ours).toEqual(['capstan.pause.requested']);
+    expect(ours).toEqual(['capstan.child.changed', 'capstan.pause.requested']);
   });
 
   it.each([

@@ -257,7 +257,7 @@ export const EVENTS = {
       artifactId: NonEmpty,
       artifactType: NonEmpty,
       nodeId: Type.Optional(NonEmpty),
-      version: Type.Optional(Type.Integer({ minimum: 1 })),
+      version: Type.Optional(NonEmpty),
       summary: Type.Optional(Type.String()),
     }),
   },

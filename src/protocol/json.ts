@@ -34,6 +34,11 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   );
 }
 
+/** An own member of an object, or undefined: names from prototypes are nobody's. */
+export function own<T>(values: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
+  return values !== undefined && Object.hasOwn(values, name) ? values[name] : undefined;
+}
+
 /** The value at a dotted path, or undefined. Only own members are seen, so no path leads into a prototype. */
 export function valueAt(root: unknown, path: string): unknown {
   let value = root;

@@ -70,7 +70,7 @@ export const SETTINGS = {
   log: {
     variable: 'CAPSTAN_LOG',
     flag: '--log <level>',
-    meaning: 'trace, debug, info, warn, error, silent or pretty (info)',
+    meaning: 'trace, debug, info, warn, error, fatal, silent or pretty (info)',
   },
   discoveryMirror: {
     variable: 'CAPSTAN_DISCOVERY_MIRROR',
@@ -128,7 +128,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
   return config;
 }
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent', 'pretty'] as const;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty'] as const;
 
 /** Reads single values and notes what is wrong with them. */
 class Reader {
@@ -193,6 +193,8 @@ class Reader {
   #key(entry: unknown, place: string): KeyRecord[] {
     const before = this.#problems.length;
     const given = isObject(entry) ? entry : {};
+    const unknown = Object.keys(given).filter((name) => !KEY_MEMBERS.includes(name));
+    if (unknown.length > 0) this.#problems.push(`${place} has members that mean nothing: ${unknown.join(', ')}.`);
     const text = (name: string, isRequired: boolean): string | undefined => {
       const value = given[name];
       if (typeof value === 'string' && NAME.test(value)) return value;
@@ -232,3 +234,4 @@ class Reader {
 
 const NAME = /^[A-Za-z0-9._~:-]{1,128}$/;
 const KEY_CHARACTERS_MIN = 8;
+const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];

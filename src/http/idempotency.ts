@@ -135,5 +135,6 @@ const UNCACHED: readonly string[] = ['validation_error', 'rate_limited', 'servic
 
 /** A refusal that would be the same next time. What says when to try again is none. */
 export function isFinal({ refused, headers }: Refusal, status: number): boolean {
-  return status >= 404 && status < 500 && headers?.['Retry-After'] === undefined && !UNCACHED.includes(refused);
+  const isAboutTheCaller = status === 401 || status === 403;
+  return status < 500 && !isAboutTheCaller && headers?.['Retry-After'] === undefined && !UNCACHED.includes(refused);
 }

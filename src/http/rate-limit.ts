@@ -13,6 +13,9 @@ interface Bucket {
   readonly at: number;
 }
 
+/** So much of a token may be missing: sums of fractions are not exact. */
+const ROUNDING = 1e-6;
+
 /** Callers that are remembered at once; one that is forgotten starts with a full bucket. */
 const CALLERS_MAX = 10_000;
 
@@ -33,8 +36,8 @@ export class RateLimiter {
     const burst = Math.max(1, this.#limit.burst / this.#hosts());
     const { tokens, at } = this.#buckets.get(caller) ?? { tokens: burst, at: now };
     const filled = Math.min(burst, tokens + (Math.max(0, now - at) * perSecond) / 1_000);
-    if (filled >= 1) {
-      this.#buckets.set(caller, { tokens: filled - 1, at: now });
+    if (filled >= 1 - ROUNDING) {
+      this.#buckets.set(caller, { tokens: Math.max(0, filled - 1), at: now });
       return undefined;
     }
     this.#buckets.set(caller, { tokens: filled, at: now });

@@ -6,7 +6,8 @@ import { BulkCancelRequest, CreateRunRequest } from '../protocol/runs.ts';
 import { Closed, OneOf } from '../protocol/schema.ts';
 import { WorkflowDefinition } from '../protocol/workflows.ts';
 import { envelopeOf } from './answers.ts';
-import { type FieldProblem, validator } from './validation.ts';
+import type { FieldProblem } from './explain.ts';
+import { validator } from './validation.ts';
 
 const check = validator(WorkflowDefinition, 'body');
 
@@ -26,8 +27,8 @@ describe('what does not fit', () => {
 
   it('is named as one would write it: members by dots, items by brackets', () => {
     const refusal = check(workflow([node('a'), { ...node('b'), name: 7 as never }]));
-    expect(fieldsOf(refusal)).toEqual([{ path: 'nodes[1].name', message: 'must be string' }]);
-    expect(refusal!.message).toBe('nodes[1].name must be string.');
+    expect(fieldsOf(refusal)).toEqual([{ path: 'nodes[1].name', message: 'must be a string' }]);
+    expect(refusal!.message).toBe('nodes[1].name must be a string.');
   });
 
   it('may be named with a slash, a tilde or a number in it', () => {
@@ -37,7 +38,7 @@ describe('what does not fit', () => {
     );
     expect(pathsOf(keyed({ map: { 'a/b~c': 1 } }))).toEqual(['map.a/b~c']);
     const list = validator(Type.Array(Type.Object({ x: Type.String() })), 'body');
-    expect(pathsOf(list([{ x: 1 }]))).toEqual(['0.x']);
+    expect(pathsOf(list([{ x: 1 }]))).toEqual(['[0].x']);
   });
 
   it('is said to be missing where it is', () => {
@@ -93,7 +94,7 @@ describe('of a choice between shapes', () => {
       { path: 'nodes[0].inputs.port.outputKey', message: 'is missing' },
     ]);
     expect(port({ type: 'variable', variableName: '' })).toEqual([
-      { path: 'nodes[0].inputs.port.variableName', message: expect.stringContaining('1') },
+      { path: 'nodes[0].inputs.port.variableName', message: 'must not be empty' },
     ]);
     expect(port({ type: 'static', value: 1, extra: 2 })).toEqual([
       { path: 'nodes[0].inputs.port.extra', message: 'is not known here' },

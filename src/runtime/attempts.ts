@@ -59,9 +59,7 @@ export class Attempts {
   begin(type: NodeType, planned: PlannedNode, held: HeldRun, child: ChildResult | undefined): Outcome | undefined {
     const { id: nodeId } = planned.node;
     const { attempt, inputs } = held.run.nodes[planned.index]!;
-    if (inputs?.problem) {
-      return { failed: { code: 'validation_error', message: inputs.problem, retryable: false } };
-    }
+    if (inputs?.problem) return { failed: inputs.problem };
     const controller = new AbortController();
     try {
       const outcome = type.run(this.#contextOf(planned, held, controller.signal, child));
@@ -135,7 +133,8 @@ export class Attempts {
       config: node.config,
       inputs: inputs?.all ?? {},
       declared: inputs?.declared ?? {},
-      variables: visibleVariables(run),
+      // A copy: the run goes on while the node works.
+      variables: Object.assign(Object.create(null), visibleVariables(run)),
       configurable,
       attempt,
       startedAt: startedAt!,

@@ -1,5 +1,6 @@
 import { Compile, type Validator } from 'typebox/compile';
 import type { NodeCatalog } from '../engine/check.ts';
+import { own } from '../protocol/json.ts';
 import type { NodeType } from './node-type.ts';
 
 /** Types that come with a capability, and the capability they come with. */
@@ -24,7 +25,7 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     has: (typeId) => byId.has(typeId),
     get: (typeId) => byId.get(typeId),
     isGate: (typeId) => byId.get(typeId)?.isGate === true,
-    capabilityFor: (typeId) => GATED[typeId],
+    capabilityFor: (typeId) => own(GATED, typeId),
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
       const errors = (type && validatorOf(type)?.Errors(node.config)) ?? [];

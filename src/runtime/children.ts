@@ -90,7 +90,7 @@ async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> 
   const result = {
     runId: row.run_id,
     status: run.ended!,
-    variables: { ...visibleVariables(run) },
+    variables: Object.assign(Object.create(null), visibleVariables(run)),
     error: run.error as RunError | undefined,
   };
   reader.give(held);

@@ -262,7 +262,9 @@ export class Drive {
     const { clock } = this.#runtime;
     const due = this.#stopping ? null : this.#due();
     return new Promise((resolve) => {
-      const cancel = due === null ? () => {} : clock.after(Math.max(0, due - clock.now()), () => this.#attend());
+      // What is due by now could not be done just now; only something new can change that.
+      const wait = due === null ? 0 : due - clock.now();
+      const cancel = wait > 0 ? clock.after(wait, () => this.#attend()) : () => {};
       this.#attention = () => {
         cancel();
         this.#attention = undefined;

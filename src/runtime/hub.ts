@@ -19,7 +19,7 @@ export class Hub {
     this.#listeners.set(runId, listeners.add(listener));
     return () => {
       listeners.delete(listener);
-      if (listeners.size === 0) this.#listeners.delete(runId);
+      if (listeners.size === 0 && this.#listeners.get(runId) === listeners) this.#listeners.delete(runId);
     };
   }
 

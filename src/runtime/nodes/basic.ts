@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { own } from '../../protocol/json.ts';
 import { NonEmpty } from '../../protocol/schema.ts';
 import type { NodeType } from '../node-type.ts';
 
@@ -34,7 +35,7 @@ export const setVariable: NodeType = {
   config: Type.Object({ name: NonEmpty, value: Type.Optional(Type.Unknown()) }),
   run: ({ config, declared }) => {
     const value = Object.hasOwn(declared, 'value') ? declared.value : (config.value ?? null);
-    return { done: { variables: { [config.name as string]: value }, outputs: { value } } };
+    return { done: { variables: { [config.name as string]: value } } };
   },
 };
 
@@ -43,7 +44,7 @@ export const getVariable: NodeType = {
   role: 'pure',
   config: Type.Object({ name: NonEmpty }),
   run: ({ config, variables }) => {
-    const value = variables[config.name as string];
+    const value = own(variables, config.name as string);
     return { done: value === undefined ? {} : { outputs: { value } } };
   },
 };

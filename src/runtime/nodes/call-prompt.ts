@@ -20,7 +20,8 @@ export const callPrompt: NodeType = {
       emitChunk(context, { chunk: text, isLast: index === chunks.length - 1, meta });
     }
     const { finishReason, usage, model } = chunks.at(-1)?.meta ?? {};
-    return { done: { outputs: { content, finishReason, usage, model } } };
+    const facts = Object.entries({ finishReason, usage, model }).filter(([, value]) => value !== undefined);
+    return { done: { outputs: { content, ...Object.fromEntries(facts) } } };
   },
 };
 

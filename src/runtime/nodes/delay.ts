@@ -12,7 +12,8 @@ export const delay: NodeType = {
   role: 'pure',
   config: Type.Object({ delayMs: Length, ms: Length, durationMs: Length }),
   run: ({ config, inputs, startedAt, now }) => {
-    const length = inputs.delayMs ?? SPELLINGS.map((name) => config[name]).find((value) => value !== undefined) ?? 0;
+    const given = Object.hasOwn(inputs, 'delayMs') ? inputs : config;
+    const length = SPELLINGS.map((name) => given[name]).find((value) => value !== undefined) ?? 0;
     if (typeof length !== 'number' || !Number.isFinite(length) || length < 0) {
       return invalid('The length of a delay is a number of milliseconds, 0 or more.');
     }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { JsonObject } from '../../protocol/json.ts';
+import { type JsonObject, own } from '../../protocol/json.ts';
 import { MapOf, NonEmpty, OneOf } from '../../protocol/schema.ts';
 import type { ChildResult, NodeType, Outcome } from '../node-type.ts';
 
@@ -48,6 +48,6 @@ function finish({ onChildFailure, outputMapping = {} }: Omit<Config, 'workflowId
 
 /** Left from right; what has no value on the right is left out. */
 function pick(mapping: Record<string, string>, source: JsonObject): JsonObject {
-  const values = Object.entries(mapping).map(([name, from]) => [name, source[from]]);
+  const values = Object.entries(mapping).map(([name, from]) => [name, own(source, from)]);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }

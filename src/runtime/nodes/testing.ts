@@ -46,6 +46,8 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     startedAt: STARTED_AT,
     now: () => STARTED_AT,
     signal: new AbortController().signal,
+    answer: undefined,
+    isRouted: false,
     child: undefined,
     effects: { model: unexpected, probe: unexpected },
     sleep: unexpected,

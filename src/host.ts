@@ -13,12 +13,12 @@ import { createServer } from './http/server.ts';
 import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
 import { WorkflowDefinition } from './protocol/workflows.ts';
-import { CANCEL_CHILD } from './runtime/append.ts';
+import { CANCEL_CHILD, type Reaction } from './runtime/append.ts';
 import { catalogOf } from './runtime/catalog.ts';
 import { cancelChildHandler } from './runtime/command.ts';
 import { mockModel } from './runtime/effects/mock-model.ts';
 import { PROBE_TABLES, probeSeam } from './runtime/effects/probe.ts';
-import { Executor, type WorkHandler } from './runtime/executor.ts';
+import { Executor, type WorkKind } from './runtime/executor.ts';
 import { Hub } from './runtime/hub.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
 import { NODES } from './runtime/nodes/index.ts';
@@ -87,20 +87,23 @@ async function startOn(
   config: Config,
   system: System,
 ): Promise<RunningHost> {
-  const runtime = createRuntime(store, mounted, settings, system);
-  const handlers = new Map<string, WorkHandler>();
+  const reactions: Reaction[] = [];
+  const runtime = createRuntime(store, mounted, settings, system, reactions);
+  const kinds = new Map<string, WorkKind>();
   const executor = new Executor(runtime, {
     hostId: system.ids.next('host-'),
     leaseMs: config.leaseMs,
     capacity: CAPACITY,
-    handlers,
+    kinds,
   });
   const host: Host = { runtime, executor, settings };
   const services = createServices(host, mounted);
-  handlers.set(CANCEL_CHILD, cancelChildHandler(runtime)).set(MAINTENANCE, maintenanceHandler(system.clock));
+  kinds.set(CANCEL_CHILD, { handle: cancelChildHandler(runtime) });
+  kinds.set(MAINTENANCE, { handle: maintenanceHandler(system.clock) });
   for (const capability of mounted) {
-    const work = capability.work?.(host, serviceOf(services, capability)) ?? {};
-    for (const [kind, handler] of Object.entries(work)) handlers.set(kind, handler);
+    const service = serviceOf(services, capability);
+    for (const [name, kind] of Object.entries(capability.work?.(host, service) ?? {})) kinds.set(name, kind);
+    reactions.push(...(capability.reactions?.(host, service) ?? []));
   }
   store.onHint((topic) => {
     const [kind, id = ''] = topic.split(':', 2);
@@ -142,6 +145,7 @@ function createRuntime(
   mounted: readonly Capability[],
   settings: CapabilitySettings,
   { clock, ids, log }: System,
+  reactions: readonly Reaction[],
 ): Runtime {
   const plans = new Plans(store);
   return {
@@ -154,7 +158,7 @@ function createRuntime(
     reader: new RunReader(store, plans),
     catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.(settings) ?? [])]),
     seams: { model: mockModel(clock), probe: probeSeam(store) },
-    reactions: mounted.flatMap((capability) => capability.reactions?.(settings) ?? []),
+    reactions,
     provided: new Set(),
     limits: settings.limits,
   };

@@ -3,7 +3,7 @@ import type { Refusal } from '../protocol/errors.ts';
 import type { RouteContract } from '../protocol/routes.ts';
 import type { Role, Scope } from '../protocol/scopes.ts';
 import type { Reaction } from '../runtime/append.ts';
-import type { Executor, WorkHandler } from '../runtime/executor.ts';
+import type { Executor, WorkKind } from '../runtime/executor.ts';
 import type { NodeType } from '../runtime/node-type.ts';
 import type { Subject } from '../runtime/run-row.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -109,9 +109,9 @@ export interface Capability<N extends string = string, S = unknown> {
   /** What its routes, and other capabilities, call. */
   service(host: Host, services: never): S;
   readonly routes?: readonly Route<never>[];
-  /** Handlers of its kinds of work items. */
-  work?(host: Host, service: S): Readonly<Record<string, WorkHandler>>;
-  reactions?(settings: CapabilitySettings): readonly Reaction[];
+  /** Its kinds of work items, and how they are done. */
+  work?(host: Host, service: S): Readonly<Record<string, WorkKind>>;
+  reactions?(host: Host, service: S): readonly Reaction[];
   /** What it has to do once before the host opens its doors. */
   prepare?(host: Host, service: S): Promise<void>;
 }

@@ -108,8 +108,12 @@ function cancelChild({ run, identity }: HeldRun, childRunId: string): Write {
 
 function react(held: HeldRun, recorded: readonly Recorded[], reactions: readonly Reaction[]): Write[] {
   if (reactions.length === 0 || recorded.length === 0) return [];
-  const append: Append = { ...held, events: recorded.map(({ event }) => event) };
+  const append = appendOf(held, recorded);
   return reactions.flatMap((reaction) => reaction(append));
+}
+
+function appendOf(held: HeldRun, recorded: readonly Recorded[]): Append {
+  return { ...held, events: recorded.map(({ event }) => event) };
 }
 
 /** Says, here and to other hosts, that a run has moved. */
@@ -120,6 +124,7 @@ export function announce({ hub, store }: Runtime, held: HeldRun, recorded: reado
     runId,
     recorded.map(({ stored }) => stored),
   );
+  hub.appended(appendOf(held, recorded));
   const wokenParent = before && concernsParent(run, before) ? parent?.runId : undefined;
   if (wokenParent) hub.callToWork(wokenParent);
   for (const childRunId of cancelledChildren(held, recorded)) hub.callToWork(`${CANCEL_CHILD}:${childRunId}`);

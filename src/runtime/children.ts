@@ -6,7 +6,7 @@ import { childRuns, type RunRow } from '../store/log.ts';
 import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { creationWrites } from './append.ts';
-import { createRun } from './creation.ts';
+import { type CreatedRun, createRun } from './creation.ts';
 import { type ChildRequest, type ChildResult, NodeFailure } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -17,7 +17,7 @@ const CHILD_DEPTH_MAX = 32;
 export interface PreparedChild {
   readonly event: NewEvent;
   readonly writes: Unit;
-  readonly held: HeldRun;
+  readonly created: CreatedRun;
   readonly lease: Lease;
 }
 
@@ -49,7 +49,7 @@ export async function prepareChild(
       ...creationWrites(child.held, child.recorded, runtime.reactions),
       addWork({ workId: childRunId, kind: 'run', tenant: subject.tenant, dueAt: null, owner }),
     ],
-    held: child.held,
+    created: child,
     lease: { workId: childRunId, owner, epoch: FIRST_EPOCH },
   };
 }

@@ -5,6 +5,7 @@ import type { PlannedNode } from '../engine/plan.ts';
 import { isTerminal, type Run } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import { type Lease, readWakes } from '../store/queue.ts';
+import { announce } from './append.ts';
 import { Attempts, type Message } from './attempts.ts';
 import { harvestChildren, type PreparedChild, prepareChild } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
@@ -206,8 +207,12 @@ export class Drive {
     this.#journal.record([failAttempt(this.#run, nodeId, error)]);
   }
 
-  #dispatch({ event, writes, held, lease }: PreparedChild): void {
-    this.#journal.record([event], { writes, afterwards: () => this.#options.adopt(lease, held) });
+  #dispatch({ event, writes, created: { held, recorded }, lease }: PreparedChild): void {
+    const afterwards = (): void => {
+      this.#options.adopt(lease, held);
+      announce(this.#runtime, held, recorded);
+    };
+    this.#journal.record([event], { writes, afterwards });
   }
 
   /** The log says that the run was taken over; nodes that keep taking hosts down are given up. */

@@ -31,15 +31,22 @@ export interface WorkResult {
 /** Handles work items of one kind. Its writes happen together with the item's own end. */
 export type WorkHandler = (item: WorkItem) => Promise<WorkResult>;
 
+export interface WorkKind {
+  readonly handle: WorkHandler;
+  /** Items of this kind in hand from which on no more are claimed: slow ones must not keep others waiting. */
+  readonly atOnce?: number;
+}
+
 export interface ExecutorOptions {
   readonly hostId: string;
   /** How long a host that falls silent keeps its leases. */
   readonly leaseMs: number;
   /** Work items in hand at once. */
   readonly capacity: number;
-  readonly handlers: ReadonlyMap<string, WorkHandler>;
+  readonly kinds: ReadonlyMap<string, WorkKind>;
 }
 
+const RUN = 'run';
 const CLAIM_MAX = 64;
 /** Hints can be lost and clocks can differ, so a look at the queue is never further away than this. */
 const LOOK_EVERY_MS = 1_000;
@@ -48,11 +55,16 @@ const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
 /** A run whose log makes no sense to this program is left alone for so long. */
 const BROKEN_REST_MS = 60_000;
+/** How long a stop waits for what was cut to let go. */
+const CUT_MS = 5_000;
 const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
 
 /** A work item that this process is busy with; runs have somebody who drives them. */
 interface InHand {
+  readonly kind: string;
   drive?: Drive;
+  /** Somebody called while it was in hand. */
+  wasCalled?: boolean;
 }
 
 /** Claims work and does it. A lease is kept alive for the whole process by one heartbeat. */
@@ -60,7 +72,9 @@ export class Executor {
   readonly #runtime: Runtime;
   readonly #options: ExecutorOptions;
   readonly #inHand = new Map<string, InHand>();
+  readonly #counts = new Map<string, number>();
   readonly #idle: (() => void)[] = [];
+  readonly #stop = new AbortController();
   #state: 'new' | 'working' | 'stopping' = 'new';
   #looking: 'no' | 'yes' | 'again' = 'no';
   #timer: { readonly at: number; readonly cancel: Cancel } | undefined;
@@ -109,14 +123,21 @@ export class Executor {
     this.#stopListening();
     this.#timer?.cancel();
     for (const { drive } of this.#inHand.values()) drive?.stop({ cut: false });
-    const idle = this.#untilIdle();
-    const cancel = this.#runtime.clock.after(graceMs, () => {
+    this.#stop.abort();
+    if (!(await this.#isIdleWithin(graceMs))) {
       for (const { drive } of this.#inHand.values()) drive?.stop({ cut: true });
-    });
-    await idle;
-    cancel();
+      await this.#isIdleWithin(CUT_MS);
+    }
     this.#heartbeat?.();
-    await this.#runtime.store.commit([leaveHosts(this.hostId)]);
+    await this.#leave();
+  }
+
+  /** What is still in hand stays under our name; without a heartbeat others take it over in time. */
+  async #leave(): Promise<void> {
+    if (this.#inHand.size > 0) return;
+    await this.#runtime.store
+      .commit([leaveHosts(this.hostId)])
+      .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; leases run out by themselves'));
   }
 
   /** Takes on a run that was created under this host's name. */
@@ -130,8 +151,9 @@ export class Executor {
   }
 
   #called(workId: string, dueAt: number | undefined): void {
-    const drive = this.#inHand.get(workId)?.drive;
-    if (drive) drive.wake();
+    const hand = this.#inHand.get(workId);
+    if (hand) hand.wasCalled = true;
+    if (hand?.drive) hand.drive.wake();
     else if (dueAt === undefined) this.#look();
     else this.#lookAt(dueAt);
   }
@@ -156,19 +178,34 @@ export class Executor {
 
   async #claim(): Promise<boolean> {
     const room = Math.min(this.#options.capacity - this.#inHand.size, CLAIM_MAX);
-    const due = await this.#nextDue();
+    const except = this.#busyKinds();
+    const due = await this.#nextDue(except);
     if (due === null || room <= 0 || this.#state !== 'working') return false;
     if (due > this.#runtime.clock.now()) {
       this.#lookAt(due);
       return false;
     }
-    const items = await this.#commitClaim(claimDue(this.hostId, room));
+    const items = await this.#commitClaim(claimDue(this.hostId, room, except));
     for (const item of items) this.#take(item);
-    return items.length === room;
+    return items.length > 0;
   }
 
-  async #nextDue(): Promise<number | null> {
-    const [row] = await this.#runtime.store.read<{ due_at: number | null }>(nextDue());
+  /** Kinds of which there is enough in hand. */
+  #busyKinds(): string[] {
+    return [...this.#options.kinds.keys()].filter((kind) => this.#isEnough(kind));
+  }
+
+  #isEnough(kind: string): boolean {
+    const { atOnce = Number.POSITIVE_INFINITY } = this.#options.kinds.get(kind) ?? {};
+    return this.#countOf(kind) >= atOnce;
+  }
+
+  #countOf(kind: string): number {
+    return this.#counts.get(kind) ?? 0;
+  }
+
+  async #nextDue(except: readonly string[]): Promise<number | null> {
+    const [row] = await this.#runtime.store.read<{ due_at: number | null }>(nextDue(except));
     return row?.due_at ?? null;
   }
 
@@ -198,7 +235,7 @@ export class Executor {
 
   #take(item: WorkItem): void {
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
-    if (item.kind === 'run') void this.#driveToRest(lease, item);
+    if (item.kind === RUN) void this.#driveToRest(lease, item);
     else void this.#handle(lease, item);
   }
 
@@ -207,7 +244,7 @@ export class Executor {
     const { wakes, crashes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
-    const hand = this.#pickUp(lease.workId);
+    const hand = this.#pickUp(lease.workId, RUN);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
       try {
         held ??= await this.#load(tenant, lease.workId);
@@ -221,7 +258,9 @@ export class Executor {
         }
         this.#runtime.log.warn({ runId: lease.workId, err: error }, 'the store failed under a run; trying again');
       }
-      await sleep(this.#runtime.clock, retryMs);
+      await sleep(this.#runtime.clock, retryMs, this.#stop.signal);
+      // What the log says is picked up by whoever comes next.
+      if (this.#state === 'stopping') return this.#putDown(lease.workId, hand, null);
     }
   }
 
@@ -251,12 +290,12 @@ export class Executor {
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {
-    const hand = this.#pickUp(lease.workId);
+    const hand = this.#pickUp(lease.workId, item.kind);
     let due: number | null = null;
     try {
-      const handler = this.#options.handlers.get(item.kind);
-      if (!handler) throw new Error(`no handler for work of kind ${item.kind}`);
-      const { writes, dueAgainAt } = await handler(item);
+      const kind = this.#options.kinds.get(item.kind);
+      if (!kind) throw new Error(`no handler for work of kind ${item.kind}`);
+      const { writes, dueAgainAt } = await kind.handle(item);
       due = dueAgainAt ?? null;
       const end = dueAgainAt === undefined ? finishWork(lease) : releaseLease(lease, dueAgainAt, item.wakes);
       const outcome = await this.#runtime.store.commit([end, ...writes]);
@@ -270,24 +309,32 @@ export class Executor {
     this.#putDown(lease.workId, hand, due);
   }
 
-  #pickUp(workId: string): InHand {
-    const hand: InHand = {};
+  #pickUp(workId: string, kind: string): InHand {
+    const hand: InHand = { kind };
     this.#inHand.set(workId, hand);
+    this.#counts.set(kind, this.#countOf(kind) + 1);
     return hand;
   }
 
   /** The same item may be in hand again by now, under a newer lease: then that one stays. */
   #putDown(workId: string, hand: InHand, due: number | null): void {
     if (this.#inHand.get(workId) === hand) this.#inHand.delete(workId);
+    const wasEnough = this.#isEnough(hand.kind);
+    this.#counts.set(hand.kind, this.#countOf(hand.kind) - 1);
     if (due !== null) this.#lookAt(due);
-    if (this.#inHand.size === this.#options.capacity - 1) this.#look();
+    // Claiming stopped when it was full, and a call that came after the item was given back reached nobody.
+    if (this.#inHand.size === this.#options.capacity - 1 || hand.wasCalled || wasEnough) this.#look();
     if (this.#inHand.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  #untilIdle(): Promise<void> {
-    if (this.#inHand.size === 0) return Promise.resolve();
+  #isIdleWithin(ms: number): Promise<boolean> {
+    if (this.#inHand.size === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
-      this.#idle.push(resolve);
+      const cancel = this.#runtime.clock.after(ms, () => resolve(false));
+      this.#idle.push(() => {
+        cancel();
+        resolve(true);
+      });
     });
   }
 

@@ -47,15 +47,20 @@ export function ensureWork(work: NewWork): Write {
   return { ...write, sql: `${write.sql} ON CONFLICT (work_id) DO NOTHING` };
 }
 
-/** Claims items that are due and free, or in the hands of a host that is no longer alive. */
-export function claimDue(owner: string, limit: number): Write {
+/** Claims items that are due and free, of kinds that there is not enough of in hand. */
+export function claimDue(owner: string, limit: number, except: readonly string[]): Write {
   return {
     sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL WHERE work_id IN (
-            SELECT work_id FROM work WHERE owner IS NULL AND due_at <= $now ORDER BY due_at LIMIT $2 $skipLocked
+            SELECT work_id FROM work WHERE owner IS NULL AND due_at <= $now ${notOf(except, 3)}
+            ORDER BY due_at LIMIT $2 $skipLocked
           ) AND owner IS NULL RETURNING work_id, kind, tenant, payload, epoch, wakes, crashes`,
-    params: [owner, limit],
+    params: [owner, limit, ...except],
     returns: true,
   };
+}
+
+function notOf(kinds: readonly string[], firstPlace: number): string {
+  return kinds.length === 0 ? '' : `AND kind NOT IN (${kinds.map((_, index) => `$${firstPlace + index}`).join(', ')})`;
 }
 
 export function claimOrphans(owner: string, limit: number): Write {
@@ -130,8 +135,11 @@ export function readWakes(workId: string): Statement {
   return sql('SELECT wakes, owner, epoch FROM work WHERE work_id = $1', workId);
 }
 
-export function nextDue(): Statement {
-  return sql('SELECT MIN(due_at) AS due_at FROM work WHERE owner IS NULL AND due_at IS NOT NULL');
+export function nextDue(except: readonly string[]): Statement {
+  return sql(
+    `SELECT MIN(due_at) AS due_at FROM work WHERE owner IS NULL AND due_at IS NOT NULL ${notOf(except, 1)}`,
+    ...except,
+  );
 }
 
 export function keepAlive(hostId: string, leaseMs: number): Write {

@@ -10,9 +10,16 @@ export interface Clock {
   soon(action: () => void): void;
 }
 
-/** Settles once the time has passed. */
-export function sleep(clock: Clock, ms: number): Promise<void> {
+/** Settles once the time has passed, or the signal says that there is nothing more to wait for. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
-    clock.after(ms, resolve);
+    const done = (): void => {
+      cancel();
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const cancel = clock.after(ms, done);
+    signal?.addEventListener('abort', done, { once: true });
   });
 }

@@ -120,7 +120,7 @@ export function storeContract(name: string, open: OpenStore): void {
 
       it('gives back the rows that it asked for', async () => {
         await commit([addWork({ workId: 'w', kind: 'k', tenant: 't', dueAt: 0 })]);
-        const outcome = await store.commit([claimDue('host-a', 5)]);
+        const outcome = await store.commit([claimDue('host-a', 5, [])]);
         expect(outcome).toMatchObject({ committed: true, rows: [[{ work_id: 'w', epoch: 2 }]] });
       });
     });
@@ -226,8 +226,8 @@ export function storeContract(name: string, open: OpenStore): void {
 
     describe('the queue', () => {
       const due = (workId: string, dueAt: number | null = 0) => addWork({ workId, kind: 'k', tenant: 'alpha', dueAt });
-      const claimed = async (through: Store, owner: string, limit = 10): Promise<WorkItem[]> => {
-        const outcome = await through.commit([claimDue(owner, limit)]);
+      const claimed = async (through: Store, owner: string, limit = 10, except: string[] = []): Promise<WorkItem[]> => {
+        const outcome = await through.commit([claimDue(owner, limit, except)]);
         return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
       };
       const leaseOf = (item: WorkItem, owner: string): Lease => ({ workId: item.work_id, owner, epoch: item.epoch });
@@ -260,9 +260,17 @@ export function storeContract(name: string, open: OpenStore): void {
         ]);
         expect((await claimed(store, 'host-a', 1)).map(({ work_id }) => work_id)).toEqual(['a']);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['b']);
-        expect(await store.read(nextDue())).toEqual([{ due_at: clock.now() + 5_000 }]);
+        expect(await store.read(nextDue([]))).toEqual([{ due_at: clock.now() + 5_000 }]);
         clock.advance(5_000);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['later']);
+      });
+
+      it('passes over kinds of which there is enough in hand', async () => {
+        const slow = addWork({ workId: 'slow', kind: 'slow', tenant: 'alpha', dueAt: 0 });
+        await commit([slow, due('w', clock.now() + 5_000)]);
+        expect(await claimed(store, 'host-a', 10, ['slow', 'other'])).toEqual([]);
+        expect(await store.read(nextDue(['slow', 'other']))).toEqual([{ due_at: clock.now() + 5_000 }]);
+        expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['slow']);
       });
 
       it('keeps work from others while its host is alive, and hands it over when it is not', async () => {

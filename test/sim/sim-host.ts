@@ -4,7 +4,7 @@ import { CANCEL_CHILD } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
 import type { SeamDrivers } from '../../src/runtime/effects/seams.ts';
-import { Executor, type WorkHandler } from '../../src/runtime/executor.ts';
+import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { Hub } from '../../src/runtime/hub.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
 import { CONFORMANCE_NODES } from '../../src/runtime/nodes/conformance.ts';
@@ -46,8 +46,8 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     provided: new Set(),
     limits,
   };
-  const handlers = new Map<string, WorkHandler>([[CANCEL_CHILD, cancelChildHandler(runtime)]]);
-  const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, handlers });
+  const kinds = new Map<string, WorkKind>([[CANCEL_CHILD, { handle: cancelChildHandler(runtime) }]]);
+  const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, kinds });
   store.onHint((topic) => {
     if (topic.startsWith('run:')) hub.tell(topic.slice('run:'.length));
     else hub.callToWork(topic.slice('work:'.length));

@@ -32,7 +32,9 @@ export const interrupts: Capability<'interrupts', InterruptService> = {
   reactions: () => [projectInterrupts],
   routes,
   work: ({ runtime }, service) => ({
-    [ROTATE_KEYS]: async () => ({ writes: service.rotateKeys(), dueAgainAt: runtime.clock.now() + ROTATE_EVERY_MS }),
+    [ROTATE_KEYS]: {
+      handle: async () => ({ writes: service.rotateKeys(), dueAgainAt: runtime.clock.now() + ROTATE_EVERY_MS }),
+    },
   }),
   prepare: async ({ runtime }) => {
     await runtime.store.commit([ensureWork({ workId: ROTATE_KEYS, kind: ROTATE_KEYS, tenant: '*', dueAt: 0 })]);

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
+import type { Config } from '../../src/config.ts';
 
 /** A database of one's own on the test server. */
 export async function freshDatabase(serverUrl: string): Promise<string> {
@@ -20,4 +22,19 @@ export async function freshDatabase(serverUrl: string): Promise<string> {
 export function freshFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(tmpdir(), 'capstan-test-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** Looks into the store of a host, past the host. */
+export async function readStore<R>({ databaseUrl, dataFolder }: Config, query: string): Promise<R[]> {
+  if (databaseUrl === undefined) {
+    const database = new DatabaseSync(join(dataFolder, 'capstan.db'), { readOnly: true });
+    const rows = database.prepare(query).all() as R[];
+    database.close();
+    return rows;
+  }
+  const database = new pg.Client(databaseUrl);
+  await database.connect();
+  const { rows } = await database.query(query);
+  await database.end();
+  return rows as R[];
 }

@@ -1,5 +1,6 @@
 import { type Config, readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
+import type { Clock } from '../../src/system/clock.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 import { Api } from './api.ts';
 import { freshDatabase, freshFolder } from './database.ts';
@@ -27,8 +28,10 @@ export interface TestHost {
   /** Speaks to the host as the bearer of one of the keys. */
   as(who: keyof typeof KEYS): Api;
   readonly anonymous: Api;
+  /** Where its store is, for tests that look at what is kept. */
+  readonly config: Config;
   /** Starts another host on the same store; on SQLite, stop this one first. */
-  another(overrides?: Partial<Config>): Promise<TestHost>;
+  another(overrides?: Partial<Config>, clock?: Clock): Promise<TestHost>;
   stop(): Promise<void>;
 }
 
@@ -37,6 +40,7 @@ export async function startTestHost(
   kind: StoreKind,
   postgresUrl: string | undefined,
   overrides: Partial<Config> = {},
+  clock: Clock = realClock,
 ): Promise<TestHost> {
   const folder = freshFolder();
   const databaseUrl = kind === 'postgres' ? await freshDatabase(postgresUrl!) : undefined;
@@ -49,17 +53,18 @@ export async function startTestHost(
     leaseMs: 600,
     ...overrides,
   };
-  return start(config, folder.remove);
+  return start(config, folder.remove, clock);
 }
 
-async function start(config: Config, cleanUp: () => void): Promise<TestHost> {
+async function start(config: Config, cleanUp: () => void, clock: Clock): Promise<TestHost> {
   const log = await realLog('silent', false);
-  const host = await startHost(config, { clock: realClock, ids: realIds(), log });
+  const host = await startHost(config, { clock, ids: realIds(), log });
   return {
     url: host.url,
     as: (who) => new Api(host.url, KEYS[who].key),
     anonymous: new Api(host.url),
-    another: (overrides = {}) => start({ ...config, ...overrides }, () => {}),
+    config,
+    another: (overrides = {}, itsClock = clock) => start({ ...config, ...overrides }, () => {}, itsClock),
     stop: async () => {
       await host.stop();
       cleanUp();

@@ -30,6 +30,7 @@ import { openSqlite } from './store/sqlite.ts';
 import type { Migration, Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
 import type { Clock } from './system/clock.ts';
+import { createEgress, type Egress } from './system/egress.ts';
 import type { Ids } from './system/ids.ts';
 import type { Log } from './system/log.ts';
 import { VERSION } from './version.ts';
@@ -88,7 +89,8 @@ async function startOn(
   system: System,
 ): Promise<RunningHost> {
   const reactions: Reaction[] = [];
-  const runtime = createRuntime(store, mounted, settings, system, reactions);
+  const egress = createEgress({ clock: system.clock, allowLoopback: config.allowLoopback });
+  const runtime = createRuntime(store, mounted, settings, system, egress, reactions);
   const kinds = new Map<string, WorkKind>();
   const executor = new Executor(runtime, {
     hostId: system.ids.next('host-'),
@@ -117,7 +119,12 @@ async function startOn(
   const server = createEdge(host, mounted, services, config);
   await store.commit([maintenanceWork()]);
   await executor.start();
-  await server.app.listen({ host: config.host, port: config.port });
+  try {
+    await server.app.listen({ host: config.host, port: config.port });
+  } catch (error) {
+    await executor.stop(0);
+    throw error;
+  }
 
   let stopped: Promise<void> | undefined;
   return {
@@ -145,6 +152,7 @@ function createRuntime(
   mounted: readonly Capability[],
   settings: CapabilitySettings,
   { clock, ids, log }: System,
+  egress: Egress,
   reactions: readonly Reaction[],
 ): Runtime {
   const plans = new Plans(store);
@@ -158,6 +166,7 @@ function createRuntime(
     reader: new RunReader(store, plans),
     catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.(settings) ?? [])]),
     seams: { model: mockModel(clock), probe: probeSeam(store) },
+    egress,
     reactions,
     provided: new Set(),
     limits: settings.limits,
@@ -219,9 +228,18 @@ const checkShape = validator(WorkflowDefinition, 'body');
 async function loadWorkflows({ workflows }: Services, folder: string): Promise<void> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
   for (const file of files) {
-    const definition = JSON.parse(await readFile(join(folder, file), 'utf8')) as WorkflowDefinition;
-    const outcome = checkShape(definition) ?? (await workflows.registerShared(definition));
-    if (isRefusal(outcome)) throw new Error(`${join(folder, file)}: ${outcome.message}`);
+    const path = join(folder, file);
+    const definition = await readJson(path);
+    const outcome = checkShape(definition) ?? (await workflows.registerShared(definition as WorkflowDefinition));
+    if (isRefusal(outcome)) throw new Error(`${path}: ${outcome.message}`);
+  }
+}
+
+async function readJson(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw new Error(`${path}: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -39,6 +39,7 @@ export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCat
   const ids: NodeIds = new Set(definition.nodes.map(({ id }) => id));
   return [
     ...duplicates(definition),
+    ...unfitIds(definition),
     ...definition.nodes.flatMap((node, index) => checkNode(node, `nodes[${index}]`, ids, catalog)),
     ...definition.edges.flatMap((edge, index) => checkEdge(edge, `edges[${index}]`, ids)),
     ...checkCycles(definition, catalog),
@@ -68,6 +69,17 @@ function duplicates({ nodes, edges, variables }: WorkflowDefinition): Problem[] 
       message: `There are two variables called ${JSON.stringify(name)}.`,
     })),
   ];
+}
+
+/** Ids go into columns, keys and log lines: text that cannot be kept as it is would lead to another node. */
+function unfitIds({ nodes, edges }: WorkflowDefinition): Problem[] {
+  const check = (kind: string, entries: readonly { readonly id: string }[]): Problem[] =>
+    entries.flatMap(({ id }, index) =>
+      id.isWellFormed() && !/\p{Cc}/u.test(id)
+        ? []
+        : [{ path: `${kind}[${index}].id`, message: 'An id has no control characters and no broken ones.' }],
+    );
+  return [...check('nodes', nodes), ...check('edges', edges)];
 }
 
 function repeated(values: readonly string[]): [string, number][] {

@@ -46,7 +46,7 @@ export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknow
         ? maskMembers(event.payload, (member) => member === 'previous' || member === 'next', mode, digest)
         : event.payload;
     case 'channel.written':
-      return plan.definition.channels?.[event.payload.channel]?.sensitive
+      return plan.sensitive.has(event.payload.channel)
         ? { ...event.payload, value: maskValue(event.payload.value, mode, digest) ?? null }
         : event.payload;
     case 'node.completed':
@@ -63,9 +63,9 @@ export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknow
 }
 
 export function maskOutputs(plan: Plan, nodeId: string, outputs: JsonObject, digest: Digest): JsonObject {
-  const sensitivity = plan.node(nodeId)?.node.outputSensitivity;
-  if (!sensitivity) return outputs;
-  return maskMembers(outputs, (port) => sensitivity[port] === true, plan.maskingMode, digest);
+  const ports = plan.sensitivePorts.get(nodeId);
+  if (!ports) return outputs;
+  return maskMembers(outputs, (port) => ports.has(port), plan.maskingMode, digest);
 }
 
 function maskRunOutputs(plan: Plan, outputs: JsonObject, digest: Digest): JsonObject {
@@ -79,9 +79,5 @@ function maskRunOutputs(plan: Plan, outputs: JsonObject, digest: Digest): JsonOb
 
 /** Whether anything in this definition is ever masked, so that most events need no second look. */
 export function hasSensitiveParts(plan: Plan): boolean {
-  return (
-    plan.sensitive.size > 0 ||
-    plan.nodes.some(({ node }) => node.outputSensitivity !== undefined) ||
-    Object.values(plan.definition.channels ?? {}).some((channel) => channel.sensitive)
-  );
+  return plan.sensitive.size > 0 || plan.sensitivePorts.size > 0;
 }

@@ -9,6 +9,7 @@ import { type Condition, compileCondition, compilePort } from './condition.ts';
 import type { Expression } from './expression.ts';
 import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { compileSchema, type SchemaCheck } from './json-schema.ts';
+import { type SensitivePorts, sensitiveNames, sensitivePorts } from './sensitivity.ts';
 
 /** A definition prepared for running: everything looked up once, nothing decided yet. */
 export interface Plan {
@@ -16,7 +17,9 @@ export interface Plan {
   /** Counts up each time the workflow is registered anew; a run keeps the version it began with. */
   readonly version: number;
   readonly nodes: readonly PlannedNode[];
+  /** Variables and channels, and output ports of nodes, that others see only masked. */
   readonly sensitive: ReadonlySet<string>;
+  readonly sensitivePorts: SensitivePorts;
   readonly maskingMode: MaskingMode;
   /** How often a node may begin again. */
   readonly maxLoopbacks: number;
@@ -88,11 +91,16 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
     };
   });
 
+  const sensitive = sensitiveNames(definition);
   return {
     definition,
     version,
     nodes,
-    sensitive: new Set(definition.variables.filter((variable) => variable.sensitive).map((variable) => variable.name)),
+    sensitive,
+    sensitivePorts: sensitivePorts(
+      nodes.toSorted((a, b) => a.order - b.order),
+      sensitive,
+    ),
     maskingMode: definition.metadata.complianceConfig?.maskingMode ?? 'mask',
     maxLoopbacks: definition.settings.maxLoopbackIterations ?? LOOPBACKS_MAX,
     channelSchemas: channelSchemas(definition),

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { envelopeOf, JSON_TYPE, statusOf } from './answers.ts';
@@ -20,6 +21,13 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   socket.end(
     `HTTP/1.1 ${status} ${REASONS[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
+}
+
+/** The only expectation that there is an answer to is 100-continue, which Node gives by itself. */
+export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const refusal = refuse('expectation_failed', 'This host knows no such expectation. Leave the Expect header out.');
+  response.writeHead(statusOf(refusal), { 'Content-Type': JSON_TYPE, Connection: 'close' });
+  response.end(JSON.stringify(envelopeOf(refusal)));
 }
 
 function refusalFor(code: string | undefined): Refusal {

@@ -3,7 +3,7 @@ import { hashKey } from '../capabilities/authorization/keys.ts';
 import type { AuthorizationService } from '../capabilities/authorization/service.ts';
 import { UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
-import type { Clock } from '../system/clock.ts';
+import { type Clock, sleep } from '../system/clock.ts';
 import { sendRefusal } from './answers.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
@@ -20,7 +20,10 @@ export interface GateOptions {
 export interface Gate {
   readonly enter: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
   readonly inFlight: number;
+  /** Ends every stream. */
   close(): void;
+  /** Settles when nobody is being answered, or when the time is up. */
+  drained(withinMs: number): Promise<void>;
 }
 
 const RETRY_AFTER_S = 1;
@@ -30,6 +33,7 @@ const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
 export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
   const limiter = new RateLimiter(rateLimit, hosts);
   const open = new Set<AbortController>();
+  let whenEmpty = (): void => {};
 
   return {
     enter: async (request, reply) => {
@@ -43,6 +47,12 @@ export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }
     close() {
       for (const abort of open) abort.abort();
     },
+    drained: (withinMs) => {
+      if (open.size === 0) return Promise.resolve();
+      const empty = new AbortController();
+      whenEmpty = () => empty.abort();
+      return sleep(clock, withinMs, empty.signal);
+    },
   };
 
   function begin(request: FastifyRequest, reply: FastifyReply): void {
@@ -51,12 +61,14 @@ export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }
     open.add(request.abort);
     reply.raw.once('close', () => {
       open.delete(request.abort);
+      if (open.size === 0) whenEmpty();
       if (!reply.raw.writableFinished) request.abort.abort();
     });
     if (request.url.startsWith('/v1/')) reply.header('OpenWOP-Version', PROTOCOL_VERSION);
   }
 
   async function check(request: FastifyRequest): Promise<Refusal | undefined> {
+    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') return hostMissing();
     const { isExempt, scope } = request.routeOptions.config;
     if (isExempt) return undefined;
     if (open.size > inFlightMax) return atCapacity();
@@ -85,6 +97,10 @@ function atCapacity(): Refusal {
     ...refuse('service_unavailable', 'This host is at capacity. Try again in a moment.', { retryAfter: RETRY_AFTER_S }),
     headers: { 'Retry-After': String(RETRY_AFTER_S) },
   };
+}
+
+function hostMissing(): Refusal {
+  return refuse('validation_error', 'Say which host is asked, in the Host header.', { field: 'Host' });
 }
 
 function unversioned(): Refusal {

@@ -68,7 +68,7 @@ describe('another request with the same key', () => {
   });
 
   it.each([
-    ['tenant', { tenant: 'beta' }],
+    ['scope', { scope: 'beta' }],
     ['operation', { operation: 'POST /v1/runs/{runId}/cancel' }],
     ['key', { key: 'other' }],
   ])('is unrelated where the %s is another', async (_what, other) => {
@@ -222,7 +222,7 @@ describe('a refusal that is final', () => {
 });
 
 const REQUEST: KeyedRequest = {
-  tenant: 'alpha',
+  scope: 'alpha',
   operation: 'POST /v1/runs',
   key: 'key-1',
   content: { body: { a: 1 } },

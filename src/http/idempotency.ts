@@ -6,6 +6,7 @@ import type { Unit } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import { sha256Hex } from '../system/digest.ts';
+import { redactValue } from '../system/redaction.ts';
 
 export const IDEMPOTENCY_RETENTION_MS = 24 * 60 * 60 * 1_000;
 const KEY_CHARACTERS_MAX = 255;
@@ -28,7 +29,8 @@ export interface Ticket {
 }
 
 export interface KeyedRequest {
-  readonly tenant: string;
+  /** Keys of different callers may be equal; this tells their namespaces apart. */
+  readonly scope: string;
   /** The route, not the path: `POST /v1/runs/{runId}/cancel`. */
   readonly operation: string;
   readonly key: string;
@@ -55,7 +57,7 @@ export class Idempotency {
       const message = `Idempotency-Key takes 1 to ${KEY_CHARACTERS_MAX} visible ASCII characters.`;
       return refuse('validation_error', message, { field: 'Idempotency-Key' });
     }
-    const recordKey = sha256Hex([request.tenant, request.operation, request.key].join('\n'));
+    const recordKey = sha256Hex([request.scope, request.operation, request.key].join('\n'));
     const digest = sha256Hex(canonicalJson(request.content));
     const giveUpAt = this.#clock.now() + WAIT_MAX_MS;
     for (let twin = this.#inFlight.get(recordKey); twin; twin = this.#inFlight.get(recordKey)) {
@@ -92,7 +94,7 @@ export class Idempotency {
       },
       remember: ({ status, body, text }) => {
         isRemembered = true;
-        const kept = text ?? (body === undefined ? '' : JSON.stringify(body));
+        const kept = text ?? (body === undefined ? '' : JSON.stringify(redactValue(body)));
         return [keepAnswer({ record_key: recordKey, digest, status, body: kept }, IDEMPOTENCY_RETENTION_MS)];
       },
       recall: () => this.#recall(recordKey, digest),

@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer, Reply, Request, Route } from '../capabilities/capability.ts';
 import type { Services } from '../capabilities/index.ts';
 import { isRefusal } from '../protocol/errors.ts';
-import { UnitRefused } from '../runtime/command.ts';
+import { commitAll, UnitRefused } from '../runtime/command.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
 import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf } from './answers.ts';
 import { type Idempotency, isFinal, type Replay, type Ticket } from './idempotency.ts';
@@ -45,16 +46,20 @@ async function answerOnce(
   if (key === undefined) return check(request) ?? handle(request, route, options, () => []);
   const ticket = await options.idempotency.begin({
     // Without a caller the path is the credential, and it is part of the content.
-    tenant: request.caller?.subject.tenant ?? '#public',
+    scope: request.caller ? ownerOf(request.caller.subject) : '#public',
     operation: `${route.method} ${route.path}`,
     key: String(key),
     content: { params: request.params, query: request.query, body: request.body ?? null },
   });
   if (!('done' in ticket)) return ticket;
   try {
-    const answer = check(request) ?? (await handle(request, route, options, ticket.remember));
-    if (!ticket.isRemembered && isWorthKeeping(answer)) await keep(options, ticket, answer);
-    return answer;
+    const misfit = check(request);
+    if (misfit) return misfit;
+    const answer = await handle(request, route, options, ticket.remember);
+    // What is refused now may be what a twin on another host has just done.
+    const twin = isRefusal(answer) ? await ticket.recall() : undefined;
+    if (!twin && !ticket.isRemembered && isWorthKeeping(answer)) await keep(options, ticket, answer);
+    return twin ?? answer;
   } catch (error) {
     const twin = error instanceof UnitRefused && error.broke === 'idempotency' ? await ticket.recall() : undefined;
     if (twin) return twin;
@@ -71,7 +76,7 @@ function isWorthKeeping(answer: Answer): boolean {
 /** An answer that came with no write of its own: nothing happened, and it will be said again. */
 async function keep({ runtime }: OperationOptions, ticket: Ticket, answer: Answer): Promise<void> {
   const reply = isRefusal(answer) ? { status: statusOf(answer), body: envelopeOf(answer) } : answer;
-  await runtime.store.commit(ticket.remember(reply));
+  await commitAll(runtime.store, ticket.remember(reply));
 }
 
 function handle(
@@ -96,7 +101,7 @@ function handle(
   return route.handle(given as never, services as never);
 }
 
-function checkerOf({ params, query, body, bodyOptional }: Route<never>): Validate {
+function checkerOf({ params, query, body, bodyOptional, misfitStatus }: Route<never>): Validate {
   const checks: [keyof FastifyRequest & ('params' | 'query' | 'body'), Validate][] = [];
   if (params) checks.push(['params', validator(params, 'path')]);
   if (query) checks.push(['query', validator(query, 'query')]);
@@ -106,7 +111,7 @@ function checkerOf({ params, query, body, bodyOptional }: Route<never>): Validat
       const value = (request as FastifyRequest)[part];
       if (part === 'body' && bodyOptional && (value === undefined || value === null)) continue;
       const refusal = validate(value);
-      if (refusal) return refusal;
+      if (refusal) return part === 'body' && misfitStatus ? { ...refusal, status: misfitStatus } : refusal;
     }
     return undefined;
   };

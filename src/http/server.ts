@@ -4,7 +4,7 @@ import type { Services } from '../capabilities/index.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { sendRefusal } from './answers.ts';
-import { answerClientError } from './client-errors.ts';
+import { answerClientError, answerExpectation } from './client-errors.ts';
 import { type Gate, openGate } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
 import { BadJson, parseJson } from './json-body.ts';
@@ -53,7 +53,9 @@ export interface Server {
 
 const REQUEST_TIMEOUT_MS = 60_000;
 const PARAM_CHARACTERS_MAX = 2_048;
-const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+/** How long requests in flight may take once the host is to stop. */
+const DRAIN_MS = 5_000;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
 /** The edge: turns sockets into checked requests, and answers back into bytes. */
 export function createServer(options: ServerOptions): Server {
@@ -63,6 +65,8 @@ export function createServer(options: ServerOptions): Server {
     bodyLimit: options.maxRequestBodyBytes,
     requestTimeout: REQUEST_TIMEOUT_MS,
     exposeHeadRoutes: false,
+    // Node's own answers to these are not the protocol's: the gate refuses what has no Host, the next line what it expects.
+    http: { requireHostHeader: false },
     routerOptions: { maxParamLength: PARAM_CHARACTERS_MAX },
     genReqId: () => runtime.ids.next('req-'),
     frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOfError(error) ?? internalError()),
@@ -71,6 +75,7 @@ export function createServer(options: ServerOptions): Server {
   const gate = openGate({ ...options, authorization: services.authorization, clock: runtime.clock });
   const idempotency = new Idempotency(runtime.store, runtime.clock);
 
+  app.server.on('checkExpectation', answerExpectation);
   app.decorateRequest('caller', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('abort');
@@ -104,7 +109,11 @@ export function createServer(options: ServerOptions): Server {
     gate,
     close: async () => {
       gate.close();
-      await app.close();
+      const closed = app.close();
+      await gate.drained(DRAIN_MS);
+      // Whoever is connected now asked for nothing, or for something that takes too long.
+      app.server.closeAllConnections();
+      await closed;
     },
   };
 
@@ -148,7 +157,7 @@ function refuseOtherMethods(app: FastifyInstance, { routes, pages }: ServerOptio
     known.set(path, (known.get(path) ?? new Set()).add(method));
   };
   for (const { path, method } of routes) note(path, method);
-  for (const { path } of pages) note(path, 'GET');
+  for (const { path } of pages) for (const method of ['GET', 'HEAD']) note(path, method);
   for (const [path, methods] of known) {
     const others = METHODS.filter((method) => !methods.has(method));
     const isPublic = pages.some((page) => page.path === path);

@@ -39,6 +39,7 @@ export const ERRORS = {
   payload_too_large: 413,
   uri_too_long: 414,
   unsupported_media_type: 415,
+  expectation_failed: 417,
   capability_required: 422,
   correlation_mismatch: 422,
   headers_too_large: 431,

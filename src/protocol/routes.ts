@@ -13,6 +13,8 @@ export interface RouteContract {
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
+  /** What a body of the wrong shape is answered with; 400 where this is silent. */
+  readonly misfitStatus?: 422;
   /** A body may be left out altogether. */
   readonly bodyOptional?: boolean;
   /** Status to shape of what is answered when all goes well. */

@@ -3,7 +3,7 @@ import type { Digest } from '../engine/mask.ts';
 import { isTerminal, type Run, statusOf } from '../engine/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/events.ts';
 import type { RunStatus } from '../protocol/runs.ts';
-import { freeScope, insertEvents, insertRun, insertTags, moveRun, takeScope } from '../store/log.ts';
+import { freeScope, insertEvents, insertRun, insertTags, moveRun } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import { type Recorded, recordEvent } from './recording.ts';
@@ -36,7 +36,6 @@ export function creationWrites(held: HeldRun, recorded: readonly Recorded[], rea
       recorded.map(({ stored }) => stored),
     ),
     ...insertTags(ref, run.facts.tags ?? []),
-    ...(identity.scopeKey ? [takeScope(identity.scopeKey, ref.runId, false)] : []),
     ...react(held, recorded, reactions),
   ];
 }
@@ -81,7 +80,7 @@ function concernsParent(run: Run, before: Before): boolean {
 
 /** A run that ended frees the scope it held. */
 function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
-  return identity.scopeKey ? [freeScope(identity.scopeKey, facts.runId)] : [];
+  return identity.scopeKey ? freeScope(identity.scopeKey, facts.runId) : [];
 }
 
 /** Child runs that lose the node which waits for them, unless the definition lets them go on alone. */

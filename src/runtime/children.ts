@@ -29,7 +29,7 @@ export async function prepareChild(
   owner: string,
 ): Promise<PreparedChild> {
   const { subject, depth } = parent.identity;
-  const workflow = await runtime.plans.current(subject.tenant, workflowId);
+  const workflow = await runtime.plans.current(subject, workflowId);
   if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
   if (depth >= CHILD_DEPTH_MAX) {
     throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);

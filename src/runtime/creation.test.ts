@@ -98,10 +98,10 @@ describe('a new run', () => {
     });
   });
 
-  it('is written together with its first event, its tags and its scope', () => {
-    const { held, recorded } = create({ tags: ['x', 'x', 'y'], scopeKey: 'scope' });
+  it('is written together with its first event and its tags', () => {
+    const { held, recorded } = create({ tags: ['x', 'x', 'y'] });
     const tables = creationWrites(held, recorded, []).map(({ sql }) => /INSERT INTO (\w+)/.exec(sql)?.[1]);
-    expect(tables).toEqual(['runs', 'events', 'run_tags', 'run_tags', 'live_scopes']);
+    expect(tables).toEqual(['runs', 'events', 'run_tags', 'run_tags']);
   });
 });
 

@@ -1,4 +1,5 @@
 import { BrokenPromise } from '../engine/assert.ts';
+import { ENGINE_VERSION } from '../protocol/runs.ts';
 import {
   claimDue,
   claimOrphans,
@@ -276,6 +277,7 @@ export class Executor {
   async #load(tenant: string, runId: string): Promise<HeldRun> {
     const row = await this.#runtime.reader.row({ tenant }, runId);
     if (!row) throw new LeaseLost('the run is gone');
+    if (row.engine_version > ENGINE_VERSION) throw new Error('a newer version of this program began the run');
     return this.#runtime.reader.take(row);
   }
 

@@ -1,6 +1,7 @@
 import { makePlan, type Plan } from '../engine/plan.ts';
 import type { WorkflowDefinition } from '../protocol/workflows.ts';
 import { type DefinitionRow, findDefinition, findWorkflowVersion } from '../store/definitions.ts';
+import type { Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import { LruCache } from './lru-cache.ts';
 
@@ -22,9 +23,9 @@ export class Plans {
   }
 
   /** What a new run of this workflow would be pinned to. */
-  async current(tenant: string, workflowId: string): Promise<PinnedPlan | undefined> {
+  async current(from: Visibility, workflowId: string): Promise<PinnedPlan | undefined> {
     const [found] = await this.#store.read<Pick<DefinitionRow, 'owner' | 'version'>>(
-      findWorkflowVersion(tenant, workflowId),
+      findWorkflowVersion(from, workflowId),
     );
     return found && { owner: found.owner, plan: await this.pinned(found.owner, workflowId, found.version) };
   }

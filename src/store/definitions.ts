@@ -1,3 +1,4 @@
+import type { Visibility } from './log.ts';
 import { type Statement, sql, type Write } from './sql.ts';
 
 /** Definitions that every tenant of the host may run. No tenant has this name. */
@@ -12,23 +13,38 @@ export interface DefinitionRow {
   readonly created_at: number;
 }
 
-/** The version that a new run of this tenant gets: its own before the host's. */
-export function findWorkflow(tenant: string, workflowId: string): Statement {
+/** A definition that new runs get, and since when. */
+export interface WorkflowRow extends DefinitionRow {
+  readonly updated_at: number;
+}
+
+/** Who owns what is registered from here. `#` is in no tenant's name. */
+export function ownerOf({ tenant, workspace }: Visibility): string {
+  return workspace === undefined ? tenant : `${tenant}#/${workspace}`;
+}
+
+/** Whose definitions may be run from here, nearest first: the workspace's, the tenant's, the host's. */
+const OWNERS = `owner IN ($1, $2, '${HOST_OWNER}')`;
+const NEARNESS = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END`;
+
+/** The version that a new run gets: of the nearest owner that has the workflow. */
+export function findWorkflow(from: Visibility, workflowId: string): Statement {
   return sql(
-    `SELECT definitions.* FROM workflows JOIN definitions USING (owner, workflow_id, version)
-     WHERE workflow_id = $1 AND owner IN ($2, '${HOST_OWNER}') ORDER BY CASE owner WHEN $2 THEN 0 ELSE 1 END LIMIT 1`,
+    `SELECT definitions.*, workflows.updated_at FROM workflows JOIN definitions USING (owner, workflow_id, version)
+     WHERE workflow_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+    ownerOf(from),
+    from.tenant,
     workflowId,
-    tenant,
   );
 }
 
 /** Which version that is, without the definition itself. */
-export function findWorkflowVersion(tenant: string, workflowId: string): Statement {
+export function findWorkflowVersion(from: Visibility, workflowId: string): Statement {
   return sql(
-    `SELECT owner, version FROM workflows
-     WHERE workflow_id = $1 AND owner IN ($2, '${HOST_OWNER}') ORDER BY CASE owner WHEN $2 THEN 0 ELSE 1 END LIMIT 1`,
+    `SELECT owner, version FROM workflows WHERE workflow_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+    ownerOf(from),
+    from.tenant,
     workflowId,
-    tenant,
   );
 }
 
@@ -41,24 +57,42 @@ export function findDefinition(owner: string, workflowId: string, version: numbe
   );
 }
 
+export interface LatestVersion {
+  readonly version: number;
+  readonly digest: string;
+  /** The version that new runs get; null once the workflow was removed. */
+  readonly current: number | null;
+  readonly updated_at: number | null;
+}
+
 export function latestVersion(owner: string, workflowId: string): Statement {
   return sql(
-    `SELECT version, digest, (SELECT version FROM workflows WHERE owner = $1 AND workflow_id = $2) AS current
-     FROM definitions WHERE owner = $1 AND workflow_id = $2 ORDER BY version DESC LIMIT 1`,
+    `SELECT definitions.version, digest, workflows.version AS current, workflows.updated_at
+     FROM definitions LEFT JOIN workflows USING (owner, workflow_id)
+     WHERE owner = $1 AND workflow_id = $2 ORDER BY definitions.version DESC LIMIT 1`,
     owner,
     workflowId,
   );
 }
 
-/** Workflows of a tenant and of the host, by id. */
-export function listWorkflows(tenant: string, after: string, limit: number): Statement {
+/** Where a page of workflows ended. */
+export interface WorkflowPlace {
+  readonly updatedAt: number;
+  readonly workflowId: string;
+}
+
+/** Workflows that may be run from here, what was changed last first. */
+export function listWorkflows(from: Visibility, after: WorkflowPlace, limit: number): Statement {
   return sql(
-    `SELECT definitions.* FROM workflows JOIN definitions USING (owner, workflow_id, version)
-     WHERE workflow_id > $2 AND (owner = $1 OR (owner = '${HOST_OWNER}'
-       AND NOT EXISTS (SELECT 1 FROM workflows own WHERE own.owner = $1 AND own.workflow_id = workflows.workflow_id)))
-     ORDER BY workflow_id LIMIT $3`,
-    tenant,
-    after,
+    `SELECT definitions.*, workflows.updated_at FROM workflows JOIN definitions USING (owner, workflow_id, version)
+     WHERE ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND workflow_id > $4))
+       AND NOT EXISTS (SELECT 1 FROM workflows nearer WHERE nearer.workflow_id = workflows.workflow_id
+         AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS('workflows.owner')})
+     ORDER BY updated_at DESC, workflow_id LIMIT $5`,
+    ownerOf(from),
+    from.tenant,
+    after.updatedAt,
+    after.workflowId,
     limit,
   );
 }

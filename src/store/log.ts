@@ -144,20 +144,31 @@ export function insertTags({ tenant, runId }: RunRef, tags: readonly string[]): 
 }
 
 /** Takes a scope for a run; `exclusive` refuses the unit when a live run has it. */
-export function takeScope(scopeKey: string, runId: string, exclusive: boolean): Write {
-  return {
-    sql: 'INSERT INTO live_scopes (scope_key, run_id) VALUES ($1, $2) ON CONFLICT (scope_key) DO NOTHING',
-    params: [scopeKey, runId],
-    ...(exclusive ? { expect: 1, keeps: 'scope' } : {}),
-  };
+export function takeScope(scopeKey: string, runId: string, exclusive: boolean): Write[] {
+  return [
+    {
+      sql: `INSERT INTO scope_holders (scope_key, holders) VALUES ($1, 1)
+            ON CONFLICT (scope_key) DO UPDATE SET holders = scope_holders.holders + 1
+            ${exclusive ? 'WHERE scope_holders.holders = 0' : ''}`,
+      params: [scopeKey],
+      expect: 1,
+      keeps: 'scope',
+    },
+    { sql: 'INSERT INTO live_scopes (scope_key, run_id) VALUES ($1, $2)', params: [scopeKey, runId] },
+  ];
 }
 
 export function holderOfScope(scopeKey: string): Statement {
-  return sql('SELECT run_id FROM live_scopes WHERE scope_key = $1', scopeKey);
+  return sql('SELECT run_id FROM live_scopes WHERE scope_key = $1 ORDER BY run_id LIMIT 1', scopeKey);
 }
 
-export function freeScope(scopeKey: string, runId: string): Write {
-  return { sql: 'DELETE FROM live_scopes WHERE scope_key = $1 AND run_id = $2', params: [scopeKey, runId] };
+/** Once for each run that took the scope. */
+export function freeScope(scopeKey: string, runId: string): Write[] {
+  return [
+    { sql: 'UPDATE scope_holders SET holders = holders - 1 WHERE scope_key = $1', params: [scopeKey] },
+    { sql: 'DELETE FROM scope_holders WHERE scope_key = $1 AND holders = 0', params: [scopeKey] },
+    { sql: 'DELETE FROM live_scopes WHERE scope_key = $1 AND run_id = $2', params: [scopeKey, runId] },
+  ];
 }
 
 export interface RunFilter {

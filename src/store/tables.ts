@@ -38,10 +38,16 @@ export const CORE_TABLES: readonly Migration[] = [
         run_id TEXT NOT NULL,
         PRIMARY KEY (tenant, tag, run_id)
       ) $clustered`,
-      // At most one live run holds a scope that callers asked to be exclusive.
+      // Live runs by the scope that their callers named.
       `CREATE TABLE live_scopes (
+        scope_key TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        PRIMARY KEY (scope_key, run_id)
+      ) $clustered`,
+      // How many there are: the row that those who want a scope for themselves alone compete for.
+      `CREATE TABLE scope_holders (
         scope_key TEXT PRIMARY KEY,
-        run_id TEXT NOT NULL
+        holders BIGINT NOT NULL
       ) $clustered`,
       // The log. \`body\` is the event as every reader gets it; \`hidden\` what only the fold may see.
       `CREATE TABLE events (

@@ -387,11 +387,9 @@ onEachStore(
       }
     });
 
-    describe('promises not kept yet', () => {
-      // contract.md 6: "Foreign tenant or workspace: absent everywhere".
-      it('a workflow registered in another workspace is absent in every operation and cannot be changed', async () => {
-        await expectForeignWorkflow(host().as('workspace'), south());
-      });
+    // contract.md 6: "Foreign tenant or workspace: absent everywhere".
+    it('a workflow registered in another workspace is absent in every operation and cannot be changed', async () => {
+      await expectForeignWorkflow(host().as('workspace'), south());
     });
   },
   { apiKeys },

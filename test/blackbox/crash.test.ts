@@ -601,32 +601,30 @@ describe('starting', () => {
     }
   });
 
-  describe('promises not kept yet', () => {
-    it('is refused on a port that is taken', async () => {
-      const taken = createServer();
-      await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
-      const { port } = taken.address() as { port: number };
-      const environment = { PORT: String(port), CAPSTAN_DATA: newFolder(), CAPSTAN_API_KEYS: KEY };
-      const { code, output } = await runProgram(['serve'], environment);
-      taken.close();
-      expect(code).toBe(1);
-      expect(output).toMatch(/cannot start/i);
-      expect(output).toContain(String(port));
-    });
+  it('is refused on a port that is taken', async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const { port } = taken.address() as { port: number };
+    const environment = { PORT: String(port), CAPSTAN_DATA: newFolder(), CAPSTAN_API_KEYS: KEY };
+    const { code, output } = await runProgram(['serve'], environment);
+    taken.close();
+    expect(code).toBe(1);
+    expect(output).toMatch(/cannot start/i);
+    expect(output).toContain(String(port));
+  });
 
-    it('is refused with a workflow that is no JSON, and names the file', async () => {
-      const folder = newFolder();
-      const workflows = join(folder, 'workflows');
-      mkdirSync(workflows);
-      writeFileSync(join(workflows, 'broken.json'), '{');
-      const { code, output } = await runProgram(['serve'], {
-        PORT: '0',
-        CAPSTAN_DATA: join(folder, 'data'),
-        CAPSTAN_WORKFLOWS: workflows,
-        CAPSTAN_API_KEYS: KEY,
-      });
-      expect(code).toBe(1);
-      expect(output).toContain('broken.json');
+  it('is refused with a workflow that is no JSON, and names the file', async () => {
+    const folder = newFolder();
+    const workflows = join(folder, 'workflows');
+    mkdirSync(workflows);
+    writeFileSync(join(workflows, 'broken.json'), '{');
+    const { code, output } = await runProgram(['serve'], {
+      PORT: '0',
+      CAPSTAN_DATA: join(folder, 'data'),
+      CAPSTAN_WORKFLOWS: workflows,
+      CAPSTAN_API_KEYS: KEY,
     });
+    expect(code).toBe(1);
+    expect(output).toContain('broken.json');
   });
 });

@@ -575,39 +575,37 @@ onEachStore('refusals', (host) => {
     });
   });
 
-  describe('promises not kept yet', () => {
-    lookUps(NASTY.filter(([, text]) => text.includes('\u0000')));
+  lookUps(NASTY.filter(([, text]) => text.includes('\u0000')));
 
-    const ask = async (bytes: string): Promise<Answer> => parseAnswer(await exchange(host().url, bytes));
+  const ask = async (bytes: string): Promise<Answer> => parseAnswer(await exchange(host().url, bytes));
 
-    it.each(['HEAD', 'OPTIONS'])('%s on a known path is 405 with Allow', async (method) => {
-      const answer = await editor().request(method, RUNS);
-      expect(answer.status).toBe(405);
-      expect(answer.headers.get('allow')).toBe('POST');
-    });
+  it.each(['HEAD', 'OPTIONS'])('%s on a known path is 405 with Allow', async (method) => {
+    const answer = await editor().request(method, RUNS);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('POST');
+  });
 
-    it('a request without a Host header is refused in the envelope', async () => {
-      expectRefusal(await ask('GET /v1/runs/a HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'validation_error');
-    });
+  it('a request without a Host header is refused in the envelope', async () => {
+    expectRefusal(await ask('GET /v1/runs/a HTTP/1.1\r\nConnection: close\r\n\r\n'), 400, 'validation_error');
+  });
 
-    it('an expectation that nobody knows is refused in the envelope', async () => {
-      const answer = await ask('POST /v1/runs HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nConnection: close\r\n\r\n');
-      expect(answer.status).toBe(417);
-      expectEnvelope(answer);
-    });
+  it('an expectation that nobody knows is refused in the envelope', async () => {
+    const answer = await ask('POST /v1/runs HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\nConnection: close\r\n\r\n');
+    expect(answer.status).toBe(417);
+    expectEnvelope(answer);
+  });
 
-    it('an error code with NUL in it ends the run like any other', async () => {
-      const fails = node('f', 'core.fail', { config: { code: 'a\u0000b', message: 'm' } });
-      const runId = await editor().run(await register(editor(), workflow([fails])));
-      try {
-        expect(await endsWithoutPause(editor(), runId, 2)).toBe(true);
-        const { body } = await editor().get(`/v1/runs/${runId}`);
-        expect(body).toMatchObject({ status: 'failed', error: { code: 'a\u0000b' } });
-      } finally {
-        // A run that cannot be written keeps the host from stopping.
-        await editor().post(`/v1/runs/${runId}/cancel`);
-      }
-    });
+  it('an error code with NUL in it ends the run like any other', async () => {
+    const fails = node('f', 'core.fail', { config: { code: 'a\u0000b', message: 'm' } });
+    const runId = await editor().run(await register(editor(), workflow([fails])));
+    try {
+      expect(await endsWithoutPause(editor(), runId, 2)).toBe(true);
+      const { body } = await editor().get(`/v1/runs/${runId}`);
+      expect(body).toMatchObject({ status: 'failed', error: { code: 'a\u0000b' } });
+    } finally {
+      // A run that cannot be written keeps the host from stopping.
+      await editor().post(`/v1/runs/${runId}/cancel`);
+    }
   });
 });
 

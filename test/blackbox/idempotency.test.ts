@@ -516,31 +516,29 @@ describe('two hosts on one PostgreSQL', () => {
     expect(new Set(served.map(({ text }) => text)).size).toBe(1);
   }
 
-  describe('promises not kept yet', () => {
-    it('pause a run once for one key, and both say so', async () => {
-      for (let round = 0; round < 10; round++) {
-        const key = keyed(unique('key'));
-        const runId = await one.as('editor').run('conformance-cancellable');
-        const answers = await Promise.all(
-          both().map((api) => api.post(`/v1/runs/${runId}:pause`, { drainPolicy: 'immediate' }, key)),
-        );
-        expectOneAnswer(answers, 202);
-        const events = await two.as('editor').events(runId);
-        expect(events.filter(({ type }) => type === 'run.paused')).toHaveLength(1);
-        await one.as('editor').post(`/v1/runs/${runId}/cancel`);
-      }
-    });
+  it('pause a run once for one key, and both say so', async () => {
+    for (let round = 0; round < 10; round++) {
+      const key = keyed(unique('key'));
+      const runId = await one.as('editor').run('conformance-cancellable');
+      const answers = await Promise.all(
+        both().map((api) => api.post(`/v1/runs/${runId}:pause`, { drainPolicy: 'immediate' }, key)),
+      );
+      expectOneAnswer(answers, 202);
+      const events = await two.as('editor').events(runId);
+      expect(events.filter(({ type }) => type === 'run.paused')).toHaveLength(1);
+      await one.as('editor').post(`/v1/runs/${runId}/cancel`);
+    }
+  });
 
-    it('remove a workflow once for one key, and both say so', async () => {
-      for (let round = 0; round < 10; round++) {
-        const key = keyed(unique('key'));
-        const definition = workflow([node('a')]);
-        await one.as('editor').post(WORKFLOWS, definition);
-        const answers = await Promise.all(
-          both().map((api) => api.request('DELETE', `${WORKFLOWS}/${definition.id}`, undefined, key)),
-        );
-        expectOneAnswer(answers, 204);
-      }
-    });
+  it('remove a workflow once for one key, and both say so', async () => {
+    for (let round = 0; round < 10; round++) {
+      const key = keyed(unique('key'));
+      const definition = workflow([node('a')]);
+      await one.as('editor').post(WORKFLOWS, definition);
+      const answers = await Promise.all(
+        both().map((api) => api.request('DELETE', `${WORKFLOWS}/${definition.id}`, undefined, key)),
+      );
+      expectOneAnswer(answers, 204);
+    }
   });
 });

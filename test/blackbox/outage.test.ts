@@ -41,62 +41,60 @@ describe('a host whose PostgreSQL goes away', () => {
     expect(events.at(-1).type).toBe('run.completed');
   }
 
-  describe('promises not kept yet', () => {
-    it('goes on with its runs after connections were dropped, again and again', { timeout: 60_000 }, async () => {
-      const api = await startBehindProxy();
-      const id = await register(api, stepwise);
-      const runs = await Promise.all(Array.from({ length: 15 }, () => api.run(id)));
-      for (const at of [2, 4, 6]) {
-        // When a run has come so far, wherever the others are.
-        await api.until(runs[0]!, (snapshot) => JSON.stringify(snapshot).includes(`"s${at}"`));
-        proxy!.drop();
-      }
-      for (const runId of runs) await expectSound(api, runId);
-    });
+  it('goes on with its runs after connections were dropped, again and again', { timeout: 60_000 }, async () => {
+    const api = await startBehindProxy();
+    const id = await register(api, stepwise);
+    const runs = await Promise.all(Array.from({ length: 15 }, () => api.run(id)));
+    for (const at of [2, 4, 6]) {
+      // When a run has come so far, wherever the others are.
+      await api.until(runs[0]!, (snapshot) => JSON.stringify(snapshot).includes(`"s${at}"`));
+      proxy!.drop();
+    }
+    for (const runId of runs) await expectSound(api, runId);
+  });
 
-    it('answers in the envelope meanwhile, keeps its keys, and is itself again afterwards', {
-      timeout: 90_000,
-    }, async () => {
-      const api = await startBehindProxy();
-      const id = await register(api, stepwise);
-      const runs = await Promise.all(Array.from({ length: 5 }, () => api.run(id)));
-      const tag = unique('outage');
-      const create = (): Promise<Answer> =>
-        api.post('/v1/runs', { workflowId: id, tags: [tag] }, { 'idempotency-key': tag });
-      await proxy!.cut();
-      const during = [create(), api.get(`/v1/runs/${runs[0]}`), create()];
-      await proxy!.restore();
-      for (const answer of await Promise.all(during)) {
-        if (answer.status >= 400) expectEnvelope(answer);
-      }
-      const created = await untilServed(create);
-      expect(created.status).toBe(201);
-      for (const runId of [...runs, created.body.runId]) await expectSound(api, runId);
-      const { items } = (await api.get(`/v1/host/capstan/runs?tag=${tag}`)).body;
-      expect(items.map((item: { runId: string }) => item.runId)).toEqual([created.body.runId]);
-    });
+  it('answers in the envelope meanwhile, keeps its keys, and is itself again afterwards', {
+    timeout: 90_000,
+  }, async () => {
+    const api = await startBehindProxy();
+    const id = await register(api, stepwise);
+    const runs = await Promise.all(Array.from({ length: 5 }, () => api.run(id)));
+    const tag = unique('outage');
+    const create = (): Promise<Answer> =>
+      api.post('/v1/runs', { workflowId: id, tags: [tag] }, { 'idempotency-key': tag });
+    await proxy!.cut();
+    const during = [create(), api.get(`/v1/runs/${runs[0]}`), create()];
+    await proxy!.restore();
+    for (const answer of await Promise.all(during)) {
+      if (answer.status >= 400) expectEnvelope(answer);
+    }
+    const created = await untilServed(create);
+    expect(created.status).toBe(201);
+    for (const runId of [...runs, created.body.runId]) await expectSound(api, runId);
+    const { items } = (await api.get(`/v1/host/capstan/runs?tag=${tag}`)).body;
+    expect(items.map((item: { runId: string }) => item.runId)).toEqual([created.body.runId]);
+  });
 
-    it('says that it is alive and not ready', { timeout: 60_000 }, async () => {
-      const api = await startBehindProxy();
-      expect((await api.get('/readyz')).status).toBe(200);
-      await proxy!.cut();
-      const answer = await api.get('/readyz');
-      expect(answer.status).toBe(503);
-      expectEnvelope(answer);
-      expect((await api.get('/healthz')).status).toBe(200);
-      expect((await api.get('/.well-known/openwop')).status).toBe(200);
-      await proxy!.restore();
-      await untilServed(() => api.get('/readyz'));
-    });
+  it('says that it is alive and not ready', { timeout: 60_000 }, async () => {
+    const api = await startBehindProxy();
+    expect((await api.get('/readyz')).status).toBe(200);
+    await proxy!.cut();
+    const answer = await api.get('/readyz');
+    expect(answer.status).toBe(503);
+    expectEnvelope(answer);
+    expect((await api.get('/healthz')).status).toBe(200);
+    expect((await api.get('/.well-known/openwop')).status).toBe(200);
+    await proxy!.restore();
+    await untilServed(() => api.get('/readyz'));
+  });
 
-    it('can still be stopped', { timeout: 60_000 }, async () => {
-      const api = await startBehindProxy();
-      await api.run(await register(api, stepwise));
-      await proxy!.cut();
-      host!.signal('SIGTERM');
-      const isStopped = await Promise.race([host!.exit.then(() => true), later(STOP_MAX_MS).then(() => false)]);
-      expect(isStopped).toBe(true);
-    });
+  it('can still be stopped', { timeout: 60_000 }, async () => {
+    const api = await startBehindProxy();
+    await api.run(await register(api, stepwise));
+    await proxy!.cut();
+    host!.signal('SIGTERM');
+    const isStopped = await Promise.race([host!.exit.then(() => true), later(STOP_MAX_MS).then(() => false)]);
+    expect(isStopped).toBe(true);
   });
 });
 

@@ -841,19 +841,17 @@ onEachStore('pausing and resuming', (host) => {
     await api().post(`/v1/runs/${runId}/cancel`);
   });
 
-  describe('promises not kept yet', () => {
-    it('a run that is resumed right after it was paused goes on at once', async () => {
-      const runId = await waiting(30_000);
-      await inNode(runId);
-      await pause(runId, { drainPolicy: 'immediate' });
-      await resume(runId);
-      await api().until(runId, (snapshot) => JSON.stringify(snapshot).includes('"attempt":1'));
-      const events = await api().events(runId);
-      const [resumed] = ofType(events, 'run.resumed');
-      const started = ofType(events, 'node.started').at(-1);
-      expect(Date.parse(started.timestamp) - Date.parse(resumed.timestamp)).toBeLessThan(500);
-      await api().post(`/v1/runs/${runId}/cancel`);
-    });
+  it('a run that is resumed right after it was paused goes on at once', async () => {
+    const runId = await waiting(30_000);
+    await inNode(runId);
+    await pause(runId, { drainPolicy: 'immediate' });
+    await resume(runId);
+    await api().until(runId, (snapshot) => JSON.stringify(snapshot).includes('"attempt":1'));
+    const events = await api().events(runId);
+    const [resumed] = ofType(events, 'run.resumed');
+    const started = ofType(events, 'node.started').at(-1);
+    expect(Date.parse(started.timestamp) - Date.parse(resumed.timestamp)).toBeLessThan(500);
+    await api().post(`/v1/runs/${runId}/cancel`);
   });
 });
 
@@ -928,18 +926,16 @@ onEachStore('exclusive scopes', (host) => {
     await stop(started[0]!);
   });
 
-  describe('promises not kept yet', () => {
-    // core.md 2.2: a second live run for the same (tenantId, scopeId) gets 409.
-    it('stay taken as long as any run of theirs is live', async () => {
-      const scopeId = unique('scope');
-      const [first, second] = [await start(scopeId, {}), await start(scopeId, {})];
-      await stop(first);
-      const third = await start(scopeId);
-      if (third.status === 201) await stop(third);
-      await stop(second);
-      expectRefusal(third, 409, 'run_already_active');
-      expect(third.body.details.activeRunId).toBe(second.body.runId);
-    });
+  // core.md 2.2: a second live run for the same (tenantId, scopeId) gets 409.
+  it('stay taken as long as any run of theirs is live', async () => {
+    const scopeId = unique('scope');
+    const [first, second] = [await start(scopeId, {}), await start(scopeId, {})];
+    await stop(first);
+    const third = await start(scopeId);
+    if (third.status === 201) await stop(third);
+    await stop(second);
+    expectRefusal(third, 409, 'run_already_active');
+    expect(third.body.details.activeRunId).toBe(second.body.runId);
   });
 });
 
@@ -1081,14 +1077,12 @@ onEachStore('surfaces for test keys', (host) => {
     }
   });
 
-  describe('promises not kept yet', () => {
-    it.each(['0x1', '1e0', '', '+1', '1.0'])(
-      'a forced version that is no decimal integer is refused: "%s"',
-      async (version) => {
-        expectRefusal(await force(version), 400, 'unsupported_force_engine_version');
-      },
-    );
-  });
+  it.each(['0x1', '1e0', '', '+1', '1.0'])(
+    'a forced version that is no decimal integer is refused: "%s"',
+    async (version) => {
+      expectRefusal(await force(version), 400, 'unsupported_force_engine_version');
+    },
+  );
 });
 
 onEachStore('finding runs', (host) => {
@@ -1371,11 +1365,9 @@ onEachStore('the fixtures', (host) => {
     expect((await api().ended(runId)).status).toBe('cancelled');
   });
 
-  describe('promises not kept yet', () => {
-    // execution.md 4.2: the first present of four; not a number is a validation_error.
-    it('a delay of null fails its node', async () => {
-      expect(await delayOf(null)).toMatchObject({ status: 'failed', error: { code: 'validation_error' } });
-    });
+  // execution.md 4.2: the first present of four; not a number is a validation_error.
+  it('a delay of null fails its node', async () => {
+    expect(await delayOf(null)).toMatchObject({ status: 'failed', error: { code: 'validation_error' } });
   });
 
   it('read back by name are the same for everyone, and however often', async () => {

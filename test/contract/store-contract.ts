@@ -214,13 +214,13 @@ export function storeContract(name: string, open: OpenStore): void {
       it('lets one live run have a scope', async () => {
         const other = await anotherStore();
         const outcomes = await Promise.all([
-          store.commit([takeScope('s', 'run-1', true)]),
-          other.commit([takeScope('s', 'run-2', true)]),
+          store.commit(takeScope('s', 'run-1', true)),
+          other.commit(takeScope('s', 'run-2', true)),
         ]);
         expect(outcomes.filter(({ committed }) => committed)).toHaveLength(1);
         const holder = outcomes[0]!.committed ? 'run-1' : 'run-2';
-        expect(await commit([freeScope('s', holder)])).toBe('committed');
-        expect(await commit([takeScope('s', 'run-3', true)])).toBe('committed');
+        expect(await commit(freeScope('s', holder))).toBe('committed');
+        expect(await commit(takeScope('s', 'run-3', true))).toBe('committed');
       });
     });
 
@@ -403,14 +403,15 @@ export function storeContract(name: string, open: OpenStore): void {
 
       it("prefer a tenant's own over the host's, and another tenant's never", async () => {
         await commit([...version(HOST_OWNER, 1), ...version('alpha', 1), ...version('beta', 1, 'secret')]);
-        expect(await store.read(findWorkflow('alpha', 'w'))).toMatchObject([{ body: '"alpha1"' }]);
-        expect(await store.read(findWorkflow('beta', 'w'))).toMatchObject([{ body: '"*1"' }]);
-        expect(await store.read(findWorkflow('alpha', 'secret'))).toEqual([]);
-        expect(await store.read(listWorkflows('alpha', '', 10))).toMatchObject([{ body: '"alpha1"' }]);
-        expect(await store.read(listWorkflows('beta', '', 10))).toMatchObject([
-          { workflow_id: 'secret' },
-          { body: '"*1"' },
-        ]);
+        expect(await store.read(findWorkflow({ tenant: 'alpha' }, 'w'))).toMatchObject([{ body: '"alpha1"' }]);
+        expect(await store.read(findWorkflow({ tenant: 'beta' }, 'w'))).toMatchObject([{ body: '"*1"' }]);
+        expect(await store.read(findWorkflow({ tenant: 'alpha' }, 'secret'))).toEqual([]);
+        expect(
+          await store.read(listWorkflows({ tenant: 'alpha' }, { updatedAt: 1, workflowId: '' }, 10)),
+        ).toMatchObject([{ body: '"alpha1"' }]);
+        expect(await store.read(listWorkflows({ tenant: 'beta' }, { updatedAt: 1, workflowId: '' }, 10))).toMatchObject(
+          [{ workflow_id: 'secret' }, { body: '"*1"' }],
+        );
       });
 
       it('refuse a version number twice', async () => {

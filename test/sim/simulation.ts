@@ -207,7 +207,7 @@ class Day {
     if (host.store.state !== 'connected') return undefined;
     try {
       const ticket = await host.idempotency.begin({
-        tenant: TENANT,
+        scope: TENANT,
         operation: 'create',
         key,
         content: { workflowId },

@@ -54,7 +54,8 @@ export async function* follow(
         if (batch.some(({ type }) => isTerminalEvent(type))) return;
       } else if (!isBehind) {
         if (mayBeOver && (await isOver())) return;
-        mayBeOver = false;
+        // Whoever is ahead of the log hears of no event that it lacks: only the run itself says that it is over.
+        mayBeOver = position > row.sequence && position === options.after;
         if (!(await somethingNew())) return;
       }
     }
@@ -80,7 +81,7 @@ export async function* follow(
     return [];
   }
 
-  /** A reader may ask from beyond the end of a run; any other end comes as an event. */
+  /** A reader may ask from beyond the end of the log; any other end comes as an event. */
   async function isOver(): Promise<boolean> {
     const now = await reader.row({ tenant: row.tenant }, row.run_id);
     return !now || (isTerminalStatus(now.status) && now.sequence <= position);

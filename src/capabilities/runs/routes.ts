@@ -55,13 +55,17 @@ export const createRun = operation({
         metadata: body.metadata,
         scopeId: body.scopeId,
         exclusive: request.header('x-dedup') === 'enforce',
-        engineVersion: forced === undefined ? undefined : Number(forced),
+        engineVersion: forced === undefined ? undefined : wholeNumber(forced),
       },
       (started) => request.remember(created(request, started)),
     );
     return isRefusal(outcome) ? outcome : created(request, outcome);
   },
 });
+
+function wholeNumber(text: string): number {
+  return /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
+}
 
 function checkBody(
   caller: Caller,

@@ -1,7 +1,7 @@
 import { isOfType } from '../../engine/check.ts';
 import type { Plan } from '../../engine/plan.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
-import type { JsonObject } from '../../protocol/json.ts';
+import { type JsonObject, own } from '../../protocol/json.ts';
 import { type Configurable, ENGINE_VERSION } from '../../protocol/runs.ts';
 import { checkMockProvider, MOCK_PROVIDERS } from '../../runtime/effects/mock-model.ts';
 import type { Caller, CapabilitySettings } from '../capability.ts';
@@ -93,18 +93,21 @@ function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefi
     return refuse('validation_error', 'An input has the name of a channel.', { field: `inputs.${channel}` });
   }
   const missing = definition.variables.find(
-    ({ name, required, defaultValue }) => required && defaultValue === undefined && inputs[name] === undefined,
+    ({ name, required, defaultValue }) => required && defaultValue === undefined && own(inputs, name) === undefined,
   );
   if (missing) {
     const field = `inputs.${missing.name}`;
     return refuse('validation_error', 'The workflow needs an input that is missing.', { field });
   }
-  const misfit = definition.variables.find(({ name, type }) => inputs[name] != null && !isOfType(type, inputs[name]));
+  const misfit = definition.variables.find(({ name, type }) => {
+    const value = own(inputs, name) ?? null;
+    return value !== null && !isOfType(type, value);
+  });
   if (!misfit) return undefined;
   return refuse('validation_error', `The input must be of type ${misfit.type}.`, { field: `inputs.${misfit.name}` });
 }
 
 function checkMetadata(metadata: JsonObject | undefined): Refusal | undefined {
-  if (!metadata || JSON.stringify(metadata).length <= METADATA_BYTES_MAX) return undefined;
+  if (!metadata || Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES_MAX) return undefined;
   return refuse('validation_error', 'metadata is too large.', { field: 'metadata', maxBytes: METADATA_BYTES_MAX });
 }

@@ -44,7 +44,7 @@ export function runService({ runtime, executor, settings }: Host) {
   return {
     /** Commits the run with its first event and its work item, then drives it here. */
     async create(caller: Caller, request: RunRequest, also: Also<StartedRun>): Promise<StartedRun | Refusal> {
-      const workflow = await plans.current(caller.subject.tenant, request.workflowId);
+      const workflow = await plans.current(caller.subject, request.workflowId);
       if (!workflow) return refuse('not_found', 'There is no such workflow.');
       const refusal = checkCreation(caller, request, workflow.plan, settings);
       if (refusal) return refusal;
@@ -114,7 +114,7 @@ export function runService({ runtime, executor, settings }: Host) {
     const owner = executor.hasRoom ? executor.hostId : undefined;
     const started: StartedRun = { runId, status: statusOf(held.run) };
     const unit: Unit = [
-      ...(scopeKey && request.exclusive ? [takeScope(scopeKey, runId, true)] : []),
+      ...(scopeKey ? takeScope(scopeKey, runId, request.exclusive) : []),
       ...creationWrites(held, recorded, runtime.reactions),
       addWork({ workId: runId, kind: 'run', tenant: subject.tenant, dueAt: owner ? null : 0, owner }),
       ...also(started),

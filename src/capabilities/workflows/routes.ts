@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { Closed, NonEmpty, Timestamp } from '../../protocol/schema.ts';
 import { WorkflowDefinition } from '../../protocol/workflows.ts';
+import type { WorkflowPlace } from '../../store/definitions.ts';
 import { type Answer, type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
 import type { RegisteredWorkflow, WorkflowService } from './service.ts';
@@ -44,7 +45,7 @@ export const getWorkflow = operation({
 
 export const listWorkflows = operation({
   operationId: 'listWorkflows',
-  summary: 'The workflows that the caller may run',
+  summary: 'The workflows that the caller may run, what was changed last first',
   method: 'GET',
   path: '/v1/host/capstan/workflows',
   scope: 'manifest:read',
@@ -54,13 +55,19 @@ export const listWorkflows = operation({
   handle: async ({ caller, query }, { workflows }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const found = await workflows.list(caller, page.after ?? '', page.limit + 1);
-    return reply(
-      200,
-      pageOf(found, page, summaryOf, ({ definition }) => definition.id),
-    );
+    const found = await workflows.list(caller, placeAfter(page.after), page.limit + 1);
+    return reply(200, pageOf(found, page, summaryOf, placeOf));
   },
 });
+
+function placeOf({ updatedAt, definition }: RegisteredWorkflow): string {
+  return `${updatedAt}.${definition.id}`;
+}
+
+function placeAfter(place: string | undefined): WorkflowPlace {
+  const [, updatedAt, workflowId] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
+  return { updatedAt: Number(updatedAt ?? Number.MAX_SAFE_INTEGER), workflowId: workflowId ?? '' };
+}
 
 export const registerWorkflow = operation({
   operationId: 'registerWorkflow',
@@ -69,6 +76,7 @@ export const registerWorkflow = operation({
   path: '/v1/host/capstan/workflows',
   scope: 'workflows:write',
   body: WorkflowDefinition,
+  misfitStatus: 422,
   replies: { 201: WorkflowSummary },
   refusals: [400, 422],
   handle: async (request, { workflows }) => {
@@ -87,6 +95,7 @@ export const replaceWorkflow = operation({
   scope: 'workflows:write',
   params: WorkflowParams,
   body: WorkflowDefinition,
+  misfitStatus: 422,
   replies: { 200: WorkflowSummary },
   refusals: [400, 404, 422],
   handle: async (request, { workflows }) => {

@@ -4,14 +4,17 @@ import { canonicalJson } from '../../protocol/json.ts';
 import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import {
-  type DefinitionRow,
   findWorkflow,
   HOST_OWNER,
   insertDefinition,
+  type LatestVersion,
   latestVersion,
   listWorkflows,
+  ownerOf,
   pointWorkflow,
   removeWorkflow,
+  type WorkflowPlace,
+  type WorkflowRow,
 } from '../../store/definitions.ts';
 import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
@@ -37,18 +40,18 @@ export function workflowService({ runtime }: Host) {
 
   return {
     async find(caller: Caller, workflowId: string): Promise<RegisteredWorkflow | undefined> {
-      const [row] = await store.read<DefinitionRow>(findWorkflow(caller.subject.tenant, workflowId));
+      const [row] = await store.read<WorkflowRow>(findWorkflow(caller.subject, workflowId));
       return row && fromRow(row);
     },
 
-    async list(caller: Caller, after: string, limit: number): Promise<RegisteredWorkflow[]> {
-      const rows = await store.read<DefinitionRow>(listWorkflows(caller.subject.tenant, after, limit));
+    async list(caller: Caller, after: WorkflowPlace, limit: number): Promise<RegisteredWorkflow[]> {
+      const rows = await store.read<WorkflowRow>(listWorkflows(caller.subject, after, limit));
       return rows.map(fromRow);
     },
 
     /** Takes a definition in as the next version. One that is there already stays as it is. */
     register: (caller: Caller, definition: WorkflowDefinition, also: Also): Promise<RegisteredWorkflow | Refusal> =>
-      register(caller.subject.tenant, definition, also),
+      register(ownerOf(caller.subject), definition, also),
 
     /** For definitions that come with the host or lie in a folder of its operator. */
     registerShared: (definition: WorkflowDefinition): Promise<RegisteredWorkflow | Refusal> =>
@@ -57,7 +60,7 @@ export function workflowService({ runtime }: Host) {
     /** Runs that have begun keep their version; no new ones begin. */
     async remove(caller: Caller, workflowId: string, also: () => Unit): Promise<boolean> {
       try {
-        await commitAll(store, [removeWorkflow(caller.subject.tenant, workflowId), ...also()]);
+        await commitAll(store, [removeWorkflow(ownerOf(caller.subject), workflowId), ...also()]);
         return true;
       } catch (error) {
         if (error instanceof UnitRefused && error.broke === 'existence') return false;
@@ -88,12 +91,11 @@ export function workflowService({ runtime }: Host) {
     digest: string,
     also: Also,
   ): Promise<RegisteredWorkflow | undefined> {
-    const [latest] = await store.read<{ version: number; digest: string; current: number | null }>(
-      latestVersion(owner, definition.id),
-    );
+    const [latest] = await store.read<LatestVersion>(latestVersion(owner, definition.id));
     const isKnown = latest?.digest === digest;
     const version = isKnown ? latest.version : (latest?.version ?? 0) + 1;
-    const updatedAt = clock.now();
+    const isCurrent = isKnown && latest.current === version;
+    const updatedAt = isCurrent ? latest.updated_at! : clock.now();
     const registered = { definition, version, isShared: owner === HOST_OWNER, updatedAt };
     const row = {
       owner,
@@ -104,7 +106,6 @@ export function workflowService({ runtime }: Host) {
       created_at: updatedAt,
     };
     try {
-      const isCurrent = isKnown && latest.current === version;
       await commitAll(store, [
         ...(isKnown ? [] : [insertDefinition(row)]),
         ...(isCurrent ? [] : [pointWorkflow(owner, definition.id, version, updatedAt)]),
@@ -118,12 +119,12 @@ export function workflowService({ runtime }: Host) {
   }
 }
 
-function fromRow(row: DefinitionRow): RegisteredWorkflow {
+function fromRow(row: WorkflowRow): RegisteredWorkflow {
   return {
     definition: JSON.parse(row.body) as WorkflowDefinition,
     version: row.version,
     isShared: row.owner === HOST_OWNER,
-    updatedAt: row.created_at,
+    updatedAt: row.updated_at,
   };
 }
 

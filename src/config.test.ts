@@ -13,6 +13,7 @@ describe('with nothing set', () => {
       workflowsFolder: undefined,
       publicUrl: undefined,
       conformance: false,
+      allowLoopback: false,
       logLevel: 'info',
       prettyLog: false,
       discoveryMirror: false,
@@ -45,6 +46,7 @@ describe('a setting', () => {
     ['CAPSTAN_CONFORMANCE', 'true', { conformance: true }],
     ['CAPSTAN_CONFORMANCE', '0', { conformance: false }],
     ['CAPSTAN_CONFORMANCE', 'false', { conformance: false }],
+    ['CAPSTAN_LOOPBACK', '1', { allowLoopback: false }],
     ['CAPSTAN_LOG', 'warn', { logLevel: 'warn', prettyLog: false }],
     ['CAPSTAN_LOG', 'pretty', { logLevel: 'info', prettyLog: true }],
     ['CAPSTAN_DISCOVERY_MIRROR', '1', { discoveryMirror: true }],
@@ -70,6 +72,7 @@ describe('a setting', () => {
     ['CAPSTAN_PUBLIC_URL', 'ftp://x'],
     ['CAPSTAN_PUBLIC_URL', 'runs.example.com'],
     ['CAPSTAN_CONFORMANCE', 'yes please'],
+    ['CAPSTAN_LOOPBACK', 'maybe'],
     ['CAPSTAN_LOG', 'loud'],
     ['CAPSTAN_DISCOVERY_MIRROR', '2'],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '0'],
@@ -164,6 +167,17 @@ describe('the conformance switch', () => {
   it('is allowed elsewhere, and production is without it', () => {
     expect(readConfig({}, { CAPSTAN_CONFORMANCE: '1', NODE_ENV: 'test' }).conformance).toBe(true);
     expect(readConfig({}, { NODE_ENV: 'production' }).conformance).toBe(false);
+  });
+});
+
+describe('loopback', () => {
+  it('is open under the conformance switch, unless it is kept closed', () => {
+    expect(readConfig({}, { CAPSTAN_CONFORMANCE: '1' }).allowLoopback).toBe(true);
+    expect(readConfig({}, { CAPSTAN_CONFORMANCE: '1', CAPSTAN_LOOPBACK: '1' }).allowLoopback).toBe(true);
+    expect(readConfig({}, { CAPSTAN_CONFORMANCE: '1', CAPSTAN_LOOPBACK: '0' }).allowLoopback).toBe(false);
+    expect(readConfig({ loopback: '0' }, { CAPSTAN_CONFORMANCE: '1', CAPSTAN_LOOPBACK: '1' }).allowLoopback).toBe(
+      false,
+    );
   });
 });
 

@@ -12,6 +12,8 @@ export interface Config {
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
+  /** Outgoing requests may go to this machine, over plain http too. */
+  readonly allowLoopback: boolean;
   readonly logLevel: string;
   readonly prettyLog: boolean;
   readonly discoveryMirror: boolean;
@@ -67,6 +69,11 @@ export const SETTINGS = {
     flag: '--conformance',
     meaning: 'serve the conformance fixtures and mock providers; never in production',
   },
+  loopback: {
+    variable: 'CAPSTAN_LOOPBACK',
+    flag: '--no-loopback',
+    meaning: 'keep webhooks away from this machine even under the conformance switch (CAPSTAN_LOOPBACK=0)',
+  },
   log: {
     variable: 'CAPSTAN_LOG',
     flag: '--log <level>',
@@ -102,6 +109,8 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
   ) as Values;
   const read = new Reader(values, problems);
   const log = read.oneOf('log', LOG_LEVELS, 'info');
+  const conformance = read.yes('conformance');
+  const loopback = read.yes('loopback', true);
   const config: Config = {
     host: values.host ?? '127.0.0.1',
     port: read.whole('port', { otherwise: 3_210, min: 0, max: 65_535 }),
@@ -110,7 +119,8 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     apiKeys: read.keys(),
     workflowsFolder: values.workflows,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
-    conformance: read.yes('conformance'),
+    conformance,
+    allowLoopback: conformance && loopback,
     logLevel: log === 'pretty' ? 'info' : log,
     prettyLog: log === 'pretty',
     discoveryMirror: read.yes('discoveryMirror'),
@@ -149,9 +159,10 @@ class Reader {
     return otherwise;
   }
 
-  yes(name: SettingName): boolean {
+  yes(name: SettingName, otherwise = false): boolean {
     const text = this.#values[name];
-    if (text === undefined || text === '0' || text === 'false') return false;
+    if (text === undefined) return otherwise;
+    if (text === '0' || text === 'false') return false;
     if (text === '1' || text === 'true') return true;
     this.#problems.push(`${SETTINGS[name].variable} must be 1 or 0.`);
     return false;

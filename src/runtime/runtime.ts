@@ -1,5 +1,6 @@
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
+import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
 import type { Reaction } from './append.ts';
@@ -20,6 +21,8 @@ export interface Runtime {
   readonly reader: RunReader;
   readonly catalog: Catalog;
   readonly seams: SeamDrivers;
+  /** The one way out to the network. */
+  readonly egress: Egress;
   readonly reactions: readonly Reaction[];
   /** Ids of what this host provides to nodes that `require` it. */
   readonly provided: ReadonlySet<string>;

@@ -12,6 +12,7 @@ import { NODES } from '../../src/runtime/nodes/index.ts';
 import { Plans } from '../../src/runtime/plans.ts';
 import { RunReader } from '../../src/runtime/reader.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import { createEgress } from '../../src/system/egress.ts';
 import type { Ids } from '../../src/system/ids.ts';
 import type { FaultyStore } from './faulty-store.ts';
 import type { World } from './world.ts';
@@ -42,6 +43,7 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     reader: new RunReader(store, plans),
     catalog: catalogOf([...NODES, ...CONFORMANCE_NODES, ...simNodes(world)]),
     seams: { model: async () => ({ chunks: [] }), probe },
+    egress: createEgress({ clock, allowLoopback: false }),
     reactions: [],
     provided: new Set(),
     limits,

@@ -36,8 +36,8 @@ function variablesHelp(): string {
   ].join('\n');
 }
 
-async function serve(flags: Record<string, string | boolean>): Promise<void> {
-  const config = readOrComplain(flags);
+async function serve(flags: Record<string, string | boolean>, command: Command): Promise<void> {
+  const config = readOrComplain(Object.entries(flags).filter(([name]) => command.getOptionValueSource(name) === 'cli'));
   if (!config) return;
   const log = await realLog(config.logLevel, config.prettyLog);
   if (config.conformance)
@@ -52,9 +52,9 @@ async function serve(flags: Record<string, string | boolean>): Promise<void> {
   }
 }
 
-function readOrComplain(flags: Record<string, string | boolean>): Config | undefined {
+function readOrComplain(flags: [name: string, value: string | boolean][]): Config | undefined {
   try {
-    const given = Object.entries(flags).map(([name, value]) => [name, value === true ? '1' : value]);
+    const given = flags.map(([name, value]) => [name, typeof value === 'boolean' ? String(Number(value)) : value]);
     return readConfig(Object.fromEntries(given));
   } catch (error) {
     if (!(error instanceof BadConfig)) throw error;

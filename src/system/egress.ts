@@ -1,0 +1,223 @@
+import { lookup } from 'node:dns/promises';
+import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import { isInsideName, isLoopbackName, reachOf } from './addresses.ts';
+import type { Clock } from './clock.ts';
+
+/**
+ * The one way out to the network for addresses that callers, workflows or configuration name.
+ *
+ * E1. A name is resolved once for each request; every address it has is judged, and only those are connected to.
+ * E2. Redirects are answers like any other: nobody is led from a judged address to another one.
+ * E3. Time and size of an exchange are bounded.
+ */
+export interface Egress {
+  /** What is wrong with an address by its looks alone. */
+  problemWith(url: string): string | undefined;
+  /** Also looks its name up. A name that cannot be resolved now is no problem yet: sending judges it again. */
+  check(url: string): Promise<string | undefined>;
+  /** Throws EgressFailure when there is no answer, or when the address may not be asked. */
+  send(request: EgressRequest): Promise<EgressResponse>;
+}
+
+export interface EgressRequest {
+  readonly url: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** For everything, from looking the name up to the last byte of the answer. */
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  /** What to do with an answer that is longer: give it up, or take what fits. */
+  readonly excess?: 'fail' | 'cut';
+  readonly signal?: AbortSignal | undefined;
+  /** The operator named this address: it may be inside, and plain http. Never for what a caller sent. */
+  readonly trusted?: boolean;
+}
+
+export interface EgressResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+export interface EgressOptions {
+  readonly clock: Clock;
+  /** Lets this machine itself be reached, over plain http too. For tests. */
+  readonly allowLoopback: boolean;
+  readonly resolve?: Resolve;
+}
+
+/** All addresses of a name. */
+export type Resolve = (name: string) => Promise<readonly string[]>;
+
+export type EgressReason = 'refused' | 'unreachable' | 'timeout' | 'too_large' | 'aborted';
+
+/** There was no answer. `message` never repeats what was sent. */
+export class EgressFailure extends Error {
+  override readonly name = 'EgressFailure';
+  readonly reason: EgressReason;
+
+  constructor(reason: EgressReason, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}
+
+const HEADER_BYTES_MAX = 16_384;
+const URL_CHARACTERS_MAX = 2_048;
+/** How long a check waits for a name; what takes longer is judged when something is sent. */
+const CHECK_MS = 1_000;
+const NOT_PUBLIC = 'points to an address that is not public';
+
+export function createEgress({ clock, allowLoopback, resolve = lookUp }: EgressOptions): Egress {
+  return {
+    problemWith: (url) => problemOf(url, false),
+
+    async check(url) {
+      const problem = problemOf(url, false);
+      if (problem) return problem;
+      const target = new URL(url);
+      const look = async () => problemOfAddresses(target, await addressesOf(target));
+      return withDeadline(clock, CHECK_MS, undefined, look).catch((error) => {
+        if (error instanceof EgressFailure) return undefined;
+        throw error;
+      });
+    },
+
+    send: ({ trusted = false, ...request }) =>
+      withDeadline(clock, request.timeoutMs, request.signal, async (signal) => {
+        const problem = problemOf(request.url, trusted);
+        if (problem) throw new EgressFailure('refused', `The address ${problem}.`);
+        const target = new URL(request.url);
+        const addresses = await addressesOf(target);
+        const inside = trusted ? undefined : problemOfAddresses(target, addresses);
+        if (inside) throw new EgressFailure('refused', `The address ${inside}.`);
+        return exchange(target, addresses, request, signal);
+      }),
+  };
+
+  function problemOf(text: string, trusted: boolean): string | undefined {
+    if (text.length > URL_CHARACTERS_MAX) return `has more than ${URL_CHARACTERS_MAX} characters`;
+    if (!URL.canParse(text)) return 'is not a URL';
+    const url = new URL(text);
+    if (url.username !== '' || url.password !== '') return 'must not carry a user or a password';
+    if (trusted) return isWeb(url) ? undefined : 'must begin with https:// or http://';
+    const host = hostOf(url);
+    const isHere = isIP(host) ? reachOf(host) === 'loopback' : isLoopbackName(host);
+    if (isHere && allowLoopback) return isWeb(url) ? undefined : 'must begin with https:// or http://';
+    if (url.protocol !== 'https:') return 'must begin with https://';
+    if (isIP(host) ? reachOf(host) !== 'public' : isInsideName(host)) return NOT_PUBLIC;
+    return undefined;
+  }
+
+  async function addressesOf(url: URL): Promise<readonly string[]> {
+    const host = hostOf(url);
+    if (isIP(host)) return [host];
+    try {
+      const addresses = await resolve(host);
+      if (addresses.length > 0) return addresses;
+    } catch (error) {
+      throw new EgressFailure('unreachable', 'The name cannot be resolved.', { cause: error });
+    }
+    throw new EgressFailure('unreachable', 'The name has no address.');
+  }
+
+  function problemOfAddresses({ protocol }: URL, addresses: readonly string[]): string | undefined {
+    const isFit = (address: string): boolean => {
+      const reach = reachOf(address);
+      return reach === 'loopback' ? allowLoopback : reach === 'public' && protocol === 'https:';
+    };
+    return addresses.every(isFit) ? undefined : NOT_PUBLIC;
+  }
+}
+
+async function lookUp(name: string): Promise<readonly string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
+}
+
+function isWeb({ protocol }: URL): boolean {
+  return protocol === 'https:' || protocol === 'http:';
+}
+
+/** URL has brought numbers in odd spellings into one form by now; brackets and final dots are only notation. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
+}
+
+/** Ends what takes too long, or is no longer wanted, whatever it is waiting for. */
+async function withDeadline<T>(
+  clock: Clock,
+  ms: number,
+  outer: AbortSignal | undefined,
+  action: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const abort = new AbortController();
+  const giveUp = (reason: EgressReason, message: string) => () => abort.abort(new EgressFailure(reason, message));
+  const cancel = clock.after(ms, giveUp('timeout', `There was no answer within ${ms} ms.`));
+  const onAbort = giveUp('aborted', 'The request is no longer wanted.');
+  if (outer?.aborted) onAbort();
+  outer?.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([aborted(abort.signal), action(abort.signal)]);
+  } finally {
+    cancel();
+    outer?.removeEventListener('abort', onAbort);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}
+
+/** One request on a connection of its own, to one of the addresses that were judged. */
+function exchange(
+  url: URL,
+  addresses: readonly string[],
+  { method = 'GET', headers = {}, body, maxBytes, excess = 'fail' }: EgressRequest,
+  signal: AbortSignal,
+): Promise<EgressResponse> {
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+    const options = { method, headers, signal, agent: false, maxHeaderSize: HEADER_BYTES_MAX };
+    const request = send(url, { ...options, lookup: answering(addresses) }, (response) => {
+      readBody(response, maxBytes, excess).then(
+        (bytes) => resolve({ status: response.statusCode!, headers: response.headers, body: bytes }),
+        (error) => reject(failureOf(error)),
+      );
+    });
+    request.on('error', (error) => reject(failureOf(error)));
+    request.end(body);
+  });
+}
+
+function failureOf(error: Error): EgressFailure {
+  if (error instanceof EgressFailure) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  return new EgressFailure('unreachable', `There was no answer${code ? ` (${code})` : ''}.`, { cause: error });
+}
+
+/** Stands in for a second look-up, which might say something else than the one that was judged. */
+function answering(addresses: readonly string[]): LookupFunction {
+  const known = addresses.map((address) => ({ address, family: isIP(address) }));
+  return (_name, { all }, done) => {
+    if (all) done(null, known);
+    else done(null, known[0]!.address, known[0]!.family);
+  };
+}
+
+async function readBody(response: IncomingMessage, maxBytes: number, excess: 'fail' | 'cut'): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let room = maxBytes;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk.subarray(0, Math.max(0, room)));
+    room -= chunk.length;
+    if (room < 0 && excess === 'cut') break;
+    if (room < 0) throw new EgressFailure('too_large', `The answer has more than ${maxBytes} bytes.`);
+  }
+  return Buffer.concat(chunks);
+}

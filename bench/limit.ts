@@ -5,11 +5,12 @@
  */
 import { DatabaseSync } from 'node:sqlite';
 import Fastify from 'fastify';
+import { statementsFor } from '../src/store/store.ts';
 import { CORE_TABLES } from '../src/store/tables.ts';
 
 const database = new DatabaseSync(`${process.argv[2]}/limit.db`);
 database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
-for (const statement of CORE_TABLES.flatMap(({ statements }) => statements)) {
+for (const statement of CORE_TABLES.flatMap((migration) => statementsFor('sqlite', migration))) {
   database.exec(statement.replaceAll('$clustered', 'WITHOUT ROWID'));
 }
 const insertRun = database.prepare(

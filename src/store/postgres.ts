@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Cancel, Clock } from '../system/clock.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Param, Row, Statement, Unit } from './sql.ts';
-import { type Migration, type Store, StoreFailure } from './store.ts';
+import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -86,10 +86,12 @@ async function migrate(settings: pg.ClientConfig, migrations: readonly Migration
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await client.query('CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
     const applied = new Set((await client.query('SELECT id FROM migrations')).rows.map(({ id }) => id));
-    for (const { id, statements } of migrations.filter((migration) => !applied.has(migration.id))) {
+    for (const migration of migrations.filter(({ id }) => !applied.has(id))) {
       await client.query('BEGIN');
-      for (const statement of statements) await client.query(statement.replaceAll('$clustered', ''));
-      await client.query('INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', [id, now]);
+      for (const statement of statementsFor('postgres', migration)) {
+        await client.query(statement.replaceAll('$clustered', ''));
+      }
+      await client.query('INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', [migration.id, now]);
       await client.query('COMMIT');
     }
   } finally {

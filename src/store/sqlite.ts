@@ -4,7 +4,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
-import { type Migration, type Store, StoreFailure } from './store.ts';
+import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 
 export interface SqliteOptions {
   /** Folder that the store owns. */
@@ -73,10 +73,12 @@ function ownFolder(folder: string): () => void {
 function migrate(connection: Connection, migrations: readonly Migration[], now: number): void {
   connection.exec('CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
   const applied = new Set(connection.all({ sql: 'SELECT id FROM migrations', params: [] }).map(({ id }) => id));
-  for (const { id, statements } of migrations.filter((migration) => !applied.has(migration.id))) {
+  for (const migration of migrations.filter(({ id }) => !applied.has(id))) {
     connection.exec('BEGIN IMMEDIATE');
-    for (const statement of statements) connection.exec(statement.replaceAll('$clustered', 'WITHOUT ROWID'));
-    connection.run({ sql: 'INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', params: [id, now] });
+    for (const statement of statementsFor('sqlite', migration)) {
+      connection.exec(statement.replaceAll('$clustered', 'WITHOUT ROWID'));
+    }
+    connection.run({ sql: 'INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', params: [migration.id, now] });
     connection.exec('COMMIT');
   }
 }

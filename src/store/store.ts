@@ -19,7 +19,15 @@ export interface Store {
 /** Statements that bring the tables to where the program expects them. Applied once, in order, never changed. */
 export interface Migration {
   readonly id: string;
-  readonly statements: readonly string[];
+  readonly statements: readonly MigrationStatement[];
+}
+
+/** One text for both stores; where they have no words in common, one for each, or for one of them. */
+export type MigrationStatement = string | { readonly sqlite?: string; readonly postgres?: string };
+
+/** The texts that a store has to run. */
+export function statementsFor(kind: Store['kind'], { statements }: Migration): string[] {
+  return statements.flatMap((statement) => (typeof statement === 'string' ? statement : (statement[kind] ?? [])));
 }
 
 /** The world said no: the store cannot be reached or did not do as told. What was being committed may have happened. */

@@ -1,5 +1,6 @@
 import { approvals } from './approvals/index.ts';
 import { artifacts } from './artifacts/index.ts';
+import { audit } from './audit/index.ts';
 import { authorization } from './authorization/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
@@ -12,7 +13,7 @@ import { workflows } from './workflows/index.ts';
 
 /** Everything this host can do, in the order in which it is built. A new family is a folder and a line here. */
 export function capabilities(settings: { readonly conformance: boolean }): readonly Capability[] {
-  const served = [authorization, workflows, runs, interrupts, approvals, inbox, events, artifacts, envelopes];
+  const served = [audit, authorization, workflows, runs, interrupts, approvals, inbox, events, artifacts, envelopes];
   return settings.conformance ? [...served, conformance] : served;
 }
 
@@ -20,6 +21,7 @@ type ServiceOf<C> = C extends Capability<string, infer S> ? S : never;
 
 /** What routes are given to work with: the service of each capability, by its name. */
 export interface Services {
+  readonly audit: ServiceOf<typeof audit>;
   readonly authorization: ServiceOf<typeof authorization>;
   readonly workflows: ServiceOf<typeof workflows>;
   readonly runs: ServiceOf<typeof runs>;

@@ -1,6 +1,6 @@
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
-import { deepEqual, isObject, type JsonObject } from '../protocol/json.ts';
+import { deepEqual, isObject, type JsonObject, own } from '../protocol/json.ts';
 import { type ApprovalData, decideApproval } from './approval.ts';
 import type { Decision } from './commands.ts';
 import { decideGate, type GateData } from './governance.ts';
@@ -133,8 +133,9 @@ function answerQuestions(question: Question, value: unknown, by: Resolver): Deci
   if (!answersGiven) return refuse('validation_error', 'The answer needs `answers`.', { field: 'resumeValue.answers' });
   for (const { id, schema } of asked) {
     const field = `resumeValue.answers.${id}`;
-    if (answersGiven[id] === undefined) return refuse('validation_error', 'A question has no answer.', { field });
-    const [problem] = schema ? compileSchema(schema)(answersGiven[id]) : [];
+    const answer = own(answersGiven, id);
+    if (answer === undefined) return refuse('validation_error', 'A question has no answer.', { field });
+    const [problem] = schema ? compileSchema(schema)(answer) : [];
     if (problem) return refuse('validation_error', `An answer does not fit: ${problem}.`, { field });
   }
   const { nodeId } = question;

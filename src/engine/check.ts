@@ -21,6 +21,9 @@ export interface Problem {
   readonly offendingTypeId?: string;
 }
 
+/** Something wrong with the config of a node, by path inside it. */
+export type ConfigProblem = Pick<Problem, 'path' | 'message' | 'requiredCapability'>;
+
 /** What the engine has to know about node types, which live above it. */
 export interface NodeCatalog {
   has(typeId: string): boolean;
@@ -28,8 +31,7 @@ export interface NodeCatalog {
   isGate(typeId: string): boolean;
   /** The capability that would bring a type which this host lacks. */
   capabilityFor(typeId: string): string | undefined;
-  /** Problems with the config of a node, by path inside it. */
-  checkConfig(node: WorkflowNode): readonly { readonly path: string; readonly message: string }[];
+  checkConfig(node: WorkflowNode): readonly ConfigProblem[];
 }
 
 const PROBLEMS_MAX = 20;
@@ -93,9 +95,12 @@ function repeated(values: readonly string[]): [string, number][] {
 
 function checkNode(node: WorkflowNode, path: string, ids: NodeIds, catalog: NodeCatalog): Problem[] {
   if (!catalog.has(node.typeId)) return [unknownType(node, path, catalog)];
-  const config = catalog
-    .checkConfig(node)
-    .map((problem) => ({ path: `${path}.config${problem.path}`, message: problem.message, nodeId: node.id }));
+  const config = catalog.checkConfig(node).map((problem) => ({
+    ...problem,
+    path: `${path}.config${problem.path}`,
+    nodeId: node.id,
+    ...(problem.requiredCapability ? { offendingTypeId: node.typeId } : {}),
+  }));
   const ports = Object.entries(node.inputs).flatMap(([port, value]) =>
     checkPort(value, ids).map((message) => ({ path: `${path}.inputs.${port}`, message, nodeId: node.id })),
   );
@@ -118,7 +123,8 @@ function checkPort(port: PortValue, ids: NodeIds): string[] {
   return [];
 }
 
-function failure(attempt: () => unknown): string[] {
+/** What an attempt fails with, in words; nothing when it does not. */
+export function failure(attempt: () => unknown): string[] {
   try {
     attempt();
     return [];

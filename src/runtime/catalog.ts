@@ -1,5 +1,5 @@
 import { Compile, type Validator } from 'typebox/compile';
-import type { NodeCatalog } from '../engine/check.ts';
+import type { ConfigProblem, NodeCatalog } from '../engine/check.ts';
 import { own } from '../protocol/json.ts';
 import type { NodeType } from './node-type.ts';
 
@@ -28,8 +28,16 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     capabilityFor: (typeId) => own(GATED, typeId),
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
-      const errors = (type && validatorOf(type)?.Errors(node.config)) ?? [];
-      return errors.map(({ instancePath, message }) => ({ path: instancePath.replaceAll('/', '.'), message }));
+      const validator = type && validatorOf(type);
+      const misfits = validator ? misfitsOf(validator, node.config) : [];
+      return misfits.length > 0 ? misfits : (type?.check?.(node.config) ?? []);
     },
   };
+}
+
+/** What does not fit a schema, by path. */
+export function misfitsOf(validator: Validator, value: unknown): ConfigProblem[] {
+  return validator
+    .Errors(value)
+    .map(({ instancePath, message }) => ({ path: instancePath.replaceAll('/', '.'), message }));
 }

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { ConfigProblem } from '../engine/check.ts';
 import type { InterruptRequest } from '../engine/interrupts.ts';
 import type { NodeResult } from '../engine/outcome.ts';
 import type { RunError } from '../protocol/errors.ts';
@@ -15,6 +16,8 @@ export interface NodeType {
   readonly role: 'pure' | 'side-effect';
   /** The shape of its config, checked when a definition is registered. */
   readonly config?: TSchema;
+  /** What is wrong with a config whose shape is right. */
+  check?(config: JsonObject): readonly ConfigProblem[];
   /** It asks for approval; a workflow may loop through it. */
   readonly isGate?: boolean;
   /** Capabilities without which it must not run. */

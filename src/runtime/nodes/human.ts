@@ -1,9 +1,14 @@
 import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
 import { APPROVAL_ACTIONS, type ApprovalData } from '../../engine/approval.ts';
+import { type ConfigProblem, failure } from '../../engine/check.ts';
 import type { InterruptRequest } from '../../engine/interrupts.ts';
+import { compileSchema } from '../../engine/json-schema.ts';
+import { INTERRUPT_KINDS } from '../../protocol/events.ts';
 import { INTERRUPT_DATA } from '../../protocol/interrupts.ts';
-import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { isObject, type JsonObject, own } from '../../protocol/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { misfitsOf } from '../catalog.ts';
 import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
 
 const Optional = Type.Optional;
@@ -81,6 +86,7 @@ export const clarificationGate: NodeType = {
   typeId: 'core.clarificationGate',
   role: 'pure',
   config: ClarificationConfig,
+  check: ({ questions }) => questionProblems('.questions', questions),
   run: ({ config, answer }) => {
     if (answer) return { done: { outputs: { answers: (answer.value as JsonObject).answers } } };
     const { questions, contextType, timeoutMs } = config as Static<typeof ClarificationConfig>;
@@ -92,30 +98,48 @@ export const clarificationGate: NodeType = {
   },
 };
 
-const SERVED_KINDS = Object.keys(INTERRUPT_DATA) as (keyof typeof INTERRUPT_DATA)[];
-
-const InterruptConfig = Type.Union(
-  SERVED_KINDS.map((kind) =>
-    Type.Object({
-      kind: Type.Literal(kind),
-      data: INTERRUPT_DATA[kind],
-      resumeSchema: Optional(AnyObject),
-      timeoutMs: TimeoutMs,
-    }),
-  ),
-);
+const InterruptConfig = Type.Object({
+  kind: OneOf(INTERRUPT_KINDS),
+  data: AnyObject,
+  resumeSchema: Optional(AnyObject),
+  timeoutMs: TimeoutMs,
+});
 
 /** Waits for somebody or something, in the protocol's own words. */
 export const interrupt: NodeType = {
   typeId: 'core.interrupt',
   role: 'pure',
   config: InterruptConfig,
+  check: (config) => {
+    const { kind, data, resumeSchema } = config as Static<typeof InterruptConfig>;
+    return [...dataProblems(kind, data), ...schemaProblems('.resumeSchema', resumeSchema)];
+  },
   run: ({ config, answer }) => {
     if (!answer) return { interrupt: config as unknown as InterruptRequest };
     const { value } = answer;
     return { done: { outputs: isObject(value) ? value : { output: value } } };
   },
 };
+
+function dataProblems(kind: string, data: JsonObject): ConfigProblem[] {
+  const schema = own(INTERRUPT_DATA, kind);
+  if (!schema) {
+    const message = 'This host holds no conversations.';
+    return [{ path: '.kind', message, requiredCapability: 'conversationPrimitive' }];
+  }
+  const misfits = misfitsOf(Compile(schema), data).map((misfit) => ({ ...misfit, path: `.data${misfit.path}` }));
+  return misfits.length > 0 ? misfits : questionProblems('.data.questions', data.questions);
+}
+
+function questionProblems(path: string, questions: unknown): ConfigProblem[] {
+  const asked = (questions ?? []) as { schema?: unknown }[];
+  return asked.flatMap(({ schema }, index) => schemaProblems(`${path}.${index}.schema`, schema));
+}
+
+/** A schema that does not compile would be found out only when somebody answers. */
+function schemaProblems(path: string, schema: unknown): ConfigProblem[] {
+  return schema === undefined ? [] : failure(() => compileSchema(schema)).map((message) => ({ path, message }));
+}
 
 function defined(values: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));

@@ -2,12 +2,15 @@ import { emptyRun, type RunFacts, type RunLimits } from '../engine/run.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { type Configurable, ENGINE_VERSION } from '../protocol/runs.ts';
 import { sha256Hex } from '../system/digest.ts';
+import { timeOf } from '../system/ids.ts';
 import { redactValue } from '../system/redaction.ts';
 import { recordNow } from './append.ts';
 import type { PinnedPlan } from './plans.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun, Subject } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+
+export const RUN_PREFIX = 'run-';
 
 export interface NewRun {
   readonly subject: Subject;
@@ -55,8 +58,9 @@ export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
 
 function factsFor(runtime: Runtime, request: NewRun): RunFacts {
   const { subject, workflow, configurable, parent } = request;
+  const runId = runtime.ids.next(RUN_PREFIX);
   return {
-    runId: runtime.ids.next('run-'),
+    runId,
     workflowId: workflow.plan.definition.id,
     owner: {
       tenant: subject.tenantName,
@@ -68,7 +72,8 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     tags: request.tags && redactValue(request.tags),
     metadata: request.metadata && redactValue(request.metadata),
     parent,
-    createdAt: runtime.clock.now(),
+    // Whoever searches by time searches by id.
+    createdAt: timeOf(runId, RUN_PREFIX),
     engineVersion: request.engineVersion ?? ENGINE_VERSION,
     limits: effectiveLimits(runtime.limits, request),
   };

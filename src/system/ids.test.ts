@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CHANCE_DIGITS, digits, sortableIds } from './ids.ts';
+import { CHANCE_DIGITS, digits, firstIdAt, sortableIds, timeOf } from './ids.ts';
 import { realIds } from './real.ts';
 
 describe('an id', () => {
@@ -20,6 +20,16 @@ describe('an id', () => {
         });
         expect(made.toSorted()).toEqual(made);
         expect(new Set(made).size).toBe(made.length);
+      }),
+    );
+  });
+
+  it('tells its time, and is found by it', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 4_000_000_000_000 }), (time) => {
+        const id = idsAt(time).next('run-');
+        expect(timeOf(id, 'run-')).toBe(time);
+        expect(id >= firstIdAt(time, 'run-') && id < firstIdAt(time + 1, 'run-')).toBe(true);
       }),
     );
   });

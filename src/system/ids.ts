@@ -27,6 +27,16 @@ export function sortableIds(now: () => number, chance: () => string): Ids {
   };
 }
 
+/** When an id was made; ids of one maker never go back in time. */
+export function timeOf(id: string, prefix: string): number {
+  return Number.parseInt(id.slice(prefix.length, prefix.length + TIME_DIGITS), 36);
+}
+
+/** What ids made from that time on begin with. */
+export function firstIdAt(time: number, prefix: string): string {
+  return prefix + digits(Math.max(0, time), TIME_DIGITS);
+}
+
 export function digits(value: number, width: number): string {
   return value.toString(36).padStart(width, '0');
 }

@@ -82,8 +82,8 @@ onEachStore('the example workflows', (host) => {
       expect(missing).toMatchObject({ status: 400, body: { details: { field: 'inputs.subject' } } });
       const { run } = await outcomeOf('support-triage', { subject: 'Hello', plan: 'platinum' });
       expect(run).toMatchObject({ status: 'failed', error: { code: 'unknown_plan' } });
-      const { run: wrongType } = await outcomeOf('support-triage', { subject: 42 });
-      expect(wrongType).toMatchObject({ status: 'failed', error: { code: 'validation_error' } });
+      const wrongType = await refusalOf('support-triage', { subject: 42 });
+      expect(wrongType).toMatchObject({ status: 400, body: { details: { field: 'inputs.subject' } } });
     });
   });
 
@@ -202,8 +202,8 @@ onEachStore('the example workflows', (host) => {
       expect(run.status).toBe('completed');
       expect(run.nodeStates.outcome.outputs).toEqual({ outcome: 'rejected', failedStep: 'check' });
       expect(run.childRuns ?? []).toEqual([]);
-      const { run: wrongType } = await outcomeOf('order-fulfilment', { ...order, items: 'mugs' });
-      expect(wrongType).toMatchObject({ status: 'failed', error: { code: 'validation_error' } });
+      const wrongType = await refusalOf('order-fulfilment', { ...order, items: 'mugs' });
+      expect(wrongType).toMatchObject({ status: 400, body: { details: { field: 'inputs.items' } } });
       expect((await refusalOf('order-fulfilment', {})).status).toBe(400);
     });
   });

@@ -685,7 +685,7 @@ onEachStore('variables', (host) => {
         const failed = await runOf(api(), workflow([port], [], noteOnly), { inputs: { note: SECRET } });
         expect(failed.snapshot.status).toBe('failed');
         expect(await everything(failed.snapshot.runId)).not.toContain(SECRET);
-        const condition = { type: 'expression' as const, expression: `${text} == null` };
+        const condition = { type: 'expression' as const, expression: `dyn(${text}) == null` };
         const definition = workflow([node('a'), node('b')], [edge('a', 'b', { condition })], noteOnly);
         const logged = await runOf(api(), definition, { inputs: { note: SECRET } });
         expect(logged.of('log.appended')).toHaveLength(1);

@@ -65,9 +65,9 @@ describe('the pages for browsers', () => {
     expect(text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=/);
   });
 
-  it('takes nothing but GET', async () => {
+  it('takes nothing but GET and HEAD', async () => {
     const { status, headers } = await host.anonymous.post('/console/runs', {});
     expect(status).toBe(405);
-    expect(headers.get('allow')).toBe('GET');
+    expect(headers.get('allow')).toBe('GET, HEAD');
   });
 });

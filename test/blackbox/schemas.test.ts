@@ -95,7 +95,12 @@ async function runEverything(api: Api, test: Api): Promise<{ api: Api; runId: st
   await api.post(`/v1/runs/${paused}/cancel`, { reason: 'enough' });
   const child = await start(api, 'conformance-dispatch-cancellable-child', {});
   await api.post(`/v1/runs/${child}/cancel`);
-  for (const run of runs) await run.api.ended(run.runId);
+  for (const run of runs) {
+    const { status } = await run.api.until(run.runId, ({ status }) => status !== 'running');
+    // What waits for somebody has said what it has to say; cancelling it closes its interrupt.
+    if (status.startsWith('waiting-')) await run.api.post(`/v1/runs/${run.runId}/cancel`);
+    await run.api.ended(run.runId);
+  }
   return runs;
 }
 

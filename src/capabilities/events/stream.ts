@@ -1,6 +1,7 @@
 import { apply } from '../../engine/fold.ts';
 import { snapshotOf } from '../../engine/snapshot.ts';
 import { admits, isTerminalEvent, type StreamMode } from '../../protocol/events.ts';
+import type { Configurable, RunSnapshot } from '../../protocol/runs.ts';
 import { decodeEvent } from '../../runtime/recording.ts';
 import type { HeldRun } from '../../runtime/run-row.ts';
 import type { RunRow, StoredEvent } from '../../store/log.ts';
@@ -116,5 +117,14 @@ async function* valueFrames(
 }
 
 function snapshotFrame({ run }: HeldRun): string {
-  return frame(run.sequence, 'state.snapshot', JSON.stringify(snapshotOf(run, sha256Hex)));
+  const snapshot = snapshotOf(run, sha256Hex);
+  return frame(run.sequence, 'state.snapshot', JSON.stringify(withoutCredential(snapshot)));
+}
+
+/** A reference to a credential is shown to whoever reads the run, and goes into no stream. */
+function withoutCredential(snapshot: RunSnapshot): RunSnapshot {
+  const { ai, ...rest } = (snapshot.configurable ?? {}) as Configurable;
+  if (ai?.credentialRef === undefined) return snapshot;
+  const { credentialRef: _, ...shown } = ai;
+  return { ...snapshot, configurable: { ...rest, ai: shown } };
 }

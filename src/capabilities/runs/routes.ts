@@ -18,8 +18,9 @@ import {
   RunSnapshot,
 } from '../../protocol/runs.ts';
 import { NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
+import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { RunFilter, RunRow } from '../../store/log.ts';
-import { digits } from '../../system/ids.ts';
+import { firstIdAt } from '../../system/ids.ts';
 import { type Answer, type Caller, type Request, reply, route } from '../capability.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
@@ -252,8 +253,8 @@ export const listRuns = operation({
       status: query.status,
       workflowId: query.workflowId,
       tag: query.tag,
-      fromId: query.since && firstIdAt(query.since),
-      beforeId: page.after ?? (query.until && firstIdAt(query.until)),
+      fromId: query.since && firstRunAt(query.since),
+      beforeId: page.after ?? (query.until && firstRunAt(query.until)),
     };
     const rows = await runs.list(caller, filter, page.limit + 1);
     return reply(
@@ -263,11 +264,8 @@ export const listRuns = operation({
   },
 });
 
-const TIME_DIGITS = 9;
-
-/** Run ids begin with the time at which they were made. */
-function firstIdAt(timestamp: string): string {
-  return `run-${digits(Math.max(0, Date.parse(timestamp)), TIME_DIGITS)}`;
+function firstRunAt(timestamp: string): string {
+  return firstIdAt(Date.parse(timestamp), RUN_PREFIX);
 }
 
 function summaryOf(row: RunRow): object {

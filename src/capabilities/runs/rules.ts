@@ -71,7 +71,13 @@ function checkEngineVersion(caller: Caller, version: number | undefined): Refusa
 }
 
 /** No provider takes a caller's own credentials here. */
-function checkCredential({ ai }: Configurable): Refusal | undefined {
+function checkCredential({ ai, ...rest }: Configurable): Refusal | undefined {
+  const flat = Object.keys(rest).find((name) => name.startsWith('ai.'));
+  if (flat !== undefined) {
+    return refuse('validation_error', 'Write what belongs to ai as members of configurable.ai.', {
+      field: `configurable.${flat}`,
+    });
+  }
   if (ai?.provider !== undefined) {
     return refuse('validation_error', 'No such AI provider is configured.', { field: 'configurable.ai.provider' });
   }

@@ -13,7 +13,8 @@ export const delay: NodeType = {
   config: Type.Object({ delayMs: Length, ms: Length, durationMs: Length }),
   run: ({ config, inputs, startedAt, now }) => {
     const given = Object.hasOwn(inputs, 'delayMs') ? inputs : config;
-    const length = SPELLINGS.map((name) => given[name]).find((value) => value !== undefined) ?? 0;
+    const spelling = SPELLINGS.find((name) => given[name] !== undefined);
+    const length = spelling === undefined ? 0 : given[spelling];
     if (typeof length !== 'number' || !Number.isFinite(length) || length < 0) {
       return invalid('The length of a delay is a number of milliseconds, 0 or more.');
     }

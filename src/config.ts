@@ -1,4 +1,4 @@
-import { hashKey, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
+import { hashKey, type KeyRecord, NAME, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
 import { isObject } from './protocol/json.ts';
 import { isRole, isScope, ROLES } from './protocol/scopes.ts';
 
@@ -243,6 +243,5 @@ class Reader {
   }
 }
 
-const NAME = /^[A-Za-z0-9._~:-]{1,128}$/;
 const KEY_CHARACTERS_MIN = 8;
 const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];

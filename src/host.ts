@@ -246,7 +246,7 @@ async function readJson(path: string): Promise<unknown> {
 /** With no keys at all nobody could use the host, so its first start makes one. */
 async function makeFirstKey({ authorization }: Services): Promise<string | undefined> {
   if (await authorization.hasKeys()) return undefined;
-  return authorization.createKey('default', 'first start', 'owner', 'owner');
+  return authorization.createOwner('default', 'first start');
 }
 
 function urlOf({ address, port, family }: AddressInfo): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isRole, isScope, ROLE_SCOPES, ROLES, SCOPES } from './scopes.ts';
+import { isRole, isScope, meetsRole, ROLE_SCOPES, ROLES, SCOPES } from './scopes.ts';
 
 /** What each role adds to the one before it. */
 const ADDED = {
@@ -27,5 +27,13 @@ describe('roles', () => {
   it.each(['constructor', '__proto__', 'admin', '', undefined, null, 7])('do not include %j', (value) => {
     expect(isRole(value)).toBe(false);
     expect(isScope(value)).toBe(false);
+  });
+
+  it('are met by themselves and those above them', () => {
+    for (const [rank, role] of ROLES.entries()) {
+      for (const [wantedRank, wanted] of ROLES.entries()) expect(meetsRole(role, wanted)).toBe(rank >= wantedRank);
+      expect(meetsRole(role, 'admin')).toBe(false);
+      expect(meetsRole(undefined, role)).toBe(false);
+    }
   });
 });

@@ -45,3 +45,8 @@ export function isRole(value: unknown): value is Role {
 export function isScope(value: unknown): value is Scope {
   return SCOPES.includes(value as Scope);
 }
+
+/** A role is met by itself or a higher one, and by nobody without a role. */
+export function meetsRole(role: Role | undefined, wanted: unknown): boolean {
+  return role !== undefined && isRole(wanted) && ROLES.indexOf(role) >= ROLES.indexOf(wanted);
+}

@@ -1,8 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
+import { everythingAtRest } from '../support/at-rest.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import {
   edge,
@@ -324,8 +322,7 @@ describe.each(STORES)('secrets, on %s', (kind) => {
   it('are nowhere at rest', async () => {
     host.signal('SIGTERM');
     expect(await host.exit).toBe(0);
-    const kept = databaseUrl === undefined ? bytesIn(folder.path) : await rowsIn(databaseUrl);
-    const whole = kept.join('\n');
+    const whole = await everythingAtRest(folder.path, databaseUrl);
     expect(whole.length).toBeGreaterThan(50_000);
     expect(whole.includes('conformance-identity')).toBe(true);
     for (const word of [MARKER, KEY_MARKER]) {
@@ -347,31 +344,9 @@ it('a bulk cancel with a key keeps no secret among the ids that it was asked abo
     expect(answer.status).toBe(200);
     host.signal('SIGTERM');
     await host.exit;
-    expect(bytesIn(folder.path).some((bytes) => bytes.includes(MARKER))).toBe(false);
+    expect((await everythingAtRest(folder.path, undefined)).includes(MARKER)).toBe(false);
   } finally {
     host.signal('SIGKILL');
     folder.remove();
   }
 });
-
-/** All files of a folder, byte for byte. */
-function bytesIn(folder: string): string[] {
-  return readdirSync(folder).map((name) => readFileSync(join(folder, name)).toString('latin1'));
-}
-
-/** All rows of all tables, as text. */
-async function rowsIn(url: string): Promise<string[]> {
-  const database = new pg.Client(url);
-  await database.connect();
-  try {
-    const { rows: tables } = await database.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
-    const texts: string[] = [];
-    for (const { tablename } of tables) {
-      const { rows } = await database.query(`SELECT t::text AS text FROM "${tablename}" t`);
-      texts.push(...rows.map(({ text }) => text as string));
-    }
-    return texts;
-  } finally {
-    await database.end();
-  }
-}

@@ -28,6 +28,8 @@ export interface TestHost {
   /** Speaks to the host as the bearer of one of the keys. */
   as(who: keyof typeof KEYS): Api;
   readonly anonymous: Api;
+  /** Speaks with the key that a first start without configured keys made. */
+  readonly firstOwner: Api;
   /** Where its store is, for tests that look at what is kept. */
   readonly config: Config;
   /** Starts another host on the same store; on SQLite, stop this one first. */
@@ -63,6 +65,7 @@ async function start(config: Config, cleanUp: () => void, clock: Clock): Promise
     url: host.url,
     as: (who) => new Api(host.url, KEYS[who].key),
     anonymous: new Api(host.url),
+    firstOwner: new Api(host.url, host.firstKey),
     config,
     another: (overrides = {}, itsClock = clock) => start({ ...config, ...overrides }, () => {}, itsClock),
     stop: async () => {

@@ -1,12 +1,17 @@
 import { ROLE_SCOPES, ROLES } from '../../protocol/scopes.ts';
 import type { Capability } from '../capability.ts';
 import { KEY_TABLES } from './records.ts';
+import { GRACE_S, routes } from './routes.ts';
 import { type AuthorizationService, authorizationService } from './service.ts';
 
 /** Keys: who is asking, and what they may do. */
 export const authorization: Capability<'authorization', AuthorizationService> = {
   name: 'authorization',
   advertise: () => ({
+    auth: {
+      profiles: ['openwop-auth-api-key-rotation'],
+      rotation: { supported: true, minGraceSeconds: GRACE_S },
+    },
     authorization: {
       supported: true,
       failClosed: true,
@@ -15,4 +20,5 @@ export const authorization: Capability<'authorization', AuthorizationService> = 
   }),
   migrations: KEY_TABLES,
   service: authorizationService,
+  routes,
 };

@@ -10,6 +10,9 @@ const SHOWN_CHARACTERS = 12;
 
 export const ISSUER = 'urn:capstan:api-key';
 
+/** Of tenants, workspaces and principals. Nothing that could be an address of a person: no `@`, no blanks. */
+export const NAME = /^[A-Za-z0-9._~:-]{1,128}$/;
+
 /** A key as it is kept: never the key itself. */
 export interface KeyRecord {
   readonly keyId: string;

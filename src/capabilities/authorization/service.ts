@@ -1,28 +1,66 @@
-import { type Refusal, refuse } from '../../protocol/errors.ts';
-import { ROLE_SCOPES, type Role } from '../../protocol/scopes.ts';
-import { commitAll } from '../../runtime/command.ts';
+import { NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { Role, Scope } from '../../protocol/scopes.ts';
+import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import type { Unit } from '../../store/sql.ts';
+import { redactText } from '../../system/redaction.ts';
 import type { Caller, Host } from '../capability.ts';
-import { callerOf, hashKey, isSameHash, type KeyRecord, newKey, shownPrefix } from './keys.ts';
-import { countKeys, findKey, insertKey, type KeyRow, keyFromRow } from './records.ts';
+import { callerOf, hashKey, isSameHash, type KeyRecord, newKey, scopesOf, shownPrefix } from './keys.ts';
+import { LastUse } from './last-use.ts';
+import {
+  countKeys,
+  endKeyIn,
+  findKey,
+  findKeyById,
+  insertKey,
+  type KeyRealm,
+  type KeyRow,
+  keepManager,
+  keyFromRow,
+  listKeys,
+  revokeKey,
+} from './records.ts';
+import { canStandIn, checkGrant, checkRequest, type KeyRequest } from './rules.ts';
 
 export type AuthorizationService = ReturnType<typeof authorizationService>;
 
+/** A key as those who manage keys see it. */
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly role?: Role | undefined;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: number;
+  readonly expiresAt?: number | undefined;
+  readonly lastUsedAt?: number | undefined;
+  /** May lie ahead: a key that was rotated stays good for a while. */
+  readonly revokedAt?: number | undefined;
+}
+
+/** The only place where the key itself can ever be seen. */
+export interface NewApiKey extends ApiKey {
+  readonly key: string;
+}
+
+type Also<T> = (outcome: T) => Unit;
+/** A row with the store's time, by which it is judged. */
+type TimedRow = KeyRow & { readonly now: number };
+
 export function authorizationService({ runtime, settings }: Host) {
-  const { store, clock, ids } = runtime;
+  const { store, clock, ids, log } = runtime;
   const configured = new Map(settings.configuredKeys.map((key) => [key.hash, key]));
+  const lastUse = new LastUse(store, log);
 
   return {
     /** Who the key with this hash stands for. What is wrong with it is told only in the code, and never repeats it. */
     async authenticate(hash: string): Promise<Caller | Refusal> {
-      const known = configured.get(hash) ?? (await lookUp(hash));
-      if (!known || !isSameHash(known.hash, hash)) return UNAUTHENTICATED;
-      if (known.revokedAt !== undefined && known.revokedAt <= clock.now()) {
-        return refuse('key_revoked', 'This key was revoked.');
-      }
-      if (known.expiresAt !== undefined && known.expiresAt <= clock.now()) {
-        return refuse('key_expired', 'This key has expired.');
-      }
-      return callerOf(known);
+      const known = configured.get(hash);
+      if (known) return admit(known, hash, clock.now());
+      const [row] = await store.read<TimedRow>(findKey(hash));
+      if (!row) return UNAUTHENTICATED;
+      const caller = admit(keyFromRow(row), hash, row.now);
+      if ('subject' in caller) lastUse.note(row, row.now);
+      return caller;
     },
 
     async hasKeys(): Promise<boolean> {
@@ -30,33 +68,140 @@ export function authorizationService({ runtime, settings }: Host) {
       return configured.size > 0 || Number(row?.count ?? 0) > 0;
     },
 
-    /** Makes a key. The answer is the only place where it can ever be seen. */
-    async createKey(tenant: string, name: string, role: Role, principal: string): Promise<string> {
-      const key = newKey(false);
-      const row: KeyRow = {
-        key_id: ids.next('key-'),
-        hash: hashKey(key),
-        name,
-        prefix: shownPrefix(key),
-        tenant,
-        workspace: null,
-        principal,
-        role,
-        scopes: JSON.stringify(ROLE_SCOPES[role]),
-        is_test: 0,
-        created_at: clock.now(),
-        expires_at: null,
-        revoked_at: null,
-      };
+    /** The key that a first start makes. */
+    async createOwner(tenant: string, name: string): Promise<string> {
+      const { row, made } = make({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
       await commitAll(store, [insertKey(row)]);
-      return key;
+      return made.key;
+    },
+
+    async list(caller: Caller, before: string | undefined, limit: number): Promise<ApiKey[]> {
+      const rows = await store.read<KeyRow>(listKeys(realmOf(caller), before, limit));
+      return rows.map(shown);
+    },
+
+    async create(caller: Caller, request: KeyRequest, also: Also<NewApiKey>): Promise<NewApiKey | Refusal> {
+      const refusal = checkRequest(caller, request, clock.now());
+      if (refusal) return refusal;
+      const { row, made } = make(realmOf(caller), request);
+      await commitAll(store, [insertKey(row), ...also(made)]);
+      return made;
+    },
+
+    /** A new key for the same principal, with the same rights; the old one stays good for a while. */
+    async rotate(caller: Caller, keyId: string, graceMs: number, also: Also<NewApiKey>): Promise<NewApiKey | Refusal> {
+      const realm = realmOf(caller);
+      const [old] = await store.read<TimedRow>(findKeyById(realm, keyId));
+      if (!old) return NOT_FOUND;
+      const record = keyFromRow(old);
+      const refusal = checkGrant(caller, record) ?? (isOver(record, old.now) ? OVER : undefined);
+      if (refusal) return refusal;
+      const { name, tenant, principal } = old;
+      const { role, scopes, workspace, expiresAt, isTest } = record;
+      const rights = role === undefined ? { scopes } : { role };
+      const { row, made } = make({ tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
+      const broken = await tryCommit([endKeyIn(realm, keyId, graceMs), insertKey(row), ...also(made)]);
+      return broken ? OVER : made;
+    },
+
+    /** Holds from the next request on, wherever it is answered. A key that is over stays as it is. */
+    async revoke(caller: Caller, keyId: string, also: () => Unit): Promise<Refusal | undefined> {
+      const realm = realmOf(caller);
+      const [row] = await store.read<TimedRow>(findKeyById(realm, keyId));
+      if (!row) return NOT_FOUND;
+      const record = keyFromRow(row);
+      const isLast = !isOver(record, row.now) && canStandIn(record, record) && !staysManaged(caller, record);
+      const guard = isLast ? [keepManager(realm, { keyId, isOwner: record.role === 'owner' })] : [];
+      const broken = await tryCommit([...guard, revokeKey(realm, keyId), ...also()]);
+      return broken === 'manager' ? LAST_MANAGER : undefined;
     },
   };
 
-  async function lookUp(hash: string): Promise<KeyRecord | undefined> {
-    const [row] = await store.read<KeyRow>(findKey(hash));
-    return row && keyFromRow(row);
+  function admit(known: KeyRecord, hash: string, now: number): Caller | Refusal {
+    if (!isSameHash(known.hash, hash)) return UNAUTHENTICATED;
+    if (isRevoked(known, now)) return refuse('key_revoked', 'This key was revoked.');
+    if (isOver(known, now)) return refuse('key_expired', 'This key has expired.');
+    return callerOf(known);
+  }
+
+  function make(realm: KeyRealm, request: KeyRequest): { row: KeyRow; made: NewApiKey } {
+    const { role, workspace = realm.workspace, expiresAt } = request;
+    const key = newKey(realm.isTest);
+    const keyId = ids.next('key-');
+    const row: KeyRow = {
+      key_id: keyId,
+      hash: hashKey(key),
+      name: redactText(request.name),
+      prefix: shownPrefix(key),
+      tenant: realm.tenant,
+      workspace: workspace ?? null,
+      principal: request.principal ?? keyId,
+      role: role ?? null,
+      scopes: JSON.stringify(scopesOf(request)),
+      is_test: realm.isTest ? 1 : 0,
+      created_at: clock.now(),
+      expires_at: expiresAt ?? null,
+      revoked_at: null,
+      last_used_at: null,
+    };
+    return { row, made: { ...shown(row), key } };
+  }
+
+  /** Whether somebody can manage keys whatever becomes of those in the store. */
+  function staysManaged(caller: Caller, key: KeyRecord): boolean {
+    const { tenantName, workspace, lane } = caller.subject;
+    if (lane === 'oidc' && canStandIn(caller, key)) return true;
+    return settings.configuredKeys.some(
+      (other) =>
+        other.tenant === tenantName &&
+        other.isTest === caller.isTest &&
+        (other.workspace === undefined || other.workspace === workspace) &&
+        canStandIn(other, key),
+    );
+  }
+
+  /** The promise that did not hold; undefined when all is written. What concerns a retry is for whoever asked. */
+  async function tryCommit(unit: Unit): Promise<string | undefined> {
+    try {
+      await commitAll(store, unit);
+      return undefined;
+    } catch (error) {
+      if (error instanceof UnitRefused && error.broke !== 'idempotency') return error.broke;
+      throw error;
+    }
   }
 }
 
 export const UNAUTHENTICATED = refuse('unauthenticated', 'Send a valid key as `Authorization: Bearer <key>`.');
+const OVER = refuse('conflict', 'This key is over, or was rotated already.');
+const LAST_MANAGER = refuse(
+  'conflict',
+  'Nobody could manage keys any more. Make another key with the same rights first, or rotate this one.',
+);
+
+function realmOf({ subject, isTest }: Caller): KeyRealm {
+  return { tenant: subject.tenantName, isTest, workspace: subject.workspace };
+}
+
+function isRevoked({ revokedAt }: KeyRecord, now: number): boolean {
+  return revokedAt !== undefined && revokedAt <= now;
+}
+
+function isOver(key: KeyRecord, now: number): boolean {
+  return isRevoked(key, now) || (key.expiresAt !== undefined && key.expiresAt <= now);
+}
+
+function shown(row: KeyRow): ApiKey {
+  const { role, scopes, expiresAt, revokedAt } = keyFromRow(row);
+  return {
+    id: row.key_id,
+    name: row.name,
+    prefix: row.prefix,
+    role,
+    scopes,
+    createdAt: row.created_at,
+    expiresAt,
+    lastUsedAt: row.last_used_at ?? undefined,
+    revokedAt,
+  };
+}

@@ -4,7 +4,7 @@ import type { Resolver } from '../../engine/question.ts';
 import type { OpenInterrupt, Run } from '../../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import type { InterruptView } from '../../protocol/interrupts.ts';
-import { ROLES, type Role, type Scope } from '../../protocol/scopes.ts';
+import { meetsRole, type Scope } from '../../protocol/scopes.ts';
 import { type Commanded, command } from '../../runtime/command.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
@@ -163,8 +163,7 @@ export function resolverOf({ subject, scopes, role }: Caller): Resolver {
     principal: subject.principal,
     isUser: subject.lane === 'oidc',
     hasScope: (scope) => scopes.has(scope as Scope),
-    hasRole: (wanted) =>
-      role !== undefined && ROLES.includes(wanted as Role) && ROLES.indexOf(role) >= ROLES.indexOf(wanted as Role),
+    hasRole: (wanted) => meetsRole(role, wanted),
   };
 }
 

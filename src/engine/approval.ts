@@ -19,15 +19,23 @@ export interface ApprovalData {
 }
 
 const REFINE_SCOPES: readonly unknown[] = ['whole', 'section', 'items'];
+const isText = (value: unknown): boolean => typeof value === 'string';
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const REFINE_MEMBERS: readonly [string, (value: unknown) => boolean][] = [
+  ['sectionPath', isText],
+  ['itemIds', areTexts],
+  ['tags', areTexts],
+  ['text', isText],
+];
 
 /** One person's answer to an approval: it may decide it, or count towards a quorum, or ask something back. */
 export function decideApproval(question: Question, data: ApprovalData, value: unknown, by: Resolver): Decision {
   const answer = normalise(value);
   const refusal = checkAnswer(data, answer);
   if (refusal) return refusal;
-  const voter = voterOf(answer, by);
-  if (data.approversList?.length && !data.approversList.includes(voter)) {
-    return refuse('forbidden', 'This approval is not yours to give.', { scopeRequired: 'approvals:respond' });
+  const { name, voter } = voterOf(answer, by);
+  if (data.approversList?.length && !data.approversList.includes(name)) {
+    return refuse('forbidden', 'This approval is not yours to give.');
   }
   if (answer.action === 'ask') return [askBack(question, answer, voter)];
   const { nodeId } = question;
@@ -55,8 +63,7 @@ function checkAnswer({ actions }: ApprovalData, answer: JsonObject): Refusal | u
   if (!actions.includes(answer.action as ApprovalAction)) {
     return wrong('action', `action must be one of ${actions.join(', ')}.`);
   }
-  const { refineFeedback } = answer;
-  if (answer.action === 'refine' && !(isObject(refineFeedback) && REFINE_SCOPES.includes(refineFeedback.scope))) {
+  if (answer.action === 'refine' && !isRefineFeedback(answer.refineFeedback)) {
     return wrong('refineFeedback', 'To refine takes refineFeedback with a scope of whole, section or items.');
   }
   if (answer.action === 'edit-accept' && answer.editedArtifactData === undefined) {
@@ -66,20 +73,29 @@ function checkAnswer({ actions }: ApprovalData, answer: JsonObject): Refusal | u
   return undefined;
 }
 
-/** A signed-in person votes as themselves. A program may vote for several: then the label tells them apart. */
-function voterOf({ voter }: JsonObject, { principal, isUser }: Resolver): string {
-  return isUser || typeof voter !== 'string' || voter === '' ? principal : voter;
+function isRefineFeedback(value: unknown): boolean {
+  if (!isObject(value) || !REFINE_SCOPES.includes(value.scope)) return false;
+  return REFINE_MEMBERS.every(([name, fits]) => value[name] === undefined || fits(value[name]));
+}
+
+/**
+ * A signed-in person votes as themselves. A program may vote for several: the label tells them apart, and stands under
+ * the program's own name, which it cannot choose.
+ */
+function voterOf({ voter: label }: JsonObject, { principal, isUser }: Resolver): { name: string; voter: string } {
+  if (isUser || typeof label !== 'string' || label === '') return { name: principal, voter: principal };
+  return { name: label, voter: `${principal}/${label}` };
 }
 
 function receivedPayload(nodeId: string, answer: JsonObject, decidedBy: string): EventPayload<'approval.received'> {
-  const { feedback, refineFeedback, editedArtifactData } = answer;
+  const { action, feedback, refineFeedback, editedArtifactData } = answer;
   return {
     nodeId,
-    action: answer.action as 'accept',
+    action: action as 'accept',
     decidedBy,
     ...(typeof feedback === 'string' ? { comment: feedback } : {}),
-    ...(isObject(refineFeedback) ? { refineFeedback } : {}),
-    ...(editedArtifactData === undefined ? {} : { editedArtifactData }),
+    ...(action === 'refine' ? { refineFeedback: refineFeedback as JsonObject } : {}),
+    ...(action === 'edit-accept' ? { editedArtifactData } : {}),
   };
 }
 

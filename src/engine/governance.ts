@@ -88,8 +88,8 @@ function mayOverride({ override }: GateData, by: Resolver): boolean {
 
 /** The refusal itself is on record. */
 function deny({ nodeId }: Question, gate: GateData, { decision }: JsonObject, { principal }: Resolver): Decision {
-  const { gateId, requiredRole, requiredScope, override } = gate;
-  const role = decision === 'overridden' ? override?.requiredRole : requiredRole;
+  const { gateId } = gate;
+  const { requiredRole, requiredScope }: Partial<GateData> = decision === 'overridden' ? { ...gate.override } : gate;
   return {
     record: [
       {
@@ -99,7 +99,7 @@ function deny({ nodeId }: Question, gate: GateData, { decision }: JsonObject, { 
       },
     ],
     refusal: refuse('forbidden', 'This gate is not yours to decide.', {
-      ...(role ? { roleRequired: role } : {}),
+      ...(requiredRole ? { roleRequired: requiredRole } : {}),
       ...(requiredScope ? { scopeRequired: requiredScope } : {}),
     }),
   };

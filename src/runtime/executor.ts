@@ -4,13 +4,14 @@ import {
   claimDue,
   claimOrphans,
   countHosts,
-  finishWork,
+  finishUnlessWoken,
   forgetOtherHosts,
   keepAlive,
   type Lease,
   leaveHosts,
   nextDue,
   ownedWork,
+  readWakes,
   releaseLease,
   retryWork,
   type WorkItem,
@@ -295,20 +296,34 @@ export class Executor {
     const hand = this.#pickUp(lease.workId, item.kind);
     let due: number | null = null;
     try {
-      const kind = this.#options.kinds.get(item.kind);
-      if (!kind) throw new Error(`no handler for work of kind ${item.kind}`);
-      const { writes, dueAgainAt } = await kind.handle(item);
-      due = dueAgainAt ?? null;
-      const end = dueAgainAt === undefined ? finishWork(lease) : releaseLease(lease, dueAgainAt, item.wakes);
-      const outcome = await this.#runtime.store.commit([end, ...writes]);
-      // Woken meanwhile: whoever did so had a reason to have it done again.
-      if (!outcome.committed) throw new Error('the work was woken or taken over while it was being done');
+      due = await this.#workOn(lease, item);
     } catch (error) {
       due = this.#runtime.clock.now() + Math.min(RETRY_MS * 2 ** item.crashes, RETRY_MAX_MS);
       this.#runtime.log.error({ workId: lease.workId, kind: item.kind, err: error }, 'work failed; trying again later');
       await this.#runtime.store.commit([retryWork(lease, due)]).catch(() => {});
     }
     this.#putDown(lease.workId, hand, due);
+  }
+
+  /** Does the work, and again when somebody woke it meanwhile: whoever did so had a reason. */
+  async #workOn(lease: Lease, claimed: WorkItem): Promise<number | null> {
+    const { store } = this.#runtime;
+    const kind = this.#options.kinds.get(claimed.kind);
+    if (!kind) throw new Error(`no handler for work of kind ${claimed.kind}`);
+    for (let item = claimed; ; ) {
+      const { writes, dueAgainAt } = await kind.handle(item);
+      const end =
+        dueAgainAt === undefined ? finishUnlessWoken(lease, item.wakes) : releaseLease(lease, dueAgainAt, item.wakes);
+      const outcome = await store.commit([end, ...writes]);
+      if (outcome.committed) return dueAgainAt ?? null;
+      const [now] = await store.read<Pick<WorkItem, 'wakes' | 'payload' | 'epoch'> & { owner: string | null }>(
+        readWakes(lease.workId),
+      );
+      if (now?.owner !== lease.owner || now.epoch !== lease.epoch || now.wakes === item.wakes) {
+        throw new Error(`the work was taken over while it was being done, or broke a promise: ${outcome.broke}`);
+      }
+      item = { ...item, wakes: now.wakes, payload: now.payload };
+    }
   }
 
   #pickUp(workId: string, kind: string): InHand {

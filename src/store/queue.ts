@@ -117,6 +117,26 @@ export function finishWork({ workId, owner, epoch }: Lease): Write {
   };
 }
 
+/** Like finishWork, and refused like releaseLease when somebody woke the item since `wakes` was read. */
+export function finishUnlessWoken({ workId, owner, epoch }: Lease, wakes: number): Write {
+  return {
+    sql: 'DELETE FROM work WHERE work_id = $1 AND owner = $2 AND epoch = $3 AND wakes = $4',
+    params: [workId, owner, epoch, wakes],
+    expect: 1,
+    keeps: 'lease',
+  };
+}
+
+/** Still mine? Then this is how far it has come, and whoever takes it over goes on from there. */
+export function noteProgress({ workId, owner, epoch }: Lease, payload: string): Write {
+  return {
+    sql: 'UPDATE work SET payload = $1, crashes = 0 WHERE work_id = $2 AND owner = $3 AND epoch = $4',
+    params: [payload, workId, owner, epoch],
+    expect: 1,
+    keeps: 'lease',
+  };
+}
+
 export function dropWork(workId: string): Write {
   return { sql: 'DELETE FROM work WHERE work_id = $1', params: [workId] };
 }
@@ -132,7 +152,7 @@ export function ownedWork(owner: string): Statement {
 }
 
 export function readWakes(workId: string): Statement {
-  return sql('SELECT wakes, owner, epoch FROM work WHERE work_id = $1', workId);
+  return sql('SELECT wakes, owner, epoch, payload FROM work WHERE work_id = $1', workId);
 }
 
 export function nextDue(except: readonly string[]): Statement {

@@ -28,12 +28,14 @@ import {
   claimDue,
   claimOrphans,
   ensureWork,
+  finishUnlessWoken,
   finishWork,
   forgetOtherHosts,
   holdLease,
   keepAlive,
   type Lease,
   nextDue,
+  noteProgress,
   ownedWork,
   readWakes,
   releaseLease,
@@ -329,6 +331,25 @@ export function storeContract(name: string, open: OpenStore): void {
         expect(await claimed(store, 'host-b')).toEqual([]);
         await commit([wake('w')]);
         expect(await claimed(store, 'host-b')).toHaveLength(1);
+      });
+
+      it('does not let work come to its end that was woken meanwhile', async () => {
+        await commit([due('w')]);
+        const [item] = await claimed(store, 'host-a');
+        const lease = leaseOf(item!, 'host-a');
+        await commit([wake('w')]);
+        expect(await commit([finishUnlessWoken(lease, item!.wakes)])).toBe('lease');
+        expect(await commit([finishUnlessWoken(lease, item!.wakes + 1)])).toBe('committed');
+        expect(await count('work')).toBe(0);
+      });
+
+      it('hands over how far work has come, and lets only its holder say so', async () => {
+        await commit([due('w')]);
+        const [item] = await claimed(store, 'host-a');
+        const old = leaseOf(item!, 'host-a');
+        expect(await commit([noteProgress(old, 'half')])).toBe('committed');
+        expect(await orphansFor('host-b')).toMatchObject([{ payload: 'half' }]);
+        expect(await commit([noteProgress(old, 'all')])).toBe('lease');
       });
 
       it('has one of what there should be one of', async () => {

@@ -45,9 +45,9 @@ describe('cancelling', () => {
 });
 
 describe('pausing', () => {
-  it('is immediate on request', () => {
-    expect(pauseRun(running('a').run, { ...AT_ONCE, reason: 'look' })).toEqual([
-      { type: 'run.paused', payload: { drainPolicy: 'immediate', reason: 'look' } },
+  it('is immediate on request, and says who asked', () => {
+    expect(pauseRun(running('a').run, { ...AT_ONCE, reason: 'look', pausedBy: 'ada' })).toEqual([
+      { type: 'run.paused', payload: { drainPolicy: 'immediate', reason: 'look', pausedBy: 'ada' } },
     ]);
   });
 
@@ -78,8 +78,8 @@ describe('pausing', () => {
 describe('resuming', () => {
   it.each(['run.paused', 'capstan.pause.requested'] as const)('undoes %s', (type) => {
     const story = running('a').record({ type, payload: DRAIN });
-    const events = resumeRun(story.run, 'go on');
-    expect(events).toEqual([{ type: 'run.resumed', payload: { reason: 'go on' } }]);
+    const events = resumeRun(story.run, { reason: 'go on', resumedBy: 'ada' });
+    expect(events).toEqual([{ type: 'run.resumed', payload: { reason: 'go on', resumedBy: 'ada' } }]);
     story.record(...(events as []));
     expect(statusOf(story.run)).toBe('running');
     expect(story.run).not.toHaveProperty('draining');

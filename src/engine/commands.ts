@@ -33,9 +33,10 @@ export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: Cancel
 export interface Pausing {
   readonly reason?: string | undefined;
   readonly drainPolicy: DrainPolicy;
+  readonly pausedBy?: string | undefined;
 }
 
-export function pauseRun(run: Run, { reason, drainPolicy }: Pausing): Decision {
+export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: Pausing): Decision {
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: statusOf(run) });
   const pausedAt = run.pause?.at ?? run.draining?.at;
   if (pausedAt !== undefined) {
@@ -46,16 +47,22 @@ export function pauseRun(run: Run, { reason, drainPolicy }: Pausing): Decision {
   if (status !== 'running' && status !== 'pending') {
     return refuse('run_state_conflict', `A run that is ${status} cannot be paused.`, { runStatus: status });
   }
-  const payload = { drainPolicy, ...(reason ? { reason } : {}) };
+  const payload = { drainPolicy, ...(reason ? { reason } : {}), ...(pausedBy ? { pausedBy } : {}) };
   const mustDrain = drainPolicy === 'drain-current-node' && isBusy(run);
   return [{ type: mustDrain ? 'capstan.pause.requested' : 'run.paused', payload }];
 }
 
-export function resumeRun(run: Run, reason?: string): Decision {
+export interface Resuming {
+  readonly reason?: string | undefined;
+  readonly resumedBy?: string | undefined;
+}
+
+export function resumeRun(run: Run, { reason, resumedBy }: Resuming = {}): Decision {
   const status = statusOf(run);
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: status });
   if (!run.pause && !run.draining) {
     return refuse('run_state_conflict', 'The run is not paused.', { runStatus: status });
   }
-  return [{ type: 'run.resumed', payload: reason ? { reason } : {} }];
+  const payload = { ...(reason ? { reason } : {}), ...(resumedBy ? { resumedBy } : {}) };
+  return [{ type: 'run.resumed', payload }];
 }

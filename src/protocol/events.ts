@@ -71,6 +71,12 @@ export type ChunkMeta = Static<typeof ChunkMeta>;
 export const DRAIN_POLICIES = ['immediate', 'drain-current-node'] as const;
 export type DrainPolicy = (typeof DRAIN_POLICIES)[number];
 
+const Pausing = Type.Object({
+  reason: Type.Optional(Type.String()),
+  drainPolicy: OneOf(DRAIN_POLICIES),
+  pausedBy: Type.Optional(NonEmpty),
+});
+
 /** Every event type this host writes, what its payload holds and who gets to see it. */
 export const EVENTS = {
   'run.started': {
@@ -101,12 +107,13 @@ export const EVENTS = {
   },
   'run.paused': {
     tier: 'updates',
-    payload: Type.Object({ reason: Type.Optional(Type.String()), drainPolicy: OneOf(DRAIN_POLICIES) }),
+    payload: Pausing,
   },
   'run.resumed': {
     tier: 'updates',
     payload: Type.Object({
       reason: Type.Optional(Type.String()),
+      resumedBy: Type.Optional(NonEmpty),
       recovered: Type.Optional(Type.Boolean({ description: 'Another process took the run over; nobody resumed it' })),
     }),
   },
@@ -334,7 +341,7 @@ export const EVENTS = {
   },
   'capstan.pause.requested': {
     tier: 'debug',
-    payload: Type.Object({ reason: Type.Optional(Type.String()), drainPolicy: OneOf(DRAIN_POLICIES) }),
+    payload: Pausing,
   },
 } as const satisfies Record<string, EventRow>;
 

@@ -88,14 +88,28 @@ export function runService({ runtime, executor, settings }: Host) {
       runId: string,
       pausing: { reason?: string | undefined; drainPolicy: DrainPolicy },
       also: Also<Commanded>,
-    ): Promise<Commanded | Refusal> => command(runtime, caller.subject, runId, (run) => pauseRun(run, pausing), also),
+    ): Promise<Commanded | Refusal> =>
+      command(
+        runtime,
+        caller.subject,
+        runId,
+        (run) => pauseRun(run, { ...pausing, pausedBy: caller.subject.principal }),
+        also,
+      ),
 
     resume: (
       caller: Caller,
       runId: string,
       reason: string | undefined,
       also: Also<Commanded>,
-    ): Promise<Commanded | Refusal> => command(runtime, caller.subject, runId, (run) => resumeRun(run, reason), also),
+    ): Promise<Commanded | Refusal> =>
+      command(
+        runtime,
+        caller.subject,
+        runId,
+        (run) => resumeRun(run, { reason, resumedBy: caller.subject.principal }),
+        also,
+      ),
 
     list: (caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]> =>
       store.read<RunRow>(listRuns(caller.subject, filter, limit)),

@@ -1,8 +1,10 @@
 import { NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import type { Role, Scope } from '../../protocol/scopes.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import type { Unit } from '../../store/sql.ts';
 import { redactText } from '../../system/redaction.ts';
+import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import { callerOf, hashKey, isSameHash, type KeyRecord, newKey, scopesOf, shownPrefix } from './keys.ts';
 import { LastUse } from './last-use.ts';
@@ -46,10 +48,10 @@ type Also<T> = (outcome: T) => Unit;
 /** A row with the store's time, by which it is judged. */
 type TimedRow = KeyRow & { readonly now: number };
 
-export function authorizationService({ runtime, settings }: Host) {
+export function authorizationService({ runtime, settings }: Host, { audit }: { readonly audit: AuditService }) {
   const { store, clock, ids, log } = runtime;
   const configured = new Map(settings.configuredKeys.map((key) => [key.hash, key]));
-  const lastUse = new LastUse(store, log);
+  const lastUse = new LastUse(store, log, audit);
 
   return {
     /** Who the key with this hash stands for. What is wrong with it is told only in the code, and never repeats it. */
@@ -71,7 +73,8 @@ export function authorizationService({ runtime, settings }: Host) {
     /** The key that a first start makes. */
     async createOwner(tenant: string, name: string): Promise<string> {
       const { row, made } = make({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
-      await commitAll(store, [insertKey(row)]);
+      const record = { tenant, actor: 'host', action: 'key.created', target: row.key_id, details: rightsOf(row) };
+      await commitAll(store, [insertKey(row), ...audit.record(record)]);
       return made.key;
     },
 
@@ -84,7 +87,8 @@ export function authorizationService({ runtime, settings }: Host) {
       const refusal = checkRequest(caller, request, clock.now());
       if (refusal) return refusal;
       const { row, made } = make(realmOf(caller), request);
-      await commitAll(store, [insertKey(row), ...also(made)]);
+      const created = recordOf(caller, 'key.created', row.key_id, rightsOf(row));
+      await commitAll(store, [insertKey(row), ...created, ...also(made)]);
       return made;
     },
 
@@ -100,7 +104,8 @@ export function authorizationService({ runtime, settings }: Host) {
       const { role, scopes, workspace, expiresAt, isTest } = record;
       const rights = role === undefined ? { scopes } : { role };
       const { row, made } = make({ tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
-      const broken = await tryCommit([endKeyIn(realm, keyId, graceMs), insertKey(row), ...also(made)]);
+      const rotated = recordOf(caller, 'key.rotated', keyId, { newKeyId: row.key_id, graceMs });
+      const broken = await tryCommit([endKeyIn(realm, keyId, graceMs), insertKey(row), ...rotated, ...also(made)]);
       return broken ? OVER : made;
     },
 
@@ -112,7 +117,8 @@ export function authorizationService({ runtime, settings }: Host) {
       const record = keyFromRow(row);
       const isLast = !isOver(record, row.now) && canStandIn(record, record) && !staysManaged(caller, record);
       const guard = isLast ? [keepManager(realm, { keyId, isOwner: record.role === 'owner' })] : [];
-      const broken = await tryCommit([...guard, revokeKey(realm, keyId), ...also()]);
+      const revoked = recordOf(caller, 'key.revoked', keyId);
+      const broken = await tryCommit([...guard, revokeKey(realm, keyId), ...revoked, ...also()]);
       return broken === 'manager' ? LAST_MANAGER : undefined;
     },
   };
@@ -145,6 +151,11 @@ export function authorizationService({ runtime, settings }: Host) {
       last_used_at: null,
     };
     return { row, made: { ...shown(row), key } };
+  }
+
+  function recordOf({ subject }: Caller, action: string, target: string, details?: JsonObject): Unit {
+    const { tenant, workspace, principal } = subject;
+    return audit.record({ tenant, workspace, actor: principal, action, target, ...(details ? { details } : {}) });
   }
 
   /** Whether somebody can manage keys whatever becomes of those in the store. */
@@ -181,6 +192,11 @@ const LAST_MANAGER = refuse(
 
 function realmOf({ subject, isTest }: Caller): KeyRealm {
   return { tenant: subject.tenantName, isTest, workspace: subject.workspace };
+}
+
+/** What a key was made for, without anything of the key. */
+function rightsOf({ principal, role, scopes }: KeyRow): JsonObject {
+  return role === null ? { principal, scopes: JSON.parse(scopes) } : { principal, role };
 }
 
 function isRevoked({ revokedAt }: KeyRecord, now: number): boolean {

@@ -17,6 +17,8 @@ export interface InterruptRequest {
 }
 
 const KEY_CHARACTERS_MAX = 256;
+/** What a node fails with, and a late answer is told. */
+const EXPIRED = 'interrupt_expired';
 
 /** The events of a node that asks. Its key is new with each question, so an old answer never fits. */
 export function suspendNode(run: Run, nodeId: string, request: InterruptRequest, interruptId: string): NewEvent[] {
@@ -76,10 +78,10 @@ export function openInterrupt(run: Run, nodeId: string): OpenInterrupt | Refusal
   if (state && state.interrupts > 0 && state.status === 'cancelled') {
     return refuse('interrupt_gone', 'The run was cancelled while it waited for this.', { runStatus: statusOf(run) });
   }
+  if (state?.error?.code === EXPIRED) return refuse(EXPIRED, 'The time to answer this has passed.');
   if (run.answered.has(nodeId)) {
     return refuse('interrupt_already_resolved', 'This was answered already.', { nodeId });
   }
-  if (state && state.interrupts > 0) return refuse('interrupt_expired', 'Nobody waits for this any more.');
   return refuse('interrupt_not_found', 'This node does not wait for an answer.');
 }
 
@@ -161,7 +163,7 @@ export function expireInterrupt(run: Run, nodeId: string): NewEvent[] {
   const { interrupt } = run.nodes[run.plan.node(nodeId)!.index]!;
   const { interruptId, kind, data } = interrupt!;
   if (kind !== 'approval') {
-    const error = { code: 'interrupt_expired', message: 'Nobody answered in time.', retryable: false };
+    const error = { code: EXPIRED, message: 'Nobody answered in time.', retryable: false };
     return [{ type: 'node.failed', nodeId, payload: { nodeId, error } }];
   }
   const resumeValue = isGate(data) ? { decision: 'rejected', reason: 'timeout' } : { action: 'timeout' };

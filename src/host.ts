@@ -122,6 +122,7 @@ async function startOn(
   try {
     await server.app.listen({ host: config.host, port: config.port });
   } catch (error) {
+    await finish(mounted, services);
     await executor.stop(0);
     throw error;
   }
@@ -134,6 +135,7 @@ async function startOn(
     stop: () => {
       stopped ??= server
         .close()
+        .then(() => finish(mounted, services))
         .then(() => executor.stop(GRACE_MS))
         .then(() => store.close());
       return stopped;
@@ -184,12 +186,17 @@ function serviceOf(services: Services, { name }: Capability): never {
   return (services as unknown as Record<string, unknown>)[name] as never;
 }
 
+async function finish(mounted: readonly Capability[], services: Services): Promise<void> {
+  for (const capability of mounted) await capability.stop?.(serviceOf(services, capability));
+}
+
 function createEdge(host: Host, mounted: readonly Capability[], services: Services, config: Config) {
   const { runtime, executor, settings } = host;
   const routes: readonly Route<never>[] = mounted.flatMap((capability) => capability.routes ?? []);
   const discovery = discoveryDocument(mounted, settings, {
     implementation: { name: 'capstan', version: VERSION, vendor: 'Capstan' },
     mirror: config.discoveryMirror,
+    serviceOf: (capability) => serviceOf(services, capability),
   });
   const isReady = (): Promise<boolean> =>
     runtime.store.read(sql('SELECT 1 AS one')).then(

@@ -102,8 +102,8 @@ export interface CapabilitySettings {
  */
 export interface Capability<N extends string = string, S = unknown> {
   readonly name: N;
-  /** Its part of the discovery document: families at the root. */
-  advertise?(settings: CapabilitySettings): Record<string, unknown>;
+  /** Its part of the discovery document: families at the root, as they are once it is prepared. */
+  advertise?(settings: CapabilitySettings, service: S): Record<string, unknown>;
   readonly migrations?: readonly Migration[];
   nodes?(settings: CapabilitySettings): readonly NodeType[];
   /** What its routes, and other capabilities, call. */
@@ -114,4 +114,6 @@ export interface Capability<N extends string = string, S = unknown> {
   reactions?(host: Host, service: S): readonly Reaction[];
   /** What it has to do once before the host opens its doors. */
   prepare?(host: Host, service: S): Promise<void>;
+  /** What it has to finish once the doors are closed, while there is still a store to write to. */
+  stop?(service: S): Promise<void>;
 }

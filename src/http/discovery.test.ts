@@ -18,14 +18,14 @@ describe('the discovery document', () => {
     expect(document([])).not.toHaveProperty('a');
   });
 
-  it('puts together what several say of one family, member by member', () => {
+  it('puts together what several say of one family, member by member and lists without doubles', () => {
     const families = [
-      advertising({ runs: { pauseResume: true, deep: { x: 1 } }, list: [1] }),
-      advertising({ runs: { bulkCancel: true, deep: { y: 2 } }, list: [2] }),
+      advertising({ runs: { pauseResume: true, deep: { x: 1 } }, list: [1, 2] }),
+      advertising({ runs: { bulkCancel: true, deep: { y: 2 } }, list: [2, 3] }),
     ];
     expect(document(families)).toMatchObject({
       runs: { pauseResume: true, bulkCancel: true, deep: { x: 1, y: 2 } },
-      list: [2],
+      list: [1, 2, 3],
     });
   });
 
@@ -42,6 +42,20 @@ describe('the discovery document', () => {
       advertise: ({ limits }) => ({ limits: { maxNodeExecutions: limits.maxNodeExecutions } }),
     };
     expect(document([capability])).toMatchObject({ limits: { maxNodeExecutions: 7 } });
+  });
+
+  it('knows what a capability came to know while it was prepared', () => {
+    const capability: Capability<'x', { key: string }> = {
+      name: 'x',
+      service: () => ({ key: 'made at the start' }),
+      advertise: (_settings, { key }) => ({ x: { key } }),
+    };
+    const { text } = discoveryDocument([capability], SETTINGS, {
+      implementation: { name: 'test', version: '9', vendor: 'us' },
+      mirror: false,
+      serviceOf: () => ({ key: 'made at the start' }),
+    });
+    expect(JSON.parse(text)).toMatchObject({ x: { key: 'made at the start' } });
   });
 
   it('repeats the families for old clients where it is told to, and only then', () => {

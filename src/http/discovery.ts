@@ -9,6 +9,7 @@ export interface DiscoveryOptions {
   readonly implementation: { readonly name: string; readonly version: string; readonly vendor: string };
   /** Repeats all families under `capabilities`, for clients that look only there. */
   readonly mirror: boolean;
+  readonly serviceOf?: (capability: Capability) => unknown;
 }
 
 export interface DiscoveryDocument {
@@ -20,10 +21,10 @@ export interface DiscoveryDocument {
 export function discoveryDocument(
   capabilities: readonly Capability[],
   settings: CapabilitySettings,
-  { implementation, mirror }: DiscoveryOptions,
+  { implementation, mirror, serviceOf = () => undefined }: DiscoveryOptions,
 ): DiscoveryDocument {
   const families = capabilities
-    .map((capability) => capability.advertise?.(settings) ?? {})
+    .map((capability) => capability.advertise?.(settings, serviceOf(capability)) ?? {})
     .reduce<JsonObject>(merge, {
       idempotency: {
         supported: true,
@@ -42,12 +43,14 @@ export function discoveryDocument(
   return { text, etag: `"${sha256Hex(text).slice(0, 32)}"` };
 }
 
-/** Families that several capabilities have a say in are put together member by member. */
+/** Families that several capabilities have a say in are put together member by member, lists one after the other. */
 function merge(left: JsonObject, right: JsonObject): JsonObject {
   const merged = { ...left };
-  for (const [key, value] of Object.entries(right)) {
-    const before = merged[key];
-    merged[key] = isObject(before) && isObject(value) ? merge(before, value) : value;
-  }
+  for (const [key, value] of Object.entries(right)) merged[key] = together(merged[key], value);
   return merged;
+}
+
+function together(before: unknown, value: unknown): unknown {
+  if (Array.isArray(before) && Array.isArray(value)) return [...new Set([...before, ...value])];
+  return isObject(before) && isObject(value) ? merge(before, value) : value;
 }

@@ -9,11 +9,11 @@ import { Story } from './testing.ts';
 
 const program = (principal = 'robot'): Resolver => ({
   principal,
-  isUser: false,
+  mayNameVoters: true,
   hasScope: () => false,
   hasRole: () => false,
 });
-const person = (principal: string): Resolver => ({ ...program(principal), isUser: true });
+const person = (principal: string): Resolver => ({ ...program(principal), mayNameVoters: false });
 
 /** A run that waits for an approval; `vote` answers it, and says what came of it. */
 function asking(data: JsonObject = {}) {

@@ -78,12 +78,12 @@ function isRefineFeedback(value: unknown): boolean {
   return REFINE_MEMBERS.every(([name, fits]) => value[name] === undefined || fits(value[name]));
 }
 
-/**
- * A signed-in person votes as themselves. A program may vote for several: the label tells them apart, and stands under
- * the program's own name, which it cannot choose.
- */
-function voterOf({ voter: label }: JsonObject, { principal, isUser }: Resolver): { name: string; voter: string } {
-  if (isUser || typeof label !== 'string' || label === '') return { name: principal, voter: principal };
+/** A label tells those apart for whom a program votes. It stands under the program's own name, which is not its choice. */
+function voterOf(
+  { voter: label }: JsonObject,
+  { principal, mayNameVoters }: Resolver,
+): { name: string; voter: string } {
+  if (!mayNameVoters || typeof label !== 'string' || label === '') return { name: principal, voter: principal };
   return { name: label, voter: `${principal}/${label}` };
 }
 

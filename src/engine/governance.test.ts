@@ -11,7 +11,7 @@ const HASH = 'a'.repeat(64);
 function who(principal: string, role = 'reviewer', scopes: readonly string[] = []): Resolver {
   return {
     principal,
-    isUser: false,
+    mayNameVoters: true,
     hasScope: (scope) => scopes.includes(scope),
     hasRole: (wanted) => wanted === role,
   };

@@ -19,14 +19,14 @@ type Action = (typeof ACTIONS)[number];
 interface Vote {
   readonly principal: string;
   readonly label: string | undefined;
-  readonly isUser: boolean;
+  readonly isPerson: boolean;
   readonly action: Action;
 }
 
 const vote: fc.Arbitrary<Vote> = fc.record({
   principal: fc.constantFrom('p', 'q', 'r'),
   label: fc.constantFrom(undefined, 'p', 'x', 'y'),
-  isUser: fc.boolean(),
+  isPerson: fc.boolean(),
   action: fc.oneof(fc.constantFrom('accept' as const, 'reject' as const), fc.constantFrom(...ACTIONS)),
 });
 
@@ -59,10 +59,10 @@ const resolutions = (story: Story): number => story.events.filter(({ type }) => 
 
 describe('whatever the votes and their order', () => {
   const allActions = { actions: ['accept', 'reject', 'edit-accept', 'refine', 'ask'] };
-  const cast = (story: Story, { principal, label, isUser, action }: Vote): string => {
+  const cast = (story: Story, { principal, label, isPerson, action }: Vote): string => {
     const extras = { editedArtifactData: 1, refineFeedback: { scope: 'whole' }, question: '?' };
     const value = { action, ...extras, ...(label === undefined ? {} : { voter: label }) };
-    return answer(story, value, { principal, isUser, hasScope: () => true, hasRole: () => true });
+    return answer(story, value, { principal, mayNameVoters: !isPerson, hasScope: () => true, hasRole: () => true });
   };
 
   it('an approval is decided by the vote that decides it, once, and by no other', () => {
@@ -95,7 +95,7 @@ describe('whatever the votes and their order', () => {
           const votes = order.map((label, index) => ({
             principal: 'p',
             label,
-            isUser: false,
+            isPerson: false,
             action: actions[index]!,
           }));
           for (const each of votes) cast(story, each);
@@ -109,9 +109,9 @@ describe('whatever the votes and their order', () => {
   });
 });
 
-function expected({ approversList }: Rules, { principal, label, isUser, action }: Vote): string {
+function expected({ approversList }: Rules, { principal, label, isPerson, action }: Vote): string {
   if (action === 'nonsense') return 'validation_error';
-  const name = isUser || label === undefined ? principal : label;
+  const name = isPerson || label === undefined ? principal : label;
   return approversList.length === 0 || approversList.includes(name) ? 'taken' : 'forbidden';
 }
 
@@ -122,8 +122,8 @@ function isDecided({ requiredApprovals, rejectionPolicy }: Rules, votes: readonl
       votes
         .slice(0, index + 1)
         .filter(({ action }) => action !== 'ask')
-        .map(({ principal, label, isUser, action }) => [
-          JSON.stringify(isUser || label === undefined ? [principal] : [principal, label]),
+        .map(({ principal, label, isPerson, action }) => [
+          JSON.stringify(isPerson || label === undefined ? [principal] : [principal, label]),
           action,
         ]),
     );
@@ -157,7 +157,7 @@ describe('whoever comes to a governance gate', () => {
         for (const { principal, role, decision: said } of decisions) {
           const by: Resolver = {
             principal,
-            isUser: false,
+            mayNameVoters: true,
             hasScope: () => false,
             hasRole: (wanted) => wanted === role,
           };

@@ -9,7 +9,7 @@ import type { Resolver } from './question.ts';
 import { statusOf } from './run.ts';
 import { NOW, Story } from './testing.ts';
 
-const SOMEBODY: Resolver = { principal: 'ada', isUser: false, hasScope: () => false, hasRole: () => false };
+const SOMEBODY: Resolver = { principal: 'ada', mayNameVoters: true, hasScope: () => false, hasRole: () => false };
 
 const CUSTOM: InterruptRequest = { kind: 'custom', data: { customKind: 'c' } };
 const QUESTION: InterruptRequest = {
@@ -145,6 +145,8 @@ describe('an answer', () => {
     story.suspend('n', 'int-2', CUSTOM);
     expect(story.run.nodes[0]!.answer).toBeUndefined();
     expect(why(story)).toBe('int-2');
+    expect(openInterrupt(story.run, 'n', 'int-1')).toMatchObject({ refused: 'interrupt_already_resolved' });
+    expect(openInterrupt(story.run, 'n', 'int-2')).toMatchObject({ interruptId: 'int-2' });
   });
 
   it.each([

@@ -19,6 +19,7 @@ export interface InterruptRequest {
 const KEY_CHARACTERS_MAX = 256;
 /** What a node fails with, and a late answer is told. */
 const EXPIRED = 'interrupt_expired';
+const ANSWERED = refuse('interrupt_already_resolved', 'This was answered already.');
 
 /** The events of a node that asks. Its key is new with each question, so an old answer never fits. */
 export function suspendNode(run: Run, nodeId: string, request: InterruptRequest, interruptId: string): NewEvent[] {
@@ -70,18 +71,17 @@ function isGate(data: JsonObject): boolean {
   return typeof data.gateId === 'string';
 }
 
-/** The interrupt that a node waits on, or why there is none to answer. */
-export function openInterrupt(run: Run, nodeId: string): OpenInterrupt | Refusal {
+/** The interrupt that a node waits on, or why there is none to answer. Whoever means a certain one gets no other. */
+export function openInterrupt(run: Run, nodeId: string, interruptId?: string): OpenInterrupt | Refusal {
   const planned = run.plan.node(nodeId);
   const state = planned && run.nodes[planned.index];
+  if (state?.interrupt && (interruptId ?? state.interrupt.interruptId) !== state.interrupt.interruptId) return ANSWERED;
   if (state?.interrupt) return state.interrupt;
   if (state && state.interrupts > 0 && state.status === 'cancelled') {
     return refuse('interrupt_gone', 'The run was cancelled while it waited for this.', { runStatus: statusOf(run) });
   }
   if (state?.error?.code === EXPIRED) return refuse(EXPIRED, 'The time to answer this has passed.');
-  if (run.answered.has(nodeId)) {
-    return refuse('interrupt_already_resolved', 'This was answered already.', { nodeId });
-  }
+  if (run.answered.has(nodeId)) return ANSWERED;
   return refuse('interrupt_not_found', 'This node does not wait for an answer.');
 }
 

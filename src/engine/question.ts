@@ -4,8 +4,8 @@ import type { OpenInterrupt, Run } from './run.ts';
 /** Who answers. What they may do comes from their credential, never from what they say. */
 export interface Resolver {
   readonly principal: string;
-  /** A person signed in as themselves; otherwise a program that may speak for several. */
-  readonly isUser: boolean;
+  /** A program that votes for several people and says for whom. Everybody else votes as themselves. */
+  readonly mayNameVoters: boolean;
   hasScope(scope: string): boolean;
   /** By this role or a higher one. */
   hasRole(role: string): boolean;

@@ -59,7 +59,7 @@ export const InterruptView = Type.Object(
     nodeId: NonEmpty,
     interruptId: NonEmpty,
     requestedAt: Timestamp,
-    expiresAt: Optional(Timestamp),
+    expiresAt: Timestamp,
   },
   { $id: 'Interrupt' },
 );

@@ -55,7 +55,7 @@ const tryApprovalGate = operation({
 });
 
 function stranger(principal: string): Resolver {
-  return { principal, isUser: true, hasScope: () => false, hasRole: (_role: Role | string) => false };
+  return { principal, mayNameVoters: false, hasScope: () => false, hasRole: (_role: Role | string) => false };
 }
 
 function runAtGate(): Run {

@@ -33,7 +33,7 @@ export const interrupts: Capability<'interrupts', InterruptService> = {
   routes,
   work: ({ runtime }, service) => ({
     [ROTATE_KEYS]: {
-      handle: async () => ({ writes: service.rotateKeys(), dueAgainAt: runtime.clock.now() + ROTATE_EVERY_MS }),
+      handle: async () => ({ writes: await service.rotateKeys(), dueAgainAt: runtime.clock.now() + ROTATE_EVERY_MS }),
     },
   }),
   prepare: async ({ runtime }) => {

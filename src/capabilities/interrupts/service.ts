@@ -11,7 +11,7 @@ import type { Unit } from '../../store/sql.ts';
 import type { Caller, Host } from '../capability.ts';
 import { TokenKeys } from './keys.ts';
 import { findInterrupt, type InterruptRow, listOpen } from './records.ts';
-import { mintToken, readToken, type TokenClaims } from './tokens.ts';
+import { mintToken, type TokenClaims } from './tokens.ts';
 
 export type InterruptService = ReturnType<typeof interruptService>;
 
@@ -56,7 +56,7 @@ export function interruptService({ runtime }: Host) {
         runtime,
         { tenant: row.tenant },
         row.run_id,
-        (run) => decide(run, row.node_id, body.value, TOKEN_BEARER),
+        (run) => decide(run, row.node_id, body.value, TOKEN_BEARER, row.interrupt_id),
         (done) => also(named(done)),
       );
       return isRefusal(outcome) ? outcome : named(outcome);
@@ -65,10 +65,10 @@ export function interruptService({ runtime }: Host) {
     async inspect(token: string): Promise<InterruptView | Refusal> {
       const found = await look(token);
       if (isRefusal(found)) return found;
-      const { row } = found;
+      const { row, claims } = found;
       const view = await reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => {
-        const open = openInterrupt(run, row.node_id);
-        return isRefusal(open) ? open : viewOf(open, row);
+        const open = openInterrupt(run, row.node_id, row.interrupt_id);
+        return isRefusal(open) ? open : viewOf(open, claims);
       });
       return view ?? NOT_FOUND;
     },
@@ -97,17 +97,17 @@ export function interruptService({ runtime }: Host) {
       limit: number,
     ): Promise<InterruptRow[]> => store.read<InterruptRow>(listOpen(tenant, workspace, before, limit)),
 
-    rotateKeys: (): Unit => keys.rotation(),
+    rotateKeys: (): Promise<Unit> => keys.rotation(),
   };
 
   /** The interrupt behind a token. What was answered, or ended otherwise, is over for every token of it. */
   async function look(token: string): Promise<{ row: InterruptRow; claims: TokenClaims } | Refusal> {
-    const claims = readToken(token, await keys.all());
+    const claims = await keys.read(token);
     const [row] = claims ? await store.read<InterruptRow>(findInterrupt(claims.interruptId)) : [];
     if (!claims || !row || row.run_id !== claims.runId || row.node_id !== claims.nodeId) {
       return refuse('interrupt_not_found', 'There is no such interrupt.');
     }
-    if (row.state === 'expired' && row.kind !== 'approval') return EXPIRED;
+    if (row.state === 'expired') return EXPIRED;
     if (row.state !== 'open') return refuse('interrupt_already_resolved', 'This was answered already, or is over.');
     const isLate = Math.min(claims.expiresAt, row.expires_at ?? Number.POSITIVE_INFINITY) <= clock.now();
     return isLate ? EXPIRED : { row, claims };
@@ -119,9 +119,10 @@ export function interruptService({ runtime }: Host) {
   }
 
   /** Whoever touches a question whose time is up closes it first; then it is too late for their answer. */
-  function decide(run: Run, nodeId: string, value: unknown, by: Resolver): Decision {
-    const open = openInterrupt(run, nodeId);
-    if (isRefusal(open) || (open.expiresAt ?? Number.POSITIVE_INFINITY) > clock.now()) {
+  function decide(run: Run, nodeId: string, value: unknown, by: Resolver, interruptId?: string): Decision {
+    const open = openInterrupt(run, nodeId, interruptId);
+    if (isRefusal(open)) return open;
+    if ((open.expiresAt ?? Number.POSITIVE_INFINITY) > clock.now()) {
       return resolveInterrupt(run, nodeId, value, by);
     }
     const refusal =
@@ -152,7 +153,7 @@ const EXPIRED = refuse('interrupt_expired', 'The time to answer this has passed.
 /** Nobody in particular: a token says what may be done, not who does it. */
 const TOKEN_BEARER: Resolver = {
   principal: 'token-bearer',
-  isUser: false,
+  mayNameVoters: false,
   hasScope: () => false,
   hasRole: () => false,
 };
@@ -161,22 +162,25 @@ const TOKEN_BEARER: Resolver = {
 export function resolverOf({ subject, scopes, role }: Caller): Resolver {
   return {
     principal: subject.principal,
-    isUser: subject.lane === 'oidc',
+    mayNameVoters: subject.lane === 'api-key',
     hasScope: (scope) => scopes.has(scope as Scope),
     hasRole: (wanted) => meetsRole(role, wanted),
   };
 }
 
-function viewOf(open: OpenInterrupt, row: InterruptRow): InterruptView {
+/** Time is up for whoever holds a token when it ends, which is when the interrupt does or before. */
+function viewOf(open: OpenInterrupt, { runId, nodeId, expiresAt }: TokenClaims): InterruptView {
+  const { kind, key, data, resumeSchema, interruptId, requestedAt } = open;
   return {
-    kind: open.kind,
-    key: open.key,
-    data: open.data,
-    ...(open.resumeSchema ? { resumeSchema: open.resumeSchema } : {}),
-    runId: row.run_id,
-    nodeId: row.node_id,
-    interruptId: open.interruptId,
-    requestedAt: new Date(open.requestedAt).toISOString(),
-    ...(open.expiresAt === undefined ? {} : { expiresAt: new Date(open.expiresAt).toISOString() }),
+    kind,
+    key,
+    data,
+    ...(resumeSchema ? { resumeSchema } : {}),
+    ...(open.expiresAt === undefined ? {} : { timeoutMs: open.expiresAt - requestedAt }),
+    runId,
+    nodeId,
+    interruptId,
+    requestedAt: new Date(requestedAt).toISOString(),
+    expiresAt: new Date(expiresAt).toISOString(),
   };
 }

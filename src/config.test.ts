@@ -10,6 +10,7 @@ describe('with nothing set', () => {
       dataFolder: './data',
       databaseUrl: undefined,
       apiKeys: [],
+      oidc: undefined,
       workflowsFolder: undefined,
       publicUrl: undefined,
       conformance: false,
@@ -23,6 +24,12 @@ describe('with nothing set', () => {
       inFlightMax: 2_000,
       requestsPerSecond: 5_000,
       leaseMs: 10_000,
+      secret: undefined,
+      webhookAttempts: 20,
+      webhookWindowMs: 24 * 60 * 60 * 1_000,
+      webhookRetryMs: 1_000,
+      auditRequests: false,
+      auditKey: undefined,
     });
   });
 
@@ -56,6 +63,12 @@ describe('a setting', () => {
     ['CAPSTAN_INFLIGHT_CAP', '1', { inFlightMax: 1 }],
     ['CAPSTAN_RATE_LIMIT', '1', { requestsPerSecond: 1 }],
     ['CAPSTAN_LEASE_MS', '300', { leaseMs: 300 }],
+    ['CAPSTAN_SECRET', 's'.repeat(32), { secret: 's'.repeat(32) }],
+    ['CAPSTAN_WEBHOOK_ATTEMPTS', '1', { webhookAttempts: 1 }],
+    ['CAPSTAN_WEBHOOK_WINDOW_MS', '1', { webhookWindowMs: 1 }],
+    ['CAPSTAN_WEBHOOK_RETRY_MS', '1500', { webhookRetryMs: 1_500 }],
+    ['CAPSTAN_AUDIT_REQUESTS', '1', { auditRequests: true }],
+    ['CAPSTAN_AUDIT_KEY', 'audit-2', { auditKey: 'audit-2' }],
   ] as [string, string, Partial<Config>][])('%s=%s is taken', (variable, value, expected) => {
     expect(readConfig({}, { [variable]: value })).toMatchObject(expected);
   });
@@ -73,6 +86,7 @@ describe('a setting', () => {
     ['CAPSTAN_PUBLIC_URL', 'runs.example.com'],
     ['CAPSTAN_CONFORMANCE', 'yes please'],
     ['CAPSTAN_LOOPBACK', 'maybe'],
+    ['CAPSTAN_AUDIT_KEY', 'two words'],
     ['CAPSTAN_LOG', 'loud'],
     ['CAPSTAN_DISCOVERY_MIRROR', '2'],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '0'],
@@ -82,6 +96,10 @@ describe('a setting', () => {
     ['CAPSTAN_INFLIGHT_CAP', '0'],
     ['CAPSTAN_RATE_LIMIT', '0'],
     ['CAPSTAN_LEASE_MS', '299'],
+    ['CAPSTAN_SECRET', 's'.repeat(31)],
+    ['CAPSTAN_WEBHOOK_ATTEMPTS', '0'],
+    ['CAPSTAN_WEBHOOK_WINDOW_MS', '604800001'],
+    ['CAPSTAN_WEBHOOK_RETRY_MS', '1501'],
     ['CAPSTAN_API_KEYS', 'not json'],
     ['CAPSTAN_API_KEYS', '{}'],
   ])('%s=%s is refused by name', (variable, value) => {
@@ -114,6 +132,74 @@ describe('a setting', () => {
       expect(meaning).not.toBe('');
     }
     expect(new Set(settings.map(({ variable }) => variable)).size).toBe(settings.length);
+  });
+});
+
+describe('the issuer of tokens', () => {
+  const BASE = { CAPSTAN_OIDC_ISSUER: 'https://id.example.com/realm', CAPSTAN_OIDC_AUDIENCE: 'capstan' };
+
+  it('takes a URL and an audience; the rest has defaults', () => {
+    expect(readConfig({}, BASE).oidc).toEqual({
+      issuer: 'https://id.example.com/realm',
+      audience: 'capstan',
+      jwksUrl: undefined,
+      tenantClaim: 'tenant',
+      roleClaim: 'role',
+      workspaceClaim: 'workspace',
+      clockSkewS: 60,
+    });
+  });
+
+  it('can be read in other ways', () => {
+    const { oidc } = readConfig(
+      {},
+      {
+        ...BASE,
+        CAPSTAN_OIDC_JWKS_URL: 'https://keys.example.com/jwks',
+        CAPSTAN_OIDC_TENANT_CLAIM: 'https://example.com/org',
+        CAPSTAN_OIDC_ROLE_CLAIM: 'realm_access.roles',
+        CAPSTAN_OIDC_WORKSPACE_CLAIM: 'team',
+        CAPSTAN_OIDC_CLOCK_SKEW_S: '0',
+      },
+    );
+    expect(oidc).toMatchObject({
+      jwksUrl: 'https://keys.example.com/jwks',
+      tenantClaim: 'https://example.com/org',
+      roleClaim: 'realm_access.roles',
+      workspaceClaim: 'team',
+      clockSkewS: 0,
+    });
+  });
+
+  it.each(['http://127.0.0.1:9000', 'http://localhost:9000/realm', 'http://[::1]:9000'])(
+    'may be on this machine: %s',
+    (issuer) => {
+      expect(readConfig({}, { ...BASE, CAPSTAN_OIDC_ISSUER: issuer }).oidc?.issuer).toBe(issuer);
+    },
+  );
+
+  it.each([
+    ['CAPSTAN_OIDC_ISSUER', 'http://id.example.com'],
+    ['CAPSTAN_OIDC_ISSUER', 'http://10.0.0.1'],
+    ['CAPSTAN_OIDC_ISSUER', 'id.example.com'],
+    ['CAPSTAN_OIDC_JWKS_URL', 'http://id.example.com/jwks'],
+    ['CAPSTAN_OIDC_JWKS_URL', 'file:///etc/keys.json'],
+    ['CAPSTAN_OIDC_CLOCK_SKEW_S', '601'],
+    ['CAPSTAN_OIDC_CLOCK_SKEW_S', '-1'],
+  ])('%s=%s is refused by name', (variable, value) => {
+    const problems = problemsOf({}, { ...BASE, [variable]: value });
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(variable);
+  });
+
+  it.each([
+    [{ CAPSTAN_OIDC_ISSUER: BASE.CAPSTAN_OIDC_ISSUER }, 'CAPSTAN_OIDC_AUDIENCE'],
+    [{ CAPSTAN_OIDC_AUDIENCE: 'capstan' }, 'CAPSTAN_OIDC_ISSUER'],
+    [{ CAPSTAN_OIDC_ROLE_CLAIM: 'groups' }, 'CAPSTAN_OIDC_ISSUER'],
+  ])('is not half configured: %j', (environment, missing) => {
+    const problems = problemsOf({}, environment);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(missing);
   });
 });
 

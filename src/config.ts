@@ -23,6 +23,8 @@ export interface Config {
   readonly inFlightMax: number;
   readonly requestsPerSecond: number;
   readonly leaseMs: number;
+  readonly auditRequests: boolean;
+  readonly auditKey: string | undefined;
 }
 
 /** A start that cannot go well, with every reason. */
@@ -95,6 +97,14 @@ export const SETTINGS = {
     variable: 'CAPSTAN_LEASE_MS',
     meaning: 'time after which a silent host loses its work (10000; PostgreSQL)',
   },
+  auditRequests: {
+    variable: 'CAPSTAN_AUDIT_REQUESTS',
+    meaning: '1 puts every authenticated request into the audit log, reads included',
+  },
+  auditKey: {
+    variable: 'CAPSTAN_AUDIT_KEY',
+    meaning: 'name of the key that signs audit checkpoints; a new name makes a new key',
+  },
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -130,6 +140,8 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     inFlightMax: read.whole('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
     requestsPerSecond: read.whole('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
     leaseMs: read.whole('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
+    auditRequests: read.yes('auditRequests'),
+    auditKey: read.name('auditKey'),
   };
   if (config.conformance && environment.NODE_ENV === 'production') {
     problems.push('CAPSTAN_CONFORMANCE opens test surfaces and is refused with NODE_ENV=production.');
@@ -173,6 +185,13 @@ class Reader {
     if (text === undefined || allowed.includes(text)) return text ?? otherwise;
     this.#problems.push(`${SETTINGS[name].variable} must be one of ${allowed.join(', ')}.`);
     return otherwise;
+  }
+
+  name(name: SettingName): string | undefined {
+    const text = this.#values[name];
+    if (text === undefined || NAME.test(text)) return text;
+    this.#problems.push(`${SETTINGS[name].variable} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
+    return undefined;
   }
 
   url(name: SettingName, protocols: readonly string[]): string | undefined {

@@ -61,6 +61,7 @@ export async function startHost(config: Config, system: System): Promise<Running
   const settings: CapabilitySettings = {
     conformance: config.conformance,
     configuredKeys: config.apiKeys,
+    audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,
       maxRunDurationMs: config.maxRunDurationMs,

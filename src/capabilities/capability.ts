@@ -94,6 +94,12 @@ export interface CapabilitySettings {
   };
   /** Keys that the operator configured, besides those in the store. */
   readonly configuredKeys: readonly KeyRecord[];
+  readonly audit: {
+    /** Every authenticated request goes to the audit log, reads included. */
+    readonly everyRequest: boolean;
+    /** The key that signs checkpoints; a new name makes a new key. Without one it is the newest. */
+    readonly keyName?: string | undefined;
+  };
 }
 
 /**

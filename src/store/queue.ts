@@ -146,6 +146,15 @@ export function wake(workId: string): Write {
   return { sql: 'UPDATE work SET due_at = $now, wakes = wakes + 1 WHERE work_id = $1', params: [workId] };
 }
 
+/** Makes an item due now unless somebody has it in hand; gives a row if it did. */
+export function hasten(workId: string): Write {
+  return {
+    sql: 'UPDATE work SET due_at = $now WHERE work_id = $1 AND owner IS NULL RETURNING work_id',
+    params: [workId],
+    returns: true,
+  };
+}
+
 /** Everything this owner holds; `due_at` is set on what somebody woke. */
 export function ownedWork(owner: string): Statement {
   return sql('SELECT work_id, kind, tenant, payload, epoch, wakes, crashes, due_at FROM work WHERE owner = $1', owner);

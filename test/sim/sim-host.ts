@@ -54,7 +54,15 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     if (topic.startsWith('run:')) hub.tell(topic.slice('run:'.length));
     else hub.callToWork(topic.slice('work:'.length));
   });
-  const settings = { conformance: true, configuredKeys: [], limits };
+  const settings = {
+    version: '0',
+    conformance: true,
+    configuredKeys: [],
+    limits,
+    audit: { everyRequest: false },
+    secret: undefined,
+    webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
+  };
   return {
     name,
     store,

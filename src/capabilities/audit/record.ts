@@ -1,11 +1,10 @@
+import type { AuditOutcome } from '../../protocol/audit.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Write } from '../../store/sql.ts';
 import type { Clock } from '../../system/clock.ts';
 import type { Ids } from '../../system/ids.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
 import { insertPending } from './records.ts';
-
-export type AuditOutcome = 'success' | 'denied' | 'failed';
 
 /** Something that happened and that somebody may have to answer for. */
 export interface AuditRecord {
@@ -24,6 +23,9 @@ export interface AuditRecord {
 
 /** Nobody from outside: the host itself did it. */
 export const HOST_ACTOR = 'host';
+
+/** Stands in every log that a host finds when it starts. */
+export const HOST_STARTED = 'host.started';
 
 /** What puts a record on its way into the chain. It belongs into the transaction of what it is about. */
 export function recordWrite(record: AuditRecord, { clock, ids }: { clock: Clock; ids: Ids }): Write {

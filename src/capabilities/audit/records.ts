@@ -1,4 +1,4 @@
-import { type Param, placeholders, type Write } from '../../store/sql.ts';
+import { type Param, placeholders, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
 /** What no hand may change or take away, and how each store is told so. */
@@ -61,9 +61,9 @@ export const AUDIT_TABLES: readonly Migration[] = [
         hash TEXT NOT NULL,
         PRIMARY KEY (tenant, sequence)
       ) $clustered`,
-      'CREATE INDEX audit_by_action ON audit_entries (tenant, action, sequence)',
-      'CREATE INDEX audit_by_actor ON audit_entries (tenant, actor, sequence)',
-      'CREATE INDEX audit_by_time ON audit_entries (tenant, at)',
+      'CREATE INDEX audit_by_time ON audit_entries (tenant, at, sequence)',
+      'CREATE INDEX audit_by_action ON audit_entries (tenant, action, at, sequence)',
+      'CREATE INDEX audit_by_actor ON audit_entries (tenant, actor, at, sequence)',
       `CREATE TABLE audit_checkpoints (
         tenant TEXT NOT NULL,
         at_sequence BIGINT NOT NULL,
@@ -91,10 +91,9 @@ export const AUDIT_TABLES: readonly Migration[] = [
   },
 ];
 
-/** Something that has happened, as it is kept. `details` is JSON text. */
-export interface PendingRow {
+/** What happened, as it is kept. `details` is JSON text. */
+interface FactRow {
   readonly tenant: string;
-  readonly pending_id: string;
   readonly workspace: string | null;
   readonly at: number;
   readonly actor: string;
@@ -104,9 +103,18 @@ export interface PendingRow {
   readonly details: string | null;
 }
 
-const PENDING_COLUMNS = [
+export interface PendingRow extends FactRow {
+  readonly pending_id: string;
+}
+
+export interface EntryRow extends FactRow {
+  readonly sequence: number;
+  readonly prev_hash: string | null;
+  readonly hash: string;
+}
+
+const FACT_COLUMNS = [
   'tenant',
-  'pending_id',
   'workspace',
   'at',
   'actor',
@@ -114,11 +122,225 @@ const PENDING_COLUMNS = [
   'target',
   'outcome',
   'details',
-] as const satisfies readonly (keyof PendingRow)[];
+] as const satisfies readonly (keyof FactRow)[];
+const PENDING_COLUMNS = [...FACT_COLUMNS, 'pending_id'] as const;
+const ENTRY_COLUMNS = [...FACT_COLUMNS, 'sequence', 'prev_hash', 'hash'] as const;
 
 const INSERT_PENDING = `INSERT INTO audit_pending (${PENDING_COLUMNS.join(', ')})
   VALUES ${placeholders(1, PENDING_COLUMNS.length)}`;
 
 export function insertPending(row: PendingRow): Write {
   return { sql: INSERT_PENDING, params: PENDING_COLUMNS.map((column): Param => row[column]) };
+}
+
+/** The oldest of a tenant, or of all of them tenant by tenant. */
+export function readPending(tenant: string | undefined, limit: number): Statement {
+  if (tenant === undefined) return sql('SELECT * FROM audit_pending ORDER BY tenant, pending_id LIMIT $1', limit);
+  return sql('SELECT * FROM audit_pending WHERE tenant = $1 ORDER BY pending_id LIMIT $2', tenant, limit);
+}
+
+/** Rows that one statement takes: few sizes, so that few statements are prepared. */
+const SIZES: readonly number[] = [64, 8, 1];
+
+function chunks<T>(items: readonly T[]): T[][] {
+  const parts: T[][] = [];
+  for (let start = 0; start < items.length; ) {
+    const size = SIZES.find((most) => most <= items.length - start)!;
+    parts.push(items.slice(start, start + size));
+    start += size;
+  }
+  return parts;
+}
+
+/** Refused when one of them is in a chain already. */
+export function removePending(tenant: string, pendingIds: readonly string[]): Write[] {
+  return chunks(pendingIds).map((ids) => ({
+    sql: `DELETE FROM audit_pending WHERE tenant = $1 AND pending_id IN ${placeholders(1, ids.length, 2)}`,
+    params: [tenant, ...ids],
+    expect: ids.length,
+    keeps: HEAD,
+  }));
+}
+
+export function insertEntries(rows: readonly EntryRow[]): Write[] {
+  return chunks(rows).map((part) => ({
+    sql: `INSERT INTO audit_entries (${ENTRY_COLUMNS.join(', ')})
+          VALUES ${placeholders(part.length, ENTRY_COLUMNS.length)}`,
+    params: part.flatMap((row) => ENTRY_COLUMNS.map((column): Param => row[column])),
+  }));
+}
+
+export interface HeadRow {
+  readonly tenant: string;
+  readonly sequence: number;
+  readonly hash: string;
+  readonly checkpoint_sequence: number;
+  /** When the oldest entry happened that no checkpoint covers. */
+  readonly tail_since: number | null;
+}
+
+/** What a unit is refused with when somebody else has moved a chain on. */
+export const HEAD = 'audit-head';
+
+export function readHead(tenant: string): Statement {
+  return sql('SELECT * FROM audit_heads WHERE tenant = $1', tenant);
+}
+
+/** Tenants that have a chain, in order. */
+export function listHeads(after: string, limit: number): Statement {
+  return sql('SELECT * FROM audit_heads WHERE tenant > $1 ORDER BY tenant LIMIT $2', after, limit);
+}
+
+/** Chains whose end has waited for a checkpoint since before that time. */
+export function listTails(before: number, limit: number): Statement {
+  return sql('SELECT * FROM audit_heads WHERE tail_since <= $1 ORDER BY tail_since LIMIT $2', before, limit);
+}
+
+export function oldestTail(): Statement {
+  return sql('SELECT MIN(tail_since) AS since FROM audit_heads WHERE tail_since IS NOT NULL');
+}
+
+/** Only one of those who saw the same end may go on from it: this is what keeps a chain a chain. */
+export function moveHead(before: HeadRow | undefined, after: HeadRow): Write {
+  const { tenant, sequence, hash, checkpoint_sequence, tail_since } = after;
+  const params = [tenant, sequence, hash, checkpoint_sequence, tail_since];
+  if (!before) {
+    return {
+      sql: `INSERT INTO audit_heads (tenant, sequence, hash, checkpoint_sequence, tail_since)
+            VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant) DO NOTHING`,
+      params,
+      expect: 1,
+      keeps: HEAD,
+    };
+  }
+  return {
+    sql: `UPDATE audit_heads SET sequence = $2, hash = $3, checkpoint_sequence = $4, tail_since = $5
+          WHERE tenant = $1 AND sequence = $6 AND checkpoint_sequence = $7`,
+    params: [...params, before.sequence, before.checkpoint_sequence],
+    expect: 1,
+    keeps: HEAD,
+  };
+}
+
+export interface SequenceRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function readEntries(tenant: string, { from, to }: SequenceRange, limit: number): Statement {
+  return sql(
+    'SELECT * FROM audit_entries WHERE tenant = $1 AND sequence >= $2 AND sequence <= $3 ORDER BY sequence LIMIT $4',
+    tenant,
+    from,
+    to,
+    limit,
+  );
+}
+
+export function readHashes(tenant: string, { from, to }: SequenceRange): Statement {
+  return sql(
+    'SELECT hash FROM audit_entries WHERE tenant = $1 AND sequence >= $2 AND sequence <= $3 ORDER BY sequence',
+    tenant,
+    from,
+    to,
+  );
+}
+
+export interface EntryFilter {
+  readonly workspace?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  /** Entries from before this one. */
+  readonly before?: EntryPlace | undefined;
+}
+
+/** A place in the order of what happened: by time, and among equals by sequence. */
+export interface EntryPlace {
+  readonly at: number;
+  readonly sequence: number;
+}
+
+/** Newest first. */
+export function listEntries(tenant: string, filter: EntryFilter, limit: number): Statement {
+  const params: Param[] = [tenant];
+  const where = ['tenant = $1'];
+  const add = (condition: string, value: Param | undefined): void => {
+    if (value !== undefined) where.push(`${condition} $${params.push(value)}`);
+  };
+  add('workspace =', filter.workspace);
+  add('actor =', filter.actor);
+  add('action =', filter.action);
+  add('at >=', filter.since);
+  add('at <=', filter.until);
+  if (filter.before) {
+    const at = `$${params.push(filter.before.at)}`;
+    where.push(`at <= ${at} AND (at < ${at} OR sequence < $${params.push(filter.before.sequence)})`);
+  }
+  const limited = `$${params.push(limit)}`;
+  return {
+    sql: `SELECT * FROM audit_entries WHERE ${where.join(' AND ')} ORDER BY at DESC, sequence DESC LIMIT ${limited}`,
+    params,
+  };
+}
+
+export interface CheckpointRow {
+  readonly tenant: string;
+  readonly at_sequence: number;
+  readonly checkpoint_id: string;
+  readonly merkle_root: string;
+  readonly signature: string;
+  readonly key_id: string;
+  readonly signed_at: number;
+}
+
+export function insertCheckpoint(row: CheckpointRow): Write {
+  return {
+    sql: `INSERT INTO audit_checkpoints (tenant, at_sequence, checkpoint_id, merkle_root, signature, key_id, signed_at)
+          VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    params: [row.tenant, row.at_sequence, row.checkpoint_id, row.merkle_root, row.signature, row.key_id, row.signed_at],
+  };
+}
+
+export function readCheckpoints(tenant: string, { from, to }: SequenceRange, limit: number): Statement {
+  return sql(
+    `SELECT * FROM audit_checkpoints WHERE tenant = $1 AND at_sequence >= $2 AND at_sequence <= $3
+     ORDER BY at_sequence LIMIT $4`,
+    tenant,
+    from,
+    to,
+    limit,
+  );
+}
+
+/** The sequences of the last checkpoint before a place, and of the first one at it or after. */
+export function checkpointsAround(tenant: string, sequence: number): Statement {
+  return sql(
+    `SELECT (SELECT MAX(at_sequence) FROM audit_checkpoints WHERE tenant = $1 AND at_sequence < $2) AS before,
+            (SELECT MIN(at_sequence) FROM audit_checkpoints WHERE tenant = $1 AND at_sequence >= $2) AS after`,
+    tenant,
+    sequence,
+  );
+}
+
+export interface AuditKeyRow {
+  readonly key_id: string;
+  readonly private_key: string;
+  readonly public_key: string;
+  readonly created_at: number;
+}
+
+/** The one that signs comes first. */
+export function listAuditKeys(): Statement {
+  return sql('SELECT * FROM audit_keys ORDER BY created_at DESC, key_id DESC');
+}
+
+/** Leaves a key of that name as it is: hosts that start together make one. */
+export function ensureAuditKey({ key_id, private_key, public_key, created_at }: AuditKeyRow): Write {
+  return {
+    sql: `INSERT INTO audit_keys (key_id, private_key, public_key, created_at) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (key_id) DO NOTHING`,
+    params: [key_id, private_key, public_key, created_at],
+  };
 }

@@ -1,4 +1,12 @@
-import { hashKey, type KeyRecord, NAME, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
+import {
+  hashKey,
+  isSafeSource,
+  type KeyRecord,
+  NAME,
+  scopesOf,
+  TEST_KEY_PREFIX,
+} from './capabilities/authorization/keys.ts';
+import type { OidcSettings } from './capabilities/capability.ts';
 import { isObject } from './protocol/json.ts';
 import { isRole, isScope, ROLES } from './protocol/scopes.ts';
 
@@ -9,6 +17,7 @@ export interface Config {
   readonly dataFolder: string;
   readonly databaseUrl: string | undefined;
   readonly apiKeys: readonly KeyRecord[];
+  readonly oidc: OidcSettings | undefined;
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
@@ -60,6 +69,19 @@ export const SETTINGS = {
     variable: 'CAPSTAN_API_KEYS',
     meaning: 'JSON array of keys: { key, tenant, workspace?, principal, role? | scopes? }',
   },
+  oidcIssuer: { variable: 'CAPSTAN_OIDC_ISSUER', meaning: 'URL of the issuer whose tokens are taken besides keys' },
+  oidcAudience: { variable: 'CAPSTAN_OIDC_AUDIENCE', meaning: 'what its tokens must be made out to' },
+  oidcJwksUrl: {
+    variable: 'CAPSTAN_OIDC_JWKS_URL',
+    meaning: "where its keys are (as the issuer's discovery document says)",
+  },
+  oidcTenantClaim: { variable: 'CAPSTAN_OIDC_TENANT_CLAIM', meaning: 'claim that names the tenant (tenant)' },
+  oidcRoleClaim: { variable: 'CAPSTAN_OIDC_ROLE_CLAIM', meaning: 'claim with the role, or a list of groups (role)' },
+  oidcWorkspaceClaim: {
+    variable: 'CAPSTAN_OIDC_WORKSPACE_CLAIM',
+    meaning: 'claim that binds to a workspace (workspace)',
+  },
+  oidcClockSkewS: { variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S', meaning: 'seconds that clocks may disagree by (60)' },
   workflows: {
     variable: 'CAPSTAN_WORKFLOWS',
     flag: '--workflows <folder>',
@@ -127,6 +149,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     dataFolder: values.data ?? './data',
     databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
     apiKeys: read.keys(),
+    oidc: read.oidc(),
     workflowsFolder: values.workflows,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
     conformance,
@@ -220,6 +243,30 @@ class Reader {
     return list.flatMap((entry, index) => this.#key(entry, `${variable}[${index}]`));
   }
 
+  oidc(): OidcSettings | undefined {
+    const { oidcIssuer: issuer, oidcAudience: audience, oidcJwksUrl: jwksUrl } = this.#values;
+    for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
+      const url = this.#values[name];
+      if (url === undefined || isSafeSource(url)) continue;
+      this.#problems.push(`${SETTINGS[name].variable} must be an https:// URL, or an http:// one on this machine.`);
+    }
+    const settings = {
+      jwksUrl,
+      tenantClaim: this.#values.oidcTenantClaim ?? 'tenant',
+      roleClaim: this.#values.oidcRoleClaim ?? 'role',
+      workspaceClaim: this.#values.oidcWorkspaceClaim ?? 'workspace',
+      clockSkewS: this.whole('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
+    };
+    if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings };
+    const given = OIDC_SETTINGS.find((name) => this.#values[name] !== undefined);
+    if (given !== undefined) {
+      const { oidcIssuer, oidcAudience } = SETTINGS;
+      const missing = issuer === undefined ? oidcIssuer : oidcAudience;
+      this.#problems.push(`${SETTINGS[given].variable} needs ${missing.variable} beside it.`);
+    }
+    return undefined;
+  }
+
   #key(entry: unknown, place: string): KeyRecord[] {
     const before = this.#problems.length;
     const given = isObject(entry) ? entry : {};
@@ -262,5 +309,6 @@ class Reader {
   }
 }
 
+const OIDC_SETTINGS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('oidc'));
 const KEY_CHARACTERS_MIN = 8;
 const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];

@@ -61,6 +61,7 @@ export async function startHost(config: Config, system: System): Promise<Running
   const settings: CapabilitySettings = {
     conformance: config.conformance,
     configuredKeys: config.apiKeys,
+    oidc: config.oidc,
     audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,

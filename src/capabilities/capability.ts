@@ -17,6 +17,7 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** Absent for a key that was given scopes. */
   readonly role?: Role | undefined;
+  /** Of the key; for a token the same as the principal. */
   readonly keyId: string;
   /** Test keys may use mock providers, and see only what test keys made. */
   readonly isTest: boolean;
@@ -94,12 +95,27 @@ export interface CapabilitySettings {
   };
   /** Keys that the operator configured, besides those in the store. */
   readonly configuredKeys: readonly KeyRecord[];
+  /** Whose tokens are taken besides keys. */
+  readonly oidc?: OidcSettings | undefined;
   readonly audit: {
     /** Every authenticated request goes to the audit log, reads included. */
     readonly everyRequest: boolean;
     /** The key that signs checkpoints; a new name makes a new key. Without one it is the newest. */
     readonly keyName?: string | undefined;
   };
+}
+
+/** The issuer that people sign in with, and how its tokens are read. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly audience: string;
+  /** Where its keys are; the issuer's own discovery document tells, unless this does. */
+  readonly jwksUrl?: string | undefined;
+  readonly tenantClaim: string;
+  readonly roleClaim: string;
+  readonly workspaceClaim: string;
+  /** Clocks may disagree by so much. */
+  readonly clockSkewS: number;
 }
 
 /**

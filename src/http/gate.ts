@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hashKey } from '../capabilities/authorization/keys.ts';
-import type { AuthorizationService } from '../capabilities/authorization/service.ts';
-import { UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
+import { type AuthorizationService, type Credential, UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { sendRefusal } from './answers.ts';
@@ -27,7 +26,7 @@ export interface Gate {
 }
 
 const RETRY_AFTER_S = 1;
-const BEARER = /^Bearer +([\x21-\x7e]{1,4096})$/i;
+const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
 /** Who gets in, in this order: capacity, rate, credential, scope. Nothing of a body has been read by then. */
 export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
@@ -72,19 +71,23 @@ export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }
     const { isExempt, scope } = request.routeOptions.config;
     if (isExempt) return undefined;
     if (open.size > inFlightMax) return atCapacity();
-    const [, key] = BEARER.exec(request.headers.authorization ?? '') ?? [];
-    const hash = key === undefined ? undefined : hashKey(key);
+    const [, text] = BEARER.exec(request.headers.authorization ?? '') ?? [];
+    const credential = text === undefined ? undefined : { text, hash: hashKey(text) };
     // A credential counts for itself, wherever it comes from; without one, the address does.
-    const limited = limiter.take(hash ?? request.ip, clock.now());
+    const limited = limiter.take(credential?.hash ?? request.ip, clock.now());
     if (limited) return limited;
     if (scope === 'public') return undefined;
     if (request.is404 && !request.url.startsWith('/v1/')) return unversioned();
-    return hash === undefined ? UNAUTHENTICATED : admit(request, hash, scope);
+    return credential ? admit(request, credential, scope) : UNAUTHENTICATED;
   }
 
   /** Absent things are refused only after the credential: nobody learns what exists without one. */
-  async function admit(request: FastifyRequest, hash: string, scope: string | undefined): Promise<Refusal | undefined> {
-    const caller = await authorization.authenticate(hash);
+  async function admit(
+    request: FastifyRequest,
+    credential: Credential,
+    scope: string | undefined,
+  ): Promise<Refusal | undefined> {
+    const caller = await authorization.authenticate(credential);
     if (isRefusal(caller)) return caller;
     request.caller = caller;
     if (scope === undefined || (caller.scopes as ReadonlySet<string>).has(scope)) return undefined;

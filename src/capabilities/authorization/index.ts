@@ -4,13 +4,23 @@ import { KEY_TABLES } from './records.ts';
 import { GRACE_S, routes } from './routes.ts';
 import { type AuthorizationService, authorizationService } from './service.ts';
 
-/** Keys: who is asking, and what they may do. */
+/** Keys and tokens: who is asking, and what they may do. */
 export const authorization: Capability<'authorization', AuthorizationService> = {
   name: 'authorization',
-  advertise: () => ({
+  advertise: ({ oidc }) => ({
     auth: {
-      profiles: ['openwop-auth-api-key-rotation'],
+      profiles: ['openwop-auth-api-key-rotation', ...(oidc ? ['openwop-auth-oidc-user-bearer'] : [])],
       rotation: { supported: true, minGraceSeconds: GRACE_S },
+      ...(oidc
+        ? {
+            oidc: {
+              supported: true,
+              issuers: [oidc.issuer],
+              audience: oidc.audience,
+              supportedScopeMapping: 'group-claim',
+            },
+          }
+        : {}),
     },
     authorization: {
       supported: true,

@@ -1,5 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isRole, isScope, ROLE_SCOPES, type Role, type Scope } from '../../protocol/scopes.ts';
+import { isLoopbackName, reachOf } from '../../system/addresses.ts';
 import type { Caller } from '../capability.ts';
 
 /** Keys that begin like this are test keys: they see only what test keys made, and may use test surfaces. */
@@ -10,8 +11,20 @@ const SHOWN_CHARACTERS = 12;
 
 export const ISSUER = 'urn:capstan:api-key';
 
+/** How somebody got in: a program with a key, or a person with a token of the issuer. */
+export const KEY_LANE = 'api-key';
+export const USER_LANE = 'oidc';
+
 /** Of tenants, workspaces and principals. Nothing that could be an address of a person: no `@`, no blanks. */
 export const NAME = /^[A-Za-z0-9._~:-]{1,128}$/;
+
+/** Where an issuer's keys may come from: a place that proves who it is, or this machine itself. */
+export function isSafeSource(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  const isHere = isLoopbackName(hostname) || reachOf(hostname.replace(/^\[|\]$/g, '')) === 'loopback';
+  return protocol === 'https:' || (protocol === 'http:' && isHere);
+}
 
 /** A key as it is kept: never the key itself. */
 export interface KeyRecord {
@@ -64,7 +77,7 @@ export function callerOf(key: KeyRecord): Caller {
       workspace: key.workspace,
       principal: key.principal,
       issuer: ISSUER,
-      lane: 'api-key',
+      lane: KEY_LANE,
     },
     scopes: new Set(key.scopes),
     role: key.role,

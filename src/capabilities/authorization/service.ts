@@ -6,7 +6,7 @@ import type { Unit } from '../../store/sql.ts';
 import { redactText } from '../../system/redaction.ts';
 import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
-import { callerOf, hashKey, isSameHash, type KeyRecord, newKey, scopesOf, shownPrefix } from './keys.ts';
+import { callerOf, hashKey, isSameHash, type KeyRecord, newKey, scopesOf, shownPrefix, USER_LANE } from './keys.ts';
 import { LastUse } from './last-use.ts';
 import {
   countKeys,
@@ -22,6 +22,7 @@ import {
   revokeKey,
 } from './records.ts';
 import { canStandIn, checkGrant, checkRequest, type KeyRequest } from './rules.ts';
+import { looksLikeToken, tokenVerifier } from './tokens.ts';
 
 export type AuthorizationService = ReturnType<typeof authorizationService>;
 
@@ -44,6 +45,12 @@ export interface NewApiKey extends ApiKey {
   readonly key: string;
 }
 
+/** What stands behind `Bearer`, and its hash. */
+export interface Credential {
+  readonly text: string;
+  readonly hash: string;
+}
+
 type Also<T> = (outcome: T) => Unit;
 /** A row with the store's time, by which it is judged. */
 type TimedRow = KeyRow & { readonly now: number };
@@ -51,13 +58,15 @@ type TimedRow = KeyRow & { readonly now: number };
 export function authorizationService({ runtime, settings }: Host, { audit }: { readonly audit: AuditService }) {
   const { store, clock, ids, log } = runtime;
   const configured = new Map(settings.configuredKeys.map((key) => [key.hash, key]));
+  const verifyToken = settings.oidc && tokenVerifier(settings.oidc, runtime);
   const lastUse = new LastUse(store, log, audit);
 
   return {
-    /** Who the key with this hash stands for. What is wrong with it is told only in the code, and never repeats it. */
-    async authenticate(hash: string): Promise<Caller | Refusal> {
+    /** Who a credential stands for. What is wrong with it is told only in the code, and never repeats it. */
+    async authenticate({ text, hash }: Credential): Promise<Caller | Refusal> {
       const known = configured.get(hash);
       if (known) return admit(known, hash, clock.now());
+      if (verifyToken && looksLikeToken(text)) return verifyToken(text);
       const [row] = await store.read<TimedRow>(findKey(hash));
       if (!row) return UNAUTHENTICATED;
       const caller = admit(keyFromRow(row), hash, row.now);
@@ -161,7 +170,7 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
   /** Whether somebody can manage keys whatever becomes of those in the store. */
   function staysManaged(caller: Caller, key: KeyRecord): boolean {
     const { tenantName, workspace, lane } = caller.subject;
-    if (lane === 'oidc' && canStandIn(caller, key)) return true;
+    if (lane === USER_LANE && canStandIn(caller, key)) return true;
     return settings.configuredKeys.some(
       (other) =>
         other.tenant === tenantName &&

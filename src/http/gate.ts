@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RequestTrail } from '../capabilities/audit/requests.ts';
 import { hashKey } from '../capabilities/authorization/keys.ts';
 import { type AuthorizationService, type Credential, UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
@@ -9,6 +10,7 @@ import { type RateLimit, RateLimiter } from './rate-limit.ts';
 
 export interface GateOptions {
   readonly authorization: AuthorizationService;
+  readonly trail: Pick<RequestTrail, 'used' | 'denied'>;
   readonly clock: Clock;
   readonly inFlightMax: number;
   readonly rateLimit: RateLimit;
@@ -29,7 +31,7 @@ const RETRY_AFTER_S = 1;
 const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
 /** Who gets in, in this order: capacity, rate, credential, scope. Nothing of a body has been read by then. */
-export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
+export function openGate({ authorization, trail, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
   const limiter = new RateLimiter(rateLimit, hosts);
   const open = new Set<AbortController>();
   let whenEmpty = (): void => {};
@@ -90,7 +92,9 @@ export function openGate({ authorization, clock, inFlightMax, rateLimit, hosts }
     const caller = await authorization.authenticate(credential);
     if (isRefusal(caller)) return caller;
     request.caller = caller;
+    trail.used(caller);
     if (scope === undefined || (caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
+    await trail.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });
     return refuse('forbidden', `This takes the scope ${scope}.`, { scopeRequired: scope });
   }
 }

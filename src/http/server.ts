@@ -72,7 +72,8 @@ export function createServer(options: ServerOptions): Server {
     frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOfError(error) ?? internalError()),
     clientErrorHandler: answerClientError,
   });
-  const gate = openGate({ ...options, authorization: services.authorization, clock: runtime.clock });
+  const { authorization, audit } = services;
+  const gate = openGate({ ...options, authorization, trail: audit.trail, clock: runtime.clock });
   const idempotency = new Idempotency(runtime.store, runtime.clock);
 
   app.server.on('checkExpectation', answerExpectation);
@@ -122,6 +123,8 @@ export function createServer(options: ServerOptions): Server {
     const route = routeOptions.config.route ?? 'none';
     const ms = runtime.clock.now() - request.startedAt;
     options.metrics().observe(route, method, reply.statusCode, ms / 1_000);
+    const { scope } = routeOptions.config;
+    if (caller) services.audit.trail.answered(caller, { method, route, scope, status: reply.statusCode, ms });
     runtime.log.info(
       {
         requestId: id,

@@ -11,7 +11,6 @@ describe('with nothing set', () => {
       databaseUrl: undefined,
       apiKeys: [],
       oidc: undefined,
-      oidc: undefined,
       workflowsFolder: undefined,
       publicUrl: undefined,
       conformance: false,
@@ -133,74 +132,6 @@ describe('a setting', () => {
       expect(meaning).not.toBe('');
     }
     expect(new Set(settings.map(({ variable }) => variable)).size).toBe(settings.length);
-  });
-});
-
-describe('the issuer of tokens', () => {
-  const BASE = { CAPSTAN_OIDC_ISSUER: 'https://id.example.com/realm', CAPSTAN_OIDC_AUDIENCE: 'capstan' };
-
-  it('takes a URL and an audience; the rest has defaults', () => {
-    expect(readConfig({}, BASE).oidc).toEqual({
-      issuer: 'https://id.example.com/realm',
-      audience: 'capstan',
-      jwksUrl: undefined,
-      tenantClaim: 'tenant',
-      roleClaim: 'role',
-      workspaceClaim: 'workspace',
-      clockSkewS: 60,
-    });
-  });
-
-  it('can be read in other ways', () => {
-    const { oidc } = readConfig(
-      {},
-      {
-        ...BASE,
-        CAPSTAN_OIDC_JWKS_URL: 'https://keys.example.com/jwks',
-        CAPSTAN_OIDC_TENANT_CLAIM: 'https://example.com/org',
-        CAPSTAN_OIDC_ROLE_CLAIM: 'realm_access.roles',
-        CAPSTAN_OIDC_WORKSPACE_CLAIM: 'team',
-        CAPSTAN_OIDC_CLOCK_SKEW_S: '0',
-      },
-    );
-    expect(oidc).toMatchObject({
-      jwksUrl: 'https://keys.example.com/jwks',
-      tenantClaim: 'https://example.com/org',
-      roleClaim: 'realm_access.roles',
-      workspaceClaim: 'team',
-      clockSkewS: 0,
-    });
-  });
-
-  it.each(['http://127.0.0.1:9000', 'http://localhost:9000/realm', 'http://[::1]:9000'])(
-    'may be on this machine: %s',
-    (issuer) => {
-      expect(readConfig({}, { ...BASE, CAPSTAN_OIDC_ISSUER: issuer }).oidc?.issuer).toBe(issuer);
-    },
-  );
-
-  it.each([
-    ['CAPSTAN_OIDC_ISSUER', 'http://id.example.com'],
-    ['CAPSTAN_OIDC_ISSUER', 'http://10.0.0.1'],
-    ['CAPSTAN_OIDC_ISSUER', 'id.example.com'],
-    ['CAPSTAN_OIDC_JWKS_URL', 'http://id.example.com/jwks'],
-    ['CAPSTAN_OIDC_JWKS_URL', 'file:///etc/keys.json'],
-    ['CAPSTAN_OIDC_CLOCK_SKEW_S', '601'],
-    ['CAPSTAN_OIDC_CLOCK_SKEW_S', '-1'],
-  ])('%s=%s is refused by name', (variable, value) => {
-    const problems = problemsOf({}, { ...BASE, [variable]: value });
-    expect(problems).toHaveLength(1);
-    expect(problems[0]).toContain(variable);
-  });
-
-  it.each([
-    [{ CAPSTAN_OIDC_ISSUER: BASE.CAPSTAN_OIDC_ISSUER }, 'CAPSTAN_OIDC_AUDIENCE'],
-    [{ CAPSTAN_OIDC_AUDIENCE: 'capstan' }, 'CAPSTAN_OIDC_ISSUER'],
-    [{ CAPSTAN_OIDC_ROLE_CLAIM: 'groups' }, 'CAPSTAN_OIDC_ISSUER'],
-  ])('is not half configured: %j', (environment, missing) => {
-    const problems = problemsOf({}, environment);
-    expect(problems).toHaveLength(1);
-    expect(problems[0]).toContain(missing);
   });
 });
 

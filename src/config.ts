@@ -32,6 +32,11 @@ export interface Config {
   readonly inFlightMax: number;
   readonly requestsPerSecond: number;
   readonly leaseMs: number;
+  /** Seals what has to be kept and used again. */
+  readonly secret: string | undefined;
+  readonly webhookAttempts: number;
+  readonly webhookWindowMs: number;
+  readonly webhookRetryMs: number;
   readonly auditRequests: boolean;
   readonly auditKey: string | undefined;
 }
@@ -119,6 +124,19 @@ export const SETTINGS = {
     variable: 'CAPSTAN_LEASE_MS',
     meaning: 'time after which a silent host loses its work (10000; PostgreSQL)',
   },
+  secret: {
+    variable: 'CAPSTAN_SECRET',
+    meaning: 'at least 32 characters that seal webhook secrets at rest; the same on all hosts (a key from the store)',
+  },
+  webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'times that a delivery is tried (20)' },
+  webhookWindowMs: {
+    variable: 'CAPSTAN_WEBHOOK_WINDOW_MS',
+    meaning: 'time after which a delivery that does not get through is given up (24 hours)',
+  },
+  webhookRetryMs: {
+    variable: 'CAPSTAN_WEBHOOK_RETRY_MS',
+    meaning: 'pause before a delivery is tried again, doubled each time (1000)',
+  },
   auditRequests: {
     variable: 'CAPSTAN_AUDIT_REQUESTS',
     meaning: '1 puts every authenticated request into the audit log, reads included',
@@ -163,6 +181,10 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     inFlightMax: read.whole('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
     requestsPerSecond: read.whole('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
     leaseMs: read.whole('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
+    secret: read.atLeast('secret', SECRET_CHARACTERS_MIN),
+    webhookAttempts: read.whole('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
+    webhookWindowMs: read.whole('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),
+    webhookRetryMs: read.whole('webhookRetryMs', { otherwise: 1_000, min: 1, max: 1_500 }),
     auditRequests: read.yes('auditRequests'),
     auditKey: read.name('auditKey'),
   };
@@ -201,6 +223,13 @@ class Reader {
     if (text === '1' || text === 'true') return true;
     this.#problems.push(`${SETTINGS[name].variable} must be 1 or 0.`);
     return false;
+  }
+
+  atLeast(name: SettingName, characters: number): string | undefined {
+    const text = this.#values[name];
+    if (text === undefined || text.length >= characters) return text;
+    this.#problems.push(`${SETTINGS[name].variable} must have at least ${characters} characters.`);
+    return undefined;
   }
 
   oneOf<const T extends readonly string[]>(name: SettingName, allowed: T, otherwise: T[number]): T[number] {
@@ -311,4 +340,5 @@ class Reader {
 
 const OIDC_SETTINGS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('oidc'));
 const KEY_CHARACTERS_MIN = 8;
+const SECRET_CHARACTERS_MIN = 32;
 const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];

@@ -59,7 +59,14 @@ const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 /** Builds everything, opens the store and then the door. */
 export async function startHost(config: Config, system: System): Promise<RunningHost> {
   const settings: CapabilitySettings = {
+    version: VERSION,
     conformance: config.conformance,
+    secret: config.secret,
+    webhooks: {
+      attempts: config.webhookAttempts,
+      windowMs: config.webhookWindowMs,
+      retryMs: config.webhookRetryMs,
+    },
     configuredKeys: config.apiKeys,
     oidc: config.oidc,
     audit: { everyRequest: config.auditRequests, keyName: config.auditKey },

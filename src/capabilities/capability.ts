@@ -87,12 +87,17 @@ export interface Host {
 
 /** Settings that change what capabilities do. */
 export interface CapabilitySettings {
+  readonly version: string;
   readonly conformance: boolean;
   readonly limits: {
     readonly maxNodeExecutions: number;
     readonly maxRunDurationMs: number;
     readonly maxRequestBodyBytes: number;
   };
+  /** Seals what has to be kept and used again; where it is missing, a key from the store does. */
+  readonly secret: string | undefined;
+  /** How often and how long a delivery is tried, and how soon again. */
+  readonly webhooks: { readonly attempts: number; readonly windowMs: number; readonly retryMs: number };
   /** Keys that the operator configured, besides those in the store. */
   readonly configuredKeys: readonly KeyRecord[];
   /** Whose tokens are taken besides keys. */

@@ -12,6 +12,7 @@ export const ERRORS = {
   unsupported_force_engine_version: 400,
   protocol_version_mismatch: 400,
   INVALID_RESUME_VALUE: 400,
+  webhook_url_rejected: 400,
   channel_access_denied: 400,
   channel_schema_breaking_change: 400,
   unauthenticated: 401,
@@ -23,6 +24,7 @@ export const ERRORS = {
   credential_forbidden: 403,
   not_found: 404,
   interrupt_not_found: 404,
+  subscription_not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
   request_timeout: 408,
@@ -57,6 +59,7 @@ export const ERRORS = {
   engine_version_mismatch: 0,
   version_out_of_range: 0,
   runner_unavailable: 0,
+  replay_source_missing: 0,
   conformance_test_failure: 0,
 } as const satisfies Record<string, number>;
 

@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { seal, sealingKey, unseal } from './seal.ts';
+
+const KEY = sealingKey('a secret of thirty-two characters', 'tests');
+
+describe('sealed text', () => {
+  it('opens with its key, for what it belongs to', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, context) => {
+        expect(unseal(seal(text, KEY, context), [KEY], context)).toBe(text);
+      }),
+    );
+  });
+
+  it('shows nothing of the text and looks different each time', () => {
+    const sealed = seal('XYZZY', KEY, 'here');
+    expect(sealed).not.toContain('XYZZY');
+    expect(Buffer.from(sealed.split('.')[1]!, 'base64url').toString('latin1')).not.toContain('XYZZY');
+    expect(seal('XYZZY', KEY, 'here')).not.toBe(sealed);
+  });
+
+  it('stays shut elsewhere, with another key, or when anything of it was changed', () => {
+    const sealed = seal('text', KEY, 'here');
+    expect(unseal(sealed, [KEY], 'there')).toBeUndefined();
+    expect(unseal(sealed, [sealingKey('another secret', 'tests')], 'here')).toBeUndefined();
+    expect(unseal(sealed, [], 'here')).toBeUndefined();
+    const [keyId, encoded] = sealed.split('.') as [string, string];
+    const bytes = Buffer.from(encoded, 'base64url');
+    for (const index of bytes.keys()) {
+      const changed = Buffer.from(bytes);
+      changed[index]! ^= 1;
+      expect(unseal(`${keyId}.${changed.toString('base64url')}`, [KEY], 'here')).toBeUndefined();
+    }
+  });
+
+  it.each(['', '.', 'nonsense', `${KEY.keyId}.`, `${KEY.keyId}.AAAA`])('is not just any text: %j', (text) => {
+    expect(unseal(text, [KEY], 'here')).toBeUndefined();
+  });
+
+  it('opens with any of the keys that are known', () => {
+    const other = sealingKey('another secret', 'tests');
+    expect(unseal(seal('text', other, 'here'), [KEY, other], 'here')).toBe('text');
+  });
+});
+
+describe('a key', () => {
+  it('depends on the secret and the purpose, and on nothing else', () => {
+    expect(sealingKey('one', 'a')).toEqual(sealingKey('one', 'a'));
+    expect(sealingKey('one', 'a').bytes).not.toEqual(sealingKey('two', 'a').bytes);
+    expect(sealingKey('one', 'a').bytes).not.toEqual(sealingKey('one', 'b').bytes);
+  });
+});

@@ -1,7 +1,8 @@
-import { expect, it } from 'vitest';
-import { line, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
+import { describe, expect, it } from 'vitest';
+import type { Answer } from '../support/api.ts';
+import { edge, line, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { clarification, eventsOf, interrupt, resolve, waitingRun, waits } from '../support/interrupts.ts';
+import { approval, clarification, eventsOf, interrupt, resolve, waitingRun, waits } from '../support/interrupts.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** durability.md 1: what nodes ask, who may answer, and what an answer does. */
@@ -189,5 +190,218 @@ onEachStore('kinds of interrupts', (host) => {
     expect(Object.values(nodeStates).map((state) => (state as { status: string }).status)).toEqual(
       branches.map(() => 'suspended'),
     );
+  });
+});
+
+onEachStore('answering by run and node', (host) => {
+  const api = () => host().as('editor');
+  const at = (runId: string, nodeId = 'gate') => `/v1/runs/${runId}/interrupts/${nodeId}`;
+  const ACCEPT = { resumeValue: { action: 'accept' } };
+
+  /** A refusal changes nothing: the run waits as before, and can still be answered. */
+  async function expectUnmoved(runId: string, attempt: () => Promise<void>): Promise<void> {
+    const before = await api().events(runId);
+    await attempt();
+    expect(await api().events(runId)).toEqual(before);
+    expect((await resolve(api(), runId, 'gate', { action: 'accept' })).status).toBe(200);
+    expect((await api().ended(runId)).status).toBe('completed');
+  }
+
+  it('takes a credential', async () => {
+    const { runId } = await waitingRun(api(), 'conformance-approval');
+    await expectUnmoved(runId, async () => {
+      expectRefusal(await host().anonymous.post(at(runId), ACCEPT), 401, 'unauthenticated');
+    });
+  });
+
+  it('takes the scope approvals:respond', async () => {
+    const { runId } = await waitingRun(api(), 'conformance-interrupt-auth-required');
+    await expectUnmoved(runId, async () => {
+      for (const who of ['viewer', 'nothing'] as const) {
+        const answer = await host().as(who).post(at(runId), ACCEPT);
+        expectRefusal(answer, 403, 'forbidden');
+        expect(answer.body.details.scopeRequired).toBe('approvals:respond');
+      }
+    });
+  });
+
+  it('finds no run of another tenant, another workspace or a test key, and none that does not exist', async () => {
+    const { runId } = await waitingRun(api(), 'conformance-approval');
+    await expectUnmoved(runId, async () => {
+      for (const who of ['other', 'workspace', 'test'] as const) {
+        expectRefusal(await host().as(who).post(at(runId), ACCEPT), 404, 'not_found');
+      }
+      expectRefusal(await api().post(at('run-0000000000000000000000'), ACCEPT), 404, 'not_found');
+    });
+  });
+
+  it('finds no interrupt at a node that is not there, does not ask or has not asked yet', async () => {
+    const nodes = [approval('gate'), node('later'), approval('last')];
+    const workflowId = await register(api(), workflow(nodes, line('gate', 'later', 'last')));
+    const { runId } = await waitingRun(api(), workflowId);
+    for (const nodeId of ['no-such-node', 'later', 'last', 'constructor', '__proto__']) {
+      expectRefusal(await api().post(at(runId, nodeId), ACCEPT), 404, 'interrupt_not_found');
+    }
+    expectRefusal(
+      await api().post(at(await api().run('conformance-noop'), 'noop'), ACCEPT),
+      404,
+      'interrupt_not_found',
+    );
+  });
+
+  it.each([
+    ['no body', undefined],
+    ['no answer', {}],
+    ['a list', [{ resumeValue: { action: 'accept' } }]],
+    ['a word', '"accept"'],
+    ['an answer beside the point', { action: 'accept' }],
+    ['more than an answer', { resumeValue: { action: 'accept' }, decidedBy: 'somebody-else' }],
+    ['an action that nobody knows', { resumeValue: { action: 'maybe' } }],
+    ['an action that the gate does not take', { resumeValue: { action: 'edit-accept', editedArtifactData: 1 } }],
+    ['what only the host may say', { resumeValue: { action: 'timeout' } }],
+    ['an answer that is none', { resumeValue: null }],
+  ])('does not take %s for an answer', async (_what, body) => {
+    const { runId } = await waitingRun(api(), 'conformance-approval');
+    await expectUnmoved(runId, async () => {
+      const headers = { 'content-type': 'application/json' };
+      expectRefusal(await api().request('POST', at(runId), body, headers), 400, 'validation_error');
+    });
+  });
+
+  it('does not take what is not JSON', async () => {
+    const { runId } = await waitingRun(api(), 'conformance-approval');
+    await expectUnmoved(runId, async () => {
+      const send = (body: string, type: string): Promise<Answer> =>
+        api().request('POST', at(runId), body, { 'content-type': type });
+      expectRefusal(await send('{"resumeValue":', 'application/json'), 400, 'validation_error');
+      expectRefusal(await send('resumeValue=accept', 'text/plain'), 415, 'unsupported_media_type');
+    });
+  });
+
+  it('a second answer is too late, whatever it says and however the run went on', async () => {
+    const nodes = [approval('gate'), approval('next')];
+    const { runId } = await waitingRun(api(), await register(api(), workflow(nodes, line('gate', 'next'))));
+    await resolve(api(), runId, 'gate', { action: 'accept' });
+    for (const value of [{ action: 'accept' }, { action: 'reject' }, 'nonsense']) {
+      expectRefusal(await resolve(api(), runId, 'gate', value), 409, 'interrupt_already_resolved');
+    }
+    await waits(api(), runId);
+    await resolve(api(), runId, 'next', { action: 'accept' });
+    await api().ended(runId);
+    expectRefusal(await resolve(api(), runId, 'next', { action: 'accept' }), 409, 'interrupt_already_resolved');
+    expect(await eventsOf(api(), runId, 'interrupt.resolved')).toHaveLength(2);
+  });
+
+  it('what a run waited for when it was cancelled is gone', async () => {
+    const { runId } = await waitingRun(api(), 'conformance-clarification');
+    expect((await api().post(`/v1/runs/${runId}/cancel`)).body.status).toBe('cancelled');
+    expectRefusal(await resolve(api(), runId, 'ask', { answers: { q1: 'blue' } }), 410, 'interrupt_gone');
+  });
+
+  it('what a run waited for when something else failed it is gone', async () => {
+    const nodes = [approval('gate'), approval('slow')];
+    const { runId } = await waitingRun(api(), await register(api(), workflow(nodes)));
+    await resolve(api(), runId, 'slow', { action: 'reject' });
+    expect((await api().ended(runId)).error.code).toBe('approval_rejected');
+    expectRefusal(await resolve(api(), runId, 'gate', { action: 'accept' }), 410, 'interrupt_gone');
+  });
+
+  it('an approval that nobody gave in time is rejected: silence is no consent', async () => {
+    const runId = await api().run('conformance-approval-timeout');
+    const { status, error } = await api().ended(runId);
+    expect({ status, code: error.code }).toEqual({ status: 'failed', code: 'approval_rejected' });
+    const [resolved] = await eventsOf(api(), runId, 'interrupt.resolved');
+    expect(resolved.payload).toMatchObject({ outcome: 'rejected', reason: 'timeout' });
+    const [received] = await eventsOf(api(), runId, 'approval.received');
+    expect(received.payload).toEqual({ nodeId: 'gate', action: 'timeout' });
+    expectRefusal(await resolve(api(), runId, 'gate', { action: 'accept' }), 409, 'interrupt_already_resolved');
+  });
+
+  it('anything else that nobody answered in time fails its node, which an edge may catch', async () => {
+    const wait = interrupt('wait', 'custom', { customKind: 'c' }, { timeoutMs: 30 });
+    const runId = await api().run(await register(api(), workflow([wait])));
+    const { status, error } = await api().ended(runId);
+    expect({ status, code: error.code }).toEqual({ status: 'failed', code: 'interrupt_expired' });
+    expectRefusal(await resolve(api(), runId, 'wait', 1), 410, 'interrupt_expired');
+    expect(await eventsOf(api(), runId, 'interrupt.resolved')).toEqual([]);
+    const caught = workflow([wait, node('rescue')], [edge('wait', 'rescue', { triggerRule: 'any_failed' })]);
+    const ended = await api().ended(await api().run(await register(api(), caught)));
+    expect(ended.status).toBe('completed');
+    expect(ended.nodeStates.rescue.status).toBe('completed');
+  });
+
+  it('a key of the whole tenant answers for each of its workspaces', async () => {
+    const north = host().as('workspace');
+    const { runId } = await waitingRun(north, 'conformance-approval');
+    expect((await resolve(api(), runId, 'gate', { action: 'accept' })).status).toBe(200);
+    expect((await north.ended(runId)).status).toBe('completed');
+  });
+
+  it('nodes may be called anything', async () => {
+    for (const id of ['a b', 'ä/ö?#%', 'x'.repeat(300), '../../etc', ':colon:', '%2F']) {
+      const { runId, currentNodeId } = await waitingRun(api(), await register(api(), workflow([approval(id)])));
+      expect(currentNodeId).toBe(id);
+      const answer = await resolve(api(), runId, id, { action: 'accept' });
+      expect(answer.body, id).toEqual({ runId, nodeId: id, status: 'running' });
+      expect((await api().ended(runId)).status).toBe('completed');
+    }
+  });
+
+  it('a run that waits is not paused, and says what it does instead', async () => {
+    const { runId } = await waitingRun(api(), 'conformance-approval');
+    await expectUnmoved(runId, async () => {
+      const answer = await api().post(`/v1/runs/${runId}:pause`);
+      expectRefusal(answer, 409, 'run_state_conflict');
+      expect(answer.body.details.runStatus).toBe('waiting-approval');
+    });
+  });
+
+  it('a paused run takes answers, and goes on with them when it is resumed', async () => {
+    const nodes = [approval('gate'), node('wait', 'core.delay', { config: { ms: 60_000 } }), node('after')];
+    const runId = await api().run(await register(api(), workflow(nodes, [edge('gate', 'after')])));
+    await api().until(runId, (snapshot) => (snapshot as Answer['body']).nodeStates.gate?.status === 'suspended');
+    expect((await api().post(`/v1/runs/${runId}:pause`, { drainPolicy: 'immediate' })).status).toBe(202);
+    expect((await resolve(api(), runId, 'gate', { action: 'accept' })).body.status).toBe('paused');
+    expect((await api().get(`/v1/runs/${runId}`)).body.nodeStates.after).toBeUndefined();
+    expect((await api().post(`/v1/runs/${runId}:resume`)).status).toBe(202);
+    await api().until(runId, (snapshot) => (snapshot as Answer['body']).nodeStates.after?.status === 'completed');
+    await api().post(`/v1/runs/${runId}/cancel`);
+  });
+
+  describe('with an idempotency key', () => {
+    const keyed = (key: string) => ({ 'idempotency-key': key });
+
+    it('an answer is given once, and acknowledged the same way again', async () => {
+      const { runId } = await waitingRun(api(), 'conformance-approval');
+      const key = keyed(`once-${runId}`);
+      const first = await resolve(api(), runId, 'gate', { action: 'accept' }, key);
+      await api().ended(runId);
+      const again = await resolve(api(), runId, 'gate', { action: 'accept' }, key);
+      expect([first.status, again.status]).toEqual([200, 200]);
+      expect(again.text).toBe(first.text);
+      expect(again.headers.get('openwop-idempotent-replay')).toBe('true');
+      expect(await eventsOf(api(), runId, 'interrupt.resolved')).toHaveLength(1);
+      const other = await resolve(api(), runId, 'gate', { action: 'reject' }, key);
+      expectRefusal(other, 409, 'idempotency_key_mismatch');
+    });
+
+    it('a vote that is sent again, even at the same time, is one vote', async () => {
+      const { runId } = await waitingRun(api(), 'conformance-interrupt-quorum');
+      const vote = { action: 'accept', voter: 'ada' };
+      const sent = Array.from({ length: 5 }, () => resolve(api(), runId, 'gate', vote, keyed(`vote-${runId}`)));
+      for (const { status, body } of await Promise.all(sent)) {
+        expect({ status, body }).toEqual({ status: 200, body: { runId, nodeId: 'gate', status: 'waiting-approval' } });
+      }
+      expect(await eventsOf(api(), runId, 'approval.received')).toHaveLength(1);
+    });
+
+    it('keys of other tenants are other keys', async () => {
+      const mine = await waitingRun(api(), 'conformance-approval');
+      const theirs = await waitingRun(host().as('other'), 'conformance-approval');
+      for (const [by, { runId }] of [[api(), mine] as const, [host().as('other'), theirs] as const]) {
+        expect((await resolve(by, runId, 'gate', { action: 'accept' }, keyed('shared-by-chance'))).status).toBe(200);
+        expect((await by.ended(runId)).status).toBe('completed');
+      }
+    });
   });
 });

@@ -9,11 +9,24 @@ import { events } from './events/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { runs } from './runs/index.ts';
+import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
 
 /** Everything this host can do, in the order in which it is built. A new family is a folder and a line here. */
 export function capabilities(settings: { readonly conformance: boolean }): readonly Capability[] {
-  const served = [audit, authorization, workflows, runs, interrupts, approvals, inbox, events, artifacts, envelopes];
+  const served = [
+    audit,
+    authorization,
+    workflows,
+    runs,
+    interrupts,
+    approvals,
+    inbox,
+    events,
+    artifacts,
+    webhooks,
+    envelopes,
+  ];
   return settings.conformance ? [...served, conformance] : served;
 }
 
@@ -29,4 +42,5 @@ export interface Services {
   readonly inbox: ServiceOf<typeof inbox>;
   readonly events: ServiceOf<typeof events>;
   readonly artifacts: ServiceOf<typeof artifacts>;
+  readonly webhooks: ServiceOf<typeof webhooks>;
 }

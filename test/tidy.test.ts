@@ -33,9 +33,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ['client', 'conformance', 'protocol', 'version'],
 };
 
-/** The one command that is the host; all others speak to one over the wire. */
-const SERVE = 'src/cli/commands/serve.ts';
-const SERVE_ONLY: readonly string[] = ['host', 'config', 'system'];
+/** Commands that do not speak to a host over the wire: the one that is the host, and the one that needs none. */
+const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
+  'src/cli/commands/serve.ts': ['host', 'config', 'system'],
+  'src/cli/commands/audit.ts': ['system'],
+  'src/cli/audit-file.ts': ['system'],
+};
 
 /** Parts that also run in a browser. */
 const PORTABLE: readonly string[] = ['protocol', 'engine'];
@@ -326,8 +329,7 @@ function importsOf(path: string, code: string): Import[] {
 }
 
 function mayImport({ path, part }: Source, imported: string): boolean {
-  if (path === SERVE && SERVE_ONLY.includes(imported)) return true;
-  return MAY_IMPORT[part]?.includes(imported) ?? false;
+  return [MAY_IMPORT[part], MAY_ALSO_IMPORT[path]].some((allowed) => allowed?.includes(imported));
 }
 
 function pathProblem(name: string, target: string): string | undefined {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { RequestTrail } from '../capabilities/audit/requests.ts';
+import type { AuditService } from '../capabilities/audit/service.ts';
 import { hashKey } from '../capabilities/authorization/keys.ts';
 import { type AuthorizationService, type Credential, UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
@@ -10,7 +10,7 @@ import { type RateLimit, RateLimiter } from './rate-limit.ts';
 
 export interface GateOptions {
   readonly authorization: AuthorizationService;
-  readonly trail: Pick<RequestTrail, 'used' | 'denied'>;
+  readonly trail: Pick<AuditService['trail'], 'used' | 'denied'>;
   readonly clock: Clock;
   readonly inFlightMax: number;
   readonly rateLimit: RateLimit;

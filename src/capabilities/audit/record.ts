@@ -19,6 +19,8 @@ export interface AuditRecord {
   readonly target?: string | undefined;
   readonly outcome?: AuditOutcome;
   readonly details?: JsonObject;
+  /** When it happened, where that is not now. */
+  readonly at?: number;
 }
 
 /** Nobody from outside: the host itself did it. */
@@ -29,12 +31,12 @@ export const HOST_STARTED = 'host.started';
 
 /** What puts a record on its way into the chain. It belongs into the transaction of what it is about. */
 export function recordWrite(record: AuditRecord, { clock, ids }: { clock: Clock; ids: Ids }): Write {
-  const { tenant, workspace, actor, action, target, outcome = 'success', details } = record;
+  const { tenant, workspace, actor, action, target, outcome = 'success', details, at = clock.now() } = record;
   return insertPending({
     tenant,
     pending_id: ids.next(''),
     workspace: workspace ?? null,
-    at: clock.now(),
+    at,
     actor: clean(actor),
     action,
     target: target === undefined ? null : clean(target),

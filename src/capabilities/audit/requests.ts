@@ -93,7 +93,7 @@ export class RequestTrail {
 
   #add(record: AuditRecord): void {
     if (this.#waiting.length >= WAITING_MAX) this.#lose(record.tenant, 1);
-    else this.#waiting.push(record);
+    else this.#waiting.push({ ...record, at: this.#runtime.clock.now() });
     this.#timer ??= this.#runtime.clock.after(FLUSH_AFTER_MS, () => void this.flush());
   }
 

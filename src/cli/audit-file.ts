@@ -1,0 +1,121 @@
+import { createReadStream } from 'node:fs';
+import {
+  type AuditCheckpoint,
+  ChainVerifier,
+  type HashedEntry,
+  type Proofs,
+  type VerifyResult,
+} from '../protocol/audit-chain.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
+import { sha256Hex } from '../system/digest.ts';
+import { type IsSignedHex, signatureCheckOf } from '../system/ed25519.ts';
+import { jsonMembers } from './json-members.ts';
+
+/** What an export says of itself. */
+export interface AuditFile {
+  readonly tenant: string;
+  readonly exportedAt: string;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly checkpoints: readonly FileCheckpoint[];
+  /** Public keys as PEM, by their names. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+interface FileCheckpoint extends AuditCheckpoint {
+  readonly keyId: string;
+}
+
+/** It is not what the host gives out. */
+export class NotAnExport extends Error {
+  override readonly name = 'NotAnExport';
+}
+
+/**
+ * Reads the file twice: once for what it says of itself, wherever in it that stands, and once for its entries, of which
+ * none is kept. Without a key to trust, those in the file are taken.
+ */
+export async function verifyAuditFile(
+  path: string,
+  trusted?: IsSignedHex,
+): Promise<{ readonly file: AuditFile; readonly result: VerifyResult }> {
+  const file = await readHeader(path);
+  const { fromSeq, toSeq, checkpoints } = file;
+  const verifier = new ChainVerifier(
+    {
+      fromSeq,
+      toSeq,
+      after: fromSeq - 1,
+      last: Math.max(toSeq, checkpoints.at(-1)?.atSequence ?? 0),
+      coveredUpTo: fromSeq - 1,
+      checkpoints: checkpoints.map(({ keyId: _, ...checkpoint }) => checkpoint),
+    },
+    proofsOf(file, trusted),
+  );
+  for await (const { name, value } of members(path)) {
+    if (name === 'entries') verifier.add((isObject(value) ? value : {}) as unknown as HashedEntry);
+  }
+  return { file, result: verifier.finish() };
+}
+
+async function readHeader(path: string): Promise<AuditFile> {
+  const single: JsonObject = {};
+  const checkpoints: FileCheckpoint[] = [];
+  const keys = new Map<string, string>();
+  for await (const { name, value } of members(path)) {
+    if (name === 'checkpoints') checkpoints.push(checkpointFrom(value));
+    else if (name === 'signingKeys' || name === 'signingKey') keys.set(...keyFrom(value));
+    else if (name !== 'entries') single[name] = value;
+  }
+  const { bundleVersion, tenant, exportedAt, fromSeq, toSeq } = single;
+  if (bundleVersion !== '1' || !isSequence(fromSeq) || !isSequence(toSeq)) {
+    throw new NotAnExport('it is not an export of an audit log');
+  }
+  checkpoints.sort((a, b) => a.atSequence - b.atSequence);
+  return { tenant: String(tenant), exportedAt: String(exportedAt), fromSeq, toSeq, checkpoints, keys };
+}
+
+function members(path: string) {
+  return jsonMembers(createReadStream(path, 'utf8') as AsyncIterable<string>);
+}
+
+function isSequence(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function checkpointFrom(value: unknown): FileCheckpoint {
+  const given = isObject(value) ? value : {};
+  const { checkpointId, atSequence, merkleRoot, signature, signingKeyId } = given;
+  if (!isSequence(atSequence)) throw new NotAnExport('it has a checkpoint that stands nowhere');
+  return {
+    checkpoint: String(checkpointId),
+    atSequence,
+    merkleRoot: String(merkleRoot),
+    signature: String(signature),
+    keyId: String(signingKeyId),
+  };
+}
+
+function keyFrom(value: unknown): [string, string] {
+  const { keyId, publicKeyPEM } = isObject(value) ? value : {};
+  return [String(keyId), String(publicKeyPEM)];
+}
+
+function proofsOf({ checkpoints, keys }: AuditFile, trusted: IsSignedHex | undefined): Proofs {
+  const checks = new Map([...keys].map(([keyId, pem]) => [keyId, checkFrom(pem)]));
+  const keyIds = new Map(checkpoints.map(({ checkpoint, keyId }) => [checkpoint, keyId]));
+  const checkOf = ({ checkpoint }: AuditCheckpoint) => trusted ?? checks.get(keyIds.get(checkpoint) ?? '');
+  return {
+    digest: sha256Hex,
+    isSigned: (checkpoint) => checkOf(checkpoint)?.(checkpoint.merkleRoot, checkpoint.signature) ?? false,
+  };
+}
+
+/** A key that is none has signed nothing. */
+function checkFrom(pem: string): IsSignedHex {
+  try {
+    return signatureCheckOf(pem);
+  } catch {
+    return () => false;
+  }
+}

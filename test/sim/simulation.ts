@@ -121,7 +121,7 @@ class Day {
   async #open(): Promise<void> {
     this.#isStorm = false;
     for (let count = 0; count < HOSTS; count++) await this.#startHost();
-    const workflows = workflowService({ runtime: this.#hosts[0]!.runtime } as never);
+    const workflows = workflowService({ runtime: this.#hosts[0]!.runtime } as never, { audit: { record: () => [] } });
     for (const definition of WORKFLOWS) {
       const outcome = await workflows.registerShared(definition);
       if (isRefusal(outcome)) throw new Error(outcome.message);

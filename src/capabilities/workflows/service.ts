@@ -1,6 +1,6 @@
 import { checkDefinition, type Problem } from '../../engine/check.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
-import { canonicalJson } from '../../protocol/json.ts';
+import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
 import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import {
@@ -19,6 +19,7 @@ import {
 import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { findSecret } from '../../system/redaction.ts';
+import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 
 export interface RegisteredWorkflow {
@@ -33,9 +34,12 @@ export type WorkflowService = ReturnType<typeof workflowService>;
 
 type Also = (outcome: RegisteredWorkflow) => Unit;
 
+/** What registering came to; undefined when everything was so already. */
+type Change = 'workflow.register' | 'workflow.replace' | undefined;
+
 const TRIES_MAX = 5;
 
-export function workflowService({ runtime }: Host) {
+export function workflowService({ runtime }: Host, { audit }: { readonly audit: Pick<AuditService, 'record'> }) {
   const { store, clock, catalog } = runtime;
 
   return {
@@ -51,7 +55,10 @@ export function workflowService({ runtime }: Host) {
 
     /** Takes a definition in as the next version. One that is there already stays as it is. */
     register: (caller: Caller, definition: WorkflowDefinition, also: Also): Promise<RegisteredWorkflow | Refusal> =>
-      register(ownerOf(caller.subject), definition, also),
+      register(ownerOf(caller.subject), definition, (registered, change) => [
+        ...also(registered),
+        ...(change ? record(caller, change, definition.id, { version: registered.version }) : []),
+      ]),
 
     /** For definitions that come with the host or lie in a folder of its operator. */
     registerShared: (definition: WorkflowDefinition): Promise<RegisteredWorkflow | Refusal> =>
@@ -60,7 +67,11 @@ export function workflowService({ runtime }: Host) {
     /** Runs that have begun keep their version; no new ones begin. */
     async remove(caller: Caller, workflowId: string, also: () => Unit): Promise<boolean> {
       try {
-        await commitAll(store, [removeWorkflow(ownerOf(caller.subject), workflowId), ...also()]);
+        await commitAll(store, [
+          removeWorkflow(ownerOf(caller.subject), workflowId),
+          ...also(),
+          ...record(caller, 'workflow.remove', workflowId),
+        ]);
         return true;
       } catch (error) {
         if (error instanceof UnitRefused && error.broke === 'existence') return false;
@@ -69,10 +80,15 @@ export function workflowService({ runtime }: Host) {
     },
   };
 
+  function record({ subject }: Caller, action: string, target: string, details?: JsonObject): Unit {
+    const { tenant, workspace, principal: actor } = subject;
+    return audit.record({ tenant, workspace, actor, action, target, ...(details ? { details } : {}) });
+  }
+
   async function register(
     owner: string,
     definition: WorkflowDefinition,
-    also: Also,
+    also: (outcome: RegisteredWorkflow, change: Change) => Unit,
   ): Promise<RegisteredWorkflow | Refusal> {
     const refusal = refusalOf(checkDefinition(definition, catalog)) ?? refuseSecrets(definition);
     if (refusal) return refusal;
@@ -89,7 +105,7 @@ export function workflowService({ runtime }: Host) {
     owner: string,
     definition: WorkflowDefinition,
     digest: string,
-    also: Also,
+    also: (outcome: RegisteredWorkflow, change: Change) => Unit,
   ): Promise<RegisteredWorkflow | undefined> {
     const [latest] = await store.read<LatestVersion>(latestVersion(owner, definition.id));
     const isKnown = latest?.digest === digest;
@@ -109,7 +125,7 @@ export function workflowService({ runtime }: Host) {
       await commitAll(store, [
         ...(isKnown ? [] : [insertDefinition(row)]),
         ...(isCurrent ? [] : [pointWorkflow(owner, definition.id, version, updatedAt)]),
-        ...also(registered),
+        ...also(registered, isCurrent ? undefined : latest?.current ? 'workflow.replace' : 'workflow.register'),
       ]);
       return registered;
     } catch (error) {

@@ -13,7 +13,8 @@ import type { WorkHandler } from './executor.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
-const TRIES_MAX = 5;
+/** Each try that fails is one that succeeded on another host, or with whoever drives the run. */
+const TRIES_MAX = 20;
 
 /** A unit was refused for a reason that whoever made it has to deal with. */
 export class UnitRefused extends Error {
@@ -42,12 +43,22 @@ export interface Commanded {
  * The whole write path of whoever is not driving a run: read, decide, append, and start over if somebody else wrote
  * in between. `also` is written in the same transaction, knowing what came of the command.
  */
-export async function command(
+export function command(
   runtime: Runtime,
   visibility: Visibility,
   runId: string,
   decide: (run: Run) => Decision,
   also: (outcome: Commanded) => Unit = () => [],
+): Promise<Commanded | Refusal> {
+  return runtime.reader.turns.take(runId, () => attempt(runtime, visibility, runId, decide, also));
+}
+
+async function attempt(
+  runtime: Runtime,
+  visibility: Visibility,
+  runId: string,
+  decide: (run: Run) => Decision,
+  also: (outcome: Commanded) => Unit,
 ): Promise<Commanded | Refusal> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const row = await runtime.reader.row(visibility, runId);

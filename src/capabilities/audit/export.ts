@@ -13,11 +13,13 @@ export class AuditExport {
   readonly #runtime: Runtime;
   readonly #keys: AuditKeys;
   readonly #reader: AuditReader;
+  readonly #version: string;
 
-  constructor(runtime: Runtime, keys: AuditKeys, reader: AuditReader) {
+  constructor(runtime: Runtime, keys: AuditKeys, reader: AuditReader, version: string) {
     this.#runtime = runtime;
     this.#keys = keys;
     this.#reader = reader;
+    this.#version = version;
   }
 
   /** The file in pieces, one line for each entry. `end` is where the log ends. */
@@ -49,7 +51,7 @@ export class AuditExport {
     const header = {
       bundleVersion: '1',
       exportedAt: timeText(this.#runtime.clock.now()),
-      host: { name: 'capstan' },
+      host: { name: 'capstan', version: this.#version },
       tenant,
       fromSeq: from,
       toSeq: to,

@@ -24,11 +24,11 @@ const TENANTS_AT_ONCE = 500;
 
 export function auditService({ runtime, executor, settings }: Host) {
   const { store, log } = runtime;
-  const keys = new AuditKeys(runtime);
+  const keys = new AuditKeys(runtime, { name: settings.audit.keyName, secret: settings.secret });
   const sealer = new Sealer(runtime, keys);
   const sealing = new Sealing(runtime);
   const reader = new AuditReader(runtime, keys);
-  const file = new AuditExport(runtime, keys, reader);
+  const file = new AuditExport(runtime, keys, reader, settings.version);
   const trail = new RequestTrail(runtime, { record, everyRequest: settings.audit.everyRequest });
 
   return {
@@ -66,7 +66,7 @@ export function auditService({ runtime, executor, settings }: Host) {
     handleSealing: sealHandler(runtime, sealer),
 
     async prepare(): Promise<void> {
-      await keys.prepare(settings.audit.keyName);
+      await keys.prepare();
       for await (const tenants of knownTenants()) await store.commit(tenants.flatMap(started));
       await store.commit(sealing.start());
     },

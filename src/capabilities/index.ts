@@ -8,6 +8,7 @@ import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
+import { replay } from './replay/index.ts';
 import { runs } from './runs/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
@@ -19,6 +20,7 @@ export function capabilities(settings: { readonly conformance: boolean }): reado
     authorization,
     workflows,
     runs,
+    replay,
     interrupts,
     approvals,
     inbox,
@@ -38,6 +40,7 @@ export interface Services {
   readonly authorization: ServiceOf<typeof authorization>;
   readonly workflows: ServiceOf<typeof workflows>;
   readonly runs: ServiceOf<typeof runs>;
+  readonly replay: ServiceOf<typeof replay>;
   readonly interrupts: ServiceOf<typeof interrupts>;
   readonly inbox: ServiceOf<typeof inbox>;
   readonly events: ServiceOf<typeof events>;

@@ -4,6 +4,7 @@ import type { RunStatus } from '../protocol/runs.ts';
 import { assert } from './assert.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { ExpressionError } from './expression.ts';
+import { leaveHistory } from './fork.ts';
 import { resolveInputs, scopeOf } from './inputs.ts';
 import type { Plan, PlannedEdge, PlannedNode } from './plan.ts';
 import {
@@ -34,6 +35,8 @@ export function apply(run: Run, event: RunEvent): void {
   row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
   run.sequence = event.sequence;
   run.updatedAt = time;
+  const { fork } = run.facts;
+  if (fork && event.sequence === fork.fromSeq - 1 && !isTerminal(run)) leaveHistory(run, fork);
 }
 
 interface Envelope {
@@ -78,6 +81,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.ready.delete(planned.index);
     Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
     delete state.retryAt;
+    delete state.additions;
     run.active.add(planned.index);
   },
   'node.completed': (run, { nodeId, outputs }, { time }) => {
@@ -159,8 +163,9 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     if (next === undefined) delete run.variables[name];
     else run.variables[name] = next;
   },
-  'channel.written': (run, payload, { time }) => {
+  'channel.written': (run, payload, { time, nodeId: writer }) => {
     const { channel, reducer, value, nodeId } = payload;
+    countAddition(run, writer);
     const options = channelOptions(run, channel, nodeId);
     const state = run.channels.get(channel) ?? initialState(reducer, options);
     run.channels.set(channel, reduceWrite(state, { reducer, value, now: time }, options));
@@ -171,6 +176,9 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'cap.breached': (run, { kind, limit, nodeId }, { eventId }) => {
     run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: eventId };
   },
+  'replay.diverged': (run, { sourceRunId }) => {
+    if (sourceRunId === run.facts.fork?.sourceRunId) run.diverged = true;
+  },
   'log.appended': (run, { fields }) => {
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
   },
@@ -180,7 +188,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'authorization.decided': unchanged,
   'clarification.requested': unchanged,
   'clarification.resolved': unchanged,
-  'artifact.created': unchanged,
+  'artifact.created': (run, _payload, { nodeId }) => countAddition(run, nodeId),
   'output.chunk': unchanged,
   'workflow.loopback-limit': unchanged,
 };
@@ -189,6 +197,13 @@ function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
   const planned = run.plan.node(nodeId);
   assert(planned, 'events speak of nodes that the definition has');
   return [run.nodes[planned.index]!, planned];
+}
+
+function countAddition(run: Run, nodeId: string | undefined): void {
+  const planned = nodeId === undefined ? undefined : run.plan.node(nodeId);
+  if (!planned) return;
+  const state = run.nodes[planned.index]!;
+  state.additions = (state.additions ?? 0) + 1;
 }
 
 function end(run: Run, how: NonNullable<Run['ended']>, time: number): void {
@@ -208,6 +223,7 @@ function settle(
   state.endedAt = time;
   delete state.inputs;
   delete state.retryAt;
+  delete state.additions;
   delete state.interrupt;
   delete state.answer;
   run.suspended.delete(planned.index);

@@ -49,7 +49,12 @@ function record(...events: NewEvent[]): Step {
 }
 
 function deadline(run: Run): number {
-  return (run.startedAt ?? run.facts.createdAt) + run.facts.limits.maxRunDurationMs;
+  return beganAt(run) + run.facts.limits.maxRunDurationMs;
+}
+
+/** The first event of a branch is older than the branch itself. */
+function beganAt({ startedAt, facts }: Run): number {
+  return facts.fork?.mode === 'branch' ? facts.createdAt : (startedAt ?? facts.createdAt);
 }
 
 function attemptDeadline(planned: PlannedNode, state: NodeState): number {
@@ -59,7 +64,7 @@ function attemptDeadline(planned: PlannedNode, state: NodeState): number {
 
 function breachOfDuration(run: Run, now: number): NewEvent {
   const limit = run.facts.limits.maxRunDurationMs;
-  return { type: 'cap.breached', payload: { kind: 'run-duration', limit, observed: now - run.startedAt! } };
+  return { type: 'cap.breached', payload: { kind: 'run-duration', limit, observed: now - beganAt(run) } };
 }
 
 function overdueAttempts(run: Run, now: number): NewEvent[] {

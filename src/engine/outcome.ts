@@ -2,7 +2,8 @@ import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
 import { deepEqual, type JsonObject } from '../protocol/json.ts';
 import { isListReducer, mayAccess, overflows, reduceWrite, takesTtl } from './channels.ts';
-import { declaredChannel, isDeclaredChannel, type Run } from './run.ts';
+import type { PlannedNode } from './plan.ts';
+import { declaredChannel, isDeclaredChannel, type Run, type RunFacts } from './run.ts';
 
 /** What a node leaves behind when it has done its work. */
 export interface NodeResult {
@@ -26,10 +27,15 @@ export function completeNode(run: Run, nodeId: string, result: NodeResult, now: 
   const refused = refusedWrites(run, nodeId, result);
   if (refused) return [failAttempt(run, nodeId, refused)];
   const { outputs } = result;
-  return [
-    ...Object.entries(result.variables ?? {}).flatMap(([name, value]) => changeVariable(run, nodeId, name, value)),
+  const additions = [
     ...(result.channels ?? []).map((write) => writeChannel(run, nodeId, write, now)),
     ...(outputs ? createArtifact(run, nodeId) : []),
+  ];
+  // They come with the end of the node; only where a fork begins in between, the first of them are history.
+  const { additions: made = 0 } = run.nodes[run.plan.node(nodeId)!.index]!;
+  return [
+    ...Object.entries(result.variables ?? {}).flatMap(([name, value]) => changeVariable(run, nodeId, name, value)),
+    ...additions.slice(made),
     { type: 'node.completed', nodeId, payload: outputs ? { nodeId, outputs } : { nodeId } },
   ];
 }
@@ -95,11 +101,21 @@ function changeVariable(run: Run, nodeId: string, name: string, value: unknown):
   return [{ type: 'variable.changed', nodeId, payload: { name, ...before, next: value, nodeId } }];
 }
 
+export function artifactIdOf({ index }: PlannedNode): string {
+  return `art-${index}`;
+}
+
 /** The outputs of a node that names an artifact type are kept as one. Its id is the node's place in the definition. */
 function createArtifact(run: Run, nodeId: string): NewEvent[] {
-  const { node, index } = run.plan.node(nodeId)!;
+  const planned = run.plan.node(nodeId)!;
+  const { node } = planned;
   if (!node.artifactType) return [];
-  const payload = { artifactId: `art-${index}`, artifactType: node.artifactType, nodeId, version: '1' };
+  const payload = {
+    artifactId: artifactIdOf(planned),
+    artifactType: node.artifactType,
+    nodeId,
+    version: String(run.nodes[planned.index]!.visit + 1),
+  };
   return [{ type: 'artifact.created', nodeId, payload }];
 }
 
@@ -129,11 +145,16 @@ export function failAttempt(run: Run, nodeId: string, error: RunError): NewEvent
   const isLast = error.retryable === false || failures >= planned.maxRetries || run.failure !== undefined;
   if (isLast) return { type: 'node.failed', nodeId, payload: { nodeId, error, attempts: failures + 1 } };
   const ceiling = Math.min(planned.retryDelayMs * 2 ** failures, RETRY_DELAY_MAX_MS);
-  const delayMs = Math.round(ceiling * chance(`${run.facts.runId}:${nodeId}:${attempt}`));
+  const delayMs = Math.round(ceiling * chance(`${seedOf(run.facts)}:${nodeId}:${attempt}`));
   return { type: 'node.retried', nodeId, payload: { nodeId, attempt: attempt + 1, delayMs, lastError: error } };
 }
 
-/** A number in [0, 1) that a seed decides: the run's id is the recorded seed, so a replay waits as long. */
+/** A replay waits as long as its source did. */
+function seedOf({ runId, fork }: RunFacts): string {
+  return fork?.mode === 'replay' ? fork.seed : runId;
+}
+
+/** A number in [0, 1) that a seed decides. */
 function chance(seed: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < seed.length; index++) hash = Math.imul(hash ^ seed.charCodeAt(index), 0x01000193);

@@ -20,7 +20,23 @@ export interface RunFacts {
   readonly createdAt: number;
   readonly engineVersion: number;
   readonly limits: RunLimits;
+  readonly fork?: Fork | undefined;
 }
+
+/** Where a run comes from that began as a copy of another one's history. */
+export interface Fork {
+  readonly sourceRunId: string;
+  /** Events before this sequence are the source's. */
+  readonly fromSeq: number;
+  readonly mode: ForkMode;
+  /** The last event that the source had when the fork was made. */
+  readonly throughSeq: number;
+  /** What the source's chances were drawn from. */
+  readonly seed: string;
+}
+
+export const FORK_MODES = ['replay', 'branch'] as const;
+export type ForkMode = (typeof FORK_MODES)[number];
 
 export interface RunLimits {
   readonly maxNodeExecutions: number;
@@ -54,6 +70,8 @@ export interface NodeState {
   error?: RunError;
   reason?: string;
   retryAt?: number;
+  /** Channel writes and artifacts that this attempt has recorded already. */
+  additions?: number;
   childRunId?: string;
   /** What the child run was last seen doing. */
   childStatus?: RunStatus;
@@ -125,6 +143,8 @@ export interface Run {
   /** A pause that waits for the nodes in flight. */
   draining?: { readonly at: number; readonly reason?: string | undefined };
   failure?: Failure;
+  /** A replay that has parted from its source. */
+  diverged?: boolean;
   /** A node that would begin again more often than it may. */
   exhausted?: number;
   executions: number;

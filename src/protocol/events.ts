@@ -327,6 +327,16 @@ export const EVENTS = {
       nodeId: Type.Optional(NonEmpty),
     }),
   },
+  'replay.diverged': {
+    tier: 'debug',
+    payload: Type.Object({
+      sourceRunId: NonEmpty,
+      atSequence: Type.Integer({ minimum: 0 }),
+      originalEventId: Type.Optional(NonEmpty),
+      divergenceKind: Type.Optional(OneOf(['output', 'missing', 'extra', 'type-mismatch'])),
+      divergencePoint: Type.Optional(NonEmpty),
+    }),
+  },
   'workflow.loopback-limit': {
     tier: 'debug',
     payload: Type.Object({

@@ -6,6 +6,7 @@ import type { RunStatus } from '../protocol/runs.ts';
 import { freeScope, insertEvents, insertRun, insertTags, moveRun } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
+import type { CreatedRun } from './creation.ts';
 import { type Recorded, recordEvent } from './recording.ts';
 import { type HeldRun, moveOf, rowOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -13,6 +14,8 @@ import type { Runtime } from './runtime.ts';
 /** Events that are about to be committed, with the run as it is after them. */
 export interface Append extends HeldRun {
   readonly events: readonly RunEvent[];
+  /** They happened to another run, which this one copies or repeats: nobody did or is told anything by them. */
+  readonly isInherited: boolean;
 }
 
 /** What else a capability writes whenever a run moves: deliveries, projections, audit entries. */
@@ -26,7 +29,7 @@ export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: 
 }
 
 /** Everything that happens with the birth of a run. */
-export function creationWrites(held: HeldRun, recorded: readonly Recorded[], reactions: readonly Reaction[]): Unit {
+export function creationWrites({ held, recorded, isInherited }: CreatedRun, reactions: readonly Reaction[]): Unit {
   const { run, identity } = held;
   const ref = { tenant: identity.subject.tenant, runId: run.facts.runId };
   return [
@@ -36,7 +39,7 @@ export function creationWrites(held: HeldRun, recorded: readonly Recorded[], rea
       recorded.map(({ stored }) => stored),
     ),
     ...insertTags(ref, run.facts.tags ?? []),
-    ...react(held, recorded, reactions),
+    ...react(held, recorded, reactions, isInherited),
   ];
 }
 
@@ -56,6 +59,7 @@ export function appendWrites(
   recorded: readonly Recorded[],
   before: Before,
   reactions: readonly Reaction[],
+  isInherited = false,
 ): Unit {
   const { run } = held;
   return [
@@ -67,7 +71,7 @@ export function appendWrites(
     ...(concernsParent(run, before) ? [wake(run.facts.parent!.runId)] : []),
     ...(isTerminal(run) ? endWrites(held) : []),
     ...cancelledChildren(held, recorded).map((childRunId) => cancelChild(held, childRunId)),
-    ...react(held, recorded, reactions),
+    ...react(held, recorded, reactions, isInherited),
   ];
 }
 
@@ -105,14 +109,19 @@ function cancelChild({ run, identity }: HeldRun, childRunId: string): Write {
   });
 }
 
-function react(held: HeldRun, recorded: readonly Recorded[], reactions: readonly Reaction[]): Write[] {
+function react(
+  held: HeldRun,
+  recorded: readonly Recorded[],
+  reactions: readonly Reaction[],
+  isInherited = false,
+): Write[] {
   if (reactions.length === 0 || recorded.length === 0) return [];
-  const append = appendOf(held, recorded);
+  const append = appendOf(held, recorded, isInherited);
   return reactions.flatMap((reaction) => reaction(append));
 }
 
-function appendOf(held: HeldRun, recorded: readonly Recorded[]): Append {
-  return { ...held, events: recorded.map(({ event }) => event) };
+function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boolean): Append {
+  return { ...held, events: recorded.map(({ event }) => event), isInherited };
 }
 
 /** Says, here and to other hosts, that a run has moved. */
@@ -123,7 +132,7 @@ export function announce({ hub, store }: Runtime, held: HeldRun, recorded: reado
     runId,
     recorded.map(({ stored }) => stored),
   );
-  hub.appended(appendOf(held, recorded));
+  hub.appended(appendOf(held, recorded, false));
   const wokenParent = before && concernsParent(run, before) ? parent?.runId : undefined;
   if (wokenParent) hub.callToWork(wokenParent);
   for (const childRunId of cancelledChildren(held, recorded)) hub.callToWork(`${CANCEL_CHILD}:${childRunId}`);

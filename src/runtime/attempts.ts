@@ -7,6 +7,7 @@ import { redactText } from '../system/redaction.ts';
 import type { PreparedChild } from './children.ts';
 import { LeaseLost, performOnce } from './effects/ledger.ts';
 import { type Effects, SEAMS, type SeamName } from './effects/seams.ts';
+import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { type ChildResult, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -21,6 +22,13 @@ export type Message =
 
 /** More effects than a node can have in one visit. */
 const EFFECTS_PER_VISIT = 1_000_000;
+
+/** What a call is told besides what the log says. */
+export interface Call {
+  readonly child?: ChildResult | undefined;
+  /** The node's idea of the time; the clock's where this is silent. */
+  readonly now?: () => number;
+}
 
 interface InFlight {
   readonly attempt: number;
@@ -56,13 +64,13 @@ export class Attempts {
   }
 
   /** Calls a node. An outcome comes back at once where the node can give it at once, and as a message otherwise. */
-  begin(type: NodeType, planned: PlannedNode, held: HeldRun, child: ChildResult | undefined): Outcome | undefined {
+  begin(type: NodeType, planned: PlannedNode, held: HeldRun, call: Call): Outcome | undefined {
     const { id: nodeId } = planned.node;
     const { attempt, inputs } = held.run.nodes[planned.index]!;
     if (inputs?.problem) return { failed: inputs.problem };
     const controller = new AbortController();
     try {
-      const outcome = type.run(this.#contextOf(planned, held, controller.signal, child));
+      const outcome = type.run(this.#contextOf(planned, held, controller.signal, call));
       if (!(outcome instanceof Promise)) return outcome;
       this.#inFlight.set(nodeId, { attempt, controller });
       this.#listen(
@@ -122,11 +130,10 @@ export class Attempts {
     { node, index, outgoing }: PlannedNode,
     { run, identity }: HeldRun,
     signal: AbortSignal,
-    child: ChildResult | undefined,
+    { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
-    const { clock } = this.#runtime;
     const { attempt, startedAt, inputs, answer, visit } = run.nodes[index]!;
-    const { runId, configurable } = run.facts;
+    const { runId, configurable, fork } = run.facts;
     return {
       runId,
       node,
@@ -138,12 +145,15 @@ export class Attempts {
       configurable,
       attempt,
       startedAt: startedAt!,
-      now: clock.now,
+      now,
       signal,
       answer,
       isRouted: outgoing.some(({ condition }) => condition !== undefined),
       child,
-      effects: this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, visit, signal),
+      effects:
+        fork?.mode === 'replay'
+          ? NO_EFFECTS
+          : this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, visit, signal),
       sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
       emit: (event) => {
         if (this.#inFlight.get(node.id)?.attempt === attempt) this.#hooks.say({ nodeId: node.id, attempt, event });
@@ -169,6 +179,11 @@ export class Attempts {
     return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
   }
 }
+
+/** Nothing goes through a seam on a replay, whatever a node says of itself. */
+const NO_EFFECTS = Object.fromEntries(
+  Object.keys(SEAMS).map((seam) => [seam, () => Promise.reject(new NodeFailure(SOURCE_MISSING))]),
+) as unknown as Effects;
 
 function isExpected(state: NodeState, attempt: number): boolean {
   return (state.status === 'running' || state.status === 'waiting') && state.attempt === attempt;

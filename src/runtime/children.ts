@@ -46,7 +46,7 @@ export async function prepareChild(
   return {
     event: { type: 'node.dispatched', nodeId: node.id, payload: { childRunId, childWorkflowId: workflowId } },
     writes: [
-      ...creationWrites(child.held, child.recorded, runtime.reactions),
+      ...creationWrites(child, runtime.reactions),
       addWork({ workId: childRunId, kind: 'run', tenant: subject.tenant, dueAt: null, owner }),
     ],
     created: child,

@@ -99,8 +99,8 @@ describe('a new run', () => {
   });
 
   it('is written together with its first event and its tags', () => {
-    const { held, recorded } = create({ tags: ['x', 'x', 'y'] });
-    const tables = creationWrites(held, recorded, []).map(({ sql }) => /INSERT INTO (\w+)/.exec(sql)?.[1]);
+    const created = create({ tags: ['x', 'x', 'y'] });
+    const tables = creationWrites(created, []).map(({ sql }) => /INSERT INTO (\w+)/.exec(sql)?.[1]);
     expect(tables).toEqual(['runs', 'events', 'run_tags', 'run_tags']);
   });
 });

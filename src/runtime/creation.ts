@@ -1,4 +1,4 @@
-import { emptyRun, type RunFacts, type RunLimits } from '../engine/run.ts';
+import { emptyRun, type Fork, type RunFacts, type RunLimits } from '../engine/run.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { type Configurable, ENGINE_VERSION } from '../protocol/runs.ts';
 import { sha256Hex } from '../system/digest.ts';
@@ -23,21 +23,29 @@ export interface NewRun {
   readonly depth: number;
   readonly scopeKey?: string | undefined;
   readonly engineVersion?: number | undefined;
+  readonly fork?: Fork | undefined;
 }
 
 export interface CreatedRun {
   readonly held: HeldRun;
   readonly recorded: readonly Recorded[];
+  /** The events are another run's history. */
+  readonly isInherited?: boolean;
+}
+
+/** A run in memory, before its first event. */
+export function emptyHeld(runtime: Runtime, request: NewRun): HeldRun {
+  const { subject, workflow, depth, scopeKey } = request;
+  return {
+    identity: { subject, workflowOwner: workflow.owner, depth, scopeKey },
+    run: emptyRun(workflow.plan, factsFor(runtime, request)),
+  };
 }
 
 /** A run in memory, with its first event. Nothing has happened yet: that takes a commit. */
 export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
-  const { subject, workflow, depth, scopeKey } = request;
-  const facts = factsFor(runtime, request);
-  const held: HeldRun = {
-    identity: { subject, workflowOwner: workflow.owner, depth, scopeKey },
-    run: emptyRun(workflow.plan, facts),
-  };
+  const held = emptyHeld(runtime, request);
+  const { facts } = held.run;
   const started = recordNow(
     held,
     {
@@ -76,6 +84,7 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     createdAt: timeOf(runId, RUN_PREFIX),
     engineVersion: request.engineVersion ?? ENGINE_VERSION,
     limits: effectiveLimits(runtime.limits, request),
+    fork: request.fork,
   };
 }
 

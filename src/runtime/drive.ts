@@ -2,17 +2,21 @@ import { suspendNode } from '../engine/interrupts.ts';
 import { dueAt, next } from '../engine/next.ts';
 import { completeNode, failAttempt } from '../engine/outcome.ts';
 import type { PlannedNode } from '../engine/plan.ts';
-import { isTerminal, type Run } from '../engine/run.ts';
+import { type Fork, isTerminal, type Run } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import { type Lease, readWakes } from '../store/queue.ts';
 import { announce } from './append.ts';
 import { Attempts, type Message } from './attempts.ts';
 import { harvestChildren, type PreparedChild, prepareChild } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
+import { Rehearsal } from './fork/rehearsal.ts';
+import { Script } from './fork/script.ts';
+import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { Journal, type LeaseMove } from './journal.ts';
 import type { ChildResult, Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import { capabilityMissing, startOf } from './starting.ts';
 
 /** Nodes of one run that may run at once in one process. */
 const CONCURRENT_NODES_MAX = 8;
@@ -48,6 +52,9 @@ export class Drive {
   #woken: boolean;
   #stopping = false;
   #steps = 0;
+  /** Only on a replay. */
+  #script: Script | undefined;
+  #rehearsal: Rehearsal | undefined;
   #attention: (() => void) | undefined;
 
   constructor(runtime: Runtime, options: DriveOptions) {
@@ -78,6 +85,7 @@ export class Drive {
   /** Starts nothing more; the run is given back as soon as what runs has come to its end, or at once with `cut`. */
   stop({ cut }: { readonly cut: boolean }): void {
     this.#stopping = true;
+    this.#rehearsal?.stop();
     if (cut) this.#attempts.cutAll();
     this.#attend();
   }
@@ -85,6 +93,7 @@ export class Drive {
   /** Settles, with the time at which the run is due again, when it needs nobody for now. */
   async drive(): Promise<number | null> {
     try {
+      if (this.#run.facts.fork?.mode === 'replay') await this.#rehearse(this.#run.facts.fork);
       if (this.#options.crashes > 0) this.#takeOver();
       for (;;) {
         const left = await this.#turn();
@@ -98,6 +107,22 @@ export class Drive {
 
   get #run(): Run {
     return this.#journal.held.run;
+  }
+
+  /** As long as there is a script the replay goes by it. What waits for something after that waits in vain. */
+  async #rehearse(fork: Fork): Promise<void> {
+    const script = await Script.load(this.#runtime, this.#journal.held.identity.subject, fork);
+    this.#script = script;
+    if (!this.#run.diverged) {
+      this.#rehearsal = new Rehearsal(this.#runtime, this.#options.lease, this.#journal, script);
+      await this.#rehearsal.run();
+    }
+    if (this.#stopping || isTerminal(this.#run)) return;
+    if (this.#run.pause || this.#run.draining) this.#journal.record([{ type: 'run.resumed', payload: {} }]);
+    for (const index of [...this.#run.active]) {
+      if (this.#run.nodes[index]!.status === 'waiting')
+        this.#fail(this.#run.plan.nodes[index]!.node.id, SOURCE_MISSING);
+    }
   }
 
   /** Does what can be done now; says so when the run can be left alone. */
@@ -122,8 +147,9 @@ export class Drive {
     if (this.#stopping || isTerminal(this.#run)) return false;
     if (this.#callIdle()) return true;
     const slots = CONCURRENT_NODES_MAX - this.#attempts.count;
-    const { events, start } = next(this.#run, this.#runtime.clock.now(), slots);
-    this.#journal.record(events);
+    const time = this.#runtime.clock.now();
+    const { events, start } = next(this.#run, time, slots);
+    this.#journal.record(events, { time });
     for (const planned of start) this.#start(planned);
     return events.length + start.length > 0;
   }
@@ -148,18 +174,9 @@ export class Drive {
   }
 
   #start(planned: PlannedNode): void {
-    const { id: nodeId, typeId } = planned.node;
-    const missing = this.#missingFor(typeId);
-    if (missing === undefined) {
-      const { attempt } = this.#run.nodes[planned.index]!;
-      this.#journal.record([{ type: 'node.started', nodeId, payload: { nodeId, typeId, attempt } }]);
-      this.#call(planned);
-    } else this.#fail(nodeId, capabilityMissing(missing));
-  }
-
-  #missingFor(typeId: string): string | undefined {
-    const type = this.#runtime.catalog.get(typeId);
-    return type ? type.requires?.find((id) => !this.#runtime.provided.has(id)) : typeId;
+    const event = startOf(this.#runtime, this.#run, planned);
+    this.#journal.record([event]);
+    if (event.type === 'node.started') this.#call(planned);
   }
 
   /** A node that runs by the log but not here: its host died, a commit was refused, or its sleep is over. */
@@ -180,10 +197,21 @@ export class Drive {
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
     const type = this.#runtime.catalog.get(planned.node.typeId);
+    if (this.#script && type?.role !== 'pure') {
+      this.#repeat(planned, this.#script);
+      return;
+    }
     const outcome = type
-      ? this.#attempts.begin(type, planned, this.#journal.held, child)
+      ? this.#attempts.begin(type, planned, this.#journal.held, { child })
       : { failed: capabilityMissing(planned.node.typeId) };
     if (outcome) this.#settle(planned, outcome);
+  }
+
+  /** On a replay, a node that touches the world comes to what it came to in the source. */
+  #repeat({ node: { id: nodeId }, index }: PlannedNode, script: Script): void {
+    const record = script.recordOf(nodeId, this.#run.nodes[index]!.attempt);
+    if (record) this.#journal.record(record);
+    else this.#fail(nodeId, SOURCE_MISSING);
   }
 
   #settle(planned: PlannedNode, outcome: Outcome): void {
@@ -195,7 +223,8 @@ export class Drive {
       const interruptId = this.#runtime.ids.next('int-');
       this.#journal.record(suspendNode(this.#run, nodeId, outcome.interrupt, interruptId));
     } else if ('done' in outcome) {
-      this.#journal.record(completeNode(this.#run, nodeId, outcome.done, this.#runtime.clock.now()));
+      const time = this.#runtime.clock.now();
+      this.#journal.record(completeNode(this.#run, nodeId, outcome.done, time), { time });
     } else {
       const { owner } = this.#journal.lease;
       const prepared = prepareChild(this.#runtime, this.#journal.held, planned, outcome.child, owner);
@@ -212,7 +241,7 @@ export class Drive {
       this.#options.adopt(lease, held);
       announce(this.#runtime, held, recorded);
     };
-    this.#journal.record([event], { writes, afterwards });
+    this.#journal.record([event], { companion: { writes, afterwards } });
   }
 
   /** The log says that the run was taken over; nodes that keep taking hosts down are given up. */
@@ -290,9 +319,4 @@ export class Drive {
       this.#attend();
     });
   }
-}
-
-function capabilityMissing(id: string): RunError {
-  const message = `This host does not provide ${id}, which the node needs.`;
-  return { code: 'capability_not_provided', message, details: { capability: id }, retryable: false };
 }

@@ -1,9 +1,12 @@
 import { BrokenPromise } from '../engine/assert.ts';
+import { isTerminal } from '../engine/run.ts';
 import { ENGINE_VERSION } from '../protocol/runs.ts';
 import {
+  addWork,
   claimDue,
   claimOrphans,
   countHosts,
+  FIRST_EPOCH,
   finishUnlessWoken,
   forgetOtherHosts,
   keepAlive,
@@ -16,9 +19,12 @@ import {
   retryWork,
   type WorkItem,
 } from '../store/queue.ts';
-import type { Write } from '../store/sql.ts';
+import type { Unit, Write } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
+import { announce, creationWrites } from './append.ts';
+import { commitAll } from './command.ts';
+import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import type { HeldRun } from './run-row.ts';
@@ -140,6 +146,23 @@ export class Executor {
     await this.#runtime.store
       .commit([leaveHosts(this.hostId)])
       .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; leases run out by themselves'));
+  }
+
+  /** Brings a run into being, together with whatever else is to be written, and drives it here if there is room. */
+  async launch(created: CreatedRun, also: Unit): Promise<void> {
+    const { held, recorded } = created;
+    const { runId: workId } = held.run.facts;
+    const { tenant } = held.identity.subject;
+    const owner = this.hasRoom ? this.hostId : undefined;
+    const work = addWork({ workId, kind: RUN, tenant, dueAt: owner ? null : 0, owner });
+    await commitAll(this.#runtime.store, [
+      ...also,
+      ...creationWrites(created, this.#runtime.reactions),
+      ...(isTerminal(held.run) ? [] : [work]),
+    ]);
+    if (owner && !isTerminal(held.run)) this.adopt({ workId, owner, epoch: FIRST_EPOCH }, held);
+    else this.#runtime.hub.callToWork(workId);
+    announce(this.#runtime, held, recorded);
   }
 
   /** Takes on a run that was created under this host's name. */

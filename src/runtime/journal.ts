@@ -1,4 +1,4 @@
-import type { NewEvent } from '../protocol/events.ts';
+import type { NewEvent, RunEvent } from '../protocol/events.ts';
 import { finishWork, holdLease, type Lease, releaseLease } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
@@ -15,6 +15,12 @@ export type LeaseMove = 'hold' | 'finish' | { readonly releaseUntil: number | nu
 interface Companion {
   readonly writes: readonly Write[];
   readonly afterwards: () => void;
+}
+
+interface Recording {
+  /** When it happened: now, where this is silent. */
+  readonly time?: number;
+  readonly companion?: Companion;
 }
 
 /** Outcomes of nodes: a run that records one is getting on. */
@@ -58,10 +64,11 @@ export class Journal {
     return this.#written.sequence === this.#held.run.sequence;
   }
 
-  record(events: readonly NewEvent[], companion?: Companion): void {
-    const now = this.#runtime.clock.now();
-    for (const event of events) this.#pending.push(recordNow(this.#held, event, now, sha256Hex));
+  record(events: readonly NewEvent[], { time = this.#runtime.clock.now(), companion }: Recording = {}): RunEvent[] {
+    const recorded = events.map((event) => recordNow(this.#held, event, time, sha256Hex));
+    this.#pending.push(...recorded);
     if (companion) this.#companions.push(companion);
+    return recorded.map(({ event }) => event);
   }
 
   /** Writes down what is pending. False when somebody else moved the run or its work in between. */
@@ -110,7 +117,8 @@ export class Journal {
 
   #eventWrites(pending: readonly Recorded[]): Unit {
     if (pending.length === 0) return [];
-    return appendWrites(this.#held, pending, this.#written, this.#runtime.reactions);
+    const isReplay = this.#held.run.facts.fork?.mode === 'replay';
+    return appendWrites(this.#held, pending, this.#written, this.#runtime.reactions, isReplay);
   }
 
   /** Woken or overtaken can be made good by looking again; a lease that is gone cannot. */

@@ -31,10 +31,16 @@ export class Plans {
   }
 
   async pinned(owner: string, workflowId: string, version: number): Promise<Plan> {
+    const plan = await this.find(owner, workflowId, version);
+    if (!plan) throw new Error(`version ${version} of a workflow that runs are pinned to is missing`);
+    return plan;
+  }
+
+  async find(owner: string, workflowId: string, version: number): Promise<Plan | undefined> {
     const cached = this.#prepared.get(keyOf(owner, workflowId, version));
     if (cached) return cached;
     const [row] = await this.#store.read<DefinitionRow>(findDefinition(owner, workflowId, version));
-    if (!row) throw new Error(`version ${version} of a workflow that runs are pinned to is missing`);
+    if (!row) return undefined;
     const plan = makePlan(JSON.parse(row.body) as WorkflowDefinition, version);
     this.#prepared.set(keyOf(owner, workflowId, version), plan);
     return plan;

@@ -69,6 +69,11 @@ export function eventIdOf(runId: string, sequence: number): string {
   return `evt-${runId.slice(runId.indexOf('-') + 1)}${digits(sequence, SEQUENCE_DIGITS)}`;
 }
 
+/** The place in its log that an id of ours names. */
+export function sequenceOf(eventId: string): number {
+  return Number.parseInt(eventId.slice(-SEQUENCE_DIGITS), 36);
+}
+
 /** The event as the fold takes it. */
 export function decodeEvent({ body, hidden }: StoredEvent): RunEvent {
   const event = JSON.parse(body) as RunEvent;

@@ -1,4 +1,4 @@
-import { type Run, type RunFacts, type RunLimits, statusOf } from '../engine/run.ts';
+import { type Fork, type Run, type RunFacts, type RunLimits, statusOf } from '../engine/run.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/runs.ts';
 import type { RunMove, RunRow } from '../store/log.ts';
@@ -40,6 +40,7 @@ interface KeptFacts {
   readonly limits: RunLimits;
   readonly depth: number;
   readonly scopeKey?: string | undefined;
+  readonly fork?: Fork | undefined;
 }
 
 export function rowOf({ identity, run }: HeldRun): RunRow {
@@ -54,6 +55,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     limits: facts.limits,
     depth,
     scopeKey,
+    fork: facts.fork,
   };
   return {
     run_id: facts.runId,
@@ -113,7 +115,7 @@ export function identityOf(row: RunRow): RunIdentity {
 }
 
 export function factsOf(row: RunRow): RunFacts {
-  const { inputs, configurable, tags, metadata, limits, tenantName } = JSON.parse(row.facts) as KeptFacts;
+  const { inputs, configurable, tags, metadata, limits, tenantName, fork } = JSON.parse(row.facts) as KeptFacts;
   return {
     runId: row.run_id,
     workflowId: row.workflow_id,
@@ -130,5 +132,6 @@ export function factsOf(row: RunRow): RunFacts {
     createdAt: row.created_at,
     engineVersion: row.engine_version,
     limits,
+    fork,
   };
 }

@@ -23,9 +23,11 @@ export interface ArtifactRow {
   readonly body: string;
 }
 
-export function insertArtifact({ run_id, artifact_id, tenant, body }: ArtifactRow): Write {
+/** A node that a loop leads back to makes its artifact anew: the last one counts. */
+export function keepArtifact({ run_id, artifact_id, tenant, body }: ArtifactRow): Write {
   return {
-    sql: 'INSERT INTO artifacts (run_id, artifact_id, tenant, body) VALUES ($1, $2, $3, $4)',
+    sql: `INSERT INTO artifacts (run_id, artifact_id, tenant, body) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (run_id, artifact_id) DO UPDATE SET body = excluded.body`,
     params: [run_id, artifact_id, tenant, body],
   };
 }

@@ -9,6 +9,7 @@ type Fact = Pick<AuditRecord, 'actor' | 'action' | 'target' | 'outcome' | 'detai
 /** Puts what people do to runs into the audit log, in the transactions in which they do it. */
 export function auditRuns(record: (record: AuditRecord) => Write[]): Reaction {
   return (append) => {
+    if (append.isInherited) return [];
     const { tenant, workspace } = append.identity.subject;
     return factsOf(append).flatMap((fact) => record({ tenant, workspace, target: append.run.facts.runId, ...fact }));
   };
@@ -17,8 +18,8 @@ export function auditRuns(record: (record: AuditRecord) => Write[]): Reaction {
 function factsOf({ events, run, identity }: Append): Fact[] {
   const [first] = events;
   if (first?.type !== 'run.started') return events.flatMap((event) => factOf(event) ?? []);
-  // A run that begins may bring history of another run with it; who did what there stands in the log already.
-  if (run.facts.parent) return [];
+  // Who asked for a child or a fork is in the audit log already, under the run that they asked it of.
+  if (run.facts.parent || run.facts.fork) return [];
   return [{ actor: identity.subject.principal, action: 'run.create', details: { workflowId: run.facts.workflowId } }];
 }
 

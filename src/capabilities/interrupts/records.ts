@@ -7,7 +7,7 @@ export const INTERRUPT_TABLES: readonly Migration[] = [
     statements: [
       // What the logs say about questions, open and answered, so that they can be found without folding every run.
       `CREATE TABLE interrupts (
-        interrupt_id TEXT PRIMARY KEY,
+        interrupt_id TEXT NOT NULL,
         tenant TEXT NOT NULL,
         workspace TEXT,
         run_id TEXT NOT NULL,
@@ -19,10 +19,10 @@ export const INTERRUPT_TABLES: readonly Migration[] = [
         artifact_hash TEXT,
         requested_at BIGINT NOT NULL,
         expires_at BIGINT,
-        state TEXT NOT NULL
+        state TEXT NOT NULL,
+        PRIMARY KEY (run_id, interrupt_id)
       ) $clustered`,
       `CREATE INDEX interrupts_open ON interrupts (tenant, requested_at, interrupt_id) WHERE state = 'open'`,
-      'CREATE INDEX interrupts_by_run ON interrupts (run_id)',
       // Keys that sign tokens. The newest signs, all of them are believed until they are retired.
       `CREATE TABLE token_keys (
         key_id TEXT PRIMARY KEY,
@@ -81,8 +81,9 @@ export function closeInterrupt(tenant: string, runId: string, nodeId: string, st
   };
 }
 
-export function findInterrupt(interruptId: string): Statement {
-  return sql('SELECT * FROM interrupts WHERE interrupt_id = $1', interruptId);
+/** A fork has the questions of its source, under the same ids. */
+export function findInterrupt(runId: string, interruptId: string): Statement {
+  return sql('SELECT * FROM interrupts WHERE run_id = $1 AND interrupt_id = $2', runId, interruptId);
 }
 
 /** Open ones, newest first, from before some place in that order. */

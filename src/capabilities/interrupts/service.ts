@@ -103,7 +103,7 @@ export function interruptService({ runtime }: Host) {
   /** The interrupt behind a token. What was answered, or ended otherwise, is over for every token of it. */
   async function look(token: string): Promise<{ row: InterruptRow; claims: TokenClaims } | Refusal> {
     const claims = await keys.read(token);
-    const [row] = claims ? await store.read<InterruptRow>(findInterrupt(claims.interruptId)) : [];
+    const [row] = claims ? await store.read<InterruptRow>(findInterrupt(claims.runId, claims.interruptId)) : [];
     if (!claims || !row || row.run_id !== claims.runId || row.node_id !== claims.nodeId) {
       return refuse('interrupt_not_found', 'There is no such interrupt.');
     }

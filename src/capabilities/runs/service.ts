@@ -5,12 +5,10 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/error
 import type { DrainPolicy } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Configurable, RunSnapshot, RunStatus } from '../../protocol/runs.ts';
-import { announce, creationWrites } from '../../runtime/append.ts';
-import { type Commanded, command, commitAll, UnitRefused } from '../../runtime/command.ts';
+import { type Commanded, command, UnitRefused } from '../../runtime/command.ts';
 import { createRun } from '../../runtime/creation.ts';
 import type { PinnedPlan } from '../../runtime/plans.ts';
 import { childRuns, holderOfScope, listRuns, type RunFilter, type RunRow, takeScope } from '../../store/log.ts';
-import { addWork, FIRST_EPOCH } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import type { Caller, Host } from '../capability.ts';
@@ -123,25 +121,19 @@ export function runService({ runtime, executor, settings }: Host) {
   ): Promise<StartedRun | Refusal> {
     const { subject } = caller;
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
-    const { held, recorded } = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
-    const { runId } = held.run.facts;
-    const owner = executor.hasRoom ? executor.hostId : undefined;
-    const started: StartedRun = { runId, status: statusOf(held.run) };
-    const unit: Unit = [
-      ...(scopeKey ? takeScope(scopeKey, runId, request.exclusive) : []),
-      ...creationWrites(held, recorded, runtime.reactions),
-      addWork({ workId: runId, kind: 'run', tenant: subject.tenant, dueAt: owner ? null : 0, owner }),
-      ...also(started),
-    ];
+    const created = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
+    const { run } = created.held;
+    const { runId } = run.facts;
+    const started: StartedRun = { runId, status: statusOf(run) };
     try {
-      await commitAll(store, unit);
+      await executor.launch(created, [
+        ...(scopeKey ? takeScope(scopeKey, runId, request.exclusive) : []),
+        ...also(started),
+      ]);
     } catch (error) {
       if (error instanceof UnitRefused && error.broke === 'scope') return scopeTaken(scopeKey!);
       throw error;
     }
-    if (owner) executor.adopt({ workId: runId, owner, epoch: FIRST_EPOCH }, held);
-    else runtime.hub.callToWork(runId);
-    announce(runtime, held, recorded);
     return started;
   }
 

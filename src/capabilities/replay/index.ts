@@ -1,0 +1,14 @@
+import { FORK_MODES } from '../../engine/run.ts';
+import type { Capability } from '../capability.ts';
+import { routes } from './routes.ts';
+import { type ReplayService, replayService } from './service.ts';
+
+/** Runs that begin with another one's history: to see whether it would happen again, or what else might have. */
+export const replay: Capability<'replay', ReplayService> = {
+  name: 'replay',
+  advertise: () => ({
+    replay: { supported: true, modes: [...FORK_MODES], sideEffectSuppression: 'recorded-outcome' },
+  }),
+  service: replayService,
+  routes,
+};

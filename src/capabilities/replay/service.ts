@@ -1,0 +1,90 @@
+import { type ForkMode, statusOf } from '../../engine/run.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { RunStatus } from '../../protocol/runs.ts';
+import { createFork, type Overlay } from '../../runtime/fork/create.ts';
+import type { PinnedPlan } from '../../runtime/plans.ts';
+import { factsOf } from '../../runtime/run-row.ts';
+import type { RunRow } from '../../store/log.ts';
+import type { Unit } from '../../store/sql.ts';
+import type { Caller, Host } from '../capability.ts';
+import { checkCreation } from '../runs/rules.ts';
+
+export interface Forking {
+  readonly mode: ForkMode;
+  readonly fromSeq: number;
+  readonly overlay: Overlay & { readonly workflowVersion?: number };
+}
+
+export interface Forked {
+  readonly runId: string;
+  readonly status: RunStatus;
+}
+
+export type ReplayService = ReturnType<typeof replayService>;
+
+export function replayService({ runtime, executor, settings }: Host) {
+  return {
+    /** Commits the fork with its history and its work item, then drives it. */
+    async fork(
+      caller: Caller,
+      sourceRunId: string,
+      { mode, fromSeq, overlay }: Forking,
+      also: (forked: Forked) => Unit,
+    ): Promise<Forked | Refusal> {
+      const source = await runtime.reader.row(caller.subject, sourceRunId);
+      if (!source) return NOT_FOUND;
+      if (fromSeq > source.sequence + 1) return beyondTheEnd(source);
+      const workflow = await workflowOf(source, overlay.workflowVersion);
+      if (isRefusal(workflow)) return workflow;
+      const refusal = mode === 'branch' ? checkOverlay(caller, source, workflow, overlay) : undefined;
+      if (refusal) return refusal;
+      const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay });
+      if ('unknownNode' in created) return unknownNode(created.unknownNode);
+      const { run } = created.held;
+      const forked: Forked = { runId: run.facts.runId, status: statusOf(run) };
+      await executor.launch(created, also(forked));
+      return forked;
+    },
+  };
+
+  async function workflowOf(
+    { workflow_owner: owner, workflow_id, workflow_version }: RunRow,
+    version: number | undefined,
+  ): Promise<PinnedPlan | Refusal> {
+    const plan = await runtime.plans.find(owner, workflow_id, version ?? workflow_version);
+    if (plan) return { owner, plan };
+    const field = 'runOptionsOverlay.workflowVersion';
+    return { ...refuse('validation_error', 'The workflow has no such version.', { field }), status: 422 };
+  }
+
+  /** What is given otherwise must be something that the run could have been created with. */
+  function checkOverlay(
+    caller: Caller,
+    source: RunRow,
+    { plan }: PinnedPlan,
+    overlay: Forking['overlay'],
+  ): Refusal | undefined {
+    const facts = factsOf(source);
+    return checkCreation(
+      caller,
+      {
+        inputs: overlay.inputs ?? facts.inputs,
+        configurable: overlay.configurable ?? facts.configurable,
+        metadata: overlay.metadata,
+      },
+      plan,
+      settings,
+    );
+  }
+}
+
+function beyondTheEnd({ sequence }: RunRow): Refusal {
+  const details = { field: 'fromSeq', lastSequence: sequence };
+  return { ...refuse('validation_error', 'The log of the run does not go that far.', details), status: 422 };
+}
+
+function unknownNode(nodeId: string): Refusal {
+  const message = `The history speaks of the node ${JSON.stringify(nodeId)}, which that version does not have. Branch off earlier.`;
+  const field = 'runOptionsOverlay.workflowVersion';
+  return { ...refuse('validation_error', message, { field, nodeId }), status: 422 };
+}

@@ -1,0 +1,222 @@
+import { suspendNode } from '../../engine/interrupts.ts';
+import { next } from '../../engine/next.ts';
+import { completeNode, failAttempt } from '../../engine/outcome.ts';
+import type { PlannedNode } from '../../engine/plan.ts';
+import { isTerminal, type Run } from '../../engine/run.ts';
+import type { NewEvent, RunEvent } from '../../protocol/events.ts';
+import { deepEqual } from '../../protocol/json.ts';
+import type { Lease } from '../../store/queue.ts';
+import { Attempts, type Message } from '../attempts.ts';
+import type { Journal } from '../journal.ts';
+import type { NodeType } from '../node-type.ts';
+import type { Runtime } from '../runtime.ts';
+import { startOf } from '../starting.ts';
+import { asNew, nodeOf, type Script } from './script.ts';
+
+/** What came from outside, or from a node that touches the world: it is taken from the script as it is. */
+const GIVEN: ReadonlySet<string> = new Set([
+  'run.paused',
+  'run.resumed',
+  'capstan.pause.requested',
+  'interrupt.resolved',
+  'node.resumed',
+  'approval.received',
+  'approval.granted',
+  'approval.rejected',
+  'approval.overridden',
+  'authorization.decided',
+  'clarification.resolved',
+  'node.dispatched',
+  'capstan.child.changed',
+  'version.pinned',
+  'replay.diverged',
+]);
+
+/** What the scheduler alone decides, even about nodes that touch the world. */
+const DECIDED: ReadonlySet<string> = new Set(['node.started', 'node.skipped', 'node.cancelled']);
+
+const EVENTS_PER_COMMIT = 256;
+
+type Said = Exclude<Message, { readonly broken: Error }>;
+
+/**
+ * The part of a replay for which there is a script. The scheduler decides again, nodes that only compute run again, and
+ * each event is held against what the source recorded at that place, in the source's time. It ends with the script, or
+ * where the two part.
+ */
+export class Rehearsal {
+  readonly #runtime: Runtime;
+  readonly #journal: Journal;
+  readonly #script: Script;
+  readonly #attempts: Attempts;
+  #said: Said[] = [];
+  #broken: Error | undefined;
+  #ring: () => void = () => {};
+  /** Events that belong together and are not recorded yet, and nodes that the scheduler wants to start. */
+  #queue: NewEvent[] = [];
+  #starts: PlannedNode[] = [];
+  #isStopped = false;
+
+  constructor(runtime: Runtime, lease: Lease, journal: Journal, script: Script) {
+    this.#runtime = runtime;
+    this.#journal = journal;
+    this.#script = script;
+    this.#attempts = new Attempts(runtime, lease, {
+      say: (message) => {
+        if ('broken' in message) this.#broken = message.broken;
+        else this.#said.push(message);
+        this.#ring();
+      },
+      written: async () => {},
+    });
+  }
+
+  get #run(): Run {
+    return this.#journal.held.run;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#ring();
+  }
+
+  async run(): Promise<void> {
+    try {
+      this.#takeUp();
+      while (!this.#isStopped && !isTerminal(this.#run)) {
+        const { wanted } = this.#script;
+        if (!wanted) return;
+        if (!(await this.#go(wanted))) return;
+        if (this.#journal.pendingCount >= EVENTS_PER_COMMIT) await this.#writeDown();
+      }
+    } finally {
+      this.#attempts.cutAll();
+    }
+  }
+
+  /** Where the log says that the replay is, nodes that were under way are called again. */
+  #takeUp(): void {
+    const { run } = this.#journal.held;
+    this.#script.goTo(run.sequence + 1 - run.facts.fork!.fromSeq);
+    this.#said = [];
+    this.#queue = [];
+    this.#starts = [];
+    for (const index of run.active) if (run.nodes[index]!.status === 'running') this.#call(run.plan.nodes[index]!);
+  }
+
+  async #writeDown(): Promise<void> {
+    if (!(await this.#journal.commit('hold'))) {
+      await this.#journal.catchUp();
+      this.#attempts.cutAll();
+      this.#takeUp();
+    }
+    await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));
+  }
+
+  /** Records what happens here in place of what the source recorded; false where that is something else. */
+  async #go(wanted: RunEvent): Promise<boolean> {
+    const time = Date.parse(wanted.timestamp);
+    const event = await this.#reproduce(wanted, time);
+    if (this.#isStopped) return false;
+    if (!event) return this.#part(wanted, 'missing');
+    const [recorded] = this.#journal.record([event], { time });
+    const isSame = recorded!.type === wanted.type && deepEqual(recorded!.payload, wanted.payload);
+    if (!isSame) return this.#part(wanted, recorded!.type === wanted.type ? 'output' : 'type-mismatch');
+    this.#script.advance();
+    if (event.type === 'node.started' || event.type === 'node.resumed') {
+      this.#call(this.#run.plan.node(event.payload.nodeId)!);
+    }
+    return true;
+  }
+
+  /** From here on the replay is on its own. What belongs to the event that differs is recorded with it. */
+  #part(wanted: RunEvent, divergenceKind: 'output' | 'missing' | 'type-mismatch'): false {
+    const { sourceRunId } = this.#run.facts.fork!;
+    const payload = {
+      sourceRunId,
+      atSequence: wanted.sequence,
+      originalEventId: wanted.eventId,
+      divergenceKind,
+      divergencePoint: wanted.type,
+    };
+    this.#journal.record([...this.#queue.splice(0), { type: 'replay.diverged', payload }]);
+    return false;
+  }
+
+  async #reproduce(wanted: RunEvent, time: number): Promise<NewEvent | undefined> {
+    if (this.#isGiven(wanted)) {
+      // Whatever was about to happen is decided anew after it, as it was in the source.
+      this.#queue = [];
+      this.#starts = [];
+      return asNew(wanted);
+    }
+    if (this.#queue.length === 0) this.#queue = await this.#comingEvents(wanted, time);
+    return this.#queue.shift();
+  }
+
+  #isGiven(wanted: RunEvent): boolean {
+    if (GIVEN.has(wanted.type)) return true;
+    if (DECIDED.has(wanted.type)) return false;
+    const planned = this.#run.plan.node(nodeOf(wanted) ?? '');
+    return planned !== undefined && this.#pureTypeOf(planned) === undefined;
+  }
+
+  #pureTypeOf({ node }: PlannedNode): NodeType | undefined {
+    const type = this.#runtime.catalog.get(node.typeId);
+    return type?.role === 'pure' ? type : undefined;
+  }
+
+  async #comingEvents(wanted: RunEvent, time: number): Promise<NewEvent[]> {
+    const planned = this.#run.plan.node(nodeOf(wanted) ?? '');
+    if (planned && !DECIDED.has(wanted.type)) {
+      const said = await this.#hear(planned);
+      const events = said && this.#eventsOf(planned, said, wanted, time);
+      if (events) return events;
+    }
+    if (wanted.type !== 'node.started' || this.#starts[0] !== planned) {
+      const step = next(this.#run, time, this.#run.plan.nodes.length);
+      if (step.events.length > 0) return [...step.events];
+      this.#starts = [...step.start];
+    }
+    const first = this.#starts.shift();
+    return first ? [startOf(this.#runtime, this.#run, first)] : [];
+  }
+
+  /** Calls a node that only computes, if the call came to something in the source. By then, its time has passed. */
+  #call(planned: PlannedNode): void {
+    const { id: nodeId } = planned.node;
+    const type = this.#pureTypeOf(planned);
+    const end = this.#script.endOf(nodeId);
+    if (!type || end === undefined) return;
+    const { attempt } = this.#run.nodes[planned.index]!;
+    this.#said = this.#said.filter((message) => message.nodeId !== nodeId);
+    const outcome = this.#attempts.begin(type, planned, this.#journal.held, { now: () => end });
+    if (outcome) this.#said.push({ nodeId, attempt, outcome });
+  }
+
+  /** What a node has to say next; nothing when it is not under way. */
+  async #hear({ node, index }: PlannedNode): Promise<Said | undefined> {
+    for (;;) {
+      if (this.#broken) throw this.#broken;
+      const { attempt } = this.#run.nodes[index]!;
+      const place = this.#said.findIndex((message) => message.nodeId === node.id && message.attempt === attempt);
+      if (place >= 0) return this.#said.splice(place, 1)[0];
+      if (this.#isStopped || !this.#attempts.isRunning(node.id)) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#ring = resolve;
+      });
+    }
+  }
+
+  #eventsOf({ node }: PlannedNode, said: Said, wanted: RunEvent, time: number): NewEvent[] | undefined {
+    if ('event' in said) return [said.event];
+    if (!('outcome' in said)) return undefined;
+    const { outcome } = said;
+    if ('done' in outcome) return completeNode(this.#run, node.id, outcome.done, time);
+    if ('failed' in outcome) return [failAttempt(this.#run, node.id, outcome.failed)];
+    if ('interrupt' in outcome && wanted.type === 'node.suspended') {
+      return suspendNode(this.#run, node.id, outcome.interrupt, wanted.payload.interruptId);
+    }
+    return undefined;
+  }
+}

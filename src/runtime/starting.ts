@@ -1,0 +1,24 @@
+import { failAttempt } from '../engine/outcome.ts';
+import type { PlannedNode } from '../engine/plan.ts';
+import type { Run } from '../engine/run.ts';
+import type { RunError } from '../protocol/errors.ts';
+import type { NewEvent } from '../protocol/events.ts';
+import type { Runtime } from './runtime.ts';
+
+/** The event with which a node starts, or fails because this host lacks what it needs. */
+export function startOf(runtime: Runtime, run: Run, { node, index }: PlannedNode): NewEvent {
+  const { id: nodeId, typeId } = node;
+  const missing = missingFor(runtime, typeId);
+  if (missing !== undefined) return failAttempt(run, nodeId, capabilityMissing(missing));
+  return { type: 'node.started', nodeId, payload: { nodeId, typeId, attempt: run.nodes[index]!.attempt } };
+}
+
+function missingFor({ catalog, provided }: Runtime, typeId: string): string | undefined {
+  const type = catalog.get(typeId);
+  return type ? type.requires?.find((id) => !provided.has(id)) : typeId;
+}
+
+export function capabilityMissing(id: string): RunError {
+  const message = `This host does not provide ${id}, which the node needs.`;
+  return { code: 'capability_not_provided', message, details: { capability: id }, retryable: false };
+}

@@ -327,6 +327,20 @@ onEachStore(
       expect((await find(owner(), id)).lastUsedAt).toBe(lastUsedAt);
     });
 
+    it('leaves a trace in the audit log of who made, rotated and revoked it, without anything of it', async () => {
+      const made = await make(owner(), { role: 'editor' });
+      const rotated = (await rotate(owner(), made.id, { graceSeconds: 3_600 })).body;
+      await revoke(owner(), made.id);
+      await revoke(owner(), made.id);
+      expectRefusal(await rotate(owner(), made.id), 409, 'conflict');
+      const { items, text } = await entries(host());
+      expect(items.filter(({ target }) => target === made.id).map(({ action, actor }) => ({ action, actor }))).toEqual(
+        ['key.revoked', 'key.rotated', 'key.created'].map((action) => ({ action, actor: 'owner-of-alpha' })),
+      );
+      expect(items.find(({ target }) => target === rotated.id)?.action).toBe('key.created');
+      for (const { key, prefix } of [made, rotated]) expect(text).not.toContain(key.slice(prefix.length));
+    });
+
     it('is advertised with the roles and the grace that are enforced', async () => {
       const { body } = await host().anonymous.get('/.well-known/openwop');
       expect(body.authorization).toEqual({
@@ -464,6 +478,12 @@ describe.each(STORES)('a key, on %s', (kind) => {
     }
   });
 });
+
+/** What the audit log of alpha has to say about keys, newest first. */
+async function entries(host: TestHost): Promise<{ items: Body[]; text: string }> {
+  const { body, text } = await host.as('owner').get('/v1/host/capstan/audit?limit=200&actor=owner-of-alpha');
+  return { items: body.items, text };
+}
 
 /** Asks again until the answer is as wanted. */
 async function until(ask: () => Promise<Body>, isWanted: (body: Body) => boolean): Promise<Body> {

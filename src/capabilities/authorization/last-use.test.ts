@@ -1,11 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { CommitOutcome, Unit, Write } from '../../store/sql.ts';
+import type { CommitOutcome, Unit } from '../../store/sql.ts';
 import type { Store } from '../../store/store.ts';
-import type { AuditService } from '../audit/service.ts';
 import { LastUse } from './last-use.ts';
-import type { KeyRow } from './records.ts';
-
-type AuditRecord = Parameters<AuditService['record']>[0];
 
 const MINUTE_MS = 60_000;
 
@@ -28,23 +24,6 @@ describe('the last use of a key', () => {
     expect(commits).toHaveLength(1);
   });
 
-  it('goes to the audit log once a day', async () => {
-    const { lastUse, commits, settle } = setUp();
-    const dayMs = 24 * 60 * MINUTE_MS;
-    const uses: [last: number | null, now: number][] = [
-      [null, 5 * dayMs],
-      [5 * dayMs, 5 * dayMs + MINUTE_MS],
-      [5 * dayMs + MINUTE_MS, 6 * dayMs - 1],
-      [6 * dayMs - 1, 6 * dayMs + MINUTE_MS],
-    ];
-    for (const [last, now] of uses) {
-      lastUse.note(row('a', last), now);
-      await settle();
-    }
-    expect(commits.map((unit) => unit.length)).toEqual([2, 1, 1, 2]);
-    expect(commits[0]![1]).toEqual({ sql: 'audit', params: ['alpha#test', 'somebody', 'key.used', 'a'] });
-  });
-
   it('that cannot be written is said in the log, and tried again with the next request', async () => {
     const { lastUse, commits, warnings, fail } = setUp();
     lastUse.note(row('a', null), 1_000);
@@ -55,22 +34,7 @@ describe('the last use of a key', () => {
   });
 });
 
-const row = (key_id: string, last_used_at: number | null): KeyRow => ({
-  key_id,
-  hash: '',
-  name: 'a key',
-  prefix: '',
-  tenant: 'alpha',
-  workspace: null,
-  principal: 'somebody',
-  role: 'viewer',
-  scopes: '[]',
-  is_test: 1,
-  created_at: 0,
-  expires_at: null,
-  revoked_at: null,
-  last_used_at,
-});
+const row = (key_id: string, last_used_at: number | null) => ({ key_id, last_used_at });
 
 function setUp() {
   const commits: Unit[] = [];
@@ -84,15 +48,10 @@ function setUp() {
     },
   } as Partial<Store> as Store;
   const log = { debug() {}, info() {}, error() {}, warn: (fields: object) => warnings.push(fields) };
-  const audit = {
-    record: ({ tenant, actor, action, target = '' }: AuditRecord): Write[] => [
-      { sql: 'audit', params: [tenant, actor, action, target] },
-    ],
-  };
   /** One turn for what follows a commit. */
   const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
   return {
-    lastUse: new LastUse(store, log, audit),
+    lastUse: new LastUse(store, log),
     commits,
     warnings,
     settle: () => {

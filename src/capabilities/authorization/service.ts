@@ -59,7 +59,7 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
   const { store, clock, ids, log } = runtime;
   const configured = new Map(settings.configuredKeys.map((key) => [key.hash, key]));
   const verifyToken = settings.oidc && tokenVerifier(settings.oidc, runtime);
-  const lastUse = new LastUse(store, log, audit);
+  const lastUse = new LastUse(store, log);
 
   return {
     /** Who a credential stands for. What is wrong with it is told only in the code, and never repeats it. */
@@ -113,7 +113,10 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
       const { role, scopes, workspace, expiresAt, isTest } = record;
       const rights = role === undefined ? { scopes } : { role };
       const { row, made } = make({ tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
-      const rotated = recordOf(caller, 'key.rotated', keyId, { newKeyId: row.key_id, graceMs });
+      const rotated = [
+        ...recordOf(caller, 'key.rotated', keyId, { newKeyId: row.key_id, graceMs }),
+        ...recordOf(caller, 'key.created', row.key_id, rightsOf(row)),
+      ];
       const broken = await tryCommit([endKeyIn(realm, keyId, graceMs), insertKey(row), ...rotated, ...also(made)]);
       return broken ? OVER : made;
     },

@@ -10,7 +10,7 @@ export const projectInterrupts: Reaction = (append) => append.events.flatMap((ev
 function writesFor(append: Append, event: RunEvent): Write[] {
   switch (event.type) {
     case 'interrupt.requested':
-      return opened(append, event.nodeId!);
+      return opened(append, event.nodeId!, event.payload.key);
     case 'interrupt.resolved':
       return [closed(append, event.payload.nodeId, event.payload.reason === 'timeout' ? 'expired' : 'resolved')];
     case 'node.failed':
@@ -32,10 +32,11 @@ function closed({ run, identity }: Append, nodeId: string, state: InterruptState
   return closeInterrupt(identity.subject.tenant, run.facts.runId, nodeId, state);
 }
 
-function opened({ run, identity }: Append, nodeId: string): Write[] {
+/** Of what was asked and answered in one go there is nothing to keep. */
+function opened({ run, identity }: Append, nodeId: string, key: string): Write[] {
   const planned = run.plan.node(nodeId)!;
   const { interrupt } = run.nodes[planned.index]!;
-  if (!interrupt) return [];
+  if (interrupt?.key !== key) return [];
   const { data } = interrupt;
   return [
     insertInterrupt({

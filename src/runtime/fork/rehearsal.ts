@@ -158,7 +158,13 @@ export class Rehearsal {
     if (GIVEN.has(wanted.type)) return true;
     if (DECIDED.has(wanted.type)) return false;
     const planned = this.#run.plan.node(nodeOf(wanted) ?? '');
-    return planned !== undefined && this.#pureTypeOf(planned) === undefined;
+    if (!planned) return false;
+    return this.#pureTypeOf(planned) === undefined || this.#isRestOfQuestion(planned, wanted);
+  }
+
+  /** The replay begins between the events with which a node asked something. */
+  #isRestOfQuestion({ index }: PlannedNode, { type }: RunEvent): boolean {
+    return type.endsWith('.requested') && this.#run.nodes[index]!.status === 'suspended' && this.#queue.length === 0;
   }
 
   #pureTypeOf({ node }: PlannedNode): NodeType | undefined {
@@ -175,11 +181,22 @@ export class Rehearsal {
     }
     if (wanted.type !== 'node.started' || this.#starts[0] !== planned) {
       const step = next(this.#run, time, this.#run.plan.nodes.length);
-      if (step.events.length > 0) return [...step.events];
+      if (step.events.length > 0) return this.#withoutHistory(step.events, wanted);
       this.#starts = [...step.start];
     }
     const first = this.#starts.shift();
     return first ? [startOf(this.#runtime, this.#run, first)] : [];
+  }
+
+  /** Where the replay begins between events that are decided together, the first of them are history. */
+  #withoutHistory(events: readonly NewEvent[], wanted: RunEvent): NewEvent[] {
+    if (wanted.sequence !== this.#run.facts.fork!.fromSeq) return [...events];
+    return events.slice(
+      Math.max(
+        0,
+        events.findIndex(({ type }) => type === wanted.type),
+      ),
+    );
   }
 
   /** Calls a node that only computes, if the call came to something in the source. By then, its time has passed. */

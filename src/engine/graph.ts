@@ -29,17 +29,18 @@ export function topologicalOrder(nodes: readonly WorkflowNode[], edges: readonly
 }
 
 /**
- * The edges that lead back to a node on the way to them, walking from where the workflow begins and taking nodes by id.
- * Without them there is no circle left.
+ * The edges that lead back to a node on the way to them, walking from where the workflow begins. Without them there is
+ * no circle left. Where a circle has no way in, it begins with the node that its author put first.
  */
 export function backEdges<A extends Arc>(nodes: readonly WorkflowNode[], edges: readonly A[]): Set<A> {
   const outgoing = Map.groupBy(edges, ({ source }) => source);
   const targets = new Set(edges.map(({ target }) => target));
-  const byId = nodes.map((_node, position) => position).sort((a, b) => (nodes[a]!.id < nodes[b]!.id ? -1 : 1));
+  const positions = nodes.map((_node, position) => position);
+  const byId = positions.toSorted((a, b) => (nodes[a]!.id < nodes[b]!.id ? -1 : 1));
   const rank = new Map(byId.map((position, place) => [position, place]));
   const back = new Set<A>();
   const state = new Map<number, 'on the way' | 'done'>();
-  for (const start of [...byId.filter((position) => !targets.has(position)), ...byId]) {
+  for (const start of [...byId.filter((position) => !targets.has(position)), ...positions]) {
     if (!state.has(start)) walk(start);
   }
   return back;

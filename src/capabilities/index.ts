@@ -1,15 +1,18 @@
+import { ancestry } from './ancestry/index.ts';
 import { approvals } from './approvals/index.ts';
 import { artifacts } from './artifacts/index.ts';
 import { audit } from './audit/index.ts';
 import { authorization } from './authorization/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
+import { diff } from './diff/index.ts';
 import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { replay } from './replay/index.ts';
 import { runs } from './runs/index.ts';
+import { timeTravel } from './time-travel/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
 
@@ -27,6 +30,9 @@ export function capabilities(settings: { readonly conformance: boolean }): reado
     events,
     artifacts,
     webhooks,
+    diff,
+    ancestry,
+    timeTravel,
     envelopes,
   ];
   return settings.conformance ? [...served, conformance] : served;
@@ -46,4 +52,7 @@ export interface Services {
   readonly events: ServiceOf<typeof events>;
   readonly artifacts: ServiceOf<typeof artifacts>;
   readonly webhooks: ServiceOf<typeof webhooks>;
+  readonly diff: ServiceOf<typeof diff>;
+  readonly ancestry: ServiceOf<typeof ancestry>;
+  readonly timeTravel: ServiceOf<typeof timeTravel>;
 }

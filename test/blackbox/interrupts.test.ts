@@ -2,7 +2,17 @@ import { describe, expect, it } from 'vitest';
 import type { Answer } from '../support/api.ts';
 import { edge, line, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { approval, clarification, eventsOf, interrupt, resolve, waitingRun, waits } from '../support/interrupts.ts';
+import {
+  approval,
+  clarification,
+  eventsOf,
+  governanceGate,
+  interrupt,
+  resolve,
+  waitingRun,
+  waits,
+} from '../support/interrupts.ts';
+import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** durability.md 1: what nodes ask, who may answer, and what an answer does. */
@@ -403,5 +413,209 @@ onEachStore('answering by run and node', (host) => {
         expect((await by.ended(runId)).status).toBe('completed');
       }
     });
+  });
+});
+
+onEachStore('a parent and a child that waits', (host) => {
+  const api = () => host().as('editor');
+  const FAMILY = 'conformance-interrupt-parent-child-cancel';
+
+  /** A parent that waits, its child, and a token of the child. */
+  async function family(workflowId = FAMILY): Promise<{ parent: Answer['body']; child: Answer['body'] }> {
+    const parent = await waitingRun(api(), workflowId);
+    const [{ runId }] = parent.childRuns;
+    return { parent, child: await waits(api(), runId) };
+  }
+
+  it('wait for the same, and go on together', async () => {
+    const { parent, child } = await family();
+    expect(parent).toMatchObject({ status: 'waiting-approval', currentNodeId: 'spawn-child' });
+    expect(parent.childRuns).toEqual([{ runId: child.runId, status: 'waiting-approval' }]);
+    expect(child).toMatchObject({
+      currentNodeId: 'child-gate',
+      parentRunId: parent.runId,
+      parentNodeId: 'spawn-child',
+    });
+    await resolve(api(), child.runId, 'child-gate', { action: 'accept' });
+    expect((await api().ended(parent.runId)).status).toBe('completed');
+    expect((await api().get(`/v1/runs/${child.runId}`)).body.status).toBe('completed');
+  });
+
+  it.each([
+    ['waiting-input', interrupt('ask', 'custom', { customKind: 'c' }), 1],
+    ['waiting-external', interrupt('ask', 'external-event', { eventType: 'e', correlation: {} }), {}],
+  ])('show %s alike, over two generations', async (status, asks, answer) => {
+    const call = (workflowId: string) => node('call', 'core.subWorkflow', { config: { workflowId } });
+    const child = await register(api(), workflow([asks]));
+    const middle = await register(api(), workflow([call(child)]));
+    const top = await waitingRun(api(), await register(api(), workflow([call(middle)])));
+    expect(top).toMatchObject({ status, currentNodeId: 'call' });
+    const [{ runId: middleId }] = top.childRuns;
+    const [{ runId: childId }] = (await waits(api(), middleId)).childRuns;
+    expect((await resolve(api(), childId, 'ask', answer)).status).toBe(200);
+    expect((await api().ended(top.runId)).status).toBe('completed');
+  });
+
+  it('are cancelled together, and what the child asked is gone', async () => {
+    const { parent, child } = await family();
+    expect((await api().post(`/v1/runs/${parent.runId}/cancel`)).status).toBe(200);
+    expect((await api().ended(child.runId)).status).toBe('cancelled');
+    expect((await api().get(`/v1/runs/${parent.runId}`)).body.status).toBe('cancelled');
+    const [cascaded] = await eventsOf(api(), child.runId, 'run.cancelled');
+    expect(cascaded.payload).toMatchObject({ reason: 'parent-cancelled', parentRunId: parent.runId });
+    const [direct] = await eventsOf(api(), parent.runId, 'run.cancelled');
+    expect(direct.payload).not.toHaveProperty('parentRunId');
+    const accept = { action: 'accept' };
+    expectRefusal(await resolve(api(), child.runId, 'child-gate', accept), 410, 'interrupt_gone');
+    const byToken = await host().anonymous.post(`/v1/interrupts/${child.interrupt.interruptToken}`, {
+      resumeValue: accept,
+    });
+    expectRefusal(byToken, 409, 'interrupt_already_resolved');
+    expect(await eventsOf(api(), child.runId, 'interrupt.resolved')).toEqual([]);
+  });
+
+  it('part when the child is cancelled: the parent fails', async () => {
+    const { parent, child } = await family();
+    expect((await api().post(`/v1/runs/${child.runId}/cancel`)).status).toBe(200);
+    expect((await api().ended(parent.runId)).status).toBe('failed');
+    expectRefusal(await resolve(api(), child.runId, 'child-gate', { action: 'accept' }), 410, 'interrupt_gone');
+  });
+
+  it('part where the definition lets the child go on alone', async () => {
+    const child = await register(api(), workflow([approval('gate')]));
+    const config = { workflowId: child, propagateCancellation: false };
+    const alone = await register(api(), workflow([node('call', 'core.subWorkflow', { config })]));
+    const { parent, child: waiting } = await family(alone);
+    await api().post(`/v1/runs/${parent.runId}/cancel`);
+    expect((await api().ended(parent.runId)).status).toBe('cancelled');
+    expect((await resolve(api(), waiting.runId, 'gate', { action: 'accept' })).status).toBe(200);
+    expect((await api().ended(waiting.runId)).status).toBe('completed');
+  });
+});
+
+onEachStore('what interrupts leave in the log', (host) => {
+  const schemas = loadSchemas();
+  const api = () => host().as('editor');
+
+  /** A run in which everything that can be asked is asked and answered in some way. */
+  async function everything(): Promise<string[]> {
+    const custom = interrupt('custom', 'custom', { customKind: 'c' }, { resumeSchema: { type: 'object' } });
+    const unsure = interrupt('unsure', 'low-confidence', { agentId: 'abc', threshold: 0.7, observed: 0.1 });
+    const event = interrupt('event', 'external-event', { eventType: 'e', correlation: { id: 1 } });
+    const late = interrupt('late', 'custom', { customKind: 'c' }, { timeoutMs: 20 });
+    const gate = governanceGate('governed', {
+      requiredRole: 'editor',
+      quorum: 2,
+      override: { requiredRole: 'editor' },
+    });
+    const asked = approval('asked', { requiredApprovals: 2, approversList: ['ada', 'bob'], timeoutMs: 60_000 });
+    const edges = [edge('late', 'rescue', { triggerRule: 'any_failed' })];
+    const questions = clarification('questions', [{ id: 'q', question: 'Why?', schema: { type: 'string' } }]);
+    const nodes = [custom, unsure, event, late, node('rescue'), gate, asked, questions];
+    const runId = await api().run(await register(api(), workflow(nodes, edges)));
+    await waits(api(), runId);
+    const answers: [string, unknown][] = [
+      ['custom', { any: 'thing' }],
+      ['unsure', null],
+      ['event', { id: 1 }],
+      ['governed', { decision: 'granted' }],
+      ['asked', { action: 'ask', question: 'Who?', voter: 'ada' }],
+      ['asked', { action: 'refine', refineFeedback: { scope: 'items', itemIds: ['1'], tags: ['x'] }, voter: 'ada' }],
+      ['questions', { answers: [{ id: 'q', answer: 'because' }] }],
+    ];
+    for (const [nodeId, value] of answers) {
+      expect((await resolve(api(), runId, nodeId, value)).status, nodeId).toBe(200);
+    }
+    expect(
+      (await resolve(host().as('owner'), runId, 'governed', { decision: 'overridden', reason: 'now' })).status,
+    ).toBe(200);
+    await api().until(runId, (snapshot) => (snapshot as Answer['body']).interrupt?.key === 'asked:1');
+    await resolve(api(), runId, 'asked', {
+      action: 'edit-accept',
+      editedArtifactData: [1],
+      feedback: 'so',
+      voter: 'ada',
+    });
+    await resolve(api(), runId, 'asked', { action: 'accept', voter: 'bob' });
+    expect((await api().ended(runId)).status).toBe('completed');
+    const denied = await waitingRun(
+      api(),
+      await register(api(), workflow([governanceGate('gate', { requiredRole: 'owner', timeoutSec: 0.2 })])),
+    );
+    expect((await resolve(api(), denied.runId, 'gate', { decision: 'rejected', reason: 'no' })).status).toBe(403);
+    const rejected = await waitingRun(
+      api(),
+      await register(api(), workflow([governanceGate('gate', { requiredRole: 'editor' })])),
+    );
+    await resolve(api(), rejected.runId, 'gate', { decision: 'rejected', reason: 'no' });
+    const timeout = await api().run(await register(api(), workflow([approval('gate', { timeoutMs: 20 })])));
+    const all = [runId, denied.runId, rejected.runId, timeout];
+    for (const each of all) await api().ended(each);
+    return all;
+  }
+
+  it(`fits the schemas of ${schemas.from}, every event and every payload`, async () => {
+    const events = (await Promise.all((await everything()).map((runId) => api().events(runId)))).flat();
+    for (const event of events) {
+      expect(schemas.event(event), JSON.stringify(event)).toEqual([]);
+      expect(schemas.payload(event.type)?.(event.payload) ?? [], JSON.stringify(event)).toEqual([]);
+    }
+    const types = new Set(events.map(({ type }) => type));
+    for (const type of [
+      'node.suspended',
+      'node.resumed',
+      'interrupt.requested',
+      'interrupt.resolved',
+      'approval.requested',
+      'approval.received',
+      'approval.granted',
+      'approval.rejected',
+      'approval.overridden',
+      'authorization.decided',
+      'clarification.requested',
+      'clarification.resolved',
+    ]) {
+      expect(types, type).toContain(type);
+    }
+  });
+
+  it('is one request, one resolution and one resumption for each interrupt, in that order', async () => {
+    const runId = (await everything())[0]!;
+    const events = await api().events(runId);
+    const suspended = events.filter(({ type }) => type === 'node.suspended');
+    expect(suspended.length).toBeGreaterThan(7);
+    for (const { nodeId, payload, sequence } of suspended) {
+      const ofIt = events.filter((event) => event.payload.interruptId === payload.interruptId);
+      const types = ofIt.map(({ type }) => type).filter((type) => type !== 'clarification.requested');
+      expect(events[sequence + 1]).toMatchObject({ type: 'interrupt.requested', nodeId });
+      expect(events[sequence + 1].payload.key).toBe(payload.key);
+      expect(types).toEqual(
+        nodeId === 'late' ? ['node.suspended'] : ['node.suspended', 'interrupt.resolved', 'node.resumed'],
+      );
+    }
+  });
+
+  it('fits the schema as a snapshot, too, whatever the run waits for', async () => {
+    for (const workflowId of [
+      'conformance-approval',
+      'conformance-clarification',
+      'conformance-interrupt-external-event',
+      'conformance-interrupt-parent-child-cancel',
+    ]) {
+      const snapshot = await waitingRun(api(), workflowId);
+      expect(schemas.snapshot(snapshot), JSON.stringify(snapshot)).toEqual([]);
+    }
+  });
+
+  it('is seen live by those who stream updates', async () => {
+    const runId = await api().run('conformance-approval');
+    const stream = api().frames(`/v1/runs/${runId}/events?streamMode=updates`);
+    await waits(api(), runId);
+    await resolve(api(), runId, 'gate', { action: 'accept' });
+    const { frames, isEnded } = await stream;
+    expect(isEnded).toBe(true);
+    expect(frames.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(['interrupt.requested', 'approval.requested', 'approval.received', 'interrupt.resolved']),
+    );
   });
 });

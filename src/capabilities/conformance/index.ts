@@ -4,6 +4,7 @@ import type { Capability } from '../capability.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { FIXTURES } from './fixtures.ts';
 import { seams } from './seams.ts';
+import { testSurface } from './surface.ts';
 
 /** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
 export const conformance: Capability<'conformance', WorkflowService> = {
@@ -11,7 +12,7 @@ export const conformance: Capability<'conformance', WorkflowService> = {
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, { workflows }: { readonly workflows: WorkflowService }) => workflows,
-  routes: seams,
+  routes: [...seams, testSurface],
   prepare: async (_host, workflows) => {
     for (const fixture of FIXTURES) {
       const outcome = await workflows.registerShared(fixture);

@@ -72,10 +72,11 @@ export function laneHandler({ runtime, executor, settings }: Host, keys: Webhook
     let lane = start;
     for (let turn = 0; turn < TURN_MAX; turn++) {
       const [webhook] = await store.read<WebhookRow>(findWebhook({ tenant }, webhookId));
-      if (!webhook) pace.forget(webhookId);
+      if (!webhook) return { writes: [] };
       const { after, through = Number.MAX_SAFE_INTEGER } = lane;
-      const [event] = await store.read<LaneEvent>(nextEvent({ tenant, webhookId, runId, after, through }));
-      if (!webhook || !event) return { writes: [] };
+      const place = { tenant, runId, after, through, events: webhook.events };
+      const [event] = await store.read<LaneEvent>(nextEvent(place));
+      if (!event) return { writes: [] };
       const judged = await tryOnce(webhook, runId, event, lease, lane);
       lane = judged.lane;
       if (judged.state === 'pending') return { writes: [], dueAgainAt: lane.dueAt };

@@ -7,7 +7,7 @@ import { type WebhookService, webhookService } from './service.ts';
 import { SIGNATURE_ALGORITHM } from './signing.ts';
 
 /** Lanes in hand at once; receivers are slow, and runs must not wait for them. */
-const LANES_AT_ONCE = 64;
+const LANES_AT_ONCE = 128;
 const FORGET = 'forget-deliveries';
 const FORGET_EVERY_MS = 60_000;
 const FORGET_AT_ONCE = 2_000;

@@ -1,39 +1,34 @@
-/** Lanes to one webhook that may be in hand at once while it does not answer well. */
-const FAILING_AT_ONCE = 4;
+import { LruCache } from '../../runtime/lru-cache.ts';
 
-interface Receiver {
-  inHand: number;
-  isFailing: boolean;
-}
+/** Lanes to one webhook that may be in hand at once, by how its last attempt went. */
+const AT_ONCE = { untried: 16, delivered: Number.POSITIVE_INFINITY, failed: 4 };
+const REMEMBERED_MAX = 10_000;
+
+type Last = keyof typeof AT_ONCE;
 
 /**
- * Who gets a place among those who are being delivered to. A receiver whose last attempt failed gets few, so that
- * one which is down, or slow to say no, does not keep the others waiting.
+ * Who gets a place among those who are being delivered to. A receiver that has not answered well yet, or no longer
+ * does, gets few, so that one which is down, or slow to say no, does not keep the others waiting.
  */
 export class Pace {
-  readonly #receivers = new Map<string, Receiver>();
+  readonly #inHand = new Map<string, number>();
+  readonly #last = new LruCache<string, Last>(REMEMBERED_MAX);
 
   /** False when this receiver has places enough; then `leave` must not be called. */
   enter(webhookId: string): boolean {
-    const receiver = this.#receivers.get(webhookId) ?? { inHand: 0, isFailing: false };
-    if (receiver.isFailing && receiver.inHand >= FAILING_AT_ONCE) return false;
-    receiver.inHand++;
-    this.#receivers.set(webhookId, receiver);
+    const inHand = this.#inHand.get(webhookId) ?? 0;
+    if (inHand >= AT_ONCE[this.#last.get(webhookId) ?? 'untried']) return false;
+    this.#inHand.set(webhookId, inHand + 1);
     return true;
   }
 
   note(webhookId: string, isDelivered: boolean): void {
-    const receiver = this.#receivers.get(webhookId);
-    if (receiver) receiver.isFailing = !isDelivered;
+    this.#last.set(webhookId, isDelivered ? 'delivered' : 'failed');
   }
 
   leave(webhookId: string): void {
-    const receiver = this.#receivers.get(webhookId);
-    if (receiver && --receiver.inHand === 0 && !receiver.isFailing) this.#receivers.delete(webhookId);
-  }
-
-  /** It is gone for good. */
-  forget(webhookId: string): void {
-    this.#receivers.delete(webhookId);
+    const inHand = this.#inHand.get(webhookId)! - 1;
+    if (inHand > 0) this.#inHand.set(webhookId, inHand);
+    else this.#inHand.delete(webhookId);
   }
 }

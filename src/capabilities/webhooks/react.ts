@@ -7,12 +7,12 @@ import { newLane } from './rules.ts';
 const SUBSCRIBED = 'webhook-subscribed';
 
 /**
- * Opens lanes in the transactions that move runs, and calls for whoever works in them. Which tenants have webhooks is
- * known here only to save a look at the queue after each append: what is true is in the store.
+ * Opens lanes in the transactions that move runs, and calls for whoever works in them. Which tenants may have webhooks
+ * is remembered to save work; where there are several hosts nothing depends on it but how soon a lane is looked at.
  */
 export class Lanes {
   readonly #runtime: Runtime;
-  #subscribed = new Set<string>();
+  readonly #subscribed = new Set<string>();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
@@ -24,21 +24,31 @@ export class Lanes {
     });
   }
 
-  readonly reaction: Reaction = ({ identity: { subject }, run, events }: Append) => {
-    const after = events[0]!.sequence - 1;
+  readonly reaction: Reaction = ({ identity: { subject }, run: { facts }, events, isInherited }: Append) => {
     const { tenant, workspace } = subject;
-    return [openLanes({ tenant, workspace, runId: run.facts.runId, after }, JSON.stringify(newLane(after)))];
+    // What a replay says has been said, and so has what a fork was handed.
+    if (facts.fork?.mode === 'replay' || isInherited) return [];
+    // The one host of a store that has one owner knows every webhook there is.
+    if (this.#runtime.store.kind === 'sqlite' && !this.#subscribed.has(tenant)) return [];
+    const types = [...new Set(events.map(({ type }) => type))];
+    const lane = JSON.stringify(newLane(events[0]!.sequence - 1));
+    return [openLanes({ tenant, workspace, runId: facts.runId, tags: facts.tags ?? [], types }, lane)];
   };
 
-  subscribed(tenant: string): void {
+  /** Called before the webhook is in the store, so that no run moves on unnoticed once it is. */
+  expect(tenant: string): void {
     this.#subscribed.add(tenant);
+  }
+
+  /** Called once it is there: other hosts may want to know. */
+  announce(): void {
     this.#runtime.store.hint([`work:${SUBSCRIBED}`]);
   }
 
   async look(): Promise<void> {
     try {
       const rows = await this.#runtime.store.read<{ tenant: string }>(listSubscribedTenants());
-      this.#subscribed = new Set(rows.map(({ tenant }) => tenant));
+      for (const { tenant } of rows) this.#subscribed.add(tenant);
     } catch (error) {
       this.#runtime.log.warn({ err: error }, 'could not see who has webhooks; deliveries may begin a second late');
     }

@@ -1,6 +1,6 @@
 import type { Visibility } from '../../store/log.ts';
 import { FIRST_EPOCH } from '../../store/queue.ts';
-import { type Param, placeholders, type Statement, sql, type Write } from '../../store/sql.ts';
+import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
 export const WEBHOOK_TABLES: readonly Migration[] = [
@@ -22,17 +22,6 @@ export const WEBHOOK_TABLES: readonly Migration[] = [
         rotated_at BIGINT
       ) $clustered`,
       'CREATE INDEX webhooks_by_tenant ON webhooks (tenant, webhook_id)',
-      // The filters once more, as rows, so that the statement which opens lanes can join them.
-      `CREATE TABLE webhook_events (
-        webhook_id TEXT NOT NULL,
-        event_type TEXT NOT NULL,
-        PRIMARY KEY (webhook_id, event_type)
-      ) $clustered`,
-      `CREATE TABLE webhook_tags (
-        webhook_id TEXT NOT NULL,
-        tag TEXT NOT NULL,
-        PRIMARY KEY (webhook_id, tag)
-      ) $clustered`,
       // What came of each event that was sent, or tried to be.
       `CREATE TABLE deliveries (
         delivery_id TEXT PRIMARY KEY,
@@ -77,68 +66,61 @@ export interface WebhookRow {
   readonly rotated_at: number | null;
 }
 
+/**
+ * A list as a column holds it: JSON strings between commas, so that a member can be found with its commas around it.
+ * A quote inside a member is written with a backslash and is never taken for the end of one.
+ */
+export function listText(members: readonly string[]): string {
+  return [',', ...members.map((member) => `${JSON.stringify(member)},`)].join('');
+}
+
+export function listFrom(text: string): string[] {
+  return JSON.parse(`[${text.slice(1, -1)}]`) as string[];
+}
+
+/** SQL for: the list in `column` has one of the members that stand at these places. */
+function hasOneOf(column: string, places: readonly number[]): string {
+  return places.map((place) => `replace(${column}, $${place}, '') <> ${column}`).join(' OR ');
+}
+
 /** Refused when the tenant has too many already: each of them is looked at whenever a run moves. */
-export function insertWebhook(row: WebhookRow, most: number): Write[] {
-  const { webhook_id } = row;
-  return [
-    {
-      sql: `INSERT INTO webhooks (webhook_id, tenant, workspace, scope_name, events, tags, sealed, fingerprint, created_by,
-              created_at)
-            SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
-            WHERE (SELECT COUNT(*) FROM webhooks WHERE tenant = $2) < $11`,
-      params: [
-        webhook_id,
-        row.tenant,
-        row.workspace,
-        row.scope_name,
-        row.events,
-        row.tags,
-        row.sealed,
-        row.fingerprint,
-        row.created_by,
-        row.created_at,
-        most,
-      ],
-      expect: 1,
-      keeps: 'webhooks',
-    },
-    ...insertFilter('webhook_events', 'event_type', webhook_id, JSON.parse(row.events) as string[]),
-    // Tags of runs are kept as JSON text, and so are these.
-    ...insertFilter(
-      'webhook_tags',
-      'tag',
-      webhook_id,
-      (JSON.parse(row.tags) as string[]).map((tag) => JSON.stringify(tag)),
-    ),
-  ];
-}
-
-function insertFilter(table: string, column: string, webhookId: string, values: readonly string[]): Write[] {
-  if (values.length === 0) return [];
-  return [
-    {
-      sql: `INSERT INTO ${table} (webhook_id, ${column}) VALUES ${placeholders(values.length, 2)}`,
-      params: values.flatMap((value) => [webhookId, value]),
-    },
-  ];
-}
-
-export function deleteWebhook(webhookId: string): Write[] {
-  return [
-    { sql: 'DELETE FROM webhooks WHERE webhook_id = $1', params: [webhookId], expect: 1, keeps: 'webhook' },
-    { sql: 'DELETE FROM webhook_events WHERE webhook_id = $1', params: [webhookId] },
-    { sql: 'DELETE FROM webhook_tags WHERE webhook_id = $1', params: [webhookId] },
-  ];
-}
-
-export function resealWebhook(
-  webhookId: string,
-  { sealed, fingerprint }: Pick<WebhookRow, 'sealed' | 'fingerprint'>,
-  at: number,
-): Write {
+export function insertWebhook(row: WebhookRow, most: number): Write {
   return {
-    sql: 'UPDATE webhooks SET sealed = $1, fingerprint = $2, rotated_at = $3 WHERE webhook_id = $4',
-    params: [sealed, fingerprint, at, webhookId],
+    sql: `INSERT INTO webhooks (webhook_id, tenant, workspace, scope_name, events, tags, sealed, fingerprint, created_by,
+            created_at)
+          SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+          WHERE (SELECT COUNT(*) FROM webhooks WHERE tenant = $2) < $11`,
+    params: [
+      row.webhook_id,
+      row.tenant,
+      row.workspace,
+      row.scope_name,
+      row.events,
+      row.tags,
+      row.sealed,
+      row.fingerprint,
+      row.created_by,
+      row.created_at,
+      most,
+    ],
+    expect: 1,
+    keeps: 'webhooks',
+  };
+}
+
+export function deleteWebhook({ webhook_id, tenant }: WebhookRow): Write {
+  return {
+    sql: 'DELETE FROM webhooks WHERE webhook_id = $1 AND tenant = $2',
+    params: [webhook_id, tenant],
+    expect: 1,
+    keeps: 'webhook',
+  };
+}
+
+export function resealWebhook({ webhook_id, tenant, sealed, fingerprint, rotated_at }: WebhookRow): Write {
+  return {
+    sql: 'UPDATE webhooks SET sealed = $1, fingerprint = $2, rotated_at = $3 WHERE webhook_id = $4 AND tenant = $5',
+    params: [sealed, fingerprint, rotated_at, webhook_id, tenant],
     expect: 1,
     keeps: 'webhook',
   };
@@ -183,38 +165,43 @@ export interface MovedRun {
   readonly tenant: string;
   readonly workspace: string | undefined;
   readonly runId: string;
-  /** The last event before those that were just appended. */
-  readonly after: number;
+  readonly tags: readonly string[];
+  /** Types of the events that are being appended. */
+  readonly types: readonly string[];
 }
 
 /**
  * Opens a lane for every webhook that wants one of the events that the same transaction appends. A lane that is open
  * is woken instead, which keeps it from closing before it has seen them.
  */
-export function openLanes({ tenant, workspace, runId, after }: MovedRun, lane: string): Write {
+export function openLanes({ tenant, workspace, runId, tags, types }: MovedRun, lane: string): Write {
+  const params: Param[] = [runId, tenant, lane, workspace ?? null];
+  const places = (members: readonly string[]): number[] =>
+    padded(members).map((member) => params.push(listText([member])));
+  const isTagged = tags.length === 0 ? '' : ` OR ${hasOneOf('tags', places(tags))}`;
   return {
     sql: `INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
           SELECT '${LANE}:' || webhook_id || ':' || $1, '${LANE}', $2, $3, 0, NULL, ${FIRST_EPOCH}, 0, 0 FROM webhooks
           WHERE tenant = $2 AND (workspace IS NULL OR workspace = $4)
-            AND EXISTS (
-              SELECT 1 FROM webhook_events JOIN events ON events.type = webhook_events.event_type
-              WHERE webhook_events.webhook_id = webhooks.webhook_id AND events.run_id = $1 AND events.sequence > $5)
-            AND (NOT EXISTS (SELECT 1 FROM webhook_tags WHERE webhook_tags.webhook_id = webhooks.webhook_id)
-              OR EXISTS (
-                SELECT 1 FROM webhook_tags JOIN run_tags ON run_tags.tag = webhook_tags.tag
-                WHERE webhook_tags.webhook_id = webhooks.webhook_id
-                  AND run_tags.tenant = $2 AND run_tags.run_id = $1))
+            AND (tags = '${listText([])}'${isTagged}) AND (${hasOneOf('events', places(types))})
           ON CONFLICT (work_id) DO UPDATE SET wakes = work.wakes + 1`,
-    params: [runId, tenant, lane, workspace ?? null, after],
+    params,
   };
+}
+
+/** As many members as a power of two, the last one repeated: so there are few statements, and each is prepared once. */
+function padded(members: readonly string[]): string[] {
+  const size = 2 ** Math.ceil(Math.log2(members.length));
+  return [...members, ...Array<string>(size - members.length).fill(members.at(-1)!)];
 }
 
 export interface LanePlace {
   readonly tenant: string;
-  readonly webhookId: string;
   readonly runId: string;
   readonly after: number;
   readonly through: number;
+  /** What the webhook wants, as its column has it. */
+  readonly events: string;
 }
 
 export interface LaneEvent {
@@ -224,17 +211,17 @@ export interface LaneEvent {
 }
 
 /** What comes next in a lane. */
-export function nextEvent({ tenant, webhookId, runId, after, through }: LanePlace): Statement {
+export function nextEvent({ tenant, runId, after, through, events }: LanePlace): Statement {
   return sql(
     `SELECT sequence, type, body FROM events
      WHERE run_id = $1 AND sequence > $2 AND sequence <= $3
-       AND type IN (SELECT event_type FROM webhook_events WHERE webhook_id = $4)
+       AND replace($4, ',"' || type || '",', '') <> $4
        AND EXISTS (SELECT 1 FROM runs WHERE run_id = $1 AND tenant = $5)
      ORDER BY sequence LIMIT 1`,
     runId,
     after,
     through,
-    webhookId,
+    events,
     tenant,
   );
 }

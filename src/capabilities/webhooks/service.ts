@@ -4,6 +4,7 @@ import { eventIdOf } from '../../runtime/recording.ts';
 import { ensureWork } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
+import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import { WebhookKeys } from './keys.ts';
 import { Lanes } from './react.ts';
@@ -18,6 +19,8 @@ import {
   LANE,
   laneId,
   listDeliveries,
+  listFrom,
+  listText,
   listWebhooks,
   reopenDelivery,
   resealWebhook,
@@ -27,7 +30,7 @@ import { newLane, refuseForeignScope, scopeNameOf } from './rules.ts';
 import { fingerprintOf, newSecret } from './signing.ts';
 
 /** Each of them is looked at whenever a run of the tenant moves. */
-const WEBHOOKS_MAX = 1_000;
+const WEBHOOKS_MAX = 200;
 
 export interface NewWebhook {
   readonly url: string;
@@ -77,8 +80,8 @@ type Also<T> = (done: T) => Unit;
 
 export type WebhookService = ReturnType<typeof webhookService>;
 
-export function webhookService({ runtime, settings }: Host) {
-  const { store, clock, ids, egress, hub } = runtime;
+export function webhookService({ runtime, settings }: Host, { audit }: { readonly audit: AuditService }) {
+  const { store, clock, ids, egress, hub, reader } = runtime;
   const keys = new WebhookKeys(store, settings.secret);
   const lanes = new Lanes(runtime);
 
@@ -98,21 +101,23 @@ export function webhookService({ runtime, settings }: Host) {
         tenant: subject.tenant,
         workspace: subject.workspace ?? null,
         scope_name: scopeNameOf(subject),
-        events: JSON.stringify([...new Set(wanted.events)]),
-        tags: JSON.stringify([...new Set(redactValue(wanted.tags ?? []))]),
+        events: listText([...new Set(wanted.events)]),
+        tags: listText([...new Set(redactValue(wanted.tags ?? []))]),
         sealed: await keys.seal({ url: wanted.url, secret: issued.secret }, issued.webhookId),
         fingerprint: issued.secretFingerprint,
         created_by: subject.principal,
         created_at: clock.now(),
         rotated_at: null,
       };
+      lanes.expect(subject.tenant);
       try {
-        await commitAll(store, [...insertWebhook(row, WEBHOOKS_MAX), ...also(issued)]);
+        const record = audited(caller, 'webhook.register', issued.webhookId);
+        await commitAll(store, [insertWebhook(row, WEBHOOKS_MAX), ...record, ...also(issued)]);
       } catch (error) {
         if (!isBroken(error, 'webhooks')) throw error;
         return refuse('conflict', `A tenant may have ${WEBHOOKS_MAX} webhooks.`, { limit: WEBHOOKS_MAX });
       }
-      lanes.subscribed(subject.tenant);
+      lanes.announce();
       return issued;
     },
 
@@ -126,7 +131,7 @@ export function webhookService({ runtime, settings }: Host) {
       if (foreign) return foreign;
       const row = await find(caller, webhookId);
       if (isRefusal(row)) return row;
-      return unlessGone([...deleteWebhook(webhookId), ...also()]);
+      return unlessGone([deleteWebhook(row), ...audited(caller, 'webhook.unregister', webhookId), ...also()]);
     },
 
     async list(caller: Caller, before: string | undefined, limit: number): Promise<Webhook[]> {
@@ -142,8 +147,9 @@ export function webhookService({ runtime, settings }: Host) {
       if (!known) return refuse('conflict', 'What was sealed cannot be opened any more: register it anew.');
       const issued = issue(webhookId);
       const sealed = await keys.seal({ ...known, secret: issued.secret }, webhookId);
-      const fresh = { sealed, fingerprint: issued.secretFingerprint };
-      return (await unlessGone([resealWebhook(webhookId, fresh, clock.now()), ...also(issued)])) ?? issued;
+      const fresh = { ...row, sealed, fingerprint: issued.secretFingerprint, rotated_at: clock.now() };
+      const record = audited(caller, 'webhook.rotate', webhookId);
+      return (await unlessGone([resealWebhook(fresh), ...record, ...also(issued)])) ?? issued;
     },
 
     async deliveries(
@@ -170,6 +176,7 @@ export function webhookService({ runtime, settings }: Host) {
       const [row] = await store.read<DeliveryRow>(findDelivery(tenant, webhookId, deliveryId));
       if (!row) return NOT_FOUND;
       const { run_id, sequence } = row;
+      if (!(await reader.row({ tenant }, run_id))) return refuse('conflict', 'Its run is no longer kept.');
       const now = clock.now();
       const workId = laneId(webhookId, run_id, sequence);
       const payload = JSON.stringify(newLane(sequence - 1, sequence));
@@ -178,6 +185,7 @@ export function webhookService({ runtime, settings }: Host) {
         await commitAll(store, [
           reopenDelivery(tenant, deliveryId, now),
           ensureWork({ workId, kind: LANE, tenant, payload, dueAt: 0 }),
+          ...audited(caller, 'webhook.redeliver', deliveryId),
           ...also(delivery),
         ]);
       } catch (error) {
@@ -188,6 +196,10 @@ export function webhookService({ runtime, settings }: Host) {
       return delivery;
     },
   };
+
+  function audited({ subject: { tenant, workspace, principal } }: Caller, action: string, target: string): Unit {
+    return audit.record({ tenant, workspace, actor: principal, action, target });
+  }
 
   async function find({ subject }: Caller, webhookId: string): Promise<WebhookRow | Refusal> {
     const [row] = await store.read<WebhookRow>(findWebhook(subject, webhookId));
@@ -221,8 +233,8 @@ function webhookFrom(row: WebhookRow, url: string | undefined): Webhook {
     webhookId: row.webhook_id,
     tenantId: row.scope_name,
     ...(url === undefined ? {} : { url: redactText(url) }),
-    events: JSON.parse(row.events) as string[],
-    tags: JSON.parse(row.tags) as string[],
+    events: listFrom(row.events),
+    tags: listFrom(row.tags),
     secretFingerprint: row.fingerprint,
     createdBy: row.created_by,
     createdAt: row.created_at,

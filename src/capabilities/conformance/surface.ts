@@ -1,0 +1,54 @@
+import { Type } from 'typebox';
+import { isRefusal, NOT_FOUND } from '../../protocol/errors.ts';
+import { AnyObject, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { type Answer, type Caller, reply, route } from '../capability.ts';
+import type { WebhookService } from '../webhooks/service.ts';
+
+interface Services {
+  readonly webhooks: WebhookService;
+}
+
+const LIST_MAX = 200;
+
+/** Speaks for made-up tenants inside the caller's own, so that one key can show that tenants do not see each other. */
+export const testSurface = route<Services>()({
+  operationId: 'seamTestSurface',
+  summary: 'Test seam: webhooks of two tenants with one key',
+  method: 'POST',
+  path: '/v1/host/sample/test/surface',
+  scope: 'webhooks:manage',
+  body: Type.Object({
+    tenantId: Type.String({ pattern: '^[A-Za-z0-9._~-]{1,64}$' }),
+    surface: NonEmpty,
+    op: OneOf(['register', 'list', 'unregister']),
+    args: Type.Optional(
+      Type.Object({
+        url: Type.Optional(Type.String()),
+        events: Type.Optional(Type.Array(NonEmpty)),
+        webhookId: Type.Optional(Type.String()),
+      }),
+    ),
+  }),
+  replies: { 200: AnyObject },
+  refusals: [400, 404],
+  handle: async ({ caller, body: { tenantId, surface, op, args = {} } }, { webhooks }): Promise<Answer> => {
+    if (surface !== 'webhooks') return NOT_FOUND;
+    const inside = callerIn(tenantId, caller);
+    if (op === 'list') {
+      const found = await webhooks.list(inside, undefined, LIST_MAX);
+      return reply(200, { webhooks: found.map(({ webhookId }) => ({ webhookId })) });
+    }
+    const { url = '', events = [], webhookId = '' } = args;
+    if (op === 'unregister') {
+      return (await webhooks.unregister(inside, webhookId, undefined, () => [])) ?? reply(200, {});
+    }
+    const made = await webhooks.register(inside, { url, events }, () => []);
+    return isRefusal(made) ? made : reply(200, { webhookId: made.webhookId });
+  },
+});
+
+/** `#` is in no tenant's name: no real tenant can be meant. */
+function callerIn(tenantId: string, { subject, ...caller }: Caller): Caller {
+  const { workspace: _bound, ...rest } = subject;
+  return { ...caller, subject: { ...rest, tenant: `${subject.tenant}#surface-${tenantId}`, tenantName: tenantId } };
+}

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
 import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
+import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
 import { RunSnapshot } from '../../src/protocol/runs.ts';
 import { WorkflowDefinition } from '../../src/protocol/workflows.ts';
 
@@ -17,6 +18,9 @@ export interface Schemas {
   readonly event: Check;
   readonly envelope: Check;
   readonly workflow: Check;
+  readonly diff: Check;
+  readonly ancestry: Check;
+  readonly bundle: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
 }
@@ -53,6 +57,9 @@ function publishedSchemas(): Schemas {
     event: checkOf('run-event.schema.json'),
     envelope: checkOf('error-envelope.schema.json'),
     workflow: checkOf('workflow-definition.schema.json'),
+    diff: checkOf('run-diff-response.schema.json'),
+    ancestry: checkOf('run-ancestry-response.schema.json'),
+    bundle: checkOf('debug-bundle.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
 }
@@ -70,6 +77,9 @@ function ownSchemas(): Schemas {
     event: checkOf(RunEventDoc),
     envelope: checkOf(ErrorEnvelope),
     workflow: checkOf(WorkflowDefinition),
+    diff: checkOf(RunDiff),
+    ancestry: checkOf(RunAncestry),
+    bundle: checkOf(DebugBundle),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };
 }

@@ -6,15 +6,16 @@ import type { CheckpointRow, EntryRow, HeadRow, PendingRow } from './records.ts'
 export function chainOn(head: HeadRow | undefined, pending: readonly PendingRow[]): EntryRow[] {
   let sequence = head?.sequence ?? 0;
   let prevHash = head?.hash ?? null;
-  return pending.map(({ pending_id: _, ...fact }) => {
-    const row = { ...fact, sequence: ++sequence, prev_hash: prevHash };
-    prevHash = entryHash(entryOf(row), sha256Hex);
-    return { ...row, hash: prevHash };
+  return pending.map((fact) => {
+    const row = { ...fact, sequence: ++sequence, prev_hash: prevHash, hash: '' };
+    row.hash = entryHash(entryOf(row), sha256Hex);
+    prevHash = row.hash;
+    return row;
   });
 }
 
 /** An entry as it is hashed: every column of its row is in it. */
-function entryOf(row: Omit<EntryRow, 'hash'>): AuditEntry {
+function entryOf(row: EntryRow): AuditEntry {
   return {
     atSequence: row.sequence,
     occurredAt: timeText(row.at),

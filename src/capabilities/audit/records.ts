@@ -140,7 +140,20 @@ export function readPending(tenant: string | undefined, limit: number): Statemen
 }
 
 /** Rows that one statement takes: few sizes, so that few statements are prepared. */
-const SIZES: readonly number[] = [64, 8, 1];
+const SIZES: readonly number[] = [50, 10, 1];
+
+const REMOVE_PENDING = new Map(
+  SIZES.map((size) => [
+    size,
+    `DELETE FROM audit_pending WHERE tenant = $1 AND pending_id IN ${placeholders(1, size, 2)}`,
+  ]),
+);
+const INSERT_ENTRIES = new Map(
+  SIZES.map((size) => [
+    size,
+    `INSERT INTO audit_entries (${ENTRY_COLUMNS.join(', ')}) VALUES ${placeholders(size, ENTRY_COLUMNS.length)}`,
+  ]),
+);
 
 function chunks<T>(items: readonly T[]): T[][] {
   const parts: T[][] = [];
@@ -155,7 +168,7 @@ function chunks<T>(items: readonly T[]): T[][] {
 /** Refused when one of them is in a chain already. */
 export function removePending(tenant: string, pendingIds: readonly string[]): Write[] {
   return chunks(pendingIds).map((ids) => ({
-    sql: `DELETE FROM audit_pending WHERE tenant = $1 AND pending_id IN ${placeholders(1, ids.length, 2)}`,
+    sql: REMOVE_PENDING.get(ids.length)!,
     params: [tenant, ...ids],
     expect: ids.length,
     keeps: HEAD,
@@ -164,8 +177,7 @@ export function removePending(tenant: string, pendingIds: readonly string[]): Wr
 
 export function insertEntries(rows: readonly EntryRow[]): Write[] {
   return chunks(rows).map((part) => ({
-    sql: `INSERT INTO audit_entries (${ENTRY_COLUMNS.join(', ')})
-          VALUES ${placeholders(part.length, ENTRY_COLUMNS.length)}`,
+    sql: INSERT_ENTRIES.get(part.length)!,
     params: part.flatMap((row) => ENTRY_COLUMNS.map((column): Param => row[column])),
   }));
 }

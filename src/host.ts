@@ -116,11 +116,7 @@ async function startOn(
     for (const [name, kind] of Object.entries(capability.work?.(host, service) ?? {})) kinds.set(name, kind);
     reactions.push(...(capability.reactions?.(host, service) ?? []));
   }
-  store.onHint((topic) => {
-    const [kind, id = ''] = topic.split(':', 2);
-    if (kind === 'run') runtime.hub.tell(id);
-    else runtime.hub.callToWork(topic.slice('work:'.length));
-  });
+  store.onHint((topic) => runtime.hub.hinted(topic));
 
   for (const capability of mounted) await capability.prepare?.(host, serviceOf(services, capability));
   await loadWorkflows(services, config.workflowsFolder ?? EXAMPLES);

@@ -8,6 +8,7 @@ import { conformance } from './conformance/index.ts';
 import { diff } from './diff/index.ts';
 import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
+import { feed } from './feed/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { replay } from './replay/index.ts';
@@ -21,6 +22,7 @@ export function capabilities(settings: { readonly conformance: boolean }): reado
   const served = [
     audit,
     authorization,
+    feed,
     workflows,
     runs,
     replay,
@@ -44,6 +46,7 @@ type ServiceOf<C> = C extends Capability<string, infer S> ? S : never;
 export interface Services {
   readonly audit: ServiceOf<typeof audit>;
   readonly authorization: ServiceOf<typeof authorization>;
+  readonly feed: ServiceOf<typeof feed>;
   readonly workflows: ServiceOf<typeof workflows>;
   readonly runs: ServiceOf<typeof runs>;
   readonly replay: ServiceOf<typeof replay>;

@@ -14,6 +14,8 @@ import type { Runtime } from './runtime.ts';
 /** Events that are about to be committed, with the run as it is after them. */
 export interface Append extends HeldRun {
   readonly events: readonly RunEvent[];
+  /** The status that they found; a run that begins had none. */
+  readonly before?: RunStatus | undefined;
   /** They happened to another run, which this one copies or repeats: nobody did or is told anything by them. */
   readonly isInherited: boolean;
 }
@@ -39,7 +41,7 @@ export function creationWrites({ held, recorded, isInherited }: CreatedRun, reac
       recorded.map(({ stored }) => stored),
     ),
     ...insertTags(ref, run.facts.tags ?? []),
-    ...react(held, recorded, reactions, isInherited),
+    ...react(appendOf(held, recorded, isInherited ?? false), reactions),
   ];
 }
 
@@ -71,7 +73,7 @@ export function appendWrites(
     ...(concernsParent(run, before) ? [wake(run.facts.parent!.runId)] : []),
     ...(isTerminal(run) ? endWrites(held) : []),
     ...cancelledChildren(held, recorded).map((childRunId) => cancelChild(held, childRunId)),
-    ...react(held, recorded, reactions, isInherited),
+    ...react(appendOf(held, recorded, isInherited, before), reactions),
   ];
 }
 
@@ -109,19 +111,12 @@ function cancelChild({ run, identity }: HeldRun, childRunId: string): Write {
   });
 }
 
-function react(
-  held: HeldRun,
-  recorded: readonly Recorded[],
-  reactions: readonly Reaction[],
-  isInherited = false,
-): Write[] {
-  if (reactions.length === 0 || recorded.length === 0) return [];
-  const append = appendOf(held, recorded, isInherited);
-  return reactions.flatMap((reaction) => reaction(append));
+function react(append: Append, reactions: readonly Reaction[]): Write[] {
+  return append.events.length === 0 ? [] : reactions.flatMap((reaction) => reaction(append));
 }
 
-function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boolean): Append {
-  return { ...held, events: recorded.map(({ event }) => event), isInherited };
+function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boolean, before?: Before): Append {
+  return { ...held, events: recorded.map(({ event }) => event), before: before?.status, isInherited };
 }
 
 /** Says, here and to other hosts, that a run has moved. */
@@ -132,7 +127,7 @@ export function announce({ hub, store }: Runtime, held: HeldRun, recorded: reado
     runId,
     recorded.map(({ stored }) => stored),
   );
-  hub.appended(appendOf(held, recorded, false));
+  hub.appended(appendOf(held, recorded, false, before));
   const wokenParent = before && concernsParent(run, before) ? parent?.runId : undefined;
   if (wokenParent) hub.callToWork(wokenParent);
   for (const childRunId of cancelledChildren(held, recorded)) hub.callToWork(`${CANCEL_CHILD}:${childRunId}`);

@@ -25,6 +25,8 @@ const LISTEN_AGAIN_MS = 1_000;
 const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
 const TRIES_MAX = 5;
 const DATABASE_NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+const TRANSACTION = 'pg_current_xact_id()::text::bigint';
+const SETTLED = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
 const BIGINT_OID = 20;
 
 /** Many hosts, one database. */
@@ -111,7 +113,11 @@ function renderer(ownClock: Clock | undefined): Render {
   const texts = new Map<string, { readonly name: string; readonly text: string; readonly usesNow: boolean }>();
   const prepare = (sql: string, count: number) => {
     const now = ownClock ? `$${count + 1}::bigint` : DATABASE_NOW;
-    const text = sql.replaceAll('$now', now).replaceAll('$skipLocked', 'FOR UPDATE SKIP LOCKED');
+    const text = sql
+      .replaceAll('$now', now)
+      .replaceAll('$skipLocked', 'FOR UPDATE SKIP LOCKED')
+      .replaceAll('$transaction', TRANSACTION)
+      .replaceAll('$settled', SETTLED);
     return { name: createHash('sha1').update(text).digest('hex'), text, usesNow: sql.includes('$now') };
   };
   return ({ sql, params }) => {

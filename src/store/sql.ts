@@ -1,7 +1,8 @@
 /**
  * Statements are written once, in the SQL that SQLite and PostgreSQL share, with `$1` for parameters. What truly
- * differs hides behind three words that each driver renders: `$now` (the store's clock, epoch ms), `$skipLocked`
- * (leave rows that another host is claiming) and, in migrations, `$clustered` (keep rows in key order).
+ * differs hides behind a few words that each driver renders: `$now` (the store's clock, epoch ms), `$skipLocked`
+ * (leave rows that another host is claiming), `$transaction` (the number of the transaction that writes), `$settled`
+ * (below it every transaction is over) and, in migrations, `$clustered` (keep rows in key order).
  */
 export type Param = string | number | null;
 

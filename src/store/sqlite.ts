@@ -170,6 +170,9 @@ class Connection {
       const usesNow = sql.includes('$now');
       const text = sql
         .replaceAll('$skipLocked', '')
+        // One transaction at a time: whatever can be read is over.
+        .replaceAll('$transaction', '0')
+        .replaceAll('$settled', '1')
         .replaceAll('$now', `?${params.length + 1}`)
         .replace(/\$(\d+)/g, '?$1');
       entry = { statement: this.#database.prepare(text), usesNow };

@@ -5,6 +5,7 @@ import { audit } from './audit/index.ts';
 import { authorization } from './authorization/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
+import { debugBundle } from './debug-bundle/index.ts';
 import { diff } from './diff/index.ts';
 import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
@@ -35,6 +36,7 @@ export function capabilities(settings: { readonly conformance: boolean }): reado
     diff,
     ancestry,
     timeTravel,
+    debugBundle,
     envelopes,
   ];
   return settings.conformance ? [...served, conformance] : served;
@@ -58,4 +60,5 @@ export interface Services {
   readonly diff: ServiceOf<typeof diff>;
   readonly ancestry: ServiceOf<typeof ancestry>;
   readonly timeTravel: ServiceOf<typeof timeTravel>;
+  readonly debugBundle: ServiceOf<typeof debugBundle>;
 }

@@ -52,7 +52,12 @@ export interface Reply {
 
 export type Answer = Reply | Refusal;
 
+/** Who asks, and what about. */
+export type About<P> = Pick<Request<P>, 'caller' | 'params'>;
+
 export interface Route<S> extends RouteContract {
+  /** Looks for what the request is about, where a body must not be looked at before that is known to be there. */
+  before?(request: About<never>, services: S): Promise<Refusal | undefined>;
   handle(request: Request<never, never, never>, services: S): Answer | Promise<Answer>;
 }
 
@@ -69,6 +74,7 @@ export function route<S>() {
       readonly params?: P;
       readonly query?: Q;
       readonly body?: B;
+      before?(request: About<Of<P>>, services: S): Promise<Refusal | undefined>;
       handle(request: Request<Of<P>, Of<Q>, Of<B>>, services: S): Answer | Promise<Answer>;
     },
   ): Route<S> => definition as unknown as Route<S>;

@@ -93,7 +93,8 @@ export function openGate({ authorization, trail, clock, inFlightMax, rateLimit, 
     if (isRefusal(caller)) return caller;
     request.caller = caller;
     trail.used(caller);
-    if (scope === undefined || (caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
+    if (scope === undefined || scope === 'any') return undefined;
+    if ((caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
     await trail.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });
     return refuse('forbidden', `This takes the scope ${scope}.`, { scopeRequired: scope });
   }

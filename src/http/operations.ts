@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Answer, Reply, Request, Route } from '../capabilities/capability.ts';
 import type { Services } from '../capabilities/index.ts';
-import { isRefusal } from '../protocol/errors.ts';
+import { isRefusal, type Refusal } from '../protocol/errors.ts';
 import { commitAll, UnitRefused } from '../runtime/command.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
@@ -9,7 +9,7 @@ import type { Unit } from '../store/sql.ts';
 import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf } from './answers.ts';
 import { type Idempotency, isFinal, type Replay, type Ticket } from './idempotency.ts';
 import { routerPath } from './router-path.ts';
-import { type Validate, validator } from './validation.ts';
+import { validator } from './validation.ts';
 
 export interface OperationOptions {
   readonly runtime: Runtime;
@@ -20,7 +20,7 @@ export interface OperationOptions {
 
 /** Mounts one operation. What it is handed has been let in, parsed, and checked against its schemas. */
 export function mountOperation(app: FastifyInstance, route: Route<never>, options: OperationOptions): void {
-  const check = checkerOf(route);
+  const check = checkerOf(route, options);
   app.route({
     method: route.method,
     url: routerPath(route.path),
@@ -39,11 +39,11 @@ export function mountOperation(app: FastifyInstance, route: Route<never>, option
 async function answerOnce(
   request: FastifyRequest,
   route: Route<never>,
-  check: Validate,
+  check: Check,
   options: OperationOptions,
 ): Promise<Answer | Replay> {
   const key = route.method === 'GET' ? undefined : request.headers['idempotency-key'];
-  if (key === undefined) return check(request) ?? handle(request, route, options, () => []);
+  if (key === undefined) return (await check(request)) ?? handle(request, route, options, () => []);
   const ticket = await options.idempotency.begin({
     // Without a caller the path is the credential, and it is part of the content.
     scope: request.caller ? ownerOf(request.caller.subject) : '#public',
@@ -53,7 +53,7 @@ async function answerOnce(
   });
   if (!('done' in ticket)) return ticket;
   try {
-    const misfit = check(request);
+    const misfit = await check(request);
     if (misfit) return misfit;
     const answer = await handle(request, route, options, ticket.remember);
     // What is refused now may be what a twin on another host has just done.
@@ -101,19 +101,22 @@ function handle(
   return route.handle(given as never, services as never);
 }
 
-function checkerOf({ params, query, body, bodyOptional, misfitStatus }: Route<never>): Validate {
-  const checks: [keyof FastifyRequest & ('params' | 'query' | 'body'), Validate][] = [];
-  if (params) checks.push(['params', validator(params, 'path')]);
-  if (query) checks.push(['query', validator(query, 'query')]);
-  if (body) checks.push(['body', validator(body, 'body')]);
-  return (request) => {
-    for (const [part, validate] of checks) {
-      const value = (request as FastifyRequest)[part];
-      if (part === 'body' && bodyOptional && (value === undefined || value === null)) continue;
-      const refusal = validate(value);
-      if (refusal) return part === 'body' && misfitStatus ? { ...refusal, status: misfitStatus } : refusal;
-    }
-    return undefined;
+type Check = (request: FastifyRequest) => Promise<Refusal | undefined>;
+
+/** First where the request leads, then whether that is there, then what it brings. */
+function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
+  const { bodyOptional, misfitStatus } = route;
+  const params = route.params && validator(route.params, 'path');
+  const query = route.query && validator(route.query, 'query');
+  const body = route.body && validator(route.body, 'body');
+  return async (request) => {
+    const misplaced = params?.(request.params) ?? query?.(request.query);
+    if (misplaced) return misplaced;
+    const about = { caller: request.caller!, params: request.params };
+    const absent = route.before && (await route.before(about as never, services as never));
+    if (absent || (bodyOptional && (request.body ?? undefined) === undefined)) return absent;
+    const misfit = body?.(request.body);
+    return misfit && misfitStatus ? { ...misfit, status: misfitStatus } : misfit;
   };
 }
 

@@ -8,8 +8,8 @@ export interface RouteContract {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With `{name}` for parameters; colon verbs as the protocol writes them. */
   readonly path: string;
-  /** The scope it takes, or `public` where no credential is needed. */
-  readonly scope: Scope | 'public';
+  /** The scope it takes; `any` where a credential will do, and `public` where none is needed. */
+  readonly scope: Scope | 'any' | 'public';
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;

@@ -151,7 +151,7 @@ describe('asking back', () => {
     expect(vote({ action: 'ask', question: 'When?', voter: 'ada' })).toBe('open');
     expect(story.run.variables['_askExchanges:gate']).toEqual([
       { question: 'Who wrote it?', askedBy: 'robot' },
-      { question: 'When?', askedBy: 'robot/ada' },
+      { question: 'When?', askedBy: 'robot#ada' },
     ]);
     expect(story.told).not.toContain('approval.received gate');
     expect(vote({ action: 'accept' })).toBe('decided');
@@ -169,7 +169,7 @@ describe('a quorum', () => {
   it('needs so many different voters to accept', () => {
     const { story, vote } = asking({ requiredApprovals: 3 });
     expect([vote(accept('ada')), vote(accept('bob')), vote(accept('cy'))]).toEqual(['open', 'open', 'decided']);
-    expect(story.last('approval.received')!.decidedBy).toBe('robot/cy');
+    expect(story.last('approval.received')!.decidedBy).toBe('robot#cy');
     expect(story.events.filter(({ type }) => type === 'approval.received')).toHaveLength(3);
   });
 
@@ -221,8 +221,8 @@ describe('who votes', () => {
     vote(accept('ada'), program('two'));
     vote(accept(), program('ada'));
     expect(story.events.flatMap(({ type, payload }) => (type === 'approval.received' ? [payload] : []))).toMatchObject([
-      { decidedBy: 'one/ada' },
-      { decidedBy: 'two/ada' },
+      { decidedBy: 'one#ada' },
+      { decidedBy: 'two#ada' },
       { decidedBy: 'ada' },
     ]);
     expect(vote(accept('bob'), program('one'))).toBe('decided');

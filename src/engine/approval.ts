@@ -78,13 +78,16 @@ function isRefineFeedback(value: unknown): boolean {
   return REFINE_MEMBERS.every(([name, fits]) => value[name] === undefined || fits(value[name]));
 }
 
-/** A label tells those apart for whom a program votes. It stands under the program's own name, which is not its choice. */
+/**
+ * A label tells those apart for whom a program votes. It stands under the program's own name, which is not its choice;
+ * no name has the sign between them.
+ */
 function voterOf(
   { voter: label }: JsonObject,
   { principal, mayNameVoters }: Resolver,
 ): { name: string; voter: string } {
   if (!mayNameVoters || typeof label !== 'string' || label === '') return { name: principal, voter: principal };
-  return { name: label, voter: `${principal}/${label}` };
+  return { name: label, voter: `${principal}#${label}` };
 }
 
 function receivedPayload(nodeId: string, answer: JsonObject, decidedBy: string): EventPayload<'approval.received'> {

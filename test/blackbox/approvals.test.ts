@@ -229,7 +229,7 @@ onEachStore('an approval', (host) => {
       expect((await api().ended(runId)).status).toBe('completed');
       const received = await eventsOf(api(), runId, 'approval.received');
       expect(received.map(({ payload }) => payload.decidedBy)).toEqual(
-        ['approver-1', 'approver-2', 'approver-2', 'approver-3'].map((voter) => `editor-of-alpha/${voter}`),
+        ['approver-1', 'approver-2', 'approver-2', 'approver-3'].map((voter) => `editor-of-alpha#${voter}`),
       );
     });
 

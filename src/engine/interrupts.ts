@@ -78,7 +78,7 @@ export function openInterrupt(run: Run, nodeId: string, interruptId?: string): O
   if (state?.interrupt && (interruptId ?? state.interrupt.interruptId) !== state.interrupt.interruptId) return ANSWERED;
   if (state?.interrupt) return state.interrupt;
   if (state && state.interrupts > 0 && state.status === 'cancelled') {
-    return refuse('interrupt_gone', 'The run was cancelled while it waited for this.', { runStatus: statusOf(run) });
+    return refuse('interrupt_gone', 'The run came to its end while it waited for this.', { runStatus: statusOf(run) });
   }
   if (state?.error?.code === EXPIRED) return refuse(EXPIRED, 'The time to answer this has passed.');
   if (run.answered.has(nodeId)) return ANSWERED;

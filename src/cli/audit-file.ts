@@ -6,7 +6,7 @@ import {
   type Proofs,
   type VerifyResult,
 } from '../protocol/audit-chain.ts';
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { isObject } from '../protocol/json.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { type IsSignedHex, signatureCheckOf } from '../system/ed25519.ts';
 import { jsonMembers } from './json-members.ts';
@@ -59,20 +59,27 @@ export async function verifyAuditFile(
 }
 
 async function readHeader(path: string): Promise<AuditFile> {
-  const single: JsonObject = {};
+  const single = new Map<string, unknown>();
   const checkpoints: FileCheckpoint[] = [];
   const keys = new Map<string, string>();
   for await (const { name, value } of members(path)) {
     if (name === 'checkpoints') checkpoints.push(checkpointFrom(value));
     else if (name === 'signingKeys' || name === 'signingKey') keys.set(...keyFrom(value));
-    else if (name !== 'entries') single[name] = value;
+    else if (name !== 'entries') single.set(name, value);
   }
-  const { bundleVersion, tenant, exportedAt, fromSeq, toSeq } = single;
-  if (bundleVersion !== '1' || !isSequence(fromSeq) || !isSequence(toSeq)) {
+  const [fromSeq, toSeq] = [single.get('fromSeq'), single.get('toSeq')];
+  if (single.get('bundleVersion') !== '1' || !isSequence(fromSeq) || !isSequence(toSeq)) {
     throw new NotAnExport('it is not an export of an audit log');
   }
   checkpoints.sort((a, b) => a.atSequence - b.atSequence);
-  return { tenant: String(tenant), exportedAt: String(exportedAt), fromSeq, toSeq, checkpoints, keys };
+  return {
+    tenant: String(single.get('tenant')),
+    exportedAt: String(single.get('exportedAt')),
+    fromSeq,
+    toSeq,
+    checkpoints,
+    keys,
+  };
 }
 
 function members(path: string) {

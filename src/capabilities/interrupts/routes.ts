@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import { isRefusal, refuse } from '../../protocol/errors.ts';
+import { isRefusal } from '../../protocol/errors.ts';
 import { InterruptView, ResolveReply, ResolveRequest } from '../../protocol/interrupts.ts';
-import { isObject } from '../../protocol/json.ts';
 import { RunId } from '../../protocol/runs.ts';
 import { Closed } from '../../protocol/schema.ts';
 import { reply, route } from '../capability.ts';
-import type { InterruptService, TokenBody, TokenResolution } from './service.ts';
+import type { InterruptService, TokenResolution } from './service.ts';
 
 interface Services {
   readonly interrupts: InterruptService;
@@ -56,26 +55,18 @@ export const resolveInterruptByToken = operation({
   path: '/v1/interrupts/{token}',
   scope: 'public',
   params: TokenParams,
-  // An unknown token is unknown whatever comes with it, so the body is looked at after the token.
-  body: Type.Unknown({ description: '{ "resumeValue": … }' }),
-  bodyOptional: true,
+  body: ResolveRequest,
   replies: { 200: ResolveReply },
   refusals: [400, 403, 404, 409, 410, 422],
+  // An unknown token is unknown whatever comes with it.
+  before: ({ params }, { interrupts }) => interrupts.refusalOf(params.token),
   handle: async (request, { interrupts }) => {
     const shown = ({ runId, nodeId, status }: TokenResolution) => reply(200, { runId, nodeId, status });
-    const outcome = await interrupts.resolveByToken(request.params.token, tokenBody(request.body), (done) =>
+    const outcome = await interrupts.resolveByToken(request.params.token, request.body.resumeValue, (done) =>
       request.remember(shown(done)),
     );
     return isRefusal(outcome) ? outcome : shown(outcome);
   },
 });
-
-function tokenBody(body: unknown): TokenBody {
-  if (isObject(body) && 'resumeValue' in body && Object.keys(body).length === 1) {
-    return { isValid: true, value: body.resumeValue };
-  }
-  const refusal = refuse('validation_error', 'The body takes resumeValue, and nothing else.', { field: 'resumeValue' });
-  return { isValid: false, refusal };
-}
 
 export const routes = [resolveInterruptByRun, inspectInterruptByToken, resolveInterruptByToken];

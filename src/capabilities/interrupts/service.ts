@@ -8,6 +8,7 @@ import { meetsRole, type Scope } from '../../protocol/scopes.ts';
 import { type Commanded, command } from '../../runtime/command.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
+import { KEY_LANE } from '../authorization/keys.ts';
 import type { Caller, Host } from '../capability.ts';
 import { TokenKeys } from './keys.ts';
 import { findInterrupt, type InterruptRow, listOpen } from './records.ts';
@@ -35,28 +36,26 @@ export function interruptService({ runtime }: Host) {
     ): Promise<Commanded | Refusal> =>
       command(runtime, caller.subject, runId, (run) => decide(run, nodeId, value, resolverOf(caller)), also),
 
+    /** Why nothing can be answered with this token. */
+    async refusalOf(token: string): Promise<Refusal | undefined> {
+      const row = await answerable(token);
+      return isRefusal(row) ? row : undefined;
+    },
+
     /** Answers with a token as the only credential. */
     async resolveByToken(
       token: string,
-      body: TokenBody,
+      value: unknown,
       also: (outcome: TokenResolution) => Unit,
     ): Promise<TokenResolution | Refusal> {
-      const found = await look(token);
-      if (isRefusal(found)) return found;
-      const { row, claims } = found;
-      if (claims.intent !== 'resolve') return refuse('forbidden', 'This token allows to look, not to answer.');
-      if (row.is_gate === 1 || (await isAuthRequired(row))) {
-        return refuse('forbidden', 'This approval must be given by somebody who is signed in.', {
-          scopeRequired: 'approvals:respond',
-        });
-      }
-      if (!body.isValid) return body.refusal;
+      const row = await answerable(token);
+      if (isRefusal(row)) return row;
       const named = (outcome: Commanded): TokenResolution => ({ ...outcome, runId: row.run_id, nodeId: row.node_id });
       const outcome = await command(
         runtime,
         { tenant: row.tenant },
         row.run_id,
-        (run) => decide(run, row.node_id, body.value, TOKEN_BEARER, row.interrupt_id),
+        (run) => decide(run, row.node_id, value, TOKEN_BEARER, row.interrupt_id),
         (done) => also(named(done)),
       );
       return isRefusal(outcome) ? outcome : named(outcome);
@@ -113,6 +112,18 @@ export function interruptService({ runtime }: Host) {
     return isLate ? EXPIRED : { row, claims };
   }
 
+  /** The interrupt that a token allows to answer. */
+  async function answerable(token: string): Promise<InterruptRow | Refusal> {
+    const found = await look(token);
+    if (isRefusal(found)) return found;
+    const { row, claims } = found;
+    if (claims.intent !== 'resolve') return refuse('forbidden', 'This token allows to look, not to answer.');
+    if (row.is_gate !== 1 && !(await isAuthRequired(row))) return row;
+    return refuse('forbidden', 'This approval must be given by somebody who is signed in.', {
+      scopeRequired: 'approvals:respond',
+    });
+  }
+
   async function isAuthRequired({ tenant, run_id, node_id }: InterruptRow): Promise<boolean> {
     const profile = await reader.view({ tenant }, run_id, ({ run }) => run.plan.node(node_id)?.node.config.profile);
     return profile === AUTH_REQUIRED;
@@ -138,11 +149,6 @@ interface Mintable {
   readonly expiresAt?: string;
 }
 
-/** A body is looked at only once it is clear that the token stands for something. */
-export type TokenBody =
-  | { readonly isValid: true; readonly value: unknown }
-  | { readonly isValid: false; readonly refusal: Refusal };
-
 export interface TokenResolution extends Commanded {
   readonly runId: string;
   readonly nodeId: string;
@@ -162,7 +168,7 @@ const TOKEN_BEARER: Resolver = {
 export function resolverOf({ subject, scopes, role }: Caller): Resolver {
   return {
     principal: subject.principal,
-    mayNameVoters: subject.lane === 'api-key',
+    mayNameVoters: subject.lane === KEY_LANE,
     hasScope: (scope) => scopes.has(scope as Scope),
     hasRole: (wanted) => meetsRole(role, wanted),
   };

@@ -32,6 +32,8 @@ export interface Config {
   readonly inFlightMax: number;
   readonly requestsPerSecond: number;
   readonly leaseMs: number;
+  /** How long a run is kept after its end. */
+  readonly retentionMs: number;
   /** Seals what has to be kept and used again. */
   readonly secret: string | undefined;
   readonly webhookAttempts: number;
@@ -145,6 +147,10 @@ export const SETTINGS = {
     variable: 'CAPSTAN_AUDIT_KEY',
     meaning: 'name of the key that signs audit checkpoints; a new name makes a new key',
   },
+  retention: {
+    variable: 'CAPSTAN_RETENTION_DAYS',
+    meaning: 'days that a run is kept after its end (30, at least 7)',
+  },
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -181,6 +187,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     inFlightMax: read.whole('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
     requestsPerSecond: read.whole('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
     leaseMs: read.whole('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
+    retentionMs: read.whole('retention', { otherwise: 30, min: 7, max: 36_500 }) * DAY_MS,
     secret: read.atLeast('secret', SECRET_CHARACTERS_MIN),
     webhookAttempts: read.whole('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
     webhookWindowMs: read.whole('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),

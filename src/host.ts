@@ -7,6 +7,7 @@ import { capabilities, type Services } from './capabilities/index.ts';
 import type { Config } from './config.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
+import { RETRY_AFTER_S } from './http/gate.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
 import { createServer } from './http/server.ts';
@@ -68,13 +69,14 @@ export async function startHost(config: Config, system: System): Promise<Running
       retryMs: config.webhookRetryMs,
     },
     configuredKeys: config.apiKeys,
-    oidc: config.oidc,
     audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
+    oidc: config.oidc,
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,
       maxRunDurationMs: config.maxRunDurationMs,
       maxRequestBodyBytes: config.maxRequestBodyBytes,
     },
+    retentionMs: config.retentionMs,
   };
   const mounted = capabilities(settings);
   const store = await openStore(config, system.clock, [
@@ -107,7 +109,12 @@ async function startOn(
     capacity: CAPACITY,
     kinds,
   });
-  const host: Host = { runtime, executor, settings };
+  const host: Host = {
+    runtime,
+    executor,
+    settings,
+    forget: (run) => mounted.flatMap((capability) => capability.forget?.(run) ?? []),
+  };
   const services = createServices(host, mounted);
   kinds.set(CANCEL_CHILD, { handle: cancelChildHandler(runtime) });
   kinds.set(MAINTENANCE, { handle: maintenanceHandler(system.clock) });
@@ -201,6 +208,7 @@ function createEdge(host: Host, mounted: readonly Capability[], services: Servic
   const discovery = discoveryDocument(mounted, settings, {
     implementation: { name: 'capstan', version: VERSION, vendor: 'Capstan' },
     mirror: config.discoveryMirror,
+    backpressure: { inflightCap: config.inFlightMax, retryAfterSeconds: RETRY_AFTER_S },
     serviceOf: (capability) => serviceOf(services, capability),
   });
   const isReady = (): Promise<boolean> =>

@@ -7,7 +7,8 @@ import type { Executor, WorkKind } from '../runtime/executor.ts';
 import type { NodeType } from '../runtime/node-type.ts';
 import type { Subject } from '../runtime/run-row.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Unit } from '../store/sql.ts';
+import type { RunRef } from '../store/log.ts';
+import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
 import type { KeyRecord } from './authorization/keys.ts';
 
@@ -89,6 +90,8 @@ export interface Host {
   readonly runtime: Runtime;
   readonly executor: Executor;
   readonly settings: CapabilitySettings;
+  /** Removes what all capabilities keep of a run. */
+  forget(run: RunRef): readonly Write[];
 }
 
 /** Settings that change what capabilities do. */
@@ -100,20 +103,22 @@ export interface CapabilitySettings {
     readonly maxRunDurationMs: number;
     readonly maxRequestBodyBytes: number;
   };
+  /** How long a run is kept after its end. */
+  readonly retentionMs: number;
   /** Seals what has to be kept and used again; where it is missing, a key from the store does. */
   readonly secret: string | undefined;
   /** How often and how long a delivery is tried, and how soon again. */
   readonly webhooks: { readonly attempts: number; readonly windowMs: number; readonly retryMs: number };
   /** Keys that the operator configured, besides those in the store. */
   readonly configuredKeys: readonly KeyRecord[];
-  /** Whose tokens are taken besides keys. */
-  readonly oidc?: OidcSettings | undefined;
   readonly audit: {
     /** Every authenticated request goes to the audit log, reads included. */
     readonly everyRequest: boolean;
     /** The key that signs checkpoints; a new name makes a new key. Without one it is the newest. */
     readonly keyName?: string | undefined;
   };
+  /** Whose tokens are taken besides keys. */
+  readonly oidc?: OidcSettings | undefined;
 }
 
 /** The issuer that people sign in with, and how its tokens are read. */
@@ -145,6 +150,8 @@ export interface Capability<N extends string = string, S = unknown> {
   /** Its kinds of work items, and how they are done. */
   work?(host: Host, service: S): Readonly<Record<string, WorkKind>>;
   reactions?(host: Host, service: S): readonly Reaction[];
+  /** Removes what it keeps of a run that is not kept any more. What has its own time to go may be left out. */
+  forget?(run: RunRef): readonly Write[];
   /** What it has to do once before the host opens its doors. */
   prepare?(host: Host, service: S): Promise<void>;
   /** What it has to finish once the doors are closed, while there is still a store to write to. */

@@ -12,7 +12,9 @@ import { events } from './events/index.ts';
 import { feed } from './feed/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
+import { production } from './production/index.ts';
 import { replay } from './replay/index.ts';
+import { retention } from './retention/index.ts';
 import { runs } from './runs/index.ts';
 import { timeTravel } from './time-travel/index.ts';
 import { webhooks } from './webhooks/index.ts';
@@ -37,6 +39,8 @@ export function capabilities(settings: { readonly conformance: boolean }): reado
     ancestry,
     timeTravel,
     debugBundle,
+    retention,
+    production,
     envelopes,
   ];
   return settings.conformance ? [...served, conformance] : served;
@@ -61,4 +65,5 @@ export interface Services {
   readonly ancestry: ServiceOf<typeof ancestry>;
   readonly timeTravel: ServiceOf<typeof timeTravel>;
   readonly debugBundle: ServiceOf<typeof debugBundle>;
+  readonly retention: ServiceOf<typeof retention>;
 }

@@ -9,6 +9,7 @@ describe('the discovery document', () => {
       protocolVersions: ['1.0'],
       implementation: { name: 'test', version: '9', vendor: 'us' },
       idempotency: { supported: true, layer1RetentionSeconds: 86_400 },
+      production: { backpressure: { supported: true, inflightCap: 3, retryAfterSeconds: 2 } },
     });
   });
 
@@ -53,6 +54,7 @@ describe('the discovery document', () => {
     const { text } = discoveryDocument([capability], SETTINGS, {
       implementation: { name: 'test', version: '9', vendor: 'us' },
       mirror: false,
+      backpressure: BACKPRESSURE,
       serviceOf: () => ({ key: 'made at the start' }),
     });
     expect(JSON.parse(text)).toMatchObject({ x: { key: 'made at the start' } });
@@ -62,7 +64,8 @@ describe('the discovery document', () => {
     const families = [advertising({ a: { supported: true } })];
     expect(document(families)).not.toHaveProperty('capabilities');
     const mirrored = document(families, true);
-    expect(mirrored.capabilities).toEqual({ idempotency: mirrored.idempotency, a: mirrored.a });
+    const { idempotency, production, a } = mirrored;
+    expect(mirrored.capabilities).toEqual({ idempotency, production, a });
   });
 
   it('has a tag that changes with it', () => {
@@ -79,6 +82,8 @@ const SETTINGS = {
   configuredKeys: [],
 } as unknown as CapabilitySettings;
 
+const BACKPRESSURE = { inflightCap: 3, retryAfterSeconds: 2 };
+
 function advertising(families: Record<string, unknown> | undefined): Capability {
   return { name: 'x', service: () => undefined, ...(families ? { advertise: () => families } : {}) };
 }
@@ -87,6 +92,7 @@ function made(families: readonly Capability[], mirror = false) {
   return discoveryDocument(families, SETTINGS, {
     implementation: { name: 'test', version: '9', vendor: 'us' },
     mirror,
+    backpressure: BACKPRESSURE,
   });
 }
 

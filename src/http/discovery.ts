@@ -9,6 +9,8 @@ export interface DiscoveryOptions {
   readonly implementation: { readonly name: string; readonly version: string; readonly vendor: string };
   /** Repeats all families under `capabilities`, for clients that look only there. */
   readonly mirror: boolean;
+  /** How many requests are answered at once, and when the others may come back. */
+  readonly backpressure: { readonly inflightCap: number; readonly retryAfterSeconds: number };
   readonly serviceOf?: (capability: Capability) => unknown;
 }
 
@@ -21,7 +23,7 @@ export interface DiscoveryDocument {
 export function discoveryDocument(
   capabilities: readonly Capability[],
   settings: CapabilitySettings,
-  { implementation, mirror, serviceOf = () => undefined }: DiscoveryOptions,
+  { implementation, mirror, backpressure, serviceOf = () => undefined }: DiscoveryOptions,
 ): DiscoveryDocument {
   const families = capabilities
     .map((capability) => capability.advertise?.(settings, serviceOf(capability)) ?? {})
@@ -31,6 +33,7 @@ export function discoveryDocument(
         layer1RetentionSeconds: IDEMPOTENCY_RETENTION_MS / 1_000,
         crossRegion: 'single-region',
       },
+      production: { backpressure: { supported: true, ...backpressure } },
     });
   const document = {
     protocolVersion: PROTOCOL_VERSION,

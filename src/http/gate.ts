@@ -27,7 +27,8 @@ export interface Gate {
   drained(withinMs: number): Promise<void>;
 }
 
-const RETRY_AFTER_S = 1;
+/** When to come back to a host at capacity. */
+export const RETRY_AFTER_S = 1;
 const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
 /** Who gets in, in this order: capacity, rate, credential, scope. Nothing of a body has been read by then. */

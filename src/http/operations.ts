@@ -79,12 +79,12 @@ async function keep({ runtime }: OperationOptions, ticket: Ticket, answer: Answe
   await commitAll(runtime.store, ticket.remember(reply));
 }
 
-function handle(
+async function handle(
   request: FastifyRequest,
   route: Route<never>,
   { services, publicUrl }: OperationOptions,
   remember: (reply: Reply) => Unit,
-): Answer | Promise<Answer> {
+): Promise<Answer> {
   const given: Request = {
     caller: request.caller!,
     params: request.params,
@@ -98,7 +98,18 @@ function handle(
     signal: request.abort.signal,
     remember,
   };
-  return route.handle(given as never, services as never);
+  return orGone(await route.handle(given as never, services as never), request, services);
+}
+
+/** A run that is not there because it is not kept any more is gone. Whoever could have seen it is told so. */
+async function orGone<T extends Answer | undefined>(
+  answer: T,
+  { caller, params }: FastifyRequest,
+  { retention }: Services,
+): Promise<T | Refusal> {
+  const { runId } = (params ?? {}) as { runId?: string };
+  if (!caller || runId === undefined || !isRefusal(answer) || answer.refused !== 'not_found') return answer;
+  return (await retention.expiry(caller.subject, runId)) ?? answer;
 }
 
 type Check = (request: FastifyRequest) => Promise<Refusal | undefined>;
@@ -113,7 +124,7 @@ function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
     const misplaced = params?.(request.params) ?? query?.(request.query);
     if (misplaced) return misplaced;
     const about = { caller: request.caller!, params: request.params };
-    const absent = route.before && (await route.before(about as never, services as never));
+    const absent = await orGone(await route.before?.(about as never, services as never), request, services);
     if (absent || (bodyOptional && (request.body ?? undefined) === undefined)) return absent;
     const misfit = body?.(request.body);
     return misfit && misfitStatus ? { ...misfit, status: misfitStatus } : misfit;

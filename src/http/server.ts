@@ -133,12 +133,21 @@ export function createServer(options: ServerOptions): Server {
         status: reply.statusCode,
         ms,
         tenant: caller?.subject.tenant,
+        runId: runIdOf(request),
         keyId: caller?.keyId,
       },
       'answered',
     );
   }
 }
+
+/** The run that a request was about; what cannot be the id of one is nobody's business. */
+function runIdOf({ params }: FastifyRequest): string | undefined {
+  const { runId = '' } = (params ?? {}) as { runId?: string };
+  return RUN_ID.test(runId) ? runId : undefined;
+}
+
+const RUN_ID = /^run-[0-9a-z]{22}$/;
 
 function mountPage(app: FastifyInstance, { path, isExempt = false, answer }: PublicPage): void {
   app.route({

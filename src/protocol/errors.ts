@@ -38,6 +38,7 @@ export const ERRORS = {
   interrupt_already_resolved: 409,
   interrupt_expired: 410,
   interrupt_gone: 410,
+  run_expired: 410,
   payload_too_large: 413,
   uri_too_long: 414,
   unsupported_media_type: 415,

@@ -17,6 +17,9 @@ export interface SqliteOptions {
 
 const WAL_PAGES_MAX = 4_000;
 const PAGE_CACHE_KIB = 32_768;
+/** Free pages are soon used again, so the file is made smaller only when more of it than this is free. */
+const FREE_PART_MAX = 0.25;
+const PAGES_RECLAIMED_AT_ONCE = 1_000;
 
 /** One file, one owner, one process. */
 export async function openSqlite({ folder, clock, migrations, durable = true }: SqliteOptions): Promise<Store> {
@@ -24,6 +27,8 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
   const releaseFolder = ownFolder(folder);
   const file = join(folder, 'capstan.db');
   const writer = new Connection(new DatabaseSync(file), clock);
+  // Only a new file takes this; an older one takes it with its next VACUUM.
+  writer.exec(`PRAGMA auto_vacuum = INCREMENTAL`);
   writer.exec(`PRAGMA journal_mode = WAL`);
   writer.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}`);
   writer.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
@@ -47,6 +52,7 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
     // The one process that there is hears of everything by itself.
     hint: () => {},
     onHint: () => {},
+    reclaim: async () => reclaim(writer),
     close: () => {
       closed ??= group.drained().then(() => {
         reader.close();
@@ -82,6 +88,20 @@ function migrate(connection: Connection, migrations: readonly Migration[], now: 
     connection.exec('COMMIT');
   }
 }
+
+/** Cuts free pages off the end of the file. */
+function reclaim(connection: Connection): boolean {
+  const canShrink = connection.pragma('auto_vacuum') === INCREMENTAL;
+  const freePagesMax = FREE_PART_MAX * connection.pragma('page_count');
+  if (!canShrink || connection.pragma('freelist_count') <= freePagesMax) return false;
+  connection.exec(`PRAGMA incremental_vacuum(${PAGES_RECLAIMED_AT_ONCE})`);
+  // The file itself becomes shorter when what was written ahead of it goes into it.
+  connection.exec('PRAGMA wal_checkpoint(PASSIVE)');
+  return true;
+}
+
+/** As SQLite counts the ways to deal with free pages. */
+const INCREMENTAL = 2;
 
 /** Transaction control, prepared like any statement: it runs more often than anything else. */
 const BEGIN: Statement = { sql: 'BEGIN IMMEDIATE', params: [] };
@@ -142,6 +162,10 @@ class Connection {
 
   exec(text: string): void {
     this.#database.exec(text);
+  }
+
+  pragma(name: string): number {
+    return Number(Object.values(this.all({ sql: `PRAGMA ${name}`, params: [] })[0]!)[0]);
   }
 
   all(statement: Statement): Row[] {

@@ -13,6 +13,11 @@ export interface Store {
   /** Tells other hosts that something moved. Hints shorten a wait and may be lost. */
   hint(topics: readonly string[]): void;
   onHint(listener: (topic: string) => void): void;
+  /**
+   * Gives room that deleted rows have left back to the machine, a bounded part at a time; true while there is more.
+   * A store that sees to this by itself does nothing.
+   */
+  reclaim(): Promise<boolean>;
   close(): Promise<void>;
 }
 

@@ -120,4 +120,13 @@ export const CORE_TABLES: readonly Migration[] = [
       'CREATE INDEX effects_expiry ON effects (expires_at)',
     ],
   },
+  {
+    id: 'core/0002',
+    statements: [
+      // Runs whose time is up, and everything of a run, are found without looking at all the others.
+      'CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL',
+      'CREATE INDEX run_tags_by_run ON run_tags (run_id)',
+      'CREATE INDEX effects_by_run ON effects (run_id)',
+    ],
+  },
 ];

@@ -56,6 +56,10 @@ export class FaultyStore implements Store {
     });
   }
 
+  async reclaim(): Promise<boolean> {
+    return false;
+  }
+
   async close(): Promise<void> {}
 
   async #over<T>(call: () => Promise<T>): Promise<T> {

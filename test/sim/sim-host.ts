@@ -59,16 +59,18 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     conformance: true,
     configuredKeys: [],
     limits,
+    retentionMs: 30 * 24 * 60 * 60 * 1_000,
     audit: { everyRequest: false },
     secret: undefined,
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
+  const forget = () => [];
   return {
     name,
     store,
     runtime,
     executor,
-    runs: runService({ runtime, executor, settings }),
+    runs: runService({ runtime, executor, settings, forget }),
     idempotency: new Idempotency(store, clock),
   };
 }

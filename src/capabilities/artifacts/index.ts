@@ -4,7 +4,7 @@ import { RunId } from '../../protocol/runs.ts';
 import { AnyObject, Closed } from '../../protocol/schema.ts';
 import { type Capability, route } from '../capability.ts';
 import { keepArtifacts } from './keep.ts';
-import { ARTIFACT_TABLES } from './records.ts';
+import { ARTIFACT_TABLES, forgetArtifacts } from './records.ts';
 import { type ArtifactService, artifactService } from './service.ts';
 
 const getArtifact = route<{ readonly artifacts: ArtifactService }>()({
@@ -28,5 +28,6 @@ export const artifacts: Capability<'artifacts', ArtifactService> = {
   migrations: ARTIFACT_TABLES,
   service: artifactService,
   reactions: () => [keepArtifacts],
+  forget: (run) => [forgetArtifacts(run)],
   routes: [getArtifact],
 };

@@ -1,3 +1,4 @@
+import type { RunRef } from '../../store/log.ts';
 import { type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
@@ -30,6 +31,10 @@ export function keepArtifact({ run_id, artifact_id, tenant, body }: ArtifactRow)
           ON CONFLICT (run_id, artifact_id) DO UPDATE SET body = excluded.body`,
     params: [run_id, artifact_id, tenant, body],
   };
+}
+
+export function forgetArtifacts({ tenant, runId }: RunRef): Write {
+  return { sql: 'DELETE FROM artifacts WHERE run_id = $1 AND tenant = $2', params: [runId, tenant] };
 }
 
 export function findArtifact(tenant: string, runId: string, artifactId: string): Statement {

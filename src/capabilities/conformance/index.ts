@@ -3,6 +3,7 @@ import { CONFORMANCE_NODES } from '../../runtime/nodes/conformance.ts';
 import type { Capability } from '../capability.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { FIXTURES } from './fixtures.ts';
+import { forceExpire } from './force-expire.ts';
 import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 
@@ -12,7 +13,7 @@ export const conformance: Capability<'conformance', WorkflowService> = {
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, { workflows }: { readonly workflows: WorkflowService }) => workflows,
-  routes: [...seams, testSurface],
+  routes: [...seams, testSurface, forceExpire],
   prepare: async (_host, workflows) => {
     for (const fixture of FIXTURES) {
       const outcome = await workflows.registerShared(fixture);

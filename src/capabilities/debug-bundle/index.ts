@@ -32,7 +32,10 @@ const getDebugBundle = route<{ readonly debugBundle: DebugBundleService }>()({
 /** A run in one document, fit to be handed to somebody else. */
 export const debugBundle: Capability<'debugBundle', DebugBundleService> = {
   name: 'debugBundle',
-  advertise: () => ({ debugBundle: { supported: true } }),
+  advertise: () => ({
+    debugBundle: { supported: true },
+    production: { debugBundle: { supported: true, truncationMetadata: true } },
+  }),
   service: debugBundleService,
   routes: [getDebugBundle],
 };

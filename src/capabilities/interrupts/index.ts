@@ -3,7 +3,7 @@ import { INTERRUPT_DATA } from '../../protocol/interrupts.ts';
 import { ensureWork } from '../../store/queue.ts';
 import type { Capability } from '../capability.ts';
 import { projectInterrupts } from './project.ts';
-import { INTERRUPT_TABLES } from './records.ts';
+import { forgetInterrupts, INTERRUPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { type InterruptService, interruptService } from './service.ts';
 
@@ -30,6 +30,7 @@ export const interrupts: Capability<'interrupts', InterruptService> = {
   migrations: INTERRUPT_TABLES,
   service: interruptService,
   reactions: () => [projectInterrupts],
+  forget: (run) => [forgetInterrupts(run)],
   routes,
   work: ({ runtime }, service) => ({
     [ROTATE_KEYS]: {

@@ -1,3 +1,4 @@
+import type { RunRef } from '../../store/log.ts';
 import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
@@ -82,6 +83,10 @@ export function closeInterrupt(tenant: string, runId: string, nodeId: string, st
 }
 
 /** A fork has the questions of its source, under the same ids. */
+export function forgetInterrupts({ tenant, runId }: RunRef): Write {
+  return { sql: 'DELETE FROM interrupts WHERE run_id = $1 AND tenant = $2', params: [runId, tenant] };
+}
+
 export function findInterrupt(runId: string, interruptId: string): Statement {
   return sql('SELECT * FROM interrupts WHERE run_id = $1 AND interrupt_id = $2', runId, interruptId);
 }

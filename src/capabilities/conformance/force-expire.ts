@@ -1,0 +1,19 @@
+import { RunParams } from '../../protocol/runs.ts';
+import { route } from '../capability.ts';
+import type { RetentionService } from '../retention/service.ts';
+
+/** Lets a suite see what becomes of a run whose time is up. */
+export const forceExpire = route<{ readonly retention: RetentionService }>()({
+  operationId: 'seamForceExpire',
+  summary: 'Test seam: clear a run away before its time',
+  method: 'POST',
+  path: '/v1/host/sample/test/force-expire/{runId}',
+  scope: 'runs:cancel',
+  params: RunParams,
+  replies: { 204: 'nothing' },
+  refusals: [404, 410],
+  handle: async ({ caller, params }, { retention }) => {
+    const refusal = await retention.expire(caller, params.runId);
+    return refusal ?? { status: 204 };
+  },
+});

@@ -1,0 +1,95 @@
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import { commitAll } from '../../runtime/command.ts';
+import type { WorkResult } from '../../runtime/executor.ts';
+import { forgetEvents, forgetRun } from '../../store/forget-run.ts';
+import type { Visibility } from '../../store/log.ts';
+import type { Unit } from '../../store/sql.ts';
+import type { Caller, Host } from '../capability.ts';
+import type { RunService } from '../runs/service.ts';
+import {
+  type EndedRun,
+  type ExpiredRow,
+  findEndedBefore,
+  findExpired,
+  findUncleared,
+  forgetExpired,
+  noteEventsLeft,
+  noteExpired,
+} from './records.ts';
+
+export type RetentionService = ReturnType<typeof retentionService>;
+
+const SWEEP_EVERY_MS = 10 * 60 * 1_000;
+const RUNS_AT_ONCE = 50;
+/** Events that one transaction clears away; a longer log takes several. */
+const EVENTS_AT_ONCE = 1_000;
+/** How long it is remembered that there was a run. */
+const REMEMBERED_MS = 365 * 24 * 60 * 60 * 1_000;
+const REMEMBERED_AT_ONCE = 1_000;
+
+export function retentionService(
+  { runtime, settings, forget }: Host,
+  { runs }: { readonly runs: Pick<RunService, 'cancel'> },
+) {
+  const { store, clock, reader } = runtime;
+
+  return {
+    /** Says that a run is not kept any more, to whoever could see it. */
+    async expiry({ tenant, workspace }: Visibility, runId: string): Promise<Refusal | undefined> {
+      const [row] = await store.read<ExpiredRow>(findExpired({ tenant, workspace }, runId));
+      if (!row) return undefined;
+      return refuse('run_expired', 'The run ended long ago and is not kept any more.', {
+        expiredAt: new Date(row.expired_at).toISOString(),
+        retentionBoundary: new Date(clock.now() - settings.retentionMs).toISOString(),
+      });
+    },
+
+    /** A bounded part of what there is to clear away, in one transaction; at once again while there is more. */
+    async sweep(): Promise<WorkResult> {
+      const writes = await nextBatch();
+      if (writes.length > 0) return { writes, dueAgainAt: clock.now() };
+      const hasMoreRoom = await store.reclaim();
+      const dueAgainAt = hasMoreRoom ? clock.now() : clock.now() + SWEEP_EVERY_MS;
+      return { writes: [forgetExpired(REMEMBERED_MS, REMEMBERED_AT_ONCE)], dueAgainAt };
+    },
+
+    /** Is done with a run before its time, ended or not. */
+    async expire(caller: Caller, runId: string): Promise<Refusal | undefined> {
+      const cancelled = await runs.cancel(caller, runId, 'expired', () => []);
+      if (isRefusal(cancelled)) return cancelled;
+      const row = await reader.row(caller.subject, runId);
+      if (!row) return NOT_FOUND;
+      await commitAll(store, bury([row]));
+      return undefined;
+    },
+  };
+
+  async function nextBatch(): Promise<Unit> {
+    const [uncleared] = await store.read<ExpiredRow>(findUncleared());
+    if (uncleared) return clearOn(uncleared);
+    return bury(await store.read<EndedRun>(findEndedBefore(settings.retentionMs, RUNS_AT_ONCE)));
+  }
+
+  /** The runs are gone at once; of their logs, as much as one transaction can bear. */
+  function bury(ended: readonly EndedRun[]): Unit {
+    let eventsMax = EVENTS_AT_ONCE;
+    return ended.flatMap((run) => {
+      const events = run.sequence + 1;
+      const fits = events <= eventsMax;
+      if (fits) eventsMax -= events;
+      const ref = { tenant: run.tenant, runId: run.run_id };
+      return [
+        noteExpired(run, fits ? 0 : events),
+        ...(fits ? [forgetEvents(run.run_id, 0)] : []),
+        ...forget(ref),
+        ...forgetRun(ref),
+      ];
+    });
+  }
+
+  /** From the end backwards, so that what is left is a log, too. */
+  function clearOn({ run_id, events_left }: ExpiredRow): Unit {
+    const left = Math.max(0, events_left - EVENTS_AT_ONCE);
+    return [forgetEvents(run_id, left), noteEventsLeft(run_id, left)];
+  }
+}

@@ -1,3 +1,4 @@
+import { replayService } from '../../src/capabilities/replay/service.ts';
 import { runService } from '../../src/capabilities/runs/service.ts';
 import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD } from '../../src/runtime/append.ts';
@@ -65,12 +66,14 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
   const forget = () => [];
+  const runs = runService({ runtime, executor, settings });
   return {
     name,
     store,
     runtime,
     executor,
     runs: runService({ runtime, executor, settings, forget }),
+    replay: replayService({ runtime, executor, settings, forget }, { audit: { record: () => [] } }),
     idempotency: new Idempotency(store, clock),
   };
 }

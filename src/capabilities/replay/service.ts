@@ -6,8 +6,9 @@ import type { PinnedPlan } from '../../runtime/plans.ts';
 import { factsOf } from '../../runtime/run-row.ts';
 import type { RunRow } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
+import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
-import { checkCreation } from '../runs/rules.ts';
+import type { RunService } from '../runs/service.ts';
 
 export interface Forking {
   readonly mode: ForkMode;
@@ -22,7 +23,12 @@ export interface Forked {
 
 export type ReplayService = ReturnType<typeof replayService>;
 
-export function replayService({ runtime, executor, settings }: Host) {
+interface Uses {
+  readonly runs: Pick<RunService, 'check'>;
+  readonly audit: Pick<AuditService, 'record'>;
+}
+
+export function replayService({ runtime, executor }: Host, { audit, runs }: Uses) {
   return {
     /** Commits the fork with its history and its work item, then drives it. */
     async fork(
@@ -42,10 +48,20 @@ export function replayService({ runtime, executor, settings }: Host) {
       if ('unknownNode' in created) return unknownNode(created.unknownNode);
       const { run } = created.held;
       const forked: Forked = { runId: run.facts.runId, status: statusOf(run) };
-      await executor.launch(created, also(forked));
+      await executor.launch(created, [...recordFork(caller, source, forked, { mode, fromSeq }), ...also(forked)]);
       return forked;
     },
   };
+
+  function recordFork(
+    { subject: { tenant, workspace, principal } }: Caller,
+    { run_id: target }: RunRow,
+    { runId }: Forked,
+    { mode, fromSeq }: Pick<Forking, 'mode' | 'fromSeq'>,
+  ): Unit {
+    const details = { runId, mode, fromSeq };
+    return audit.record({ tenant, workspace, actor: principal, action: 'run.fork', target, details });
+  }
 
   async function workflowOf(
     { workflow_owner: owner, workflow_id, workflow_version }: RunRow,
@@ -65,7 +81,7 @@ export function replayService({ runtime, executor, settings }: Host) {
     overlay: Forking['overlay'],
   ): Refusal | undefined {
     const facts = factsOf(source);
-    return checkCreation(
+    return runs.check(
       caller,
       {
         inputs: overlay.inputs ?? facts.inputs,
@@ -73,7 +89,6 @@ export function replayService({ runtime, executor, settings }: Host) {
         metadata: overlay.metadata,
       },
       plan,
-      settings,
     );
   }
 }

@@ -1,4 +1,5 @@
 import { cancelRun, pauseRun, resumeRun } from '../../engine/commands.ts';
+import type { Plan } from '../../engine/plan.ts';
 import { statusOf } from '../../engine/run.ts';
 import { snapshotOf } from '../../engine/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
@@ -12,7 +13,7 @@ import { childRuns, holderOfScope, listRuns, type RunFilter, type RunRow, takeSc
 import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import type { Caller, Host } from '../capability.ts';
-import { checkCreation } from './rules.ts';
+import { type Creation, checkCreation } from './rules.ts';
 
 export interface RunRequest {
   readonly workflowId: string;
@@ -44,10 +45,12 @@ export function runService({ runtime, executor, settings }: Host) {
     async create(caller: Caller, request: RunRequest, also: Also<StartedRun>): Promise<StartedRun | Refusal> {
       const workflow = await plans.current(caller.subject, request.workflowId);
       if (!workflow) return refuse('not_found', 'There is no such workflow.');
-      const refusal = checkCreation(caller, request, workflow.plan, settings);
+      const refusal = check(caller, request, workflow.plan);
       if (refusal) return refusal;
       return start(caller, request, workflow, also);
     },
+
+    check,
 
     async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {
       const snapshot = await reader.view(caller.subject, runId, ({ run }) => snapshotOf(run, sha256Hex));
@@ -112,6 +115,11 @@ export function runService({ runtime, executor, settings }: Host) {
     list: (caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]> =>
       store.read<RunRow>(listRuns(caller.subject, filter, limit)),
   };
+
+  /** Whether this caller may have a run of this workflow that is given these things. */
+  function check(caller: Caller, creation: Creation, plan: Plan): Refusal | undefined {
+    return checkCreation(caller, creation, plan, settings);
+  }
 
   async function start(
     caller: Caller,

@@ -6,6 +6,7 @@ import { isTerminal, type Run } from '../../engine/run.ts';
 import type { NewEvent, RunEvent } from '../../protocol/events.ts';
 import { deepEqual } from '../../protocol/json.ts';
 import type { Lease } from '../../store/queue.ts';
+import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';
 import type { Journal } from '../journal.ts';
 import type { NodeType } from '../node-type.ts';
@@ -37,6 +38,8 @@ const DECIDED: ReadonlySet<string> = new Set(['node.started', 'node.skipped', 'n
 
 const EVENTS_PER_COMMIT = 256;
 
+type Difference = 'output' | 'missing' | 'type-mismatch';
+
 type Said = Exclude<Message, { readonly broken: Error }>;
 
 /**
@@ -52,9 +55,8 @@ export class Rehearsal {
   #said: Said[] = [];
   #broken: Error | undefined;
   #ring: () => void = () => {};
-  /** Events that belong together and are not recorded yet, and nodes that the scheduler wants to start. */
+  /** Events that belong together and are not recorded yet. */
   #queue: NewEvent[] = [];
-  #starts: PlannedNode[] = [];
   #isStopped = false;
 
   constructor(runtime: Runtime, lease: Lease, journal: Journal, script: Script) {
@@ -100,7 +102,6 @@ export class Rehearsal {
     this.#script.goTo(run.sequence + 1 - run.facts.fork!.fromSeq);
     this.#said = [];
     this.#queue = [];
-    this.#starts = [];
     for (const index of run.active) if (run.nodes[index]!.status === 'running') this.#call(run.plan.nodes[index]!);
   }
 
@@ -118,10 +119,9 @@ export class Rehearsal {
     const time = Date.parse(wanted.timestamp);
     const event = await this.#reproduce(wanted, time);
     if (this.#isStopped) return false;
-    if (!event) return this.#part(wanted, 'missing');
-    const [recorded] = this.#journal.record([event], { time });
-    const isSame = recorded!.type === wanted.type && deepEqual(recorded!.payload, wanted.payload);
-    if (!isSame) return this.#part(wanted, recorded!.type === wanted.type ? 'output' : 'type-mismatch');
+    const difference = differenceBetween(event, wanted);
+    if (!event || difference) return this.#part(wanted, difference, event ? [event] : []);
+    this.#journal.record([event], { time });
     this.#script.advance();
     if (event.type === 'node.started' || event.type === 'node.resumed') {
       this.#call(this.#run.plan.node(event.payload.nodeId)!);
@@ -129,17 +129,17 @@ export class Rehearsal {
     return true;
   }
 
-  /** From here on the replay is on its own. What belongs to the event that differs is recorded with it. */
-  #part(wanted: RunEvent, divergenceKind: 'output' | 'missing' | 'type-mismatch'): false {
+  /** From here on the replay is on its own. What happened instead is recorded after it is said. */
+  #part(wanted: RunEvent, divergenceKind: Difference | undefined, instead: readonly NewEvent[]): false {
     const { sourceRunId } = this.#run.facts.fork!;
     const payload = {
       sourceRunId,
       atSequence: wanted.sequence,
       originalEventId: wanted.eventId,
-      divergenceKind,
+      ...(divergenceKind ? { divergenceKind } : {}),
       divergencePoint: wanted.type,
     };
-    this.#journal.record([...this.#queue.splice(0), { type: 'replay.diverged', payload }]);
+    this.#journal.record([{ type: 'replay.diverged', payload }, ...instead, ...this.#queue.splice(0)]);
     return false;
   }
 
@@ -147,7 +147,6 @@ export class Rehearsal {
     if (this.#isGiven(wanted)) {
       // Whatever was about to happen is decided anew after it, as it was in the source.
       this.#queue = [];
-      this.#starts = [];
       return asNew(wanted);
     }
     if (this.#queue.length === 0) this.#queue = await this.#comingEvents(wanted, time);
@@ -174,18 +173,26 @@ export class Rehearsal {
 
   async #comingEvents(wanted: RunEvent, time: number): Promise<NewEvent[]> {
     const planned = this.#run.plan.node(nodeOf(wanted) ?? '');
+    // A node whose time is up may have something to say later that nobody waited for.
+    const overdue = next(this.#run, time, 1).events.find((event) => !differenceBetween(event, wanted));
+    if (overdue) return [overdue];
     if (planned && !DECIDED.has(wanted.type)) {
       const said = await this.#hear(planned);
       const events = said && this.#eventsOf(planned, said, wanted, time);
       if (events) return events;
     }
-    if (wanted.type !== 'node.started' || this.#starts[0] !== planned) {
-      const step = next(this.#run, time, this.#run.plan.nodes.length);
-      if (step.events.length > 0) return this.#withoutHistory(step.events, wanted);
-      this.#starts = [...step.start];
+    // Nodes that are ready start together, whatever the first of them have done by the time the last one does.
+    if (planned && wanted.type === 'node.started' && this.#mayStart(planned, time)) {
+      return [startOf(this.#runtime, this.#run, planned)];
     }
-    const first = this.#starts.shift();
-    return first ? [startOf(this.#runtime, this.#run, first)] : [];
+    const { events, start } = next(this.#run, time, 1);
+    const [first] = start;
+    return first ? [startOf(this.#runtime, this.#run, first)] : this.#withoutHistory(events, wanted);
+  }
+
+  #mayStart({ index }: PlannedNode, time: number): boolean {
+    const { status, retryAt = Number.POSITIVE_INFINITY } = this.#run.nodes[index]!;
+    return status === 'ready' || retryAt <= time;
   }
 
   /** Where the replay begins between events that are decided together, the first of them are history. */
@@ -236,4 +243,10 @@ export class Rehearsal {
     }
     return undefined;
   }
+}
+
+function differenceBetween(event: NewEvent | undefined, wanted: RunEvent): Difference | undefined {
+  if (!event) return 'missing';
+  if (event.type !== wanted.type) return 'type-mismatch';
+  return deepEqual(redactValue(event.payload), wanted.payload) ? undefined : 'output';
 }

@@ -1,0 +1,230 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Caller } from '../../src/capabilities/capability.ts';
+import { workflowService } from '../../src/capabilities/workflows/service.ts';
+import { resolveInterrupt } from '../../src/engine/interrupts.ts';
+import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
+import { isTerminalEvent, type RunEvent } from '../../src/protocol/events.ts';
+import type { JsonObject } from '../../src/protocol/json.ts';
+import { SCOPES } from '../../src/protocol/scopes.ts';
+import { TRIGGER_RULES, type WorkflowDefinition, type WorkflowNode } from '../../src/protocol/workflows.ts';
+import { command } from '../../src/runtime/command.ts';
+import { decodeEvent } from '../../src/runtime/recording.ts';
+import { readEvents, type StoredEvent } from '../../src/store/log.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import { digits, sortableIds } from '../../src/system/ids.ts';
+import { edge, node, workflow } from '../support/definitions.ts';
+import { FaultyStore } from './faulty-store.ts';
+import { createSimHost, type SimHost } from './sim-host.ts';
+import { type Random, World } from './world.ts';
+
+/**
+ * Goal: what holds for every fork of every small run. Method: seeds make up workflows and people who pause and answer;
+ * the real runtime runs them in a simulated world, and each run is then forked at places that the seed picks.
+ */
+
+const SEEDS = Array.from({ length: 60 }, (_, index) => index + 1);
+const FORKS_PER_RUN = 4;
+const LONG = 30_000;
+
+describe('whatever the workflow and whoever meddles with it', () => {
+  let folder: string;
+  let store: Store;
+  let world: World;
+  let host: SimHost;
+  let firings: string[];
+
+  beforeEach(async () => {
+    world = new World(4711);
+    firings = [];
+    folder = mkdtempSync(join(tmpdir(), 'capstan-fork-'));
+    store = await openSqlite({ folder, clock: world.clock(), migrations: CORE_TABLES, durable: false });
+    const chance = (): string => digits(world.random.between(0, 36 ** 5 - 1), 10);
+    host = createSimHost({
+      name: 'host',
+      world,
+      store: new FaultyStore(store, world, () => {}),
+      ids: sortableIds(world.now, chance),
+      probe: async (_request, { effectId }) => {
+        firings.push(effectId);
+        return { effectId };
+      },
+    });
+    await world.settle(host.executor.start());
+  });
+
+  afterEach(async () => {
+    host.store.state = 'dead';
+    await store.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each(SEEDS)(
+    'a replay repeats its source and touches nothing, a branch shares its beginning: seed %i',
+    async (seed) => {
+      const { random } = new World(seed);
+      const source = await runOf(madeUp(random, `wf-${seed}`), random);
+      const before = await logOf(source);
+      const isRepeated = isTerminalEvent(before.at(-1)!.type) && before.at(-1)!.type !== 'run.cancelled';
+      for (let count = 0; count < FORKS_PER_RUN; count++) {
+        const fromSeq = random.between(0, before.length);
+        const fired = firings.length;
+        const replayed = await endedLog(await fork(source, 'replay', fromSeq));
+        expect(firings.length, 'effects of a replay').toBe(fired);
+        const wanted = withoutCancellation(before).map(shape);
+        expect(replayed.map(shape).slice(0, wanted.length), `replay from ${fromSeq}`).toEqual(wanted);
+        if (isRepeated) expect(replayed).toHaveLength(before.length);
+
+        const branch = await fork(source, 'branch', fromSeq);
+        const branched = await endedLog(branch);
+        expect(branched.slice(0, fromSeq).map(shape), `branch from ${fromSeq}`).toEqual(
+          before.slice(0, fromSeq).map(shape),
+        );
+        expect(branched.map(({ runId }) => runId)).toEqual(branched.map(() => branch));
+      }
+      expect(await logOf(source), 'the source').toEqual(before);
+    },
+  );
+
+  /** Runs a workflow while somebody pauses, resumes, answers and cancels, until it ends or nobody answers any more. */
+  async function runOf(definition: WorkflowDefinition, random: Random): Promise<string> {
+    const workflows = workflowService({ runtime: host.runtime } as never, { audit: { record: () => [] } });
+    must(await world.settle(workflows.registerShared(definition)));
+    const request = {
+      workflowId: definition.id,
+      inputs: { given: seedling(random) },
+      configurable: {},
+      exclusive: false,
+    };
+    const { runId } = must(await world.settle(host.runs.create(CALLER, request, () => [])));
+    for (let moves = random.between(0, 12); moves > 0; moves--) {
+      await world.run(world.now() + random.between(0, 400));
+      await world.settle(meddle(runId, random));
+    }
+    await world.run(world.now() + 20_000);
+    return runId;
+  }
+
+  async function meddle(runId: string, random: Random): Promise<unknown> {
+    const deed = random.next();
+    if (deed < 0.15)
+      return host.runs.pause(
+        CALLER,
+        runId,
+        { drainPolicy: random.chance(0.5) ? 'immediate' : 'drain-current-node' },
+        () => [],
+      );
+    if (deed < 0.35) return host.runs.resume(CALLER, runId, undefined, () => []);
+    if (deed < 0.38) return host.runs.cancel(CALLER, runId, undefined, () => []);
+    const action = random.pick(['accept', 'accept', 'refine', 'reject']);
+    const value = { action, ...(action === 'refine' ? { refineFeedback: { scope: 'whole', text: 'again' } } : {}) };
+    return command(host.runtime, CALLER.subject, runId, (run) =>
+      resolveInterrupt(run, random.pick(run.plan.nodes).node.id, value, {
+        principal: 'p',
+        scopes: new Set(SCOPES),
+      } as never),
+    );
+  }
+
+  async function fork(sourceRunId: string, mode: 'replay' | 'branch', fromSeq: number): Promise<string> {
+    const forking = host.replay.fork(CALLER, sourceRunId, { mode, fromSeq, overlay: {} }, () => []);
+    return must(await world.settle(forking)).runId;
+  }
+
+  /** The log once nothing moves any more: at its end, or where it waits for somebody. */
+  async function endedLog(runId: string): Promise<RunEvent[]> {
+    await world.run(world.now() + LONG);
+    const log = await logOf(runId);
+    expect(host.executor.inHand, 'runs in hand').toBe(0);
+    return log;
+  }
+
+  async function logOf(runId: string): Promise<RunEvent[]> {
+    return (await store.read<StoredEvent>(readEvents({ tenant: TENANT, runId }, -1, 10_000))).map(decodeEvent);
+  }
+});
+
+const TENANT = 'tenant';
+const CALLER: Caller = {
+  subject: { tenant: TENANT, tenantName: TENANT, principal: 'p', issuer: 'i', lane: 'api-key' },
+  scopes: new Set(SCOPES),
+  keyId: 'key',
+  isTest: false,
+};
+
+function must<T>(outcome: T | Refusal): T {
+  if (isRefusal(outcome)) throw new Error(`${outcome.refused}: ${outcome.message}`);
+  return outcome;
+}
+
+/** What two runs must have in common: everything but ids of their own and times. */
+function shape({ type, nodeId, payload }: RunEvent): object {
+  return { type, nodeId, payload };
+}
+
+/** A replay does not cancel itself. */
+function withoutCancellation(log: readonly RunEvent[]): readonly RunEvent[] {
+  if (log.at(-1)!.type !== 'run.cancelled') return log;
+  return log.slice(0, log.findLastIndex(({ type }) => type !== 'run.cancelled' && type !== 'node.cancelled') + 1);
+}
+
+function seedling(random: Random): JsonObject {
+  return { number: random.between(0, 9) };
+}
+
+function madeUp(random: Random, id: string): WorkflowDefinition {
+  const ids = Array.from({ length: random.between(1, 6) }, (_, index) => `n${index}`);
+  const nodes = ids.map((nodeId) => madeUpNode(random, nodeId));
+  const edges = ids.flatMap((to, index) =>
+    ids.slice(0, index).flatMap((from) => (random.chance(0.45) ? [madeUpEdge(random, from, to)] : [])),
+  );
+  return {
+    ...workflow(nodes, edges, {
+      variables: [{ name: 'v', type: 'number', defaultValue: 0 }],
+      channels: { c: { reducer: 'append', ...(random.chance(0.5) ? { ttlMs: 500 } : {}) } },
+      settings: random.chance(0.2) ? { timeout: 1_000 } : {},
+    }),
+    id,
+  };
+}
+
+function madeUpEdge(random: Random, from: string, to: string) {
+  const condition = {
+    type: 'expression' as const,
+    expression: random.pick(['true', 'false', 'variables.v > 3', '1 / 0 > 2']),
+  };
+  return edge(from, to, { triggerRule: random.pick(TRIGGER_RULES), ...(random.chance(0.3) ? { condition } : {}) });
+}
+
+function madeUpNode(random: Random, id: string): WorkflowNode {
+  const settings = {
+    ...(random.chance(0.3) ? { retry: { maxRetries: 2, delayMs: 100 } } : {}),
+    ...(random.chance(0.2) ? { timeoutMs: 150 } : {}),
+  };
+  const make = random.pick<() => Partial<WorkflowNode>>([
+    () => ({ typeId: 'core.identity', inputs: { v: { type: 'variable', variableName: 'v' } }, artifactType: 'note' }),
+    () => ({ typeId: 'core.delay', config: { delayMs: random.between(0, 400) } }),
+    () => ({ typeId: 'core.setVariable', config: { name: 'v', value: random.between(0, 9) } }),
+    () => ({ typeId: 'core.getVariable', config: { name: 'v' } }),
+    () => ({
+      typeId: 'core.channelWrite',
+      config: { channelName: 'c', reducer: 'append', value: random.between(0, 9) },
+    }),
+    () => ({ typeId: 'core.conformance.side-effect' }),
+    () => ({ typeId: 'core.fail', config: { code: 'made-up', message: 'as told' } }),
+    () => ({ typeId: 'sim.slow', config: { ms: random.between(1, 300) } }),
+    () => ({
+      typeId: 'core.approvalGate',
+      config: {
+        title: 'Go on?',
+        actions: ['accept', 'reject', 'refine'],
+        ...(random.chance(0.5) ? { timeoutMs: 900 } : {}),
+      },
+    }),
+  ]);
+  return { ...node(id), settings, ...make() };
+}

@@ -31,7 +31,7 @@ export function retentionService(
   { runtime, settings, forget }: Host,
   { runs }: { readonly runs: Pick<RunService, 'cancel'> },
 ) {
-  const { store, clock, reader } = runtime;
+  const { store, clock, reader, log } = runtime;
 
   return {
     /** Says that a run is not kept any more, to whoever could see it. */
@@ -67,7 +67,9 @@ export function retentionService(
   async function nextBatch(): Promise<Unit> {
     const [uncleared] = await store.read<ExpiredRow>(findUncleared());
     if (uncleared) return clearOn(uncleared);
-    return bury(await store.read<EndedRun>(findEndedBefore(settings.retentionMs, RUNS_AT_ONCE)));
+    const ended = await store.read<EndedRun>(findEndedBefore(settings.retentionMs, RUNS_AT_ONCE));
+    if (ended.length > 0) log.info({ runs: ended.length }, 'clearing away runs whose time is up');
+    return bury(ended);
   }
 
   /** The runs are gone at once; of their logs, as much as one transaction can bear. */

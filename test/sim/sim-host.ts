@@ -65,15 +65,15 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     secret: undefined,
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
-  const forget = () => [];
-  const runs = runService({ runtime, executor, settings });
+  const host = { runtime, executor, settings, forget: () => [] };
+  const runs = runService(host);
   return {
     name,
     store,
     runtime,
     executor,
-    runs: runService({ runtime, executor, settings, forget }),
-    replay: replayService({ runtime, executor, settings, forget }, { audit: { record: () => [] } }),
+    runs,
+    replay: replayService(host, { runs, audit: { record: () => [] } }),
     idempotency: new Idempotency(store, clock),
   };
 }

@@ -24,6 +24,20 @@ export function freshFolder(): { readonly path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
+/** Writes into the store of a host, past the host: one statement after the other. */
+export async function writeStore({ databaseUrl, dataFolder }: Config, statements: readonly string[]): Promise<void> {
+  if (databaseUrl === undefined) {
+    const database = new DatabaseSync(join(dataFolder, 'capstan.db'), { timeout: 5_000 });
+    for (const statement of statements) database.exec(statement);
+    database.close();
+    return;
+  }
+  const database = new pg.Client(databaseUrl);
+  await database.connect();
+  for (const statement of statements) await database.query(statement);
+  await database.end();
+}
+
 /** Looks into the store of a host, past the host. */
 export async function readStore<R>({ databaseUrl, dataFolder }: Config, query: string): Promise<R[]> {
   if (databaseUrl === undefined) {

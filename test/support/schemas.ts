@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { AuditVerifyResult } from '../../src/protocol/audit.ts';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
 import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
 import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
@@ -21,6 +22,7 @@ export interface Schemas {
   readonly diff: Check;
   readonly ancestry: Check;
   readonly bundle: Check;
+  readonly auditVerify: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
 }
@@ -60,6 +62,7 @@ function publishedSchemas(): Schemas {
     diff: checkOf('run-diff-response.schema.json'),
     ancestry: checkOf('run-ancestry-response.schema.json'),
     bundle: checkOf('debug-bundle.schema.json'),
+    auditVerify: checkOf('audit-verify-result.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
 }
@@ -80,6 +83,7 @@ function ownSchemas(): Schemas {
     diff: checkOf(RunDiff),
     ancestry: checkOf(RunAncestry),
     bundle: checkOf(DebugBundle),
+    auditVerify: checkOf(AuditVerifyResult),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };
 }

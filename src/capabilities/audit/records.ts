@@ -192,10 +192,22 @@ export interface HeadRow {
 }
 
 /** What a unit is refused with when somebody else has moved a chain on. */
-export const HEAD = 'audit-head';
+const HEAD = 'audit-head';
 
 export function readHead(tenant: string): Statement {
   return sql('SELECT * FROM audit_heads WHERE tenant = $1', tenant);
+}
+
+/** How far a log is known to have come, by whichever of those who should know says most. */
+export function furthest(tenant: string): Statement {
+  return sql(
+    `SELECT MAX(sequence) AS sequence FROM (
+       SELECT sequence FROM audit_heads WHERE tenant = $1
+       UNION ALL SELECT MAX(sequence) FROM audit_entries WHERE tenant = $1
+       UNION ALL SELECT MAX(at_sequence) FROM audit_checkpoints WHERE tenant = $1
+     ) AS known`,
+    tenant,
+  );
 }
 
 /** Tenants that have a chain, in order. */

@@ -7,7 +7,7 @@ import { AuditExport } from './export.ts';
 import { AuditKeys } from './keys.ts';
 import { AuditReader } from './reading.ts';
 import { type AuditRecord, HOST_ACTOR, HOST_STARTED, recordWrite } from './record.ts';
-import { type EntryFilter, type EntryRow, type HeadRow, listEntries, listHeads, readHead } from './records.ts';
+import { type EntryFilter, type EntryRow, furthest, type HeadRow, listEntries, listHeads } from './records.ts';
 import { RequestTrail } from './requests.ts';
 import { Sealer } from './sealer.ts';
 import { Sealing, sealHandler } from './sealing.ts';
@@ -54,8 +54,8 @@ export function auditService({ runtime, executor, settings }: Host) {
       if (workspace !== undefined) {
         return refuse('forbidden', 'The log is that of the whole tenant. This key is for one workspace.');
       }
-      await sealFirst(tenant, () => sealer.checkpoint(tenant));
       const end = await endOf(tenant);
+      await orAsItIs(tenant, () => sealer.checkpoint(tenant));
       return file.file(tenant, { from: Math.max(1, fromSeq), to: toSeq ?? end }, end);
     },
 
@@ -84,24 +84,32 @@ export function auditService({ runtime, executor, settings }: Host) {
   }
 
   /** What has been acknowledged is in the log by the time somebody reads it. */
-  async function sealFirst(tenant: string, andThen = async (): Promise<void> => {}): Promise<void> {
+  function sealFirst(tenant: string): Promise<void> {
+    return orAsItIs(tenant, () => sealer.seal(tenant));
+  }
+
+  /** A log that was damaged may not take anything more, and is read all the same. */
+  async function orAsItIs(tenant: string, action: () => Promise<void>): Promise<void> {
     try {
-      await sealer.seal(tenant);
-      await andThen();
+      await action();
     } catch (error) {
       log.error({ tenant, err: error }, 'the audit log could not be sealed; it is read as it is');
     }
   }
 
-  /** Where the log of a tenant ends, by the host's own account. A log begins when somebody first asks for it, at last. */
+  /** Where the log of a tenant ends. It begins when something happens, or when somebody first asks for it. */
   async function endOf(tenant: string): Promise<number> {
     await sealFirst(tenant);
-    const [head] = await store.read<HeadRow>(readHead(tenant));
-    if (head) return head.sequence;
+    const end = await knownEnd(tenant);
+    if (end > 0) return end;
     await store.commit(record({ tenant, actor: HOST_ACTOR, action: 'audit.opened' }));
     await sealFirst(tenant);
-    const [first] = await store.read<HeadRow>(readHead(tenant));
-    return first?.sequence ?? 0;
+    return knownEnd(tenant);
+  }
+
+  async function knownEnd(tenant: string): Promise<number> {
+    const [known] = await store.read<{ sequence: number | null }>(furthest(tenant));
+    return known?.sequence ?? 0;
   }
 
   /** Tenants with keys in the configuration, and those that have a log. */

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { BadConfig, type Config, readConfig, SETTINGS, type Setting } from '../../config.ts';
-import { type RunningHost, startHost } from '../../host.ts';
+import type { RunningHost } from '../../host.ts';
 import type { Cancel } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
 import { collectWhenIdle } from '../../system/memory.ts';
@@ -43,6 +43,8 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
   if (config.conformance)
     log.warn({}, 'conformance switch on: test surfaces are open, keep real work away from this host');
   try {
+    // Other commands need none of it and should not wait for it.
+    const { startHost } = await import('../../host.ts');
     const host = await startHost(config, { clock: realClock, ids: realIds(), log });
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
     process.stdout.write(`listening on ${host.url}\n`);

@@ -4,7 +4,7 @@ import type { RunStatus } from '../protocol/runs.ts';
 import { assert } from './assert.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { ExpressionError } from './expression.ts';
-import { leaveHistory } from './fork.ts';
+import { followFork, goOnAlone } from './fork.ts';
 import { resolveInputs, scopeOf } from './inputs.ts';
 import type { Plan, PlannedEdge, PlannedNode } from './plan.ts';
 import {
@@ -36,7 +36,7 @@ export function apply(run: Run, event: RunEvent): void {
   run.sequence = event.sequence;
   run.updatedAt = time;
   const { fork } = run.facts;
-  if (fork && event.sequence === fork.fromSeq - 1 && !isTerminal(run)) leaveHistory(run, fork);
+  if (fork && !isTerminal(run)) followFork(run, fork);
 }
 
 interface Envelope {
@@ -177,7 +177,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: eventId };
   },
   'replay.diverged': (run, { sourceRunId }) => {
-    if (sourceRunId === run.facts.fork?.sourceRunId) run.diverged = true;
+    if (sourceRunId === run.facts.fork?.sourceRunId) goOnAlone(run);
   },
   'log.appended': (run, { fields }) => {
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);

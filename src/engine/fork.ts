@@ -1,19 +1,21 @@
 import type { Fork, NodeState, Run } from './run.ts';
 
-/**
- * The inherited part of the log ends here, perhaps between events that were written together. Nobody paused or
- * cancelled this run. A replay goes on in the time of its source; a branch goes on in its own, so what was under way
- * there begins anew.
- */
-export function leaveHistory(run: Run, { mode }: Fork): void {
-  delete run.pause;
-  delete run.draining;
-  if (!run.failure) reopenCancelled(run);
-  if (mode === 'replay') return;
-  for (const index of run.active) beginAnew(run, index);
+/** The last event that a fork was given: those of a branch are its beginning, a replay has its whole source to go by. */
+function lastGiven({ mode, fromSeq, throughSeq }: Fork): number {
+  return mode === 'branch' ? fromSeq - 1 : Math.max(throughSeq, fromSeq - 1);
 }
 
-function reopenCancelled(run: Run): void {
+/** Follows a fork out of the history that it shares. Both may end between events that were written together. */
+export function followFork(run: Run, fork: Fork): void {
+  if (run.sequence === fork.fromSeq - 1) leaveCommands(run);
+  if (run.sequence === lastGiven(fork)) goOnAlone(run);
+}
+
+/** Nobody paused or cancelled this run. */
+function leaveCommands(run: Run): void {
+  delete run.pause;
+  delete run.draining;
+  if (run.failure) return;
   for (const [index, state] of run.nodes.entries()) {
     if (state.status !== 'cancelled') continue;
     state.status = 'ready';
@@ -22,6 +24,14 @@ function reopenCancelled(run: Run): void {
     delete state.reason;
     run.ready.add(index);
   }
+}
+
+/** From here on the fork lives in its own time: whatever is under way begins anew. */
+export function goOnAlone(run: Run): void {
+  if (run.isAlone) return;
+  run.isAlone = true;
+  leaveCommands(run);
+  for (const index of run.active) beginAnew(run, index);
 }
 
 function beginAnew(run: Run, index: number): void {

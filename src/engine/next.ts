@@ -52,9 +52,9 @@ function deadline(run: Run): number {
   return beganAt(run) + run.facts.limits.maxRunDurationMs;
 }
 
-/** The first event of a branch is older than the branch itself. */
-function beganAt({ startedAt, facts }: Run): number {
-  return facts.fork?.mode === 'branch' ? facts.createdAt : (startedAt ?? facts.createdAt);
+/** The first event of a fork is older than the fork itself. */
+function beganAt({ startedAt, facts, isAlone }: Run): number {
+  return isAlone ? facts.createdAt : (startedAt ?? facts.createdAt);
 }
 
 function attemptDeadline(planned: PlannedNode, state: NodeState): number {

@@ -29,7 +29,7 @@ export interface Fork {
   /** Events before this sequence are the source's. */
   readonly fromSeq: number;
   readonly mode: ForkMode;
-  /** The last event that the source had when the fork was made. */
+  /** The last event that the source had when the fork was made, leaving its cancellation aside. */
   readonly throughSeq: number;
   /** What the source's chances were drawn from. */
   readonly seed: string;
@@ -143,8 +143,8 @@ export interface Run {
   /** A pause that waits for the nodes in flight. */
   draining?: { readonly at: number; readonly reason?: string | undefined };
   failure?: Failure;
-  /** A replay that has parted from its source. */
-  diverged?: boolean;
+  /** A fork that has left the history behind which it was given. */
+  isAlone?: boolean;
   /** A node that would begin again more often than it may. */
   exhausted?: number;
   executions: number;

@@ -109,20 +109,13 @@ export class Drive {
     return this.#journal.held.run;
   }
 
-  /** As long as there is a script the replay goes by it. What waits for something after that waits in vain. */
+  /** As long as there is a script, the replay goes by it. */
   async #rehearse(fork: Fork): Promise<void> {
     const script = await Script.load(this.#runtime, this.#journal.held.identity.subject, fork);
     this.#script = script;
-    if (!this.#run.diverged) {
-      this.#rehearsal = new Rehearsal(this.#runtime, this.#options.lease, this.#journal, script);
-      await this.#rehearsal.run();
-    }
-    if (this.#stopping || isTerminal(this.#run)) return;
-    if (this.#run.pause || this.#run.draining) this.#journal.record([{ type: 'run.resumed', payload: {} }]);
-    for (const index of [...this.#run.active]) {
-      if (this.#run.nodes[index]!.status === 'waiting')
-        this.#fail(this.#run.plan.nodes[index]!.node.id, SOURCE_MISSING);
-    }
+    if (this.#run.isAlone) return;
+    this.#rehearsal = new Rehearsal(this.#runtime, this.#options.lease, this.#journal, script);
+    await this.#rehearsal.run();
   }
 
   /** Does what can be done now; says so when the run can be left alone. */

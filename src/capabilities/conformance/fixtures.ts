@@ -91,6 +91,18 @@ export const FIXTURES: readonly WorkflowDefinition[] = [
   ),
   line('conformance-delay', 'Waits a second', ...waitFor(1_000)),
   line('conformance-cancellable', 'Waits half a minute', ...waitFor(30_000, 120_000)),
+  line(
+    'conformance-replay-side-effect',
+    'Waits, then touches the world',
+    [
+      node('wait', 'core.conformance.hold', {}, { delayMs: variable('delayMs') }),
+      node('effect', 'core.conformance.side-effect'),
+    ],
+    {
+      variables: [{ name: 'delayMs', type: 'number', required: true, defaultValue: 30_000 }],
+      settings: { timeout: 60_000 },
+    },
+  ),
   line('conformance-failure', 'Always fails', [node('fail', 'core.fail')], {
     settings: { timeout: 30_000, maxRetries: 0 },
   }),

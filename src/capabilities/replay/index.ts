@@ -6,8 +6,13 @@ import { type ReplayService, replayService } from './service.ts';
 /** Runs that begin with another one's history: to see whether it would happen again, or what else might have. */
 export const replay: Capability<'replay', ReplayService> = {
   name: 'replay',
-  advertise: () => ({
-    replay: { supported: true, modes: [...FORK_MODES], sideEffectSuppression: 'recorded-outcome' },
+  advertise: ({ retentionMs }) => ({
+    replay: {
+      supported: true,
+      modes: [...FORK_MODES],
+      sideEffectSuppression: 'recorded-outcome',
+      retention: { windowSeconds: Math.floor(retentionMs / 1_000) },
+    },
   }),
   service: replayService,
   routes,

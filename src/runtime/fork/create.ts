@@ -36,7 +36,7 @@ export interface UnknownNode {
 
 /** A run in memory whose history is that of its source up to some event. The source is not touched. */
 export async function createFork(runtime: Runtime, request: ForkRequest): Promise<CreatedRun | UnknownNode> {
-  const newRun = newRunOf(request);
+  const newRun = newRunOf(request, await lastOfScript(runtime, request.source));
   // The very first event of a replay is its source's; a branch that shares nothing begins like any run.
   if (newRun.fork!.fromSeq === 0) return createRun(runtime, newRun);
   const held = emptyHeld(runtime, newRun);
@@ -49,14 +49,14 @@ export async function createFork(runtime: Runtime, request: ForkRequest): Promis
   return { held, recorded, isInherited: true };
 }
 
-function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest): NewRun {
+function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, throughSeq: number): NewRun {
   const facts = factsOf(source);
   const { subject } = identityOf(source);
   const fork: Fork = {
     sourceRunId: source.run_id,
     fromSeq: mode === 'replay' ? Math.max(fromSeq, 1) : fromSeq,
     mode,
-    throughSeq: source.sequence,
+    throughSeq,
     seed: facts.fork?.mode === 'replay' ? facts.fork.seed : source.run_id,
   };
   return {
@@ -70,6 +70,14 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest): Ne
     depth: 0,
     fork,
   };
+}
+
+/** Nobody cancels a replay because somebody cancelled its source. */
+async function lastOfScript(runtime: Runtime, source: RunRow): Promise<number> {
+  if (source.status !== 'cancelled') return source.sequence;
+  const { plan } = (await runtime.reader.fresh(source)).run;
+  const events = await runtime.reader.events(source, source.sequence - plan.nodes.length - 2);
+  return events.findLast(({ type }) => type !== 'run.cancelled' && type !== 'node.cancelled')!.sequence;
 }
 
 const EVENTS_PER_PAGE = 500;

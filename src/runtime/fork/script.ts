@@ -14,9 +14,8 @@ export class Script {
   readonly #byNode: ReadonlyMap<string | undefined, readonly RunEvent[]>;
   #position = 0;
 
-  /** Nobody cancels a replay because somebody cancelled its source. */
   constructor(events: readonly RunEvent[]) {
-    this.#events = withoutCancellation(events);
+    this.#events = events;
     this.#byNode = Map.groupBy(this.#events, nodeOf);
   }
 
@@ -78,10 +77,4 @@ export function nodeOf({ nodeId, payload }: RunEvent): string | undefined {
 /** The event as something to record anew. What caused it has another id here. */
 export function asNew({ type, payload, nodeId }: RunEvent): NewEvent {
   return { type, payload, ...(nodeId === undefined ? {} : { nodeId }) } as NewEvent;
-}
-
-function withoutCancellation(events: readonly RunEvent[]): readonly RunEvent[] {
-  if (events.at(-1)?.type !== 'run.cancelled') return events;
-  const last = events.findLastIndex(({ type }) => type !== 'run.cancelled' && type !== 'node.cancelled');
-  return events.slice(0, last + 1);
 }

@@ -322,7 +322,9 @@ export class Executor {
       due = await this.#workOn(lease, item);
     } catch (error) {
       due = this.#runtime.clock.now() + Math.min(RETRY_MS * 2 ** item.crashes, RETRY_MAX_MS);
-      this.#runtime.log.error({ workId: lease.workId, kind: item.kind, err: error }, 'work failed; trying again later');
+      const fields = { workId: lease.workId, kind: item.kind, err: error };
+      if (error instanceof LeaseLost) this.#runtime.log.warn(fields, 'another host has taken this work over');
+      else this.#runtime.log.error(fields, 'work failed; trying again later');
       await this.#runtime.store.commit([retryWork(lease, due)]).catch(() => {});
     }
     this.#putDown(lease.workId, hand, due);
@@ -343,7 +345,7 @@ export class Executor {
         readWakes(lease.workId),
       );
       if (now?.owner !== lease.owner || now.epoch !== lease.epoch || now.wakes === item.wakes) {
-        throw new Error(`the work was taken over while it was being done, or broke a promise: ${outcome.broke}`);
+        throw new LeaseLost(`the work was taken over while it was being done, or broke a promise: ${outcome.broke}`);
       }
       item = { ...item, wakes: now.wakes, payload: now.payload };
     }

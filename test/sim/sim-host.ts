@@ -1,7 +1,9 @@
 import { replayService } from '../../src/capabilities/replay/service.ts';
 import { runService } from '../../src/capabilities/runs/service.ts';
+import { webhooks } from '../../src/capabilities/webhooks/index.ts';
+import { webhookService } from '../../src/capabilities/webhooks/service.ts';
 import { Idempotency } from '../../src/http/idempotency.ts';
-import { CANCEL_CHILD } from '../../src/runtime/append.ts';
+import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
 import type { SeamDrivers } from '../../src/runtime/effects/seams.ts';
@@ -13,7 +15,7 @@ import { NODES } from '../../src/runtime/nodes/index.ts';
 import { Plans } from '../../src/runtime/plans.ts';
 import { RunReader } from '../../src/runtime/reader.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
-import { createEgress } from '../../src/system/egress.ts';
+import { createEgress, type Egress } from '../../src/system/egress.ts';
 import type { Ids } from '../../src/system/ids.ts';
 import type { FaultyStore } from './faulty-store.ts';
 import type { World } from './world.ts';
@@ -26,13 +28,16 @@ export interface SimHostOptions {
   readonly store: FaultyStore;
   readonly ids: Ids;
   readonly probe: SeamDrivers['probe'];
+  /** Where there is a way out, webhooks are delivered to. */
+  readonly egress?: Egress;
 }
 
 /** The whole host but its sockets, in a simulated world. */
-export function createSimHost({ name, world, store, ids, probe }: SimHostOptions) {
+export function createSimHost({ name, world, store, ids, probe, egress }: SimHostOptions) {
   const clock = world.clock(() => store.state !== 'dead');
   const plans = new Plans(store);
   const hub = new Hub();
+  const reactions: Reaction[] = [];
   const limits = { maxNodeExecutions: 1_000, maxRunDurationMs: 24 * 60 * 60 * 1_000, maxRequestBodyBytes: 1_000_000 };
   const runtime: Runtime = {
     store,
@@ -44,8 +49,8 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     reader: new RunReader(store, plans),
     catalog: catalogOf([...NODES, ...CONFORMANCE_NODES, ...simNodes(world)]),
     seams: { model: async () => ({ chunks: [] }), probe },
-    egress: createEgress({ clock, allowLoopback: false }),
-    reactions: [],
+    egress: egress ?? createEgress({ clock, allowLoopback: false }),
+    reactions,
     provided: new Set(),
     limits,
   };
@@ -66,14 +71,21 @@ export function createSimHost({ name, world, store, ids, probe }: SimHostOptions
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
   const host = { runtime, executor, settings, forget: () => [] };
+  const audit = { record: () => [] };
   const runs = runService(host);
+  const hooks = webhookService(host, { audit });
+  if (egress) {
+    reactions.push(hooks.lanes.reaction);
+    for (const [kind, work] of Object.entries(webhooks.work!(host, hooks))) kinds.set(kind, work);
+  }
   return {
     name,
     store,
     runtime,
     executor,
     runs,
-    replay: replayService(host, { runs, audit: { record: () => [] } }),
+    replay: replayService(host, { runs, audit }),
+    webhooks: hooks,
     idempotency: new Idempotency(store, clock),
   };
 }

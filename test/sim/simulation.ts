@@ -1,5 +1,6 @@
 import type { Caller } from '../../src/capabilities/capability.ts';
 import { follow } from '../../src/capabilities/events/follow.ts';
+import { WEBHOOK_TABLES } from '../../src/capabilities/webhooks/records.ts';
 import { workflowService } from '../../src/capabilities/workflows/service.ts';
 import { fold } from '../../src/engine/fold.ts';
 import { makePlan } from '../../src/engine/plan.ts';
@@ -19,6 +20,7 @@ import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
 import { freshFolder } from '../support/database.ts';
 import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
+import { Receivers } from './receivers.ts';
 import { createSimHost, LEASE_MS, type SimHost } from './sim-host.ts';
 import { WORKFLOWS } from './workflows.ts';
 import { World } from './world.ts';
@@ -45,7 +47,7 @@ export async function simulate(seed: number): Promise<SimulationResult> {
   const store = await openSqlite({
     folder: folder.path,
     clock: world.clock(),
-    migrations: CORE_TABLES,
+    migrations: [...CORE_TABLES, ...WEBHOOK_TABLES],
     durable: false,
   });
   const day = new Day(seed, world, store);
@@ -78,6 +80,7 @@ class Day {
   readonly #promised = new Map<string, string>();
   readonly #keys = new Map<string, Set<string>>();
   readonly #firings: Firing[] = [];
+  readonly #receivers: Receivers;
   readonly #seen: Seen[] = [];
   readonly #mourners: (() => void)[] = [];
   #weather: Weather = FAIR;
@@ -89,6 +92,7 @@ class Day {
     this.#seed = seed;
     this.#world = world;
     this.#store = store;
+    this.#receivers = new Receivers(world, () => this.#isStorm);
   }
 
   async pass(): Promise<SimulationResult> {
@@ -126,6 +130,7 @@ class Day {
       const outcome = await workflows.registerShared(definition);
       if (isRefusal(outcome)) throw new Error(outcome.message);
     }
+    await this.#receivers.subscribe(this.#hosts[0]!.webhooks, CALLER);
     this.#isStorm = true;
     for (const { store } of this.#hosts) store.weather = this.#weather;
   }
@@ -143,6 +148,7 @@ class Day {
       store,
       ids: sortableIds(world.now, chance),
       probe: (_request, { effectId }) => this.#fire(effectId),
+      egress: this.#receivers.egress,
     });
     await host.executor.start();
     store.weather = this.#isStorm ? this.#weather : FAIR;
@@ -372,6 +378,7 @@ class Day {
       this.#must(new Set(nodes).size === nodes.length, say(`a node has ${type} twice`));
     }
     await this.#judgeFold(row, events, say);
+    for (const problem of this.#receivers.problemsWith(row.run_id, events)) this.#must(false, say(problem));
     this.#must(row.ended_at !== null || row.status === 'paused', say(`it is ${row.status} and nothing moves it`));
     for (const { sequences, isEnded } of this.#seen.filter(({ runId }) => runId === row.run_id)) {
       this.#must(

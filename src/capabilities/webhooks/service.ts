@@ -80,7 +80,10 @@ type Also<T> = (done: T) => Unit;
 
 export type WebhookService = ReturnType<typeof webhookService>;
 
-export function webhookService({ runtime, settings }: Host, { audit }: { readonly audit: AuditService }) {
+export function webhookService(
+  { runtime, settings }: Host,
+  { audit }: { readonly audit: Pick<AuditService, 'record'> },
+) {
   const { store, clock, ids, egress, hub, reader } = runtime;
   const keys = new WebhookKeys(store, settings.secret);
   const lanes = new Lanes(runtime);

@@ -444,16 +444,17 @@ describe('discovery under other settings', () => {
   });
 
   it('changes its validators when what clients negotiated by has changed, and only then', async () => {
-    const [one, same, other] = [
-      await documentUnder({}),
-      await documentUnder({}),
-      await documentUnder({ maxNodeExecutions: 77 }),
-    ];
+    // Hosts of one installation: they share the key that signs audit checkpoints, which is part of the document.
+    const first = await startTestHost('postgres', inject('postgresUrl'));
+    const others = [await first.another(), await first.another({ maxNodeExecutions: 77 })];
+    const hosts = [first, ...others];
+    const [one, same, other] = await Promise.all(hosts.map((host) => host.anonymous.get(DISCOVERY)));
+    for (const host of hosts.reverse()) await host.stop();
     for (const name of ['etag', 'capabilities-etag']) {
-      expect(same.headers.get(name)).toBe(one.headers.get(name));
-      expect(other.headers.get(name)).not.toBe(one.headers.get(name));
+      expect(same!.headers.get(name)).toBe(one!.headers.get(name));
+      expect(other!.headers.get(name)).not.toBe(one!.headers.get(name));
     }
-    expect(other.body.limits.maxNodeExecutions).toBe(77);
+    expect(other!.body.limits.maxNodeExecutions).toBe(77);
   });
 
   it('keeps fixtures, mock providers and conformance nodes out of a host without the conformance switch', async () => {

@@ -128,7 +128,7 @@ export const SETTINGS = {
   },
   secret: {
     variable: 'CAPSTAN_SECRET',
-    meaning: 'at least 32 characters that seal webhook secrets at rest; the same on all hosts (a key from the store)',
+    meaning: 'at least 32 characters that seal secrets at rest; the same on all hosts (a key from the store)',
   },
   webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'times that a delivery is tried (20)' },
   webhookWindowMs: {

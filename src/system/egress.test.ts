@@ -199,6 +199,17 @@ describe('where loopback is allowed', () => {
   });
 });
 
+describe('the names of this machine', () => {
+  it('lead to this machine and are asked of nobody', async () => {
+    const egress = createEgress({ clock: realClock, allowLoopback: true });
+    const port = await serve((_request, response) => response.end('here'));
+    for (const name of ['localhost', 'hooks.localhost']) {
+      expect((await get(egress, `http://${name}:${port}/`)).body.toString()).toBe('here');
+    }
+    expect((await get(egress, `http://localhost:${port}/`, { trusted: true })).body.toString()).toBe('here');
+  });
+});
+
 describe('an address that the operator named', () => {
   it('may be inside, and plain http', async () => {
     const port = await serve((_request, response) => response.end('inside'));

@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns/promises';
+import { lookup, Resolver } from 'node:dns/promises';
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -49,8 +49,8 @@ export interface EgressOptions {
   readonly resolve?: Resolve;
 }
 
-/** All addresses of a name. */
-export type Resolve = (name: string) => Promise<readonly string[]>;
+/** All addresses of a name. Names that the operator gave may mean something only to this machine. */
+export type Resolve = (name: string, trusted: boolean) => Promise<readonly string[]>;
 
 export type EgressReason = 'refused' | 'unreachable' | 'timeout' | 'too_large' | 'aborted';
 
@@ -67,11 +67,14 @@ export class EgressFailure extends Error {
 
 const HEADER_BYTES_MAX = 16_384;
 const URL_CHARACTERS_MAX = 2_048;
+/** How long a name server has to answer, and how often it is asked. */
+const QUERY_MS = 1_500;
+const QUERY_TRIES = 2;
 /** How long a check waits for a name; what takes longer is judged when something is sent. */
 const CHECK_MS = 1_000;
 const NOT_PUBLIC = 'points to an address that is not public';
 
-export function createEgress({ clock, allowLoopback, resolve = lookUp }: EgressOptions): Egress {
+export function createEgress({ clock, allowLoopback, resolve = resolver() }: EgressOptions): Egress {
   return {
     problemWith: (url) => problemOf(url, false),
 
@@ -79,7 +82,7 @@ export function createEgress({ clock, allowLoopback, resolve = lookUp }: EgressO
       const problem = problemOf(url, false);
       if (problem) return problem;
       const target = new URL(url);
-      const look = async () => problemOfAddresses(target, await addressesOf(target));
+      const look = async () => problemOfAddresses(target, await addressesOf(target, false));
       return withDeadline(clock, CHECK_MS, undefined, look).catch((error) => {
         if (error instanceof EgressFailure) return undefined;
         throw error;
@@ -91,7 +94,7 @@ export function createEgress({ clock, allowLoopback, resolve = lookUp }: EgressO
         const problem = problemOf(request.url, trusted);
         if (problem) throw new EgressFailure('refused', `The address ${problem}.`);
         const target = new URL(request.url);
-        const addresses = await addressesOf(target);
+        const addresses = await addressesOf(target, trusted);
         const inside = trusted ? undefined : problemOfAddresses(target, addresses);
         if (inside) throw new EgressFailure('refused', `The address ${inside}.`);
         return exchange(target, addresses, request, signal);
@@ -112,11 +115,11 @@ export function createEgress({ clock, allowLoopback, resolve = lookUp }: EgressO
     return undefined;
   }
 
-  async function addressesOf(url: URL): Promise<readonly string[]> {
+  async function addressesOf(url: URL, trusted: boolean): Promise<readonly string[]> {
     const host = hostOf(url);
     if (isIP(host)) return [host];
     try {
-      const addresses = await resolve(host);
+      const addresses = await resolve(host, trusted);
       if (addresses.length > 0) return addresses;
     } catch (error) {
       throw new EgressFailure('unreachable', 'The name cannot be resolved.', { cause: error });
@@ -133,8 +136,21 @@ export function createEgress({ clock, allowLoopback, resolve = lookUp }: EgressO
   }
 }
 
-async function lookUp(name: string): Promise<readonly string[]> {
-  return (await lookup(name, { all: true })).map(({ address }) => address);
+/**
+ * The operator's names are looked up as the machine does it. Strangers' names are asked of the name servers alone:
+ * that needs none of the few threads which the machine's way takes, so a name that is slow to resolve slows no other.
+ */
+function resolver(): Resolve {
+  const servers = new Resolver({ timeout: QUERY_MS, tries: QUERY_TRIES });
+  return async (name, trusted) => {
+    if (trusted) return (await lookup(name, { all: true })).map(({ address }) => address);
+    if (isLoopbackName(name)) return ['127.0.0.1', '::1'];
+    const answers = await Promise.allSettled([servers.resolve4(name), servers.resolve6(name)]);
+    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    const [first] = answers;
+    if (addresses.length === 0 && first.status === 'rejected') throw first.reason;
+    return addresses;
+  };
 }
 
 function isWeb({ protocol }: URL): boolean {

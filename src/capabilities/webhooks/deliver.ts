@@ -43,7 +43,7 @@ interface Attempt {
  * D3. Nothing goes to a webhook that is no longer registered.
  */
 export function laneHandler({ runtime, executor, settings }: Host, keys: WebhookKeys): WorkHandler {
-  const { store, clock, egress } = runtime;
+  const { store, clock, egress, log } = runtime;
   const pace = new Pace();
   const agent = `openwop-webhook-dispatcher/${settings.version}`;
 
@@ -99,6 +99,7 @@ export function laneHandler({ runtime, executor, settings }: Host, keys: Webhook
     const at = clock.now();
     const judged = judgeAttempt(lane, { sequence, isDelivered, at, name: deliveryId }, settings.webhooks);
     pace.note(webhook_id, isDelivered);
+    if (judged.state === 'dead') log.warn({ webhookId: webhook_id, runId, deliveryId }, 'a delivery is given up');
     await keep(lease, judged.lane, {
       delivery_id: deliveryId,
       webhook_id,

@@ -20,7 +20,7 @@ export class Lanes {
       if (this.#subscribed.has(append.identity.subject.tenant)) runtime.hub.callToWork(LANE);
     });
     runtime.hub.onWork((workId) => {
-      if (workId === SUBSCRIBED) void this.look();
+      if (workId === SUBSCRIBED) void this.#lookAgain();
     });
   }
 
@@ -46,9 +46,13 @@ export class Lanes {
   }
 
   async look(): Promise<void> {
+    const rows = await this.#runtime.store.read<{ tenant: string }>(listSubscribedTenants());
+    for (const { tenant } of rows) this.#subscribed.add(tenant);
+  }
+
+  async #lookAgain(): Promise<void> {
     try {
-      const rows = await this.#runtime.store.read<{ tenant: string }>(listSubscribedTenants());
-      for (const { tenant } of rows) this.#subscribed.add(tenant);
+      await this.look();
     } catch (error) {
       this.#runtime.log.warn({ err: error }, 'could not see who has webhooks; deliveries may begin a second late');
     }

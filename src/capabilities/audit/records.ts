@@ -64,6 +64,8 @@ export const AUDIT_TABLES: readonly Migration[] = [
       'CREATE INDEX audit_by_time ON audit_entries (tenant, at, sequence)',
       'CREATE INDEX audit_by_action ON audit_entries (tenant, action, at, sequence)',
       'CREATE INDEX audit_by_actor ON audit_entries (tenant, actor, at, sequence)',
+      `CREATE INDEX audit_by_workspace ON audit_entries (tenant, workspace, at, sequence)
+       WHERE workspace IS NOT NULL`,
       `CREATE TABLE audit_checkpoints (
         tenant TEXT NOT NULL,
         at_sequence BIGINT NOT NULL,

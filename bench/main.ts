@@ -1,6 +1,7 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
- * does not. `npm run bench -- runs`, `-- events` or `-- memory` measures one of them.
+ * does not. `npm run bench -- runs`, `-- events`, `-- forks` or `-- memory` measures one of
+ * them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +15,12 @@ const ROUNDS = 5;
 /** Long enough for an idle host to have put its memory in order. */
 const SETTLE_MS = 5_000;
 
-const benchmarks: Record<string, () => Promise<void>> = { runs: benchRuns, events: benchEvents, memory: benchMemory };
+const benchmarks: Record<string, () => Promise<void>> = {
+  runs: benchRuns,
+  events: benchEvents,
+  forks: benchForks,
+  memory: benchMemory,
+};
 const [only] = process.argv.slice(2);
 for (const [name, bench] of Object.entries(benchmarks)) if (only === undefined || only === name) await bench();
 
@@ -76,21 +82,53 @@ async function benchEvents(): Promise<void> {
   }
 }
 
+/** What each event of a history costs a fork that takes it over, where there are few of them and where there are many. */
+async function benchForks(): Promise<void> {
+  console.log('\nforks of a run with 5,000 events: cost of each event taken over');
+  const capstan = await startCapstan();
+  try {
+    await api(capstan, 'POST', '/v1/host/capstan/workflows', chain(2_499));
+    const source = await endedRun(capstan, 'chain-2499');
+    const ratios: number[] = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const few = await costOfFork(capstan, source, 500);
+      const many = await costOfFork(capstan, source, 5_000);
+      if (round === 0) continue;
+      ratios.push(many / few);
+      console.log(
+        `  round ${round}: of 500 ${few.toFixed(1)} µs   of 5,000 ${many.toFixed(1)} µs   ratio ${(many / few).toFixed(2)}`,
+      );
+    }
+    console.log(`  median ratio ${median(ratios).toFixed(2)} (at most 1.5 wanted)`);
+  } finally {
+    await capstan.stop();
+  }
+}
+
+/** Microseconds for each event, until the answer to a fork is there. The fork itself is cancelled. */
+async function costOfFork(server: BenchServer, runId: string, fromSeq: number): Promise<number> {
+  const started = performance.now();
+  const fork = await api(server, 'POST', `/v1/runs/${runId}:fork`, { mode: 'branch', fromSeq });
+  const cost = ((performance.now() - started) * 1_000) / fromSeq;
+  await api(server, 'POST', `/v1/runs/${fork.runId}/cancel`, {});
+  return cost;
+}
+
+async function endedRun(server: BenchServer, workflowId: string): Promise<string> {
+  const { runId } = await api(server, 'POST', '/v1/runs', { workflowId });
+  for (let last = -1, isComplete = false; !isComplete; ) {
+    const after = last < 0 ? '' : `?lastSequence=${last}`;
+    const polled = await api(server, 'GET', `/v1/runs/${runId}/events/poll${after}`);
+    isComplete = polled.isComplete;
+    last = polled.lastEventSeq;
+  }
+  return runId;
+}
+
 /** Microseconds for each event, from POST to the end, over some runs one after the other. */
 async function costPerEvent(server: BenchServer, nodes: number, runs: number): Promise<number> {
   const started = performance.now();
-  for (let run = 0; run < runs; run++) {
-    const { runId } = await api(server, 'POST', '/v1/runs', { workflowId: `chain-${nodes}` });
-    for (let last = -1, isComplete = false; !isComplete; ) {
-      const polled = await api(
-        server,
-        'GET',
-        `/v1/runs/${runId}/events/poll${last < 0 ? '' : `?lastSequence=${last}`}`,
-      );
-      isComplete = polled.isComplete;
-      last = polled.lastEventSeq;
-    }
-  }
+  for (let run = 0; run < runs; run++) await endedRun(server, `chain-${nodes}`);
   return ((performance.now() - started) * 1_000) / (runs * (2 * nodes + 2));
 }
 

@@ -1,11 +1,23 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { freshFolder } from '../../../test/support/database.ts';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { sql } from '../../store/sql.ts';
 import { openSqlite } from '../../store/sqlite.ts';
 import { CORE_TABLES } from '../../store/tables.ts';
 import { realClock } from '../../system/real.ts';
-import { insertWebhook, listFrom, listText, openLanes, WEBHOOK_TABLES, type WebhookRow } from './records.ts';
+import {
+  type DeliveryRow,
+  forgetDeliveries,
+  insertWebhook,
+  listDeliveries,
+  listFrom,
+  listText,
+  openLanes,
+  recordAttempt,
+  WEBHOOK_TABLES,
+  type WebhookRow,
+} from './records.ts';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -69,6 +81,41 @@ it('a lane is opened exactly where type, tags and scope fit', async () => {
   await store.close();
   folder.remove();
 });
+
+it('what came of a delivery is forgotten when its time is over, and not before', async () => {
+  const folder = freshFolder();
+  const clock = new ManualClock();
+  const store = await openSqlite({ folder: folder.path, clock, migrations: WEBHOOK_TABLES, durable: false });
+  const attempt = (id: string, expiresAt: number) =>
+    recordAttempt({ ...ATTEMPT, delivery_id: id, expires_at: expiresAt });
+  await store.commit([attempt('dlv-short', clock.now() + 10), attempt('dlv-long', clock.now() + 20)]);
+  await store.commit([attempt('dlv-long', clock.now() + 30)]);
+  const left = async () => {
+    await store.commit([forgetDeliveries(10)]);
+    const rows = await store.read<DeliveryRow>(listDeliveries('t', 'wh-1', undefined, undefined, 10));
+    return rows.map(({ delivery_id, attempts }) => `${delivery_id} ${attempts}`);
+  };
+  expect(await left()).toEqual(['dlv-short 1', 'dlv-long 2']);
+  clock.advance(10);
+  expect(await left()).toEqual(['dlv-long 2']);
+  clock.advance(20);
+  expect(await left()).toEqual([]);
+  await store.close();
+  folder.remove();
+});
+
+const ATTEMPT = {
+  webhook_id: 'wh-1',
+  tenant: 't',
+  run_id: 'run-1',
+  sequence: 0,
+  event_type: 'run.started',
+  state: 'pending',
+  attempted_at: 0,
+  due_at: null,
+  status: 500,
+  error: null,
+} as const;
 
 const ROW: WebhookRow = {
   webhook_id: '',

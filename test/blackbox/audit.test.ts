@@ -392,6 +392,18 @@ describe('several hosts on one PostgreSQL', () => {
   });
 });
 
+describe('a host that is stopped', () => {
+  it('writes down what it has gathered before it lets go of the store', async () => {
+    const host = await startTestHost('postgres', inject('postgresUrl'), { auditRequests: true });
+    const other = await host.another();
+    expect((await host.as('reviewer').get('/v1/host/capstan/runs')).status).toBe(200);
+    await host.stop();
+    const items = await itemsOf(other.as('editor'), '?actor=reviewer-of-alpha');
+    expect(items.map(({ action }) => action).sort()).toEqual(['key.used', 'request']);
+    await other.stop();
+  });
+});
+
 describe.each(STORES)('a host on %s that is killed', (kind) => {
   it('has written down whatever it acknowledged, and seals it when it comes back, with a new key too', async () => {
     const place = await freshPlace(kind);

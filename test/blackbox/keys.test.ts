@@ -415,6 +415,18 @@ describe.each(STORES)('of two last owners, on %s', (kind) => {
   });
 });
 
+it('is made once by hosts that start together on an empty database', async () => {
+  const first = await startTestHost('postgres', inject('postgresUrl'));
+  const databaseUrl = await freshDatabase(inject('postgresUrl'));
+  const started = await Promise.all([1, 2, 3].map(() => first.another({ databaseUrl, apiKeys: [] })));
+  try {
+    const answers = await Promise.all(started.map(({ firstOwner }) => firstOwner.get(KEYS)));
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
+  } finally {
+    await Promise.all([first, ...started].map((host) => host.stop()));
+  }
+});
+
 describe('a key of another host on the same database', () => {
   let host: TestHost;
   let neighbour: TestHost;

@@ -2,6 +2,7 @@ import { NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Role, Scope } from '../../protocol/scopes.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import { keepAnswer } from '../../store/idempotency.ts';
 import type { Unit } from '../../store/sql.ts';
 import { redactText } from '../../system/redaction.ts';
 import type { AuditService } from '../audit/service.ts';
@@ -23,6 +24,10 @@ import {
 } from './records.ts';
 import { canStandIn, checkGrant, checkRequest, type KeyRequest } from './rules.ts';
 import { looksLikeToken, tokenVerifier } from './tokens.ts';
+
+/** Hosts that start together on an empty store make one owner between them. */
+const FIRST_START = 'first-start';
+const FIRST_START_MS = 60_000;
 
 export type AuthorizationService = ReturnType<typeof authorizationService>;
 
@@ -79,12 +84,13 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
       return configured.size > 0 || Number(row?.count ?? 0) > 0;
     },
 
-    /** The key that a first start makes. */
-    async createOwner(tenant: string, name: string): Promise<string> {
+    /** The key that a first start makes; undefined where another host that starts at the same time was quicker. */
+    async createOwner(tenant: string, name: string): Promise<string | undefined> {
       const { row, made } = make({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
       const record = { tenant, actor: 'host', action: 'key.created', target: row.key_id, details: rightsOf(row) };
-      await commitAll(store, [insertKey(row), ...audit.record(record)]);
-      return made.key;
+      const once = keepAnswer({ record_key: FIRST_START, digest: '', status: 0, body: '' }, FIRST_START_MS);
+      const { committed } = await store.commit([once, insertKey(row), ...audit.record(record)]);
+      return committed ? made.key : undefined;
     },
 
     async list(caller: Caller, before: string | undefined, limit: number): Promise<ApiKey[]> {

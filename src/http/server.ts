@@ -2,12 +2,12 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Caller, Route } from '../capabilities/capability.ts';
 import type { Services } from '../capabilities/index.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
+import { BadJson, parseJson } from '../protocol/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
 import { type Gate, openGate } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
-import { BadJson, parseJson } from './json-body.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';

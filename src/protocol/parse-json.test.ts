@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BadJson, parseJson } from './json-body.ts';
+import { BadJson, parseJson } from './parse-json.ts';
 
 describe('a body', () => {
   it('is what it says', () => {

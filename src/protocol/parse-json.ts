@@ -7,14 +7,14 @@ export class BadJson extends Error {
   override readonly name = 'BadJson';
 }
 
-/** Parses a body. Throws BadJson, whose message never repeats the body. */
-export function parseJson(text: string): unknown {
+/** Parses what somebody sent. Throws BadJson, whose message never repeats it. */
+export function parseJson(text: string, what = 'body'): unknown {
   if (text === '') return undefined;
-  if (isTooDeep(text)) throw new BadJson(`The body is nested deeper than ${DEPTH_MAX} levels.`);
+  if (isTooDeep(text)) throw new BadJson(`The ${what} is nested deeper than ${DEPTH_MAX} levels.`);
   try {
     return parse(text, undefined, { protoAction: 'error', constructorAction: 'ignore' });
   } catch {
-    throw new BadJson('The body is not valid JSON.');
+    throw new BadJson(`The ${what} is not valid JSON.`);
   }
 }
 

@@ -26,6 +26,7 @@ export interface Config {
   readonly logLevel: string;
   readonly prettyLog: boolean;
   readonly discoveryMirror: boolean;
+  readonly feedback: boolean;
   readonly maxNodeExecutions: number;
   readonly maxRunDurationMs: number;
   readonly maxRequestBodyBytes: number;
@@ -114,6 +115,10 @@ export const SETTINGS = {
     variable: 'CAPSTAN_DISCOVERY_MIRROR',
     meaning: '1 repeats all families under `capabilities` in the discovery document',
   },
+  feedback: {
+    variable: 'CAPSTAN_FEEDBACK',
+    meaning: '0 takes no annotations: their operations answer 501 and are not advertised (1)',
+  },
   maxNodeExecutions: { variable: 'CAPSTAN_MAX_NODE_EXECUTIONS', meaning: 'node executions a run may have (10000)' },
   maxRunDurationMs: {
     variable: 'CAPSTAN_MAX_RUN_DURATION_MS',
@@ -181,6 +186,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     logLevel: log === 'pretty' ? 'info' : log,
     prettyLog: log === 'pretty',
     discoveryMirror: read.yes('discoveryMirror'),
+    feedback: read.yes('feedback', true),
     maxNodeExecutions: read.whole('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
     maxRunDurationMs: read.whole('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
     maxRequestBodyBytes: read.whole('maxRequestBodyBytes', { otherwise: 1_048_576, min: 1_024, max: 104_857_600 }),

@@ -19,6 +19,7 @@ import { catalogOf } from './runtime/catalog.ts';
 import { cancelChildHandler } from './runtime/command.ts';
 import { mockModel } from './runtime/effects/mock-model.ts';
 import { PROBE_TABLES, probeSeam } from './runtime/effects/probe.ts';
+import { unprovidedSeam } from './runtime/effects/seams.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
 import { Hub } from './runtime/hub.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
@@ -62,6 +63,7 @@ export async function startHost(config: Config, system: System): Promise<Running
   const settings: CapabilitySettings = {
     version: VERSION,
     conformance: config.conformance,
+    feedback: config.feedback,
     secret: config.secret,
     webhooks: {
       attempts: config.webhookAttempts,
@@ -122,6 +124,7 @@ async function startOn(
     const service = serviceOf(services, capability);
     for (const [name, kind] of Object.entries(capability.work?.(host, service) ?? {})) kinds.set(name, kind);
     reactions.push(...(capability.reactions?.(host, service) ?? []));
+    Object.assign(runtime.seams, capability.seams?.(host, service));
   }
   store.onHint((topic) => runtime.hub.hinted(topic));
 
@@ -179,7 +182,7 @@ function createRuntime(
     plans,
     reader: new RunReader(store, plans),
     catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.(settings) ?? [])]),
-    seams: { model: mockModel(clock), probe: probeSeam(store) },
+    seams: { model: mockModel(clock), probe: probeSeam(store), annotate: unprovidedSeam('feedback') },
     egress,
     reactions,
     provided: new Set(),

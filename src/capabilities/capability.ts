@@ -3,6 +3,7 @@ import type { Refusal } from '../protocol/errors.ts';
 import type { RouteContract } from '../protocol/routes.ts';
 import type { Role, Scope } from '../protocol/scopes.ts';
 import type { Reaction } from '../runtime/append.ts';
+import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Executor, WorkKind } from '../runtime/executor.ts';
 import type { NodeType } from '../runtime/node-type.ts';
 import type { Subject } from '../runtime/run-row.ts';
@@ -98,6 +99,8 @@ export interface Host {
 export interface CapabilitySettings {
   readonly version: string;
   readonly conformance: boolean;
+  /** Whether people may say what they think of runs. */
+  readonly feedback: boolean;
   readonly limits: {
     readonly maxNodeExecutions: number;
     readonly maxRunDurationMs: number;
@@ -150,6 +153,8 @@ export interface Capability<N extends string = string, S = unknown> {
   /** Its kinds of work items, and how they are done. */
   work?(host: Host, service: S): Readonly<Record<string, WorkKind>>;
   reactions?(host: Host, service: S): readonly Reaction[];
+  /** What lies behind seams that are its own. */
+  seams?(host: Host, service: S): Partial<SeamDrivers>;
   /** Removes what it keeps of a run that is not kept any more. What has its own time to go may be left out. */
   forget?(run: RunRef): readonly Write[];
   /** What it has to do once before the host opens its doors. */

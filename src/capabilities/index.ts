@@ -3,13 +3,14 @@ import { approvals } from './approvals/index.ts';
 import { artifacts } from './artifacts/index.ts';
 import { audit } from './audit/index.ts';
 import { authorization } from './authorization/index.ts';
-import type { Capability } from './capability.ts';
+import type { Capability, CapabilitySettings } from './capability.ts';
 import { conformance } from './conformance/index.ts';
 import { debugBundle } from './debug-bundle/index.ts';
 import { diff } from './diff/index.ts';
 import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
 import { feed } from './feed/index.ts';
+import { feedback, noFeedback } from './feedback/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { production } from './production/index.ts';
@@ -21,11 +22,12 @@ import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
 
 /** Everything this host can do, in the order in which it is built. A new family is a folder and a line here. */
-export function capabilities(settings: { readonly conformance: boolean }): readonly Capability[] {
+export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 'feedback'>): readonly Capability[] {
   const served = [
     audit,
     authorization,
     feed,
+    settings.feedback ? feedback : noFeedback,
     workflows,
     runs,
     replay,
@@ -53,6 +55,8 @@ export interface Services {
   readonly audit: ServiceOf<typeof audit>;
   readonly authorization: ServiceOf<typeof authorization>;
   readonly feed: ServiceOf<typeof feed>;
+  /** Nothing where it is switched off. */
+  readonly feedback?: ServiceOf<typeof feedback> | undefined;
   readonly workflows: ServiceOf<typeof workflows>;
   readonly runs: ServiceOf<typeof runs>;
   readonly replay: ServiceOf<typeof replay>;

@@ -6,7 +6,7 @@ import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
-import type { SeamDrivers } from '../../src/runtime/effects/seams.ts';
+import { type SeamDrivers, unprovidedSeam } from '../../src/runtime/effects/seams.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { Hub } from '../../src/runtime/hub.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
@@ -48,7 +48,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBrokenPromise },
     reader: new RunReader(store, plans),
     catalog: catalogOf([...NODES, ...CONFORMANCE_NODES, ...simNodes(world)]),
-    seams: { model: async () => ({ chunks: [] }), probe },
+    seams: { model: async () => ({ chunks: [] }), probe, annotate: unprovidedSeam('feedback') },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
     reactions,
     provided: new Set(),
@@ -56,10 +56,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
   };
   const kinds = new Map<string, WorkKind>([[CANCEL_CHILD, { handle: cancelChildHandler(runtime) }]]);
   const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, kinds });
-  store.onHint((topic) => {
-    if (topic.startsWith('run:')) hub.tell(topic.slice('run:'.length));
-    else hub.callToWork(topic.slice('work:'.length));
-  });
+  store.onHint((topic) => hub.hinted(topic));
   const settings = {
     version: '0',
     conformance: true,
@@ -68,6 +65,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     retentionMs: 30 * 24 * 60 * 60 * 1_000,
     audit: { everyRequest: false },
     secret: undefined,
+    feedback: true,
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
   const host = { runtime, executor, settings, forget: () => [] };

@@ -46,7 +46,8 @@ export const streamRunEvents = operation({
     return {
       status: 200,
       headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache', 'X-Accel-Buffering': 'no' },
-      stream: (signal) => events.stream(row, { modes, bufferMs, after }, signal),
+      stream: (signal) =>
+        events.stream(row, { modes, bufferMs, after, notices: request.caller.scopes.has('feedback:read') }, signal),
     };
   },
 });

@@ -14,6 +14,8 @@ export interface StreamRequest {
   readonly after: number;
   /** Gather events for so long; 0 sends each at once. */
   readonly bufferMs: number;
+  /** Show what is said about the run while it is being followed. */
+  readonly notices: boolean;
 }
 
 /** A frame of server-sent events. */
@@ -28,8 +30,47 @@ export function streamFrames(
   request: StreamRequest,
   signal: AbortSignal,
 ): AsyncIterable<string> {
+  const frames = logFrames(host, row, request, signal);
+  const isShown = request.notices && request.modes.some((mode) => mode === 'updates' || mode === 'debug');
+  return isShown ? withNotices(host, row, frames) : frames;
+}
+
+function logFrames(host: Host, row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncGenerator<string> {
   if (request.modes.includes('values')) return valueFrames(host, row, request, signal);
   return request.bufferMs > 0 ? batchFrames(host, row, request, signal) : eventFrames(host, row, request, signal);
+}
+
+/** Notices that may wait for a slow reader; it finds the rest where they are kept. */
+const NOTICES_MAX = 1_000;
+
+/**
+ * The frames, and between them what is said about the run meanwhile. A notice has no id, so a reader that comes back
+ * still names its place in the log.
+ */
+async function* withNotices(
+  { runtime: { hub } }: Host,
+  { run_id }: RunRow,
+  frames: AsyncGenerator<string>,
+): AsyncGenerator<string> {
+  const notices: string[] = [];
+  let ring = (): void => {};
+  const stopListening = hub.onNotice(run_id, ({ event, data }) => {
+    if (notices.length < NOTICES_MAX) notices.push(`event: ${event}\ndata: ${data}\n\n`);
+    ring();
+  });
+  try {
+    for (let coming = frames.next(); ; ) {
+      const rung = new Promise<undefined>((resolve) => {
+        ring = () => resolve(undefined);
+      });
+      const arrived = notices.length > 0 ? undefined : await Promise.race([coming, rung]);
+      if (arrived?.done) return;
+      yield arrived ? arrived.value : notices.splice(0).join('');
+      if (arrived) coming = frames.next();
+    }
+  } finally {
+    stopListening();
+  }
 }
 
 const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =>

@@ -2,9 +2,17 @@ import { Type } from 'typebox';
 import { isRefusal, refuse } from '../../protocol/errors.ts';
 import { NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
 import { type Capability, reply, route } from '../capability.ts';
+import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
-import { type InboxItem, type InboxPlace, type InboxService, inboxService, interruptSource } from './service.ts';
+import {
+  type InboxItem,
+  type InboxPlace,
+  type InboxService,
+  inboxService,
+  interruptSource,
+  reviewSource,
+} from './service.ts';
 
 const Optional = Type.Optional;
 
@@ -60,11 +68,16 @@ function placeOf(text: string): InboxPlace | null {
   return at === undefined || id === undefined ? null : { at: Number(at), id };
 }
 
+interface InboxNeeds {
+  readonly interrupts: InterruptService;
+  readonly feedback?: FeedbackService;
+}
+
 /** One place for everything that waits for somebody. */
 export const inbox: Capability<'inbox', InboxService & { now(): number }> = {
   name: 'inbox',
-  service: ({ runtime }, services: { readonly interrupts: InterruptService }) => ({
-    ...inboxService([interruptSource(services.interrupts)]),
+  service: ({ runtime }, { interrupts, feedback }: InboxNeeds) => ({
+    ...inboxService([interruptSource(interrupts), ...(feedback ? [reviewSource(feedback)] : [])]),
     now: runtime.clock.now,
   }),
   routes: [listInbox],

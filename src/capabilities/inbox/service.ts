@@ -1,4 +1,5 @@
 import type { Caller } from '../capability.ts';
+import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 
 /** Something that waits for a person. */
@@ -39,6 +40,23 @@ export function inboxService(sources: readonly InboxSource[]) {
 
 function newestFirst(a: InboxItem, b: InboxItem): number {
   return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
+}
+
+/** Runs that somebody flagged, rated low or corrected. */
+export function reviewSource(feedback: FeedbackService): InboxSource {
+  return async ({ subject }, before, limit) => {
+    const rows = await feedback.reviews(subject, before, limit);
+    return rows.map((row) => ({
+      kind: 'feedback',
+      id: row.annotation_id,
+      title: `${row.reason}: ${row.workflow_id}`,
+      createdAt: row.created_at,
+      link: `/console/runs/${row.run_id}`,
+      runId: row.run_id,
+      ...(row.node_id === null ? {} : { nodeId: row.node_id }),
+      requiredScope: 'feedback:write',
+    }));
+  };
 }
 
 /** Open interrupts and gates. */

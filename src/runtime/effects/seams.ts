@@ -1,4 +1,6 @@
+import type { Signal } from '../../protocol/annotations.ts';
 import type { JsonObject } from '../../protocol/json.ts';
+import { NodeFailure } from '../node-type.ts';
 import type { ModelRequest, ModelResult } from './model.ts';
 
 interface Seam {
@@ -12,6 +14,7 @@ interface Seam {
 export const SEAMS = {
   model: { kind: 'provider-sdk', guardedBy: 'replayGuard' },
   probe: { kind: 'database', guardedBy: 'replayGuard' },
+  annotate: { kind: 'database', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 export type SeamName = keyof typeof SEAMS;
@@ -20,7 +23,25 @@ export type SeamName = keyof typeof SEAMS;
 export interface SeamShapes {
   model: { request: ModelRequest; result: ModelResult };
   probe: { request: JsonObject; result: { readonly effectId: string } };
+  annotate: {
+    request: { readonly by: Judge; readonly judgement: AgentJudgement };
+    result: { readonly annotationId: string };
+  };
 }
+
+/** The node that judges, and the agent that it stands for. */
+export interface Judge {
+  readonly nodeId: string;
+  readonly agentId?: string;
+}
+
+/** What an agent thinks of a run: its own, unless it names another. */
+export type AgentJudgement = Signal & {
+  readonly note?: string;
+  readonly runId?: string;
+  readonly eventId?: string;
+  readonly nodeId?: string;
+};
 
 /** The seams as a node calls them. A call that was made before, by an attempt that was cut short, gives its result. */
 export type Effects = {
@@ -39,3 +60,11 @@ export interface Firing {
 export type SeamDrivers = {
   readonly [S in SeamName]: (request: SeamShapes[S]['request'], firing: Firing) => Promise<SeamShapes[S]['result']>;
 };
+
+/** A seam with nothing behind it, because the capability that would provide it is not mounted. */
+export function unprovidedSeam(capability: string): () => Promise<never> {
+  return async () => {
+    const message = `This host does not serve ${capability}.`;
+    throw new NodeFailure({ code: 'capability_not_provided', message, retryable: false });
+  };
+}

@@ -45,7 +45,8 @@ describe('core.conformance.side-effect', () => {
   it('does one effect through the seam and says which', async () => {
     const probe = async () => ({ effectId: 'effect-1' });
     const model = async () => ({ chunks: [] });
-    await expect(run('core.conformance.side-effect', { effects: { probe, model } })).resolves.toEqual({
+    const annotate = async () => ({ annotationId: '' });
+    await expect(run('core.conformance.side-effect', { effects: { probe, model, annotate } })).resolves.toEqual({
       done: { outputs: { effectId: 'effect-1' } },
     });
   });

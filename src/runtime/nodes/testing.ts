@@ -49,7 +49,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     answer: undefined,
     isRouted: false,
     child: undefined,
-    effects: { model: unexpected, probe: unexpected },
+    effects: { model: unexpected, probe: unexpected, annotate: unexpected },
     sleep: unexpected,
     emit: unexpected,
     ...given,

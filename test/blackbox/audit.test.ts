@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { verifyAuditFile } from '../../src/cli/audit-file.ts';
 import type { Config } from '../../src/config.ts';
 import { Api } from '../support/api.ts';
@@ -267,6 +267,12 @@ onEachStore(
     });
 
     describe('that was tampered with where it lies', () => {
+      // That a key was used is told a moment later: not while somebody tampers.
+      beforeAll(async () => {
+        const victims = VICTIMS.map((tenant) => ofVictim(host(), tenant));
+        await Promise.all(victims.map((victim) => untilItems(victim, `${AUDIT}?action=key.used`)));
+      });
+
       const ways: [string, (tenant: string) => string[], readonly string[]][] = [
         [
           'an actor',

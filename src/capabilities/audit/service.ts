@@ -67,7 +67,7 @@ export function auditService({ runtime, executor, settings }: Host) {
 
     async prepare(): Promise<void> {
       await keys.prepare();
-      for await (const tenants of knownTenants()) await store.commit(tenants.flatMap(started));
+      for await (const tenants of knownTenants()) await store.commit(tenants.map(started));
       await store.commit(sealing.start());
     },
 
@@ -125,7 +125,8 @@ export function auditService({ runtime, executor, settings }: Host) {
     }
   }
 
-  function started(tenant: string): Write[] {
-    return record({ tenant, actor: HOST_ACTOR, action: HOST_STARTED, details: { hostId: executor.hostId } });
+  function started(tenant: string): Write {
+    const details = { hostId: executor.hostId };
+    return recordWrite({ tenant, actor: HOST_ACTOR, action: HOST_STARTED, details }, runtime);
   }
 }

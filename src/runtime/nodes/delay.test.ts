@@ -42,3 +42,35 @@ describe.each(['core.delay', 'core.conformance.hold'])('%s', (typeId) => {
     expect(configProblems(typeId, { durationMs: 3_600_000_000 })).toEqual([]);
   });
 });
+
+describe('core.flow.wait', () => {
+  const TYPE = 'core.flow.wait';
+
+  it('waits for so many seconds, counted from its start', () => {
+    const config = { mode: 'duration', seconds: 2 };
+    expect(run(TYPE, { config })).toEqual({ sleepUntil: STARTED_AT + 2_000 });
+    expect(run(TYPE, { config, now: () => STARTED_AT + 2_000 })).toEqual({ done: { outputs: { resumed: true } } });
+  });
+
+  it('waits until a time, which may have passed', () => {
+    const timestamp = new Date(STARTED_AT + 500).toISOString();
+    expect(run(TYPE, { config: { mode: 'until', timestamp } })).toEqual({ sleepUntil: STARTED_AT + 500 });
+    expect(run(TYPE, { config: { mode: 'until', timestamp: '2020-01-01T00:00:00Z' } })).toMatchObject({ done: {} });
+  });
+
+  it('waits for a call and hands on what it brings', () => {
+    const config = { mode: 'webhook', signatureHint: 'hmac' };
+    expect(run(TYPE, { config })).toEqual({
+      interrupt: { kind: 'external-event', data: { eventType: 'webhook:hmac', correlation: {} } },
+    });
+    expect(run(TYPE, { config, answer: { value: { paid: true } } })).toEqual({
+      done: { outputs: { resumed: true, payload: { paid: true } } },
+    });
+  });
+
+  it('is refused without what its mode needs', () => {
+    expect(configProblems(TYPE, { mode: 'duration' })).toEqual(['.seconds']);
+    expect(configProblems(TYPE, { mode: 'until', timestamp: 'soon' })).toEqual(['.timestamp']);
+    expect(configProblems(TYPE, { mode: 'webhook' })).toEqual([]);
+  });
+});

@@ -205,3 +205,34 @@ describe.each(['core.flow.merge', 'core.merge'])('%s', (typeId) => {
     expect(configProblems(typeId, { mode: 'blend' })).not.toEqual([]);
   });
 });
+
+describe('core.flow.switch', () => {
+  const look = (value: unknown, config: Record<string, unknown>): unknown =>
+    outputsOf('core.flow.switch', { config, inputs: { value } });
+
+  it('names the branch of a value', () => {
+    const cases = { gold: 'fast', '7': 'seven', null: 'nothing' };
+    expect(look('gold', { cases })).toEqual({ label: 'fast', matched: true, value: 'gold' });
+    expect(look(7, { cases })).toMatchObject({ label: 'seven' });
+    expect(look(null, { cases })).toMatchObject({ label: 'nothing' });
+    expect(look('toString', { cases })).toEqual({ label: null, matched: false, value: 'toString' });
+    expect(look('tin', { cases, default: 'slow' })).toEqual({ label: 'slow', matched: true, value: 'tin' });
+  });
+});
+
+describe('core.flow.filter', () => {
+  it('hands on what passes and nothing else', () => {
+    const pass = (value: unknown): unknown =>
+      outputsOf('core.flow.filter', { config: { predicate: { path: 'n', op: 'gt', value: 1 } }, inputs: { value } });
+    expect(pass({ n: 2 })).toEqual({ passed: true, value: { n: 2 } });
+    expect(pass({ n: 1 })).toEqual({ passed: false, value: null });
+  });
+});
+
+describe('core.flow.stop-and-error', () => {
+  it('fails for good, as its config says', () => {
+    expect(run('core.flow.stop-and-error')).toMatchObject({ failed: { code: 'WORKFLOW_STOPPED', retryable: false } });
+    const config = { code: 'too_late', message: 'The shop is closed.', details: { until: '9:00' } };
+    expect(run('core.flow.stop-and-error', { config })).toEqual({ failed: { ...config, retryable: false } });
+  });
+});

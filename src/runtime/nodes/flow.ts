@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { compilePattern } from '../../engine/pattern.ts';
-import { deepEqual, valueAt } from '../../protocol/json.ts';
-import { NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { deepEqual, own, valueAt } from '../../protocol/json.ts';
+import { AnyObject, MapOf, NonEmpty, OneOf } from '../../protocol/schema.ts';
 import { invalid, type NodeType } from '../node-type.ts';
 
 type Operator = (value: unknown, operand: unknown) => boolean;
@@ -79,6 +79,56 @@ const router: Omit<NodeType, 'typeId'> = {
   },
 };
 
+const SwitchConfig = Type.Object({
+  cases: MapOf(NonEmpty, { description: 'Label by value; a value that is no text is spelled as JSON' }),
+  default: Type.Optional(NonEmpty),
+});
+
+/** Looks a value up and names the branch to take. */
+const switchNode: NodeType = {
+  typeId: 'core.flow.switch',
+  role: 'pure',
+  config: SwitchConfig,
+  run: ({ config, inputs: { value } }) => {
+    const { cases, default: otherwise } = config as Static<typeof SwitchConfig>;
+    const found = own(cases, typeof value === 'string' ? value : JSON.stringify(value ?? null));
+    const label = found ?? otherwise ?? null;
+    return { done: { outputs: { label, matched: label !== null, ...given(value) } } };
+  },
+};
+
+/** Says whether a value passes; one that does not is not handed on. */
+const filter: NodeType = {
+  typeId: 'core.flow.filter',
+  role: 'pure',
+  config: Type.Object({ predicate: Predicate }),
+  run: ({ config, inputs: { value } }) => {
+    const passed = holds(config.predicate as Predicate, value);
+    return { done: { outputs: { passed, value: passed ? (value ?? null) : null } } };
+  },
+};
+
+const StopConfig = Type.Object({
+  code: Type.Optional(NonEmpty),
+  message: Type.Optional(NonEmpty),
+  details: Type.Optional(AnyObject),
+});
+
+/** Ends the run with an error of the author's own, unless an edge catches it. */
+const stopAndError: NodeType = {
+  typeId: 'core.flow.stop-and-error',
+  role: 'pure',
+  config: StopConfig,
+  run: ({ config }) => {
+    const {
+      code = 'WORKFLOW_STOPPED',
+      message = 'The workflow was stopped.',
+      details,
+    } = config as Static<typeof StopConfig>;
+    return { failed: { code, message, retryable: false, ...(details ? { details } : {}) } };
+  },
+};
+
 /** An array as a list of items that know their place. */
 const iterator: Omit<NodeType, 'typeId'> = {
   role: 'pure',
@@ -145,4 +195,7 @@ export const FLOW_NODES: readonly NodeType[] = [
   { ...iterator, typeId: 'core.flow.iterator' },
   { ...merge, typeId: 'core.merge' },
   { ...merge, typeId: 'core.flow.merge' },
+  switchNode,
+  filter,
+  stopAndError,
 ];

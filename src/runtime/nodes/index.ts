@@ -1,13 +1,16 @@
 import type { NodeType } from '../node-type.ts';
+import { ARRAY_NODES } from './arrays.ts';
 import { end, fail, getVariable, identity, noop, setVariable, start } from './basic.ts';
 import { callPrompt } from './call-prompt.ts';
 import { channelWrite } from './channel-write.ts';
-import { delay } from './delay.ts';
+import { delay, wait } from './delay.ts';
+import { EXPRESSION_NODES } from './expressions.ts';
 import { FLOW_NODES } from './flow.ts';
 import { approvalGate, clarificationGate, interrupt } from './human.ts';
 import { idempotencyKey } from './idempotency-key.ts';
 import { stringFormat } from './string-format.ts';
 import { subWorkflow } from './sub-workflow.ts';
+import { TEXT_NODES } from './texts.ts';
 
 /** The node types that every tenant may use. */
 export const NODES: readonly NodeType[] = [
@@ -17,6 +20,7 @@ export const NODES: readonly NodeType[] = [
   identity,
   fail,
   delay,
+  wait,
   setVariable,
   getVariable,
   channelWrite,
@@ -25,6 +29,9 @@ export const NODES: readonly NodeType[] = [
   clarificationGate,
   interrupt,
   ...FLOW_NODES,
+  ...ARRAY_NODES,
+  ...EXPRESSION_NODES,
+  ...TEXT_NODES,
   stringFormat,
   idempotencyKey,
   callPrompt,

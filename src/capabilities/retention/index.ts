@@ -1,9 +1,7 @@
 import { ensureWork, wake } from '../../store/queue.ts';
 import type { Capability } from '../capability.ts';
 import { RETENTION_TABLES } from './records.ts';
-import { type RetentionService, retentionService } from './service.ts';
-
-const SWEEP = 'sweep-expired-runs';
+import { type RetentionService, retentionService, SWEEP } from './service.ts';
 
 /** Runs are kept for so long after their end, and then cleared away. */
 export const retention: Capability<'retention', RetentionService> = {

@@ -3,6 +3,7 @@ import { commitAll } from '../../runtime/command.ts';
 import type { WorkResult } from '../../runtime/executor.ts';
 import { forgetEvents, forgetRun } from '../../store/forget-run.ts';
 import type { Visibility } from '../../store/log.ts';
+import { wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { RunService } from '../runs/service.ts';
@@ -18,6 +19,9 @@ import {
 } from './records.ts';
 
 export type RetentionService = ReturnType<typeof retentionService>;
+
+/** The work item that clears away; there is one. */
+export const SWEEP = 'sweep-expired-runs';
 
 const SWEEP_EVERY_MS = 10 * 60 * 1_000;
 const RUNS_AT_ONCE = 50;
@@ -55,11 +59,13 @@ export function retentionService(
 
     /** Is done with a run before its time, ended or not. */
     async expire(caller: Caller, runId: string): Promise<Refusal | undefined> {
-      const cancelled = await runs.cancel(caller, runId, 'expired', () => []);
+      const found = await reader.row(caller.subject, runId);
+      if (!found) return NOT_FOUND;
+      const cancelled = found.ended_at === null ? await runs.cancel(caller, runId, 'expired', () => []) : found;
       if (isRefusal(cancelled)) return cancelled;
-      const row = await reader.row(caller.subject, runId);
-      if (!row) return NOT_FOUND;
-      await commitAll(store, bury([row]));
+      const row = (await reader.row(caller.subject, runId)) ?? found;
+      await commitAll(store, [...bury([row]), wake(SWEEP)]);
+      runtime.hub.callToWork(SWEEP);
       return undefined;
     },
   };

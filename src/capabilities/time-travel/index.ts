@@ -1,20 +1,26 @@
 import { Type } from 'typebox';
+import { apply } from '../../engine/fold.ts';
 import { snapshotOf } from '../../engine/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { RunParams, RunSnapshot } from '../../protocol/runs.ts';
+import { decodeEvent } from '../../runtime/recording.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { type Caller, type Capability, type Host, reply, route } from '../capability.ts';
+import { logPages } from '../log-pages.ts';
 
 export type TimeTravelService = ReturnType<typeof timeTravelService>;
 
-function timeTravelService({ runtime: { reader } }: Host) {
+function timeTravelService({ runtime }: Host) {
   return {
     /** The run as it was once an event had happened: the same fold, ended there. */
     async stateAfter(caller: Caller, runId: string, sequence: number): Promise<RunSnapshot | Refusal> {
-      const row = await reader.row(caller.subject, runId);
+      const row = await runtime.reader.row(caller.subject, runId);
       if (!row) return NOT_FOUND;
       if (sequence > row.sequence) return beyondTheEnd(row.sequence);
-      const { run } = await reader.fresh(row, sequence);
+      const { run } = await runtime.reader.fresh(row, -1);
+      for await (const page of logPages(runtime, { ...row, sequence })) {
+        for (const event of page) apply(run, decodeEvent(event));
+      }
       return snapshotOf(run, sha256Hex);
     },
   };

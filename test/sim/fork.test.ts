@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/capability.ts';
+import { INTERRUPT_TABLES } from '../../src/capabilities/interrupts/records.ts';
 import { workflowService } from '../../src/capabilities/workflows/service.ts';
 import { resolveInterrupt } from '../../src/engine/interrupts.ts';
 import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
@@ -42,7 +43,12 @@ describe('whatever the workflow and whoever meddles with it', () => {
     world = new World(4711);
     firings = [];
     folder = mkdtempSync(join(tmpdir(), 'capstan-fork-'));
-    store = await openSqlite({ folder, clock: world.clock(), migrations: CORE_TABLES, durable: false });
+    store = await openSqlite({
+      folder,
+      clock: world.clock(),
+      migrations: [...CORE_TABLES, ...INTERRUPT_TABLES],
+      durable: false,
+    });
     const chance = (): string => digits(world.random.between(0, 36 ** 5 - 1), 10);
     host = createSimHost({
       name: 'host',

@@ -11,11 +11,11 @@ const until = Date.now() + Number(amount) * UNITS[unit]!;
 let seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed);
 do {
   const started = performance.now();
-  const { runs, events, kills, effects, statuses } = await simulate(seed);
+  const { runs, events, kills, effects, answers, statuses } = await simulate(seed);
   const took = Math.round(performance.now() - started);
   const ends = Object.entries(statuses).map(([status, count]) => `${count} ${status}`);
   console.log(
-    `seed ${seed}: ${runs} runs (${ends.join(', ')}), ${events} events, ${kills} kills, ${effects} effects, ${took} ms`,
+    `seed ${seed}: ${runs} runs (${ends.join(', ')}), ${events} events, ${kills} kills, ${effects} effects, ${answers} answers, ${took} ms`,
   );
   seed++;
 } while (Date.now() < until);

@@ -1,3 +1,6 @@
+import { governanceGate } from '../../src/capabilities/approvals/gate.ts';
+import { projectInterrupts } from '../../src/capabilities/interrupts/project.ts';
+import { interruptService } from '../../src/capabilities/interrupts/service.ts';
 import { replayService } from '../../src/capabilities/replay/service.ts';
 import { runService } from '../../src/capabilities/runs/service.ts';
 import { webhooks } from '../../src/capabilities/webhooks/index.ts';
@@ -37,7 +40,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
   const clock = world.clock(() => store.state !== 'dead');
   const plans = new Plans(store);
   const hub = new Hub();
-  const reactions: Reaction[] = [];
+  const reactions: Reaction[] = [projectInterrupts];
   const limits = { maxNodeExecutions: 1_000, maxRunDurationMs: 24 * 60 * 60 * 1_000, maxRequestBodyBytes: 1_000_000 };
   const runtime: Runtime = {
     store,
@@ -47,7 +50,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     plans,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBrokenPromise },
     reader: new RunReader(store, plans),
-    catalog: catalogOf([...NODES, ...CONFORMANCE_NODES, ...simNodes(world)]),
+    catalog: catalogOf([...NODES, ...CONFORMANCE_NODES, governanceGate, ...simNodes(world)]),
     seams: { model: async () => ({ chunks: [] }), probe, annotate: unprovidedSeam('feedback') },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
     reactions,
@@ -82,6 +85,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     runtime,
     executor,
     runs,
+    interrupts: interruptService(host),
     replay: replayService(host, { runs, audit }),
     webhooks: hooks,
     idempotency: new Idempotency(store, clock),

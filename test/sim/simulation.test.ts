@@ -5,9 +5,10 @@ import { simulate } from './simulation.ts';
 const SEEDS = [1, 2, 3, 5, 8, 13, 21, 34];
 
 it.each(SEEDS)('every promise holds through the day of seed %i', async (seed) => {
-  const { runs, kills, statuses } = await simulate(seed);
+  const { runs, kills, statuses, answers } = await simulate(seed);
   expect(runs).toBeGreaterThan(100);
   expect(kills).toBeGreaterThan(0);
+  expect(answers).toBeGreaterThan(20);
   expect(statuses.completed).toBeGreaterThan(0);
 });
 

@@ -1,5 +1,6 @@
 import type { Caller } from '../../src/capabilities/capability.ts';
 import { follow } from '../../src/capabilities/events/follow.ts';
+import { INTERRUPT_TABLES } from '../../src/capabilities/interrupts/records.ts';
 import { WEBHOOK_TABLES } from '../../src/capabilities/webhooks/records.ts';
 import { workflowService } from '../../src/capabilities/workflows/service.ts';
 import { fold } from '../../src/engine/fold.ts';
@@ -19,10 +20,12 @@ import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
 import { freshFolder } from '../support/database.ts';
+import { Answers } from './answers.ts';
 import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
 import { Receivers } from './receivers.ts';
 import { createSimHost, LEASE_MS, type SimHost } from './sim-host.ts';
-import { WORKFLOWS } from './workflows.ts';
+import { problemsWithWaiting } from './waiting.ts';
+import { LOOP, WORKFLOWS } from './workflows.ts';
 import { World } from './world.ts';
 
 const TENANT = 'alpha';
@@ -37,6 +40,7 @@ export interface SimulationResult {
   readonly events: number;
   readonly kills: number;
   readonly effects: number;
+  readonly answers: number;
   readonly statuses: Record<string, number>;
 }
 
@@ -47,7 +51,7 @@ export async function simulate(seed: number): Promise<SimulationResult> {
   const store = await openSqlite({
     folder: folder.path,
     clock: world.clock(),
-    migrations: [...CORE_TABLES, ...WEBHOOK_TABLES],
+    migrations: [...CORE_TABLES, ...WEBHOOK_TABLES, ...INTERRUPT_TABLES],
     durable: false,
   });
   const day = new Day(seed, world, store);
@@ -81,6 +85,7 @@ class Day {
   readonly #keys = new Map<string, Set<string>>();
   readonly #firings: Firing[] = [];
   readonly #receivers: Receivers;
+  readonly #answers: Answers;
   readonly #seen: Seen[] = [];
   readonly #mourners: (() => void)[] = [];
   #weather: Weather = FAIR;
@@ -93,6 +98,7 @@ class Day {
     this.#world = world;
     this.#store = store;
     this.#receivers = new Receivers(world, () => this.#isStorm);
+    this.#answers = new Answers(world, CALLER, this.#hosts, () => this.#isStorm);
   }
 
   async pass(): Promise<SimulationResult> {
@@ -177,7 +183,7 @@ class Day {
     this.#must(isStarted, `effect ${effectId} of ${effect!.node_id} happens before its node has started`);
   }
 
-  /** Somebody who starts runs and changes their mind about them. */
+  /** Somebody who starts runs, answers what they ask, and changes their mind about them. */
   async #people(): Promise<void> {
     const { random } = this.#world;
     while (this.#isStorm) {
@@ -186,7 +192,8 @@ class Day {
       if (host.store.state !== 'connected') continue;
       const runIds = [...this.#promised.keys()];
       const deed = random.next();
-      if (deed < 0.7 || runIds.length === 0) void this.#create(host);
+      if (deed < 0.55 || runIds.length === 0) void this.#create(host);
+      else if (deed < 0.8) void this.#answers.answerSomething();
       else void this.#meddle(host, random.pick(runIds.slice(-15)));
     }
   }
@@ -355,7 +362,9 @@ class Day {
     for (const runId of this.#promised.keys()) this.#must(known.has(runId), `run ${runId} was promised and is gone`);
     for (const [key, runIds] of this.#keys) this.#must(runIds.size <= 1, `${key} made ${runIds.size} runs`);
     await this.#judgeEffects();
-    return { seed: this.#seed, runs: rows.length, events, kills: this.#kills, effects: this.#firings.length, statuses };
+    const effects = this.#firings.length;
+    const answers = this.#answers.acknowledged;
+    return { seed: this.#seed, runs: rows.length, events, kills: this.#kills, effects, answers, statuses };
   }
 
   async #judgeRun(row: RunRow): Promise<RunEvent[]> {
@@ -373,13 +382,13 @@ class Day {
       ends.length <= 1 && (ends.length === 0 || isTerminalEvent(events.at(-1)!.type)),
       say('not one end, last'),
     );
-    for (const type of ['node.completed', 'node.dispatched'] as const) {
+    for (const type of row.workflow_id === LOOP ? [] : (['node.completed', 'node.dispatched'] as const)) {
       const nodes = events.filter((event) => event.type === type).map(({ nodeId }) => nodeId);
       this.#must(new Set(nodes).size === nodes.length, say(`a node has ${type} twice`));
     }
     await this.#judgeFold(row, events, say);
     for (const problem of this.#receivers.problemsWith(row.run_id, events)) this.#must(false, say(problem));
-    this.#must(row.ended_at !== null || row.status === 'paused', say(`it is ${row.status} and nothing moves it`));
+    for (const problem of this.#answers.problemsWith(row.run_id, events)) this.#must(false, say(problem));
     for (const { sequences, isEnded } of this.#seen.filter(({ runId }) => runId === row.run_id)) {
       this.#must(
         sequences.every((sequence, index) => sequence === index),
@@ -404,6 +413,8 @@ class Day {
     this.#must(children.length === dispatched, say(`${children.length} children for ${dispatched} dispatches`));
     const outlives = ({ ended_at }: RunRow): boolean => (ended_at ?? Number.POSITIVE_INFINITY) > row.ended_at! + 60_000;
     this.#must(run.ended !== 'cancelled' || !children.some(outlives), say('a child outlived its cancelled parent'));
+    const left = { row, run, events, children, now: this.#world.now() };
+    for (const problem of await problemsWithWaiting(this.#store, left)) this.#must(false, say(problem));
   }
 
   /** Once an effect has an outcome it does not happen again. */

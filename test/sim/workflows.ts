@@ -36,6 +36,9 @@ const line = (nodes: readonly WorkflowNode[]): [string, string][] =>
 const long = Array.from({ length: 60 }, (_, index) => node(`n${index}`, 'core.noop'));
 const effects = ['first', 'second', 'third'].map((id) => node(id, 'core.conformance.side-effect'));
 
+/** The one in which nodes begin again. */
+export const LOOP = 'refined';
+
 /** Everything a run can do, in small. */
 export const WORKFLOWS: readonly WorkflowDefinition[] = [
   workflow('line', [node('a', 'core.noop'), node('b', 'core.noop')], [['a', 'b']]),
@@ -91,5 +94,47 @@ export const WORKFLOWS: readonly WorkflowDefinition[] = [
     [node('fail', 'core.fail'), node('rescue', 'core.noop')],
     [['fail', 'rescue', { triggerRule: 'any_failed' }]],
   ),
+  workflow('approval', [node('gate', 'core.approvalGate'), node('after', 'core.noop')], [['gate', 'after']]),
+  workflow(
+    'quorum',
+    [node('gate', 'core.approvalGate', { requiredApprovals: 3, rejectionPolicy: 'majority', timeoutMs: 30_000 })],
+    [],
+  ),
+  workflow(
+    LOOP,
+    [
+      node('write', 'core.delay', { ms: 200 }),
+      node('gate', 'core.approvalGate', { actions: ['accept', 'reject', 'refine'], timeoutMs: 15_000 }),
+      node('after', 'core.noop'),
+    ],
+    [
+      ['write', 'gate'],
+      ['gate', 'write', { condition: { type: 'expression', expression: 'output.action == "refine"' } }],
+      ['gate', 'after', { condition: { type: 'expression', expression: 'output.action != "refine"' } }],
+    ],
+    { settings: { maxLoopbackIterations: 3 } },
+  ),
+  workflow(
+    'governed',
+    [node('gate', 'core.openwop.governance.approvalGate', { requiredRole: 'reviewer', quorum: 2, timeoutSec: 20 })],
+    [],
+  ),
+  workflow(
+    'branches',
+    [
+      node('one', 'core.interrupt', { kind: 'custom', data: { customKind: 'one' } }),
+      node('two', 'core.interrupt', { kind: 'external-event', data: { eventType: 'e', correlation: { id: 1 } } }),
+      node('late', 'core.interrupt', { kind: 'custom', data: { customKind: 'late' }, timeoutMs: 4_000 }),
+      node('slow', 'sim.slow', { ms: 2_000 }),
+      node('join', 'core.noop'),
+    ],
+    [
+      ['one', 'join', { triggerRule: 'all_complete' }],
+      ['two', 'join', { triggerRule: 'all_complete' }],
+      ['late', 'join', { triggerRule: 'all_complete' }],
+      ['slow', 'join', { triggerRule: 'all_complete' }],
+    ],
+  ),
+  workflow('waiting-parent', [node('call', 'core.subWorkflow', { workflowId: 'approval' })], []),
   workflow('too-long', [node('wait', 'core.delay', { ms: 60_000 })], [], { settings: { timeout: 2_000 } }),
 ];

@@ -112,6 +112,20 @@ onEachStore('a debug bundle', (host) => {
     expect(body.metrics.eventCount).toBe(body.events.length);
   });
 
+  it('has what people said about the run, for those who may read that', async () => {
+    const runId = await done('conformance-noop');
+    expect((await bundle(runId)).body.annotations).toEqual([]);
+    for (const signal of [{ kind: 'rating', rating: 2 }, { kind: 'flag' }]) {
+      expect((await api().post(`/v1/runs/${runId}/annotations`, { signal, note: 'look here' })).status).toBe(201);
+    }
+    const { body } = await bundle(runId);
+    expectShape(body);
+    expect(body.annotations).toEqual((await api().get(`/v1/runs/${runId}/annotations`)).body.annotations);
+    expect(body.annotations).toHaveLength(2);
+    const other = await done('conformance-noop');
+    expect((await bundle(other)).body.annotations).toEqual([]);
+  });
+
   it('has no value that a caller put in, and no name that a caller made up', async () => {
     const canary = 'cred_walrus-4711-walrus';
     const inputs = { userField: canary, nested: { deep: [canary] }, 'walrus-name': 1 };

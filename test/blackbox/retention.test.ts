@@ -71,6 +71,7 @@ onEachStore('a run whose time is up', (host) => {
       expectRefusal(await api().post(done, undefined, key), 410, 'run_expired');
       expectRefusal(await api().post(done, undefined, key), 410, 'run_expired');
     }
+    expectRefusal(await api().post(`${path}:fork`, { mode: 'replay', fromSeq: 0 }), 410, 'run_expired');
     const resolved = await api().post(`${path}/interrupts/gate`, { resumeValue: { action: 'accept' } });
     expectRefusal(resolved, 410, 'run_expired');
     expect(await rowsAbout(host(), runId)).toEqual({});

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Annotation } from '../../src/protocol/annotations.ts';
 import { AuditVerifyResult } from '../../src/protocol/audit.ts';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
 import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
@@ -23,6 +24,7 @@ export interface Schemas {
   readonly ancestry: Check;
   readonly bundle: Check;
   readonly auditVerify: Check;
+  readonly annotation: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
 }
@@ -63,6 +65,7 @@ function publishedSchemas(): Schemas {
     ancestry: checkOf('run-ancestry-response.schema.json'),
     bundle: checkOf('debug-bundle.schema.json'),
     auditVerify: checkOf('audit-verify-result.schema.json'),
+    annotation: checkOf('annotation.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
 }
@@ -84,6 +87,7 @@ function ownSchemas(): Schemas {
     ancestry: checkOf(RunAncestry),
     bundle: checkOf(DebugBundle),
     auditVerify: checkOf(AuditVerifyResult),
+    annotation: checkOf(Annotation),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };
 }

@@ -33,7 +33,9 @@ import type { Runtime } from './runtime.ts';
 /** What came of a work item: what to write, and whether it is over or due again. */
 export interface WorkResult {
   readonly writes: readonly Write[];
-  readonly dueAgainAt?: number;
+  readonly dueAgainAt?: number | undefined;
+  /** What to do once that is in the store. */
+  readonly committed?: (() => void) | undefined;
 }
 
 /** Handles work items of one kind. Its writes happen together with the item's own end. */
@@ -150,19 +152,26 @@ export class Executor {
 
   /** Brings a run into being, together with whatever else is to be written, and drives it here if there is room. */
   async launch(created: CreatedRun, also: Unit): Promise<void> {
+    const { writes, committed } = this.birth(created);
+    await commitAll(this.#runtime.store, [...also, ...writes]);
+    committed();
+  }
+
+  /** What brings a run into being, for whoever commits it, and what then sets it going. */
+  birth(created: CreatedRun): { readonly writes: Unit; readonly committed: () => void } {
     const { held, recorded } = created;
     const { runId: workId } = held.run.facts;
     const { tenant } = held.identity.subject;
     const owner = this.hasRoom ? this.hostId : undefined;
     const work = addWork({ workId, kind: RUN, tenant, dueAt: owner ? null : 0, owner });
-    await commitAll(this.#runtime.store, [
-      ...also,
-      ...creationWrites(created, this.#runtime.reactions),
-      ...(isTerminal(held.run) ? [] : [work]),
-    ]);
-    if (owner && !isTerminal(held.run)) this.adopt({ workId, owner, epoch: FIRST_EPOCH }, held);
-    else this.#runtime.hub.callToWork(workId);
-    announce(this.#runtime, held, recorded);
+    return {
+      writes: [...creationWrites(created, this.#runtime.reactions), ...(isTerminal(held.run) ? [] : [work])],
+      committed: () => {
+        if (owner && !isTerminal(held.run)) this.adopt({ workId, owner, epoch: FIRST_EPOCH }, held);
+        else this.#runtime.hub.callToWork(workId);
+        announce(this.#runtime, held, recorded);
+      },
+    };
   }
 
   /** Takes on a run that was created under this host's name. */
@@ -336,11 +345,14 @@ export class Executor {
     const kind = this.#options.kinds.get(claimed.kind);
     if (!kind) throw new Error(`no handler for work of kind ${claimed.kind}`);
     for (let item = claimed; ; ) {
-      const { writes, dueAgainAt } = await kind.handle(item);
+      const { writes, dueAgainAt, committed } = await kind.handle(item);
       const end =
         dueAgainAt === undefined ? finishUnlessWoken(lease, item.wakes) : releaseLease(lease, dueAgainAt, item.wakes);
       const outcome = await store.commit([end, ...writes]);
-      if (outcome.committed) return dueAgainAt ?? null;
+      if (outcome.committed) {
+        committed?.();
+        return dueAgainAt ?? null;
+      }
       const [now] = await store.read<Pick<WorkItem, 'wakes' | 'payload' | 'epoch'> & { owner: string | null }>(
         readWakes(lease.workId),
       );

@@ -20,7 +20,7 @@ export interface Creation {
 
 /** Whether this caller may start this workflow in this way. */
 export function checkCreation(
-  caller: Caller,
+  caller: Pick<Caller, 'isTest'>,
   creation: Creation,
   plan: Plan,
   settings: Pick<CapabilitySettings, 'conformance'>,
@@ -36,7 +36,7 @@ export function checkCreation(
 }
 
 function checkMock(
-  caller: Caller,
+  caller: Pick<Caller, 'isTest'>,
   { mockProvider }: Configurable,
   { conformance }: Pick<CapabilitySettings, 'conformance'>,
 ): Refusal | undefined {
@@ -57,7 +57,7 @@ function checkMock(
       });
 }
 
-function checkEngineVersion(caller: Caller, version: number | undefined): Refusal | undefined {
+function checkEngineVersion(caller: Pick<Caller, 'isTest'>, version: number | undefined): Refusal | undefined {
   if (version === undefined) return undefined;
   if (!caller.isTest) {
     return refuse('force_engine_version_forbidden', 'X-Force-Engine-Version is for test keys only.');

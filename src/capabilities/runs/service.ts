@@ -117,7 +117,7 @@ export function runService({ runtime, executor, settings }: Host) {
   };
 
   /** Whether this caller may have a run of this workflow that is given these things. */
-  function check(caller: Caller, creation: Creation, plan: Plan): Refusal | undefined {
+  function check(caller: Pick<Caller, 'isTest'>, creation: Creation, plan: Plan): Refusal | undefined {
     return checkCreation(caller, creation, plan, settings);
   }
 

@@ -325,3 +325,71 @@ describe('an exchange', () => {
     await expect(get(open, `https://127.0.0.1:${port}/`)).rejects.toMatchObject({ reason: 'unreachable' });
   });
 });
+
+describe('an answer that comes bit by bit', () => {
+  const stream = async (port: number, more: Partial<EgressRequest> = {}) =>
+    open.open({ url: `http://127.0.0.1:${port}/`, ...LIMITS, ...more });
+  const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string> => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return Buffer.concat(chunks).toString();
+  };
+
+  it('is there before its end is', async () => {
+    let finish = (): void => {};
+    const port = await serve((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/plain' });
+      response.write('begin ');
+      finish = () => void response.end('end');
+    });
+    const { status, headers, body } = await stream(port);
+    expect([status, headers['content-type']]).toEqual([200, 'text/plain']);
+    const pieces = body[Symbol.asyncIterator]();
+    expect(Buffer.from((await pieces.next()).value).toString()).toBe('begin ');
+    finish();
+    expect(Buffer.from((await pieces.next()).value).toString()).toBe('end');
+    expect((await pieces.next()).done).toBe(true);
+  });
+
+  it('is bounded in size', async () => {
+    const port = await serve((_request, response) => void response.end('x'.repeat(2_000)));
+    const { body } = await stream(port);
+    await expect(textOf(body)).rejects.toMatchObject({ reason: 'too_large' });
+  });
+
+  it('is bounded in time, to its last byte', async () => {
+    const clock = new ManualClock();
+    const egress = createEgress({ clock, allowLoopback: true });
+    const port = await serve((_request, response) => void response.write('begin'));
+    const { body } = await egress.open({ url: `http://127.0.0.1:${port}/`, ...LIMITS });
+    const pieces = body[Symbol.asyncIterator]();
+    await pieces.next();
+    const rest = pieces.next();
+    clock.advance(LIMITS.timeoutMs);
+    await expect(rest).rejects.toMatchObject({ reason: 'timeout' });
+  });
+
+  it('ends when nobody wants it any more', async () => {
+    const controller = new AbortController();
+    const port = await serve((_request, response) => void response.write('begin'));
+    const { body } = await stream(port, { signal: controller.signal });
+    const pieces = body[Symbol.asyncIterator]();
+    await pieces.next();
+    const rest = pieces.next();
+    controller.abort();
+    await expect(rest).rejects.toMatchObject({ reason: 'aborted' });
+  });
+
+  it('is told apart from one that breaks off', async () => {
+    const port = await serve((_request, response) => {
+      response.writeHead(200, { 'content-length': '100' });
+      response.write('begin', () => response.destroy());
+    });
+    const { body } = await stream(port);
+    await expect(textOf(body)).rejects.toMatchObject({ reason: 'unreachable' });
+  });
+
+  it('comes only from where anything may be asked', async () => {
+    await expect(guarded.open({ url: 'https://10.0.0.1/', ...LIMITS })).rejects.toMatchObject({ reason: 'refused' });
+  });
+});

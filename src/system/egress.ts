@@ -19,6 +19,8 @@ export interface Egress {
   check(url: string): Promise<string | undefined>;
   /** Throws EgressFailure when there is no answer, or when the address may not be asked. */
   send(request: EgressRequest): Promise<EgressResponse>;
+  /** The same for an answer that comes bit by bit. Its body is to be read, or left by ending the iteration. */
+  open(request: Omit<EgressRequest, 'excess'>): Promise<EgressStream>;
 }
 
 export interface EgressRequest {
@@ -40,6 +42,13 @@ export interface EgressResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+}
+
+export interface EgressStream {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Throws EgressFailure where it breaks off, takes too long or is too large. */
+  readonly body: AsyncIterable<Uint8Array>;
 }
 
 export interface EgressOptions {
@@ -89,17 +98,34 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
       });
     },
 
-    send: ({ trusted = false, ...request }) =>
+    send: (request) =>
       withDeadline(clock, request.timeoutMs, request.signal, async (signal) => {
-        const problem = problemOf(request.url, trusted);
-        if (problem) throw new EgressFailure('refused', `The address ${problem}.`);
-        const target = new URL(request.url);
-        const addresses = await addressesOf(target, trusted);
-        const inside = trusted ? undefined : problemOfAddresses(target, addresses);
-        if (inside) throw new EgressFailure('refused', `The address ${inside}.`);
-        return exchange(target, addresses, request, signal);
+        const { status, headers, body } = await begin(request, signal);
+        return { status, headers, body: await collect(body, request.maxBytes, request.excess) };
       }),
+
+    async open(request) {
+      const deadline = new Deadline(clock, request.timeoutMs, request.signal);
+      try {
+        const { status, headers, body } = await deadline.race(begin(request, deadline.signal));
+        return { status, headers, body: passOn(body, request.maxBytes, deadline) };
+      } catch (error) {
+        deadline.lift();
+        throw error;
+      }
+    },
   };
+
+  /** Sends a request to where it may go; the answer has begun when this settles. */
+  async function begin({ trusted = false, ...request }: EgressRequest, signal: AbortSignal): Promise<BegunResponse> {
+    const problem = problemOf(request.url, trusted);
+    if (problem) throw new EgressFailure('refused', `The address ${problem}.`);
+    const target = new URL(request.url);
+    const addresses = await addressesOf(target, trusted);
+    const inside = trusted ? undefined : problemOfAddresses(target, addresses);
+    if (inside) throw new EgressFailure('refused', `The address ${inside}.`);
+    return exchange(target, addresses, request, signal);
+  }
 
   function problemOf(text: string, trusted: boolean): string | undefined {
     if (text.length > URL_CHARACTERS_MAX) return `has more than ${URL_CHARACTERS_MAX} characters`;
@@ -169,17 +195,42 @@ async function withDeadline<T>(
   outer: AbortSignal | undefined,
   action: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const abort = new AbortController();
-  const giveUp = (reason: EgressReason, message: string) => () => abort.abort(new EgressFailure(reason, message));
-  const cancel = clock.after(ms, giveUp('timeout', `There was no answer within ${ms} ms.`));
-  const onAbort = giveUp('aborted', 'The request is no longer wanted.');
-  if (outer?.aborted) onAbort();
-  outer?.addEventListener('abort', onAbort, { once: true });
+  const deadline = new Deadline(clock, ms, outer);
   try {
-    return await Promise.race([aborted(abort.signal), action(abort.signal)]);
+    return await deadline.race(action(deadline.signal));
   } finally {
-    cancel();
-    outer?.removeEventListener('abort', onAbort);
+    deadline.lift();
+  }
+}
+
+/** Aborts its signal, with the reason why, when the time is up or the caller has lost interest; until it is lifted. */
+class Deadline {
+  readonly #abort = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  readonly #onAbort: () => void;
+  readonly #cancel: () => void;
+
+  constructor(clock: Clock, ms: number, outer: AbortSignal | undefined) {
+    const giveUp = (reason: EgressReason, message: string) => () =>
+      this.#abort.abort(new EgressFailure(reason, message));
+    this.#cancel = clock.after(ms, giveUp('timeout', `There was no answer within ${ms} ms.`));
+    this.#onAbort = giveUp('aborted', 'The request is no longer wanted.');
+    this.#outer = outer;
+    if (outer?.aborted) this.#onAbort();
+    outer?.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  race<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([aborted(this.signal), work]);
+  }
+
+  lift(): void {
+    this.#cancel();
+    this.#outer?.removeEventListener('abort', this.#onAbort);
   }
 }
 
@@ -190,22 +241,25 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
+interface BegunResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: IncomingMessage;
+}
+
 /** One request on a connection of its own, to one of the addresses that were judged. */
 function exchange(
   url: URL,
   addresses: readonly string[],
-  { method = 'GET', headers = {}, body, maxBytes, excess = 'fail' }: EgressRequest,
+  { method = 'GET', headers = {}, body }: EgressRequest,
   signal: AbortSignal,
-): Promise<EgressResponse> {
+): Promise<BegunResponse> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? requestHttps : requestHttp;
     const options = { method, headers, signal, agent: false, maxHeaderSize: HEADER_BYTES_MAX };
-    const request = send(url, { ...options, lookup: answering(addresses) }, (response) => {
-      readBody(response, maxBytes, excess).then(
-        (bytes) => resolve({ status: response.statusCode!, headers: response.headers, body: bytes }),
-        (error) => reject(failureOf(error)),
-      );
-    });
+    const request = send(url, { ...options, lookup: answering(addresses) }, (response) =>
+      resolve({ status: response.statusCode!, headers: response.headers, body: response }),
+    );
     request.on('error', (error) => reject(failureOf(error)));
     request.end(body);
   });
@@ -226,14 +280,38 @@ function answering(addresses: readonly string[]): LookupFunction {
   };
 }
 
-async function readBody(response: IncomingMessage, maxBytes: number, excess: 'fail' | 'cut'): Promise<Buffer> {
+async function collect(response: IncomingMessage, maxBytes: number, excess = 'fail'): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let room = maxBytes;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk.subarray(0, Math.max(0, room)));
-    room -= chunk.length;
-    if (room < 0 && excess === 'cut') break;
-    if (room < 0) throw new EgressFailure('too_large', `The answer has more than ${maxBytes} bytes.`);
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk.subarray(0, Math.max(0, room)));
+      room -= chunk.length;
+      if (room < 0 && excess === 'cut') break;
+      if (room < 0) throw tooLarge(maxBytes);
+    }
+  } catch (error) {
+    throw failureOf(error as Error);
   }
   return Buffer.concat(chunks);
+}
+
+/** Hands a body on as it comes. The deadline holds to its last byte. */
+async function* passOn(response: IncomingMessage, maxBytes: number, deadline: Deadline): AsyncGenerator<Uint8Array> {
+  let room = maxBytes;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      room -= chunk.length;
+      if (room < 0) throw tooLarge(maxBytes);
+      yield chunk;
+    }
+  } catch (error) {
+    throw deadline.signal.aborted ? deadline.signal.reason : failureOf(error as Error);
+  } finally {
+    deadline.lift();
+  }
+}
+
+function tooLarge(maxBytes: number): EgressFailure {
+  return new EgressFailure('too_large', `The answer has more than ${maxBytes} bytes.`);
 }

@@ -35,6 +35,7 @@ export class Receivers {
     problemWith: () => undefined,
     check: async () => undefined,
     send: (request) => this.#receive(request),
+    open: () => Promise.reject(new EgressFailure('refused', 'deliveries are sent in one piece')),
   };
 
   async subscribe(webhooks: WebhookService, caller: Caller): Promise<void> {

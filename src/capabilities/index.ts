@@ -17,6 +17,7 @@ import { production } from './production/index.ts';
 import { replay } from './replay/index.ts';
 import { retention } from './retention/index.ts';
 import { runs } from './runs/index.ts';
+import { schedules } from './schedules/index.ts';
 import { timeTravel } from './time-travel/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
@@ -37,6 +38,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     events,
     artifacts,
     webhooks,
+    schedules,
     diff,
     ancestry,
     timeTravel,
@@ -65,6 +67,7 @@ export interface Services {
   readonly events: ServiceOf<typeof events>;
   readonly artifacts: ServiceOf<typeof artifacts>;
   readonly webhooks: ServiceOf<typeof webhooks>;
+  readonly schedules: ServiceOf<typeof schedules>;
   readonly diff: ServiceOf<typeof diff>;
   readonly ancestry: ServiceOf<typeof ancestry>;
   readonly timeTravel: ServiceOf<typeof timeTravel>;

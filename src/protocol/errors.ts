@@ -13,6 +13,8 @@ export const ERRORS = {
   protocol_version_mismatch: 400,
   INVALID_RESUME_VALUE: 400,
   webhook_url_rejected: 400,
+  prompt_variable_unresolved: 400,
+  schedule_horizon_exceeded: 400,
   channel_access_denied: 400,
   channel_schema_breaking_change: 400,
   unauthenticated: 401,
@@ -22,6 +24,7 @@ export const ERRORS = {
   force_engine_version_forbidden: 403,
   mock_provider_forbidden: 403,
   credential_forbidden: 403,
+  workspace_membership_required: 403,
   not_found: 404,
   interrupt_not_found: 404,
   subscription_not_found: 404,
@@ -61,6 +64,7 @@ export const ERRORS = {
   version_out_of_range: 0,
   runner_unavailable: 0,
   replay_source_missing: 0,
+  prompt_not_found: 0,
   conformance_test_failure: 0,
 } as const satisfies Record<string, number>;
 

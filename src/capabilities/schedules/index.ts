@@ -1,0 +1,18 @@
+import type { Capability } from '../capability.ts';
+import { SCHEDULE_TABLES } from './records.ts';
+import { routes } from './routes.ts';
+import { HORIZON } from './rules.ts';
+import { SCHEDULE, type ScheduleService, scheduleService } from './service.ts';
+
+/** Schedules in hand at once: those that are due together must not keep the runs they start waiting. */
+const SCHEDULES_AT_ONCE = 128;
+
+/** Runs that begin by themselves: at a time, or again and again by the clock of a time zone. */
+export const schedules: Capability<'schedules', ScheduleService> = {
+  name: 'schedules',
+  advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
+  migrations: SCHEDULE_TABLES,
+  service: scheduleService,
+  routes,
+  work: (_host, { firing }) => ({ [SCHEDULE]: { handle: firing.handle, atOnce: SCHEDULES_AT_ONCE } }),
+};

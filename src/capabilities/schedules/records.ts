@@ -1,0 +1,162 @@
+import type { MissedPolicy } from '../../protocol/schedules.ts';
+import type { Visibility } from '../../store/log.ts';
+import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
+import type { Migration } from '../../store/store.ts';
+
+export const SCHEDULE_TABLES: readonly Migration[] = [
+  {
+    id: 'schedules/0001',
+    statements: [
+      // What runs when, and in whose name. `next_run_at` is null for one that is switched off or over. `last_slot` is
+      // the latest slot that was dealt with, and `revision` moves with every change, so that no slot is dealt with twice.
+      `CREATE TABLE schedules (
+        schedule_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        tenant_name TEXT NOT NULL,
+        workspace TEXT,
+        principal TEXT NOT NULL,
+        issuer TEXT NOT NULL,
+        lane TEXT NOT NULL,
+        belongs_to TEXT,
+        workflow_id TEXT NOT NULL,
+        inputs TEXT,
+        shown_inputs TEXT,
+        cron TEXT,
+        run_at BIGINT,
+        timezone TEXT NOT NULL,
+        missed TEXT NOT NULL,
+        revision BIGINT NOT NULL,
+        next_run_at BIGINT,
+        last_slot BIGINT,
+        last_run_at BIGINT,
+        last_run_id TEXT,
+        last_missed_at BIGINT,
+        last_error TEXT,
+        created_at BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL
+      ) $clustered`,
+      'CREATE INDEX schedules_by_tenant ON schedules (tenant, schedule_id)',
+      'CREATE INDEX schedules_by_workflow ON schedules (tenant, workflow_id, schedule_id)',
+    ],
+  },
+];
+
+export interface ScheduleRow {
+  readonly schedule_id: string;
+  readonly tenant: string;
+  readonly tenant_name: string;
+  readonly workspace: string | null;
+  readonly principal: string;
+  readonly issuer: string;
+  readonly lane: string;
+  readonly belongs_to: string | null;
+  readonly workflow_id: string;
+  readonly inputs: string | null;
+  readonly shown_inputs: string | null;
+  readonly cron: string | null;
+  readonly run_at: number | null;
+  readonly timezone: string;
+  readonly missed: MissedPolicy;
+  readonly revision: number;
+  readonly next_run_at: number | null;
+  readonly last_slot: number | null;
+  readonly last_run_at: number | null;
+  readonly last_run_id: string | null;
+  readonly last_missed_at: number | null;
+  readonly last_error: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+const FIXED = ['schedule_id', 'tenant', 'tenant_name', 'workspace', 'belongs_to', 'created_at'] as const;
+const WRITTEN = [
+  'principal',
+  'issuer',
+  'lane',
+  'workflow_id',
+  'inputs',
+  'shown_inputs',
+  'cron',
+  'run_at',
+  'timezone',
+  'missed',
+  'next_run_at',
+  'updated_at',
+] as const;
+/** What somebody writes down, as opposed to what comes of it. */
+export type WrittenColumns = Pick<ScheduleRow, (typeof WRITTEN)[number]>;
+
+const MOVED = ['next_run_at', 'last_slot', 'last_run_at', 'last_run_id', 'last_missed_at', 'last_error'] as const;
+
+/** Refused when the tenant has too many already. */
+export function insertSchedule(row: ScheduleRow, most: number): Write {
+  const columns = [...FIXED, ...WRITTEN, 'revision'] as const;
+  const params: Param[] = columns.map((column) => row[column]);
+  const places = params.map((_, index) => `$${index + 1}`).join(', ');
+  const tenant = columns.indexOf('tenant') + 1;
+  return {
+    sql: `INSERT INTO schedules (${columns.join(', ')}) SELECT ${places}
+          WHERE (SELECT COUNT(*) FROM schedules WHERE tenant = $${tenant}) < $${params.push(most)}`,
+    params,
+    expect: 1,
+    keeps: 'schedules',
+  };
+}
+
+/** What somebody wrote anew. Refused when it has changed since it was read, or is gone. */
+export function rewriteSchedule(row: ScheduleRow): Write {
+  return update(row, WRITTEN);
+}
+
+/** What its time brought. Refused when somebody else was there first, or changed it. */
+export function moveSchedule(row: ScheduleRow): Write {
+  return update(row, MOVED);
+}
+
+function update(row: ScheduleRow, columns: readonly (keyof ScheduleRow)[]): Write {
+  const params: Param[] = columns.map((column) => row[column]);
+  const changes = columns.map((column, index) => `${column} = $${index + 1}`).join(', ');
+  const next = params.length + 1;
+  params.push(row.schedule_id, row.tenant, row.revision);
+  return {
+    sql: `UPDATE schedules SET ${changes}, revision = revision + 1
+          WHERE schedule_id = $${next} AND tenant = $${next + 1} AND revision = $${next + 2}`,
+    params,
+    expect: 1,
+    keeps: 'revision',
+  };
+}
+
+export function deleteSchedule({ tenant }: Visibility, scheduleId: string): Write {
+  return { sql: 'DELETE FROM schedules WHERE schedule_id = $1 AND tenant = $2', params: [scheduleId, tenant] };
+}
+
+export function findSchedule({ tenant, workspace }: Visibility, scheduleId: string): Statement {
+  const found = 'SELECT * FROM schedules WHERE schedule_id = $1 AND tenant = $2';
+  if (workspace === undefined) return sql(found, scheduleId, tenant);
+  return sql(`${found} AND workspace = $3`, scheduleId, tenant, workspace);
+}
+
+export interface ScheduleFilter {
+  readonly workflowId?: string | undefined;
+  /** Where the page before ended. */
+  readonly before?: string | undefined;
+}
+
+/** Newest first: ids sort by the time they were made. */
+export function listSchedules(
+  { tenant, workspace }: Visibility,
+  { workflowId, before }: ScheduleFilter,
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['tenant = $1'];
+  if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
+  if (workflowId !== undefined) where.push(`workflow_id = $${params.push(workflowId)}`);
+  if (before !== undefined) where.push(`schedule_id < $${params.push(before)}`);
+  const limited = `$${params.push(limit)}`;
+  return {
+    sql: `SELECT * FROM schedules WHERE ${where.join(' AND ')} ORDER BY schedule_id DESC LIMIT ${limited}`,
+    params,
+  };
+}

@@ -1,0 +1,291 @@
+import { maskMembers } from '../../engine/mask.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
+import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
+import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import type { CreatedRun } from '../../runtime/creation.ts';
+import type { Subject } from '../../runtime/run-row.ts';
+import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
+import type { Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import { redactValue } from '../../system/redaction.ts';
+import type { AuditService } from '../audit/service.ts';
+import type { Caller, Host } from '../capability.ts';
+import type { Also, RunService } from '../runs/service.ts';
+import { scheduleFrom, subjectOf, timeText, timingOfRow } from './document.ts';
+import { Firing } from './fire.ts';
+import {
+  deleteSchedule,
+  findSchedule,
+  insertSchedule,
+  listSchedules,
+  rewriteSchedule,
+  type ScheduleFilter,
+  type ScheduleRow,
+  type WrittenColumns,
+} from './records.ts';
+import { DEFAULT_MISSED, DEFAULT_TIMEZONE, firstSlot, settle, timingOf } from './rules.ts';
+import type { Timing } from './slots.ts';
+
+/** The kind of work item that a schedule's next slot is. */
+export const SCHEDULE = 'schedule';
+const SCHEDULES_MAX = 10_000;
+const TRIES_MAX = 5;
+
+/** A run for a slot, and what else is to happen with its birth. */
+export interface Start {
+  readonly created: CreatedRun;
+  readonly also?: Unit;
+}
+
+/** Starts the runs of schedules that belong to something, in the place of who would start them otherwise. */
+export type Starter = (schedule: Schedule, slot: number) => Promise<Start | Refusal>;
+
+/** A schedule that is not there yet: it is once its writes are committed. */
+export interface MadeSchedule {
+  readonly schedule: Schedule;
+  readonly writes: Unit;
+}
+
+export type ScheduleService = ReturnType<typeof scheduleService>;
+
+export function scheduleService(
+  host: Host,
+  { audit, runs }: { readonly audit: Pick<AuditService, 'record'>; readonly runs: Pick<RunService, 'check'> },
+) {
+  const { store, clock, ids, hub, plans } = host.runtime;
+  const starters = new Map<string, Starter>();
+
+  return {
+    settle,
+    firing: new Firing(host, runs, starters),
+
+    /** Who starts the runs of schedules that belong to a thing of this kind. */
+    startWith(kind: string, starter: Starter): void {
+      starters.set(kind, starter);
+    },
+
+    async create(caller: Caller, request: ScheduleRequest, also: Also<Schedule>): Promise<Schedule | Refusal> {
+      const made = await make(caller, request);
+      if (isRefusal(made)) return made;
+      const { schedule, writes } = made;
+      try {
+        await commitAll(store, [...writes, ...also(schedule)]);
+      } catch (error) {
+        if (!isBroken(error, 'schedules')) throw error;
+        return refuse('conflict', `A tenant may have ${SCHEDULES_MAX} schedules.`, { limit: SCHEDULES_MAX });
+      }
+      announce(schedule);
+      return schedule;
+    },
+
+    make,
+    announce,
+
+    async find({ subject }: Caller, scheduleId: string): Promise<Schedule | Refusal> {
+      const [row] = await store.read<ScheduleRow>(findSchedule(subject, scheduleId));
+      return row ? scheduleFrom(row) : NOT_FOUND;
+    },
+
+    async list({ subject }: Caller, filter: ScheduleFilter, limit: number): Promise<Schedule[]> {
+      return (await store.read<ScheduleRow>(listSchedules(subject, filter, limit))).map(scheduleFrom);
+    },
+
+    /** Takes effect at once. From now on its runs are those of whoever replaced it. */
+    async replace(
+      caller: Caller,
+      scheduleId: string,
+      request: ScheduleRequest,
+      also: Also<Schedule>,
+    ): Promise<Schedule | Refusal> {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const [known] = await store.read<ScheduleRow>(findSchedule(caller.subject, scheduleId));
+        if (!known) return NOT_FOUND;
+        const refusal = refuseOwned(known);
+        if (refusal) return refusal;
+        const replaced = await tryReplace(caller, known, request, also);
+        if (replaced) return replaced;
+      }
+      return refuse('conflict', 'The schedule is being changed by others. Try again.');
+    },
+
+    async remove(caller: Caller, scheduleId: string, also: () => Unit): Promise<Refusal | undefined> {
+      const [row] = await store.read<ScheduleRow>(findSchedule(caller.subject, scheduleId));
+      if (!row) return NOT_FOUND;
+      const refusal = refuseOwned(row);
+      if (refusal) return refusal;
+      await commitAll(store, [...disposal(caller.subject, scheduleId), ...also()]);
+      return undefined;
+    },
+
+    disposal,
+  };
+
+  /** What puts a schedule into the world, for whoever commits it; `belongsTo` names a starter and what it acts for. */
+  async function make(
+    caller: Caller,
+    request: ScheduleRequest,
+    belongsTo?: { readonly kind: string; readonly id: string },
+  ): Promise<MadeSchedule | Refusal> {
+    const { subject } = caller;
+    const now = clock.now();
+    const written = await writtenBy(subject, request, undefined, now);
+    if (isRefusal(written)) return written;
+    const row: ScheduleRow = {
+      ...written,
+      schedule_id: ids.next('sch-'),
+      tenant: subject.tenant,
+      tenant_name: subject.tenantName,
+      workspace: subject.workspace ?? null,
+      belongs_to: belongsTo ? `${belongsTo.kind}:${belongsTo.id}` : null,
+      revision: 1,
+      last_slot: null,
+      last_run_at: null,
+      last_run_id: null,
+      last_missed_at: null,
+      last_error: null,
+      created_at: now,
+    };
+    return {
+      schedule: scheduleFrom(row),
+      writes: [
+        insertSchedule(row, SCHEDULES_MAX),
+        ...(row.next_run_at === null ? [] : [addWork(workOf(row))]),
+        ...audited(subject, 'schedule.create', row.schedule_id, detailsOf(row)),
+      ],
+    };
+  }
+
+  /** Shortens the wait for a schedule that has just been committed. */
+  function announce({ id, nextRunAt }: Schedule): void {
+    if (nextRunAt !== undefined) hub.callToWork(id, Date.parse(nextRunAt));
+  }
+
+  /** What takes a schedule out of the world: it starts nothing more. */
+  function disposal(subject: Subject, scheduleId: string): Unit {
+    return [
+      deleteSchedule(subject, scheduleId),
+      dropWork(scheduleId),
+      ...audited(subject, 'schedule.remove', scheduleId),
+    ];
+  }
+
+  /** Undefined when it was changed, or started a run, in between. */
+  async function tryReplace(
+    caller: Caller,
+    known: ScheduleRow,
+    request: ScheduleRequest,
+    also: Also<Schedule>,
+  ): Promise<Schedule | Refusal | undefined> {
+    const { subject } = caller;
+    const written = await writtenBy(subject, request, known, clock.now());
+    if (isRefusal(written)) return written;
+    const row = { ...known, ...written };
+    const schedule = scheduleFrom(row);
+    try {
+      await commitAll(store, [
+        rewriteSchedule(row),
+        ...(row.next_run_at === null ? [] : [ensureWork(workOf(row))]),
+        wake(row.schedule_id),
+        ...audited(subject, 'schedule.replace', row.schedule_id, detailsOf(row)),
+        ...also(schedule),
+      ]);
+    } catch (error) {
+      if (isBroken(error, 'revision')) return undefined;
+      throw error;
+    }
+    hub.callToWork(row.schedule_id);
+    return schedule;
+  }
+
+  /** The columns that come from what somebody writes down, or why it cannot be taken. */
+  async function writtenBy(
+    subject: Subject,
+    request: ScheduleRequest,
+    known: ScheduleRow | undefined,
+    now: number,
+  ): Promise<WrittenColumns | Refusal> {
+    const { workflowId, timezone = DEFAULT_TIMEZONE, missed = DEFAULT_MISSED, enabled } = request;
+    const timing = timingOf(request);
+    if (isRefusal(timing)) return timing;
+    const inputs = await inputsFor(known ? subjectOf(known) : subject, request, known);
+    if (isRefusal(inputs)) return inputs;
+    const isOn = enabled ?? (known === undefined || known.next_run_at !== null);
+    const next = isOn ? nextFor(timing, known, now) : null;
+    if (isRefusal(next)) return next;
+    return {
+      principal: subject.principal,
+      issuer: subject.issuer,
+      lane: subject.lane,
+      workflow_id: workflowId,
+      ...inputs,
+      cron: 'cron' in timing ? timing.cron : null,
+      run_at: 'runAt' in timing ? timing.runAt : null,
+      timezone,
+      missed,
+      next_run_at: next,
+      updated_at: now,
+    };
+  }
+
+  /** Inputs that the workflow would take now. Sent back as they are shown, they stay what they are. */
+  async function inputsFor(
+    subject: Subject,
+    { workflowId, inputs }: ScheduleRequest,
+    known: ScheduleRow | undefined,
+  ): Promise<Pick<ScheduleRow, 'inputs' | 'shown_inputs'> | Refusal> {
+    const workflow = await plans.current(subject, workflowId);
+    if (!workflow) {
+      return refuse('validation_error', 'There is no such workflow.', { field: 'workflowId' });
+    }
+    const shown = inputs && canonicalJson(inputs);
+    const isAsShown = shown !== undefined && known?.workflow_id === workflowId && known.shown_inputs === shown;
+    const given: JsonObject = isAsShown ? JSON.parse(known.inputs!) : redactValue(inputs ?? {});
+    const refusal = runs.check({ isTest: false }, { inputs: given, configurable: {} }, workflow.plan);
+    if (refusal) return refusal;
+    if (inputs === undefined) return { inputs: null, shown_inputs: null };
+    const { sensitive, maskingMode } = workflow.plan;
+    const masked = maskMembers(given, (name) => sensitive.has(name), maskingMode, sha256Hex);
+    return { inputs: canonicalJson(given), shown_inputs: canonicalJson(masked) };
+  }
+
+  function audited(
+    { tenant, workspace, principal: actor }: Subject,
+    action: string,
+    target: string,
+    details?: JsonObject,
+  ): Unit {
+    return audit.record({ tenant, workspace, actor, action, target, ...(details ? { details } : {}) });
+  }
+}
+
+/** A slot that is awaited stays so unless the timing changes; one that was dealt with does not come again. */
+function nextFor(timing: Timing, known: ScheduleRow | undefined, now: number): number | Refusal {
+  if (known?.next_run_at != null && canonicalJson(timing) === canonicalJson(timingOfRow(known))) {
+    return known.next_run_at;
+  }
+  return firstSlot(timing, Math.max(now, known?.last_slot ?? 0));
+}
+
+/** What belongs to something is changed there. */
+function refuseOwned({ belongs_to }: ScheduleRow): Refusal | undefined {
+  if (belongs_to === null) return undefined;
+  return refuse('conflict', `The schedule belongs to ${belongs_to}. Change it there.`, { belongsTo: belongs_to });
+}
+
+function isBroken(error: unknown, promise: string): boolean {
+  return error instanceof UnitRefused && error.broke === promise;
+}
+
+function workOf({ schedule_id: workId, tenant, next_run_at: dueAt }: ScheduleRow) {
+  return { workId, kind: SCHEDULE, tenant, dueAt };
+}
+
+function detailsOf({ workflow_id: workflowId, cron, run_at, timezone, next_run_at }: ScheduleRow): JsonObject {
+  return {
+    workflowId,
+    timezone,
+    ...(cron === null ? { runAt: timeText(run_at!) } : { cron }),
+    enabled: next_run_at !== null,
+  };
+}

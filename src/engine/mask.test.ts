@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { node, workflow } from '../../test/support/definitions.ts';
+import { node, variable, workflow } from '../../test/support/definitions.ts';
 import type { NewEvent } from '../protocol/events.ts';
 import { MASKING_MODES, type MaskingMode, type WorkflowDefinition } from '../protocol/workflows.ts';
 import { hasSensitiveParts, maskMembers, maskPayload, maskValue, REDACTED } from './mask.ts';
@@ -105,6 +105,54 @@ describe('the payload that readers get', () => {
       { type: 'log.appended', payload: { level: 'info', message: 'hello' } },
     ];
     for (const event of events) expect(maskPayload(planOf('mask'), event, digest)).toBe(event.payload);
+  });
+});
+
+describe('questions and answers', () => {
+  const asks = node('asks', 'core.approvalGate', { inputs: { pin: variable('pin'), open: variable('open') } });
+  const tells = node('tells', 'core.interrupt', { outputSensitivity: { answers: true, output: true } });
+  const plan = (maskingMode: MaskingMode) =>
+    makePlan(
+      workflow([asks, tells], [], {
+        variables: [{ name: 'pin', type: 'string', sensitive: true }],
+        metadata: { complianceConfig: { maskingMode } },
+      }),
+      1,
+    );
+  const edited = { action: 'edit-accept', editedArtifactData: { pin: 'XYZZY' }, feedback: 'seen' } as const;
+  const artifact = { title: 'seen', artifactData: { pin: 'XYZZY', open: 'seen' } };
+  const about = { nodeId: 'asks', interruptId: 'int-1' };
+  const told = { nodeId: 'tells', interruptId: 'int-2' };
+  const events: NewEvent[] = [
+    { type: 'interrupt.requested', nodeId: 'asks', payload: { kind: 'approval', key: 'k', data: artifact } },
+    { type: 'approval.received', nodeId: 'asks', payload: { nodeId: 'asks', decidedBy: 'seen', ...edited } },
+    { type: 'interrupt.resolved', nodeId: 'asks', payload: { ...about, resumeValue: edited } },
+    { type: 'node.resumed', nodeId: 'asks', payload: { ...about, resumeValue: edited } },
+    { type: 'interrupt.resolved', nodeId: 'tells', payload: { ...told, resumeValue: 'XYZZY', resolvedBy: 'seen' } },
+    {
+      type: 'clarification.resolved',
+      nodeId: 'tells',
+      payload: { nodeId: 'tells', answers: { q: 'XYZZY' }, answeredBy: 'seen' },
+    },
+  ];
+
+  it.each(events)('hide what is sensitive and show the rest: $type', (event) => {
+    for (const mode of ['mask', 'omit', 'hash'] as const) {
+      const shown = JSON.stringify(maskPayload(plan(mode), event, () => 'digest'));
+      expect(shown).not.toContain('XYZZY');
+      if (event.type !== 'node.resumed') expect(shown).toContain('seen');
+    }
+    expect(maskPayload(plan('passthrough'), event, digest)).toEqual(event.payload);
+  });
+
+  it('are shown as they are where nothing is sensitive', () => {
+    const open = makePlan(workflow([node('asks', 'core.approvalGate'), node('tells')]), 1);
+    for (const event of events) expect(maskPayload(open, event, digest)).toBe(event.payload);
+  });
+
+  it('keep the shape that answers have', () => {
+    const { answers } = maskPayload(plan('mask'), events.at(-1)!, digest) as { answers: object };
+    expect(answers).toEqual({ q: REDACTED });
   });
 });
 

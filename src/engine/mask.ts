@@ -7,6 +7,8 @@ import type { Plan } from './plan.ts';
 export type Digest = (text: string) => string;
 
 export const REDACTED = '[REDACTED]';
+/** What an approver made of the artifact. */
+const EDITED = 'editedArtifactData';
 
 /** What others get to see of a value that the definition marks as sensitive. `undefined` leaves it out. */
 export function maskValue(value: unknown, mode: MaskingMode, digest: Digest): unknown {
@@ -57,9 +59,46 @@ export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknow
       return event.payload.outputs
         ? { ...event.payload, outputs: maskRunOutputs(plan, event.payload.outputs, digest) }
         : event.payload;
+    case 'interrupt.requested':
+      return withMember(event.payload, 'data', maskQuestion(plan, event.nodeId ?? '', event.payload.data, digest));
+    case 'interrupt.resolved':
+    case 'node.resumed': {
+      const { nodeId, resumeValue } = event.payload;
+      return withMember(event.payload, 'resumeValue', maskAnswer(plan, nodeId, resumeValue, digest));
+    }
+    case 'approval.received':
+      return maskMembers(event.payload, (member) => member === EDITED && isPort(plan, event, member), mode, digest);
+    case 'clarification.resolved': {
+      const { answers } = event.payload;
+      const shown = isPort(plan, event, 'answers') ? maskMembers(answers, () => true, mode, digest) : answers;
+      return withMember(event.payload, 'answers', shown);
+    }
     default:
       return event.payload;
   }
+}
+
+function isPort(plan: Plan, { payload }: { payload: { nodeId: string } }, port: string): boolean {
+  return plan.sensitivePorts.get(payload.nodeId)?.has(port) === true;
+}
+
+/** The same object where the member is what it was. */
+function withMember<T extends object>(values: T, member: keyof T, value: unknown): T {
+  return values[member] === value ? values : { ...values, [member]: value };
+}
+
+/** What an approval shows came in on the ports of its node. */
+export function maskQuestion(plan: Plan, nodeId: string, data: JsonObject, digest: Digest): JsonObject {
+  const { artifactData } = data;
+  return isObject(artifactData)
+    ? withMember(data, 'artifactData', maskOutputs(plan, nodeId, artifactData, digest))
+    : data;
+}
+
+/** What somebody answered becomes the outputs of the node. */
+function maskAnswer(plan: Plan, nodeId: string, value: unknown, digest: Digest): unknown {
+  if (isObject(value)) return maskOutputs(plan, nodeId, value, digest);
+  return plan.sensitivePorts.get(nodeId)?.has('output') ? maskValue(value, plan.maskingMode, digest) : value;
 }
 
 export function maskOutputs(plan: Plan, nodeId: string, outputs: JsonObject, digest: Digest): JsonObject {

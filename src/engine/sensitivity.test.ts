@@ -50,6 +50,17 @@ describe('what is sensitive stays so when it is handed on', () => {
     expect(portsOf([overridden], [])).toEqual({ n: ['notes'] });
   });
 
+  it('and to what approvers make of it', () => {
+    const gate = node('gate', 'core.approvalGate', { inputs: { draft: variable('secret') } });
+    const after = node('after', 'core.identity', { inputs: { text: connection('gate', 'editedArtifactData') } });
+    expect(portsOf([gate, after], [edge('gate', 'after')], SENSITIVE)).toMatchObject({
+      gate: expect.arrayContaining(['draft', 'editedArtifactData']),
+      after: expect.arrayContaining(['text']),
+    });
+    const open = node('gate', 'core.approvalGate', { inputs: { draft: variable('open') } });
+    expect(portsOf([open], [], SENSITIVE).gate).not.toContain('editedArtifactData');
+  });
+
   it('and nothing is, where nothing was', () => {
     expect(portsOf([node('n', 'core.identity', { inputs: { a: variable('open') } })], [], {})).toEqual({});
   });

@@ -3,6 +3,9 @@ import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '
 /** Hands a variable on as its output `value`. */
 const READS_VARIABLE = { typeId: 'core.getVariable', port: 'value' };
 
+/** Hands on what came in on its ports as its approver edited it. */
+const EDITS = { typeId: 'core.approvalGate', port: 'editedArtifactData' };
+
 /** Output ports of each node that others do not get to see, by node id. */
 export type SensitivePorts = ReadonlyMap<string, ReadonlySet<string>>;
 
@@ -32,6 +35,7 @@ export function sensitivePorts(inOrder: readonly NodeWithEdges[], names: Readonl
       else ports.delete(port);
     }
     if (readsOneOf(planned.node, names)) ports.add(READS_VARIABLE.port);
+    if (editsSome(planned.node, ports)) ports.add(EDITS.port);
     for (const port of markedPorts(planned.node)) ports.add(port);
     if (ports.size > 0) found.set(planned.node.id, ports);
   }
@@ -55,6 +59,10 @@ function deliveredPorts({ incoming }: NodeWithEdges, names: ReadonlySet<string>,
 function comesFrom(value: PortValue, names: ReadonlySet<string>, found: SensitivePorts): boolean {
   if (value.type === 'variable') return names.has(value.variableName);
   return value.type === 'connection' && found.get(value.nodeId)?.has(value.outputKey) === true;
+}
+
+function editsSome({ typeId, inputs }: WorkflowNode, ports: ReadonlySet<string>): boolean {
+  return typeId === EDITS.typeId && Object.keys(inputs).some((port) => ports.has(port));
 }
 
 function readsOneOf({ typeId, config }: WorkflowNode, names: ReadonlySet<string>): boolean {

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../protocol/json.ts';
 import { EVENT_LOG_SCHEMA_VERSION, type NodeStateDoc, type RunSnapshot } from '../protocol/runs.ts';
-import { type Digest, maskMembers, maskOutputs, maskValue } from './mask.ts';
+import { type Digest, maskMembers, maskOutputs, maskQuestion, maskValue } from './mask.ts';
 import { type NodeState, type Run, statusOf, visibleVariables } from './run.ts';
 
 /** The run as callers see it: sensitive values masked, times as text. */
@@ -14,7 +14,7 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
     workflowVersion: plan.version,
     status: statusOf(run),
     owner: facts.owner,
-    ...waitsFor(run),
+    ...waitsFor(run, digest),
     createdAt: iso(facts.createdAt),
     startedAt: iso(run.startedAt),
     completedAt: endedAt,
@@ -36,14 +36,15 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
 }
 
 /** The node that the run waits at, and what it asks. */
-function waitsFor(run: Run): JsonObject {
+function waitsFor(run: Run, digest: Digest): JsonObject {
   if (!statusOf(run).startsWith('waiting-')) return {};
   const [asked] = run.suspended;
   const [first = -1] = asked === undefined ? run.active : [asked];
   const { node } = run.plan.nodes[first]!;
   const { interrupt } = run.nodes[first]!;
   if (!interrupt) return { currentNodeId: node.id };
-  const { interruptId, kind, key, data, expiresAt } = interrupt;
+  const { interruptId, kind, key, expiresAt } = interrupt;
+  const data = maskQuestion(run.plan, node.id, interrupt.data, digest);
   return {
     currentNodeId: node.id,
     interrupt: defined({ interruptId, kind, key, nodeId: node.id, data, expiresAt: iso(expiresAt) }),

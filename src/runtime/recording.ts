@@ -42,7 +42,7 @@ export function recordEvent(
     schemaVersion: EVENT_SCHEMA_VERSION,
     engineVersion: String(facts.engineVersion),
   } as RunEvent;
-  const shown = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload } as NewEvent, digest) : payload;
+  const shown = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload, nodeId } as NewEvent, digest) : payload;
   const fitsEnvelope = nodeId === undefined || nodeId.length <= ENVELOPE_NODE_ID_MAX;
   const isMasked = shown !== payload;
   const body =

@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
-import { connection, edge, fixed, line, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
+import {
+  connection,
+  edge,
+  fixed,
+  line,
+  node,
+  register,
+  variable,
+  WORKFLOWS,
+  workflow,
+} from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { approval, eventsOf, governanceGate, resolve, waitingRun } from '../support/interrupts.ts';
 import { keyRecords } from '../support/keys.ts';
@@ -27,6 +37,34 @@ onEachStore('an approval', (host) => {
     const { runId, interrupt } = await waitingRun(api(), workflowId, { inputs: { private: 'Leuchtboje' } });
     expect(interrupt.data.artifactData).toEqual({ draft: 'a draft' });
     expect(JSON.stringify(await api().events(runId))).not.toContain('Leuchtboje');
+  });
+
+  it('hides what is sensitive from everybody but the run, also what an approver made of it', async () => {
+    const nodes = [
+      approval('gate', {}, { inputs: { note: variable('note'), open: variable('open') } }),
+      node('after', 'core.identity', { inputs: { text: connection('gate', 'editedArtifactData') } }),
+      node('judge'),
+    ];
+    const edges = [
+      edge('gate', 'after'),
+      edge('gate', 'judge', when('output.editedArtifactData.note == "Flaschenpost-2"')),
+    ];
+    const variables = [
+      { name: 'note', type: 'string' as const, defaultValue: 'Flaschenpost-1', sensitive: true },
+      { name: 'open', type: 'string' as const, defaultValue: 'for all' },
+    ];
+    const { runId, interrupt } = await waiting(nodes, edges, { variables });
+    expect(interrupt.data.artifactData).toEqual({ note: '[REDACTED]', open: 'for all' });
+    const seen = [(await host().anonymous.get(`/v1/interrupts/${interrupt.interruptToken}`)).text];
+    await resolve(api(), runId, 'gate', { action: 'edit-accept', editedArtifactData: { note: 'Flaschenpost-2' } });
+    const { nodeStates } = await api().ended(runId);
+    expect(nodeStates.judge.status).toBe('completed');
+    seen.push(
+      JSON.stringify(nodeStates),
+      JSON.stringify(await api().events(runId)),
+      JSON.stringify((await api().frames(`/v1/runs/${runId}/events?streamMode=values`)).frames),
+    );
+    for (const text of seen) expect(text).not.toContain('Flaschenpost');
   });
 
   it('passes on what was decided', async () => {

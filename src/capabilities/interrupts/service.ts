@@ -1,5 +1,6 @@
 import type { Decision } from '../../engine/commands.ts';
 import { expireInterrupt, openInterrupt, resolveInterrupt } from '../../engine/interrupts.ts';
+import { maskQuestion } from '../../engine/mask.ts';
 import type { Resolver } from '../../engine/question.ts';
 import type { OpenInterrupt, Run } from '../../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
@@ -8,6 +9,7 @@ import { meetsRole, type Scope } from '../../protocol/scopes.ts';
 import { type Commanded, command } from '../../runtime/command.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
 import { KEY_LANE } from '../authorization/keys.ts';
 import type { Caller, Host } from '../capability.ts';
 import { TokenKeys } from './keys.ts';
@@ -67,7 +69,8 @@ export function interruptService({ runtime }: Host) {
       const { row, claims } = found;
       const view = await reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => {
         const open = openInterrupt(run, row.node_id, row.interrupt_id);
-        return isRefusal(open) ? open : viewOf(open, claims);
+        if (isRefusal(open)) return open;
+        return viewOf({ ...open, data: maskQuestion(run.plan, row.node_id, open.data, sha256Hex) }, claims);
       });
       return view ?? NOT_FOUND;
     },

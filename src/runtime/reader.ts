@@ -1,6 +1,7 @@
 import { apply, fold } from '../engine/fold.ts';
 import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
+import type { Clock } from '../system/clock.ts';
 import { LruCache } from './lru-cache.ts';
 import type { Plans } from './plans.ts';
 import { decodeEvent } from './recording.ts';
@@ -21,11 +22,13 @@ export class RunReader {
   readonly turns = new Turns();
   readonly #store: Store;
   readonly #plans: Plans;
+  readonly #clock: Clock;
   readonly #cache = new LruCache<string, HeldRun>(CACHED_EVENTS_MAX, ({ run }) => run.sequence + RUN_WEIGHT);
 
-  constructor(store: Store, plans: Plans) {
+  constructor(store: Store, plans: Plans, clock: Clock) {
     this.#store = store;
     this.#plans = plans;
+    this.#clock = clock;
   }
 
   async row(visibility: Visibility, runId: string): Promise<RunRow | undefined> {
@@ -74,6 +77,8 @@ export class RunReader {
       const events = await this.events(row, run.sequence, Math.min(EVENTS_PER_PAGE, through - run.sequence));
       if (events.length === 0) throw new Error(`the log of ${row.run_id} ends before sequence ${through}`);
       for (const event of events) apply(run, decodeEvent(event));
+      // A long log is folded a page at a time, and in between others get their turn.
+      if (run.sequence < through) await new Promise<void>((resolve) => this.#clock.soon(resolve));
     }
   }
 

@@ -194,6 +194,7 @@ onEachStore('discovery', (host) => {
         'openwop-core',
         'openwop-fixtures',
         'openwop-interrupts',
+        'openwop-replay-fork',
         'openwop-stream-poll',
         'openwop-stream-sse',
       ]);

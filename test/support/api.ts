@@ -46,7 +46,7 @@ export class Api {
       ...(body === undefined ? {} : { body: isText ? body : JSON.stringify(body) }),
       redirect: 'manual',
     });
-    const text = await response.text();
+    const text = isEndless(path, response) ? await leave(response) : await response.text();
     return { status: response.status, headers: response.headers, text, body: parse(text) };
   }
 
@@ -125,4 +125,14 @@ function parseFrame(text: string): Frame {
     return [line.slice(0, colon) || 'comment', line.slice(colon + 1).trimStart()];
   });
   return Object.fromEntries(fields);
+}
+
+/** The feed of a tenant ends with its reader. */
+function isEndless(path: string, { headers }: Response): boolean {
+  return path.startsWith('/v1/host/capstan/events') && headers.get('content-type') === 'text/event-stream';
+}
+
+async function leave(response: Response): Promise<string> {
+  await response.body?.cancel();
+  return '';
 }

@@ -150,6 +150,29 @@ onEachStore('the inbox', (host) => {
   });
 });
 
+onEachStore('forks in the inbox', (host) => {
+  it('wait beside their source, each on its own page', async () => {
+    const api = host().as('editor');
+    const { runId, interrupt: shown } = await waitingRun(api, 'conformance-approval');
+    const runIds = [runId];
+    while (runIds.length < 4) {
+      const fork = await api.post(`/v1/runs/${runId}:fork`, { mode: 'branch', fromSeq: 5 });
+      expect(fork.status, fork.text).toBe(201);
+      runIds.push(fork.body.runId);
+    }
+    const pages: Item[] = [];
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const { body } = await api.get(`${INBOX}?limit=1${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ''}`);
+      pages.push(...body.items);
+      cursor = body.nextCursor;
+    }
+    expect(pages.map((item) => item.runId).sort()).toEqual(runIds.sort());
+    expect(new Set(pages.map(({ id }) => id))).toEqual(new Set([shown.interruptId]));
+    expect((await resolve(api, runIds[2]!, 'gate', { action: 'accept' })).status).toBe(200);
+    expect(await itemsOf(api)).toHaveLength(3);
+  });
+});
+
 describe.each(STORES)('pages of the inbox, on %s', (kind) => {
   it('have everything once, newest first, however small they are and whatever comes in between', async () => {
     const host = await startTestHost(kind, inject('postgresUrl'));

@@ -11,6 +11,7 @@ import {
   type InboxService,
   inboxService,
   interruptSource,
+  placeOf,
   reviewSource,
 } from './service.ts';
 
@@ -46,7 +47,7 @@ const listInbox = route<{ readonly inbox: InboxService & { now(): number } }>()(
   handle: async ({ caller, query }, { inbox }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const before = page.after === undefined ? undefined : placeOf(page.after);
+    const before = page.after === undefined ? undefined : readPlace(page.after);
     if (before === null)
       return refuse('validation_error', 'cursor is not one that this host gave out.', { field: 'cursor' });
     const items = await inbox.list(caller, before, page.limit + 1);
@@ -57,15 +58,15 @@ const listInbox = route<{ readonly inbox: InboxService & { now(): number } }>()(
     });
     return reply(
       200,
-      pageOf(items, page, shown, ({ createdAt, id }) => `${createdAt}.${id}`),
+      pageOf(items, page, shown, (item) => Object.values(placeOf(item)).join('.')),
     );
   },
 });
 
 /** Null when the text names no place. */
-function placeOf(text: string): InboxPlace | null {
-  const [, at, id] = /^(\d{1,16})\.([A-Za-z0-9_-]+)$/.exec(text) ?? [];
-  return at === undefined || id === undefined ? null : { at: Number(at), id };
+function readPlace(text: string): InboxPlace | null {
+  const [, at, id, runId = ''] = /^(\d{1,16})\.([\w-]+)\.([\w-]*)$/.exec(text) ?? [];
+  return at === undefined || id === undefined ? null : { at: Number(at), id, runId };
 }
 
 interface InboxNeeds {

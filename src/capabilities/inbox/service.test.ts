@@ -1,16 +1,23 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../capability.ts';
-import { type InboxItem, type InboxSource, inboxService } from './service.ts';
+import { type InboxItem, type InboxPlace, type InboxSource, inboxService, placeOf } from './service.ts';
 
-const item = (id: string, createdAt: number): InboxItem => ({ kind: 'interrupt', id, title: id, createdAt, link: '/' });
+const item = (id: string, createdAt: number, runId = 'run'): InboxItem => ({
+  kind: 'interrupt',
+  id,
+  title: id,
+  createdAt,
+  link: '/',
+  runId,
+});
 
 /** A source that keeps its promise: newest first, from before a place, no more than asked for. */
 function sourceOf(...items: InboxItem[]): InboxSource {
-  const isNewerFirst = (a: InboxItem, b: InboxItem): number => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
+  const rank = ({ at, id, runId }: InboxPlace): string => `${String(at).padStart(9, '0')} ${id} ${runId}`;
   return async (_caller, before, limit) =>
     items
-      .toSorted(isNewerFirst)
-      .filter(({ createdAt, id }) => !before || createdAt < before.at || (createdAt === before.at && id < before.id))
+      .toSorted((a, b) => (rank(placeOf(a)) < rank(placeOf(b)) ? 1 : -1))
+      .filter((each) => !before || rank(placeOf(each)) < rank(before))
       .slice(0, limit);
 }
 
@@ -25,7 +32,7 @@ it('what several families have waiting is one list, newest first, ties by id', a
 });
 
 it('pages join without gaps or doubles, whatever source an item comes from', async () => {
-  const items = Array.from({ length: 23 }, (_, index) => item(`i${index}`, index % 5));
+  const items = Array.from({ length: 23 }, (_, index) => item(`i${index % 9}`, index % 5, `run-${index}`));
   const { list } = inboxService([
     sourceOf(...items.filter((_, index) => index % 3 === 0)),
     sourceOf(...items.filter((_, index) => index % 3 !== 0)),
@@ -35,7 +42,7 @@ it('pages join without gaps or doubles, whatever source an item comes from', asy
   for (let page = await list(nobody, undefined, 4); page.length > 0; ) {
     paged.push(...page);
     const last = page.at(-1)!;
-    page = await list(nobody, { at: last.createdAt, id: last.id }, 4);
+    page = await list(nobody, placeOf(last), 4);
   }
   expect(whole).toHaveLength(23);
   expect(paged).toEqual(whole);

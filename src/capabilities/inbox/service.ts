@@ -18,10 +18,15 @@ export interface InboxItem {
   readonly requiredScope?: string;
 }
 
-/** A place in the inbox: newest first, ties by id. */
+/** A place in the inbox: newest first, ties by id, and by run where several wait for the same. */
 export interface InboxPlace {
   readonly at: number;
   readonly id: string;
+  readonly runId: string;
+}
+
+export function placeOf({ createdAt, id, runId = '' }: InboxItem): InboxPlace {
+  return { at: createdAt, id, runId };
 }
 
 /** A part of the inbox: what some capability has waiting, newest first, from before a place. */
@@ -38,8 +43,13 @@ export function inboxService(sources: readonly InboxSource[]) {
   };
 }
 
-function newestFirst(a: InboxItem, b: InboxItem): number {
-  return b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1);
+function newestFirst(one: InboxItem, other: InboxItem): number {
+  const [a, b] = [placeOf(one), placeOf(other)];
+  return b.at - a.at || descending(a.id, b.id) || descending(a.runId, b.runId);
+}
+
+function descending(a: string, b: string): number {
+  return Number(a < b) - Number(a > b);
 }
 
 /** Runs that somebody flagged, rated low or corrected. */

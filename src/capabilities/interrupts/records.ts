@@ -91,24 +91,31 @@ export function findInterrupt(runId: string, interruptId: string): Statement {
   return sql('SELECT * FROM interrupts WHERE run_id = $1 AND interrupt_id = $2', runId, interruptId);
 }
 
+/** A place among open ones. A fork waits for what its source waited for, under the same id and since the same time. */
+export interface OpenPlace {
+  readonly at: number;
+  readonly id: string;
+  readonly runId: string;
+}
+
 /** Open ones, newest first, from before some place in that order. */
 export function listOpen(
   tenant: string,
   workspace: string | undefined,
-  before: { readonly at: number; readonly id: string } | undefined,
+  before: OpenPlace | undefined,
   limit: number,
 ): Statement {
   const params: Param[] = [tenant];
   const where = ['tenant = $1', `state = 'open'`];
   if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
   if (before) {
-    const at = `$${params.push(before.at)}`;
-    where.push(`(requested_at < ${at} OR (requested_at = ${at} AND interrupt_id < $${params.push(before.id)}))`);
+    const place = [before.at, before.id, before.runId].map((part) => `$${params.push(part)}`);
+    where.push(`(requested_at, interrupt_id, run_id) < (${place.join(', ')})`);
   }
   const limited = `$${params.push(limit)}`;
   return {
     sql: `SELECT * FROM interrupts WHERE ${where.join(' AND ')}
-          ORDER BY requested_at DESC, interrupt_id DESC LIMIT ${limited}`,
+          ORDER BY requested_at DESC, interrupt_id DESC, run_id DESC LIMIT ${limited}`,
     params,
   };
 }

@@ -13,7 +13,7 @@ import { sha256Hex } from '../../system/digest.ts';
 import { KEY_LANE } from '../authorization/keys.ts';
 import type { Caller, Host } from '../capability.ts';
 import { TokenKeys } from './keys.ts';
-import { findInterrupt, type InterruptRow, listOpen } from './records.ts';
+import { findInterrupt, type InterruptRow, listOpen, type OpenPlace } from './records.ts';
 import { mintToken, type TokenClaims } from './tokens.ts';
 
 export type InterruptService = ReturnType<typeof interruptService>;
@@ -93,11 +93,8 @@ export function interruptService({ runtime }: Host) {
       return mintToken(claims, await keys.signing());
     },
 
-    list: (
-      { tenant, workspace }: Visibility,
-      before: { readonly at: number; readonly id: string } | undefined,
-      limit: number,
-    ): Promise<InterruptRow[]> => store.read<InterruptRow>(listOpen(tenant, workspace, before, limit)),
+    list: ({ tenant, workspace }: Visibility, before: OpenPlace | undefined, limit: number): Promise<InterruptRow[]> =>
+      store.read<InterruptRow>(listOpen(tenant, workspace, before, limit)),
 
     rotateKeys: (): Promise<Unit> => keys.rotation(),
   };

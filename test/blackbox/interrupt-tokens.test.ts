@@ -282,6 +282,8 @@ onEachStore('a token', (host) => {
       (await api().get(`/v1/runs/${runId}/events/poll`)).text,
       (await api().get('/v1/host/capstan/runs')).text,
       (await api().get('/v1/host/capstan/inbox')).text,
+      (await api().get(`/v1/runs/${runId}/debug-bundle`)).text,
+      (await host().as('owner').get('/v1/host/capstan/audit')).text,
       (await host().anonymous.get('/metrics')).text,
     ].join('\n');
     expect(seen).toContain(runId);

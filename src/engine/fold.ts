@@ -179,6 +179,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'replay.diverged': (run, { sourceRunId }) => {
     if (sourceRunId === run.facts.fork?.sourceRunId) goOnAlone(run);
   },
+  'agent.promptResolved': unchanged,
+  'prompt.composed': unchanged,
   'log.appended': (run, { fields }) => {
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
   },

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { RunError } from './errors.ts';
+import { PromptComposed, PromptResolved } from './prompts.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
 
 /**
@@ -310,6 +311,8 @@ export const EVENTS = {
       fields: Type.Optional(AnyObject),
     }),
   },
+  'agent.promptResolved': { tier: 'debug', payload: PromptResolved },
+  'prompt.composed': { tier: 'debug', payload: PromptComposed },
   'version.pinned': {
     tier: 'debug',
     payload: Type.Object({

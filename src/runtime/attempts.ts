@@ -1,8 +1,11 @@
-import type { PlannedNode } from '../engine/plan.ts';
+import { maskMembers } from '../engine/mask.ts';
+import type { Plan, PlannedNode } from '../engine/plan.ts';
 import { type NodeState, type Run, visibleVariables } from '../engine/run.ts';
 import type { NewEvent } from '../protocol/events.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import type { Lease } from '../store/queue.ts';
 import { StoreFailure } from '../store/store.ts';
+import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
 import type { PreparedChild } from './children.ts';
 import { LeaseLost, performOnce } from './effects/ledger.ts';
@@ -133,15 +136,20 @@ export class Attempts {
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
     const { attempt, startedAt, inputs, answer, visit } = run.nodes[index]!;
-    const { runId, configurable, fork } = run.facts;
+    const { runId, configurable, fork, owner } = run.facts;
+    const all = inputs?.all ?? {};
+    // A copy: the run goes on while the node works.
+    const variables: JsonObject = Object.assign(Object.create(null), visibleVariables(run));
     return {
       runId,
+      owner,
+      workflow: run.plan.definition,
       node,
       config: node.config,
-      inputs: inputs?.all ?? {},
+      inputs: all,
       declared: inputs?.declared ?? {},
-      // A copy: the run goes on while the node works.
-      variables: Object.assign(Object.create(null), visibleVariables(run)),
+      variables,
+      shown: () => shownOf(run.plan, node.id, all, variables),
       configurable,
       attempt,
       startedAt: startedAt!,
@@ -178,6 +186,15 @@ export class Attempts {
     const names = Object.keys(SEAMS) as SeamName[];
     return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
   }
+}
+
+function shownOf(plan: Plan, nodeId: string, inputs: JsonObject, variables: JsonObject) {
+  const masked = (values: JsonObject, names: ReadonlySet<string> | undefined): JsonObject =>
+    maskMembers(values, (name) => names?.has(name) === true, plan.maskingMode, sha256Hex);
+  return {
+    inputs: masked(inputs, plan.sensitivePorts.get(nodeId)),
+    variables: masked(variables, plan.sensitive),
+  };
 }
 
 /** Nothing goes through a seam on a replay, whatever a node says of itself. */

@@ -3,10 +3,10 @@ import type { ConfigProblem } from '../engine/check.ts';
 import type { InterruptRequest } from '../engine/interrupts.ts';
 import type { NodeResult } from '../engine/outcome.ts';
 import type { RunError } from '../protocol/errors.ts';
-import type { NewEvent } from '../protocol/events.ts';
+import type { NewEvent, Owner } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { Configurable } from '../protocol/runs.ts';
-import type { WorkflowNode } from '../protocol/workflows.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../protocol/workflows.ts';
 import type { Effects } from './effects/seams.ts';
 
 /** What a node of some type does. It can reach what its context has, and nothing else. */
@@ -27,12 +27,16 @@ export interface NodeType {
 
 export interface NodeContext {
   readonly runId: string;
+  readonly owner: Owner;
+  readonly workflow: Pick<WorkflowDefinition, 'id' | 'name' | 'defaults'>;
   readonly node: WorkflowNode;
   readonly config: JsonObject;
   /** All input ports; `declared` only those that the definition names. */
   readonly inputs: JsonObject;
   readonly declared: JsonObject;
   readonly variables: JsonObject;
+  /** Inputs and variables as others may see them: without what the definition marks as sensitive. */
+  shown(): { readonly inputs: JsonObject; readonly variables: JsonObject };
   readonly configurable: Configurable;
   /** Counts the attempts at this node, from 0. */
   readonly attempt: number;

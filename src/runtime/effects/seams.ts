@@ -1,5 +1,6 @@
 import type { Signal } from '../../protocol/annotations.ts';
 import type { JsonObject } from '../../protocol/json.ts';
+import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/prompts.ts';
 import { NodeFailure } from '../node-type.ts';
 import type { ModelRequest, ModelResult } from './model.ts';
 
@@ -15,6 +16,7 @@ export const SEAMS = {
   model: { kind: 'provider-sdk', guardedBy: 'replayGuard' },
   probe: { kind: 'database', guardedBy: 'replayGuard' },
   annotate: { kind: 'database', guardedBy: 'replayGuard' },
+  prompts: { kind: 'database', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 export type SeamName = keyof typeof SEAMS;
@@ -27,6 +29,13 @@ export interface SeamShapes {
     request: { readonly by: Judge; readonly judgement: AgentJudgement };
     result: { readonly annotationId: string };
   };
+  prompts: { request: { readonly targets: readonly PromptTarget[] }; result: FoundPrompts };
+}
+
+/** What the prompt library has for each target, and how much of what is made of it may be shown. */
+export interface FoundPrompts {
+  readonly templates: readonly (PromptTemplate | null)[];
+  readonly observability: PromptObservability;
 }
 
 /** The node that judges, and the agent that it stands for. */

@@ -42,7 +42,7 @@ describe(TYPE, () => {
       return { chunks: [] };
     };
     const configurable = { mockProvider: { id: 'stream-text', config: { tokens: ['x'] } } };
-    await run(TYPE, { configurable, effects: { model, probe: never, annotate: never } });
+    await run(TYPE, { configurable, effects: { model, probe: never, annotate: never, prompts: never } });
     expect(asked).toEqual({ mockProvider: { id: 'stream-text', config: { tokens: ['x'] } } });
   });
 
@@ -112,7 +112,7 @@ function piece(text: string, meta = {}, delayMs = 0) {
 function calling(result: ModelResult, emitted: NewEvent[], given: Partial<NodeContext> = {}) {
   return run(TYPE, {
     configurable: { mockProvider: { id: 'stream-text' } },
-    effects: { model: async () => result, probe: never, annotate: never },
+    effects: { model: async () => result, probe: never, annotate: never, prompts: never },
     emit: (event) => void emitted.push(event),
     ...given,
   });

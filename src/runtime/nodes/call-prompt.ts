@@ -1,17 +1,21 @@
 import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
+import { composePrompts, messagesOf, promptRefProblems } from '../prompts.ts';
 
 /** Calls a model and streams what it says. */
 export const callPrompt: NodeType = {
   typeId: 'core.ai.callPrompt',
   role: 'side-effect',
+  check: promptRefProblems,
   async run(context): Promise<Outcome> {
     const mockProvider = context.configurable.mockProvider;
     if (!mockProvider) {
       const message = 'No model provider is configured (capability aiProviders).';
       return { failed: { code: 'capability_not_provided', message, retryable: false } };
     }
+    const messages = messagesOf(context, await composePrompts(context));
     const { chunks } = await context.effects.model({
       mockProvider: { id: mockProvider.id, config: mockProvider.config ?? {} },
+      ...(messages.length > 0 ? { messages } : {}),
     });
     let content = '';
     for (const [index, { text, delayMs, meta }] of chunks.entries()) {

@@ -46,7 +46,9 @@ describe('core.conformance.side-effect', () => {
     const probe = async () => ({ effectId: 'effect-1' });
     const model = async () => ({ chunks: [] });
     const annotate = async () => ({ annotationId: '' });
-    await expect(run('core.conformance.side-effect', { effects: { probe, model, annotate } })).resolves.toEqual({
+    const prompts = async () => ({ templates: [], observability: 'off' as const });
+    const effects = { probe, model, annotate, prompts };
+    await expect(run('core.conformance.side-effect', { effects })).resolves.toEqual({
       done: { outputs: { effectId: 'effect-1' } },
     });
   });

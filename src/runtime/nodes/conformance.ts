@@ -1,5 +1,6 @@
 import type { NodeType } from '../node-type.ts';
 import { hold } from './delay.ts';
+import { mockAi } from './mock-ai.ts';
 
 /** Needs something that no host provides, so that its refusal can be seen. */
 const requiresMissing: NodeType = {
@@ -17,4 +18,4 @@ const sideEffect: NodeType = {
 };
 
 /** Reachable only where the conformance switch is on. */
-export const CONFORMANCE_NODES: readonly NodeType[] = [requiresMissing, hold, sideEffect];
+export const CONFORMANCE_NODES: readonly NodeType[] = [requiresMissing, hold, sideEffect, mockAi];

@@ -36,11 +36,14 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
   const { config = {} } = given;
   return {
     runId: 'run-1',
+    owner: { tenant: 'alpha', principal: 'somebody' },
+    workflow: { id: 'wf', name: 'A workflow' },
     node: definitionNode('a', typeId, { config }),
     config,
     inputs: given.declared ?? {},
     declared: {},
     variables: {},
+    shown: () => ({ inputs: given.inputs ?? given.declared ?? {}, variables: given.variables ?? {} }),
     configurable: {},
     attempt: 0,
     startedAt: STARTED_AT,
@@ -49,7 +52,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     answer: undefined,
     isRouted: false,
     child: undefined,
-    effects: { model: unexpected, probe: unexpected, annotate: unexpected },
+    effects: { model: unexpected, probe: unexpected, annotate: unexpected, prompts: unexpected },
     sleep: unexpected,
     emit: unexpected,
     ...given,

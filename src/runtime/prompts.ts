@@ -1,0 +1,195 @@
+import type { ConfigProblem } from '../engine/check.ts';
+import { choosePrompt, type PromptChoice, pinChoice } from '../engine/prompt-chain.ts';
+import { type Binding, type Composition, composedPayload, composePrompt, extract } from '../engine/prompt-text.ts';
+import { type JsonObject, own } from '../protocol/json.ts';
+import {
+  type PromptKind,
+  type PromptTarget,
+  type PromptTemplate,
+  type PromptVariable,
+  parsePromptRef,
+  promptRefText,
+} from '../protocol/prompts.ts';
+import { sha256Hex } from '../system/digest.ts';
+import { redactText } from '../system/redaction.ts';
+import type { ModelMessage } from './effects/model.ts';
+import { type NodeContext, NodeFailure } from './node-type.ts';
+
+/** A prompt of a node, made from a template of the library. */
+export interface ComposedPrompt extends Composition {
+  readonly kind: PromptKind;
+}
+
+/** In the order in which a model is given them. */
+const KINDS: readonly PromptKind[] = ['system', 'schema-hint', 'few-shot', 'user'];
+
+/** Where a node's config refers to its prompts, and where it has their text instead. */
+const REFS: Record<PromptKind, readonly string[]> = {
+  system: ['systemPromptRef'],
+  'schema-hint': ['schemaHintPromptRef'],
+  'few-shot': ['fewShotPromptRefs', 'additionalPromptRefs'],
+  user: ['userPromptRef'],
+};
+const ROLES = { system: 'system', 'schema-hint': 'system', 'few-shot': 'user', user: 'user' } as const;
+const INLINE: Partial<Record<PromptKind, string>> = { system: 'systemPrompt', user: 'userPrompt' };
+
+interface Slot {
+  readonly kind: PromptKind;
+  readonly choice: PromptChoice;
+  readonly target: PromptTarget;
+}
+
+/**
+ * Chooses, fetches and composes the prompts of a node, and writes down which they were and what they came to. Done
+ * again in the same visit of the node it comes to the same: what the library had is kept with the node's effects.
+ */
+export async function composePrompts(context: NodeContext): Promise<ComposedPrompt[]> {
+  const slots = slotsOf(context);
+  if (slots.length === 0) return [];
+  const { templates, observability } = await context.effects.prompts({ targets: slots.map(({ target }) => target) });
+  warnOfWhatIsLeftOut(context, slots);
+  return slots.map(({ kind, target, choice }, index) => {
+    const template = templates[index];
+    emitResolved(context, kind, template ? pinChoice(choice, template.version) : choice);
+    const composition = compose(context, kind, target, template);
+    if (observability !== 'off') {
+      const payload = composedPayload(context.node.id, kind, composition, observability);
+      context.emit({ type: 'prompt.composed', nodeId: context.node.id, payload });
+    }
+    return { ...composition, kind };
+  });
+}
+
+/** What a model is told: the prompts of each kind, or the text that the config has in their place. */
+export function messagesOf({ config }: NodeContext, prompts: readonly ComposedPrompt[]): ModelMessage[] {
+  return KINDS.flatMap((kind) => {
+    const composed = prompts.filter((prompt) => prompt.kind === kind).map(({ text }) => text);
+    const inline = config[INLINE[kind] ?? ''];
+    const texts = composed.length === 0 && typeof inline === 'string' ? [inline] : composed;
+    return texts.map((content) => ({ role: ROLES[kind], content }));
+  });
+}
+
+/** What is wrong with the references in a node's config. */
+export function promptRefProblems(config: JsonObject): ConfigProblem[] {
+  return Object.values(REFS).flatMap((keys) => keys.flatMap((key) => problemsAt(key, own(config, key))));
+}
+
+function problemsAt(key: string, value: unknown): ConfigProblem[] {
+  if (value === undefined || (!isList(key) && parsePromptRef(value))) return [];
+  if (!isList(key)) return [{ path: `.${key}`, message: 'This is not a reference to a prompt.' }];
+  if (!Array.isArray(value)) return [{ path: `.${key}`, message: 'This is not a list of references to prompts.' }];
+  const wrong = [...value.keys()].filter((index) => !parsePromptRef(value[index]));
+  return wrong.map((index) => ({ path: `.${key}.${index}`, message: 'This is not a reference to a prompt.' }));
+}
+
+function isList(key: string): boolean {
+  return REFS['few-shot'].includes(key);
+}
+
+/** Layers besides the node's own speak for the first prompt of a kind. Where none has any, there is nothing to choose. */
+function slotsOf(context: NodeContext): Slot[] {
+  return KINDS.flatMap((kind) => {
+    const refs = REFS[kind].flatMap((key) => own(context.config, key) ?? []);
+    const choices = (refs.length > 0 ? refs : [undefined]).map((node, index) =>
+      choosePrompt({ kind, node, ...(index === 0 ? otherLayers(context, kind) : {}) }),
+    );
+    return choices.flatMap((choice) => (choice.target ? [{ kind, choice, target: choice.target }] : []));
+  });
+}
+
+function otherLayers({ configurable, workflow }: NodeContext, kind: PromptKind): { run: unknown; workflow: unknown } {
+  return { run: own(configurable.promptOverrides, kind), workflow: workflow.defaults?.promptRefs?.[kind] };
+}
+
+function warnOfWhatIsLeftOut(context: NodeContext, slots: readonly Slot[]): void {
+  if (context.config.agentId !== undefined) {
+    warn(context, 'agent_binding_unresolvable', 'The agent of this node is not known here; its prompts are left out.');
+  }
+  for (const { kind, target } of slots) {
+    const inline = INLINE[kind];
+    if (inline === undefined || context.config[inline] === undefined) continue;
+    warn(context, 'prompt_ref_supersedes_inline', `${promptRefText(target)} is used in place of ${inline}.`);
+  }
+}
+
+function warn({ node, emit }: NodeContext, code: string, message: string): void {
+  emit({
+    type: 'log.appended',
+    nodeId: node.id,
+    payload: { level: 'warn', message, nodeId: node.id, fields: { code } },
+  });
+}
+
+function emitResolved({ node, emit }: NodeContext, kind: PromptKind, { chain, resolved }: PromptChoice): void {
+  emit({ type: 'agent.promptResolved', nodeId: node.id, payload: { nodeId: node.id, kind, chain, resolved } });
+}
+
+function compose(
+  context: NodeContext,
+  kind: PromptKind,
+  target: PromptTarget,
+  template: PromptTemplate | null | undefined,
+): Composition {
+  if (!template) throw failure('prompt_not_found', `The library has no ${promptRefText(target)}.`);
+  if (template.kind !== kind) {
+    throw failure(
+      'validation_error',
+      `${promptRefText(target)} is for ${template.kind} prompts, not for ${kind} ones.`,
+    );
+  }
+  const tools = { digest: sha256Hex, redact: redactText };
+  const composed = composePrompt(template, (variable) => bindingOf(context, target, variable), tools);
+  if ('problem' in composed) throw failure(composed.problem.code, composed.problem.message, composed.problem.details);
+  return composed;
+}
+
+function failure(code: string, message: string, details?: JsonObject): NodeFailure {
+  return new NodeFailure({ code, message, retryable: false, ...(details ? { details } : {}) });
+}
+
+/** What a node's prompts are filled with. Only what the author or the host wrote is taken at its word. */
+function bindingOf(context: NodeContext, target: PromptTarget, variable: PromptVariable): Binding | undefined {
+  const override = own(target.variableOverrides, variable.name);
+  if (override !== undefined) return trusted(override);
+  switch (variable.source ?? 'input') {
+    case 'input': {
+      const isWritten = own(context.node.inputs, variable.name)?.type === 'static';
+      return bind(variable, context.inputs, context.shown().inputs, isWritten ? 'trusted' : 'untrusted');
+    }
+    case 'variable':
+      return bind(variable, context.variables, context.shown().variables, 'untrusted');
+    case 'context':
+      return trusted(own(hostContext(context), variable.name));
+    case 'secret':
+      // This host keeps no secrets for prompts.
+      return undefined;
+  }
+}
+
+function bind(
+  variable: PromptVariable,
+  values: JsonObject,
+  shown: JsonObject,
+  trust: Binding['trust'],
+): Binding | undefined {
+  const { name } = variable;
+  return { value: extract(variable, own(values, name)), shown: extract(variable, own(shown, name)), trust };
+}
+
+function trusted(value: unknown): Binding {
+  return { value, shown: value, trust: 'trusted' };
+}
+
+/** The time is when the attempt started, so that composing again comes to the same. */
+function hostContext({ runId, workflow, owner, node, startedAt }: NodeContext): Record<string, string> {
+  return {
+    runId,
+    workflowId: workflow.id,
+    workflowName: workflow.name,
+    tenantId: owner.tenant,
+    nodeId: node.id,
+    now: new Date(startedAt).toISOString(),
+    ...(owner.principal === undefined ? {} : { currentUserId: owner.principal }),
+  };
+}

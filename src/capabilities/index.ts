@@ -31,6 +31,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     settings.feedback ? feedback : noFeedback,
     workflows,
     runs,
+    retention,
     replay,
     interrupts,
     approvals,
@@ -43,7 +44,6 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     ancestry,
     timeTravel,
     debugBundle,
-    retention,
     production,
     envelopes,
   ];

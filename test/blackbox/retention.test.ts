@@ -71,7 +71,13 @@ onEachStore('a run whose time is up', (host) => {
       expectRefusal(await api().post(done, undefined, key), 410, 'run_expired');
       expectRefusal(await api().post(done, undefined, key), 410, 'run_expired');
     }
-    expectRefusal(await api().post(`${path}:fork`, { mode: 'replay', fromSeq: 0 }), 410, 'run_expired');
+    const forked = await api().post(`${path}:fork`, { mode: 'replay', fromSeq: 0 });
+    expectRefusal(forked, 410, 'run_expired');
+    expect(forked.body.details).toMatchObject({
+      sourceRunId: runId,
+      fromSeq: 0,
+      retentionBoundary: expect.any(String),
+    });
     const resolved = await api().post(`${path}/interrupts/gate`, { resumeValue: { action: 'accept' } });
     expectRefusal(resolved, 410, 'run_expired');
     expect(await rowsAbout(host(), runId)).toEqual({});

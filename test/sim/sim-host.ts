@@ -91,7 +91,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     executor,
     runs,
     interrupts: interruptService(host),
-    replay: replayService(host, { runs, audit }),
+    replay: replayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
     webhooks: hooks,
     idempotency: new Idempotency(store, clock),
   };

@@ -8,6 +8,7 @@ import type { RunRow } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
 import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
+import type { RetentionService } from '../retention/service.ts';
 import type { RunService } from '../runs/service.ts';
 
 export interface Forking {
@@ -25,10 +26,11 @@ export type ReplayService = ReturnType<typeof replayService>;
 
 interface Uses {
   readonly runs: Pick<RunService, 'check'>;
+  readonly retention: Pick<RetentionService, 'expiry'>;
   readonly audit: Pick<AuditService, 'record'>;
 }
 
-export function replayService({ runtime, executor }: Host, { audit, runs }: Uses) {
+export function replayService({ runtime, executor }: Host, { audit, runs, retention }: Uses) {
   return {
     /** Commits the fork with its history and its work item, then drives it. */
     async fork(
@@ -38,7 +40,7 @@ export function replayService({ runtime, executor }: Host, { audit, runs }: Uses
       also: (forked: Forked) => Unit,
     ): Promise<Forked | Refusal> {
       const source = await runtime.reader.row(caller.subject, sourceRunId);
-      if (!source) return NOT_FOUND;
+      if (!source) return gone(caller, sourceRunId, fromSeq);
       if (fromSeq > source.sequence + 1) return beyondTheEnd(source);
       const workflow = await workflowOf(source, overlay.workflowVersion);
       if (isRefusal(workflow)) return workflow;
@@ -52,6 +54,12 @@ export function replayService({ runtime, executor }: Host, { audit, runs }: Uses
       return forked;
     },
   };
+
+  /** A run that is not kept any more can be told from one that never was. */
+  async function gone({ subject }: Caller, sourceRunId: string, fromSeq: number): Promise<Refusal> {
+    const expired = await retention.expiry(subject, sourceRunId);
+    return expired ? { ...expired, details: { ...expired.details, sourceRunId, fromSeq } } : NOT_FOUND;
+  }
 
   function recordFork(
     { subject: { tenant, workspace, principal } }: Caller,

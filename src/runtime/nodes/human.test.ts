@@ -38,6 +38,9 @@ describe('an approval gate', () => {
       requiredApprovals: 2,
       rejectionPolicy: 'majority',
       approversList: ['ada'],
+      approverGroupRefs: ['writers'],
+      approverRoleRefs: ['editor'],
+      audience: { subjects: ['bob'] },
     };
     const request = asked(gate, { config: { ...config, timeoutMs: 1_000 } });
     expect(request.timeoutMs).toBe(1_000);
@@ -45,6 +48,11 @@ describe('an approval gate', () => {
     expect(request.data).not.toHaveProperty('timeoutMs');
     const typed = { node: node('a', gate, { artifactType: 'note' }) };
     expect(asked(gate, typed).data.artifactType).toBe('note');
+  });
+
+  it('shows nothing of its config that the protocol does not know', () => {
+    const config = { gateId: 'forged', artifactId: 7, note: 'for the author' };
+    expect(asked(gate, { config }).data).toEqual(asked(gate).data);
   });
 
   it('is done when it is accepted, with what was decided and by whom', () => {
@@ -82,6 +90,7 @@ describe('an approval gate', () => {
     [{ timeoutMs: 0 }, '.timeoutMs'],
     [{ approversList: [''] }, '.approversList.0'],
     [{ title: '' }, '.title'],
+    [{ audience: { people: ['ada'] } }, '.audience'],
   ])('does not take the config %j', (config, path) => {
     expect(configProblems(gate, config)).toContain(path);
   });

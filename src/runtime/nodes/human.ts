@@ -26,6 +26,7 @@ const ApprovalConfig = Type.Object({
   approversList: Optional(Names),
   approverGroupRefs: Optional(Names),
   approverRoleRefs: Optional(Names),
+  audience: INTERRUPT_DATA.approval.properties.audience,
   timeoutMs: TimeoutMs,
   profile: Optional(Type.String()),
 });
@@ -49,15 +50,16 @@ export const approvalGate: NodeType = {
 };
 
 function askForApproval({ config, node, declared }: NodeContext, refineFeedback?: unknown): Outcome {
-  const given = config as ApprovalConfig;
-  const { timeoutMs, actions = ['accept', 'reject'], title, artifactType, profile, prompt, ...rest } = given;
+  const { timeoutMs, actions = ['accept', 'reject'], title, artifactType, ...rest } = config as ApprovalConfig;
+  const { description, prompt, profile, requiredApprovals, rejectionPolicy } = rest;
+  const { approversList, approverGroupRefs, approverRoleRefs, audience } = rest;
   const data: ApprovalData & JsonObject = {
     artifactId: node.id,
     artifactType: artifactType ?? node.artifactType ?? 'approval',
     title: title ?? node.name,
     actions,
-    ...rest,
-    ...defined({ prompt, profile, refineFeedback }),
+    ...defined({ description, prompt, profile, requiredApprovals, rejectionPolicy, refineFeedback }),
+    ...defined({ approversList, approverGroupRefs, approverRoleRefs, audience }),
     // Run inputs never travel in events, so only ports that the definition names are shown.
     ...(Object.keys(declared).length > 0 ? { artifactData: declared } : {}),
   };

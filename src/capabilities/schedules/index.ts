@@ -4,9 +4,6 @@ import { routes } from './routes.ts';
 import { HORIZON } from './rules.ts';
 import { SCHEDULE, type ScheduleService, scheduleService } from './service.ts';
 
-/** Schedules in hand at once: those that are due together must not keep the runs they start waiting. */
-const SCHEDULES_AT_ONCE = 128;
-
 /** Runs that begin by themselves: at a time, or again and again by the clock of a time zone. */
 export const schedules: Capability<'schedules', ScheduleService> = {
   name: 'schedules',
@@ -14,5 +11,5 @@ export const schedules: Capability<'schedules', ScheduleService> = {
   migrations: SCHEDULE_TABLES,
   service: scheduleService,
   routes,
-  work: (_host, { firing }) => ({ [SCHEDULE]: { handle: firing.handle, atOnce: SCHEDULES_AT_ONCE } }),
+  work: (_host, { firing }) => ({ [SCHEDULE]: { handle: firing.handle } }),
 };

@@ -2,6 +2,7 @@ import type { EventPayload, EventType, RunEvent } from '../protocol/events.ts';
 import { type JsonObject, own } from '../protocol/json.ts';
 import type { RunStatus } from '../protocol/runs.ts';
 import { assert } from './assert.ts';
+import { spend } from './budget.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { ExpressionError } from './expression.ts';
 import { followFork, goOnAlone } from './fork.ts';
@@ -104,6 +105,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     const [state, planned] = lookUp(run, nodeId);
     Object.assign(state, { status: 'retrying', attempt, retryAt: time + delayMs, error: lastError });
     state.failures++;
+    spend(run.budget, 'retries', 1);
     run.active.add(planned.index);
   },
   'node.skipped': (run, { nodeId, reason }, { time }) => {
@@ -173,7 +175,24 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'version.pinned': (run, { changeId, version }) => {
     run.pins.set(changeId, version);
   },
+  'provider.usage': (run, { inputTokens, outputTokens, costEstimateUsd = 0, nodeId }) => {
+    spend(run.budget, 'tokens', inputTokens + outputTokens);
+    spend(run.budget, 'cost', costEstimateUsd);
+    if (nodeId === undefined) return;
+    const [state] = lookUp(run, nodeId);
+    state.modelCalls = (state.modelCalls ?? 0) + 1;
+  },
+  'envelope.retry.attempted': (run) => spend(run.budget, 'retries', 1),
+  'budget.reserved': (run) => {
+    run.budget.isReserved = true;
+  },
+  'budget.consumed': (run, { dimension, consumed }) => {
+    if (dimension !== 'toolCalls') run.budget.told[dimension] = consumed;
+  },
+  'budget.threshold.crossed': (run, { dimension }) => void run.budget.crossed.add(dimension),
+  'budget.exhausted': (run, { dimension }) => void run.budget.exhausted.add(dimension),
   'cap.breached': (run, { kind, limit, nodeId }, { eventId }) => {
+    if (NODE_CAPS.has(kind)) return;
     run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: eventId };
   },
   'replay.diverged': (run, { sourceRunId }) => {
@@ -192,6 +211,10 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'clarification.resolved': unchanged,
   'artifact.created': (run, _payload, { nodeId }) => countAddition(run, nodeId),
   'output.chunk': unchanged,
+  'envelope.retry.exhausted': unchanged,
+  'envelope.refusal': unchanged,
+  'envelope.truncated': unchanged,
+  'envelope.recovery.applied': unchanged,
   'workflow.loopback-limit': unchanged,
 };
 
@@ -388,10 +411,16 @@ function channelOptions(run: Run, channel: string, nodeId: string | undefined): 
   };
 }
 
+/** Caps on the dealings of one node with a model: the node fails, and says with what. */
+const NODE_CAPS: ReadonlySet<string> = new Set(['clarification', 'schema', 'envelopes']);
+
 const CAP_ERRORS: Record<string, string> = {
   'node-executions': 'recursion_limit_exceeded',
   'run-duration': 'run_timeout',
   'loop-iterations': 'loop_limit_exceeded',
+  'budget-tokens': 'budget_exhausted',
+  'budget-cost': 'budget_exhausted',
+  'budget-retries': 'budget_exhausted',
 };
 
 function capError(kind: string, limit: number): { code: string; message: string } {

@@ -1,4 +1,5 @@
 import type { NewEvent } from '../protocol/events.ts';
+import { budgetEvents } from './budget.ts';
 import { expireInterrupt } from './interrupts.ts';
 import { failAttempt } from './outcome.ts';
 import type { PlannedNode } from './plan.ts';
@@ -21,6 +22,8 @@ export function next(run: Run, now: number, slots: number): Step {
   if (now > deadline(run) && !run.failure?.abort) return record(breachOfDuration(run, now));
   const late = overdueAttempts(run, now);
   if (late.length > 0) return record(...late);
+  const accounts = budgetEvents(run);
+  if (accounts.length > 0) return record(...accounts);
   if (run.failure) return record(...comeToBadEnd(run));
   if (run.exhausted !== undefined) return record(...endLoop(run, run.exhausted));
   if (run.warnings.size > 0) return record(...logWarnings(run));

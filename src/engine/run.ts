@@ -3,6 +3,7 @@ import type { DrainPolicy, InterruptKind, Owner } from '../protocol/events.ts';
 import { type JsonObject, own } from '../protocol/json.ts';
 import type { Configurable, RunStatus } from '../protocol/runs.ts';
 import type { ChannelDeclaration } from '../protocol/workflows.ts';
+import { type BudgetState, emptyBudget } from './budget.ts';
 import { initialState } from './channels.ts';
 import type { Plan } from './plan.ts';
 import { ReadyList } from './ready-list.ts';
@@ -75,6 +76,8 @@ export interface NodeState {
   childRunId?: string;
   /** What the child run was last seen doing. */
   childStatus?: RunStatus;
+  /** Model calls of this visit that the log has. */
+  modelCalls?: number;
   /** Times the node began again because an edge led back to it. */
   visit: number;
   /** Interrupts it has raised in this run: the next one's key is new. */
@@ -148,6 +151,7 @@ export interface Run {
   /** A node that would begin again more often than it may. */
   exhausted?: number;
   executions: number;
+  readonly budget: BudgetState;
   readonly nodes: NodeState[];
   readonly tallies: Tally[];
   /** Nodes that may start, by topological order. */
@@ -179,6 +183,7 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     sequence: -1,
     updatedAt: facts.createdAt,
     executions: 0,
+    budget: emptyBudget(),
     nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),
     ready: new ReadyList((index) => plan.nodes[index]!.order),

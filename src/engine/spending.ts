@@ -1,8 +1,10 @@
-import type { EventPayload } from '../protocol/events.ts';
+import type { ProviderUsage } from '../protocol/models.ts';
 
 /** What models have cost a run. What nobody reported is left out: unknown is not zero. */
 export interface Cost {
   readonly tokens: { readonly input: number; readonly output: number };
+  /** Where the price of every call is known. */
+  readonly usd?: number;
   /** Left out where several were asked. */
   readonly model?: string;
   readonly provider?: string;
@@ -12,18 +14,18 @@ export interface Cost {
 export class Spending {
   #input = 0;
   #output = 0;
+  #usd: number | undefined = 0;
   #calls = 0;
   readonly #models = new Set<string>();
   readonly #providers = new Set<string>();
 
-  /** The last piece of each answer carries what the call used. */
-  add({ meta }: EventPayload<'output.chunk'>): void {
-    if (!meta?.usage) return;
+  add({ provider, model, inputTokens, outputTokens, costEstimateUsd }: ProviderUsage): void {
     this.#calls++;
-    this.#input += meta.usage.promptTokens;
-    this.#output += meta.usage.completionTokens;
-    if (meta.model !== undefined) this.#models.add(meta.model);
-    if (meta.provider !== undefined) this.#providers.add(meta.provider);
+    this.#input += inputTokens;
+    this.#output += outputTokens;
+    if (this.#usd !== undefined) this.#usd = costEstimateUsd === undefined ? undefined : this.#usd + costEstimateUsd;
+    this.#models.add(model);
+    this.#providers.add(provider);
   }
 
   /** Null when no model was asked. */
@@ -33,6 +35,7 @@ export class Spending {
     const provider = onlyOne(this.#providers);
     return {
       tokens: { input: this.#input, output: this.#output },
+      ...(this.#usd === undefined ? {} : { usd: this.#usd }),
       ...(model === undefined ? {} : { model }),
       ...(provider === undefined ? {} : { provider }),
     };

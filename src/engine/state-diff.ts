@@ -30,7 +30,7 @@ export class Sitting {
 
   add(event: RunEvent): void {
     apply(this.#run, event);
-    if (event.type === 'output.chunk') this.#spending.add(event.payload);
+    if (event.type === 'provider.usage') this.#spending.add(event.payload);
     if (event.type !== 'node.started') return;
     const { nodeId } = event.payload;
     this.#inputs.set(nodeId, shownInputs(this.#run, nodeId, this.#digest));

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { RunError } from './errors.ts';
+import { MODEL_EVENTS } from './models.ts';
 import { PromptComposed, PromptResolved } from './prompts.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
 
@@ -321,6 +322,7 @@ export const EVENTS = {
       nodeId: Type.Optional(NonEmpty),
     }),
   },
+  ...MODEL_EVENTS,
   'cap.breached': {
     tier: 'debug',
     payload: Type.Object({

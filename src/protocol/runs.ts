@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { DRAIN_POLICIES, Owner, RunEventDoc } from './events.ts';
+import { BudgetPolicy } from './models.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
 import { AgentRef } from './workflows.ts';
 
@@ -49,6 +50,7 @@ export const Configurable = Type.Object({
   reasoningVerbosity: Optional(OneOf(['summary', 'full', 'off'])),
   promptOverrides: Optional(MapOf(Type.String())),
   mockProvider: Optional(MockProvider),
+  budget: Optional(BudgetPolicy),
   ai: Optional(
     Type.Object({
       provider: Optional(NonEmpty),

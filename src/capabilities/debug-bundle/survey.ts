@@ -33,7 +33,7 @@ export async function surveyLog(runtime: Runtime, row: RunRow): Promise<Survey> 
       const event = decodeEvent(stored);
       apply(run, event);
       spans.add(event);
-      if (event.type === 'output.chunk') spending.add(event.payload);
+      if (event.type === 'provider.usage') spending.add(event.payload);
       const nodeId = nodeIdOf(event);
       if (nodeId !== undefined) nodeIds.add(nodeId);
       eventBytes += bytesOf(stored);

@@ -1,0 +1,110 @@
+import type { EventPayload, NewEvent } from '../protocol/events.ts';
+import type { BudgetPolicy } from '../protocol/models.ts';
+import type { Run } from './run.ts';
+
+/** What is counted of a run's spending, and what counts it. Tool calls are counted by whoever makes them. */
+export const BUDGET_DIMENSIONS = ['tokens', 'cost', 'retries'] as const;
+export type BudgetDimension = (typeof BUDGET_DIMENSIONS)[number];
+
+const LIMITS = { tokens: 'maxTokens', cost: 'maxCostUsd', retries: 'maxRetries' } as const;
+const KINDS = { tokens: 'budget-tokens', cost: 'budget-cost', retries: 'budget-retries' } as const;
+
+/** Sums of small prices must not drift: a billionth of a dollar is the least that counts. */
+const COST_PRECISION = 1e9;
+
+/** What a run has spent by its log, and what the log says of that already. */
+export interface BudgetState {
+  isReserved: boolean;
+  readonly spent: Record<BudgetDimension, number>;
+  readonly told: Record<BudgetDimension, number>;
+  readonly crossed: Set<string>;
+  readonly exhausted: Set<string>;
+}
+
+export function emptyBudget(): BudgetState {
+  return {
+    isReserved: false,
+    spent: { tokens: 0, cost: 0, retries: 0 },
+    told: { tokens: 0, cost: 0, retries: 0 },
+    crossed: new Set(),
+    exhausted: new Set(),
+  };
+}
+
+export function spend({ spent }: BudgetState, dimension: BudgetDimension, amount: number): void {
+  spent[dimension] = Math.round((spent[dimension] + amount) * COST_PRECISION) / COST_PRECISION;
+}
+
+/** What a model call may take at most, and of which models. */
+export interface Allowance {
+  readonly tokens?: number;
+  readonly costUsd?: number;
+  readonly modelAllow?: readonly string[];
+  readonly modelDeny?: readonly string[];
+}
+
+/** Nothing for a run without a budget. */
+export function allowanceOf({ facts, budget }: Run): Allowance | undefined {
+  const policy = facts.configurable.budget;
+  if (!policy) return undefined;
+  const { maxTokens, maxCostUsd, modelAllow, modelDeny } = policy;
+  return {
+    ...(maxTokens === undefined ? {} : { tokens: maxTokens - budget.spent.tokens }),
+    ...(maxCostUsd === undefined ? {} : { costUsd: maxCostUsd - budget.spent.cost }),
+    ...(modelAllow ? { modelAllow } : {}),
+    ...(modelDeny ? { modelDeny } : {}),
+  };
+}
+
+/** What the log has yet to say of the budget: that it is there, what is gone of it, and that it is used up. */
+export function budgetEvents(run: Run): NewEvent[] {
+  const policy = run.facts.configurable.budget;
+  if (!policy || run.failure?.abort) return [];
+  if (!run.budget.isReserved) return [reserve(policy)];
+  return BUDGET_DIMENSIONS.flatMap((dimension) => {
+    const limit = policy[LIMITS[dimension]];
+    return limit === undefined ? [] : account(run, dimension, limit);
+  });
+}
+
+function reserve({ maxTokens, maxCostUsd, maxRetries }: BudgetPolicy): NewEvent {
+  const effectiveBudget = {
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
+    ...(maxRetries === undefined ? {} : { maxRetries }),
+  };
+  return { type: 'budget.reserved', payload: { effectiveBudget, scope: 'run' } };
+}
+
+function account({ facts, budget }: Run, dimension: BudgetDimension, limit: number): NewEvent[] {
+  const consumed = budget.spent[dimension];
+  if (consumed === budget.told[dimension]) return [];
+  const facet = { dimension, consumed, limit };
+  const events: NewEvent[] = [
+    { type: 'budget.consumed', payload: { ...facet, remaining: Math.max(0, limit - consumed) } },
+  ];
+  const percent = facts.configurable.budget?.thresholdPercent;
+  if (percent !== undefined && consumed >= (limit * percent) / 100 && !budget.crossed.has(dimension)) {
+    events.push({ type: 'budget.threshold.crossed', payload: { ...facet, percent } });
+  }
+  if (consumed >= limit && !budget.exhausted.has(dimension)) events.push({ type: 'budget.exhausted', payload: facet });
+  if (consumed > limit) {
+    events.push({ type: 'cap.breached', payload: { kind: KINDS[dimension], limit, observed: consumed } });
+  }
+  return events;
+}
+
+/** A model call is not made because it would take at least `need`, which is more than is left. */
+export function refuseCall(run: Run, nodeId: string, dimension: 'tokens' | 'cost', need: number): NewEvent[] {
+  const limit = run.facts.configurable.budget![LIMITS[dimension]]!;
+  const consumed = run.budget.spent[dimension];
+  const exhausted: EventPayload<'budget.exhausted'> = { dimension, consumed, limit };
+  return [
+    ...(run.budget.exhausted.has(dimension) ? [] : [{ type: 'budget.exhausted', nodeId, payload: exhausted } as const]),
+    {
+      type: 'cap.breached',
+      nodeId,
+      payload: { kind: KINDS[dimension], limit, observed: consumed + need, nodeId },
+    },
+  ];
+}

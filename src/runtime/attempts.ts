@@ -9,6 +9,8 @@ import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
 import type { PreparedChild } from './children.ts';
 import { LeaseLost, performOnce } from './effects/ledger.ts';
+import type { ModelResult } from './effects/model.ts';
+import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamName } from './effects/seams.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { type ChildResult, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
@@ -43,6 +45,8 @@ export interface AttemptHooks {
   readonly say: (message: Message) => void;
   /** Settles once everything recorded so far is in the store: no effect happens before that. */
   readonly written: () => Promise<void>;
+  /** The run as it is by now. */
+  readonly run: () => Run;
 }
 
 /** The attempts at nodes that run in this process. They hold no state that the log does not have. */
@@ -51,11 +55,13 @@ export class Attempts {
   readonly #lease: Lease;
   readonly #hooks: AttemptHooks;
   readonly #inFlight = new Map<string, InFlight>();
+  readonly #models: ModelCalls;
 
   constructor(runtime: Runtime, lease: Lease, hooks: AttemptHooks) {
     this.#runtime = runtime;
     this.#lease = lease;
     this.#hooks = hooks;
+    this.#models = new ModelCalls(hooks.run);
   }
 
   get count(): number {
@@ -161,27 +167,42 @@ export class Attempts {
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
-          : this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, visit, signal),
+          : this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, { visit, attempt }, signal),
       sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
-      emit: (event) => {
-        if (this.#inFlight.get(node.id)?.attempt === attempt) this.#hooks.say({ nodeId: node.id, attempt, event });
-      },
+      emit: (event) => this.#say(node.id, attempt, event),
     };
+  }
+
+  #say(nodeId: string, attempt: number, event: NewEvent): void {
+    if (this.#inFlight.get(nodeId)?.attempt === attempt) this.#hooks.say({ nodeId, attempt, event });
   }
 
   /**
    * The seams, numbered in the order in which the node goes through them: the number is part of the identity. A node
    * that a loop leads back to means its effects anew.
    */
-  #effectsFor(scope: { tenant: string; runId: string; nodeId: string }, visit: number, signal: AbortSignal): Effects {
+  #effectsFor(
+    scope: { tenant: string; runId: string; nodeId: string },
+    { visit, attempt }: { visit: number; attempt: number },
+    signal: AbortSignal,
+  ): Effects {
+    const { tenant, runId, nodeId } = scope;
+    const { written } = this.#hooks;
     let ordinal = visit * EFFECTS_PER_VISIT;
+    let place = 0;
     const through = async (seam: SeamName, request: unknown): Promise<unknown> => {
       const effect = { ...scope, ordinal: ordinal++, providerKey: seam };
-      await this.#hooks.written();
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
-      return performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
-        fire(request, { effectId, signal, tenant: scope.tenant, runId: scope.runId }),
-      );
+      const perform = (more: object): Promise<unknown> =>
+        performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
+          fire(request, { effectId, signal, tenant, runId, ...more }),
+        );
+      if (seam !== 'model') return written().then(() => perform({}));
+      const say = (event: NewEvent): void => this.#say(nodeId, attempt, event);
+      const ask = perform as (more: object) => Promise<ModelResult>;
+      const result = await this.#models.call({ nodeId, place, written, perform: ask, say });
+      place++;
+      return result;
     };
     const names = Object.keys(SEAMS) as SeamName[];
     return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;

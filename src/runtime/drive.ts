@@ -69,6 +69,7 @@ export class Drive {
         this.#attend();
       },
       written: () => this.#written(),
+      run: () => this.#run,
     });
   }
 
@@ -306,7 +307,7 @@ export class Drive {
   }
 
   #written(): Promise<void> {
-    if (this.#journal.isWritten) return Promise.resolve();
+    if (this.#journal.isWritten && this.#inbox.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       this.#untilWritten.push({ resolve, reject });
       this.#attend();

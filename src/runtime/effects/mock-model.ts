@@ -6,7 +6,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import { AnyObject, OneOf } from '../../protocol/schema.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { NodeFailure } from '../node-type.ts';
-import type { ModelChunk } from './model.ts';
+import type { ModelChunk, ModelResult } from './model.ts';
 import type { SeamDrivers } from './seams.ts';
 
 const Delay = Type.Integer({ minimum: 0, maximum: 5_000, default: 0 });
@@ -87,18 +87,24 @@ const PROVIDERS: Record<string, (config: JsonObject) => MockAnswer> = {
 export const MOCK_PROVIDERS: readonly string[] = Object.keys(PROVIDERS);
 
 export function mockModel(clock: Clock): SeamDrivers['model'] {
-  return async ({ mockProvider: { id, config } }) => {
-    const answer = PROVIDERS[id]?.(config);
+  return async ({ mockProvider }) => {
+    const answer = PROVIDERS[mockProvider?.id ?? '']?.(mockProvider!.config);
     if (!answer) {
-      const message = `There is no mock provider ${JSON.stringify(id)}.`;
+      const message = `There is no mock provider ${JSON.stringify(mockProvider?.id)}.`;
       throw new NodeFailure({ code: 'capability_not_provided', message, retryable: false });
     }
     if (answer.failure) {
       await sleep(clock, answer.failure.afterMs);
       throw new NodeFailure(answer.failure.error);
     }
-    return { chunks: answer.chunks };
+    return { chunks: answer.chunks, usage: usageIn(answer.chunks.at(-1)?.meta) };
   };
+}
+
+function usageIn(meta: ChunkMeta | undefined): ModelResult['usage'] {
+  if (!meta?.usage) return undefined;
+  const { promptTokens: inputTokens, completionTokens: outputTokens, totalTokens } = meta.usage;
+  return { provider: 'mock', model: meta.model ?? 'mock', inputTokens, outputTokens, totalTokens };
 }
 
 /** What is wrong with a mock provider's config, said when the run is created. */

@@ -1,3 +1,4 @@
+import type { Allowance } from '../../engine/budget.ts';
 import type { Signal } from '../../protocol/annotations.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/prompts.ts';
@@ -64,6 +65,8 @@ export interface Firing {
   readonly signal: AbortSignal;
   readonly tenant: string;
   readonly runId: string;
+  /** What a model call may take, where the run has a budget. */
+  readonly allowance?: Allowance | undefined;
 }
 
 export type SeamDrivers = {

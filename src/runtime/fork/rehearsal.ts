@@ -70,6 +70,7 @@ export class Rehearsal {
         this.#ring();
       },
       written: async () => {},
+      run: () => this.#run,
     });
   }
 

@@ -1,0 +1,58 @@
+import { allowanceOf, refuseCall } from '../../engine/budget.ts';
+import { isTerminal, type Run } from '../../engine/run.ts';
+import type { NewEvent } from '../../protocol/events.ts';
+import { NodeFailure } from '../node-type.ts';
+import { type ModelResult, OverBudget } from './model.ts';
+import type { Firing } from './seams.ts';
+
+export interface ModelCall {
+  readonly nodeId: string;
+  /** Answers that this attempt has had before: an attempt that is repeated gets the same ones in the same order. */
+  readonly place: number;
+  /** Everything that happened before is in the store. */
+  readonly written: () => Promise<void>;
+  readonly perform: (more: Pick<Firing, 'allowance'>) => Promise<ModelResult>;
+  readonly say: (event: NewEvent) => void;
+}
+
+/**
+ * The model calls of one run: each stays within the budget, and what it used is in the log once. With a budget they
+ * take turns, because what is left for one depends on what the one before it took.
+ */
+export class ModelCalls {
+  readonly #run: () => Run;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(run: () => Run) {
+    this.#run = run;
+  }
+
+  async call(call: ModelCall): Promise<ModelResult> {
+    if (!this.#run().facts.configurable.budget) return this.#make(call);
+    const made = this.#turn.then(() => this.#make(call));
+    this.#turn = made.catch(() => {});
+    return made;
+  }
+
+  async #make({ nodeId, place, written, perform, say }: ModelCall): Promise<ModelResult> {
+    await written();
+    const run = this.#run();
+    if (isTerminal(run) || run.failure?.abort) throw stopped('The run is coming to its end.');
+    const { modelCalls = 0 } = run.nodes[run.plan.node(nodeId)!.index]!;
+    const isTold = place < modelCalls;
+    try {
+      const allowance = allowanceOf(run);
+      const result = await perform(allowance ? { allowance } : {});
+      if (!isTold && result.usage) say({ type: 'provider.usage', nodeId, payload: { ...result.usage, nodeId } });
+      return { ...result, isTold };
+    } catch (error) {
+      if (!(error instanceof OverBudget)) throw error;
+      for (const event of refuseCall(run, nodeId, error.dimension, error.need)) say(event);
+      throw stopped(error.message);
+    }
+  }
+}
+
+function stopped(message: string): NodeFailure {
+  return new NodeFailure({ code: 'budget_exhausted', message, retryable: false });
+}

@@ -83,6 +83,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
     delete state.retryAt;
     delete state.additions;
+    delete state.children;
     run.active.add(planned.index);
   },
   'node.completed': (run, { nodeId, outputs }, { time }) => {
@@ -153,12 +154,15 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'approval.overridden': (run, { principal }, { nodeId }) => {
     lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'overridden');
   },
-  'capstan.child.changed': (run, { nodeId, status }) => {
-    lookUp(run, nodeId)[0].childStatus = status as RunStatus;
+  'capstan.child.changed': (run, { nodeId, childRunId, status }) => {
+    const child = lookUp(run, nodeId)[0].children?.find(({ runId }) => runId === childRunId);
+    if (child) child.status = status as RunStatus;
   },
   'node.dispatched': (run, { childRunId }, { nodeId }) => {
     assert(nodeId, 'a dispatch names its node');
-    Object.assign(lookUp(run, nodeId)[0], { status: 'waiting', childRunId });
+    const [state] = lookUp(run, nodeId);
+    state.status = 'waiting';
+    state.children = [...(state.children ?? []), { runId: childRunId, status: 'running' }];
   },
 
   'variable.changed': (run, { name, next }) => {

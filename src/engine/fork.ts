@@ -42,8 +42,7 @@ function beginAnew(run: Run, index: number): void {
     state.startedAt = now;
     run.suspended.delete(index);
     delete state.interrupt;
-    delete state.childRunId;
-    delete state.childStatus;
+    delete state.children;
     return;
   }
   const { interrupt } = state;

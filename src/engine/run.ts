@@ -73,9 +73,8 @@ export interface NodeState {
   retryAt?: number;
   /** Channel writes and artifacts that this attempt has recorded already. */
   additions?: number;
-  childRunId?: string;
-  /** What the child run was last seen doing. */
-  childStatus?: RunStatus;
+  /** Child runs of this attempt, in the order in which they were started. */
+  children?: ChildState[];
   /** Model calls of this visit that the log has. */
   modelCalls?: number;
   /** Times the node began again because an edge led back to it. */
@@ -86,6 +85,12 @@ export interface NodeState {
   interrupt?: OpenInterrupt;
   /** What it was told; there until it settles or asks again. */
   answer?: { readonly value: unknown };
+}
+
+/** A child run, as far as its parent has noticed. */
+export interface ChildState {
+  readonly runId: string;
+  status: RunStatus;
 }
 
 /** A question to somebody outside, not answered yet. */
@@ -240,13 +245,23 @@ const WAITING: Partial<Record<InterruptKind, RunStatus>> = {
 function waitingStatus(run: Run): RunStatus | undefined {
   if (run.toSkip.size > 0 || run.failure || run.ready.size > 0) return undefined;
   for (const index of run.active) {
-    const { status, childStatus = 'running' } = run.nodes[index]!;
-    if (status !== 'suspended' && !(status === 'waiting' && childStatus.startsWith('waiting-'))) return undefined;
+    const state = run.nodes[index]!;
+    if (state.status !== 'suspended' && !waitingChild(state)) return undefined;
   }
   const [asked] = run.suspended;
   if (asked !== undefined) return WAITING[run.nodes[asked]!.interrupt!.kind] ?? 'waiting-input';
   const [waiting] = run.active;
-  return waiting === undefined ? undefined : run.nodes[waiting]!.childStatus;
+  return waiting === undefined ? undefined : waitingChild(run.nodes[waiting]!)?.status;
+}
+
+/** The first child that waits for somebody, where all that are not over do. */
+function waitingChild({ status, children = [] }: NodeState): ChildState | undefined {
+  const live = status === 'waiting' ? children.filter((child) => !isOver(child)) : [];
+  return live.every((child) => child.status.startsWith('waiting-')) ? live[0] : undefined;
+}
+
+export function isOver({ status }: ChildState): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled';
 }
 
 export function isDeclaredChannel(run: Run, name: string): boolean {

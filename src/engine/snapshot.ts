@@ -67,7 +67,7 @@ function nodeState(run: Run, nodeId: string, state: NodeState, digest: Digest): 
     outputs: state.outputs && maskOutputs(run.plan, nodeId, state.outputs, digest),
     error: state.error,
     reason: state.reason,
-    childRunId: state.childRunId,
+    childRunId: state.children?.length === 1 ? state.children[0]!.runId : undefined,
   }) as NodeStateDoc;
 }
 

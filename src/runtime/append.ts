@@ -1,6 +1,6 @@
 import { apply } from '../engine/fold.ts';
 import type { Digest } from '../engine/mask.ts';
-import { isTerminal, type Run, statusOf } from '../engine/run.ts';
+import { isOver, isTerminal, type Run, statusOf } from '../engine/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/events.ts';
 import type { RunStatus } from '../protocol/runs.ts';
 import { freeScope, insertEvents, insertRun, insertTags, moveRun } from '../store/log.ts';
@@ -92,10 +92,13 @@ function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
 /** Child runs that lose the node which waits for them, unless the definition lets them go on alone. */
 function cancelledChildren({ run }: HeldRun, recorded: readonly Recorded[]): string[] {
   return recorded.flatMap(({ event }) => {
-    if (event.type !== 'node.cancelled') return [];
+    if (event.type !== 'node.cancelled' && event.type !== 'node.failed') return [];
     const planned = run.plan.node(event.payload.nodeId);
-    const childRunId = planned && run.nodes[planned.index]!.childRunId;
-    return childRunId && planned.node.config.propagateCancellation !== false ? [childRunId] : [];
+    if (!planned || planned.node.config.propagateCancellation === false) return [];
+    const { children = [] } = run.nodes[planned.index]!;
+    // A node that fails because of its only child fails because that child is over.
+    if (event.type === 'node.failed' && children.length === 1) return [];
+    return children.filter((child) => !isOver(child)).map(({ runId }) => runId);
   });
 }
 

@@ -7,7 +7,7 @@ import type { Lease } from '../store/queue.ts';
 import { StoreFailure } from '../store/store.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
-import type { PreparedChild } from './children.ts';
+import { childResult, type PreparedChildren } from './children.ts';
 import { LeaseLost, performOnce } from './effects/ledger.ts';
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
@@ -21,7 +21,7 @@ import type { Runtime } from './runtime.ts';
 export type Message =
   | { readonly nodeId: string; readonly attempt: number; readonly outcome: Outcome }
   | { readonly nodeId: string; readonly attempt: number; readonly event: NewEvent }
-  | { readonly nodeId: string; readonly attempt: number; readonly child: PreparedChild }
+  | ({ readonly nodeId: string; readonly attempt: number } & PreparedChildren)
   /** The store or the lease failed under the attempt, which says nothing about the node. */
   | { readonly broken: Error };
 
@@ -93,14 +93,10 @@ export class Attempts {
     }
   }
 
-  /** Waits for a child that a node asked for. */
-  await(nodeId: string, attempt: number, prepared: Promise<PreparedChild>): void {
+  /** Waits for the children that a node asked for. */
+  await(nodeId: string, attempt: number, prepared: Promise<PreparedChildren>): void {
     this.#inFlight.set(nodeId, { attempt, controller: new AbortController() });
-    this.#listen(
-      nodeId,
-      attempt,
-      prepared.then((child) => ({ child })),
-    );
+    this.#listen(nodeId, attempt, prepared);
   }
 
   /** Cuts attempts that the run, as it is now, does not wait for. */
@@ -120,7 +116,7 @@ export class Attempts {
     this.#inFlight.delete(nodeId);
   }
 
-  #listen(nodeId: string, attempt: number, work: Promise<{ outcome: Outcome } | { child: PreparedChild }>): void {
+  #listen(nodeId: string, attempt: number, work: Promise<{ outcome: Outcome } | PreparedChildren>): void {
     const arrive = (message: Message): void => {
       if (this.#inFlight.get(nodeId)?.attempt !== attempt) return;
       this.#inFlight.delete(nodeId);
@@ -141,7 +137,8 @@ export class Attempts {
     signal: AbortSignal,
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
-    const { attempt, startedAt, inputs, answer, visit } = run.nodes[index]!;
+    const { attempt, startedAt, inputs, answer, visit, children = [] } = run.nodes[index]!;
+    const { tenant } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
     // A copy: the run goes on while the node works.
@@ -164,10 +161,12 @@ export class Attempts {
       answer,
       isRouted: outgoing.some(({ condition }) => condition !== undefined),
       child,
+      children,
+      childResult: (childRunId) => childResult(this.#runtime, { tenant, runId: childRunId }),
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
-          : this.#effectsFor({ tenant: identity.subject.tenant, runId, nodeId: node.id }, { visit, attempt }, signal),
+          : this.#effectsFor({ tenant, runId, nodeId: node.id }, { visit, attempt }, signal),
       sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
       emit: (event) => this.#say(node.id, attempt, event),
     };

@@ -1,8 +1,8 @@
 import type { PlannedNode } from '../engine/plan.ts';
-import { visibleVariables } from '../engine/run.ts';
+import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
-import { childRuns, type RunRow } from '../store/log.ts';
+import { childRunsAmong, type RunRef, type RunRow } from '../store/log.ts';
 import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { creationWrites } from './append.ts';
@@ -19,6 +19,12 @@ export interface PreparedChild {
   readonly writes: Unit;
   readonly created: CreatedRun;
   readonly lease: Lease;
+}
+
+/** Children that a node asked for when it had so many already. */
+export interface PreparedChildren {
+  readonly after: number;
+  readonly children: readonly PreparedChild[];
 }
 
 export async function prepareChild(
@@ -67,21 +73,48 @@ export interface Harvest {
 
 export async function harvestChildren(runtime: Runtime, { identity, run }: HeldRun): Promise<Harvest> {
   const { tenant } = identity.subject;
-  const rows = await runtime.store.read<RunRow>(childRuns({ tenant, runId: run.facts.runId }));
+  const awaited = awaitedChildren(run);
   const ended = new Map<string, ChildResult>();
   const changed: NewEvent[] = [];
+  if (awaited.size === 0) return { ended, changed };
+  const rows = await runtime.store.read<RunRow>(
+    childRunsAmong({ tenant, runId: run.facts.runId }, [...awaited.keys()]),
+  );
   for (const row of rows) {
-    const nodeId = row.parent_node_id ?? '';
-    const index = run.plan.node(nodeId)?.index;
-    const state = index === undefined ? undefined : run.nodes[index];
-    if (state?.status !== 'waiting' || state.childRunId !== row.run_id) continue;
-    if (row.ended_at !== null) ended.set(nodeId, await resultOf(runtime, row));
-    else if (row.status !== (state.childStatus ?? 'running')) {
+    const { nodeId, typeId, child } = awaited.get(row.run_id)!;
+    const isAlone = !runtime.catalog.get(typeId)?.fansOut;
+    if (row.ended_at !== null && isAlone) ended.set(nodeId, await resultOf(runtime, row));
+    else if (row.status !== child.status) {
       const payload = { nodeId, childRunId: row.run_id, status: row.status };
       changed.push({ type: 'capstan.child.changed', nodeId, payload });
     }
   }
   return { ended, changed };
+}
+
+interface Awaited {
+  readonly nodeId: string;
+  readonly typeId: string;
+  readonly child: ChildState;
+}
+
+/** Children that are not known to be over, by their run ids. */
+function awaitedChildren(run: Run): Map<string, Awaited> {
+  const waiting = [...run.active].filter((index) => run.nodes[index]!.status === 'waiting');
+  const children = waiting.flatMap((index) => {
+    const { id: nodeId, typeId } = run.plan.nodes[index]!.node;
+    const live = (run.nodes[index]!.children ?? []).filter((child) => !isOver(child));
+    return live.map((child): [string, Awaited] => [child.runId, { nodeId, typeId, child }]);
+  });
+  return new Map(children);
+}
+
+/** How a child that is over ended. */
+export async function childResult(runtime: Runtime, { tenant, runId }: RunRef): Promise<ChildResult> {
+  const row = await runtime.reader.row({ tenant }, runId);
+  if (row) return resultOf(runtime, row);
+  const error = { code: 'child_missing', message: 'The child run is not kept any more.' };
+  return { runId, status: 'failed', variables: {}, error };
 }
 
 async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> {

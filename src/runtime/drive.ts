@@ -7,13 +7,13 @@ import type { RunError } from '../protocol/errors.ts';
 import { type Lease, readWakes } from '../store/queue.ts';
 import { announce } from './append.ts';
 import { Attempts, type Message } from './attempts.ts';
-import { harvestChildren, type PreparedChild, prepareChild } from './children.ts';
+import { harvestChildren, type PreparedChildren, prepareChild } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { Rehearsal } from './fork/rehearsal.ts';
 import { Script } from './fork/script.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { Journal, type LeaseMove } from './journal.ts';
-import type { ChildResult, Outcome } from './node-type.ts';
+import type { ChildRequest, ChildResult, Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { capabilityMissing, startOf } from './starting.ts';
@@ -160,9 +160,9 @@ export class Drive {
     const planned = this.#run.plan.node(message.nodeId)!;
     const { status, attempt } = this.#run.nodes[planned.index]!;
     // It was said before the log turned out to be different: nobody waits for it any more.
-    if (status !== 'running' || attempt !== message.attempt) return true;
+    if ((status !== 'running' && status !== 'waiting') || attempt !== message.attempt) return true;
     if ('event' in message) this.#journal.record([message.event]);
-    else if ('child' in message) this.#dispatch(message.child);
+    else if ('children' in message) this.#dispatch(planned, message);
     else this.#settle(planned, message.outcome);
     return true;
   }
@@ -220,22 +220,39 @@ export class Drive {
       const time = this.#runtime.clock.now();
       this.#journal.record(completeNode(this.#run, nodeId, outcome.done, time), { time });
     } else {
-      const { owner } = this.#journal.lease;
-      const prepared = prepareChild(this.#runtime, this.#journal.held, planned, outcome.child, owner);
-      this.#attempts.await(nodeId, attempt, prepared);
+      const requests = 'child' in outcome ? [outcome.child] : outcome.children;
+      if (requests.length > 0) this.#attempts.await(nodeId, attempt, this.#prepare(planned, requests));
     }
+  }
+
+  async #prepare(planned: PlannedNode, requests: readonly ChildRequest[]): Promise<PreparedChildren> {
+    const { lease, held } = this.#journal;
+    const after = childCount(held.run, planned);
+    const prepared = requests.map((request) => prepareChild(this.#runtime, held, planned, request, lease.owner));
+    return { after, children: await Promise.all(prepared) };
   }
 
   #fail(nodeId: string, error: RunError): void {
     this.#journal.record([failAttempt(this.#run, nodeId, error)]);
   }
 
-  #dispatch({ event, writes, created: { held, recorded }, lease }: PreparedChild): void {
-    const afterwards = (): void => {
-      this.#options.adopt(lease, held);
-      announce(this.#runtime, held, recorded);
-    };
-    this.#journal.record([event], { companion: { writes, afterwards } });
+  #dispatch(planned: PlannedNode, { after, children }: PreparedChildren): void {
+    // Asked twice for the same children, the node gets them once; in a pause it asks again when the run goes on.
+    if (this.#run.pause || after !== childCount(this.#run, planned)) return;
+    for (const { event, writes, created, lease } of children) {
+      const { held, recorded } = created;
+      const afterwards = (): void => {
+        this.#options.adopt(lease, held);
+        announce(this.#runtime, held, recorded);
+      };
+      this.#journal.record([event], { companion: { writes, afterwards } });
+    }
+    // Some of the children that there were may be over by now.
+    if (this.#fansOut(planned) && !this.#stopping) this.#call(planned);
+  }
+
+  #fansOut({ node }: PlannedNode): boolean {
+    return this.#runtime.catalog.get(node.typeId)?.fansOut === true;
   }
 
   /** The log says that the run was taken over; nodes that keep taking hosts down are given up. */
@@ -265,6 +282,16 @@ export class Drive {
     const { ended, changed } = await harvestChildren(this.#runtime, this.#journal.held);
     this.#journal.record(changed);
     for (const [nodeId, child] of ended) this.#call(this.#run.plan.node(nodeId)!, child);
+    if (!this.#run.pause && !this.#stopping) this.#askForMore();
+  }
+
+  /** Nodes with many children are asked whether they want more, or are done; what they said before is not kept. */
+  #askForMore(): void {
+    for (const index of [...this.#run.active]) {
+      const planned = this.#run.plan.nodes[index]!;
+      const isWaiting = this.#run.nodes[index]!.status === 'waiting' && !this.#attempts.isRunning(planned.node.id);
+      if (isWaiting && this.#fansOut(planned)) this.#call(planned);
+    }
   }
 
   async #leave(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {
@@ -313,4 +340,8 @@ export class Drive {
       this.#attend();
     });
   }
+}
+
+function childCount(run: Run, { index }: PlannedNode): number {
+  return run.nodes[index]!.children?.length ?? 0;
 }

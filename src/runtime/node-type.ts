@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import type { ConfigProblem } from '../engine/check.ts';
 import type { InterruptRequest } from '../engine/interrupts.ts';
 import type { NodeResult } from '../engine/outcome.ts';
+import type { ChildState } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent, Owner } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -20,6 +21,8 @@ export interface NodeType {
   check?(config: JsonObject): readonly ConfigProblem[];
   /** It asks for approval; a workflow may loop through it. */
   readonly isGate?: boolean;
+  /** It starts any number of children, and is asked again whenever one of them is over. */
+  readonly fansOut?: boolean;
   /** Capabilities without which it must not run. */
   readonly requires?: readonly string[];
   run(context: NodeContext): Outcome | Promise<Outcome>;
@@ -51,6 +54,10 @@ export interface NodeContext {
   readonly isRouted: boolean;
   /** How the child run ended that an earlier call of this node asked for. */
   readonly child: ChildResult | undefined;
+  /** The child runs of this attempt, in the order in which it asked for them. */
+  readonly children: readonly ChildState[];
+  /** How one of them ended. */
+  childResult(runId: string): Promise<ChildResult>;
   readonly effects: Effects;
   /** Waits, unless nobody waits for the outcome any more. */
   sleep(ms: number): Promise<void>;
@@ -64,7 +71,9 @@ export type Outcome =
   | { readonly failed: RunError }
   | { readonly sleepUntil: number }
   | { readonly interrupt: InterruptRequest }
-  | { readonly child: ChildRequest };
+  | { readonly child: ChildRequest }
+  /** More children; none to wait for those that there are. Only for a type that `fansOut`. */
+  | { readonly children: readonly ChildRequest[] };
 
 export interface ChildRequest {
   readonly workflowId: string;

@@ -135,6 +135,16 @@ export function childRuns({ tenant, runId }: RunRef): Statement {
   return sql('SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id', runId, tenant);
 }
 
+export function childRunsAmong({ tenant, runId }: RunRef, childRunIds: readonly string[]): Statement {
+  return sql(
+    `SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 AND run_id IN ${placeholders(1, childRunIds.length, 3)}
+     ORDER BY run_id`,
+    runId,
+    tenant,
+    ...childRunIds,
+  );
+}
+
 export function insertTags({ tenant, runId }: RunRef, tags: readonly string[]): Write[] {
   // Kept as JSON text: a tag may hold characters that a column cannot.
   return [...new Set(tags)].map((tag) => ({

@@ -6,6 +6,7 @@ import { channelWrite } from './channel-write.ts';
 import { delay, wait } from './delay.ts';
 import { EXPRESSION_NODES } from './expressions.ts';
 import { FLOW_NODES } from './flow.ts';
+import { forEach } from './for-each.ts';
 import { approvalGate, clarificationGate, interrupt } from './human.ts';
 import { idempotencyKey } from './idempotency-key.ts';
 import { stringFormat } from './string-format.ts';
@@ -25,6 +26,7 @@ export const NODES: readonly NodeType[] = [
   getVariable,
   channelWrite,
   subWorkflow,
+  forEach,
   approvalGate,
   clarificationGate,
   interrupt,

@@ -47,7 +47,7 @@ function finish({ onChildFailure, outputMapping = {} }: Omit<Config, 'workflowId
 }
 
 /** Left from right; what has no value on the right is left out. */
-function pick(mapping: Record<string, string>, source: JsonObject): JsonObject {
+export function pick(mapping: Record<string, string>, source: JsonObject): JsonObject {
   const values = Object.entries(mapping).map(([name, from]) => [name, own(source, from)]);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }

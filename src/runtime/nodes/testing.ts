@@ -52,6 +52,8 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     answer: undefined,
     isRouted: false,
     child: undefined,
+    children: [],
+    childResult: unexpected,
     effects: { model: unexpected, probe: unexpected, annotate: unexpected, prompts: unexpected },
     sleep: unexpected,
     emit: unexpected,

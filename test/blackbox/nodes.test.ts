@@ -1,0 +1,247 @@
+import { describe, expect, inject, it } from 'vitest';
+import type { WorkflowNode } from '../../src/protocol/workflows.ts';
+import type { Answer, Api } from '../support/api.ts';
+import { freshDatabase, freshFolder } from '../support/database.ts';
+import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
+import { spawnHost } from '../support/process.ts';
+import { onEachStore, STORES } from '../support/stores.ts';
+
+type Body = Answer['body'];
+
+const FOR_EACH = 'vendor.capstan.flow.for-each';
+
+/** Leaves a value where a parent looks for it. */
+const setResult = (text: string): WorkflowNode =>
+  node('set', 'core.setVariable', { config: { name: 'result' }, inputs: { value: expression(text) } });
+
+onEachStore('nodes', (host) => {
+  const api = (): Api => host().as('editor');
+  const ended = async (workflowId: string, inputs: object = {}): Promise<Body> =>
+    api().ended(await api().run(workflowId, { inputs }));
+  const replayed = async (runId: string): Promise<Body> => {
+    const fork = await api().post(`/v1/runs/${runId}:fork`, { mode: 'replay', fromSeq: 0 });
+    expect(fork.status, fork.text).toBe(201);
+    return api().ended(fork.body.runId);
+  };
+  /** The children of a run, in the order in which it asked for them. */
+  const dispatched = async (runId: string): Promise<string[]> =>
+    (await api().events(runId)).flatMap(({ type, payload }) =>
+      type === 'node.dispatched' ? [payload.childRunId] : [],
+    );
+  const shape = async (runId: string): Promise<object[]> =>
+    (await api().events(runId)).map(({ type, nodeId, payload }) => ({ type, nodeId, payload }));
+
+  it('that work on data are put together to a report, which a replay repeats', async () => {
+    const report = await register(
+      api(),
+      workflow(
+        [
+          node('parse', 'core.openwop.data.csv-parse', { inputs: { text: variable('csv') } }),
+          node('total', 'vendor.capstan.data.map', {
+            config: {
+              expression: '{"sku": item.sku, "team": item.team, "total": double(item.price) * double(item.count)}',
+            },
+            inputs: { array: { type: 'connection', nodeId: 'parse', outputKey: 'rows' } },
+          }),
+          node('big', 'vendor.capstan.data.filter', {
+            config: { expression: 'item.total >= inputs.least' },
+            inputs: { array: { type: 'connection', nodeId: 'total', outputKey: 'array' }, least: fixed(5) },
+          }),
+          node('teams', 'core.openwop.data.array-group-by', {
+            config: { keyPath: 'team', aggregations: [{ outputKey: 'total', op: 'sum', path: 'total' }] },
+            inputs: { array: { type: 'connection', nodeId: 'big', outputKey: 'array' } },
+          }),
+          node('check', 'core.openwop.data.json-schema-validate', {
+            inputs: {
+              value: { type: 'connection', nodeId: 'teams', outputKey: 'groups' },
+              schema: fixed({ type: 'array', minItems: 1 }),
+            },
+          }),
+        ],
+        line('parse', 'total', 'big', 'teams', 'check'),
+        { variables: [{ name: 'csv', type: 'string', required: true }] },
+      ),
+    );
+    const csv = 'sku,team,price,count\na,north,2.5,4\nb,south,1,1\nc,north,"10",2\n';
+    const run = await ended(report, { csv });
+    expect(run).toMatchObject({ status: 'completed' });
+    expect(run.nodeStates.teams.outputs).toEqual({ groups: [{ key: 'north', count: 2, total: 30 }] });
+    expect(run.nodeStates.check.outputs).toEqual({ valid: true, errors: [] });
+    expect(await shape((await replayed(run.runId)).runId)).toEqual(await shape(run.runId));
+  });
+
+  it('refuse an expression that is none when the definition is registered, and say where', async () => {
+    const definition = workflow([node('map', 'vendor.capstan.data.map', { config: { expression: 'item +' } })]);
+    const answer = await api().post('/v1/host/capstan/workflows', definition);
+    expect(answer.status).toBe(422);
+    expect(answer.text).toContain('nodes[0].config.expression');
+  });
+
+  /** A child that doubles its item, or fails on a negative one. */
+  const child = () =>
+    register(
+      api(),
+      workflow(
+        [
+          node('sign', 'core.flow.if', {
+            config: { predicate: { path: '', op: 'gte', value: 0 } },
+            inputs: { value: variable('item') },
+          }),
+          node('stop', 'core.flow.stop-and-error', { config: { code: 'negative', message: 'It is negative.' } }),
+          setResult('variables.item * 2'),
+        ],
+        [
+          {
+            id: 'no',
+            sourceNodeId: 'sign',
+            targetNodeId: 'stop',
+            condition: { type: 'equals', left: 'branch', right: 'else' },
+          },
+          {
+            id: 'yes',
+            sourceNodeId: 'sign',
+            targetNodeId: 'set',
+            condition: { type: 'equals', left: 'branch', right: 'then' },
+          },
+        ],
+        { variables: [{ name: 'item', type: 'number' }] },
+      ),
+    );
+  const overItems = async (config: object): Promise<string> =>
+    register(
+      api(),
+      workflow([node('each', FOR_EACH, { config: { ...config }, inputs: { array: variable('items') } })], [], {
+        variables: [{ name: 'items', type: 'array', required: true }],
+      }),
+    );
+
+  it('run a workflow for each item, in order, never more at a time than they may, and once', async () => {
+    const each = await overItems({ workflowId: await child(), concurrency: 3 });
+    const items = Array.from({ length: 25 }, (_, index) => index);
+    const run = await ended(each, { items });
+    expect(run.status, JSON.stringify(run.error)).toBe('completed');
+    expect(run.nodeStates.each.outputs).toMatchObject({
+      joinOutcome: 'satisfied',
+      results: items.map((item) => item * 2),
+      completed: 25,
+      total: 25,
+    });
+    expect(run.childRuns).toHaveLength(25);
+    const events = await api().events(run.runId);
+    let live = 0;
+    for (const { type, payload } of events) {
+      if (type === 'node.dispatched') live++;
+      if (type === 'capstan.child.changed' && payload.status === 'completed') live--;
+      expect(live).toBeLessThanOrEqual(3);
+    }
+    const children = await dispatched(run.runId);
+    const inputs = await Promise.all(children.map(async (id) => (await api().get(`/v1/runs/${id}`)).body.inputs));
+    expect(inputs).toEqual(items.map((item) => ({ item })));
+    expect(await shape((await replayed(run.runId)).runId)).toEqual(await shape(run.runId));
+  });
+
+  it('end with the first item that fails, or gather the others, as they are told', async () => {
+    const workflowId = await child();
+    const items = [1, -1, 3];
+    const failed = await ended(await overItems({ workflowId }), { items });
+    expect(failed).toMatchObject({
+      status: 'failed',
+      error: { code: 'child_failed', details: { index: 1, childStatus: 'failed', childError: 'negative' } },
+    });
+    const gathered = await ended(await overItems({ workflowId, onChildFailure: 'collect' }), { items });
+    expect(gathered.status).toBe('completed');
+    expect(gathered.nodeStates.each.outputs).toMatchObject({
+      joinOutcome: 'partial',
+      results: [2, null, 6],
+      children: [{}, { childStatus: 'failed', error: { code: 'negative' } }, {}],
+    });
+  });
+
+  it('cancel the children that run, with the node or with a failure of one, and start no more', async () => {
+    const each = await overItems({ workflowId: 'conformance-cancellable', itemVariable: 'ignored', concurrency: 2 });
+    const runId = await api().run(each, { inputs: { items: [1, 2, 3, 4] } });
+    const { childRuns } = await api().until(runId, (it: Body) => it.childRuns?.length === 2);
+    await api().post(`/v1/runs/${runId}/cancel`);
+    for (const { runId: childId } of childRuns) expect((await api().ended(childId)).status).toBe('cancelled');
+    expect((await api().get(`/v1/runs/${runId}`)).body.childRuns).toHaveLength(2);
+
+    const second = await api().run(each, { inputs: { items: [1, 2, 3, 4] } });
+    await api().until(second, (it: Body) => it.childRuns?.length === 2);
+    const [first, other] = await dispatched(second);
+    await api().post(`/v1/runs/${first}/cancel`);
+    expect(await api().ended(second)).toMatchObject({ status: 'failed', error: { details: { index: 0 } } });
+    expect((await api().ended(other!)).status).toBe('cancelled');
+  });
+
+  it('wait with their children for somebody, and go on with each answer', async () => {
+    const each = await overItems({ workflowId: 'conformance-approval', concurrency: 2, resultVariable: 'item' });
+    const runId = await api().run(each, { inputs: { items: ['a', 'b', 'c'] } });
+    const answered = new Set<string>();
+    for (let round = 0; round < 3; round++) {
+      const isOpen = ({ runId: id, status }: Body): boolean => status === 'waiting-approval' && !answered.has(id);
+      const { childRuns } = await api().until(
+        runId,
+        (it: Body) => it.status === 'waiting-approval' && it.childRuns.some(isOpen),
+      );
+      const { runId: childId } = childRuns.find(isOpen);
+      answered.add(childId);
+      const answer = await api().post(`/v1/runs/${childId}/interrupts/gate`, { resumeValue: { action: 'accept' } });
+      expect(answer.status, answer.text).toBe(200);
+    }
+    expect((await api().ended(runId)).nodeStates.each.outputs.results).toEqual(['a', 'b', 'c']);
+  });
+
+  it('say what is wrong with a workflow that is not there', async () => {
+    const run = await ended(await overItems({ workflowId: unique('nobody') }), { items: [1] });
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'unknown_child_workflow' } });
+    expect(run.childRuns ?? []).toEqual([]);
+  });
+});
+
+describe.each(STORES)('a host that is killed, on %s', (kind) => {
+  it('starts no child of an item twice, and gathers all results in order', async () => {
+    const folder = freshFolder();
+    const environment: Record<string, string> =
+      kind === 'sqlite'
+        ? { CAPSTAN_DATA: folder.path }
+        : {
+            CAPSTAN_DATA: folder.path,
+            DATABASE_URL: await freshDatabase(inject('postgresUrl')!),
+            CAPSTAN_LEASE_MS: '600',
+          };
+    let host = await spawnHost(environment);
+    try {
+      const child = await register(
+        host.as('editor'),
+        workflow(
+          [node('wait', 'core.delay', { config: { ms: 60 } }), setResult('variables.item + 1')],
+          line('wait', 'set'),
+        ),
+      );
+      const each = await register(
+        host.as('editor'),
+        workflow([
+          node('each', FOR_EACH, {
+            config: { workflowId: child, concurrency: 3 },
+            inputs: { array: variable('items') },
+          }),
+        ]),
+      );
+      const items = Array.from({ length: 30 }, (_, index) => index);
+      const runId = await host.as('editor').run(each, { inputs: { items } });
+      for (const count of [4, 13]) {
+        await host.as('editor').until(runId, (it: Body) => it.childRuns?.length >= count);
+        host.signal('SIGKILL');
+        await host.exit;
+        host = await spawnHost(environment);
+      }
+      const run = await host.as('editor').ended(runId);
+      expect(run.nodeStates.each.outputs.results).toEqual(items.map((item) => item + 1));
+      expect(run.childRuns).toHaveLength(items.length);
+    } finally {
+      host.signal('SIGKILL');
+      await host.exit;
+      folder.remove();
+    }
+  });
+});

@@ -153,6 +153,17 @@ const MARKED_TOKENS: Tokens = {
   Notion: [/(?:secret|ntn)_/, /[A-Za-z0-9]{40,}/],
   Airtable: [/pat[A-Za-z0-9]{14}\./, /[0-9a-f]{40,}/],
   Mailgun: [/key-/, /[0-9a-f]{32}(?![A-Za-z0-9])/],
+  'Docker, Square': [/(?:dckr_[a-z]{3}_|sq0[a-z]{3}-)/, /[\w-]{20,}/],
+  'Netlify, Render, PlanetScale, Vercel': [
+    /(?:nfp|rnd|pscale_(?:tkn|pw|oauth)|vercel_[a-z]{2,8}_rw)_/,
+    /[A-Za-z0-9]{24,}/,
+  ],
+  'RubyGems, Pulumi': [/(?:rubygems_|pul-)/, /[0-9a-f]{40,}/],
+  'Fly, Contentful, Clojars': [/(?:fm\d_|fo1_|CFPAT-|CLOJARS_)/, /[\w+/=-]{40,}/],
+  Terraform: [/[A-Za-z0-9]{14}\.atlasv1\./, /[\w-]{40,}/],
+  Dynatrace: [/dt0[a-z]\d{2}\./, /[A-Z0-9]{24}\.[A-Z0-9]{40,}/],
+  Dropbox: [/sl\./, /[\w.-]{60,}/],
+  Plaid: [/access-(?:sandbox|development|production)-/, /[0-9a-f-]{36}/],
   'Grafana, Figma, Sentry, Supabase': [/(?:glsa|glc|figd|sntry[su]|sbp|sb_secret)_/, /[\w+/=-]{30,}/],
   'Postman, Heroku, age': [/(?:PMAK|HRKU|AGE-SECRET-KEY)-/, /[\w-]{30,}/],
   Capstan: [/(?:hk_(?:live|test)|cpk)_/, /[\w-]{8,}/],
@@ -167,6 +178,8 @@ const PLAIN_TOKENS: Tokens = {
   Twilio: [/(?:AC|SK)(?=[0-9a-f]{8})/, /[0-9a-f]{32}(?![A-Za-z0-9])/],
   Databricks: [/dapi(?=[0-9a-f]{8})/, /[0-9a-f]{32}(?![A-Za-z0-9])/],
   Atlassian: [/ATATT(?=[\w=-]{16})/, /[\w=-]{60,}/],
+  Bitbucket: [/ATBB(?=[A-Za-z0-9]{16})/, /[A-Za-z0-9]{28,}/],
+  Artifactory: [/AKCp(?=[A-Za-z0-9]{16})/, /[A-Za-z0-9]{60,}/],
 };
 
 /** Addresses and parameters whose next part is all that it takes. */

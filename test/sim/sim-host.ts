@@ -3,6 +3,8 @@ import { projectInterrupts } from '../../src/capabilities/interrupts/project.ts'
 import { interruptService } from '../../src/capabilities/interrupts/service.ts';
 import { replayService } from '../../src/capabilities/replay/service.ts';
 import { runService } from '../../src/capabilities/runs/service.ts';
+import { schedules } from '../../src/capabilities/schedules/index.ts';
+import { scheduleService } from '../../src/capabilities/schedules/service.ts';
 import { webhooks } from '../../src/capabilities/webhooks/index.ts';
 import { webhookService } from '../../src/capabilities/webhooks/service.ts';
 import { Idempotency } from '../../src/http/idempotency.ts';
@@ -80,6 +82,8 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
   const audit = { record: () => [] };
   const runs = runService(host);
   const hooks = webhookService(host, { audit });
+  const timed = scheduleService(host, { audit, runs });
+  for (const [kind, work] of Object.entries(schedules.work!(host, timed))) kinds.set(kind, work);
   if (egress) {
     reactions.push(hooks.lanes.reaction);
     for (const [kind, work] of Object.entries(webhooks.work!(host, hooks))) kinds.set(kind, work);
@@ -93,6 +97,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     interrupts: interruptService(host),
     replay: replayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
     webhooks: hooks,
+    schedules: timed,
     idempotency: new Idempotency(store, clock),
   };
 }

@@ -1,0 +1,223 @@
+import { expect, it } from 'vitest';
+import type { Caller } from '../../src/capabilities/capability.ts';
+import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/schedules/records.ts';
+import { nextSlot } from '../../src/capabilities/schedules/slots.ts';
+import { workflowService } from '../../src/capabilities/workflows/service.ts';
+import { isRefusal } from '../../src/protocol/errors.ts';
+import { SCOPES } from '../../src/protocol/scopes.ts';
+import { factsOf } from '../../src/runtime/run-row.ts';
+import type { RunRow } from '../../src/store/log.ts';
+import { sql } from '../../src/store/sql.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { type Store, StoreFailure } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import { digits, sortableIds } from '../../src/system/ids.ts';
+import { freshFolder } from '../support/database.ts';
+import { node, workflow } from '../support/definitions.ts';
+import { FAIR, FaultyStore } from './faulty-store.ts';
+import { createSimHost, type SimHost } from './sim-host.ts';
+import { World } from './world.ts';
+
+/**
+ * Goal: whatever happens to hosts and store, and whoever changes schedules meanwhile, a slot gets one run or none, and
+ * once the faults stop every slot gets its run. Method: seeds decide the weather, the kills and the changes.
+ */
+
+const SEEDS = [1, 2, 3, 4, 5, 6];
+const TENANT = 'alpha';
+const STORM_MS = 60_000;
+/** Long enough for leases to run out and retries to be due. */
+const RECOVERY_MS = 60_000;
+const CALM_MS = 20_000;
+const CRONS = ['* * * * * *', '*/3 * * * * *', '*/7 * * * * *', '0 * * * * *', '30 * * * * *'];
+const ticked = workflow([node('a')], [], { id: 'ticked' });
+
+it.each(SEEDS)('a slot gets one run, and in calm weather it always does: seed %i', async (seed) => {
+  const folder = freshFolder();
+  const world = new World(seed);
+  const migrations = [...CORE_TABLES, ...SCHEDULE_TABLES];
+  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
+  const bad = new BadMinute(world, store);
+  try {
+    await bad.pass();
+  } finally {
+    bad.end();
+    await world.settle(store.close());
+    folder.remove();
+  }
+});
+
+class BadMinute {
+  readonly #world: World;
+  readonly #store: Store;
+  readonly #hosts: SimHost[] = [];
+  /** When removing each was acknowledged. */
+  readonly #removed = new Map<string, number>();
+  readonly #ids: string[] = [];
+  #isStorm = false;
+  #kills = 0;
+  #names = 0;
+
+  constructor(world: World, store: Store) {
+    this.#world = world;
+    this.#store = store;
+  }
+
+  async pass(): Promise<void> {
+    const world = this.#world;
+    await world.settle(this.#open());
+    this.#storm();
+    const everybody = [this.#people(), this.#troubles()];
+    await world.run(world.now() + STORM_MS);
+    this.#isStorm = false;
+    for (const { store } of this.#hosts) {
+      store.weather = FAIR;
+      store.state = 'connected';
+    }
+    await world.run(world.now() + RECOVERY_MS);
+    await world.settle(Promise.all(everybody));
+    const calmFrom = world.now();
+    await world.run(calmFrom + CALM_MS);
+    await this.#judge(calmFrom);
+  }
+
+  end(): void {
+    for (const { store } of this.#hosts) store.state = 'dead';
+  }
+
+  async #open(): Promise<void> {
+    for (let count = 0; count < 3; count++) await this.#startHost();
+    const workflows = workflowService({ runtime: this.#hosts[0]!.runtime } as never, { audit: { record: () => [] } });
+    await workflows.registerShared(ticked);
+    for (const cron of CRONS) await this.#create(this.#hosts[0]!, cron);
+  }
+
+  async #startHost(): Promise<void> {
+    const world = this.#world;
+    const store = new FaultyStore(this.#store, world, (topics) => {
+      for (const other of this.#hosts) if (other.store !== store) other.store.hear(topics);
+    });
+    const chance = (): string => digits(world.random.between(0, 36 ** 5 - 1), 10);
+    const host = createSimHost({
+      name: `host-${this.#names++}`,
+      world,
+      store,
+      ids: sortableIds(world.now, chance),
+      probe: async (_request, { effectId }) => ({ effectId }),
+    });
+    await host.executor.start();
+    this.#hosts.push(host);
+  }
+
+  #storm(): void {
+    const { random } = this.#world;
+    this.#isStorm = true;
+    const weather = { slow: 0.3, slowMs: random.between(10, 1_500), lostBefore: 0.05, lostAfter: 0.05, hintLost: 0.5 };
+    for (const { store } of this.#hosts) store.weather = weather;
+  }
+
+  /** Kills hosts, one after the other; another comes up for each. */
+  async #troubles(): Promise<void> {
+    const { random } = this.#world;
+    while (this.#isStorm) {
+      await this.#world.sleep(random.between(1_000, 8_000));
+      const victim = random.pick(this.#hosts);
+      const { weather } = victim.store;
+      victim.store.state = 'dead';
+      this.#kills++;
+      this.#hosts.splice(this.#hosts.indexOf(victim), 1);
+      await this.#startHost();
+      if (this.#isStorm) this.#hosts.at(-1)!.store.weather = weather;
+    }
+  }
+
+  /** Somebody who adds schedules, changes them and takes them away. */
+  async #people(): Promise<void> {
+    const { random } = this.#world;
+    while (this.#isStorm) {
+      await this.#world.sleep(random.between(200, 2_000));
+      // Whoever asks a host that dies gets no answer, and goes on.
+      void this.#change(random.pick(this.#hosts)).catch((error) => {
+        if (!(error instanceof StoreFailure)) throw error;
+      });
+    }
+  }
+
+  async #change(host: SimHost): Promise<void> {
+    const { random } = this.#world;
+    const deed = random.next();
+    const id = random.pick(this.#ids);
+    if (deed < 0.2) return this.#create(host, random.pick(CRONS));
+    if (deed < 0.3) {
+      const refusal = await host.schedules.remove(CALLER, id, () => []);
+      if (!refusal) this.#removed.set(id, this.#world.now());
+      return;
+    }
+    const enabled = deed < 0.5 ? random.chance(0.5) : true;
+    const request = { workflowId: ticked.id, cron: random.pick(CRONS), enabled };
+    await host.schedules.replace(CALLER, id, request, () => []);
+  }
+
+  async #create(host: SimHost, cron: string): Promise<void> {
+    const made = await host.schedules.create(CALLER, { workflowId: ticked.id, cron }, () => []);
+    if (isRefusal(made)) throw new Error(made.message);
+    this.#ids.push(made.id);
+  }
+
+  async #judge(calmFrom: number): Promise<void> {
+    const runs = await this.#all<RunRow>('SELECT * FROM runs');
+    const left = await this.#all<ScheduleRow>('SELECT * FROM schedules');
+    const work = await this.#all<{ work_id: string; due_at: number }>(`SELECT * FROM work WHERE kind = 'schedule'`);
+    expect(this.#kills).toBeGreaterThan(3);
+    expect(runs.filter(({ status }) => status !== 'completed')).toEqual([]);
+    expect(work.map(({ work_id, due_at }) => [work_id, due_at]).sort(), 'what is awaited').toEqual(
+      left.flatMap(({ schedule_id, next_run_at }) => (next_run_at === null ? [] : [[schedule_id, next_run_at]])).sort(),
+    );
+
+    const slots = slotsBySchedule(runs);
+    for (const [id, its] of slots) expect(its, `slots of ${id}`).toEqual([...new Set(its)]);
+    for (const [id, at] of this.#removed) {
+      const late = runs.filter((row) => scheduleOf(row) === id && row.created_at > at);
+      expect(late, `${id} was removed`).toEqual([]);
+    }
+    for (const { schedule_id, cron, timezone, next_run_at } of left) {
+      if (next_run_at === null) continue;
+      const inCalm = (slots.get(schedule_id) ?? []).filter((slot) => slot > calmFrom);
+      expect(inCalm, `${cron} in calm weather`).toEqual(
+        slotsBetween({ cron: cron!, timezone }, calmFrom, this.#world.now()),
+      );
+    }
+  }
+
+  #all<R>(text: string): Promise<R[]> {
+    return this.#world.settle(this.#store.read<R>(sql(text)));
+  }
+}
+
+function scheduleOf(row: RunRow): string {
+  return factsOf(row).metadata!.scheduleId as string;
+}
+
+/** The slots that each schedule has started runs for, in order. */
+function slotsBySchedule(runs: readonly RunRow[]): Map<string, number[]> {
+  const slots = new Map<string, number[]>();
+  for (const row of runs) {
+    const { scheduleId, scheduledFor } = factsOf(row).metadata as { scheduleId: string; scheduledFor: string };
+    slots.set(scheduleId, [...(slots.get(scheduleId) ?? []), Date.parse(scheduledFor)]);
+  }
+  for (const its of slots.values()) its.sort((a, b) => a - b);
+  return slots;
+}
+
+function slotsBetween(timing: { cron: string; timezone: string }, from: number, to: number): number[] {
+  const slots: number[] = [];
+  for (let slot = nextSlot(timing, from)!; slot <= to; slot = nextSlot(timing, slot)!) slots.push(slot);
+  return slots;
+}
+
+const CALLER: Caller = {
+  subject: { tenant: TENANT, tenantName: TENANT, principal: 'p', issuer: 'i', lane: 'l' },
+  scopes: new Set(SCOPES),
+  keyId: 'key',
+  isTest: false,
+};

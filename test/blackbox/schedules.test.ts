@@ -223,6 +223,13 @@ onEachStore('a schedule', (host) => {
     });
   });
 
+  it('lets a suite see that a slot gets one run and missed ones no backlog', async () => {
+    const tick = (body: object): Promise<Answer> => api().post('/v1/host/sample/scheduling/tick', body);
+    expect(await tick({ scenario: 'single-tick' })).toMatchObject({ status: 200, body: { runsFired: 1 } });
+    const missed = await tick({ scenario: 'missed-window', missedTicks: 5 });
+    expect(missed.body.runsFired).toBeLessThanOrEqual(1);
+  });
+
   describe('is changed', () => {
     it('by switching it off and on', async () => {
       const made = await schedule(api(), { cron: YEARLY });

@@ -4,6 +4,7 @@ import type { Capability } from '../capability.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
+import { schedulingTick } from './scheduling-tick.ts';
 import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 
@@ -13,7 +14,7 @@ export const conformance: Capability<'conformance', WorkflowService> = {
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, { workflows }: { readonly workflows: WorkflowService }) => workflows,
-  routes: [...seams, testSurface, forceExpire],
+  routes: [...seams, testSurface, forceExpire, schedulingTick],
   prepare: async (_host, workflows) => {
     for (const fixture of FIXTURES) {
       const outcome = await workflows.registerShared(fixture);

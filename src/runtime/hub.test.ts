@@ -82,6 +82,31 @@ describe('a hub', () => {
       ['run-2', 99],
     ]);
   });
+
+  it('passes on what is said about a run to those who listen, and to nobody later', () => {
+    const hub = new Hub();
+    const heard: string[] = [];
+    hub.notice('run-1', { event: 'said', data: 'too early' });
+    expect(hub.isNoticed('run-1')).toBe(false);
+    const leave = hub.onNotice('run-1', ({ data }) => heard.push(data));
+    hub.onNotice('run-2', ({ data }) => heard.push(`other ${data}`));
+    expect(hub.isNoticed('run-1')).toBe(true);
+    hub.notice('run-1', { event: 'said', data: 'now' });
+    leave();
+    hub.notice('run-1', { event: 'said', data: 'too late' });
+    expect(heard).toEqual(['now']);
+    expect(hub.isNoticed('run-1')).toBe(false);
+  });
+
+  it('brings the hints of other hosts to whom they are about', () => {
+    const hub = new Hub();
+    const heard: string[] = [];
+    hub.follow('run-1', () => heard.push('run'));
+    hub.onWork((workId) => heard.push(`work ${workId}`));
+    hub.onHint('word', (about) => heard.push(`word ${about}`));
+    for (const topic of ['run:run-1', 'work:cancel-child:run-2', 'word:a:b', 'unknown:x', '']) hub.hinted(topic);
+    expect(heard).toEqual(['run', 'work cancel-child:run-2', 'word a:b']);
+  });
 });
 
 const EVENT: StoredEvent = { sequence: 0, type: 'run.started', body: '{}', hidden: null };

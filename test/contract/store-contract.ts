@@ -42,7 +42,7 @@ import {
   type WorkItem,
   wake,
 } from '../../src/store/queue.ts';
-import { sql, type Unit } from '../../src/store/sql.ts';
+import { sql, type Unit, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import type { Clock } from '../../src/system/clock.ts';
@@ -124,6 +124,21 @@ export function storeContract(name: string, open: OpenStore): void {
         await commit([addWork({ workId: 'w', kind: 'k', tenant: 't', dueAt: 0 })]);
         const outcome = await store.commit([claimDue('host-a', 5, [])]);
         expect(outcome).toMatchObject({ committed: true, rows: [[{ work_id: 'w', epoch: 2 }]] });
+      });
+
+      it('knows the number of its transaction, which is over for every reader once it is committed', async () => {
+        const another = await anotherStore();
+        const note = (hostId: string): Write => ({
+          sql: 'INSERT INTO hosts (host_id, alive_until) VALUES ($1, $transaction)',
+          params: [hostId],
+        });
+        for (const [index, writer] of [store, another, store].entries()) await writer.commit([note(`host-${index}`)]);
+        for (const reader of [store, another]) {
+          const rows = await reader.read<{ host_id: string; alive_until: number }>(
+            sql('SELECT host_id, alive_until FROM hosts WHERE alive_until < $settled ORDER BY alive_until, host_id'),
+          );
+          expect(rows.map(({ host_id }) => host_id)).toEqual(['host-0', 'host-1', 'host-2']);
+        }
       });
     });
 

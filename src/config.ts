@@ -1,13 +1,7 @@
-import {
-  hashKey,
-  isSafeSource,
-  type KeyRecord,
-  NAME,
-  scopesOf,
-  TEST_KEY_PREFIX,
-} from './capabilities/authorization/keys.ts';
+import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
 import type { OidcSettings } from './capabilities/capability.ts';
 import { isObject } from './protocol/json.ts';
+import { NAME } from './protocol/keys.ts';
 import { isRole, isScope, ROLES } from './protocol/scopes.ts';
 
 /** Everything that an operator can set. Read once, in one place. */

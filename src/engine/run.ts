@@ -1,5 +1,6 @@
 import type { RunError } from '../protocol/errors.ts';
 import type { DrainPolicy, InterruptKind, Owner } from '../protocol/events.ts';
+import type { ForkMode } from '../protocol/forks.ts';
 import { type JsonObject, own } from '../protocol/json.ts';
 import type { Configurable, RunStatus } from '../protocol/runs.ts';
 import type { ChannelDeclaration } from '../protocol/workflows.ts';
@@ -35,9 +36,6 @@ export interface Fork {
   /** What the source's chances were drawn from. */
   readonly seed: string;
 }
-
-export const FORK_MODES = ['replay', 'branch'] as const;
-export type ForkMode = (typeof FORK_MODES)[number];
 
 export interface RunLimits {
   readonly maxNodeExecutions: number;

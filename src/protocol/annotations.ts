@@ -52,6 +52,36 @@ export const AnnotationList = Type.Object(
   },
   { $id: 'AnnotationList' },
 );
+export type AnnotationList = Static<typeof AnnotationList>;
+
+/** Parts of a stretch of time, in UTC. Weeks begin on Mondays. */
+export const BUCKETS = ['hour', 'day', 'week', 'month'] as const;
+export type Bucket = (typeof BUCKETS)[number];
+
+const figures = {
+  runs: Type.Integer({ minimum: 0, description: 'Runs that were started in the time and have ended' }),
+  annotatedRuns: Type.Integer({ minimum: 0 }),
+  ratings: Type.Integer({ minimum: 0, description: 'Of each author on each target, the latest' }),
+  meanRating: Type.Union([Type.Number(), Type.Null()]),
+  correctionRate: Type.Number({ minimum: 0, maximum: 1 }),
+  flagRate: Type.Number({ minimum: 0, maximum: 1 }),
+  interventionRate: Type.Number({ minimum: 0, maximum: 1, description: 'Runs that needed an answer of a person' }),
+};
+
+export const FeedbackSummary = Type.Object(
+  {
+    ...figures,
+    mostCorrectedNodes: Type.Array(
+      Type.Object({ workflowId: NonEmpty, nodeId: NonEmpty, corrections: Type.Integer({ minimum: 1 }) }),
+    ),
+    mostCorrectedWorkflows: Type.Array(
+      Type.Object({ workflowId: NonEmpty, corrections: Type.Integer({ minimum: 1 }) }),
+    ),
+    buckets: Type.Array(Type.Object({ start: Timestamp, ...figures })),
+  },
+  { $id: 'FeedbackSummary' },
+);
+export type FeedbackSummary = Static<typeof FeedbackSummary>;
 
 /** The live message that carries an annotation. It is no event: it has no sequence and is never read again. */
 export const RUN_ANNOTATED = 'run.annotated';

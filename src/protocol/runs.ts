@@ -1,30 +1,13 @@
 import { type Static, Type } from 'typebox';
 import { DRAIN_POLICIES, Owner, RunEventDoc } from './events.ts';
 import { BudgetPolicy } from './models.ts';
+import { RUN_STATUSES } from './run-status.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
 import { AgentRef } from './workflows.ts';
 
 const Optional = Type.Optional;
 
-export const RUN_STATUSES = [
-  'pending',
-  'running',
-  'paused',
-  'waiting-approval',
-  'waiting-input',
-  'waiting-external',
-  'completed',
-  'failed',
-  'cancelling',
-  'cancelled',
-] as const;
-export type RunStatus = (typeof RUN_STATUSES)[number];
-
-const TERMINAL: readonly string[] = ['completed', 'failed', 'cancelled'];
-
-export function isTerminalStatus(status: string): boolean {
-  return TERMINAL.includes(status);
-}
+export { isTerminalStatus, RUN_STATUSES, type RunStatus } from './run-status.ts';
 
 /** The value of `eventLogSchemaVersion` for a log in the vocabulary of the protocol's first major. */
 export const EVENT_LOG_SCHEMA_VERSION = 2;
@@ -155,6 +138,23 @@ export const RunSnapshot = Type.Object(
   { $id: 'RunSnapshot' },
 );
 export type RunSnapshot = Static<typeof RunSnapshot>;
+
+/** A run as lists show it. */
+export const RunSummary = Type.Object(
+  {
+    runId: NonEmpty,
+    workflowId: NonEmpty,
+    workflowVersion: Type.Integer(),
+    status: OneOf(RUN_STATUSES),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    endedAt: Optional(Timestamp),
+    errorCode: Optional(Type.String()),
+    parentRunId: Optional(NonEmpty),
+  },
+  { $id: 'RunSummary' },
+);
+export type RunSummary = Static<typeof RunSummary>;
 
 const Reason = Optional(Type.String({ maxLength: 2_000 }));
 

@@ -236,3 +236,19 @@ export const WorkflowDefinition = Closed(
   { $id: 'WorkflowDefinition' },
 );
 export type WorkflowDefinition = Static<typeof WorkflowDefinition>;
+
+/** A workflow as lists show it. */
+export const WorkflowSummary = Type.Object(
+  {
+    id: NonEmpty,
+    name: NonEmpty,
+    description: Optional(Type.String()),
+    version: Type.String({ description: "The author's version" }),
+    registeredVersion: Type.Integer({ minimum: 1, description: 'Counts up with each change; runs are pinned to one' }),
+    nodes: Type.Integer(),
+    shared: Type.Boolean({ description: 'Comes with the host; every tenant may run it' }),
+    updatedAt: Timestamp,
+  },
+  { $id: 'WorkflowSummary' },
+);
+export type WorkflowSummary = Static<typeof WorkflowSummary>;

@@ -1,9 +1,10 @@
 import type { JWTPayload } from 'jose';
 import { own, valueAt } from '../../protocol/json.ts';
+import { NAME } from '../../protocol/keys.ts';
 import { isRole, ROLE_SCOPES, ROLES, type Role } from '../../protocol/scopes.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import type { Caller, OidcSettings } from '../capability.ts';
-import { NAME, USER_LANE } from './keys.ts';
+import { USER_LANE } from './keys.ts';
 
 /** What of the settings says how claims are read. */
 export type ClaimSettings = Pick<OidcSettings, 'issuer' | 'tenantClaim' | 'roleClaim' | 'workspaceClaim'>;

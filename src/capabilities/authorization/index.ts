@@ -1,7 +1,8 @@
+import { GRACE_S } from '../../protocol/keys.ts';
 import { ROLE_SCOPES, ROLES } from '../../protocol/scopes.ts';
 import type { Capability } from '../capability.ts';
 import { KEY_TABLES } from './records.ts';
-import { GRACE_S, routes } from './routes.ts';
+import { routes } from './routes.ts';
 import { type AuthorizationService, authorizationService } from './service.ts';
 
 /** Keys and tokens: who is asking, and what they may do. */

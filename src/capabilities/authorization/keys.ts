@@ -15,9 +15,6 @@ export const ISSUER = 'urn:capstan:api-key';
 export const KEY_LANE = 'api-key';
 export const USER_LANE = 'oidc';
 
-/** Of tenants, workspaces and principals. Nothing that could be an address of a person: no `@`, no blanks. */
-export const NAME = /^[A-Za-z0-9._~:-]{1,128}$/;
-
 /** Where an issuer's keys may come from: a place that proves who it is, or this machine itself. */
 export function isSafeSource(url: string): boolean {
   if (!URL.canParse(url)) return false;

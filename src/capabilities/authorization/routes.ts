@@ -1,47 +1,15 @@
 import { Type } from 'typebox';
 import { isRefusal, type Refusal } from '../../protocol/errors.ts';
-import { Closed, NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
-import { ROLES, SCOPES } from '../../protocol/scopes.ts';
+import { ApiKey, ApiKeyRequest, GRACE_S, NewApiKey, RotateKeyRequest } from '../../protocol/keys.ts';
+import { Closed } from '../../protocol/schema.ts';
 import { type Answer, type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
-import { NAME } from './keys.ts';
-import type { ApiKey, AuthorizationService, NewApiKey } from './service.ts';
+import type { AuthorizationService, IssuedKey, KeptKey } from './service.ts';
 
 const operation = route<{ readonly authorization: AuthorizationService }>();
 
-const Optional = Type.Optional;
 const KEYS = '/v1/host/capstan/keys';
-const DAY_S = 24 * 60 * 60;
-/** How long a rotated key stays good unless its rotation says otherwise. */
-export const GRACE_S = DAY_S;
-const GRACE_MAX_S = 30 * DAY_S;
-
 const KeyParams = Closed({ keyId: Type.String({ minLength: 1, maxLength: 128 }) });
-const Name = Type.String({ pattern: NAME.source });
-
-const members = {
-  id: NonEmpty,
-  name: NonEmpty,
-  prefix: Type.String({ description: 'The beginning of the key, to recognise it by' }),
-  role: Optional(OneOf(ROLES)),
-  scopes: Type.Array(Type.String()),
-  createdAt: Timestamp,
-  expiresAt: Optional(Timestamp),
-};
-const Key = Type.Object(
-  {
-    ...members,
-    lastUsedAt: Optional(Type.String({ format: 'date-time', description: 'To the minute' })),
-    revokedAt: Optional(
-      Type.String({ format: 'date-time', description: 'Lies ahead while a rotated key is still good' }),
-    ),
-  },
-  { $id: 'ApiKey' },
-);
-const NewKey = Type.Object(
-  { ...members, key: Type.String({ description: 'Shown in this answer and never again' }) },
-  { $id: 'NewApiKey' },
-);
 
 const listApiKeys = operation({
   operationId: 'listApiKeys',
@@ -50,7 +18,7 @@ const listApiKeys = operation({
   path: KEYS,
   scope: 'keys:manage',
   query: ListQuery({}),
-  replies: { 200: Page(Key) },
+  replies: { 200: Page(ApiKey) },
   refusals: [400],
   handle: async ({ caller, query }, { authorization }) => {
     const page = pageRequest(query);
@@ -69,15 +37,8 @@ const createApiKey = operation({
   method: 'POST',
   path: KEYS,
   scope: 'keys:manage',
-  body: Closed({
-    name: Type.String({ minLength: 1, maxLength: 128 }),
-    role: Optional(OneOf(ROLES)),
-    scopes: Optional(Type.Array(OneOf(SCOPES), { uniqueItems: true })),
-    workspace: Optional(Name),
-    principal: Optional(Name),
-    expiresAt: Optional(Timestamp),
-  }),
-  replies: { 201: NewKey },
+  body: ApiKeyRequest,
+  replies: { 201: NewApiKey },
   refusals: [400],
   handle: async (request, { authorization }) => {
     const { expiresAt, ...rest } = request.body;
@@ -94,11 +55,9 @@ const rotateApiKey = operation({
   path: `${KEYS}/{keyId}:rotate`,
   scope: 'keys:manage',
   params: KeyParams,
-  body: Closed({
-    graceSeconds: Optional(Type.Integer({ minimum: 0, maximum: GRACE_MAX_S, description: `${GRACE_S} when left out` })),
-  }),
+  body: RotateKeyRequest,
   bodyOptional: true,
-  replies: { 201: NewKey },
+  replies: { 201: NewApiKey },
   refusals: [400, 404, 409],
   handle: async (request, { authorization }) => {
     const { graceSeconds = GRACE_S } = request.body ?? {};
@@ -126,16 +85,16 @@ const revokeApiKey = operation({
   },
 });
 
-function shownOnce(made: NewApiKey | Refusal): Answer {
+function shownOnce(made: IssuedKey | Refusal): Answer {
   return isRefusal(made) ? made : created(made);
 }
 
 /** What is kept of this for a retry passes the gate for text, so a retry sees everything but the key. */
-function created({ key, ...rest }: NewApiKey): Reply {
+function created({ key, ...rest }: IssuedKey): Reply {
   return reply(201, { ...shown(rest), key });
 }
 
-function shown({ createdAt, expiresAt, lastUsedAt, revokedAt, ...rest }: ApiKey): object {
+function shown({ createdAt, expiresAt, lastUsedAt, revokedAt, ...rest }: KeptKey): object {
   const time = (name: string, at: number | undefined): object =>
     at === undefined ? {} : { [name]: new Date(at).toISOString() };
   return {

@@ -32,7 +32,7 @@ const FIRST_START_MS = 60_000;
 export type AuthorizationService = ReturnType<typeof authorizationService>;
 
 /** A key as those who manage keys see it. */
-export interface ApiKey {
+export interface KeptKey {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
@@ -46,7 +46,7 @@ export interface ApiKey {
 }
 
 /** The only place where the key itself can ever be seen. */
-export interface NewApiKey extends ApiKey {
+export interface IssuedKey extends KeptKey {
   readonly key: string;
 }
 
@@ -93,12 +93,12 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
       return committed ? made.key : undefined;
     },
 
-    async list(caller: Caller, before: string | undefined, limit: number): Promise<ApiKey[]> {
+    async list(caller: Caller, before: string | undefined, limit: number): Promise<KeptKey[]> {
       const rows = await store.read<KeyRow>(listKeys(realmOf(caller), before, limit));
       return rows.map(shown);
     },
 
-    async create(caller: Caller, request: KeyRequest, also: Also<NewApiKey>): Promise<NewApiKey | Refusal> {
+    async create(caller: Caller, request: KeyRequest, also: Also<IssuedKey>): Promise<IssuedKey | Refusal> {
       const refusal = checkRequest(caller, request, clock.now());
       if (refusal) return refusal;
       const { row, made } = make(realmOf(caller), request);
@@ -108,7 +108,7 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
     },
 
     /** A new key for the same principal, with the same rights; the old one stays good for a while. */
-    async rotate(caller: Caller, keyId: string, graceMs: number, also: Also<NewApiKey>): Promise<NewApiKey | Refusal> {
+    async rotate(caller: Caller, keyId: string, graceMs: number, also: Also<IssuedKey>): Promise<IssuedKey | Refusal> {
       const realm = realmOf(caller);
       const [old] = await store.read<TimedRow>(findKeyById(realm, keyId));
       if (!old) return NOT_FOUND;
@@ -148,7 +148,7 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
     return callerOf(known);
   }
 
-  function make(realm: KeyRealm, request: KeyRequest): { row: KeyRow; made: NewApiKey } {
+  function make(realm: KeyRealm, request: KeyRequest): { row: KeyRow; made: IssuedKey } {
     const { role, workspace = realm.workspace, expiresAt } = request;
     const key = newKey(realm.isTest);
     const keyId = ids.next('key-');
@@ -225,7 +225,7 @@ function isOver(key: KeyRecord, now: number): boolean {
   return isRevoked(key, now) || (key.expiresAt !== undefined && key.expiresAt <= now);
 }
 
-function shown(row: KeyRow): ApiKey {
+function shown(row: KeyRow): KeptKey {
   const { role, scopes, expiresAt, revokedAt } = keyFromRow(row);
   return {
     id: row.key_id,

@@ -1,6 +1,6 @@
-/** Parts of a stretch of time, in UTC. Weeks begin on Mondays. */
-export const BUCKETS = ['hour', 'day', 'week', 'month'] as const;
-export type Bucket = (typeof BUCKETS)[number];
+import type { Bucket } from '../../protocol/annotations.ts';
+
+export { BUCKETS, type Bucket } from '../../protocol/annotations.ts';
 
 export interface Span {
   /** Where the whole bucket begins, also where only a part of it is in the stretch. */

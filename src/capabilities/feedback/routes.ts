@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
-import { Annotation, AnnotationCreate, AnnotationList } from '../../protocol/annotations.ts';
+import { Annotation, AnnotationCreate, AnnotationList, BUCKETS, FeedbackSummary } from '../../protocol/annotations.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { RunParams } from '../../protocol/runs.ts';
-import { Closed, NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
+import { Closed, OneOf, Timestamp } from '../../protocol/schema.ts';
 import { type About, reply, route } from '../capability.ts';
-import { BUCKETS } from './buckets.ts';
 import { listText } from './list.ts';
 import type { FeedbackService } from './service.ts';
 
@@ -59,30 +58,6 @@ export const listAnnotations = operation({
     stream: () => listText(feedback.pages({ tenant: caller.subject.tenant, run_id: params.runId })),
   }),
 });
-
-const figures = {
-  runs: Type.Integer({ minimum: 0, description: 'Runs that were started in the time and have ended' }),
-  annotatedRuns: Type.Integer({ minimum: 0 }),
-  ratings: Type.Integer({ minimum: 0, description: 'Of each author on each target, the latest' }),
-  meanRating: Type.Union([Type.Number(), Type.Null()]),
-  correctionRate: Type.Number({ minimum: 0, maximum: 1 }),
-  flagRate: Type.Number({ minimum: 0, maximum: 1 }),
-  interventionRate: Type.Number({ minimum: 0, maximum: 1, description: 'Runs that needed an answer of a person' }),
-};
-
-const FeedbackSummary = Type.Object(
-  {
-    ...figures,
-    mostCorrectedNodes: Type.Array(
-      Type.Object({ workflowId: NonEmpty, nodeId: NonEmpty, corrections: Type.Integer({ minimum: 1 }) }),
-    ),
-    mostCorrectedWorkflows: Type.Array(
-      Type.Object({ workflowId: NonEmpty, corrections: Type.Integer({ minimum: 1 }) }),
-    ),
-    buckets: Type.Array(Type.Object({ start: Timestamp, ...figures })),
-  },
-  { $id: 'FeedbackSummary' },
-);
 
 export const summarizeFeedback = operation({
   operationId: 'summarizeFeedback',

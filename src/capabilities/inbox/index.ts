@@ -1,12 +1,11 @@
-import { Type } from 'typebox';
 import { isRefusal, refuse } from '../../protocol/errors.ts';
-import { NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
+import { InboxItem } from '../../protocol/inbox.ts';
 import { type Capability, reply, route } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
 import {
-  type InboxItem,
+  type InboxEntry,
   type InboxPlace,
   type InboxService,
   inboxService,
@@ -15,26 +14,6 @@ import {
   reviewSource,
 } from './service.ts';
 
-const Optional = Type.Optional;
-
-const Item = Type.Object(
-  {
-    kind: OneOf(['interrupt', 'gate', 'feedback', 'proposal', 'goal', 'dispute']),
-    id: NonEmpty,
-    title: Type.String(),
-    createdAt: Timestamp,
-    ageMs: Type.Integer({ minimum: 0 }),
-    link: Type.String({ description: 'A path of the console' }),
-    runId: Optional(NonEmpty),
-    nodeId: Optional(NonEmpty),
-    proposalId: Optional(NonEmpty),
-    goalId: Optional(NonEmpty),
-    artifactHash: Optional(NonEmpty),
-    requiredScope: Optional(Type.String({ description: 'What it takes to act on it' })),
-  },
-  { $id: 'InboxItem' },
-);
-
 const listInbox = route<{ readonly inbox: InboxService & { now(): number } }>()({
   operationId: 'listInbox',
   summary: 'What waits for a person, newest first',
@@ -42,7 +21,7 @@ const listInbox = route<{ readonly inbox: InboxService & { now(): number } }>()(
   path: '/v1/host/capstan/inbox',
   scope: 'runs:read',
   query: ListQuery({}),
-  replies: { 200: Page(Item) },
+  replies: { 200: Page(InboxItem) },
   refusals: [400],
   handle: async ({ caller, query }, { inbox }) => {
     const page = pageRequest(query);
@@ -51,7 +30,7 @@ const listInbox = route<{ readonly inbox: InboxService & { now(): number } }>()(
     if (before === null)
       return refuse('validation_error', 'cursor is not one that this host gave out.', { field: 'cursor' });
     const items = await inbox.list(caller, before, page.limit + 1);
-    const shown = ({ createdAt, ...item }: InboxItem) => ({
+    const shown = ({ createdAt, ...item }: InboxEntry) => ({
       ...item,
       createdAt: new Date(createdAt).toISOString(),
       ageMs: Math.max(0, inbox.now() - createdAt),

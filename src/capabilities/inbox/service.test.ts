@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../capability.ts';
-import { type InboxItem, type InboxPlace, type InboxSource, inboxService, placeOf } from './service.ts';
+import { type InboxEntry, type InboxPlace, type InboxSource, inboxService, placeOf } from './service.ts';
 
-const item = (id: string, createdAt: number, runId = 'run'): InboxItem => ({
+const item = (id: string, createdAt: number, runId = 'run'): InboxEntry => ({
   kind: 'interrupt',
   id,
   title: id,
@@ -12,7 +12,7 @@ const item = (id: string, createdAt: number, runId = 'run'): InboxItem => ({
 });
 
 /** A source that keeps its promise: newest first, from before a place, no more than asked for. */
-function sourceOf(...items: InboxItem[]): InboxSource {
+function sourceOf(...items: InboxEntry[]): InboxSource {
   const rank = ({ at, id, runId }: InboxPlace): string => `${String(at).padStart(9, '0')} ${id} ${runId}`;
   return async (_caller, before, limit) =>
     items
@@ -38,7 +38,7 @@ it('pages join without gaps or doubles, whatever source an item comes from', asy
     sourceOf(...items.filter((_, index) => index % 3 !== 0)),
   ]);
   const whole = await list(nobody, undefined, 100);
-  const paged: InboxItem[] = [];
+  const paged: InboxEntry[] = [];
   for (let page = await list(nobody, undefined, 4); page.length > 0; ) {
     paged.push(...page);
     const last = page.at(-1)!;

@@ -3,7 +3,7 @@ import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 
 /** Something that waits for a person. */
-export interface InboxItem {
+export interface InboxEntry {
   readonly kind: 'interrupt' | 'gate' | 'feedback' | 'proposal' | 'goal' | 'dispute';
   readonly id: string;
   readonly title: string;
@@ -25,25 +25,25 @@ export interface InboxPlace {
   readonly runId: string;
 }
 
-export function placeOf({ createdAt, id, runId = '' }: InboxItem): InboxPlace {
+export function placeOf({ createdAt, id, runId = '' }: InboxEntry): InboxPlace {
   return { at: createdAt, id, runId };
 }
 
 /** A part of the inbox: what some capability has waiting, newest first, from before a place. */
-export type InboxSource = (caller: Caller, before: InboxPlace | undefined, limit: number) => Promise<InboxItem[]>;
+export type InboxSource = (caller: Caller, before: InboxPlace | undefined, limit: number) => Promise<InboxEntry[]>;
 
 export type InboxService = ReturnType<typeof inboxService>;
 
 export function inboxService(sources: readonly InboxSource[]) {
   return {
-    async list(caller: Caller, before: InboxPlace | undefined, limit: number): Promise<InboxItem[]> {
+    async list(caller: Caller, before: InboxPlace | undefined, limit: number): Promise<InboxEntry[]> {
       const parts = await Promise.all(sources.map((source) => source(caller, before, limit)));
       return parts.flat().sort(newestFirst).slice(0, limit);
     },
   };
 }
 
-function newestFirst(one: InboxItem, other: InboxItem): number {
+function newestFirst(one: InboxEntry, other: InboxEntry): number {
   const [a, b] = [placeOf(one), placeOf(other)];
   return b.at - a.at || descending(a.id, b.id) || descending(a.runId, b.runId);
 }

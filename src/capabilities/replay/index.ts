@@ -1,4 +1,4 @@
-import { FORK_MODES } from '../../engine/run.ts';
+import { FORK_MODES } from '../../protocol/forks.ts';
 import type { Capability } from '../capability.ts';
 import { routes } from './routes.ts';
 import { type ReplayService, replayService } from './service.ts';

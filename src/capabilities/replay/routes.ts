@@ -1,8 +1,6 @@
-import { Type } from 'typebox';
-import { FORK_MODES } from '../../engine/run.ts';
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
-import { Configurable, RUN_STATUSES, RunParams, Tags } from '../../protocol/runs.ts';
-import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { ForkReply, ForkRequest } from '../../protocol/forks.ts';
+import { RunParams } from '../../protocol/runs.ts';
 import { type Caller, type Reply, reply, route } from '../capability.ts';
 import type { Forked, ReplayService } from './service.ts';
 
@@ -11,26 +9,6 @@ interface Services {
 }
 const operation = route<Services>();
 
-const RunOptionsOverlay = Closed({
-  inputs: Type.Optional(AnyObject),
-  configurable: Type.Optional(Configurable),
-  tags: Type.Optional(Tags),
-  metadata: Type.Optional(AnyObject),
-  workflowVersion: Type.Optional(Type.Integer({ minimum: 1, description: 'A registered version of the workflow' })),
-});
-
-const ForkReply = Type.Object(
-  {
-    runId: NonEmpty,
-    sourceRunId: NonEmpty,
-    fromSeq: Type.Integer({ minimum: 0 }),
-    mode: OneOf(FORK_MODES),
-    status: OneOf(RUN_STATUSES),
-    eventsUrl: NonEmpty,
-  },
-  { $id: 'ForkReply' },
-);
-
 export const forkRun = operation({
   operationId: 'forkRun',
   summary: 'Begin a run with the history of another: replay it, or branch off and go on otherwise',
@@ -38,13 +16,7 @@ export const forkRun = operation({
   path: '/v1/runs/{runId}:fork',
   scope: 'runs:create',
   params: RunParams,
-  body: Closed({
-    mode: OneOf(FORK_MODES),
-    fromSeq: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'The first event that happens anew; a replay begins at 0 without it' }),
-    ),
-    runOptionsOverlay: Type.Optional(RunOptionsOverlay),
-  }),
+  body: ForkRequest,
   replies: { 201: ForkReply },
   refusals: [400, 403, 404, 422],
   handle: async (request, { replay }) => {

@@ -1,5 +1,6 @@
-import { type ForkMode, statusOf } from '../../engine/run.ts';
+import { statusOf } from '../../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { ForkMode } from '../../protocol/forks.ts';
 import type { RunStatus } from '../../protocol/runs.ts';
 import { createFork, type Overlay } from '../../runtime/fork/create.ts';
 import type { PinnedPlan } from '../../runtime/plans.ts';

@@ -16,8 +16,9 @@ import {
   RUN_STATUSES,
   RunParams,
   RunSnapshot,
+  RunSummary,
 } from '../../protocol/runs.ts';
-import { NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
+import { OneOf, Timestamp } from '../../protocol/schema.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { RunFilter, RunRow } from '../../store/log.ts';
 import { firstIdAt } from '../../system/ids.ts';
@@ -215,21 +216,6 @@ export const resumeRun = operation({
     return isRefusal(outcome) ? outcome : shown(outcome);
   },
 });
-
-const RunSummary = Type.Object(
-  {
-    runId: NonEmpty,
-    workflowId: NonEmpty,
-    workflowVersion: Type.Integer(),
-    status: OneOf(RUN_STATUSES),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-    endedAt: Type.Optional(Timestamp),
-    errorCode: Type.Optional(Type.String()),
-    parentRunId: Type.Optional(NonEmpty),
-  },
-  { $id: 'RunSummary' },
-);
 
 export const listRuns = operation({
   operationId: 'listRuns',

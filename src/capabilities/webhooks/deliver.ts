@@ -1,3 +1,4 @@
+import type { DeliveryState } from '../../protocol/webhooks.ts';
 import { LeaseLost } from '../../runtime/effects/ledger.ts';
 import type { WorkHandler, WorkResult } from '../../runtime/executor.ts';
 import { type Lease, noteProgress, type WorkItem } from '../../store/queue.ts';
@@ -7,7 +8,6 @@ import type { WebhookKeys } from './keys.ts';
 import { Pace } from './pace.ts';
 import {
   type DeliveryRow,
-  type DeliveryState,
   findWebhook,
   type LaneEvent,
   nextEvent,

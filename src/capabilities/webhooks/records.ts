@@ -1,3 +1,4 @@
+import type { DeliveryState } from '../../protocol/webhooks.ts';
 import type { Visibility } from '../../store/log.ts';
 import { FIRST_EPOCH } from '../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
@@ -225,9 +226,6 @@ export function nextEvent({ tenant, runId, after, through, events }: LanePlace):
     tenant,
   );
 }
-
-export const DELIVERY_STATES = ['pending', 'delivered', 'dead'] as const;
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 export interface DeliveryRow {
   readonly delivery_id: string;

@@ -1,9 +1,17 @@
 import { Type } from 'typebox';
 import { isRefusal, refuse } from '../../protocol/errors.ts';
-import { Closed, NonEmpty, OneOf, Timestamp } from '../../protocol/schema.ts';
+import { Closed, OneOf } from '../../protocol/schema.ts';
+import {
+  DELIVERY_STATES,
+  IssuedWebhook,
+  ScopeName,
+  WebhookDelivery,
+  WebhookRegistration,
+  WebhookSubscription,
+} from '../../protocol/webhooks.ts';
 import { type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
-import { DELIVERY_STATES, type DeliveryPlace } from './records.ts';
+import type { DeliveryPlace } from './records.ts';
 import type { Delivery, Issued, Webhook, WebhookService } from './service.ts';
 import { SIGNATURE_ALGORITHM } from './signing.ts';
 
@@ -11,51 +19,15 @@ const operation = route<{ readonly webhooks: WebhookService }>();
 
 const Optional = Type.Optional;
 const WEBHOOKS = '/v1/host/capstan/webhooks';
-const EVENTS_MAX = 100;
-const TAGS_MAX = 100;
 
 const WebhookId = Type.String({ minLength: 1, maxLength: 128 });
-const ScopeName = Type.String({
-  minLength: 1,
-  maxLength: 128,
-  description: 'The workspace, or the tenant of a caller who has none; the own one when left out',
-});
-
-/** Members beyond these are passed over: a secret that the caller chose, for one, is not used. */
-const Registration = Type.Object({
-  url: Type.String({ minLength: 1, maxLength: 2_048, description: 'https, to a public address' }),
-  events: Type.Array(Type.String({ pattern: '^[a-z][a-z0-9_-]*(\\.[A-Za-z0-9_-]+)+$', maxLength: 128 }), {
-    minItems: 1,
-    maxItems: EVENTS_MAX,
-    description: 'Types of events to deliver',
-  }),
-  tenantId: Optional(ScopeName),
-  tags: Optional(
-    Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
-      maxItems: TAGS_MAX,
-      description: 'Only runs that have one of these; all runs when empty',
-    }),
-  ),
-  signatureAlgorithms: Optional(Type.Array(NonEmpty, { description: 'What the receiver can verify' })),
-});
-
-const IssuedWebhook = Type.Object(
-  {
-    webhookId: NonEmpty,
-    secret: Type.String({ description: 'Signs deliveries. Shown in this answer and never again' }),
-    secretFingerprint: Type.String({ description: 'The first 8 hex digits of its SHA-256' }),
-    signatureAlgorithms: Optional(Type.Array(NonEmpty)),
-  },
-  { $id: 'IssuedWebhook' },
-);
-
 const registerWebhook = operation({
   operationId: 'registerWebhook',
   summary: 'Have events of runs delivered to a URL, signed',
   method: 'POST',
   path: '/v1/webhooks',
   scope: 'webhooks:manage',
-  body: Registration,
+  body: WebhookRegistration,
   replies: { 201: IssuedWebhook },
   refusals: [400, 403, 409],
   handle: async (request, { webhooks }) => {
@@ -94,21 +66,6 @@ const unregisterWebhook = operation({
   },
 });
 
-const Subscription = Type.Object(
-  {
-    webhookId: NonEmpty,
-    tenantId: ScopeName,
-    url: Optional(Type.String({ description: 'Without what looks like a credential in it' })),
-    events: Type.Array(NonEmpty),
-    tags: Type.Array(Type.String()),
-    secretFingerprint: Type.String(),
-    createdBy: NonEmpty,
-    createdAt: Timestamp,
-    rotatedAt: Optional(Timestamp),
-  },
-  { $id: 'WebhookSubscription' },
-);
-
 const listWebhooks = operation({
   operationId: 'listWebhooks',
   summary: 'Webhooks, without their secrets, newest first',
@@ -116,7 +73,7 @@ const listWebhooks = operation({
   path: WEBHOOKS,
   scope: 'webhooks:manage',
   query: ListQuery({}),
-  replies: { 200: Page(Subscription) },
+  replies: { 200: Page(WebhookSubscription) },
   refusals: [400],
   handle: async ({ caller, query }, { webhooks }) => {
     const page = pageRequest(query);
@@ -146,25 +103,6 @@ const rotateWebhook = operation({
   },
 });
 
-const DeliveryDoc = Type.Object(
-  {
-    deliveryId: NonEmpty,
-    webhookId: NonEmpty,
-    runId: NonEmpty,
-    eventId: NonEmpty,
-    eventType: NonEmpty,
-    sequence: Type.Integer({ minimum: 0 }),
-    state: OneOf(DELIVERY_STATES, { description: 'dead: given up, and waiting to be sent again by hand' }),
-    attempts: Type.Integer({ minimum: 1 }),
-    createdAt: Timestamp,
-    lastAttemptAt: Timestamp,
-    nextAttemptAt: Optional(Timestamp),
-    lastStatus: Optional(Type.Integer({ description: 'What the receiver answered last' })),
-    lastError: Optional(Type.String()),
-  },
-  { $id: 'WebhookDelivery' },
-);
-
 const listDeliveries = operation({
   operationId: 'listWebhookDeliveries',
   summary: 'What came of deliveries to a webhook, newest first; `state=dead` are the dead letters',
@@ -173,7 +111,7 @@ const listDeliveries = operation({
   scope: 'webhooks:manage',
   params: Closed({ webhookId: WebhookId }),
   query: ListQuery({ state: Optional(OneOf(DELIVERY_STATES)) }),
-  replies: { 200: Page(DeliveryDoc) },
+  replies: { 200: Page(WebhookDelivery) },
   refusals: [400, 404],
   handle: async ({ caller, params, query }, { webhooks }) => {
     const page = pageRequest(query);
@@ -205,7 +143,7 @@ const redeliver = operation({
   path: `${WEBHOOKS}/{webhookId}/deliveries/{deliveryId}:redeliver`,
   scope: 'webhooks:manage',
   params: Closed({ webhookId: WebhookId, deliveryId: Type.String({ minLength: 1, maxLength: 256 }) }),
-  replies: { 202: DeliveryDoc },
+  replies: { 202: WebhookDelivery },
   refusals: [404, 409],
   handle: async (request, { webhooks }) => {
     const { webhookId, deliveryId } = request.params;

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../protocol/errors.ts';
+import type { DeliveryState } from '../../protocol/webhooks.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { sha256Hex } from '../../system/digest.ts';
-import type { DeliveryState } from './records.ts';
 
 /** How long and how often one event is tried. */
 export interface RetryPolicy {

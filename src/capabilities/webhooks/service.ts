@@ -1,4 +1,5 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { DeliveryState } from '../../protocol/webhooks.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import { eventIdOf } from '../../runtime/recording.ts';
 import { ensureWork } from '../../store/queue.ts';
@@ -11,7 +12,6 @@ import { Lanes } from './react.ts';
 import {
   type DeliveryPlace,
   type DeliveryRow,
-  type DeliveryState,
   deleteWebhook,
   findDelivery,
   findWebhook,

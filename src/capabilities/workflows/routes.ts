@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
-import { Closed, NonEmpty, Timestamp } from '../../protocol/schema.ts';
-import { WorkflowDefinition } from '../../protocol/workflows.ts';
+import { Closed } from '../../protocol/schema.ts';
+import { WorkflowDefinition, WorkflowSummary } from '../../protocol/workflows.ts';
 import type { WorkflowPlace } from '../../store/definitions.ts';
 import { type Answer, type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
@@ -13,20 +13,6 @@ interface Services {
 const operation = route<Services>();
 
 const WorkflowParams = Closed({ workflowId: Type.String({ minLength: 1, maxLength: 128 }) });
-
-const WorkflowSummary = Type.Object(
-  {
-    id: NonEmpty,
-    name: NonEmpty,
-    description: Type.Optional(Type.String()),
-    version: Type.String({ description: "The author's version" }),
-    registeredVersion: Type.Integer({ minimum: 1, description: 'Counts up with each change; runs are pinned to one' }),
-    nodes: Type.Integer(),
-    shared: Type.Boolean({ description: 'Comes with the host; every tenant may run it' }),
-    updatedAt: Timestamp,
-  },
-  { $id: 'WorkflowSummary' },
-);
 
 export const getWorkflow = operation({
   operationId: 'getWorkflow',

@@ -1,5 +1,6 @@
-import type { Fork, ForkMode } from '../../engine/run.ts';
+import type { Fork } from '../../engine/run.ts';
 import type { RunEvent } from '../../protocol/events.ts';
+import type { ForkMode } from '../../protocol/forks.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Configurable } from '../../protocol/runs.ts';
 import type { RunRow } from '../../store/log.ts';

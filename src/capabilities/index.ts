@@ -14,6 +14,7 @@ import { feedback, noFeedback } from './feedback/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { production } from './production/index.ts';
+import { prompts } from './prompts/index.ts';
 import { replay } from './replay/index.ts';
 import { retention } from './retention/index.ts';
 import { runs } from './runs/index.ts';
@@ -30,6 +31,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     feed,
     settings.feedback ? feedback : noFeedback,
     workflows,
+    prompts,
     runs,
     retention,
     replay,
@@ -60,6 +62,7 @@ export interface Services {
   /** Nothing where it is switched off. */
   readonly feedback?: ServiceOf<typeof feedback> | undefined;
   readonly workflows: ServiceOf<typeof workflows>;
+  readonly prompts: ServiceOf<typeof prompts>;
   readonly runs: ServiceOf<typeof runs>;
   readonly replay: ServiceOf<typeof replay>;
   readonly interrupts: ServiceOf<typeof interrupts>;

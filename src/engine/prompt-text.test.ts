@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../protocol/json.ts';
 import type { ContentTrust, PromptTemplate, PromptVariable } from '../protocol/prompts.ts';
-import { type Composition, composedPayload, composePrompt, extract } from './prompt-text.ts';
+import { COMPOSED_MAX, type Composition, composedPayload, composePrompt, extract } from './prompt-text.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
 const sha256 = (text: string): string => `sha256:${digest(text)}`;
@@ -72,6 +72,12 @@ describe('composing a prompt', () => {
     expect(compose(template('{{n}}', [declared('n', { type: 'number' })]), { n: '1' })).toMatchObject({
       problem: { code: 'validation_error', details: { variable: 'n' } },
     });
+  });
+
+  it('refuses to become longer than anybody needs', () => {
+    const long = 'x'.repeat(COMPOSED_MAX / 8);
+    expect(done(template('{{a}}'.repeat(7)), { a: long }).text).toHaveLength(7 * long.length);
+    expect(compose(template('{{a}}'.repeat(9)), { a: long })).toMatchObject({ problem: { code: 'validation_error' } });
   });
 
   it('takes names from nobody but the bindings', () => {

@@ -11,6 +11,9 @@ import {
 import { isOfType } from './check.ts';
 import type { Digest } from './mask.ts';
 
+/** Longest a prompt may become: a short text can name a long value many times. */
+export const COMPOSED_MAX = 524_288;
+
 /** A value for a variable: as it is, as others may see it, and whether what it says may be believed. */
 export interface Binding {
   readonly value: unknown;
@@ -56,25 +59,33 @@ export function composePrompt(template: PromptTemplate, bind: Bind, tools: Compo
     if ('problem' in binding) return binding;
     bound.set(variable.name, binding);
   }
-  const fill = (part: (binding: Binding) => unknown): string =>
-    template.text.replace(PLACEHOLDER, (_token, name: string) => {
-      const binding = bound.get(name)!;
-      return asSegment(part(binding), binding.trust);
-    });
-  const shown = tools.redact(fill((binding) => binding.shown));
-  const isUntrusted = placeholdersOf(template.text).some((name) => bound.get(name)!.trust === 'untrusted');
+  const text = fill(template.text, bound, ({ value }) => value);
+  const filled = fill(template.text, bound, ({ shown }) => shown);
+  if (text === undefined || filled === undefined) {
+    return problem('validation_error', `The prompt would have more than ${COMPOSED_MAX} characters.`, {});
+  }
+  const shown = tools.redact(filled);
   const values = [...bound].map(([name, binding]) => [name, binding.shown ?? null] as const);
+  const hashes = values.map(([name, value]) => [name, `sha256:${tools.digest(canonicalJson(value))}`]);
+  const isUntrusted = placeholdersOf(template.text).some((name) => bound.get(name)!.trust === 'untrusted');
   return {
-    text: fill((binding) => binding.value),
+    text,
     shown,
     hash: `sha256:${tools.digest(shown)}`,
     ref: promptRefText(template),
     variableBindings: Object.fromEntries(values),
-    variableHashes: Object.fromEntries(
-      values.map(([name, value]) => [name, `sha256:${tools.digest(canonicalJson(value))}`]),
-    ),
+    variableHashes: Object.fromEntries(hashes),
     contentTrust: isUntrusted ? 'untrusted' : 'trusted',
   };
+}
+
+/** The text with a part of each binding in its places; undefined when that would be too long. */
+function fill(text: string, bound: ReadonlyMap<string, Binding>, part: (binding: Binding) => unknown) {
+  const segments = new Map([...bound].map(([name, binding]) => [name, asSegment(part(binding), binding.trust)]));
+  const names = placeholdersOf(text);
+  const length = names.reduce((total, name) => total + segments.get(name)!.length, text.length);
+  if (length > COMPOSED_MAX) return undefined;
+  return text.replace(PLACEHOLDER, (_token, name: string) => segments.get(name)!);
 }
 
 /** Declared variables, and placeholders that nobody declared. */
@@ -133,18 +144,23 @@ function bindVariable(variable: PromptVariable, bind: Bind): Binding | ComposePr
   const binding = bind(variable);
   if (binding === undefined || isNothing(binding.value)) {
     if (required) {
-      return problem('prompt_variable_unresolved', `The prompt needs a value for ${name}, and has none.`, name);
+      const message = `The prompt needs a value for ${name}, and has none.`;
+      return problem('prompt_variable_unresolved', message, { variable: name });
     }
     return { value: defaultValue, shown: defaultValue, trust: 'trusted' };
   }
   if (type !== undefined && !isOfType(type, binding.value)) {
-    return problem('validation_error', `The value of ${name} is not of type ${type}.`, name);
+    return problem('validation_error', `The value of ${name} is not of type ${type}.`, { variable: name });
   }
   return binding;
 }
 
-function problem(code: ComposeProblem['problem']['code'], message: string, variable: string): ComposeProblem {
-  return { problem: { code, message, details: { variable } } };
+function problem(
+  code: ComposeProblem['problem']['code'],
+  message: string,
+  details: ComposeProblem['problem']['details'],
+): ComposeProblem {
+  return { problem: { code, message, details } };
 }
 
 function isNothing(value: unknown): boolean {

@@ -70,6 +70,11 @@ export function messagesOf({ config }: NodeContext, prompts: readonly ComposedPr
   });
 }
 
+/** The references to prompts of one kind in a node's config, as they are written. */
+export function promptRefsOf(config: JsonObject, kind: PromptKind): unknown[] {
+  return REFS[kind].flatMap((key) => own(config, key) ?? []);
+}
+
 /** What is wrong with the references in a node's config. */
 export function promptRefProblems(config: JsonObject): ConfigProblem[] {
   return Object.values(REFS).flatMap((keys) => keys.flatMap((key) => problemsAt(key, own(config, key))));
@@ -90,7 +95,7 @@ function isList(key: string): boolean {
 /** Layers besides the node's own speak for the first prompt of a kind. Where none has any, there is nothing to choose. */
 function slotsOf(context: NodeContext): Slot[] {
   return KINDS.flatMap((kind) => {
-    const refs = REFS[kind].flatMap((key) => own(context.config, key) ?? []);
+    const refs = promptRefsOf(context.config, kind);
     const choices = (refs.length > 0 ? refs : [undefined]).map((node, index) =>
       choosePrompt({ kind, node, ...(index === 0 ? otherLayers(context, kind) : {}) }),
     );

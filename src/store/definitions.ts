@@ -23,9 +23,9 @@ export function ownerOf({ tenant, workspace }: Visibility): string {
   return workspace === undefined ? tenant : `${tenant}#/${workspace}`;
 }
 
-/** Whose definitions may be run from here, nearest first: the workspace's, the tenant's, the host's. */
-const OWNERS = `owner IN ($1, $2, '${HOST_OWNER}')`;
-const NEARNESS = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END`;
+/** Whose definitions may be used from here, nearest first: the workspace's, the tenant's, the host's. `$1` is who asks. */
+export const OWNERS = `owner IN ($1, $2, '${HOST_OWNER}')`;
+export const NEARNESS = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END`;
 
 /** The version that a new run gets: of the nearest owner that has the workflow. */
 export function findWorkflow(from: Visibility, workflowId: string): Statement {

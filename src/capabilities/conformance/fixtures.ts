@@ -64,6 +64,9 @@ const callChild = (workflowId: string, mappings: JsonObject): WorkflowNode =>
 const MAPPED_CHILD = 'conformance-subworkflow-input-mapping-child';
 const mapsInput = callChild(MAPPED_CHILD, { inputMapping: { receivedPrdId: 'currentPrdId' } });
 
+const MOCK_AI = 'local.sample.demo.mock-ai';
+const writerPrompt = (name: string): string => `prompt:conformance.prompt.${name}@1.0.0`;
+
 /** People take their time. */
 const PATIENT: Extras = { settings: { timeout: 0 } };
 
@@ -264,6 +267,17 @@ export const FIXTURES: readonly WorkflowDefinition[] = [
     { variables: [text('receivedPrdId', 'baked-in')] },
   ),
   LOOPBACK,
+  line('conformance-prompt-end-to-end', 'Speaks from a prompt of the library', [
+    node('writer', MOCK_AI, { systemPromptRef: writerPrompt('writer-system') }),
+  ]),
+  line('conformance-prompt-all-four-kinds', 'Speaks from prompts of every kind', [
+    node('all-kinds', MOCK_AI, {
+      systemPromptRef: writerPrompt('writer-system'),
+      userPromptRef: writerPrompt('writer-user'),
+      schemaHintPromptRef: writerPrompt('schema-hint'),
+      fewShotPromptRefs: [writerPrompt('few-shot'), writerPrompt('few-shot-2')],
+    }),
+  ]),
   line('conformance-stream-text', 'Streams what a mock model says', [
     node('ai', 'core.ai.callPrompt', { promptId: 'conformance.stream-text-noop', expectsStreaming: true }),
   ]),

@@ -1,21 +1,30 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import { CONFORMANCE_NODES } from '../../runtime/nodes/conformance.ts';
 import type { Capability } from '../capability.ts';
+import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
 import { schedulingTick } from './scheduling-tick.ts';
+import { promptSeams } from './prompt-seams.ts';
+import { PROMPT_TEMPLATES } from './prompt-templates.ts';
 import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 
+interface Fitted {
+  readonly workflows: WorkflowService;
+  readonly prompts: PromptService;
+}
+
 /** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
-export const conformance: Capability<'conformance', WorkflowService> = {
+export const conformance: Capability<'conformance', Fitted> = {
   name: 'conformance',
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
-  service: (_host, { workflows }: { readonly workflows: WorkflowService }) => workflows,
-  routes: [...seams, testSurface, forceExpire, schedulingTick],
-  prepare: async (_host, workflows) => {
+  service: (_host, services: Fitted) => services,
+  routes: [...seams, ...promptSeams, testSurface, forceExpire, schedulingTick],
+  prepare: async (_host, { workflows, prompts }) => {
+    for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
     for (const fixture of FIXTURES) {
       const outcome = await workflows.registerShared(fixture);
       if (isRefusal(outcome)) throw new Error(`fixture ${fixture.id}: ${outcome.message}`);

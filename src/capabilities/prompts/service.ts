@@ -1,0 +1,312 @@
+import { type Composition, composePrompt, extract, secretMarker } from '../../engine/prompt-text.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import { canonicalJson, type JsonObject, own } from '../../protocol/json.ts';
+import type {
+  ContentTrust,
+  PromptObservability,
+  PromptSource,
+  PromptTarget,
+  PromptTemplate,
+  PromptVariable,
+} from '../../protocol/prompts.ts';
+import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import type { SeamDrivers } from '../../runtime/effects/seams.ts';
+import { HOST_OWNER, ownerOf } from '../../store/definitions.ts';
+import type { Visibility } from '../../store/log.ts';
+import type { Statement, Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import { redactText, redactValue } from '../../system/redaction.ts';
+import type { AuditService } from '../audit/service.ts';
+import type { Caller, Host } from '../capability.ts';
+import {
+  findLatest,
+  findRemoved,
+  findRevision,
+  findVersion,
+  insertVersion,
+  type KnownVersion,
+  listLatest,
+  listVersions,
+  moveLatest,
+  type PromptFilter,
+  type PromptKey,
+  removeVersions,
+  restoreVersion,
+  type VersionRow,
+} from './records.ts';
+import { checkSuccession, checkTemplate } from './rules.ts';
+
+/** A version of a template, as a library has it. */
+export interface RegisteredPrompt {
+  readonly template: PromptTemplate;
+  readonly source: PromptSource;
+  readonly digest: string;
+}
+
+export interface RenderRequest {
+  readonly target: PromptTarget;
+  readonly variables: JsonObject;
+  readonly contentTrust: ContentTrust;
+}
+
+export type PromptService = ReturnType<typeof promptService>;
+
+type Also<T> = (outcome: T) => Unit;
+
+/** The library of this host, for references that name one. */
+export const LIBRARY_ID = 'capstan';
+
+const TRIES_MAX = 5;
+/** Later than everything that was removed: for those who see only what is there now. */
+const NOW = Number.MAX_SAFE_INTEGER;
+
+/** What is known of a template before it is changed. */
+interface Known {
+  readonly key: PromptKey;
+  readonly revision: number;
+  readonly versions: readonly KnownVersion[];
+}
+
+export function promptService(
+  { runtime, settings }: Host,
+  { audit }: { readonly audit: Pick<AuditService, 'record'> },
+) {
+  const { store, clock, reader } = runtime;
+  const observability: PromptObservability = settings.conformance ? 'full' : 'hashed';
+
+  return {
+    observability,
+
+    async list(caller: Caller, filter: PromptFilter, after: string, limit: number): Promise<RegisteredPrompt[]> {
+      return (await store.read<VersionRow>(listLatest(caller.subject, filter, after, limit))).map(fromRow);
+    },
+
+    /** Without a version, the latest. */
+    find: (from: Visibility, target: PromptTarget): Promise<RegisteredPrompt | undefined> => find(from, target, NOW),
+
+    /** Takes a version in as the latest of its template, which need not be there yet unless `mustExist` says so. */
+    install: (
+      caller: Caller,
+      template: PromptTemplate,
+      { mustExist, also }: { readonly mustExist?: boolean; readonly also: Also<RegisteredPrompt> },
+    ): Promise<RegisteredPrompt | Refusal> =>
+      install(caller, template, mustExist ?? false, (registered, isFirst) => [
+        ...also(registered),
+        ...record(caller, isFirst ? 'prompt.create' : 'prompt.update', template.templateId, template.version),
+      ]),
+
+    /** For templates that come with the host. A version that is there stays as it is. */
+    async installShared(template: PromptTemplate): Promise<void> {
+      const known = await knowledgeOf({ owner: HOST_OWNER, templateId: template.templateId });
+      if (known.versions.some(({ version }) => version === template.version)) return;
+      const outcome = await tryInstall(known, bodyOf(template), () => []);
+      if (outcome && isRefusal(outcome)) throw new Error(`${template.templateId}: ${outcome.message}`);
+    },
+
+    /** Nobody gets it any more but runs that began before. */
+    remove: (caller: Caller, templateId: string, also: () => Unit): Promise<Refusal | undefined> =>
+      change(caller, templateId, ({ key, revision, versions }) => {
+        if (!versions.some(isThere)) return undefined;
+        return [
+          moveLatest(key, revision, null),
+          removeVersions(key, clock.now()),
+          ...also(),
+          ...record(caller, 'prompt.remove', templateId),
+        ];
+      }),
+
+    /** Takes one version back: the one before it is the latest again. */
+    withdraw: (
+      caller: Caller,
+      { templateId, version }: Required<Pick<PromptTarget, 'templateId' | 'version'>>,
+      also: () => Unit,
+    ): Promise<Refusal | undefined> =>
+      change(caller, templateId, ({ key, revision, versions }) => {
+        const there = versions.filter(isThere);
+        if (!there.some((known) => known.version === version)) return undefined;
+        const latest = there.find((known) => known.version !== version)?.version ?? null;
+        return [
+          moveLatest(key, revision, latest),
+          removeVersions(key, clock.now(), version),
+          ...also(),
+          ...record(caller, 'prompt.withdraw', templateId, version),
+        ];
+      }),
+
+    /** What a node would be given for these values. No model is called. */
+    async render(caller: Caller, { target, variables, contentTrust }: RenderRequest): Promise<Composition | Refusal> {
+      const found = await find(caller.subject, target, NOW);
+      if (!found) return NOT_FOUND;
+      const composed = compose(found.template, { ...variables, ...target.variableOverrides }, ({ name, source }) => {
+        const isWritten = source === 'context' || own(target.variableOverrides, name) !== undefined;
+        return isWritten ? 'trusted' : contentTrust;
+      });
+      if (!('problem' in composed)) return composed;
+      return refuse(composed.problem.code, composed.problem.message, composed.problem.details);
+    },
+
+    /** What nodes get: what their run may see, as it was when the run began where it is gone by now. */
+    seam: (async ({ targets }, { tenant, runId }) => {
+      const run = await reader.row({ tenant }, runId);
+      if (!run) throw new Error(`run ${runId} is missing`);
+      const from = { tenant, workspace: run.workspace ?? undefined };
+      const found = await Promise.all(targets.map((target) => find(from, target, run.created_at)));
+      return { templates: found.map((prompt) => prompt?.template ?? null), observability };
+    }) satisfies SeamDrivers['prompts'],
+  };
+
+  async function find(from: Visibility, target: PromptTarget, since: number): Promise<RegisteredPrompt | undefined> {
+    const { templateId, version, libraryId = LIBRARY_ID } = target;
+    if (libraryId !== LIBRARY_ID) return undefined;
+    if (version !== undefined) return readOne(findVersion(from, templateId, version, since));
+    return (await readOne(findLatest(from, templateId))) ?? readOne(findRemoved(from, templateId, since));
+  }
+
+  async function readOne(statement: Statement): Promise<RegisteredPrompt | undefined> {
+    const [row] = await store.read<VersionRow>(statement);
+    return row && fromRow(row);
+  }
+
+  async function knowledgeOf(key: PromptKey): Promise<Known> {
+    const [head] = await store.read<{ revision: number }>(findRevision(key));
+    const versions = await store.read<KnownVersion>(listVersions(key));
+    return { key, revision: head?.revision ?? 0, versions };
+  }
+
+  /** A template belongs to the host, the whole tenant or a workspace; only those who belong there may change it. */
+  async function install(
+    caller: Caller,
+    template: PromptTemplate,
+    mustExist: boolean,
+    also: (registered: RegisteredPrompt, isFirst: boolean) => Unit,
+  ): Promise<RegisteredPrompt | Refusal> {
+    const { templateId } = template;
+    const refusal = checkTemplate(template);
+    if (refusal) return refusal;
+    const body = bodyOf(template);
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const known = await knowledgeOf({ owner: ownerOf(caller.subject), templateId });
+      const isThereYet = known.versions.some(isThere);
+      if (!isThereYet) {
+        const elsewhere = await find(caller.subject, { templateId }, NOW);
+        if (elsewhere?.source === 'host') return mustExist ? READ_ONLY : TAKEN;
+        if (mustExist) return elsewhere ? READ_ONLY : NOT_FOUND;
+      }
+      const outcome = await tryInstall(known, body, (registered) => also(registered, !isThereYet));
+      if (outcome) return outcome;
+    }
+    return CONTENDED;
+  }
+
+  /** Undefined when somebody else changed the template in between. */
+  async function tryInstall(
+    { key, revision, versions }: Known,
+    template: PromptTemplate,
+    also: Also<RegisteredPrompt>,
+  ): Promise<RegisteredPrompt | Refusal | undefined> {
+    const { version } = template;
+    const digest = digestOf(template);
+    const refusal = checkSuccession({ version, digest }, versions);
+    if (refusal) return refusal;
+    const before = versions.find((known) => known.version === version);
+    const row: VersionRow = {
+      owner: key.owner,
+      template_id: key.templateId,
+      version,
+      revision: revision + 1,
+      kind: template.kind,
+      model_class: template.modelHints?.modelClass ?? null,
+      digest,
+      body: JSON.stringify(template),
+      created_at: before?.created_at ?? clock.now(),
+      removed_at: null,
+    };
+    const registered = fromRow(row);
+    const isDone = await tryCommit([
+      moveLatest(key, revision, version),
+      ...(before ? [restoreVersion(key, version, row.revision)] : insertVersion(row, template.tags ?? [])),
+      ...also(registered),
+    ]);
+    return isDone ? registered : undefined;
+  }
+
+  /** Nothing to do, by `decide`, means that there is nothing there to change. */
+  async function change(
+    caller: Caller,
+    templateId: string,
+    decide: (known: Known) => Unit | undefined,
+  ): Promise<Refusal | undefined> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const unit = decide(await knowledgeOf({ owner: ownerOf(caller.subject), templateId }));
+      if (!unit) return (await find(caller.subject, { templateId }, NOW)) ? READ_ONLY : NOT_FOUND;
+      if (await tryCommit(unit)) return undefined;
+    }
+    return CONTENDED;
+  }
+
+  async function tryCommit(unit: Unit): Promise<boolean> {
+    try {
+      await commitAll(store, unit);
+      return true;
+    } catch (error) {
+      if (error instanceof UnitRefused && error.broke === 'revision') return false;
+      throw error;
+    }
+  }
+
+  function record({ subject }: Caller, action: string, target: string, version?: string): Unit {
+    const { tenant, workspace, principal: actor } = subject;
+    const details = version === undefined ? {} : { details: { version } };
+    return audit.record({ tenant, workspace, actor, action, target, ...details });
+  }
+}
+
+/** What a preview is made with: secrets stand there by their name alone, whatever the caller wrote. */
+export function compose(
+  template: PromptTemplate,
+  variables: JsonObject,
+  trustOf: (variable: PromptVariable) => ContentTrust,
+): ReturnType<typeof composePrompt> {
+  const values = redactValue(variables);
+  return composePrompt(
+    template,
+    (variable) => {
+      const given = own(values, variable.name);
+      if (variable.source === 'secret') {
+        const marker = secretMarker(secretIdOf(given) ?? variable.name);
+        return { value: marker, shown: marker, trust: 'trusted' };
+      }
+      const value = extract(variable, given);
+      return { value, shown: value, trust: trustOf(variable) };
+    },
+    { digest: sha256Hex, redact: redactText },
+  );
+}
+
+function secretIdOf(given: unknown): string | undefined {
+  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined;
+}
+
+const READ_ONLY = refuse('forbidden', 'This template comes with the host or is of the whole tenant: it is not yours.');
+const TAKEN = refuse('conflict', 'A template that comes with the host has this id.');
+const CONTENDED = refuse('conflict', 'The template is being changed by others. Try again.');
+
+function isThere({ removed_at }: KnownVersion): boolean {
+  return removed_at === null;
+}
+
+/** The template without what the host says of it. */
+function bodyOf({ meta, ...template }: PromptTemplate): PromptTemplate {
+  return meta?.author === undefined ? template : { ...template, meta: { author: meta.author } };
+}
+
+function digestOf(template: PromptTemplate): string {
+  return sha256Hex(canonicalJson(template));
+}
+
+function fromRow(row: VersionRow): RegisteredPrompt {
+  const body = JSON.parse(row.body) as PromptTemplate;
+  const source = row.owner === HOST_OWNER ? 'host' : 'user';
+  const createdAt = new Date(row.created_at).toISOString();
+  return { template: { ...body, meta: { ...body.meta, createdAt, source } }, source, digest: row.digest };
+}

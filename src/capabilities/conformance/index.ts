@@ -5,9 +5,9 @@ import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
-import { schedulingTick } from './scheduling-tick.ts';
 import { promptSeams } from './prompt-seams.ts';
 import { PROMPT_TEMPLATES } from './prompt-templates.ts';
+import { schedulingTick } from './scheduling-tick.ts';
 import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 

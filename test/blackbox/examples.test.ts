@@ -207,6 +207,36 @@ onEachStore('the example workflows', (host) => {
       expect((await refusalOf('order-fulfilment', {})).status).toBe(400);
     });
   });
+
+  describe('nightly-report', () => {
+    it('counts what is open and reminds of what is overdue', async () => {
+      const { run } = await outcomeOf('nightly-report', { team: 'facilities' });
+      expect(run.status).toBe('completed');
+      const { artifactType, data } = await artifactOf(run.runId);
+      expect(artifactType).toBe('report.nightly');
+      expect(data).toEqual({
+        text: 'Nightly report for facilities: 2 open, 1 of them overdue.',
+        reminder: 'Please look at Printer on the third floor: open for 9 days.',
+      });
+    });
+
+    it('reminds of nothing when nothing is overdue', async () => {
+      const { run, outputs } = await outcomeOf('nightly-report', { overdueAfterDays: 14 });
+      expect(outputs).toEqual({ report: { text: 'Nightly report for support: 2 open, 0 of them overdue.' } });
+      expect(run.nodeStates.remind.status).toBe('skipped');
+    });
+
+    it('runs by itself once there is a schedule', async () => {
+      const runAt = new Date().toISOString();
+      const made = await api().post('/v1/host/capstan/schedules', { workflowId: 'nightly-report', runAt });
+      expect(made.status, made.text).toBe(201);
+      const runOf = async (): Promise<string> => {
+        const { body } = await api().get(`/v1/host/capstan/runs?tag=schedule:${made.body.id}`);
+        return body.items[0]?.runId ?? runOf();
+      };
+      expect(await api().ended(await runOf())).toMatchObject({ status: 'completed' });
+    });
+  });
 });
 
 describe('the example definitions', () => {

@@ -187,6 +187,7 @@ function createRuntime(
       probe: probeSeam(store),
       annotate: unprovidedSeam('feedback'),
       prompts: unprovidedSeam('prompts'),
+      http: unprovidedSeam('httpClient'),
     },
     egress,
     reactions,

@@ -11,6 +11,7 @@ import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
 import { feed } from './feed/index.ts';
 import { feedback, noFeedback } from './feedback/index.ts';
+import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { production } from './production/index.ts';
@@ -48,6 +49,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     debugBundle,
     production,
     envelopes,
+    httpClient,
   ];
   return settings.conformance ? [...served, conformance] : served;
 }

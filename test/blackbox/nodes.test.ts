@@ -4,6 +4,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
 import { spawnHost } from '../support/process.ts';
+import { Receiver } from '../support/receiver.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 
 type Body = Answer['body'];
@@ -75,6 +76,81 @@ onEachStore('nodes', (host) => {
     const answer = await api().post('/v1/host/capstan/workflows', definition);
     expect(answer.status).toBe(422);
     expect(answer.text).toContain('nodes[0].config.expression');
+  });
+
+  const fetches = (config: object, more: Partial<WorkflowNode> = {}): Promise<string> =>
+    register(
+      api(),
+      workflow(
+        [node('ask', 'core.openwop.http.fetch', { config: { ...config }, ...more }), node('after')],
+        line('ask', 'after'),
+      ),
+    );
+
+  it('ask others over HTTP, once, and a replay asks nobody', async () => {
+    const { body } = await host().anonymous.get('/.well-known/openwop');
+    expect(body.httpClient).toMatchObject({ supported: true, ssrfGuard: true, maxResponseBodyBytes: 1_048_576 });
+    const receiver = await Receiver.open();
+    receiver.say((_arrival, response) => {
+      response.writeHead(201, { 'content-type': 'application/json', 'set-cookie': 'a=b', etag: '"7"' });
+      response.end('{"id":7}');
+      return undefined;
+    });
+    const run = await ended(
+      await fetches(
+        { url: `${receiver.url}/{{ place }}`, method: 'POST', headers: { 'X-Kind': 'test' } },
+        { inputs: { body: fixed({ hello: 'world' }), variables: fixed({ place: 'a b' }) } },
+      ),
+    );
+    const { outputs } = run.nodeStates.ask;
+    expect(outputs).toMatchObject({ status: 201, body: { id: 7 }, headers: { etag: '"7"' }, attempts: 1 });
+    expect(outputs.headers).not.toHaveProperty('set-cookie');
+    expect(receiver.arrivals).toMatchObject([
+      { path: '/hook/a%20b', body: { hello: 'world' }, headers: { 'x-kind': 'test' } },
+    ]);
+    expect(receiver.arrivals[0]!.headers['idempotency-key']).toBe(outputs.idempotencyKey);
+    const again = await replayed(run.runId);
+    expect(again.nodeStates.ask.outputs).toEqual(outputs);
+    expect(receiver.arrivals).toHaveLength(1);
+    receiver.close();
+  });
+
+  it('ask again under one key while there is trouble, and say what the trouble was when they give up', async () => {
+    const receiver = await Receiver.open();
+    receiver.say(() => (receiver.arrivals.length < 3 ? 503 : 200));
+    const settings = { retry: { maxRetries: 3, delayMs: 5 } };
+    const config = { url: receiver.url, method: 'POST' };
+    const inputs = { body: fixed({}) };
+    const run = await ended(await fetches(config, { settings, inputs }));
+    expect(run.nodeStates.ask.outputs).toMatchObject({ status: 200, body: null, attempts: 3 });
+    expect(new Set(receiver.arrivals.map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+    receiver.say(() => 500);
+    expect(await ended(await fetches(config, { inputs }))).toMatchObject({
+      status: 'failed',
+      error: { code: 'http_error', details: { status: 500 } },
+    });
+    const tolerant = await ended(await fetches({ ...config, failOn: [] }, { inputs }));
+    expect(tolerant.nodeStates.ask.outputs).toMatchObject({ status: 500 });
+    receiver.close();
+    expect(await ended(await fetches(config, { inputs }))).toMatchObject({
+      status: 'failed',
+      error: { code: 'upstream_unavailable' },
+    });
+  });
+
+  it('reach nothing inside, whatever the definition says, and refuse secrets in it', async () => {
+    for (const url of ['http://10.0.0.1/', 'https://169.254.169.254/latest/meta-data', 'http://example.com/']) {
+      expect(await ended(await fetches({ url, failOn: [] }))).toMatchObject({
+        status: 'failed',
+        error: { code: 'egress_denied' },
+      });
+    }
+    const headers = { Authorization: `Bearer ${'a1B2c3D4'.repeat(5)}` };
+    const answer = await api().post(
+      '/v1/host/capstan/workflows',
+      workflow([node('ask', 'core.openwop.http.fetch', { config: { url: 'https://api.example', headers } })]),
+    );
+    expect(answer.status).toBe(422);
   });
 
   /** A child that doubles its item, or fails on a negative one. */

@@ -58,6 +58,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
       probe,
       annotate: unprovidedSeam('feedback'),
       prompts: unprovidedSeam('prompts'),
+      http: unprovidedSeam('httpClient'),
     },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
     reactions,

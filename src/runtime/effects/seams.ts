@@ -3,6 +3,7 @@ import type { Signal } from '../../protocol/annotations.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/prompts.ts';
 import { NodeFailure } from '../node-type.ts';
+import type { HttpRequest, HttpResult } from './http.ts';
 import type { ModelRequest, ModelResult } from './model.ts';
 
 interface Seam {
@@ -18,6 +19,7 @@ export const SEAMS = {
   probe: { kind: 'database', guardedBy: 'replayGuard' },
   annotate: { kind: 'database', guardedBy: 'replayGuard' },
   prompts: { kind: 'database', guardedBy: 'replayGuard' },
+  http: { kind: 'http', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 export type SeamName = keyof typeof SEAMS;
@@ -31,6 +33,7 @@ export interface SeamShapes {
     result: { readonly annotationId: string };
   };
   prompts: { request: { readonly targets: readonly PromptTarget[] }; result: FoundPrompts };
+  http: { request: HttpRequest; result: HttpResult };
 }
 
 /** What the prompt library has for each target, and how much of what is made of it may be shown. */

@@ -4,7 +4,7 @@ import type { NewEvent } from '../../protocol/events.ts';
 import { checkMockProvider, MOCK_PROVIDERS, mockModel } from '../effects/mock-model.ts';
 import type { ModelResult } from '../effects/model.ts';
 import { type NodeContext, NodeFailure } from '../node-type.ts';
-import { run } from './testing.ts';
+import { effectsOf, run } from './testing.ts';
 
 const TYPE = 'core.ai.callPrompt';
 
@@ -42,7 +42,7 @@ describe(TYPE, () => {
       return { chunks: [] };
     };
     const configurable = { mockProvider: { id: 'stream-text', config: { tokens: ['x'] } } };
-    await run(TYPE, { configurable, effects: { model, probe: never, annotate: never, prompts: never } });
+    await run(TYPE, { configurable, effects: effectsOf({ model }) });
     expect(asked).toEqual({ mockProvider: { id: 'stream-text', config: { tokens: ['x'] } } });
   });
 
@@ -112,12 +112,8 @@ function piece(text: string, meta = {}, delayMs = 0) {
 function calling(result: ModelResult, emitted: NewEvent[], given: Partial<NodeContext> = {}) {
   return run(TYPE, {
     configurable: { mockProvider: { id: 'stream-text' } },
-    effects: { model: async () => result, probe: never, annotate: never, prompts: never },
+    effects: effectsOf({ model: async () => result }),
     emit: (event) => void emitted.push(event),
     ...given,
   });
-}
-
-function never(): never {
-  throw new Error('nobody asked for this');
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { catalogOf } from '../catalog.ts';
 import { CONFORMANCE_NODES } from './conformance.ts';
 import { NODES } from './index.ts';
-import { run, typeOf } from './testing.ts';
+import { effectsOf, run, typeOf } from './testing.ts';
 
 /** What the protocol expects every host to have, without the one that interrupts. */
 const RESERVED = [
@@ -44,11 +44,7 @@ describe('conformance.requiresMissing', () => {
 describe('core.conformance.side-effect', () => {
   it('does one effect through the seam and says which', async () => {
     const probe = async () => ({ effectId: 'effect-1' });
-    const model = async () => ({ chunks: [] });
-    const annotate = async () => ({ annotationId: '' });
-    const prompts = async () => ({ templates: [], observability: 'off' as const });
-    const effects = { probe, model, annotate, prompts };
-    await expect(run('core.conformance.side-effect', { effects })).resolves.toEqual({
+    await expect(run('core.conformance.side-effect', { effects: effectsOf({ probe }) })).resolves.toEqual({
       done: { outputs: { effectId: 'effect-1' } },
     });
   });

@@ -1,14 +1,16 @@
 import { node as definitionNode } from '../../../test/support/definitions.ts';
 import { catalogOf } from '../catalog.ts';
+import { type Effects, SEAMS } from '../effects/seams.ts';
 import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
 import { CONFORMANCE_NODES } from './conformance.ts';
+import { httpFetch } from './http-fetch.ts';
 import { NODES } from './index.ts';
 
 /** Shared by the tests of node types: a node is called as a function, with a context that holds nothing unasked. */
 
 export const STARTED_AT = Date.parse('2026-01-01T00:00:00Z');
 
-const catalog = catalogOf([...NODES, ...CONFORMANCE_NODES]);
+const catalog = catalogOf([...NODES, ...CONFORMANCE_NODES, httpFetch]);
 
 export function typeOf(typeId: string): NodeType {
   const type = catalog.get(typeId);
@@ -54,11 +56,16 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     child: undefined,
     children: [],
     childResult: unexpected,
-    effects: { model: unexpected, probe: unexpected, annotate: unexpected, prompts: unexpected },
+    effects: effectsOf({}),
     sleep: unexpected,
     emit: unexpected,
     ...given,
   };
+}
+
+/** These seams, and none besides. */
+export function effectsOf(given: Partial<Effects>): Effects {
+  return { ...Object.fromEntries(Object.keys(SEAMS).map((seam) => [seam, unexpected])), ...given } as Effects;
 }
 
 function unexpected(): never {

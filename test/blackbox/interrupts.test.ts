@@ -497,8 +497,14 @@ onEachStore('what interrupts leave in the log', (host) => {
   const schemas = loadSchemas();
   const api = () => host().as('editor');
 
+  let told: Promise<string[]> | undefined;
+  const everything = (): Promise<string[]> => {
+    told ??= tellEverything();
+    return told;
+  };
+
   /** A run in which everything that can be asked is asked and answered in some way. */
-  async function everything(): Promise<string[]> {
+  async function tellEverything(): Promise<string[]> {
     const custom = interrupt('custom', 'custom', { customKind: 'c' }, { resumeSchema: { type: 'object' } });
     const unsure = interrupt('unsure', 'low-confidence', { agentId: 'abc', threshold: 0.7, observed: 0.1 });
     const event = interrupt('event', 'external-event', { eventType: 'e', correlation: { id: 1 } });

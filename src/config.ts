@@ -2,6 +2,7 @@ import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from
 import type { OidcSettings } from './capabilities/capability.ts';
 import { isObject } from './protocol/json.ts';
 import { NAME } from './protocol/keys.ts';
+import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/prompts.ts';
 import { isRole, isScope, ROLES } from './protocol/scopes.ts';
 
 /** Everything that an operator can set. Read once, in one place. */
@@ -21,6 +22,7 @@ export interface Config {
   readonly prettyLog: boolean;
   readonly discoveryMirror: boolean;
   readonly feedback: boolean;
+  readonly promptObservability: PromptObservability;
   readonly maxNodeExecutions: number;
   readonly maxRunDurationMs: number;
   readonly maxRequestBodyBytes: number;
@@ -113,6 +115,10 @@ export const SETTINGS = {
     variable: 'CAPSTAN_FEEDBACK',
     meaning: '0 takes no annotations: their operations answer 501 and are not advertised (1)',
   },
+  promptObservability: {
+    variable: 'CAPSTAN_PROMPTS',
+    meaning: 'what the log shows of composed prompts: off, hashed or full (hashed; full under the conformance switch)',
+  },
   maxNodeExecutions: { variable: 'CAPSTAN_MAX_NODE_EXECUTIONS', meaning: 'node executions a run may have (10000)' },
   maxRunDurationMs: {
     variable: 'CAPSTAN_MAX_RUN_DURATION_MS',
@@ -181,6 +187,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     prettyLog: log === 'pretty',
     discoveryMirror: read.yes('discoveryMirror'),
     feedback: read.yes('feedback', true),
+    promptObservability: read.oneOf('promptObservability', PROMPT_OBSERVABILITY, conformance ? 'full' : 'hashed'),
     maxNodeExecutions: read.whole('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
     maxRunDurationMs: read.whole('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
     maxRequestBodyBytes: read.whole('maxRequestBodyBytes', { otherwise: 1_048_576, min: 1_024, max: 104_857_600 }),

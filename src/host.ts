@@ -64,6 +64,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     version: VERSION,
     conformance: config.conformance,
     feedback: config.feedback,
+    promptObservability: config.promptObservability,
     secret: config.secret,
     webhooks: {
       attempts: config.webhookAttempts,

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox';
 import type { Refusal } from '../protocol/errors.ts';
+import type { PromptObservability } from '../protocol/prompts.ts';
 import type { RouteContract } from '../protocol/routes.ts';
 import type { Role, Scope } from '../protocol/scopes.ts';
 import type { Reaction } from '../runtime/append.ts';
@@ -101,6 +102,8 @@ export interface CapabilitySettings {
   readonly conformance: boolean;
   /** Whether people may say what they think of runs. */
   readonly feedback: boolean;
+  /** What the log shows of composed prompts. */
+  readonly promptObservability: PromptObservability;
   readonly limits: {
     readonly maxNodeExecutions: number;
     readonly maxRunDurationMs: number;

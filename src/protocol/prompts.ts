@@ -17,7 +17,8 @@ export type ContentTrust = (typeof CONTENT_TRUST)[number];
 export const ContentTrust = OneOf(CONTENT_TRUST);
 
 /** How much of a composed prompt the log shows: nothing, digests, or its text. */
-export type PromptObservability = 'off' | 'hashed' | 'full';
+export const PROMPT_OBSERVABILITY = ['off', 'hashed', 'full'] as const;
+export type PromptObservability = (typeof PROMPT_OBSERVABILITY)[number];
 
 export const TEMPLATE_TEXT_MAX = 65_536;
 

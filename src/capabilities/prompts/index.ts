@@ -7,7 +7,7 @@ import { LIBRARY_ID, type PromptService, promptService } from './service.ts';
 /** Prompts as things of their own: named, in versions that never change, shared by nodes and filled the same each time. */
 export const prompts: Capability<'prompts', PromptService> = {
   name: 'prompts',
-  advertise: ({ limits }, { observability }) => ({
+  advertise: ({ limits, promptObservability }) => ({
     prompts: {
       supported: true,
       endpointsSupported: true,
@@ -15,7 +15,7 @@ export const prompts: Capability<'prompts', PromptService> = {
       templateKinds: [...PROMPT_KINDS],
       variableSources: ['input', 'variable', 'context'],
       maxTemplateBytes: TEMPLATE_TEXT_MAX,
-      observability,
+      observability: promptObservability,
       library: {
         id: LIBRARY_ID,
         renderEndpoint: '/v1/prompts:render',

@@ -3,7 +3,6 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/error
 import { canonicalJson, type JsonObject, own } from '../../protocol/json.ts';
 import type {
   ContentTrust,
-  PromptObservability,
   PromptSource,
   PromptTarget,
   PromptTemplate,
@@ -72,11 +71,9 @@ export function promptService(
   { audit }: { readonly audit: Pick<AuditService, 'record'> },
 ) {
   const { store, clock, reader } = runtime;
-  const observability: PromptObservability = settings.conformance ? 'full' : 'hashed';
+  const { promptObservability: observability } = settings;
 
   return {
-    observability,
-
     async list(caller: Caller, filter: PromptFilter, after: string, limit: number): Promise<RegisteredPrompt[]> {
       return (await store.read<VersionRow>(listLatest(caller.subject, filter, after, limit))).map(fromRow);
     },

@@ -76,7 +76,8 @@ async function attempt(
     const outcome = await append(runtime, held, decision, also);
     if (outcome) return outcome;
   }
-  return refuse('conflict', 'The run is changing too quickly. Try again.');
+  // The header keeps this answer from being kept: a retry with the same key means another try.
+  return { ...refuse('conflict', 'The run is changing too quickly. Try again.'), headers: { 'Retry-After': '1' } };
 }
 
 /** Undefined when somebody else appended first. */

@@ -3,10 +3,12 @@ import type { Caller } from '../../src/capabilities/capability.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/schedules/records.ts';
 import { nextSlot } from '../../src/capabilities/schedules/slots.ts';
 import { workflowService } from '../../src/capabilities/workflows/service.ts';
-import { isRefusal } from '../../src/protocol/errors.ts';
+import { isRefusal, refuse } from '../../src/protocol/errors.ts';
 import { SCOPES } from '../../src/protocol/scopes.ts';
+import { createRun } from '../../src/runtime/creation.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
+import { hasten } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { type Store, StoreFailure } from '../../src/store/store.ts';
@@ -47,6 +49,21 @@ it.each(SEEDS)('a slot gets one run, and in calm weather it always does: seed %i
   }
 });
 
+it('what belongs to something is started by it, changed by it alone, and gone with it', async () => {
+  const folder = freshFolder();
+  const world = new World(4711);
+  const migrations = [...CORE_TABLES, ...SCHEDULE_TABLES];
+  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
+  const minute = new BadMinute(world, store);
+  try {
+    await minute.passForGoal();
+  } finally {
+    minute.end();
+    await world.settle(store.close());
+    folder.remove();
+  }
+});
+
 class BadMinute {
   readonly #world: World;
   readonly #store: Store;
@@ -81,15 +98,57 @@ class BadMinute {
     await this.#judge(calmFrom);
   }
 
+  /** A goal arms a schedule, starts its runs until it has had enough, and takes it away. */
+  async passForGoal(): Promise<void> {
+    const world = this.#world;
+    await world.settle(this.#startHost());
+    const { runtime, schedules, executor } = this.#hosts[0]!;
+    await world.settle(this.#register());
+    const slots: number[] = [];
+    schedules.startWith('goal', async ({ belongsTo, workflowId }, slot) => {
+      if (slots.length === 2) return refuse('conflict', 'The goal has had its runs.');
+      slots.push(slot);
+      const workflow = (await runtime.plans.current(CALLER.subject, workflowId))!;
+      const metadata = { belongsTo };
+      return { created: createRun(runtime, { ...NO_RUN, workflow, metadata }), also: [hasten('goal-seven')] };
+    });
+    const request = { workflowId: ticked.id, cron: '* * * * * *' };
+    const made = await world.settle(schedules.make(CALLER, request, { kind: 'goal', id: 'goal-seven' }));
+    if (isRefusal(made)) throw new Error(made.message);
+    const { schedule, writes } = made;
+    await world.settle(runtime.store.commit(writes));
+    schedules.announce(schedule);
+    await world.run(world.now() + 5_000);
+
+    expect(slots).toEqual([1, 2].map((seconds) => Date.parse(schedule.createdAt) + seconds * 1_000));
+    const runs = await this.#all<RunRow>('SELECT * FROM runs');
+    expect(runs.map((row) => factsOf(row).metadata)).toEqual(slots.map(() => ({ belongsTo: 'goal:goal-seven' })));
+    const after = await world.settle(schedules.find(CALLER, schedule.id));
+    expect(after).toMatchObject({ lastRunId: runs.at(-1)!.run_id, lastError: { code: 'conflict' } });
+
+    const refused = { refused: 'conflict', details: { belongsTo: 'goal:goal-seven' } };
+    expect(await world.settle(schedules.remove(CALLER, schedule.id, () => []))).toMatchObject(refused);
+    expect(await world.settle(schedules.replace(CALLER, schedule.id, request, () => []))).toMatchObject(refused);
+    await world.settle(runtime.store.commit(schedules.disposal(CALLER.subject, schedule.id)));
+    await world.run(world.now() + 5_000);
+    expect(await this.#all('SELECT * FROM schedules')).toEqual([]);
+    expect(await this.#all('SELECT * FROM work')).toEqual([]);
+    expect(executor.inHand).toBe(0);
+  }
+
   end(): void {
     for (const { store } of this.#hosts) store.state = 'dead';
   }
 
   async #open(): Promise<void> {
     for (let count = 0; count < 3; count++) await this.#startHost();
+    await this.#register();
+    for (const cron of CRONS) await this.#create(this.#hosts[0]!, cron);
+  }
+
+  async #register(): Promise<void> {
     const workflows = workflowService({ runtime: this.#hosts[0]!.runtime } as never, { audit: { record: () => [] } });
     await workflows.registerShared(ticked);
-    for (const cron of CRONS) await this.#create(this.#hosts[0]!, cron);
   }
 
   async #startHost(): Promise<void> {
@@ -221,3 +280,5 @@ const CALLER: Caller = {
   keyId: 'key',
   isTest: false,
 };
+
+const NO_RUN = { subject: CALLER.subject, inputs: {}, configurable: {}, depth: 0 };

@@ -59,7 +59,9 @@ onEachStore('refusals', (host) => {
       for (const { method, path, hasBody } of await operationsOf(host().anonymous)) {
         if (!path.includes('{') || path.startsWith('/schemas/')) continue;
         const filled = path.replace(/\{\w+\}/g, id);
-        const answer = await host().as('owner').request(method, filled, hasBody ? {} : undefined);
+        const answer = await host()
+          .as('owner')
+          .request(method, filled, hasBody ? {} : undefined);
         expect([400, 404, 422], `${method} ${path}: ${answer.status} ${answer.text}`).toContain(answer.status);
         expectEnvelope(answer);
       }
@@ -307,7 +309,9 @@ onEachStore('refusals', (host) => {
       for (const { method, path, hasBody } of await operationsOf(host().anonymous)) {
         if (!path.includes('{') || path.startsWith('/schemas/')) continue;
         const filled = fill(path, { runId: id, workflowId: id, artifactId: id });
-        const answer = await host().as('owner').request(method, filled, hasBody ? {} : undefined);
+        const answer = await host()
+          .as('owner')
+          .request(method, filled, hasBody ? {} : undefined);
         expect([400, 404], `${method} ${path}: ${answer.text}`).toContain(answer.status);
         expectEnvelope(answer);
         expect(answer.text).not.toContain(id);

@@ -189,6 +189,7 @@ function createRuntime(
       annotate: unprovidedSeam('feedback'),
       prompts: unprovidedSeam('prompts'),
       http: unprovidedSeam('httpClient'),
+      kv: unprovidedSeam('kvStorage'),
     },
     egress,
     reactions,

@@ -20,6 +20,7 @@ import { replay } from './replay/index.ts';
 import { retention } from './retention/index.ts';
 import { runs } from './runs/index.ts';
 import { schedules } from './schedules/index.ts';
+import { storage } from './storage/index.ts';
 import { timeTravel } from './time-travel/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
@@ -50,6 +51,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     production,
     envelopes,
     httpClient,
+    storage,
   ];
   return settings.conformance ? [...served, conformance] : served;
 }
@@ -78,4 +80,5 @@ export interface Services {
   readonly timeTravel: ServiceOf<typeof timeTravel>;
   readonly debugBundle: ServiceOf<typeof debugBundle>;
   readonly retention: ServiceOf<typeof retention>;
+  readonly storage: ServiceOf<typeof storage>;
 }

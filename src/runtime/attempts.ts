@@ -138,7 +138,7 @@ export class Attempts {
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
     const { attempt, startedAt, inputs, answer, visit, children = [] } = run.nodes[index]!;
-    const { tenant } = identity.subject;
+    const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
     // A copy: the run goes on while the node works.
@@ -166,7 +166,7 @@ export class Attempts {
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
-          : this.#effectsFor({ tenant, runId, nodeId: node.id }, { visit, attempt }, signal),
+          : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, { visit, attempt }, signal),
       sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
       emit: (event) => this.#say(node.id, attempt, event),
     };
@@ -181,7 +181,7 @@ export class Attempts {
    * that a loop leads back to means its effects anew.
    */
   #effectsFor(
-    scope: { tenant: string; runId: string; nodeId: string },
+    { workspace, ...scope }: { tenant: string; workspace: string | undefined; runId: string; nodeId: string },
     { visit, attempt }: { visit: number; attempt: number },
     signal: AbortSignal,
   ): Effects {
@@ -194,7 +194,7 @@ export class Attempts {
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
         performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
-          fire(request, { effectId, signal, tenant, runId, ...more }),
+          fire(request, { effectId, signal, tenant, workspace, runId, ...more }),
         );
       if (seam !== 'model') return written().then(() => perform({}));
       const say = (event: NewEvent): void => this.#say(nodeId, attempt, event);

@@ -153,6 +153,107 @@ onEachStore('nodes', (host) => {
     expect(answer.status).toBe(422);
   });
 
+  /** One workflow a step: what each run did is in its outputs. */
+  const kv = (who: Api, op: string, config: object, inputs: Record<string, unknown>): Promise<Body> =>
+    register(
+      who,
+      workflow([
+        node('kv', `core.storage.kv-${op}`, {
+          config: { ...config },
+          inputs: Object.fromEntries(Object.entries(inputs).map(([port, value]) => [port, fixed(value)])),
+        }),
+      ]),
+    ).then(async (id) => who.ended(await who.run(id)));
+  const kvOutputs = async (...given: Parameters<typeof kv>): Promise<Body> =>
+    (await kv(...given)).nodeStates.kv.outputs;
+
+  it('remember values from one run to the next: set, read, swapped, counted, listed, forgotten', async () => {
+    const { body } = await host().anonymous.get('/.well-known/openwop');
+    expect(body.kvStorage).toMatchObject({ supported: true, atomicIncrement: true, compareAndSwap: true });
+    const namespace = unique('space');
+    const key = 'cart/1';
+    const value = { items: ['a'], note: null };
+    expect(await kvOutputs(api(), 'get', { namespace }, { key })).toEqual({ found: false });
+    expect(await kvOutputs(api(), 'set', { namespace }, { key, value })).toEqual({ ok: true, replaced: false });
+    expect(await kvOutputs(api(), 'get', { namespace }, { key })).toEqual({ found: true, value });
+    expect(await kvOutputs(api(), 'get', {}, { key })).toEqual({ found: false });
+    expect(await kvOutputs(api(), 'cas', { namespace }, { key, expect: 'other', set: 2 })).toEqual({
+      swapped: false,
+      actual: value,
+    });
+    expect(await kvOutputs(api(), 'cas', { namespace }, { key, expect: value, set: 2 })).toEqual({ swapped: true });
+    expect(await kvOutputs(api(), 'cas', { namespace }, { key: 'cart/2', expect: null, set: 1 })).toEqual({
+      swapped: true,
+    });
+    expect(await kvOutputs(api(), 'atomic-increment', { namespace, delta: 5 }, { key })).toEqual({
+      value: 7,
+      previous: 2,
+    });
+    await kvOutputs(api(), 'set', { namespace }, { key: 'other', value: true });
+    const first = await kvOutputs(api(), 'list', { namespace, prefix: 'cart/', limit: 1 }, {});
+    expect(first).toEqual({ keys: ['cart/1'], nextCursor: expect.any(String) });
+    expect(
+      await kvOutputs(api(), 'list', { namespace, prefix: 'cart/', limit: 1 }, { cursor: first.nextCursor }),
+    ).toEqual({ keys: ['cart/2'], nextCursor: null });
+    expect(await kvOutputs(api(), 'delete', { namespace }, { key })).toEqual({ deleted: true });
+    expect(await kvOutputs(api(), 'delete', { namespace }, { key })).toEqual({ deleted: false });
+  });
+
+  it('remember nothing for other tenants and workspaces, nor for replays, and no secrets', async () => {
+    const namespace = unique('space');
+    const own = await kv(api(), 'atomic-increment', { namespace }, { key: 'count' });
+    for (const who of ['other', 'workspace'] as const) {
+      expect(await kvOutputs(host().as(who), 'get', { namespace }, { key: 'count' })).toEqual({ found: false });
+      expect(await kvOutputs(host().as(who), 'list', { namespace }, {})).toEqual({ keys: [], nextCursor: null });
+    }
+    expect((await replayed(own.runId)).nodeStates.kv.outputs).toEqual({ value: 1, previous: 0 });
+    expect(await kvOutputs(api(), 'get', { namespace }, { key: 'count' })).toEqual({ found: true, value: 1 });
+  });
+
+  it('keep what they remember within bounds, and count together without losing anything', async () => {
+    const namespace = unique('space');
+    for (const [op, inputs, code] of [
+      ['set', { key: 'k'.repeat(513), value: 1 }, 'storage_limit_exceeded'],
+      ['set', { key: 'a', value: 'x'.repeat(65_536) }, 'storage_limit_exceeded'],
+      ['set', { key: 'a\u0000b', value: 1 }, 'validation_error'],
+      ['set', { value: 1 }, 'validation_error'],
+      ['get', { key: 7 }, 'validation_error'],
+    ] as const) {
+      expect(await kv(api(), op, { namespace }, { ...inputs })).toMatchObject({ status: 'failed', error: { code } });
+    }
+    await kvOutputs(api(), 'set', { namespace }, { key: 'text', value: 'abc' });
+    expect(await kv(api(), 'atomic-increment', { namespace }, { key: 'text' })).toMatchObject({ status: 'failed' });
+    const counting = await register(
+      api(),
+      workflow([
+        node('kv', 'core.storage.kv-atomic-increment', { config: { namespace }, inputs: { key: fixed('n') } }),
+      ]),
+    );
+    const runs = await Promise.all(Array.from({ length: 30 }, () => api().run(counting)));
+    const values = await Promise.all(runs.map(async (id) => (await api().ended(id)).nodeStates.kv.outputs.value));
+    expect(values.sort((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
+  });
+
+  it('show a suite that one tenant does not see the keys of another, and that they count', async () => {
+    const key = unique('key');
+    const call = (tenantId: string, op: string, args: object): Promise<Answer> =>
+      api().post('/v1/host/sample/test/surface', { tenantId, surface: 'kv', op, args: { key, ...args } });
+    expect((await call('tenant-a', 'set', { value: 'v1', ttlSeconds: 60 })).status).toBe(200);
+    expect((await call('tenant-b', 'get', {})).body).toEqual({ found: false });
+    expect((await call('tenant-a', 'get', {})).body).toEqual({
+      found: true,
+      value: 'v1',
+      ttlRemainingMs: expect.any(Number),
+    });
+    expect((await call('tenant-a', 'cas', { expect: 'v0', set: 'v2' })).body).toEqual({ swapped: false, actual: 'v1' });
+    const counted = await Promise.all(
+      Array.from({ length: 20 }, () => call('tenant-b', 'atomicIncrement', { delta: 1 })),
+    );
+    expect(counted.map(({ status }) => status)).toEqual(counted.map(() => 200));
+    expect((await call('tenant-b', 'get', {})).body).toMatchObject({ value: 20 });
+    expect((await call('tenant-b', 'set', { key: 'a'.repeat(600), value: 1 })).status).toBe(400);
+  });
+
   /** A child that doubles its item, or fails on a negative one. */
   const child = () =>
     register(

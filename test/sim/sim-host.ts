@@ -59,6 +59,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
       annotate: unprovidedSeam('feedback'),
       prompts: unprovidedSeam('prompts'),
       http: unprovidedSeam('httpClient'),
+      kv: unprovidedSeam('kvStorage'),
     },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
     reactions,

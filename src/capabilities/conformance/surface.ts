@@ -2,10 +2,13 @@ import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND } from '../../protocol/errors.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/schema.ts';
 import { type Answer, type Caller, reply, route } from '../capability.ts';
+import type { StorageService } from '../storage/service.ts';
 import type { WebhookService } from '../webhooks/service.ts';
+import { KV_OPERATIONS, kvSurface } from './kv-surface.ts';
 
 interface Services {
   readonly webhooks: WebhookService;
+  readonly storage: StorageService;
 }
 
 const LIST_MAX = 200;
@@ -13,14 +16,14 @@ const LIST_MAX = 200;
 /** Speaks for made-up tenants inside the caller's own, so that one key can show that tenants do not see each other. */
 export const testSurface = route<Services>()({
   operationId: 'seamTestSurface',
-  summary: 'Test seam: webhooks of two tenants with one key',
+  summary: 'Test seam: webhooks and keys of two tenants with one key',
   method: 'POST',
   path: '/v1/host/sample/test/surface',
   scope: 'webhooks:manage',
   body: Type.Object({
     tenantId: Type.String({ pattern: '^[A-Za-z0-9._~-]{1,64}$' }),
     surface: NonEmpty,
-    op: OneOf(['register', 'list', 'unregister']),
+    op: OneOf(['register', 'list', 'unregister', ...KV_OPERATIONS]),
     args: Type.Optional(
       Type.Object({
         url: Type.Optional(Type.String()),
@@ -31,9 +34,10 @@ export const testSurface = route<Services>()({
   }),
   replies: { 200: AnyObject },
   refusals: [400, 404],
-  handle: async ({ caller, body: { tenantId, surface, op, args = {} } }, { webhooks }): Promise<Answer> => {
-    if (surface !== 'webhooks') return NOT_FOUND;
+  handle: async ({ caller, body: { tenantId, surface, op, args = {} } }, { webhooks, storage }): Promise<Answer> => {
     const inside = callerIn(tenantId, caller);
+    if (surface === 'kv') return kvSurface(storage, inside, op, args);
+    if (surface !== 'webhooks') return NOT_FOUND;
     if (op === 'list') {
       const found = await webhooks.list(inside, undefined, LIST_MAX);
       return reply(200, { webhooks: found.map(({ webhookId }) => ({ webhookId })) });

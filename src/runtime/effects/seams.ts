@@ -4,6 +4,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/prompts.ts';
 import { NodeFailure } from '../node-type.ts';
 import type { HttpRequest, HttpResult } from './http.ts';
+import type { KvRequest } from './kv.ts';
 import type { ModelRequest, ModelResult } from './model.ts';
 
 interface Seam {
@@ -20,6 +21,7 @@ export const SEAMS = {
   annotate: { kind: 'database', guardedBy: 'replayGuard' },
   prompts: { kind: 'database', guardedBy: 'replayGuard' },
   http: { kind: 'http', guardedBy: 'replayGuard' },
+  kv: { kind: 'database', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 export type SeamName = keyof typeof SEAMS;
@@ -34,6 +36,7 @@ export interface SeamShapes {
   };
   prompts: { request: { readonly targets: readonly PromptTarget[] }; result: FoundPrompts };
   http: { request: HttpRequest; result: HttpResult };
+  kv: { request: KvRequest; result: JsonObject };
 }
 
 /** What the prompt library has for each target, and how much of what is made of it may be shown. */
@@ -67,6 +70,7 @@ export interface Firing {
   readonly effectId: string;
   readonly signal: AbortSignal;
   readonly tenant: string;
+  readonly workspace?: string | undefined;
   readonly runId: string;
   /** What a model call may take, where the run has a budget. */
   readonly allowance?: Allowance | undefined;

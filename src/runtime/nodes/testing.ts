@@ -5,12 +5,13 @@ import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
 import { CONFORMANCE_NODES } from './conformance.ts';
 import { httpFetch } from './http-fetch.ts';
 import { NODES } from './index.ts';
+import { KV_NODES } from './kv.ts';
 
 /** Shared by the tests of node types: a node is called as a function, with a context that holds nothing unasked. */
 
 export const STARTED_AT = Date.parse('2026-01-01T00:00:00Z');
 
-const catalog = catalogOf([...NODES, ...CONFORMANCE_NODES, httpFetch]);
+const catalog = catalogOf([...NODES, ...CONFORMANCE_NODES, httpFetch, ...KV_NODES]);
 
 export function typeOf(typeId: string): NodeType {
   const type = catalog.get(typeId);

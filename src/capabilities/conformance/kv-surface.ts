@@ -1,0 +1,42 @@
+import { NOT_FOUND, refuse } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { KvRequest } from '../../runtime/effects/kv.ts';
+import { NodeFailure } from '../../runtime/node-type.ts';
+import { type Answer, type Caller, reply } from '../capability.ts';
+import type { StorageService } from '../storage/service.ts';
+
+export const KV_OPERATIONS = ['get', 'set', 'delete', 'cas', 'atomicIncrement'] as const;
+
+/** What a node would ask of the store, asked without one. */
+export async function kvSurface(
+  storage: StorageService,
+  { subject: { tenant, workspace = '' } }: Caller,
+  op: string,
+  args: JsonObject,
+): Promise<Answer> {
+  const request = requestOf(op, args);
+  if (!request) return NOT_FOUND;
+  try {
+    return reply(200, await storage.perform({ tenant, workspace }, request));
+  } catch (error) {
+    if (!(error instanceof NodeFailure)) throw error;
+    return refuse('validation_error', error.message);
+  }
+}
+
+function requestOf(op: string, args: JsonObject): KvRequest | undefined {
+  const at = { namespace: String(args.namespace ?? 'default'), key: String(args.key ?? '') };
+  switch (op) {
+    case 'get':
+    case 'delete':
+      return { op, ...at };
+    case 'set':
+      return { op, ...at, value: args.value ?? null, ttlSeconds: args.ttlSeconds as number | undefined };
+    case 'cas':
+      return { op, ...at, expect: args.expect ?? null, set: args.set ?? null };
+    case 'atomicIncrement':
+      return { op: 'increment', ...at, delta: Number(args.delta ?? 1) };
+    default:
+      return undefined;
+  }
+}

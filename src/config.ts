@@ -1,5 +1,6 @@
 import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
-import type { OidcSettings } from './capabilities/capability.ts';
+import type { ModelSettings, OidcSettings } from './capabilities/capability.ts';
+import { readModels } from './capabilities/models/service.ts';
 import { isObject } from './protocol/json.ts';
 import { NAME } from './protocol/keys.ts';
 import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/prompts.ts';
@@ -13,6 +14,7 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   readonly apiKeys: readonly KeyRecord[];
   readonly oidc: OidcSettings | undefined;
+  readonly models: readonly ModelSettings[];
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
@@ -86,6 +88,11 @@ export const SETTINGS = {
     meaning: 'claim that binds to a workspace (workspace)',
   },
   oidcClockSkewS: { variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S', meaning: 'seconds that clocks may disagree by (60)' },
+  models: {
+    variable: 'CAPSTAN_MODELS',
+    meaning:
+      'JSON array of model providers: { provider, kind, baseUrl?, credentialRef?, script?, models, prices?, timeoutMs? }',
+  },
   workflows: {
     variable: 'CAPSTAN_WORKFLOWS',
     flag: '--workflows <folder>',
@@ -179,6 +186,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
     apiKeys: read.keys(),
     oidc: read.oidc(),
+    models: read.models(environment),
     workflowsFolder: values.workflows,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
     conformance,
@@ -284,6 +292,13 @@ class Reader {
       return [];
     }
     return list.flatMap((entry, index) => this.#key(entry, `${variable}[${index}]`));
+  }
+
+  /** Secrets are named there, and taken from where their names lead. */
+  models(environment: Record<string, string | undefined>): readonly ModelSettings[] {
+    const { models, problems } = readModels(this.#values.models ?? '[]', environment);
+    this.#problems.push(...problems.map((problem) => SETTINGS.models.variable + problem));
+    return models;
   }
 
   oidc(): OidcSettings | undefined {

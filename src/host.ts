@@ -74,6 +74,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     configuredKeys: config.apiKeys,
     audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
     oidc: config.oidc,
+    models: config.models,
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,
       maxRunDurationMs: config.maxRunDurationMs,

@@ -125,6 +125,24 @@ export interface CapabilitySettings {
   };
   /** Whose tokens are taken besides keys. */
   readonly oidc?: OidcSettings | undefined;
+  /** Whose models may be asked; the first is asked when nobody says whom. */
+  readonly models: readonly ModelSettings[];
+}
+
+/** A provider of models, as the operator has set it up. */
+export interface ModelSettings {
+  readonly provider: string;
+  readonly kind: 'openai-compatible' | 'anthropic' | 'google' | 'scripted';
+  readonly baseUrl?: string | undefined;
+  /** The environment variable that has the secret, and the secret. Only the first may ever be shown. */
+  readonly credentialRef?: string | undefined;
+  readonly secret?: string | undefined;
+  /** The file with the answers of a scripted provider. */
+  readonly script?: string | undefined;
+  readonly models: readonly string[];
+  /** Dollars for a million tokens, by model. */
+  readonly prices: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
+  readonly timeoutMs: number;
 }
 
 /** The issuer that people sign in with, and how its tokens are read. */

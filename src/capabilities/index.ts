@@ -14,6 +14,7 @@ import { feedback, noFeedback } from './feedback/index.ts';
 import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
+import { models } from './models/index.ts';
 import { production } from './production/index.ts';
 import { prompts } from './prompts/index.ts';
 import { replay } from './replay/index.ts';
@@ -50,6 +51,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     debugBundle,
     production,
     envelopes,
+    models,
     httpClient,
     storage,
   ];

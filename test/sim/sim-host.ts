@@ -77,6 +77,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     retentionMs: 30 * 24 * 60 * 60 * 1_000,
     audit: { everyRequest: false },
     secret: undefined,
+    models: [],
     feedback: true,
     promptObservability: 'hashed' as const,
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },

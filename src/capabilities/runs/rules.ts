@@ -23,12 +23,13 @@ export function checkCreation(
   caller: Pick<Caller, 'isTest'>,
   creation: Creation,
   plan: Plan,
-  settings: Pick<CapabilitySettings, 'conformance'>,
+  settings: Pick<CapabilitySettings, 'conformance' | 'models'>,
 ): Refusal | undefined {
   return (
     checkMock(caller, creation.configurable, settings) ??
     checkEngineVersion(caller, creation.engineVersion) ??
-    checkCredential(creation.configurable) ??
+    checkModels(creation.configurable, settings) ??
+    checkBudget(creation.configurable) ??
     checkConfigurable(plan, creation.configurable) ??
     checkInputs(plan, creation.inputs) ??
     checkMetadata(creation.metadata)
@@ -70,18 +71,36 @@ function checkEngineVersion(caller: Pick<Caller, 'isTest'>, version: number | un
   });
 }
 
-/** No provider takes a caller's own credentials here. */
-function checkCredential({ ai, ...rest }: Configurable): Refusal | undefined {
+/** Models of the operator's providers alone, and never with a caller's own credentials. */
+function checkModels(
+  { ai, ...rest }: Configurable,
+  { models }: Pick<CapabilitySettings, 'models'>,
+): Refusal | undefined {
   const flat = Object.keys(rest).find((name) => name.startsWith('ai.'));
   if (flat !== undefined) {
     return refuse('validation_error', 'Write what belongs to ai as members of configurable.ai.', {
       field: `configurable.${flat}`,
     });
   }
-  if (ai?.provider !== undefined) {
+  if (ai?.provider === undefined) return undefined;
+  if (!models.some(({ provider }) => provider === ai.provider)) {
     return refuse('validation_error', 'No such AI provider is configured.', { field: 'configurable.ai.provider' });
   }
-  return undefined;
+  if (ai.credentialRef === undefined) return undefined;
+  return refuse('credential_forbidden', 'This provider is asked with the credentials of the host alone.');
+}
+
+/** A limit that nobody would keep must not be believed in. */
+function checkBudget({ budget }: Configurable): Refusal | undefined {
+  if (budget?.maxToolCalls !== undefined) return notEnforced('maxToolCalls');
+  return budget?.onExhaustion === 'interrupt' ? notEnforced('onExhaustion') : undefined;
+}
+
+function notEnforced(name: string): Refusal {
+  return refuse('capability_required', `This host does not know how to keep to budget.${name} as it is.`, {
+    field: `configurable.budget.${name}`,
+    requiredCapability: 'budget',
+  });
 }
 
 function checkConfigurable({ configurableSchema }: Plan, configurable: Configurable): Refusal | undefined {

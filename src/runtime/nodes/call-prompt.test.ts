@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import type { NewEvent } from '../../protocol/events.ts';
 import { checkMockProvider, MOCK_PROVIDERS, mockModel } from '../effects/mock-model.ts';
-import type { ModelResult } from '../effects/model.ts';
+import type { ModelRequest, ModelResult } from '../effects/model.ts';
+import { modelSeam } from '../effects/model-seam.ts';
 import { type NodeContext, NodeFailure } from '../node-type.ts';
 import { effectsOf, run } from './testing.ts';
 
@@ -10,8 +11,10 @@ const TYPE = 'core.ai.callPrompt';
 
 describe(TYPE, () => {
   it('fails where there is no model to call, naming what is missing', async () => {
-    await expect(run(TYPE)).resolves.toMatchObject({
-      failed: { code: 'capability_not_provided', message: expect.stringContaining('aiProviders'), retryable: false },
+    const nobody = modelSeam(mockModel(new ManualClock()), []);
+    const model = (request: ModelRequest): Promise<ModelResult> => nobody(request, {} as never);
+    await expect(run(TYPE, { effects: effectsOf({ model }) })).rejects.toMatchObject({
+      error: { code: 'capability_not_provided', message: expect.stringContaining('aiProviders'), retryable: false },
     });
   });
 

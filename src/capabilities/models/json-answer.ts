@@ -1,0 +1,50 @@
+interface JsonAnswer {
+  readonly value: unknown;
+  /** How it was found in what the model said. */
+  readonly path: 'direct' | 'markdown-fence' | 'brace-walker';
+  readonly byteOffset: number;
+}
+
+const FENCE = /```(?:json)?[ \t]*\n([\s\S]*?)```/;
+
+/** JSON as models give it: as it is, inside a fence, or with words around it. */
+export function readJsonAnswer(text: string): JsonAnswer | undefined {
+  const direct = parse(text);
+  if (direct) return { ...direct, path: 'direct', byteOffset: 0 };
+  const fence = FENCE.exec(text);
+  const fenced = fence && parse(fence[1]!);
+  if (fenced) {
+    return { ...fenced, path: 'markdown-fence', byteOffset: bytesBefore(text, text.indexOf(fence[1]!, fence.index)) };
+  }
+  const begin = text.search(/[{[]/);
+  const end = begin < 0 ? -1 : closingOf(text, begin);
+  const walked = end < 0 ? undefined : parse(text.slice(begin, end + 1));
+  return walked && { ...walked, path: 'brace-walker', byteOffset: bytesBefore(text, begin) };
+}
+
+function parse(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the bracket closes that opens at `begin`; -1 when it does not. */
+function closingOf(text: string, begin: number): number {
+  let depth = 0;
+  let isQuoted = false;
+  for (let at = begin; at < text.length; at++) {
+    const character = text[at]!;
+    if (isQuoted && character === '\\') at++;
+    else if (character === '"') isQuoted = !isQuoted;
+    else if (isQuoted) continue;
+    else if (character === '{' || character === '[') depth++;
+    else if ((character === '}' || character === ']') && --depth === 0) return at;
+  }
+  return -1;
+}
+
+function bytesBefore(text: string, at: number): number {
+  return Buffer.byteLength(text.slice(0, at));
+}

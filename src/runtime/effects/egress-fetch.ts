@@ -1,0 +1,25 @@
+import type { Egress } from '../../system/egress.ts';
+
+/** A model may think for long, but not forever, and says no more than a book. */
+const ANSWER_BYTES_MAX = 32 * 1_024 * 1_024;
+
+/** `fetch` for libraries that bring their own requests: all of them leave through the guarded way out. */
+export function egressFetch(egress: Egress, timeoutMs: number): typeof fetch {
+  return async (input, init = {}) => {
+    const { status, headers, body } = await egress.open({
+      url: String(input),
+      method: init.method ?? 'GET',
+      headers: Object.fromEntries(new Headers(init.headers)),
+      ...(typeof init.body === 'string' ? { body: init.body } : {}),
+      timeoutMs,
+      maxBytes: ANSWER_BYTES_MAX,
+      signal: init.signal ?? undefined,
+      trusted: true,
+    });
+    const received = new Headers();
+    for (const [name, value] of Object.entries(headers)) {
+      for (const each of [value ?? []].flat()) received.append(name, each);
+    }
+    return new Response(ReadableStream.from(body) as ReadableStream<Uint8Array>, { status, headers: received });
+  };
+}

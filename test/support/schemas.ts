@@ -6,6 +6,7 @@ import { AuditVerifyResult } from '../../src/protocol/audit.ts';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
 import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
 import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
+import { PromptTemplate } from '../../src/protocol/prompts.ts';
 import { RunSnapshot } from '../../src/protocol/runs.ts';
 import { WorkflowDefinition } from '../../src/protocol/workflows.ts';
 
@@ -25,6 +26,7 @@ export interface Schemas {
   readonly bundle: Check;
   readonly auditVerify: Check;
   readonly annotation: Check;
+  readonly promptTemplate: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
 }
@@ -66,6 +68,7 @@ function publishedSchemas(): Schemas {
     bundle: checkOf('debug-bundle.schema.json'),
     auditVerify: checkOf('audit-verify-result.schema.json'),
     annotation: checkOf('annotation.schema.json'),
+    promptTemplate: checkOf('prompt-template.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
 }
@@ -88,6 +91,7 @@ function ownSchemas(): Schemas {
     bundle: checkOf(DebugBundle),
     auditVerify: checkOf(AuditVerifyResult),
     annotation: checkOf(Annotation),
+    promptTemplate: checkOf(PromptTemplate),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };
 }

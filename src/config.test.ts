@@ -11,6 +11,7 @@ describe('with nothing set', () => {
       databaseUrl: undefined,
       apiKeys: [],
       oidc: undefined,
+      models: [],
       workflowsFolder: undefined,
       publicUrl: undefined,
       conformance: false,

@@ -45,8 +45,7 @@ async function answerOnce(
   const key = route.method === 'GET' ? undefined : request.headers['idempotency-key'];
   if (key === undefined) return (await check(request)) ?? handle(request, route, options, () => []);
   const ticket = await options.idempotency.begin({
-    // Without a caller the path is the credential, and it is part of the content.
-    scope: request.caller ? ownerOf(request.caller.subject) : '#public',
+    scope: scopeOf(request),
     operation: `${route.method} ${route.path}`,
     key: String(key),
     content: { params: request.params, query: request.query, body: request.body ?? null },
@@ -58,7 +57,7 @@ async function answerOnce(
     const answer = await handle(request, route, options, ticket.remember);
     // What is refused now may be what a twin on another host has just done.
     const twin = isRefusal(answer) ? await ticket.recall() : undefined;
-    if (!twin && !ticket.isRemembered && isWorthKeeping(answer)) await keep(options, ticket, answer);
+    if (!twin && !ticket.isRemembered && isWorthKeeping(answer, request)) await keep(options, ticket, answer);
     return twin ?? answer;
   } catch (error) {
     const twin = error instanceof UnitRefused && error.broke === 'idempotency' ? await ticket.recall() : undefined;
@@ -69,8 +68,16 @@ async function answerOnce(
   }
 }
 
-function isWorthKeeping(answer: Answer): boolean {
-  return isRefusal(answer) ? isFinal(answer, statusOf(answer)) : answer.stream === undefined;
+/** Whose key it is. Without a caller the path is the credential. */
+function scopeOf({ caller, params }: FastifyRequest): string {
+  return caller ? ownerOf(caller.subject) : `#public ${JSON.stringify(params)}`;
+}
+
+/** What strangers ask of things that are not there is not worth a row. */
+function isWorthKeeping(answer: Answer, { caller }: FastifyRequest): boolean {
+  if (!isRefusal(answer)) return answer.stream === undefined;
+  const status = statusOf(answer);
+  return isFinal(answer, status) && (caller !== undefined || status !== 404);
 }
 
 /** An answer that came with no write of its own: nothing happened, and it will be said again. */

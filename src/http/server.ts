@@ -52,7 +52,7 @@ export interface Server {
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
-const PARAM_CHARACTERS_MAX = 2_048;
+const PARAM_CHARACTERS_MAX = 8_192;
 /** How long requests in flight may take once the host is to stop. */
 const DRAIN_MS = 5_000;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;

@@ -309,6 +309,25 @@ onEachStore('a token', (host) => {
       expectRefusal(await host().anonymous.post(path, { resumeValue }), 409, 'interrupt_already_resolved');
       expect(await eventsOf(api(), runId, 'interrupt.resolved')).toHaveLength(1);
     });
+
+    it('that somebody else uses as well, answers both', async () => {
+      const headers = { 'idempotency-key': 'monday' };
+      const resumeValue = { orderId: 'fixture-order-1', status: 'completed' };
+      for (let count = 0; count < 2; count++) {
+        const { interrupt: shown } = await waitingRun(api(), 'conformance-interrupt-external-event');
+        const answer = await host().anonymous.post(pathOf(shown.interruptToken), { resumeValue }, headers);
+        expect(answer.status, answer.text).toBe(200);
+      }
+    });
+
+    it('keeps nothing of what strangers ask of tokens that nobody has', async () => {
+      const count = async (): Promise<number> =>
+        (await readStore(host().config, 'SELECT record_key FROM idempotency')).length;
+      const before = await count();
+      const answer = await host().anonymous.post(pathOf('a.b'), { resumeValue: 1 }, { 'idempotency-key': unique('x') });
+      expect(answer.status).toBe(404);
+      expect(await count()).toBe(before);
+    });
   });
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
-import { freshDatabase, freshFolder, readStore, writeStore } from '../support/database.ts';
+import { freshFolder, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
@@ -173,6 +173,8 @@ onEachStore('a schedule', (host) => {
         metadata: { scheduleId: made.id, scheduledFor: made.runAt },
       });
       expect((await runsOf(api(), made.id)).map(({ runId }) => runId)).toEqual([after.lastRunId]);
+      const again = { workflowId: choosy.id, inputs: { region: 'eu' }, runAt: made.runAt, enabled: true };
+      expectRefusal(await replace(api(), made.id, again), 400, 'validation_error');
     });
 
     it('again and again starts one run for each slot', async () => {
@@ -386,17 +388,13 @@ describe.each(STORES)('times that pass while no host is up, on %s', (kind) => {
       else expect(now, name).toMatchObject({ enabled: false });
     }
   });
+});
 
-  it('never get a second run from the one that comes after, and those to come get theirs', async () => {
+describe('a slot', () => {
+  it('never gets a second run from the host that comes after a killed one, and those to come get theirs', async () => {
     const folder = freshFolder();
-    const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
     cleanUps.push(folder.remove);
-    const environment = {
-      CAPSTAN_DATA: folder.path,
-      CAPSTAN_LEASE_MS: '600',
-      ...(databaseUrl ? { DATABASE_URL: databaseUrl } : {}),
-    };
-    const killed = await spawnHost(environment);
+    const killed = await spawnHost({ CAPSTAN_DATA: folder.path });
     cleanUps.push(() => kill(killed));
     await register(killed.as('editor'), plain);
     const ids: string[] = [];
@@ -407,7 +405,7 @@ describe.each(STORES)('times that pass while no host is up, on %s', (kind) => {
     await eachRuns(killed.as('editor'), ids, 1);
     await kill(killed);
 
-    const next = await spawnHost(environment);
+    const next = await spawnHost({ CAPSTAN_DATA: folder.path });
     cleanUps.push(() => kill(next));
     const api = next.as('editor');
     await eachRuns(api, ids, 2);

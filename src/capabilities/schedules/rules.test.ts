@@ -32,6 +32,11 @@ describe('what is asked for', () => {
     expect(firstSlot({ runAt: NOON }, NOON + GRACE_MS)).toMatchObject({ details: { field: 'runAt' } });
   });
 
+  it('does not begin with what was dealt with, even if the clock says that it is still to come', () => {
+    expect(firstSlot({ runAt: NOON }, NOON + 1, NOON)).toMatchObject({ details: { field: 'runAt' } });
+    expect(firstSlot(HOURLY, NOON - 1, NOON)).toBe(NOON + HOUR_MS);
+  });
+
   it('may not be never, nor too far away', () => {
     expect(firstSlot({ cron: '0 0 30 2 *', timezone: 'UTC' }, NOON)).toMatchObject({ refused: 'validation_error' });
     const far = { runAt: Date.parse('2037-01-01T00:00:00Z') };

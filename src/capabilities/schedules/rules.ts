@@ -33,10 +33,10 @@ export function timingOf({ cron, runAt, timezone = DEFAULT_TIMEZONE }: ScheduleS
   return problem === undefined ? { cron: cron!, timezone } : misfit('cron', `cron ${problem}`);
 }
 
-/** The slot that a schedule waits for from now on. A moment that has only just passed still counts. */
-export function firstSlot(timing: Timing, now: number): number | Refusal {
+/** The slot that a schedule waits for from now on: none that was dealt with, though one that has only just passed. */
+export function firstSlot(timing: Timing, now: number, dealtWith: number | null = null): number | Refusal {
   const isOnce = 'runAt' in timing;
-  const slot = nextSlot(timing, isOnce ? now - GRACE_MS : now);
+  const slot = nextSlot(timing, Math.max(isOnce ? now - GRACE_MS : now, dealtWith ?? 0));
   if (slot === undefined) {
     return isOnce
       ? misfit('runAt', 'runAt is in the past.')

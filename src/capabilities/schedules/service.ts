@@ -259,12 +259,12 @@ export function scheduleService(
   }
 }
 
-/** A slot that is awaited stays so unless the timing changes; one that was dealt with does not come again. */
+/** A slot that is awaited stays so unless the timing changes. */
 function nextFor(timing: Timing, known: ScheduleRow | undefined, now: number): number | Refusal {
   if (known?.next_run_at != null && canonicalJson(timing) === canonicalJson(timingOfRow(known))) {
     return known.next_run_at;
   }
-  return firstSlot(timing, Math.max(now, known?.last_slot ?? 0));
+  return firstSlot(timing, now, known?.last_slot);
 }
 
 /** What belongs to something is changed there. */

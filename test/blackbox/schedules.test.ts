@@ -1,10 +1,10 @@
-import { afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { freshFolder, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { startTestHost } from '../support/host.ts';
+import { startTestHost, type TestHost } from '../support/host.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 
@@ -435,27 +435,32 @@ describe('a slot', () => {
   }
 });
 
-describe('a thousand schedules that are due in the same second', () => {
-  const COUNT = 1_000;
+describe('many schedules', () => {
+  let one: TestHost;
+  let two: TestHost;
+  beforeAll(async () => {
+    one = await startTestHost('postgres', inject('postgresUrl'));
+    two = await one.another();
+    await register(one.as('editor'), plain);
+  });
+  afterAll(async () => {
+    await two.stop();
+    await one.stop();
+  });
 
-  /** Makes as many more of the rows of a table, all due at once. */
-  const copies = (table: string, id: string, due: string): string =>
-    `INSERT INTO ${table} SELECT (jsonb_populate_record(t, jsonb_build_object('${id}', ${id} || '-' || n${due}))).*
-     FROM ${table} t, generate_series(2, ${COUNT}) n WHERE ${id} LIKE 'sch-%'`;
+  /** Makes as many of the rows of a table as are wanted, out of the one there is. */
+  const copies = (table: string, id: string, count: number): string =>
+    `INSERT INTO ${table} SELECT (jsonb_populate_record(t, jsonb_build_object('${id}', ${id} || '-' || n))).*
+     FROM ${table} t, generate_series(2, ${count}) n WHERE ${id} LIKE 'sch-%'`;
 
-  it('start a thousand runs and not one more, on two hosts', async () => {
-    const one = await startTestHost('postgres', inject('postgresUrl'));
-    cleanUps.push(() => one.stop());
-    const two = await one.another();
-    cleanUps.push(() => two.stop());
-    const api = one.as('editor');
-    await register(api, plain);
-    await schedule(api, { runAt: later(HOUR_MS) });
+  it('that are due in the same second start a thousand runs and not one more, on two hosts', async () => {
+    const COUNT = 1_000;
+    await schedule(one.as('editor'), { runAt: later(HOUR_MS) });
     const due = Date.now() + 500;
     await writeStore(one.config, [
       `UPDATE schedules SET run_at = ${due}, next_run_at = ${due}`,
-      copies('schedules', 'schedule_id', ''),
-      copies('work', 'work_id', `, 'due_at', ${due}`),
+      copies('schedules', 'schedule_id', COUNT),
+      copies('work', 'work_id', COUNT),
       `UPDATE work SET due_at = ${due} WHERE kind = 'schedule'`,
     ]);
 
@@ -465,10 +470,17 @@ describe('a thousand schedules that are due in the same second', () => {
       ([now]) => now!.schedules === COUNT,
     );
     expect(seen).toEqual({ runs: COUNT, schedules: COUNT });
-    const [left] = await readStore<{ waiting: number }>(
-      one.config,
-      `SELECT COUNT(*)::int AS waiting FROM work WHERE kind = 'schedule'`,
-    );
-    expect(left).toEqual({ waiting: 0 });
+    const waiting = await readStore(one.config, `SELECT work_id FROM work WHERE kind = 'schedule'`);
+    expect(waiting).toEqual([]);
+  });
+
+  it('are enough at some point', async () => {
+    await writeStore(one.config, ['DELETE FROM schedules']);
+    const made = await schedule(one.as('editor'), { cron: YEARLY, enabled: false });
+    await writeStore(one.config, [copies('schedules', 'schedule_id', 10_000)]);
+    const body = { workflowId: plain.id, cron: YEARLY };
+    expectRefusal(await one.as('editor').post(SCHEDULES, body), 409, 'conflict');
+    await remove(one.as('editor'), made.id);
+    await schedule(one.as('editor'), body);
   });
 });

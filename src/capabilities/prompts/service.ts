@@ -48,6 +48,9 @@ export interface RenderRequest {
   readonly contentTrust: ContentTrust;
 }
 
+/** Who changes the library, whether by a request of theirs or by something that was decided for them. */
+export type Author = Pick<Caller, 'subject'>;
+
 export type PromptService = ReturnType<typeof promptService>;
 
 type Also<T> = (outcome: T) => Unit;
@@ -83,13 +86,13 @@ export function promptService(
 
     /** Takes a version in as the latest of its template, which need not be there yet unless `mustExist` says so. */
     install: (
-      caller: Caller,
+      author: Author,
       template: PromptTemplate,
       { mustExist, also }: { readonly mustExist?: boolean; readonly also: Also<RegisteredPrompt> },
     ): Promise<RegisteredPrompt | Refusal> =>
-      install(caller, template, mustExist ?? false, (registered, isFirst) => [
+      install(author, template, mustExist ?? false, (registered, isFirst) => [
         ...also(registered),
-        ...record(caller, isFirst ? 'prompt.create' : 'prompt.update', template.templateId, template.version),
+        ...record(author, isFirst ? 'prompt.create' : 'prompt.update', template.templateId, template.version),
       ]),
 
     /** For templates that come with the host. A version that is there stays as it is. */
@@ -101,24 +104,24 @@ export function promptService(
     },
 
     /** Nobody gets it any more but runs that began before. */
-    remove: (caller: Caller, templateId: string, also: () => Unit): Promise<Refusal | undefined> =>
-      change(caller, templateId, ({ key, revision, versions }) => {
+    remove: (author: Author, templateId: string, also: () => Unit): Promise<Refusal | undefined> =>
+      change(author, templateId, ({ key, revision, versions }) => {
         if (!versions.some(isThere)) return undefined;
         return [
           moveLatest(key, revision, null),
           removeVersions(key, clock.now()),
           ...also(),
-          ...record(caller, 'prompt.remove', templateId),
+          ...record(author, 'prompt.remove', templateId),
         ];
       }),
 
     /** Takes one version back: the one before it is the latest again. */
     withdraw: (
-      caller: Caller,
+      author: Author,
       { templateId, version }: Required<Pick<PromptTarget, 'templateId' | 'version'>>,
       also: () => Unit,
     ): Promise<Refusal | undefined> =>
-      change(caller, templateId, ({ key, revision, versions }) => {
+      change(author, templateId, ({ key, revision, versions }) => {
         const there = versions.filter(isThere);
         if (!there.some((known) => known.version === version)) return undefined;
         const latest = there.find((known) => known.version !== version)?.version ?? null;
@@ -126,7 +129,7 @@ export function promptService(
           moveLatest(key, revision, latest),
           removeVersions(key, clock.now(), version),
           ...also(),
-          ...record(caller, 'prompt.withdraw', templateId, version),
+          ...record(author, 'prompt.withdraw', templateId, version),
         ];
       }),
 
@@ -172,7 +175,7 @@ export function promptService(
 
   /** A template belongs to the host, the whole tenant or a workspace; only those who belong there may change it. */
   async function install(
-    caller: Caller,
+    { subject }: Author,
     template: PromptTemplate,
     mustExist: boolean,
     also: (registered: RegisteredPrompt, isFirst: boolean) => Unit,
@@ -182,10 +185,10 @@ export function promptService(
     if (refusal) return refusal;
     const body = bodyOf(template);
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const known = await knowledgeOf({ owner: ownerOf(caller.subject), templateId });
+      const known = await knowledgeOf({ owner: ownerOf(subject), templateId });
       const isThereYet = known.versions.some(isThere);
       if (!isThereYet) {
-        const elsewhere = await find(caller.subject, { templateId }, NOW);
+        const elsewhere = await find(subject, { templateId }, NOW);
         if (elsewhere?.source === 'host') return mustExist ? READ_ONLY : TAKEN;
         if (mustExist) return elsewhere ? READ_ONLY : NOT_FOUND;
       }
@@ -229,13 +232,13 @@ export function promptService(
 
   /** Nothing to do, by `decide`, means that there is nothing there to change. */
   async function change(
-    caller: Caller,
+    { subject }: Author,
     templateId: string,
     decide: (known: Known) => Unit | undefined,
   ): Promise<Refusal | undefined> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const unit = decide(await knowledgeOf({ owner: ownerOf(caller.subject), templateId }));
-      if (!unit) return (await find(caller.subject, { templateId }, NOW)) ? READ_ONLY : NOT_FOUND;
+      const unit = decide(await knowledgeOf({ owner: ownerOf(subject), templateId }));
+      if (!unit) return (await find(subject, { templateId }, NOW)) ? READ_ONLY : NOT_FOUND;
       if (await tryCommit(unit)) return undefined;
     }
     return CONTENDED;
@@ -251,7 +254,7 @@ export function promptService(
     }
   }
 
-  function record({ subject }: Caller, action: string, target: string, version?: string): Unit {
+  function record({ subject }: Author, action: string, target: string, version?: string): Unit {
     const { tenant, workspace, principal: actor } = subject;
     const details = version === undefined ? {} : { details: { version } };
     return audit.record({ tenant, workspace, actor, action, target, ...details });

@@ -76,18 +76,21 @@ function reserve({ maxTokens, maxCostUsd, maxRetries }: BudgetPolicy): NewEvent 
   return { type: 'budget.reserved', payload: { effectiveBudget, scope: 'run' } };
 }
 
+/** Each of these is told once, whichever of them the log has already: a fork may begin between two of them. */
 function account({ facts, budget }: Run, dimension: BudgetDimension, limit: number): NewEvent[] {
-  const consumed = budget.spent[dimension];
-  if (consumed === budget.told[dimension]) return [];
-  const facet = { dimension, consumed, limit };
-  const events: NewEvent[] = [
-    { type: 'budget.consumed', payload: { ...facet, remaining: Math.max(0, limit - consumed) } },
-  ];
-  const percent = facts.configurable.budget?.thresholdPercent;
-  if (percent !== undefined && consumed >= (limit * percent) / 100 && !budget.crossed.has(dimension)) {
-    events.push({ type: 'budget.threshold.crossed', payload: { ...facet, percent } });
+  const { spent, told, crossed, exhausted } = budget;
+  const consumed = spent[dimension];
+  if (consumed === 0) return [];
+  const percent = facts.configurable.budget?.thresholdPercent ?? Number.POSITIVE_INFINITY;
+  const payload = { dimension, consumed, limit };
+  const events: NewEvent[] = [];
+  if (consumed !== told[dimension]) {
+    events.push({ type: 'budget.consumed', payload: { ...payload, remaining: Math.max(0, limit - consumed) } });
   }
-  if (consumed >= limit && !budget.exhausted.has(dimension)) events.push({ type: 'budget.exhausted', payload: facet });
+  if (consumed >= (limit * percent) / 100 && !crossed.has(dimension)) {
+    events.push({ type: 'budget.threshold.crossed', payload: { ...payload, percent } });
+  }
+  if (consumed >= limit && !exhausted.has(dimension)) events.push({ type: 'budget.exhausted', payload });
   if (consumed > limit) {
     events.push({ type: 'cap.breached', payload: { kind: KINDS[dimension], limit, observed: consumed } });
   }

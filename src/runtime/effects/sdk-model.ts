@@ -27,7 +27,7 @@ export interface NetworkProvider {
 
 /** Times that a provider is asked again at once when it was busy or not there, before the node is told. */
 const TRIES_MAX = 3;
-const PAUSE_MS = 500;
+const PAUSE_MS = 200;
 const PAUSE_MAX_MS = 5_000;
 const MESSAGE_CHARACTERS_MAX = 300;
 

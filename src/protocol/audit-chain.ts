@@ -154,8 +154,12 @@ export class ChainVerifier {
     const sequence = entry.atSequence;
     const actualHash = entryHash(entry, this.#proofs.digest);
     const isInPlace = this.#checkPlace(sequence);
-    if (hash !== actualHash) this.#report({ kind: 'hash-mismatch', atSeq: sequence });
-    if (this.#lastHash !== undefined && entry.prevHash !== this.#lastHash) this.#reportBreak(entry, this.#lastHash);
+    // An entry whose number is none is told by where it stands.
+    const atSeq = Number.isSafeInteger(sequence) ? sequence : this.#lastSequence + 1;
+    if (hash !== actualHash) this.#report({ kind: 'hash-mismatch', atSeq });
+    if (this.#lastHash !== undefined && entry.prevHash !== this.#lastHash) {
+      this.#reportBreak(atSeq, entry, this.#lastHash);
+    }
     this.#lastHash = actualHash;
     if (!isInPlace) return;
     this.#lastSequence = sequence;
@@ -194,10 +198,10 @@ export class ChainVerifier {
     if (from <= to) this.#report({ kind: 'missing-entry', atSeq: from, detail });
   }
 
-  #reportBreak({ atSequence, prevHash }: AuditEntry, expectedPrevHash: string | null): void {
+  #reportBreak(atSeq: number, { prevHash }: AuditEntry, expectedPrevHash: string | null): void {
     // A member that is not there, or no text at all, is told as an empty one.
     const actualPrevHash = prevHash === null || typeof prevHash === 'string' ? prevHash : '';
-    this.#report({ kind: 'chain-break', atSeq: atSequence, expectedPrevHash, actualPrevHash });
+    this.#report({ kind: 'chain-break', atSeq, expectedPrevHash, actualPrevHash });
   }
 
   /** Judges the checkpoints that cover entries up to this one. */

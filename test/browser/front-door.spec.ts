@@ -155,7 +155,7 @@ describe('the front door', () => {
     await page.locator('.operation').first().waitFor();
     const visible = (): Promise<string[]> =>
       page.locator('.operation:visible').evaluateAll((all) => all.map(({ id }) => id));
-    await page.fill('#filter', 'POST runs:cancel');
+    await page.fill('#filter', 'POST runs:cancel /v1/runs');
     expect((await visible()).sort()).toEqual(['bulkCancelRuns', 'cancelRun', 'pauseRun', 'resumeRun']);
     expect(await page.innerText('#filter-count')).toMatch(/^4 of \d+ operations$/);
     expect(await page.locator('.area:visible').count()).toBe(1);

@@ -4,6 +4,7 @@ import { artifacts } from './artifacts/index.ts';
 import { audit } from './audit/index.ts';
 import { authorization } from './authorization/index.ts';
 import type { Capability, CapabilitySettings } from './capability.ts';
+import { code } from './code/index.ts';
 import { conformance } from './conformance/index.ts';
 import { debugBundle } from './debug-bundle/index.ts';
 import { diff } from './diff/index.ts';
@@ -54,6 +55,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     models,
     httpClient,
     storage,
+    code,
   ];
   return settings.conformance ? [...served, conformance] : served;
 }

@@ -254,6 +254,53 @@ onEachStore('nodes', (host) => {
     expect((await call('tenant-b', 'set', { key: 'a'.repeat(600), value: 1 })).status).toBe(400);
   });
 
+  const runsCode = (code: string, more: object = {}): Promise<string> =>
+    register(
+      api(),
+      workflow([
+        node('code', 'vendor.capstan.code.javascript', {
+          config: { code, ...more },
+          inputs: { lines: variable('lines', true) },
+        }),
+      ]),
+    );
+
+  it('run programs of their authors, which a replay repeats, and which reach nothing', async () => {
+    const id = await runsCode(`
+      const total = inputs.lines.reduce((sum, { price, count }) => sum + price * count, 0);
+      return { total, at: Date.now(), draw: Math.random(), host: typeof process + typeof fetch };
+    `);
+    const run = await ended(id, {
+      lines: [
+        { price: 2, count: 3 },
+        { price: 1, count: 1 },
+      ],
+    });
+    expect(run.nodeStates.code.outputs).toEqual({
+      total: 7,
+      at: Date.parse(run.nodeStates.code.startedAt),
+      draw: expect.any(Number),
+      host: 'undefinedundefined',
+    });
+    expect(await shape((await replayed(run.runId)).runId)).toEqual(await shape(run.runId));
+    expect((await ended(await runsCode('return [1];'))).nodeStates.code.outputs).toEqual({ result: [1] });
+  });
+
+  it('end programs that do not end or take too much, and tell what is wrong with others', async () => {
+    for (const [code, config, error] of [
+      ['for (;;) {}', { timeoutMs: 1_000 }, 'sandbox_timeout'],
+      [
+        'const a = []; for (;;) a.push(a.length / 3, a.length / 7);',
+        { memoryMb: 4, timeoutMs: 20_000 },
+        'sandbox_memory_exceeded',
+      ],
+      ['return inputs.absent.member;', {}, 'code_error'],
+    ] as const) {
+      const run = await ended(await runsCode(code, config));
+      expect(run).toMatchObject({ status: 'failed', error: { code: error } });
+    }
+  });
+
   /** A child that doubles its item, or fails on a negative one. */
   const child = () =>
     register(

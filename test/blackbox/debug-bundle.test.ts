@@ -99,6 +99,7 @@ onEachStore('a debug bundle', (host) => {
     expect((await bundle(asked, '', host().as('test'))).body.metrics.openwopCost).toEqual({
       tokens: { input: 11, output: 22 },
       model: 'mock-usage-only-v1',
+      provider: 'mock',
     });
   });
 

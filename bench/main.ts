@@ -1,12 +1,13 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
- * does not. `npm run bench -- runs`, `-- events`, `-- forks` or `-- memory` measures one of
- * them.
+ * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback` or
+ * `-- memory` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { WorkflowDefinition } from '../src/protocol/workflows.ts';
+import { benchFeedback } from './feedback.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
 
 const CONCURRENCY = 32;
@@ -19,6 +20,8 @@ const benchmarks: Record<string, () => Promise<void>> = {
   runs: benchRuns,
   events: benchEvents,
   forks: benchForks,
+  feed: benchFeed,
+  feedback: benchFeedback,
   memory: benchMemory,
 };
 const [only] = process.argv.slice(2);
@@ -48,6 +51,32 @@ async function benchRuns(): Promise<void> {
     await Promise.all([limit.stop(), capstan.stop()]);
   }
   console.log(`  median ratio ${median(ratios).toFixed(2)} (at least 0.35 wanted)`);
+}
+
+/** What runs cost when somebody watches the tenant, against when nobody does, turn by turn. */
+async function benchFeed(): Promise<void> {
+  console.log(`\nruns of a tenant that is watched, ${ROUNDS} rounds of ${RUNS}`);
+  const [alone, watched] = [await startCapstan(), await startCapstan()];
+  const ratios: number[] = [];
+  try {
+    const feed = await fetch(`${watched.url}/v1/host/capstan/events`, { headers: { authorization: `Bearer ${KEY}` } });
+    let received = 0;
+    const take = (chunk: Uint8Array): void => {
+      received += chunk.length;
+    };
+    void feed.body!.pipeTo(new WritableStream({ write: take })).catch(() => {});
+    for (const server of [alone, watched]) await load(server, RUNS);
+    for (let round = 1; round <= ROUNDS; round++) {
+      const most = await load(alone, RUNS);
+      const ours = await load(watched, RUNS);
+      ratios.push(ours.runsPerSecond / most.runsPerSecond);
+      console.log(`  round ${round}: alone ${show(most)}   watched ${show(ours)}   ratio ${ratios.at(-1)!.toFixed(2)}`);
+    }
+    console.log(`  the feed was ${(received / 1e6).toFixed(0)} MB`);
+  } finally {
+    await Promise.all([alone.stop(), watched.stop()]);
+  }
+  console.log(`  median ratio ${median(ratios).toFixed(2)} (at least 0.8 wanted)`);
 }
 
 function show({ runsPerSecond, p50Ms, p99Ms }: Load): string {

@@ -11,6 +11,8 @@ export const KEY = 'bench-key-of-alpha';
 export interface BenchServer {
   readonly url: string;
   readonly pid: number;
+  /** Where its data is. */
+  readonly folder: string;
   stop(): Promise<void>;
 }
 
@@ -44,6 +46,7 @@ async function start(
   return {
     url: await announcedUrl(child),
     pid: child.pid!,
+    folder,
     stop: async () => {
       child.kill('SIGKILL');
       if (child.exitCode === null) await once(child, 'exit');

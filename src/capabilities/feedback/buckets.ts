@@ -1,7 +1,5 @@
 import type { Bucket } from '../../protocol/annotations.ts';
 
-export { BUCKETS, type Bucket } from '../../protocol/annotations.ts';
-
 export interface Span {
   /** Where the whole bucket begins, also where only a part of it is in the stretch. */
   readonly start: number;

@@ -26,23 +26,26 @@ export interface FigureRow {
 
 const SUMMED = ['annotated', 'corrected', 'flagged', 'intervened', 'ratings', 'rating_sum'] as const;
 const OURS = `(${MANAGEMENT_WORKFLOWS.map((id) => `'${id}'`).join(', ')})`;
+const IN_RANGE = 'tenant = $1 AND run_id >= $2 AND run_id < $3';
 
-/** Conditions on columns that runs and what is kept about them have in common. */
+/** Conditions on columns that runs and everything that is kept about them have in common. */
 interface Conditions {
-  /** On run and tenant alone, which an index answers by itself. */
-  readonly inRange: (table: string) => string;
-  readonly all: (table: string) => string;
+  readonly isCounted: string;
+  /** The same of all workflows, the host's own included. */
+  readonly isHere: string;
   readonly params: Param[];
 }
 
-function conditionsOf({ tenant, workspace, workflowId }: Counted, { from, before }: IdRange): Conditions {
+/** \`column\` is how to name the workflow: behind an expression, no index is chosen for its sake. */
+function conditionsOf(
+  { tenant, workspace, workflowId }: Counted,
+  { from, before }: IdRange,
+  column = 'workflow_id',
+): Conditions {
   const params: Param[] = [tenant, from, before];
-  const inRange = (table: string): string => `${table}.tenant = $1 AND ${table}.run_id >= $2 AND ${table}.run_id < $3`;
   const workflow = workflowId === undefined ? `NOT IN ${OURS}` : `= $${params.push(workflowId)}`;
-  const place = workspace === undefined ? undefined : `$${params.push(workspace)}`;
-  const all = (table: string): string =>
-    `${inRange(table)} AND ${table}.workflow_id ${workflow}${place ? ` AND ${table}.workspace = ${place}` : ''}`;
-  return { inRange, all, params };
+  const place = workspace === undefined ? '' : ` AND workspace = $${params.push(workspace)}`;
+  return { isCounted: `${IN_RANGE} AND ${column} ${workflow}${place}`, isHere: `${IN_RANGE}${place}`, params };
 }
 
 /**
@@ -50,56 +53,41 @@ function conditionsOf({ tenant, workspace, workflowId }: Counted, { from, before
  * are few of those.
  */
 export function figuresOf(counted: Counted, range: IdRange): Statement {
-  const { inRange, all, params } = conditionsOf(counted, range);
-  // Without a filter the shortest index knows how many there are; looking at each for its workflow would take longer.
-  const isPlain = counted.workflowId === undefined && counted.workspace === undefined;
-  const started = isPlain
-    ? `(SELECT COUNT(*) FROM runs WHERE ${inRange('runs')})
-       - (SELECT COUNT(*) FROM runs WHERE ${inRange('runs')} AND runs.workflow_id IN ${OURS})`
-    : `(SELECT COUNT(*) FROM runs WHERE ${all('runs')})`;
-  const sums = SUMMED.map((name) => `COALESCE(CAST(SUM(run_quality.${name}) AS BIGINT), 0) AS ${name}`).join(', ');
+  const { isCounted, isHere, params } = conditionsOf(counted, range);
+  // Live runs are to be found by their own index: a workflow may have had any number of runs.
+  const { isCounted: isLiveCounted } = conditionsOf(counted, range, `workflow_id || ''`);
+  // How many there are of all workflows, an index knows by itself; to look at each of them would take longer.
+  const started =
+    counted.workflowId === undefined
+      ? `(SELECT COUNT(*) FROM runs WHERE ${isHere})
+         - (SELECT COUNT(*) FROM runs WHERE ${isHere} AND workflow_id IN ${OURS})`
+      : `(SELECT COUNT(*) FROM runs WHERE ${isCounted})`;
+  const sums = SUMMED.map((name) => `COALESCE(CAST(SUM(${name}) AS BIGINT), 0) AS ${name}`).join(', ');
+  const live = `SELECT tenant AS live_tenant, run_id AS live_id FROM runs WHERE ${isLiveCounted} AND ended_at IS NULL`;
   return {
     sql: `SELECT ${['runs', ...SUMMED].map((name) => `every.${name} - live.${name} AS ${name}`).join(', ')}
-          FROM (SELECT ${started} AS runs, ${sums} FROM run_quality WHERE ${all('run_quality')}) every,
-               (SELECT COUNT(*) AS runs, ${sums} FROM runs LEFT JOIN run_quality
-                  ON run_quality.tenant = runs.tenant AND run_quality.run_id = runs.run_id
-                WHERE ${all('runs')} AND runs.ended_at IS NULL) live`,
+          FROM (SELECT ${started} AS runs, ${sums} FROM run_quality WHERE ${isCounted}) every,
+               (SELECT COUNT(*) AS runs, ${sums} FROM (${live}) live_runs
+                LEFT JOIN run_quality ON tenant = live_tenant AND run_id = live_id) live`,
     params,
   };
 }
 
 export interface CorrectionRow {
   readonly workflow_id: string;
-  readonly node_id: string;
+  /** Null where a run was corrected as a whole. */
+  readonly node_id: string | null;
   readonly corrections: number;
 }
 
-/** Nodes that were corrected most, in runs that have ended. */
-export function mostCorrectedNodes(counted: Counted, range: IdRange, limit: number): Statement {
-  return mostCorrected(counted, range, ['workflow_id', 'node_id'], limit);
-}
-
-/** Workflows that were corrected most, as a whole or in one of their nodes. */
-export function mostCorrectedWorkflows(counted: Counted, range: IdRange, limit: number): Statement {
-  return mostCorrected(counted, range, ['workflow_id'], limit);
-}
-
-function mostCorrected(counted: Counted, range: IdRange, columns: readonly string[], limit: number): Statement {
-  const { all, params } = conditionsOf(counted, range);
-  const names = columns.map((name) => `annotations.${name}`).join(', ');
-  const isOne = `${all('annotations')} AND annotations.kind = 'correction'
-                 ${columns.includes('node_id') ? 'AND annotations.node_id IS NOT NULL' : ''}`;
-  const live = `SELECT ${names}, COUNT(*) AS corrections FROM runs JOIN annotations
-                  ON annotations.run_id = runs.run_id AND ${isOne}
-                WHERE ${all('runs')} AND runs.ended_at IS NULL GROUP BY ${names}`;
+/** How often each node was corrected, in runs that have ended. */
+export function correctionsOf(counted: Counted, range: IdRange): Statement {
+  const { isCounted, params } = conditionsOf(counted, range);
   return {
-    sql: `SELECT ${columns.map((name) => `every.${name}`).join(', ')},
-            every.corrections - COALESCE(live.corrections, 0) AS corrections
-          FROM (SELECT ${names}, COUNT(*) AS corrections FROM annotations WHERE ${isOne} GROUP BY ${names}) every
-          LEFT JOIN (${live}) live ON ${columns.map((name) => `live.${name} = every.${name}`).join(' AND ')}
-          WHERE every.corrections > COALESCE(live.corrections, 0)
-          ORDER BY corrections DESC, ${columns.map((name) => `every.${name}`).join(', ')}
-          LIMIT $${params.push(limit)}`,
+    sql: `SELECT workflow_id, node_id, COUNT(*) AS corrections FROM annotations
+          WHERE ${isCounted} AND kind = 'correction'
+            AND run_id NOT IN (SELECT run_id FROM runs WHERE ${IN_RANGE} AND ended_at IS NULL)
+          GROUP BY workflow_id, node_id`,
     params,
   };
 }

@@ -25,7 +25,7 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
       'CREATE INDEX annotations_by_run ON annotations (run_id, created_at, annotation_id)',
       `CREATE INDEX annotations_ratings ON annotations (run_id, author, target, created_at, annotation_id)
        WHERE kind = 'rating'`,
-      `CREATE INDEX annotations_corrections ON annotations (tenant, workflow_id, node_id, run_id)
+      `CREATE INDEX annotations_corrections ON annotations (tenant, workflow_id, node_id, run_id, workspace)
        WHERE kind = 'correction'`,
       // What the judgements on a run, and the answers that it needed, come to. Ids of runs sort by time.
       `CREATE TABLE run_quality (
@@ -41,7 +41,8 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
         rating_sum BIGINT NOT NULL,
         PRIMARY KEY (tenant, run_id)
       ) $clustered`,
-      'CREATE INDEX run_quality_by_workflow ON run_quality (tenant, workflow_id, run_id)',
+      // How many runs a workspace has had.
+      'CREATE INDEX runs_by_workspace ON runs (tenant, workspace, run_id) WHERE workspace IS NOT NULL',
       // Judgements that ask somebody to look at a run, until somebody has.
       `CREATE TABLE reviews (
         annotation_id TEXT PRIMARY KEY,

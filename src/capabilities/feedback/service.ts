@@ -1,4 +1,9 @@
-import { type Annotation, type AnnotationCreate, RUN_ANNOTATED } from '../../protocol/annotations.ts';
+import {
+  type Annotation,
+  type AnnotationCreate,
+  type FeedbackSummary,
+  RUN_ANNOTATED,
+} from '../../protocol/annotations.ts';
 import { NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import { eventIdOf, sequenceOf } from '../../runtime/recording.ts';
@@ -23,7 +28,7 @@ import {
   withdrawReview,
 } from './records.ts';
 import { type Author, annotationOf, authorKey, checkSignal, reviewOf, targetKey } from './rules.ts';
-import { type Summary, type SummaryRequest, summarize } from './summary.ts';
+import { type SummaryRequest, summarize } from './summary.ts';
 
 export type FeedbackService = ReturnType<typeof feedbackService>;
 
@@ -85,7 +90,7 @@ export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {
       return all;
     },
 
-    summary: (request: SummaryRequest): Promise<Summary | Refusal> => summarize(runtime, request),
+    summary: (request: SummaryRequest): Promise<FeedbackSummary | Refusal> => summarize(runtime, request),
 
     /** Runs that somebody should look at. */
     reviews: (

@@ -2,17 +2,17 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../test/support/database.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
+import { BUCKETS, type Bucket, type FeedbackSummary } from '../../protocol/annotations.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
 import { insertRun, type RunRow } from '../../store/log.ts';
 import type { Write } from '../../store/sql.ts';
 import { openSqlite } from '../../store/sqlite.ts';
 import type { Store } from '../../store/store.ts';
 import { CORE_TABLES } from '../../store/tables.ts';
 import { firstIdAt } from '../../system/ids.ts';
-import { BUCKETS, type Bucket, spansOf } from './buckets.ts';
+import { spansOf } from './buckets.ts';
 import { type AnnotationRow, countRating, FEEDBACK_TABLES, insertAnnotation, markRun } from './records.ts';
-import { type Figures, type Summary, type SummaryRequest, summarize } from './summary.ts';
+import { type SummaryRequest, summarize } from './summary.ts';
 
 /**
  * Goal: the numbers are what a person with a list and a pencil gets. Method: runs and judgements are made up, written
@@ -80,7 +80,7 @@ describe('the summary', () => {
     await store.close();
     folder.remove();
   });
-  const summary = (request: SummaryRequest) => summarize({ store, clock } as unknown as Runtime, request);
+  const summary = (request: SummaryRequest) => summarize({ store, clock }, request);
 
   it('equals what is counted by hand, for any runs, judgements, filters and buckets', async () => {
     await fc.assert(
@@ -106,7 +106,7 @@ describe('the summary', () => {
       mostCorrectedNodes: [],
       mostCorrectedWorkflows: [],
     });
-    expect((nothing as Summary).buckets.map(({ start }) => start.slice(0, 10))).toEqual([
+    expect((nothing as FeedbackSummary).buckets.map(({ start }) => start.slice(0, 10))).toEqual([
       '2025-12-29',
       '2025-12-30',
       '2025-12-31',
@@ -177,7 +177,7 @@ function rowOf(place: Pick<RunRow, 'tenant' | 'run_id' | 'workspace' | 'workflow
   } as RunRow;
 }
 
-function countedByHand(runs: readonly MadeRun[], request: Omit<SummaryRequest, 'tenant'>): Summary {
+function countedByHand(runs: readonly MadeRun[], request: Omit<SummaryRequest, 'tenant'>): FeedbackSummary {
   const until = request.until ?? Number.POSITIVE_INFINITY;
   const since = request.since ?? (request.until ?? NOW) - 30 * DAY_MS;
   const spans = spansOf(request.bucket, since, request.until ?? NOW + 1, 1_000)!;
@@ -207,7 +207,7 @@ function countedByHand(runs: readonly MadeRun[], request: Omit<SummaryRequest, '
   };
 }
 
-function figuresByHand(runs: readonly MadeRun[]): Figures {
+function figuresByHand(runs: readonly MadeRun[]): Omit<FeedbackSummary['buckets'][number], 'start'> {
   const share = (isOne: (run: MadeRun) => boolean): number =>
     runs.length === 0 ? 0 : runs.filter(isOne).length / runs.length;
   const has = (kind: Judgement['kind']) => (run: MadeRun) => run.judgements.some((one) => one.kind === kind);

@@ -1,40 +1,15 @@
-import { type Refusal, refuse } from '../../protocol/errors.ts';
+import type { Bucket, FeedbackSummary } from '../../protocol/annotations.ts';
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { firstIdAt } from '../../system/ids.ts';
-import { type Bucket, type Span, spansOf } from './buckets.ts';
-import {
-  type CorrectionRow,
-  type Counted,
-  type FigureRow,
-  figuresOf,
-  type IdRange,
-  mostCorrectedNodes,
-  mostCorrectedWorkflows,
-} from './figures.ts';
+import { type Span, spansOf } from './buckets.ts';
+import { type CorrectionRow, type Counted, correctionsOf, type FigureRow, figuresOf, type IdRange } from './figures.ts';
 
 export interface SummaryRequest extends Counted {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
   readonly bucket: Bucket;
-}
-
-/** What is known of the quality of some runs. Each run counts once, by the time it was started. */
-export interface Figures {
-  /** Runs that have ended; the rates are parts of these. */
-  readonly runs: number;
-  readonly annotatedRuns: number;
-  readonly ratings: number;
-  readonly meanRating: number | null;
-  readonly correctionRate: number;
-  readonly flagRate: number;
-  readonly interventionRate: number;
-}
-
-export interface Summary extends Figures {
-  readonly mostCorrectedNodes: readonly { workflowId: string; nodeId: string; corrections: number }[];
-  readonly mostCorrectedWorkflows: readonly { workflowId: string; corrections: number }[];
-  readonly buckets: readonly (Figures & { readonly start: string })[];
 }
 
 const SPAN_DEFAULT_MS = 30 * 24 * 60 * 60 * 1_000;
@@ -43,40 +18,47 @@ const MOST_CORRECTED = 10;
 /** Later than any run. */
 const END_OF_TIME = 36 ** 9 - 1;
 
-export async function summarize({ store, clock }: Runtime, request: SummaryRequest): Promise<Summary | Refusal> {
-  const { since = (request.until ?? clock.now()) - SPAN_DEFAULT_MS, bucket } = request;
-  const until = request.until ?? Math.max(clock.now(), since) + 1;
-  if (since >= until) return refuse('validation_error', 'since must come before until.', { field: 'since' });
-  const spans = spansOf(bucket, since, until, BUCKETS_MAX);
-  if (!spans) {
-    const message = `That is more than ${BUCKETS_MAX} buckets. Take larger ones, or a shorter time.`;
-    return refuse('validation_error', message, { field: 'bucket', max: BUCKETS_MAX });
-  }
-  const idsOf = ({ from, before }: Pick<Span, 'from' | 'before'>): IdRange => ({
-    from: firstIdAt(from, RUN_PREFIX),
-    // Clocks differ: what another host has just started is not in the future.
-    before: firstIdAt(before === until && request.until === undefined ? END_OF_TIME : before, RUN_PREFIX),
-  });
+/** What is known of the quality of runs that have ended. Each counts once, by the time it was started. */
+export async function summarize(
+  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
+  request: SummaryRequest,
+): Promise<FeedbackSummary | Refusal> {
+  const spans = stretchOf(request, clock.now());
+  if (isRefusal(spans)) return spans;
+  const isOpen = request.until === undefined;
   const rows: FigureRow[] = [];
   for (const span of spans) {
-    const [row] = await store.read<FigureRow>(figuresOf(request, idsOf(span)));
+    const [row] = await store.read<FigureRow>(figuresOf(request, idsOf(span, isOpen && span === spans.at(-1))));
     rows.push(row!);
     // Others get their turn in between: a long time is many short looks.
     await new Promise<void>((resolve) => clock.soon(resolve));
   }
-  const whole = idsOf({ from: since, before: until });
-  const nodes = await store.read<CorrectionRow>(mostCorrectedNodes(request, whole, MOST_CORRECTED));
-  const workflows = await store.read<CorrectionRow>(mostCorrectedWorkflows(request, whole, MOST_CORRECTED));
+  const whole = idsOf({ from: spans[0]!.from, before: spans.at(-1)!.before }, isOpen);
+  const corrections = await store.read<CorrectionRow>(correctionsOf(request, whole));
   return {
     ...figures(rows.reduce(sum)),
-    mostCorrectedNodes: nodes.map(({ workflow_id, node_id, corrections }) => ({
-      workflowId: workflow_id,
-      nodeId: node_id,
-      corrections,
-    })),
-    mostCorrectedWorkflows: workflows.map(({ workflow_id, corrections }) => ({ workflowId: workflow_id, corrections })),
+    mostCorrectedNodes: mostCorrected(corrections, ({ workflow_id, node_id }) =>
+      node_id === null ? undefined : { workflowId: workflow_id, nodeId: node_id },
+    ),
+    mostCorrectedWorkflows: mostCorrected(corrections, ({ workflow_id }) => ({ workflowId: workflow_id })),
     buckets: spans.map(({ start }, index) => ({ start: new Date(start).toISOString(), ...figures(rows[index]!) })),
   };
+}
+
+/** The time that is asked about, in buckets: the last month where it is not said. */
+function stretchOf({ since, until, bucket }: SummaryRequest, now: number): readonly Span[] | Refusal {
+  const from = since ?? (until ?? now) - SPAN_DEFAULT_MS;
+  const before = until ?? Math.max(now, from) + 1;
+  if (from >= before) return refuse('validation_error', 'since must come before until.', { field: 'since' });
+  const spans = spansOf(bucket, from, before, BUCKETS_MAX);
+  if (spans) return spans;
+  const message = `That is more than ${BUCKETS_MAX} buckets. Take larger ones, or a shorter time.`;
+  return refuse('validation_error', message, { field: 'bucket', max: BUCKETS_MAX });
+}
+
+/** Clocks differ: where the end is open, what another host has just started is not in the future. */
+function idsOf({ from, before }: Pick<Span, 'from' | 'before'>, isOpen: boolean): IdRange {
+  return { from: firstIdAt(from, RUN_PREFIX), before: firstIdAt(isOpen ? END_OF_TIME : before, RUN_PREFIX) };
 }
 
 function sum(a: FigureRow, b: FigureRow): FigureRow {
@@ -84,6 +66,8 @@ function sum(a: FigureRow, b: FigureRow): FigureRow {
     Object.keys(a).map((name) => [name, a[name as keyof FigureRow] + b[name as keyof FigureRow]]),
   ) as unknown as FigureRow;
 }
+
+type Figures = Omit<FeedbackSummary['buckets'][number], 'start'>;
 
 function figures(row: FigureRow): Figures {
   const rate = (part: number): number => (row.runs === 0 ? 0 : part / row.runs);
@@ -96,4 +80,22 @@ function figures(row: FigureRow): Figures {
     flagRate: rate(row.flagged),
     interventionRate: rate(row.intervened),
   };
+}
+
+/** The things that were corrected most, ties by name. */
+function mostCorrected<T extends object>(
+  rows: readonly CorrectionRow[],
+  thingOf: (row: CorrectionRow) => T | undefined,
+): (T & { corrections: number })[] {
+  const counts = new Map<string, T & { corrections: number }>();
+  for (const row of rows) {
+    const thing = thingOf(row);
+    if (!thing) continue;
+    const name = JSON.stringify(thing);
+    counts.set(name, { ...thing, corrections: (counts.get(name)?.corrections ?? 0) + row.corrections });
+  }
+  return [...counts]
+    .sort(([a, { corrections: many }], [b, { corrections: more }]) => more - many || (a < b ? -1 : 1))
+    .slice(0, MOST_CORRECTED)
+    .map(([, thing]) => thing);
 }

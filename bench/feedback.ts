@@ -1,0 +1,140 @@
+/** What the numbers on feedback cost: a month with a million annotations, asked for over HTTP. */
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { correctionsOf, figuresOf } from '../src/capabilities/feedback/figures.ts';
+import { type AnnotationRow, countRating, insertAnnotation, markRun } from '../src/capabilities/feedback/records.ts';
+import { RUN_PREFIX } from '../src/runtime/creation.ts';
+import { insertRun } from '../src/store/log.ts';
+import type { Statement } from '../src/store/sql.ts';
+import { digits, firstIdAt } from '../src/system/ids.ts';
+import { type BenchServer, KEY, startCapstan } from './servers.ts';
+
+const RUNS = 500_000;
+const ANNOTATIONS_PER_RUN = 2;
+const MONTH_MS = 30 * 24 * 60 * 60 * 1_000;
+const TENANT = 'alpha';
+const ASKED = 7;
+
+export async function benchFeedback(): Promise<void> {
+  console.log(`\nthe summary of a month with ${RUNS.toLocaleString('en')} runs and twice as many annotations`);
+  const capstan = await startCapstan();
+  try {
+    const database = new DatabaseSync(join(capstan.folder, 'capstan.db'));
+    fill(database);
+    showPlans(database);
+    database.close();
+    for (const query of ['', '?bucket=week', '?workflowId=workflow-3']) await ask(capstan, query);
+  } finally {
+    await capstan.stop();
+  }
+}
+
+async function ask({ url }: BenchServer, query: string): Promise<void> {
+  const times: number[] = [];
+  let runs = 0;
+  for (let count = 0; count < ASKED; count++) {
+    const started = performance.now();
+    const response = await fetch(`${url}/v1/host/capstan/feedback/summary${query}`, {
+      headers: { authorization: `Bearer ${KEY}` },
+    });
+    ({ runs } = (await response.json()) as { runs: number });
+    times.push(performance.now() - started);
+  }
+  const median = times.sort((a, b) => a - b)[Math.floor(ASKED / 2)]!;
+  console.log(`  GET feedback/summary${query}: ${median.toFixed(0)} ms over ${runs} runs (under 300 wanted)`);
+}
+
+/** Written as the host writes it, but in one transaction. */
+function fill(database: DatabaseSync): void {
+  const write = writerFor(database);
+  const first = Date.now() - MONTH_MS;
+  database.exec('PRAGMA synchronous = OFF; BEGIN IMMEDIATE');
+  for (let index = 0; index < RUNS; index++) {
+    const at = first + Math.floor((index / RUNS) * MONTH_MS);
+    const runId = `${firstIdAt(at, RUN_PREFIX)}000${digits(index, 10)}`;
+    const place = { tenant: TENANT, run_id: runId, workspace: null, workflow_id: `workflow-${index % 20}` };
+    write(insertRun({ ...RUN, ...place, created_at: at, updated_at: at, ended_at: index % 1_000 === 0 ? null : at }));
+    for (let count = 0; count < ANNOTATIONS_PER_RUN; count++) {
+      const row = annotation(place, index * ANNOTATIONS_PER_RUN + count, at);
+      write(markRun(row, { annotated: true, corrected: row.kind === 'correction', flagged: row.kind === 'flag' }));
+      if (row.kind === 'rating') write(countRating(row));
+      write(insertAnnotation(row));
+    }
+  }
+  database.exec('COMMIT');
+}
+
+function annotation(
+  place: Pick<AnnotationRow, 'tenant' | 'run_id' | 'workspace' | 'workflow_id'>,
+  number: number,
+  at: number,
+): AnnotationRow {
+  const kind = (['rating', 'correction', 'rating', 'flag'] as const)[number % 4]!;
+  const nodeId = `node-${number % 11}`;
+  return {
+    ...place,
+    annotation_id: `ann-${digits(number, 22)}`,
+    node_id: nodeId,
+    target: nodeId,
+    author: `principal:${number % 7}`,
+    kind,
+    rating: kind === 'rating' ? 1 + (number % 5) : null,
+    created_at: at,
+    body: JSON.stringify({ kind, nodeId, note: 'about as long as what people write, one sentence or two' }),
+  };
+}
+
+const RUN: Parameters<typeof insertRun>[0] = {
+  run_id: '',
+  tenant: TENANT,
+  workspace: null,
+  principal: 'bench',
+  issuer: 'urn:capstan:api-key',
+  lane: 'api-key',
+  workflow_owner: '*',
+  workflow_id: '',
+  workflow_version: 1,
+  parent_run_id: null,
+  parent_node_id: null,
+  facts: '{"tenantName":"alpha","inputs":{},"configurable":{},"limits":{},"depth":0}',
+  engine_version: 1,
+  event_log_schema_version: 2,
+  created_at: 0,
+  status: 'completed',
+  sequence: 3,
+  updated_at: 0,
+  ended_at: null,
+  error_code: null,
+};
+
+/** Statements as the store writes them, prepared once. */
+function writerFor(database: DatabaseSync): (statement: Statement) => void {
+  const prepared = new Map<string, ReturnType<DatabaseSync['prepare']>>();
+  return ({ sql, params }) => {
+    const known = prepared.get(sql) ?? database.prepare(placed(sql));
+    prepared.set(sql, known);
+    known.run(...params);
+  };
+}
+
+function placed(sql: string): string {
+  return sql.replace(/\$(\d+)/g, '?$1');
+}
+
+/** Which indexes answer: a plan that scans a table would say SCAN. */
+function showPlans(database: DatabaseSync): void {
+  const counted = { tenant: TENANT };
+  const range = { from: RUN_PREFIX, before: firstIdAt(Date.now(), RUN_PREFIX) };
+  const statements = {
+    figures: figuresOf(counted, range),
+    'figures of a workflow': figuresOf({ ...counted, workflowId: 'workflow-3' }, range),
+    corrections: correctionsOf(counted, range),
+    'corrections of a workflow': correctionsOf({ ...counted, workflowId: 'workflow-3' }, range),
+  };
+  for (const [name, { sql, params }] of Object.entries(statements)) {
+    const steps = database.prepare(`EXPLAIN QUERY PLAN ${placed(sql)}`).all(...params) as { detail: string }[];
+    const used = steps.map(({ detail }) => detail).filter((detail) => /^(SEARCH|SCAN) (?!every|live)/.test(detail));
+    console.log(`  ${name}:`);
+    for (const detail of used) console.log(`    ${detail}`);
+  }
+}

@@ -208,6 +208,23 @@ onEachStore('the example workflows', (host) => {
     });
   });
 
+  describe('sales-report', () => {
+    it('works out each line, leaves out what makes no sense, and sums up by region', async () => {
+      const table = 'region,price,count\nnorth,2.50,4\nsouth,10,3\nnorth,free,1\nnorth,1,2\n';
+      const { run, outputs } = await outcomeOf('sales-report', { table });
+      expect(run.status, JSON.stringify(run.error)).toBe('completed');
+      expect(run.childRuns).toHaveLength(4);
+      expect(outputs).toEqual({ report: { text: 'south: 30.00\nnorth: 12.00', leftOut: 1 } });
+      expect(await artifactOf(run.runId)).toMatchObject({ artifactType: 'report.sales', data: { leftOut: 1 } });
+      expect(run.nodeStates.lines.outputs.children[2]).toMatchObject({ error: { code: 'bad_line' } });
+    });
+
+    it('reports nothing of an empty table', async () => {
+      const { outputs } = await outcomeOf('sales-report', { table: 'region,price,count\n' });
+      expect(outputs).toEqual({ report: { text: '', leftOut: 0 } });
+    });
+  });
+
   describe('nightly-report', () => {
     it('counts what is open and reminds of what is overdue', async () => {
       const { run } = await outcomeOf('nightly-report', { team: 'facilities' });

@@ -56,12 +56,13 @@ const PRELUDE = `(() => {
   }
   globalThis.Date = Fixed;
   let state = ${Number(seed) >>> 0};
-  Math.random = () => {
+  const random = () => {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
+  Object.assign(Math, { random });
   for (const name of ['WeakRef', 'FinalizationRegistry', 'SharedArrayBuffer', 'Atomics', 'performance']) {
     delete globalThis[name];
   }

@@ -194,7 +194,7 @@ export class Attempts {
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
         performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
-          fire(request, { effectId, signal, tenant, workspace, runId, ...more }),
+          fire(request, { effectId, signal, tenant, workspace, runId, nodeId, ...more }),
         );
       if (seam !== 'model') return written().then(() => perform({}));
       const say = (event: NewEvent): void => this.#say(nodeId, attempt, event);

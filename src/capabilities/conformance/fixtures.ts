@@ -50,6 +50,21 @@ const waitFor = (defaultValue: number, timeout = 60_000): [readonly WorkflowNode
 const text = (name: string, defaultValue?: string): WorkflowVariable =>
   defaultValue === undefined ? { name, type: 'string' } : { name, type: 'string', defaultValue };
 
+/** Asks the programmed model for JSON. */
+const structured = (property: JsonObject, config: JsonObject = {}): WorkflowNode =>
+  node(
+    'structured-call',
+    'core.ai.structuredOutput',
+    {
+      provider: 'mock',
+      model: 'mock-mini',
+      outputSchema: { type: 'object', required: Object.keys(property), properties: property },
+      ...config,
+    },
+    { messages: { type: 'static', value: [{ role: 'user', content: 'Answer with JSON that fits.' }] } },
+  );
+const VALID = { valid: { type: 'boolean' } };
+
 const append = (id: string, value: string): WorkflowNode =>
   node(id, 'core.channelWrite', { channelName: 'events', reducer: 'append', ttlMs: 200, value });
 
@@ -277,6 +292,16 @@ export const FIXTURES: readonly WorkflowDefinition[] = [
       schemaHintPromptRef: writerPrompt('schema-hint'),
       fewShotPromptRefs: [writerPrompt('few-shot'), writerPrompt('few-shot-2')],
     }),
+  ]),
+  line('conformance-envelope-retry-attempted', 'Asks again for JSON', [structured(VALID, { retryOnInvalidJson: 0 })]),
+  line('conformance-envelope-retry-exhausted', 'Asks in vain for JSON', [structured(VALID)]),
+  line('conformance-envelope-refusal', 'Is refused JSON', [structured(VALID)]),
+  line('conformance-envelope-truncated', 'Is given half an answer', [structured(VALID, { maxTokens: 50 })]),
+  line('conformance-envelope-truncation-cap-exhaustion', 'Is given half answers alone', [
+    structured(VALID, { maxTokens: 50 }),
+  ]),
+  line('conformance-envelope-recovery-applied', 'Finds JSON among words', [
+    structured({ result: { type: 'string' } }, { retryOnInvalidJson: 0 }),
   ]),
   line('conformance-stream-text', 'Streams what a mock model says', [
     node('ai', 'core.ai.callPrompt', { promptId: 'conformance.stream-text-noop', expectsStreaming: true }),

@@ -5,6 +5,7 @@ import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
+import { mockAiSeams } from './mock-ai.ts';
 import { promptSeams } from './prompt-seams.ts';
 import { PROMPT_TEMPLATES } from './prompt-templates.ts';
 import { schedulingTick } from './scheduling-tick.ts';
@@ -22,7 +23,7 @@ export const conformance: Capability<'conformance', Fitted> = {
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, services: Fitted) => services,
-  routes: [...seams, ...promptSeams, testSurface, forceExpire, schedulingTick],
+  routes: [...seams, ...promptSeams, ...mockAiSeams, testSurface, forceExpire, schedulingTick],
   prepare: async (_host, { workflows, prompts }) => {
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
     for (const fixture of FIXTURES) {

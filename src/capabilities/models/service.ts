@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { ModelProvider } from '../../runtime/effects/model.ts';
+import { ProgrammedModel } from '../../runtime/effects/programmed-model.ts';
 import { scriptedProvider } from '../../runtime/effects/scripted-model.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Host, ModelSettings } from '../capability.ts';
@@ -9,13 +10,17 @@ export { readModels } from './settings.ts';
 export interface ModelService {
   /** Who can be asked, once the host is prepared. */
   readonly providers: readonly ModelProvider[];
+  /** Says what conformance suites lay out for it; there under their switch alone. */
+  readonly programmed: ProgrammedModel | undefined;
   prepare(): Promise<void>;
 }
 
 export function modelService({ runtime, settings }: Host): ModelService {
-  const providers: ModelProvider[] = [];
+  const programmed = settings.conformance ? new ProgrammedModel() : undefined;
+  const providers: ModelProvider[] = programmed ? [programmed] : [];
   return {
     providers,
+    programmed,
     async prepare() {
       for (const each of settings.models) providers.push(await openProvider(each, runtime));
     },

@@ -70,7 +70,7 @@ function truncated(context: NodeContext, { content, result, end }: Answer, asked
     type: 'envelope.truncated',
     payload: {
       ...askedOf(context, end),
-      stopReason: 'length',
+      stopReason: result.stopReason ?? 'length',
       partialPayloadAvailable: content !== '',
       ...(outputTokenCount === undefined ? {} : { outputTokenCount }),
     },

@@ -31,7 +31,7 @@ async function ask(said: Said, more: Partial<HttpRequest> = {}) {
   };
   const seam = httpSeam({ send } as unknown as Egress, new ManualClock());
   const { signal } = new AbortController();
-  const firing = { effectId: 'effect-1', signal, tenant: 'alpha', runId: 'run-1' };
+  const firing = { effectId: 'effect-1', signal, tenant: 'alpha', runId: 'run-1', nodeId: 'fetch' };
   const outcome = await seam({ ...REQUEST, ...more }, firing).catch((error: unknown) => {
     if (error instanceof NodeFailure) return { failed: error.error };
     throw error;

@@ -18,8 +18,7 @@ export function modelSeam(mock: SeamDrivers['model'], providers: readonly ModelP
     const { provider: _asked, mockProvider: _mock, hear = () => {}, messages = [], ...rest } = request;
     const price = provider.prices[model];
     const question = afford({ ...rest, messages, model }, firing.allowance, price);
-    const { signal, effectId } = firing;
-    const result = await provider.answer(question, { signal, effectId, hear: unlessCut(hear, firing) });
+    const result = await provider.answer(question, { ...firing, hear: unlessCut(hear, firing) });
     return price && result.usage
       ? withCost(result, costOf(price, result.usage.inputTokens, result.usage.outputTokens))
       : result;
@@ -27,7 +26,9 @@ export function modelSeam(mock: SeamDrivers['model'], providers: readonly ModelP
 }
 
 function chooseProvider(providers: readonly ModelProvider[], id: string | undefined): ModelProvider {
-  const provider = id === undefined ? providers[0] : providers.find((candidate) => candidate.id === id);
+  const isMeant = ({ id: own, isByNameOnly }: ModelProvider): boolean =>
+    id === undefined ? !isByNameOnly : own === id;
+  const provider = providers.find(isMeant);
   if (provider) return provider;
   const message = 'No model provider is configured (capability aiProviders), or none of that name.';
   throw new NodeFailure({

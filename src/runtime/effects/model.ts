@@ -49,6 +49,8 @@ export interface ModelResult {
   readonly usage?: ProviderUsage | undefined;
   /** It would not answer; what it said instead. */
   readonly refusal?: { readonly text: string } | undefined;
+  /** In the provider's words, why an answer was cut off. */
+  readonly stopReason?: 'max_tokens' | 'length' | undefined;
   /** The log has this answer already: it was given before a crash. */
   readonly isTold?: boolean;
 }
@@ -71,6 +73,8 @@ export interface ModelProvider {
   /** The first is the one to ask when nobody names one. */
   readonly models: readonly string[];
   readonly prices: Readonly<Record<string, Price>>;
+  /** Not to be asked by those who do not care whom they ask. */
+  readonly isByNameOnly?: boolean;
   answer(question: ProviderQuestion, call: ProviderCall): Promise<ModelResult>;
 }
 
@@ -84,6 +88,8 @@ export interface ProviderCall {
   readonly signal: AbortSignal;
   /** The same for every attempt at this call. */
   readonly effectId: string;
+  readonly tenant: string;
+  readonly nodeId: string;
   hear(chunk: ModelChunk, isLast: boolean): void;
 }
 

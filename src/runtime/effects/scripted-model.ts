@@ -47,7 +47,7 @@ export function scriptedProvider(settings: ScriptedSettings, script: unknown): M
         const message = 'The script has no answer to this.';
         throw new NodeFailure({ code: 'provider_rejected', message, details: { provider: id }, retryable: false });
       }
-      return say(line, id, question, call);
+      return sayLine(line, id, question, call);
     },
   };
 }
@@ -67,7 +67,13 @@ function lastOf(messages: readonly ModelMessage[]): string {
   return messages.at(-1)?.content ?? '';
 }
 
-function say(line: Line, provider: string, { model, messages }: ProviderQuestion, { hear }: ProviderCall): ModelResult {
+/** Says a line word by word. */
+export function sayLine(
+  line: Line,
+  provider: string,
+  { model, messages }: ProviderQuestion,
+  { hear }: ProviderCall,
+): ModelResult {
   const text = textOf(line, messages);
   const inputTokens = line.usage?.inputTokens ?? inputEstimate(messages);
   const outputTokens = line.usage?.outputTokens ?? estimateTokens(text);

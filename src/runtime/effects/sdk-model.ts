@@ -152,6 +152,7 @@ class Answer {
     return {
       chunks: this.#pieces.chunks,
       usage,
+      ...(this.#finish?.finishReason.raw === 'max_tokens' ? { stopReason: 'max_tokens' } : {}),
       ...(isRefused ? { refusal: { text: redact(this.#refusal || this.#text) } } : {}),
     };
   }

@@ -72,6 +72,7 @@ export interface Firing {
   readonly tenant: string;
   readonly workspace?: string | undefined;
   readonly runId: string;
+  readonly nodeId: string;
   /** What a model call may take, where the run has a budget. */
   readonly allowance?: Allowance | undefined;
 }

@@ -1,0 +1,48 @@
+import { Type } from 'typebox';
+import { NOT_FOUND } from '../../protocol/errors.ts';
+import { Closed, NonEmpty } from '../../protocol/schema.ts';
+import { reply, route } from '../capability.ts';
+import type { ModelService } from '../models/service.ts';
+
+interface Services {
+  readonly models: ModelService;
+}
+
+const Text = Type.Optional(Type.String());
+
+/** Lays out what the provider `mock` says to a node. */
+const programModel = route<Services>()({
+  operationId: 'seamProgramModel',
+  summary: 'Test seam: what a mock model says to a node, answer by answer',
+  method: 'POST',
+  path: '/v1/host/sample/test/mock-ai/program',
+  scope: 'runs:create',
+  body: Type.Object({
+    nodeId: NonEmpty,
+    program: Type.Array(Type.Object({ content: Text, stopReason: Text, refusalText: Text }), { maxItems: 100 }),
+  }),
+  replies: { 200: Closed({ nodeId: Type.String(), answers: Type.Integer() }) },
+  refusals: [400, 404],
+  handle: ({ caller, body: { nodeId, program } }, { models }) => {
+    if (!models.programmed) return NOT_FOUND;
+    models.programmed.lay(caller.subject.tenant, nodeId, program);
+    return reply(200, { nodeId, answers: program.length });
+  },
+});
+
+const lastDispatchBudget = route<Services>()({
+  operationId: 'seamLastDispatchBudget',
+  summary: 'Test seam: how long the last answer of a mock model might be',
+  method: 'GET',
+  path: '/v1/host/sample/test/mock-ai/last-dispatch-budget',
+  scope: 'runs:read',
+  query: Closed({ nodeId: NonEmpty }),
+  replies: { 200: Closed({ maxTokens: Type.Union([Type.Integer(), Type.Null()]) }) },
+  refusals: [400, 404],
+  handle: ({ caller, query }, { models }) => {
+    if (!models.programmed) return NOT_FOUND;
+    return reply(200, { maxTokens: models.programmed.lastMaxTokens(caller.subject.tenant, query.nodeId) });
+  },
+});
+
+export const mockAiSeams = [programModel, lastDispatchBudget];

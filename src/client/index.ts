@@ -1,0 +1,17 @@
+export {
+  type Args,
+  type CallOptions,
+  type Client,
+  type ClientOptions,
+  createClient,
+  type FollowOptions,
+  type ListName,
+  type RunEvent,
+  type WaitOptions,
+} from './client.ts';
+export { type DiscoveryDocument, isShown } from './discovery.ts';
+export { NotProvidedError, RefusedError, UnreachableError } from './errors.ts';
+export type { Machine } from './machine.ts';
+export { OPERATIONS, type OperationName, type Page } from './operations.ts';
+export type { RetryPolicy } from './retry.ts';
+export type { ServerSentEvent } from './server-sent-events.ts';

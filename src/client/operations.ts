@@ -1,0 +1,319 @@
+import type { Static } from 'typebox';
+import type { Annotation, AnnotationCreate, AnnotationList, Bucket, FeedbackSummary } from '../protocol/annotations.ts';
+import type { AuditItem, AuditVerifyResult } from '../protocol/audit.ts';
+import type { StreamMode } from '../protocol/events.ts';
+import type { ForkReply, ForkRequest } from '../protocol/forks.ts';
+import type { InboxItem } from '../protocol/inbox.ts';
+import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/inspection.ts';
+import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/interrupts.ts';
+import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/keys.ts';
+import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/prompts.ts';
+import type { RunStatus } from '../protocol/run-status.ts';
+import type {
+  BulkCancelReply,
+  BulkCancelRequest,
+  CancelReply,
+  CancelRequest,
+  CreateRunReply,
+  CreateRunRequest,
+  PauseReply,
+  PauseRequest,
+  PollReply,
+  ResumeReply,
+  ResumeRequest,
+  RunSnapshot,
+  RunSummary,
+} from '../protocol/runs.ts';
+import type { Schedule, ScheduleRequest } from '../protocol/schedules.ts';
+import type {
+  DeliveryState,
+  IssuedWebhook,
+  WebhookDelivery,
+  WebhookRegistration,
+  WebhookSubscription,
+} from '../protocol/webhooks.ts';
+import type { WorkflowDefinition, WorkflowSummary } from '../protocol/workflows.ts';
+import type { DiscoveryDocument } from './discovery.ts';
+import type { ServerSentEvent } from './server-sent-events.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** What an operation takes besides its path, and what it answers. */
+interface Shape {
+  readonly query?: object;
+  readonly body?: object;
+  readonly reply: unknown;
+}
+
+/** A reply that is no document: messages as they come, or bytes that may be many. */
+export type Messages = AsyncGenerator<ServerSentEvent, void, undefined>;
+export type Bytes = ReadableStream<Uint8Array>;
+
+export interface Operation<P extends string = string, S extends Shape = Shape> {
+  readonly method: Method;
+  readonly path: P;
+  readonly takes?: 'query' | 'body' | undefined;
+  readonly answers?: 'messages' | 'bytes' | undefined;
+  /** Where in the discovery document a host shows that it serves this; undefined for what every host serves. */
+  readonly needs?: string | undefined;
+  /** For the compiler alone; it has no value. */
+  readonly shape?: S;
+}
+
+/** Shapes are gone when the program runs: what it has to know of them is said again, and checked here. */
+type More<S extends Shape> = { readonly needs?: string } & ('body' extends keyof S
+  ? { readonly takes: 'body' }
+  : 'query' extends keyof S
+    ? { readonly takes: 'query' }
+    : { readonly takes?: undefined }) &
+  (S['reply'] extends Messages
+    ? { readonly answers: 'messages' }
+    : S['reply'] extends Bytes
+      ? { readonly answers: 'bytes' }
+      : { readonly answers?: undefined });
+
+const operation =
+  <S extends Shape>() =>
+  <const P extends `/${string}`>(
+    method: Method,
+    path: P,
+    ...[more]: Record<never, never> extends More<S> ? [more?: More<S>] : [more: More<S>]
+  ): Operation<P, S> => ({ method, path, ...more });
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor?: string;
+}
+
+interface PageQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+interface Span {
+  readonly since?: string;
+  readonly until?: string;
+}
+
+interface AuditRange {
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+}
+
+type AnyObject = Readonly<Record<string, unknown>>;
+
+const V1 = '/v1';
+const HOST = '/v1/host/capstan';
+
+/** Every operation of the host, under the names of its OpenAPI document. The methods of the client come from it. */
+export const OPERATIONS = {
+  getCapabilities: operation<{ reply: DiscoveryDocument }>()('GET', '/.well-known/openwop'),
+  getOpenApi: operation<{ reply: AnyObject }>()('GET', `${V1}/openapi.json`),
+  getAsyncApi: operation<{ reply: AnyObject }>()('GET', `${V1}/asyncapi.json`),
+  getEnvelopeSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/envelopes/{file}'),
+
+  createRun: operation<{ body: CreateRunRequest; reply: CreateRunReply }>()('POST', `${V1}/runs`, { takes: 'body' }),
+  getRun: operation<{ reply: RunSnapshot }>()('GET', `${V1}/runs/{runId}`),
+  cancelRun: operation<{ body?: Static<typeof CancelRequest>; reply: Static<typeof CancelReply> }>()(
+    'POST',
+    `${V1}/runs/{runId}/cancel`,
+    { takes: 'body' },
+  ),
+  bulkCancelRuns: operation<{ body: Static<typeof BulkCancelRequest>; reply: Static<typeof BulkCancelReply> }>()(
+    'POST',
+    `${V1}/runs:bulk-cancel`,
+    { takes: 'body' },
+  ),
+  pauseRun: operation<{ body?: Static<typeof PauseRequest>; reply: Static<typeof PauseReply> }>()(
+    'POST',
+    `${V1}/runs/{runId}:pause`,
+    { takes: 'body', needs: 'runs.pauseResume.supported' },
+  ),
+  resumeRun: operation<{ body?: Static<typeof ResumeRequest>; reply: Static<typeof ResumeReply> }>()(
+    'POST',
+    `${V1}/runs/{runId}:resume`,
+    { takes: 'body', needs: 'runs.pauseResume.supported' },
+  ),
+  forkRun: operation<{ body: ForkRequest; reply: ForkReply }>()('POST', `${V1}/runs/{runId}:fork`, {
+    takes: 'body',
+    needs: 'replay.supported',
+  }),
+  diffRun: operation<{ query: { readonly against: string }; reply: Static<typeof RunDiff> }>()(
+    'GET',
+    `${V1}/runs/{runId}:diff`,
+    { takes: 'query' },
+  ),
+  getRunAncestry: operation<{ reply: RunAncestry }>()('GET', `${V1}/runs/{runId}/ancestry`, {
+    needs: 'multiAgent.executionModel.crossHostCausation.ancestryEndpointSupported',
+  }),
+  getRunState: operation<{ query: { readonly sequence: number }; reply: RunSnapshot }>()(
+    'GET',
+    `${HOST}/runs/{runId}/state`,
+    { takes: 'query' },
+  ),
+  getDebugBundle: operation<{ query?: { readonly maxEvents?: number }; reply: Static<typeof DebugBundle> }>()(
+    'GET',
+    `${V1}/runs/{runId}/debug-bundle`,
+    { takes: 'query', needs: 'debugBundle.supported' },
+  ),
+  getArtifact: operation<{ reply: AnyObject }>()('GET', `${V1}/runs/{runId}/artifacts/{artifactId}`),
+  listRuns: operation<{
+    query?: PageQuery & Span & { readonly status?: RunStatus; readonly workflowId?: string; readonly tag?: string };
+    reply: Page<RunSummary>;
+  }>()('GET', `${HOST}/runs`, { takes: 'query' }),
+
+  streamRunEvents: operation<{
+    query?: { readonly streamMode?: StreamMode | `${StreamMode},${string}`; readonly bufferMs?: number };
+    reply: Messages;
+  }>()('GET', `${V1}/runs/{runId}/events`, { takes: 'query', answers: 'messages' }),
+  pollRunEvents: operation<{
+    query?: { readonly lastSequence?: number; readonly timeout?: number };
+    reply: Static<typeof PollReply>;
+  }>()('GET', `${V1}/runs/{runId}/events/poll`, { takes: 'query' }),
+  followTenant: operation<{ reply: Messages }>()('GET', `${HOST}/events`, { answers: 'messages' }),
+
+  getWorkflow: operation<{ reply: WorkflowDefinition }>()('GET', `${V1}/workflows/{workflowId}`),
+  readWorkflow: operation<{ reply: WorkflowDefinition }>()('GET', `${HOST}/workflows/{workflowId}`),
+  listWorkflows: operation<{ query?: PageQuery; reply: Page<WorkflowSummary> }>()('GET', `${HOST}/workflows`, {
+    takes: 'query',
+  }),
+  registerWorkflow: operation<{ body: WorkflowDefinition; reply: WorkflowSummary }>()('POST', `${HOST}/workflows`, {
+    takes: 'body',
+  }),
+  replaceWorkflow: operation<{ body: WorkflowDefinition; reply: WorkflowSummary }>()(
+    'PUT',
+    `${HOST}/workflows/{workflowId}`,
+    { takes: 'body' },
+  ),
+  deleteWorkflow: operation<{ reply: undefined }>()('DELETE', `${HOST}/workflows/{workflowId}`),
+
+  resolveInterruptByRun: operation<{ body: Static<typeof ResolveRequest>; reply: Static<typeof ResolveReply> }>()(
+    'POST',
+    `${V1}/runs/{runId}/interrupts/{nodeId}`,
+    { takes: 'body' },
+  ),
+  inspectInterruptByToken: operation<{ reply: InterruptView }>()('GET', `${V1}/interrupts/{token}`),
+  resolveInterruptByToken: operation<{ body: Static<typeof ResolveRequest>; reply: Static<typeof ResolveReply> }>()(
+    'POST',
+    `${V1}/interrupts/{token}`,
+    { takes: 'body' },
+  ),
+  listInbox: operation<{ query?: PageQuery; reply: Page<InboxItem> }>()('GET', `${HOST}/inbox`, { takes: 'query' }),
+
+  createAnnotation: operation<{ body: AnnotationCreate; reply: Annotation }>()(
+    'POST',
+    `${V1}/runs/{runId}/annotations`,
+    { takes: 'body', needs: 'feedback.supported' },
+  ),
+  listAnnotations: operation<{ reply: AnnotationList }>()('GET', `${V1}/runs/{runId}/annotations`, {
+    needs: 'feedback.supported',
+  }),
+  summarizeFeedback: operation<{
+    query?: Span & { readonly workflowId?: string; readonly bucket?: Bucket };
+    reply: FeedbackSummary;
+  }>()('GET', `${HOST}/feedback/summary`, { takes: 'query', needs: 'feedback.supported' }),
+
+  registerWebhook: operation<{ body: WebhookRegistration; reply: IssuedWebhook }>()('POST', `${V1}/webhooks`, {
+    takes: 'body',
+    needs: 'webhooks.supported',
+  }),
+  unregisterWebhook: operation<{ query?: { readonly tenantId?: string }; reply: undefined }>()(
+    'DELETE',
+    `${V1}/webhooks/{webhookId}`,
+    { takes: 'query', needs: 'webhooks.supported' },
+  ),
+  listWebhooks: operation<{ query?: PageQuery; reply: Page<WebhookSubscription> }>()('GET', `${HOST}/webhooks`, {
+    takes: 'query',
+    needs: 'webhooks.supported',
+  }),
+  rotateWebhookSecret: operation<{ reply: IssuedWebhook }>()('POST', `${HOST}/webhooks/{webhookId}:rotate`, {
+    needs: 'webhooks.supported',
+  }),
+  listWebhookDeliveries: operation<{
+    query?: PageQuery & { readonly state?: DeliveryState };
+    reply: Page<WebhookDelivery>;
+  }>()('GET', `${HOST}/webhooks/{webhookId}/deliveries`, { takes: 'query', needs: 'webhooks.supported' }),
+  redeliverWebhookDelivery: operation<{ reply: WebhookDelivery }>()(
+    'POST',
+    `${HOST}/webhooks/{webhookId}/deliveries/{deliveryId}:redeliver`,
+    { needs: 'webhooks.supported' },
+  ),
+
+  listSchedules: operation<{ query?: PageQuery & { readonly workflowId?: string }; reply: Page<Schedule> }>()(
+    'GET',
+    `${HOST}/schedules`,
+    { takes: 'query', needs: 'scheduling.supported' },
+  ),
+  createSchedule: operation<{ body: ScheduleRequest; reply: Schedule }>()('POST', `${HOST}/schedules`, {
+    takes: 'body',
+    needs: 'scheduling.supported',
+  }),
+  getSchedule: operation<{ reply: Schedule }>()('GET', `${HOST}/schedules/{scheduleId}`, {
+    needs: 'scheduling.supported',
+  }),
+  replaceSchedule: operation<{ body: ScheduleRequest; reply: Schedule }>()('PUT', `${HOST}/schedules/{scheduleId}`, {
+    takes: 'body',
+    needs: 'scheduling.supported',
+  }),
+  deleteSchedule: operation<{ reply: undefined }>()('DELETE', `${HOST}/schedules/{scheduleId}`, {
+    needs: 'scheduling.supported',
+  }),
+
+  verifyAudit: operation<{ query?: AuditRange; reply: Static<typeof AuditVerifyResult> }>()(
+    'GET',
+    `${V1}/audit/verify`,
+    { takes: 'query', needs: 'auth.auditLogIntegrity' },
+  ),
+  listAudit: operation<{
+    query?: PageQuery & Span & { readonly actor?: string; readonly action?: string };
+    reply: Page<Static<typeof AuditItem>>;
+  }>()('GET', `${HOST}/audit`, { takes: 'query' }),
+  exportAudit: operation<{ query?: AuditRange; reply: Bytes }>()('GET', `${HOST}/audit/export`, {
+    takes: 'query',
+    answers: 'bytes',
+  }),
+
+  listApiKeys: operation<{ query?: PageQuery; reply: Page<ApiKey> }>()('GET', `${HOST}/keys`, { takes: 'query' }),
+  createApiKey: operation<{ body: ApiKeyRequest; reply: NewApiKey }>()('POST', `${HOST}/keys`, { takes: 'body' }),
+  rotateApiKey: operation<{ body?: RotateKeyRequest; reply: NewApiKey }>()('POST', `${HOST}/keys/{keyId}:rotate`, {
+    takes: 'body',
+  }),
+  revokeApiKey: operation<{ reply: undefined }>()('DELETE', `${HOST}/keys/{keyId}`),
+
+  listPromptTemplates: operation<{
+    query?: PageQuery & {
+      readonly kind?: PromptKind;
+      readonly tag?: string;
+      readonly modelClass?: string;
+      readonly source?: PromptSource;
+      readonly workspaceId?: string;
+    };
+    reply: Page<PromptTemplate>;
+  }>()('GET', `${V1}/prompts`, { takes: 'query', needs: 'prompts.endpointsSupported' }),
+  getPromptTemplate: operation<{
+    query?: { readonly version?: string; readonly libraryId?: string; readonly workspaceId?: string };
+    reply: PromptTemplate;
+  }>()('GET', `${V1}/prompts/{templateId}`, { takes: 'query', needs: 'prompts.endpointsSupported' }),
+  createPromptTemplate: operation<{ body: PromptTemplate; reply: PromptTemplate }>()('POST', `${V1}/prompts`, {
+    takes: 'body',
+    needs: 'prompts.mutableLibrary',
+  }),
+  updatePromptTemplate: operation<{ body: PromptTemplate; reply: PromptTemplate }>()(
+    'PUT',
+    `${V1}/prompts/{templateId}`,
+    { takes: 'body', needs: 'prompts.mutableLibrary' },
+  ),
+  deletePromptTemplate: operation<{ query?: { readonly workspaceId?: string }; reply: undefined }>()(
+    'DELETE',
+    `${V1}/prompts/{templateId}`,
+    { takes: 'query', needs: 'prompts.mutableLibrary' },
+  ),
+  renderPromptTemplate: operation<{ body: Static<typeof RenderRequest>; reply: Static<typeof RenderReply> }>()(
+    'POST',
+    `${V1}/prompts:render`,
+    { takes: 'body', needs: 'prompts.endpointsSupported' },
+  ),
+} as const satisfies Record<string, Operation>;
+
+export type Operations = typeof OPERATIONS;
+export type OperationName = keyof Operations;

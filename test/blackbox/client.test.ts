@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClient, OPERATIONS, RefusedError } from '../../src/client/index.ts';
+import { platform } from '../../src/client/machine.ts';
+import { line, node, register, workflow } from '../support/definitions.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { approval, waits } from '../support/interrupts.ts';
+import { operationsOf } from '../support/operations.ts';
+import { DatabaseProxy } from '../support/proxy.ts';
+import { onEachStore } from '../support/stores.ts';
+
+const CUTS = 20;
+
+describe('the client', () => {
+  let host: TestHost;
+  beforeAll(async () => {
+    host = await startTestHost('sqlite', undefined, { conformance: false });
+  });
+  afterAll(() => host?.stop());
+
+  it('has a method for every operation of the OpenAPI document, and for nothing else', async () => {
+    const served = (await operationsOf(host.anonymous)).map(({ operationId, method, path, hasBody, raw }) => {
+      const hasQuery = raw.parameters.some((parameter: { in: string }) => parameter.in === 'query');
+      return [operationId, `${method} ${path}`, hasBody ? 'body' : hasQuery ? 'query' : undefined];
+    });
+    const known = Object.entries(OPERATIONS).map(([name, { method, path, takes }]) => [
+      name,
+      `${method} ${path}`,
+      takes,
+    ]);
+    expect(known.sort()).toEqual(served.sort());
+  });
+});
+
+onEachStore('the client', (host) => {
+  const client = (who: keyof typeof KEYS = 'editor', url = host().url) => createClient({ url, key: KEYS[who].key });
+
+  it('starts a run, waits for it and walks the list of runs', async () => {
+    const workflowId = await register(host().as('editor'), workflow([node('a')]));
+    const started = await Promise.all([1, 2, 3].map(() => client().createRun({ workflowId })));
+    for (const { runId } of started) expect((await client().waitForRun(runId)).status).toBe('completed');
+    const listed: string[] = [];
+    for await (const { runId } of client().each('listRuns', { workflowId, limit: 1 })) listed.push(runId);
+    expect(listed.sort()).toEqual(started.map(({ runId }) => runId).sort());
+  });
+
+  it('waits for a person to be asked, answers, and follows the run to its end', async () => {
+    const workflowId = await register(host().as('editor'), workflow([approval('gate')]));
+    const { runId } = await client().createRun({ workflowId });
+    const asked = await client().waitForRun(runId, { until: ({ interrupt }) => interrupt !== undefined });
+    expect(asked.interrupt).toMatchObject({ kind: 'approval', nodeId: 'gate' });
+    await client().resolveInterruptByRun(runId, 'gate', { resumeValue: { action: 'accept' } });
+    const types: string[] = [];
+    for await (const { type } of client().followRun(runId)) types.push(type);
+    expect(types.at(-1)).toBe('run.completed');
+  });
+
+  it('tells a refusal by its code, and what it would take', async () => {
+    const error = await client('viewer')
+      .createRun({ workflowId: 'any' })
+      .then(undefined, (thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(RefusedError);
+    expect(error).toMatchObject({ status: 403, code: 'forbidden', details: { scopeRequired: 'runs:create' } });
+  });
+
+  it('ends a stream and a wait with their signals', async () => {
+    const workflowId = await register(host().as('editor'), workflow([approval('gate')]));
+    const { runId } = await client().createRun({ workflowId });
+    await waits(host().as('editor'), runId);
+    const [following, waiting] = [new AbortController(), new AbortController()];
+    const wait = client().waitForRun(runId, { signal: waiting.signal });
+    const follow = (async () => {
+      for await (const { type } of client().followRun(runId, { signal: following.signal })) {
+        if (type === 'interrupt.requested') following.abort(new Error('seen enough'));
+      }
+    })();
+    await expect(follow).rejects.toThrow('seen enough');
+    waiting.abort(new Error('waited enough'));
+    await expect(wait).rejects.toThrow('waited enough');
+  });
+
+  it(`follows a run through ${CUTS} cut connections: every event once, in order`, async () => {
+    const ids = Array.from({ length: 60 }, (_, index) => `n${index}`);
+    const delays = ids.map((id) => node(id, 'core.delay', { config: { delayMs: 20 } }));
+    const workflowId = await register(host().as('editor'), workflow(delays, line(...ids)));
+    const proxy = await DatabaseProxy.open(host().url);
+    let connections = 0;
+    const machine = {
+      ...platform,
+      // Comes back at once, so that the run is still on its way at the last cut.
+      chance: () => 0,
+      fetch: ((url, init) => {
+        if (String(url).includes('/events')) connections++;
+        return platform.fetch(url, init);
+      }) as typeof fetch,
+    };
+    const follower = createClient({ url: proxy.url, key: KEYS.editor.key, machine });
+    const { runId } = await client().createRun({ workflowId });
+    const sequences: number[] = [];
+    let cuts = 0;
+    for await (const { sequence } of follower.followRun(runId, { streamMode: 'debug' })) {
+      sequences.push(sequence);
+      if (cuts === CUTS || connections === cuts) continue;
+      cuts++;
+      proxy.drop();
+    }
+    await proxy.cut();
+    expect({ cuts, connections }).toEqual({ cuts: CUTS, connections: CUTS + 1 });
+    expect(sequences).toEqual((await host().as('editor').events(runId)).map(({ sequence }) => sequence));
+  });
+});

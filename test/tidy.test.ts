@@ -33,19 +33,21 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   cli: ['client', 'conformance', 'protocol', 'version'],
 };
 
-/** Commands that do not speak to a host over the wire: the one that is the host, and the one that needs none. */
+/** What does not speak to a host over the wire: the command that is the host, and those that need none. */
 const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
   'src/cli/commands/serve.ts': ['host', 'config', 'system'],
   'src/cli/commands/audit.ts': ['system'],
   'src/cli/audit-file.ts': ['system'],
+  'src/cli/workflow-file.ts': ['engine', 'runtime', 'http', 'system'],
 };
 
 /** Parts that also run in a browser. */
-const PORTABLE: readonly string[] = ['protocol', 'engine'];
+const PORTABLE: readonly string[] = ['protocol', 'engine', 'client'];
 
 const ENTRY = 'src/cli/main.ts';
-const CLOCK_HOME = 'src/system/real.ts';
-const ENVIRONMENT_HOME = 'src/config.ts';
+/** Where the machine is read: by the host, and by clients, which have nothing of the host. */
+const CLOCK_HOMES: readonly string[] = ['src/system/real.ts', 'src/client/machine.ts'];
+const ENVIRONMENT_HOMES: readonly string[] = ['src/config.ts', 'src/cli/terminal.ts'];
 const SELF = 'test/tidy.test.ts';
 
 const LINES_MAX = 450;
@@ -108,6 +110,16 @@ describe('imports', () => {
             .filter(({ name }) => name.startsWith('node:'))
             .map(({ name }) => `${path} imports ${name}, which a browser does not have.`),
         ),
+    ).toEqual([]);
+  });
+
+  it('bring no package into the client: what it takes from elsewhere are types, and they are gone when it runs', () => {
+    expect(
+      [...reachable('src/client/index.ts', importsAtRunTime)].flatMap((path) =>
+        importsAtRunTime(path, withoutComments(read(path)))
+          .filter(({ target }) => target === undefined)
+          .map(({ name }) => `${path} imports ${name}, which the client cannot do without then: use import type.`),
+      ),
     ).toEqual([]);
   });
 
@@ -195,15 +207,15 @@ describe('ambient things', () => {
     'performance.now': /\bperformance\.now\b/,
   };
 
-  it('are handed in: only one file reads the clock and sets timers', () => {
+  it('are handed in: hardly a file reads the clock and sets timers', () => {
     expect(
       programs()
-        .filter(({ path }) => path !== CLOCK_HOME)
+        .filter(({ path }) => !CLOCK_HOMES.includes(path))
         .flatMap(({ path, code }) =>
           Object.entries(AMBIENT)
             .filter(([, pattern]) => pattern.test(code))
             .map(
-              ([name]) => `${path} uses ${name}: take a clock as an argument; only ${CLOCK_HOME} reads the machine.`,
+              ([name]) => `${path} uses ${name}: take a clock as an argument, as ${CLOCK_HOMES.join(' and ')} have it.`,
             ),
         ),
     ).toEqual([]);
@@ -212,8 +224,8 @@ describe('ambient things', () => {
   it('come from the environment in one place', () => {
     expect(
       programs()
-        .filter(({ path, code }) => path !== ENVIRONMENT_HOME && /\bprocess\.env\b/.test(code))
-        .map(({ path }) => `${path} reads process.env: a setting goes into ${ENVIRONMENT_HOME}.`),
+        .filter(({ path, code }) => !ENVIRONMENT_HOMES.includes(path) && /\bprocess\.env\b/.test(code))
+        .map(({ path }) => `${path} reads process.env: a setting goes into ${ENVIRONMENT_HOMES.join(' or ')}.`),
     ).toEqual([]);
   });
 });
@@ -328,6 +340,11 @@ function importsOf(path: string, code: string): Import[] {
     }));
 }
 
+/** Without those of types. */
+function importsAtRunTime(path: string, code: string): Import[] {
+  return importsOf(path, code.replace(/(^|\n)\s*(?:import|export) type\b[^;]*;/g, '$1'));
+}
+
 function mayImport({ path, part }: Source, imported: string): boolean {
   return [MAY_IMPORT[part], MAY_ALSO_IMPORT[path]].some((allowed) => allowed?.includes(imported));
 }
@@ -356,13 +373,13 @@ function isHelper(path: string): boolean {
   return path.endsWith('/testing.ts');
 }
 
-function reachable(entry: string): Set<string> {
-  const byPath = new Map(sources().map((file) => [file.path, file]));
+function reachable(entry: string, importsIn = importsOf): Set<string> {
+  const byPath = new Map(sources().map(({ path, code }) => [path, importsIn(path, code)]));
   const reached = new Set<string>();
   const visit = (path: string): void => {
     if (reached.has(path)) return;
     reached.add(path);
-    for (const { target } of byPath.get(path)?.imports ?? []) if (target) visit(target);
+    for (const { target } of byPath.get(path) ?? []) if (target) visit(target);
   };
   visit(entry);
   return reached;

@@ -1,13 +1,8 @@
 #!/usr/bin/env node
-import { Command } from 'commander';
-import { VERSION } from '../version.ts';
-import { addAudit } from './commands/audit.ts';
-import { addServe } from './commands/serve.ts';
+import { EXIT } from './exit.ts';
+import { runCommandLine } from './program.ts';
+import { realTerminal } from './terminal.ts';
 
-const program = new Command('capstan')
-  .description('An OpenWOP host: run agent workflows you can watch, pause, judge and replay')
-  .version(VERSION)
-  .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2));
-addServe(program);
-addAudit(program);
-await program.parseAsync();
+const code = await runCommandLine(process.argv.slice(2), realTerminal());
+// A host that is being started says for itself how it ends.
+if (code !== EXIT.done) process.exitCode = code;

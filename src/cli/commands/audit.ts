@@ -1,40 +1,109 @@
+import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
+import { pipeline } from 'node:stream/promises';
 import type { Anomaly, VerifyResult } from '../../protocol/audit-chain.ts';
 import { type IsSignedHex, signatureCheckOf } from '../../system/ed25519.ts';
 import { type AuditFile, verifyAuditFile } from '../audit-file.ts';
+import type { CommandGroup, CommandSpec, Context } from '../command.ts';
+import { EXIT, type ExitCode } from '../exit.ts';
+import { columns, table } from '../text.ts';
+import { given, text, wholeNumber } from '../values.ts';
+import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
-const EXIT_TAMPERED = 1;
-const EXIT_USAGE = 2;
 const FINDINGS_SHOWN = 50;
 
-interface Options {
-  readonly json?: true;
-  readonly key?: string;
+const verify: CommandSpec = {
+  name: 'verify',
+  takes: '[file]',
+  summary: 'Check an exported audit log, for which no host is needed; without a file, have the host check its own',
+  flags: { '--key <key>': 'trust only this public key: base64, or the path of a PEM file (the keys in the file)' },
+  example: 'audit verify audit.json',
+  async run(context, { args: [path], options: { key } }) {
+    if (path === undefined) return verifyAtHost(context);
+    try {
+      const trusted = key === undefined ? undefined : await trustedKey(String(key));
+      const { file, result } = await verifyAuditFile(path, trusted);
+      context.show(result, () => report(file, result, trusted !== undefined));
+      return result.chainValid ? EXIT.done : EXIT.refused;
+    } catch (error) {
+      context.terminal.err(`${path} cannot be verified: ${(error as Error).message}\n`);
+      return isUsage(error) ? EXIT.usage : EXIT.refused;
+    }
+  },
+};
+
+async function verifyAtHost(context: Context): Promise<ExitCode> {
+  const result = await (await context.client()).verifyAudit();
+  const { chainValid, anomalies } = result;
+  context.show(result, () => [
+    chainValid ? 'Nothing is wrong.' : `TAMPERED WITH, findings: ${anomalies.length}`,
+    "That is what the host says. `capstan audit export` and `capstan audit verify FILE` take nobody's word for it.",
+  ]);
+  return chainValid ? EXIT.done : EXIT.refused;
 }
 
-export function addAudit(program: Command): void {
-  const audit = program.command('audit').description('Work with the audit log');
-  audit
-    .command('verify')
-    .description('Check an exported audit log; no host is needed for it')
-    .argument('<file>', 'an answer of GET /v1/host/capstan/audit/export')
-    .option('--key <key>', 'trust only this public key: base64, or the path of a PEM file (the keys in the file)')
-    .option('--json', 'print the result as JSON')
-    .action(verify);
-}
+const list: CommandSpec = {
+  name: 'list',
+  aliases: ['ls'],
+  summary: 'Who did what, newest first',
+  flags: {
+    '--actor <principal>': 'what this one did',
+    '--action <action>': 'as run.create',
+    '--since <time>': 'at this time or later, as 2026-01-31T12:00:00Z',
+    '--until <time>': 'before this time',
+    ...PAGE_FLAGS,
+  },
+  example: 'audit list --action key.create',
+  async run(context, { options }) {
+    const { actor, action, since, until } = options;
+    const filter = given({ actor: text(actor), action: text(action), since: text(since), until: text(until) });
+    const page = await (await context.client()).listAudit({ ...filter, ...pageQuery(options) });
+    const row = (item: (typeof page.items)[number]) => [
+      item.sequence,
+      item.at,
+      item.actor,
+      item.action,
+      item.target,
+      item.outcome,
+    ];
+    context.show(
+      page,
+      () => [...table(['AT', 'TIME', 'WHO', 'WHAT', 'TARGET', 'OUTCOME'], page.items.map(row)), ...morePages(page)],
+      () => page.items.map(({ sequence }) => String(sequence)),
+    );
+    return EXIT.done;
+  },
+};
 
-async function verify(path: string, { key, json }: Options): Promise<void> {
-  try {
-    const trusted = key === undefined ? undefined : await trustedKey(key);
-    const { file, result } = await verifyAuditFile(path, trusted);
-    process.stdout.write(json ? `${JSON.stringify(result)}\n` : report(file, result, trusted !== undefined));
-    if (!result.chainValid) process.exitCode = EXIT_TAMPERED;
-  } catch (error) {
-    process.stderr.write(`${path} cannot be verified: ${(error as Error).message}\n`);
-    process.exitCode = isUsage(error) ? EXIT_USAGE : EXIT_TAMPERED;
-  }
-}
+const exportLog: CommandSpec = {
+  name: 'export',
+  summary: 'The audit log as a file that can be verified without the host',
+  flags: {
+    '--output <file>': 'write it there; otherwise it is printed',
+    '--from <sequence>': 'the first entry',
+    '--to <sequence>': 'the last entry',
+  },
+  example: 'audit export --output audit.json',
+  async run(context, { options: { output, from, to } }) {
+    const bytes = await (await context.client()).exportAudit({
+      ...(from ? { fromSeq: wholeNumber(String(from), '--from') } : {}),
+      ...(to ? { toSeq: wholeNumber(String(to), '--to') } : {}),
+    });
+    if (!output) {
+      for await (const piece of bytes.pipeThrough(new TextDecoderStream())) context.terminal.out(piece);
+      return EXIT.done;
+    }
+    await pipeline(bytes, createWriteStream(String(output), { mode: 0o600 }));
+    context.note(`Written to ${output}. Check it with: capstan audit verify ${output}`);
+    return EXIT.done;
+  },
+};
+
+export const audit: CommandGroup = {
+  name: 'audit',
+  summary: 'Read, export and verify the audit log',
+  commands: [list, exportLog, verify],
+};
 
 class BadKey extends Error {
   override readonly name = 'BadKey';
@@ -54,7 +123,7 @@ function isUsage(error: unknown): boolean {
   return error instanceof BadKey || typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }
 
-function report(file: AuditFile, result: VerifyResult, isKeyTrusted: boolean): string {
+function report(file: AuditFile, result: VerifyResult, isKeyTrusted: boolean): string[] {
   const { checkpoints, anomalies } = result;
   const covered = checkpoints.at(-1)?.atSequence ?? file.fromSeq - 1;
   const unsigned = Math.max(0, file.toSeq - covered);
@@ -70,11 +139,10 @@ function report(file: AuditFile, result: VerifyResult, isKeyTrusted: boolean): s
     ['Result', result.chainValid ? 'nothing is wrong' : `TAMPERED WITH, findings: ${anomalies.length}`],
   ];
   return [
-    ...table(lines),
+    ...columns(lines),
     ...findings(anomalies),
     ...(isKeyTrusted ? [] : ['', 'Checked with the keys in the file. Give --key to check with one that you trust.']),
-    '',
-  ].join('\n');
+  ];
 }
 
 function findings(anomalies: readonly Anomaly[]): string[] {
@@ -83,22 +151,10 @@ function findings(anomalies: readonly Anomaly[]): string[] {
     .slice(0, FINDINGS_SHOWN)
     .map((anomaly) => [String(anomaly.atSeq), anomaly.kind, detailOf(anomaly)]);
   const more = anomalies.length - rows.length;
-  return ['', ...table([['AT', 'WHAT', 'DETAIL'], ...rows]), ...(more > 0 ? [`and ${more} more`] : [])];
+  return ['', ...table(['AT', 'WHAT', 'DETAIL'], rows), ...(more > 0 ? [`and ${more} more`] : [])];
 }
 
 function detailOf(anomaly: Anomaly): string {
   if (anomaly.kind === 'chain-break') return `points at ${anomaly.actualPrevHash}, not at ${anomaly.expectedPrevHash}`;
   return 'checkpoint' in anomaly ? anomaly.checkpoint : (anomaly.detail ?? '');
-}
-
-/** What stands in a file may be anybody's: it does not get to move the cursor. */
-function table(lines: readonly (readonly string[])[]): string[] {
-  const rows = lines.map((row) => row.map((cell) => cell.replace(/\p{Cc}/gu, '?')));
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column]!))
-      .join('  ')
-      .trimEnd(),
-  );
 }

@@ -1,0 +1,189 @@
+import type { Annotation, Signal } from '../../protocol/annotations.ts';
+import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
+import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import { facts, table } from '../text.ts';
+import { given, text, wholeNumber } from '../values.ts';
+
+const TARGET_FLAGS: Readonly<Record<string, string>> = {
+  '--note <text>': 'why',
+  '--event-id <id>': 'about this event of the run',
+  '--node-id <id>': 'about this node of the run',
+};
+
+async function say(context: Context, runId: string, signal: Signal, options: Given['options']): Promise<ExitCode> {
+  const target = given({ eventId: text(options.eventId), nodeId: text(options.nodeId) });
+  const annotation = await (await context.client()).createAnnotation(runId, {
+    signal,
+    ...(Object.keys(target).length > 0 ? { target } : {}),
+    ...given({ note: text(options.note) }),
+  });
+  context.show(
+    annotation,
+    () => [`${annotation.annotationId}  ${detailOf(annotation)}`],
+    () => [annotation.annotationId],
+  );
+  return EXIT.done;
+}
+
+function ratingOf(value: string): Signal {
+  const rating = wholeNumber(value, 'A rating');
+  if (rating < 1 || rating > 5) throw new UsageError('A rating is a number from 1 to 5.');
+  return { kind: 'rating', rating };
+}
+
+export const annotate: CommandSpec = {
+  name: 'annotate',
+  takes: '<runId>',
+  summary: 'Rate, label, correct or flag a run, or a part of it',
+  flags: {
+    '--rating <1-5>': 'how good it is',
+    '--label <text>': 'a label',
+    '--correction <text>': 'how it should have been',
+    '--flag': 'somebody should look at it',
+    ...TARGET_FLAGS,
+  },
+  example: 'runs annotate run-0mw4x2c1h0001 --rating 2 --node-id classify --note "wrong queue"',
+  run: (context, { args: [runId = ''], options }) => say(context, runId, signalOf(options), options),
+};
+
+function signalOf({ rating, label, correction, flag }: Given['options']): Signal {
+  const signals: Signal[] = [
+    ...(rating ? [ratingOf(String(rating))] : []),
+    ...(label ? [{ kind: 'label' as const, label: String(label) }] : []),
+    ...(correction ? [{ kind: 'correction' as const, correction: String(correction) }] : []),
+    ...(flag ? [{ kind: 'flag' as const }] : []),
+  ];
+  if (signals.length === 1) return signals[0]!;
+  throw new UsageError('Give exactly one of --rating, --label, --correction and --flag.');
+}
+
+export const annotations: CommandSpec = {
+  name: 'annotations',
+  takes: '<runId>',
+  summary: 'What people and agents think of a run',
+  example: 'runs annotations run-0mw4x2c1h0001',
+  async run(context, { args: [runId = ''] }) {
+    const list = await (await context.client()).listAnnotations(runId);
+    const row = (annotation: Annotation) => [
+      annotation.annotationId,
+      annotation.signal.kind,
+      detailOf(annotation),
+      annotation.note,
+      annotation.createdAt,
+    ];
+    context.show(
+      list,
+      () => table(['ANNOTATION', 'KIND', 'DETAIL', 'NOTE', 'CREATED'], list.annotations.map(row)),
+      () => list.annotations.map(({ annotationId }) => annotationId),
+    );
+    return EXIT.done;
+  },
+};
+
+function detailOf({ signal: { rating, label, correction, kind }, target }: Annotation): string {
+  const what = rating ?? label ?? correction ?? kind;
+  const where = target.nodeId ?? target.eventId;
+  return where === undefined ? String(what) : `${what} (${where})`;
+}
+
+const rate: CommandSpec = {
+  name: 'rate',
+  takes: '<runId> <rating>',
+  summary: 'Rate a run, from 1 to 5',
+  flags: TARGET_FLAGS,
+  example: 'feedback rate run-0mw4x2c1h0001 5',
+  run: (context, { args: [runId = '', rating = ''], options }) => say(context, runId, ratingOf(rating), options),
+};
+
+const correct: CommandSpec = {
+  name: 'correct',
+  takes: '<runId> <text>',
+  summary: 'Say how it should have been',
+  flags: TARGET_FLAGS,
+  example: 'feedback correct run-0mw4x2c1h0001 "This belongs to billing" --node-id classify',
+  run: (context, { args: [runId = '', correction = ''], options }) =>
+    say(context, runId, { kind: 'correction', correction }, options),
+};
+
+const label: CommandSpec = {
+  name: 'label',
+  takes: '<runId> <label>',
+  summary: 'Put a label on a run',
+  flags: TARGET_FLAGS,
+  example: 'feedback label run-0mw4x2c1h0001 golden',
+  run: (context, { args: [runId = '', name = ''], options }) =>
+    say(context, runId, { kind: 'label', label: name }, options),
+};
+
+const flag: CommandSpec = {
+  name: 'flag',
+  takes: '<runId>',
+  summary: 'Bring a run to those who review',
+  flags: TARGET_FLAGS,
+  example: 'feedback flag run-0mw4x2c1h0001 --note "promised a refund"',
+  run: (context, { args: [runId = ''], options }) => say(context, runId, { kind: 'flag' }, options),
+};
+
+const BUCKETS = ['hour', 'day', 'week', 'month'] as const;
+
+const summary: CommandSpec = {
+  name: 'summary',
+  summary: 'The quality of runs in numbers, as a whole and over time',
+  flags: {
+    '--workflow <id>': 'runs of this workflow',
+    '--since <time>': 'started at this time or later, as 2026-01-31T12:00:00Z',
+    '--until <time>': 'started before this time',
+    '--bucket <bucket>': `${BUCKETS.join(', ')}; day where it is not said`,
+  },
+  example: 'feedback summary --workflow support-triage --bucket week',
+  async run(context, { options }) {
+    const bucket = BUCKETS.find((known) => known === options.bucket);
+    if (options.bucket && !bucket) throw new UsageError(`--bucket is one of ${BUCKETS.join(', ')}.`);
+    const query = given({
+      workflowId: text(options.workflow),
+      since: text(options.since),
+      until: text(options.until),
+      bucket,
+    });
+    const { buckets, mostCorrectedNodes, mostCorrectedWorkflows, ...figures } = await (
+      await context.client()
+    ).summarizeFeedback(query);
+    const found = { ...figures, mostCorrectedNodes, mostCorrectedWorkflows, buckets };
+    context.show(found, () => [
+      ...facts(figures),
+      ...(mostCorrectedNodes.length > 0 ? ['', 'Most corrected'] : []),
+      ...mostCorrectedNodes.map(({ workflowId, nodeId, corrections }) => `  ${corrections}  ${workflowId} / ${nodeId}`),
+      '',
+      ...table(
+        ['FROM', 'RUNS', 'RATING', 'CORRECTED', 'FLAGGED'],
+        buckets
+          .filter(({ runs }) => runs > 0)
+          .map(({ start, runs, meanRating, correctionRate, flagRate }) => [
+            start,
+            runs,
+            meanRating?.toFixed(1),
+            percent(correctionRate),
+            percent(flagRate),
+          ]),
+      ),
+    ]);
+    return EXIT.done;
+  },
+};
+
+function percent(rate: number): string {
+  return `${(rate * 100).toFixed(0)} %`;
+}
+
+export const feedback: CommandGroup = {
+  name: 'feedback',
+  summary: 'Say what you think of runs, and see what others think',
+  commands: [
+    rate,
+    correct,
+    label,
+    flag,
+    { ...annotations, name: 'list', example: 'feedback list run-0mw4x2c1h0001' },
+    summary,
+  ],
+};

@@ -1,0 +1,30 @@
+import type { CommandGroup, CommandSpec } from '../command.ts';
+import { audit } from './audit.ts';
+import { completionOf } from './completion.ts';
+import { doctor } from './doctor.ts';
+import { events } from './events.ts';
+import { feedback } from './feedback.ts';
+import { inbox, interrupts } from './interrupts.ts';
+import { keys } from './keys.ts';
+import { login, logout } from './login.ts';
+import { prompts } from './prompts.ts';
+import { runs } from './runs.ts';
+import { schedules } from './schedules.ts';
+import { webhooks } from './webhooks.ts';
+import { workflows } from './workflows.ts';
+
+export const GROUPS: readonly CommandGroup[] = [
+  runs,
+  workflows,
+  interrupts,
+  feedback,
+  schedules,
+  prompts,
+  webhooks,
+  keys,
+  audit,
+];
+
+const SINGLE: readonly CommandSpec[] = [login, logout, doctor, events, inbox];
+
+export const COMMANDS: readonly CommandSpec[] = [...SINGLE, completionOf(GROUPS, SINGLE)];

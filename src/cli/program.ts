@@ -1,0 +1,36 @@
+import { Command, CommanderError } from 'commander';
+import { VERSION } from '../version.ts';
+import { mountCommand, mountGroup, type Outcome } from './command.ts';
+import { COMMANDS, GROUPS } from './commands/index.ts';
+import { addServe } from './commands/serve.ts';
+import { EXIT, type ExitCode } from './exit.ts';
+import { tell } from './problem.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Runs one command line and gives its exit code. */
+export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const outcome: Outcome = { code: EXIT.done };
+  try {
+    await programOf(terminal, outcome).parseAsync(args, { from: 'user' });
+    return outcome.code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    const told = tell(error);
+    if (!told) throw error;
+    terminal.err(told.lines.map((line) => `${line}\n`).join(''));
+    return told.code;
+  }
+}
+
+function programOf(terminal: Terminal, outcome: Outcome): Command {
+  const program = new Command('capstan')
+    .description('An OpenWOP host: run agent workflows you can watch, pause, judge and replay')
+    .version(VERSION)
+    .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
+    .showHelpAfterError('Add --help to see what there is.')
+    .exitOverride();
+  addServe(program);
+  for (const spec of COMMANDS) mountCommand(program, spec, terminal, outcome);
+  for (const group of GROUPS) mountGroup(program, group, terminal, outcome);
+  return program;
+}

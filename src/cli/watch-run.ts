@@ -1,0 +1,98 @@
+import type { Client, RunEvent } from '../client/index.ts';
+import { isObject } from '../protocol/json.ts';
+import type { RunSnapshot } from '../protocol/runs.ts';
+import type { Context } from './command.ts';
+import { type ExitCode, exitOfRun } from './exit.ts';
+import { Interrupted } from './terminal.ts';
+import { type Colour, columns, facts, harmless, paintStatus } from './text.ts';
+
+export const WATCH_FLAGS: Readonly<Record<string, string>> = {
+  '--wait': 'wait until the run has ended, or waits for somebody',
+  '--follow': 'show what happens until the run has ended',
+};
+
+/** Stays with a run as far as the flags ask for it. The exit code is the run's outcome. */
+export async function watchRun(
+  context: Context,
+  client: Client,
+  runId: string,
+  options: { readonly wait?: unknown; readonly follow?: unknown },
+): Promise<ExitCode> {
+  if (options.follow) return followRun(context, client, runId, {});
+  const snapshot = await client.waitForRun(runId, { until: isWaiting, signal: context.terminal.interrupted() });
+  context.show(snapshot, () => runLines(context, snapshot));
+  return exitOfRun(snapshot.status);
+}
+
+/** Shows the events of a run until its end. Ctrl-C leaves the run alone. */
+export async function followRun(
+  context: Context,
+  client: Client,
+  runId: string,
+  options: { readonly after?: number | undefined; readonly streamMode?: 'updates' | 'debug' },
+): Promise<ExitCode> {
+  const signal = context.terminal.interrupted();
+  try {
+    for await (const event of client.followRun(runId, { ...options, signal })) {
+      context.show(event, () => eventLines(context, event));
+      if (event.type === 'interrupt.requested') context.note(`It waits. Answer with: capstan approvals get ${runId}`);
+    }
+  } catch (error) {
+    if (!(error instanceof Interrupted)) throw error;
+    context.note(`The run goes on. Follow it again with: capstan events ${runId} --follow`);
+  }
+  const { status, error } = await client.getRun(runId);
+  const reason = error ? `: ${harmless(error.message)} (${error.code})` : '';
+  context.note(`${runId} ${paintStatus(context.paint, status)}${reason}`);
+  return exitOfRun(status);
+}
+
+function isWaiting({ status }: RunSnapshot): boolean {
+  return status === 'paused' || status.startsWith('waiting-');
+}
+
+export function runLines({ paint }: Context, run: RunSnapshot): string[] {
+  const { runId, workflowId, workflowVersion, status, createdAt, startedAt, endedAt, error, interrupt } = run;
+  const nodes = Object.entries(run.nodeStates ?? {});
+  const variables = Object.keys(run.variables ?? {}).length > 0 ? run.variables : undefined;
+  return [
+    paintStatus(paint, status),
+    ...facts({
+      run: runId,
+      workflow: `${workflowId} (version ${workflowVersion ?? '?'})`,
+      created: createdAt,
+      started: startedAt,
+      ended: endedAt,
+      error: error && `${error.message} (${error.code})`,
+      asks: interrupt && `${interrupt.kind} at ${interrupt.nodeId}; see capstan approvals get ${runId}`,
+      variables,
+    }),
+    ...(nodes.length > 0 ? ['', ...columns(nodes.map(([id, state]) => [id, state.status, errorOf(state)]))] : []),
+  ];
+}
+
+const EVENT_COLOURS: readonly [RegExp, Colour][] = [
+  [/\.(failed|breached|diverged)$/, 'red'],
+  [/\.completed$/, 'green'],
+  [/^(interrupt|approval|clarification)\.|\.(suspended|paused)$/, 'yellow'],
+];
+
+/** When, where in the log, what, which node. */
+export function eventLines({ paint }: Context, { sequence, type, nodeId, timestamp, payload }: RunEvent): string[] {
+  const colour = EVENT_COLOURS.find(([pattern]) => pattern.test(type))?.[1];
+  const shown = type.padEnd(24);
+  const about = nodeId ?? (isObject(payload) && typeof payload.workflowId === 'string' ? payload.workflowId : '');
+  const line = [
+    paint('grey', timestamp.slice(11, 23)),
+    String(sequence).padStart(4),
+    colour ? paint(colour, shown) : shown,
+    harmless(about),
+    errorOf(payload),
+  ];
+  return [line.join('  ').trimEnd()];
+}
+
+function errorOf(payload: unknown): string {
+  const error = isObject(payload) ? payload.error : undefined;
+  return isObject(error) ? harmless(`${error.message} (${error.code})`) : '';
+}

@@ -1,0 +1,53 @@
+import { checkDefinition } from '../engine/check.ts';
+import { validator } from '../http/validation.ts';
+import { WorkflowDefinition } from '../protocol/workflows.ts';
+import { catalogOf } from '../runtime/catalog.ts';
+import { NODES } from '../runtime/nodes/index.ts';
+import { findSecret } from '../system/redaction.ts';
+import { fileText } from './values.ts';
+
+/** A place in a file, and what is wrong there. */
+export interface FileProblem {
+  readonly path: string;
+  readonly message: string;
+}
+
+export interface WorkflowFile {
+  /** Present when nothing is wrong. */
+  readonly definition?: WorkflowDefinition;
+  readonly problems: readonly FileProblem[];
+}
+
+const misfitOf = validator(WorkflowDefinition, 'body');
+
+/** Checks a definition as a host of this version does when it is registered. */
+export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
+  const parsed = parse(await fileText(path));
+  if ('problem' in parsed) return { problems: [parsed.problem] };
+  const misfit = misfitOf(parsed.value);
+  if (misfit) return { problems: misfit.details!.fields as FileProblem[] };
+  const definition = parsed.value as WorkflowDefinition;
+  const secret = findSecret(definition);
+  const problems = [
+    ...checkDefinition(definition, catalogOf(NODES)),
+    ...(secret === undefined ? [] : [{ path: secret, message: 'looks like a secret; refer to it by name instead' }]),
+  ];
+  return problems.length === 0 ? { definition, problems } : { problems };
+}
+
+function parse(text: string): { readonly value: unknown } | { readonly problem: FileProblem } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    const { message } = error as Error;
+    const [, position] = /position (\d+)/.exec(message) ?? [];
+    return {
+      problem: { path: position === undefined ? '' : placeIn(text, Number(position)), message: 'is not JSON here' },
+    };
+  }
+}
+
+function placeIn(text: string, position: number): string {
+  const lines = text.slice(0, position).split('\n');
+  return `line ${lines.length}, column ${lines.at(-1)!.length + 1}`;
+}

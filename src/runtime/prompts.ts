@@ -156,7 +156,7 @@ function failure(code: string, message: string, details?: JsonObject): NodeFailu
 /** What a node's prompts are filled with. Only what the author or the host wrote is taken at its word. */
 function bindingOf(context: NodeContext, target: PromptTarget, variable: PromptVariable): Binding | undefined {
   const override = own(target.variableOverrides, variable.name);
-  if (override !== undefined) return trusted(override);
+  if (override !== undefined && variable.source !== 'secret') return trusted(override);
   switch (variable.source ?? 'input') {
     case 'input': {
       const isWritten = own(context.node.inputs, variable.name)?.type === 'static';

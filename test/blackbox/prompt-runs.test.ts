@@ -318,9 +318,8 @@ onEachStore('prompts of runs', (host) => {
       ['the template is of another kind', { kind: 'system' }, {}, 'validation_error'],
     ])('or the node fails, where %s, and is not tried again', async (_what, more, inputs, code) => {
       const { templateId } = await added(api(), { kind: 'user', ...more });
-      const definition = workflow([speaker({ userPromptRef: `prompt:${templateId}` })], [], {
-        settings: { maxRetries: 2 },
-      });
+      const ref = { templateId, variableOverrides: { key: 'by the reference' } };
+      const definition = workflow([speaker({ userPromptRef: ref })], [], { settings: { maxRetries: 2 } });
       const { status, error, events } = await ranWith(api(), definition, { inputs });
       expect([status, error.code]).toEqual(['failed', code]);
       expect(of(events, 'agent.promptResolved')).toHaveLength(1);

@@ -433,6 +433,14 @@ onEachStore('the prompt library', (host) => {
       expect(await of(`prompt:${templateId}@1.0.0`)).toBe('Greet Ada in the manner of a friend.');
       expect(await of({ templateId, libraryId: 'capstan', variableOverrides: { who: 'Bob' } }, {})).toBe('Hail Bob');
       expect(await of({ templateId }, {})).toBe('Hail <UNTRUSTED>Ada</UNTRUSTED>');
+      const part = await added(api(), {
+        text: '{{name}}',
+        variables: [{ name: 'name', type: 'string', required: true, extractPath: '$.first' }],
+      });
+      const inner = { ref: { templateId: part.templateId }, variables: { name: { first: 'Ada' } } };
+      expect((await render(inner)).body.composed).toBe('<UNTRUSTED>Ada</UNTRUSTED>');
+      const whole = { ref: { templateId: part.templateId, variableOverrides: { name: 'Bob' } } };
+      expect((await render(whole)).body.composed).toBe('Bob');
     });
 
     it('with no way out for what cannot be believed', async () => {

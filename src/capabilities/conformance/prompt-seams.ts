@@ -70,11 +70,10 @@ const composePrompt = operation({
     if (!found) return NOT_FOUND;
     const secrets = (found.template.variables ?? []).filter(({ source }) => source === 'secret');
     const named = Object.fromEntries(secrets.map(({ name }) => [name, bindings.secretRef]));
-    const composed = compose(
-      found.template,
-      { ...named, ...bindings },
-      ({ name }) => own(bindingTrust, name) ?? 'untrusted',
-    );
+    const composed = compose(found.template, {
+      variables: { ...named, ...bindings },
+      trustOf: ({ name }) => own(bindingTrust, name) ?? 'untrusted',
+    });
     if ('problem' in composed) {
       return refuse(composed.problem.code, composed.problem.message, composed.problem.details);
     }

@@ -1,4 +1,4 @@
-import { type Composition, composePrompt, extract, secretMarker } from '../../engine/prompt-text.ts';
+import { type Binding, type Composition, composePrompt, extract, secretMarker } from '../../engine/prompt-text.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { canonicalJson, type JsonObject, own } from '../../protocol/json.ts';
 import type {
@@ -42,7 +42,8 @@ export interface RegisteredPrompt {
   readonly digest: string;
 }
 
-export interface RenderRequest {
+/** A template, and what to fill it with. */
+export interface Preview {
   readonly target: PromptTarget;
   readonly variables: JsonObject;
   readonly contentTrust: ContentTrust;
@@ -134,12 +135,13 @@ export function promptService(
       }),
 
     /** What a node would be given for these values. No model is called. */
-    async render(caller: Caller, { target, variables, contentTrust }: RenderRequest): Promise<Composition | Refusal> {
+    async render(caller: Caller, { target, variables, contentTrust }: Preview): Promise<Composition | Refusal> {
       const found = await find(caller.subject, target, NOW);
       if (!found) return NOT_FOUND;
-      const composed = compose(found.template, { ...variables, ...target.variableOverrides }, ({ name, source }) => {
-        const isWritten = source === 'context' || own(target.variableOverrides, name) !== undefined;
-        return isWritten ? 'trusted' : contentTrust;
+      const composed = compose(found.template, {
+        variables,
+        overrides: target.variableOverrides,
+        trustOf: ({ source }) => (source === 'context' ? 'trusted' : contentTrust),
       });
       if (!('problem' in composed)) return composed;
       return refuse(composed.problem.code, composed.problem.message, composed.problem.details);
@@ -261,26 +263,36 @@ export function promptService(
   }
 }
 
-/** What a preview is made with: secrets stand there by their name alone, whatever the caller wrote. */
+/** What a preview is made with. */
+export interface Filling {
+  readonly variables: JsonObject;
+  /** Values that the reference brings: the author's, and as they are to be. */
+  readonly overrides?: JsonObject | undefined;
+  readonly trustOf: (variable: PromptVariable) => ContentTrust;
+}
+
+/** Secrets stand in a preview by their name alone, whatever the caller wrote. */
 export function compose(
   template: PromptTemplate,
-  variables: JsonObject,
-  trustOf: (variable: PromptVariable) => ContentTrust,
+  { variables, overrides = {}, trustOf }: Filling,
 ): ReturnType<typeof composePrompt> {
-  const values = redactValue(variables);
+  const [given, written] = [redactValue(variables), redactValue(overrides)];
   return composePrompt(
     template,
     (variable) => {
-      const given = own(values, variable.name);
-      if (variable.source === 'secret') {
-        const marker = secretMarker(secretIdOf(given) ?? variable.name);
-        return { value: marker, shown: marker, trust: 'trusted' };
-      }
-      const value = extract(variable, given);
-      return { value, shown: value, trust: trustOf(variable) };
+      const override = own(written, variable.name);
+      const value = override ?? own(given, variable.name);
+      if (variable.source === 'secret') return asWritten(secretMarker(secretIdOf(value) ?? variable.name));
+      if (override !== undefined) return asWritten(override);
+      const part = extract(variable, value);
+      return { value: part, shown: part, trust: trustOf(variable) };
     },
     { digest: sha256Hex, redact: redactText },
   );
+}
+
+function asWritten(value: unknown): Binding {
+  return { value, shown: value, trust: 'trusted' };
 }
 
 function secretIdOf(given: unknown): string | undefined {

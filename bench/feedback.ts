@@ -53,7 +53,7 @@ function fill(database: DatabaseSync): void {
     const at = first + Math.floor((index / RUNS) * MONTH_MS);
     const runId = `${firstIdAt(at, RUN_PREFIX)}000${digits(index, 10)}`;
     const place = { tenant: TENANT, run_id: runId, workspace: null, workflow_id: `workflow-${index % 20}` };
-    write(insertRun({ ...RUN, ...place, created_at: at, updated_at: at, ended_at: index % 1_000 === 0 ? null : at }));
+    write(insertRun({ ...RUN, ...place, created_at: at, updated_at: at, ended_at: index % 999 === 0 ? null : at }));
     for (let count = 0; count < ANNOTATIONS_PER_RUN; count++) {
       const row = annotation(place, index * ANNOTATIONS_PER_RUN + count, at);
       write(markRun(row, { annotated: true, corrected: row.kind === 'correction', flagged: row.kind === 'flag' }));
@@ -128,8 +128,9 @@ function showPlans(database: DatabaseSync): void {
   const statements = {
     figures: figuresOf(counted, range),
     'figures of a workflow': figuresOf({ ...counted, workflowId: 'workflow-3' }, range),
-    corrections: correctionsOf(counted, range),
-    'corrections of a workflow': correctionsOf({ ...counted, workflowId: 'workflow-3' }, range),
+    corrections: correctionsOf(counted, range, false),
+    'corrections without live runs': correctionsOf(counted, range, true),
+    'corrections of a workflow': correctionsOf({ ...counted, workflowId: 'workflow-3' }, range, false),
   };
   for (const [name, { sql, params }] of Object.entries(statements)) {
     const steps = database.prepare(`EXPLAIN QUERY PLAN ${placed(sql)}`).all(...params) as { detail: string }[];

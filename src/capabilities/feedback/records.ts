@@ -1,4 +1,5 @@
 import type { Annotation } from '../../protocol/annotations.ts';
+import { MANAGEMENT_WORKFLOWS } from '../../protocol/management.ts';
 import type { RunRef, Visibility } from '../../store/log.ts';
 import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
@@ -33,6 +34,7 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
         run_id TEXT NOT NULL,
         workspace TEXT,
         workflow_id TEXT NOT NULL,
+        is_ours BIGINT NOT NULL,
         annotated BIGINT NOT NULL,
         corrected BIGINT NOT NULL,
         flagged BIGINT NOT NULL,
@@ -137,20 +139,20 @@ export function listAnnotations(tenant: string, runId: string, after: Annotation
 
 /** What a run's quality is made of, besides ratings. */
 export interface QualityMarks {
-  readonly annotated?: true;
+  readonly annotated?: boolean;
   readonly corrected?: boolean;
   readonly flagged?: boolean;
-  readonly intervened?: true;
+  readonly intervened?: boolean;
 }
 
 type RunPlace = Pick<AnnotationRow, 'tenant' | 'run_id' | 'workspace' | 'workflow_id'>;
 
 export function markRun({ tenant, run_id, workspace, workflow_id }: RunPlace, marks: QualityMarks): Write {
-  const { annotated, corrected, flagged, intervened } = marks;
+  const { annotated = false, corrected = false, flagged = false, intervened = false } = marks;
   return {
-    sql: `INSERT INTO run_quality (tenant, run_id, workspace, workflow_id, annotated, corrected, flagged, intervened,
-            ratings, rating_sum)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0)
+    sql: `INSERT INTO run_quality (tenant, run_id, workspace, workflow_id, is_ours, annotated, corrected, flagged,
+            intervened, ratings, rating_sum)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0)
           ON CONFLICT (tenant, run_id) DO UPDATE SET
             annotated = run_quality.annotated | excluded.annotated,
             corrected = run_quality.corrected | excluded.corrected,
@@ -161,7 +163,7 @@ export function markRun({ tenant, run_id, workspace, workflow_id }: RunPlace, ma
       run_id,
       workspace,
       workflow_id,
-      ...[annotated, corrected, flagged, intervened].map((mark) => (mark ? 1 : 0)),
+      ...[MANAGEMENT_WORKFLOWS.includes(workflow_id), annotated, corrected, flagged, intervened].map(Number),
     ],
   };
 }

@@ -1,5 +1,6 @@
 import type { Bucket, FeedbackSummary } from '../../protocol/annotations.ts';
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
+import { MANAGEMENT_WORKFLOWS } from '../../protocol/management.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { firstIdAt } from '../../system/ids.ts';
@@ -33,10 +34,12 @@ export async function summarize(
     // Others get their turn in between: a long time is many short looks.
     await new Promise<void>((resolve) => clock.soon(resolve));
   }
+  const total = rows.reduce(sum);
   const whole = idsOf({ from: spans[0]!.from, before: spans.at(-1)!.before }, isOpen);
-  const corrections = await store.read<CorrectionRow>(correctionsOf(request, whole));
+  const all = await store.read<CorrectionRow>(correctionsOf(request, whole, total.live_corrected > 0));
+  const corrections = request.workflowId === undefined ? all.filter(isOfOthers) : all;
   return {
-    ...figures(rows.reduce(sum)),
+    ...figures(total),
     mostCorrectedNodes: mostCorrected(corrections, ({ workflow_id, node_id }) =>
       node_id === null ? undefined : { workflowId: workflow_id, nodeId: node_id },
     ),
@@ -59,6 +62,10 @@ function stretchOf({ since, until, bucket }: SummaryRequest, now: number): reado
 /** Clocks differ: where the end is open, what another host has just started is not in the future. */
 function idsOf({ from, before }: Pick<Span, 'from' | 'before'>, isOpen: boolean): IdRange {
   return { from: firstIdAt(from, RUN_PREFIX), before: firstIdAt(isOpen ? END_OF_TIME : before, RUN_PREFIX) };
+}
+
+function isOfOthers({ workflow_id }: CorrectionRow): boolean {
+  return !MANAGEMENT_WORKFLOWS.includes(workflow_id);
 }
 
 function sum(a: FigureRow, b: FigureRow): FigureRow {

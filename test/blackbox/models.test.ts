@@ -266,6 +266,21 @@ describe.each(STORES)('models, on %s', (kind) => {
       expect((await api().ended(runId)).status).toBe('cancelled');
     });
 
+    it('are let go of when the time of the run is up, which is told as it is of any run', async () => {
+      const gone = new Promise<void>((resolve) => {
+        server.on('slow', (_asked, speech) => {
+          speech.response.on('close', () => resolve());
+          speech.text('I am thinking ');
+        });
+      });
+      const { snapshot, events } = await finish([asking('slow')], { configurable: { runTimeoutMs: 300 } });
+      await gone;
+      expect(snapshot).toMatchObject({ status: 'failed', error: { code: 'run_timeout' } });
+      const [breach] = payloads(events, 'cap.breached');
+      expect(breach).toMatchObject({ kind: 'run-duration', limit: 300 });
+      expect(breach.observed).toBeGreaterThan(300);
+    });
+
     it('are asked once: a replay repeats their answers and asks nobody, a branch asks again', async () => {
       server.on('talk', (_asked, speech) => speech.text(`Answer ${server.asked('talk').length}.`).end());
       const runId = await start([asking('talk'), asking('talk', {}, undefined, { id: 'again' })]);
@@ -533,6 +548,45 @@ describe.each(STORES)('models, on %s', (kind) => {
     expect(kept).toContain('provider.usage');
     expect(kept).not.toContain(SECRET);
     for (const part of ['Leuchtturm', 'waerter_0815']) expect(kept).not.toContain(part);
+  });
+});
+
+describe.each(STORES)('a host that dies while a model speaks, on %s', (kind) => {
+  it('leaves a run that another one finishes: asked again under the same key, counted once', async () => {
+    const folder = freshFolder();
+    const server = await ModelServer.open();
+    const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
+    const environment = {
+      CAPSTAN_DATA: folder.path,
+      CAPSTAN_LEASE_MS: '500',
+      CAPSTAN_MODELS: JSON.stringify([
+        { provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['talk'] },
+      ]),
+      ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+    };
+    const first = await spawnHost(environment);
+    server.on('talk', (_asked, speech) => {
+      if (server.asked('talk').length === 1) speech.text('I was about to ');
+      else speech.text('Here it is.').end();
+    });
+    const ask = node('ask', 'core.ai.chatCompletion', { config: { provider: 'acme', model: 'talk' } });
+    const workflowId = await register(first.as('editor'), workflow([ask]));
+    const runId = await first.as('editor').run(workflowId, { inputs: { prompt: 'Well?' } });
+    const stream = await Stream.open(`${first.url}/v1/runs/${runId}/events?streamMode=messages`, KEYS.editor.key);
+    await stream.until((frames) => frames.length > 0);
+    first.signal('SIGKILL');
+    await first.exit;
+    const second = await spawnHost(environment);
+    const snapshot = await second.as('editor').ended(runId);
+    const events = await second.as('editor').events(runId);
+    second.signal('SIGKILL');
+    await second.exit;
+    server.close();
+    folder.remove();
+    expect(snapshot.nodeStates.ask.outputs.content).toBe('Here it is.');
+    expect(new Set(server.asked('talk').map(({ headers }) => headers['idempotency-key'])).size).toBe(1);
+    expect(server.asked('talk')).toHaveLength(2);
+    expect(payloads(events, 'provider.usage')).toHaveLength(1);
   });
 });
 

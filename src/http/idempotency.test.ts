@@ -22,7 +22,17 @@ describe('the first request with a key', () => {
     expect(ticket.isRemembered).toBe(true);
     keep([write!]);
     ticket.done();
-    expect(await idempotency.begin(REQUEST)).toEqual({ replay: { status: 201, text: '{"runId":"run-1"}' } });
+    expect(await idempotency.begin(REQUEST)).toEqual({
+      replay: { status: 201, text: '{"runId":"run-1"}', headers: {} },
+    });
+  });
+
+  it('keeps the headers of its answer, too', async () => {
+    const { idempotency, keep } = host();
+    const ticket = await take(idempotency);
+    keep(ticket.remember({ status: 201, body: {}, headers: { Location: '/there' } }));
+    ticket.done();
+    expect(await idempotency.begin(REQUEST)).toMatchObject({ replay: { headers: { Location: '/there' } } });
   });
 
   it('may have an answer that is text already, or none', async () => {
@@ -34,7 +44,7 @@ describe('the first request with a key', () => {
       const ticket = await take(idempotency);
       keep(ticket.remember(reply));
       ticket.done();
-      expect(await idempotency.begin(REQUEST)).toEqual({ replay: { status: reply.status, text } });
+      expect(await idempotency.begin(REQUEST)).toEqual({ replay: { status: reply.status, text, headers: {} } });
     }
   });
 
@@ -90,7 +100,7 @@ describe('a twin that arrives while the first is being carried out', () => {
     const twin = idempotency.begin(REQUEST);
     keep(first.remember({ status: 201, body: { runId: 'run-1' } }));
     first.done();
-    expect(await twin).toEqual({ replay: { status: 201, text: '{"runId":"run-1"}' } });
+    expect(await twin).toEqual({ replay: { status: 201, text: '{"runId":"run-1"}', headers: {} } });
   });
 
   it('carries it out itself where the first came to nothing', async () => {
@@ -155,7 +165,9 @@ describe('a twin on another host', () => {
     expect(await ticket.recall()).toBeUndefined();
     const elsewhere = await take(host().idempotency);
     keep(elsewhere.remember({ status: 201, body: { runId: 'run-2' } }));
-    expect(await ticket.recall()).toEqual({ replay: { status: 201, text: '{"runId":"run-2"}' } } satisfies Replay);
+    expect(await ticket.recall()).toEqual({
+      replay: { status: 201, text: '{"runId":"run-2"}', headers: {} },
+    } satisfies Replay);
   });
 });
 
@@ -249,8 +261,8 @@ function host() {
     /** Commits what a ticket wants remembered. */
     keep: (unit: Unit) => {
       for (const { params } of unit) {
-        const [record_key, digest, status, body] = params as [string, string, number, string];
-        rows.set(record_key, { record_key, digest, status, body });
+        const [record_key, digest, status, body, headers] = params as [string, string, number, string, string | null];
+        rows.set(record_key, { record_key, digest, status, body, headers });
       }
     },
   };

@@ -15,7 +15,7 @@ const WAIT_MAX_MS = 5_000;
 
 /** A stored answer, given again. */
 export interface Replay {
-  readonly replay: { readonly status: number; readonly text: string };
+  readonly replay: { readonly status: number; readonly text: string; readonly headers: Record<string, string> };
 }
 
 /** The right to carry out a request under a key. `done` must be called, whatever comes of it. */
@@ -83,7 +83,8 @@ export class Idempotency {
     if (row.digest !== digest) {
       return refuse('idempotency_key_mismatch', 'This idempotency key was used for a different request.');
     }
-    return { replay: { status: Number(row.status), text: row.body } };
+    const headers = row.headers ? (JSON.parse(row.headers) as Record<string, string>) : {};
+    return { replay: { status: Number(row.status), text: row.body, headers } };
   }
 
   #ticket(recordKey: string, digest: string, done: () => void): Ticket {
@@ -92,10 +93,13 @@ export class Idempotency {
       get isRemembered() {
         return isRemembered;
       },
-      remember: ({ status, body, text }) => {
+      remember: ({ status, body, text, headers }) => {
         isRemembered = true;
         const kept = text ?? (body === undefined ? '' : JSON.stringify(redactValue(body)));
-        return [keepAnswer({ record_key: recordKey, digest, status, body: kept }, IDEMPOTENCY_RETENTION_MS)];
+        const row = { record_key: recordKey, digest, status, body: kept };
+        return [
+          keepAnswer({ ...row, ...(headers ? { headers: JSON.stringify(headers) } : {}) }, IDEMPOTENCY_RETENTION_MS),
+        ];
       },
       recall: () => this.#recall(recordKey, digest),
       done,

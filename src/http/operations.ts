@@ -139,6 +139,6 @@ function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
 }
 
 function sendReplay(reply: FastifyReply, { replay }: Replay): FastifyReply {
-  reply.code(replay.status).header('openwop-Idempotent-Replay', 'true');
+  reply.code(replay.status).headers(replay.headers).header('openwop-Idempotent-Replay', 'true');
   return replay.text === '' ? reply.send() : reply.type(JSON_TYPE).send(replay.text);
 }

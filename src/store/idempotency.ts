@@ -5,11 +5,13 @@ export interface IdempotencyRow {
   readonly digest: string;
   readonly status: number;
   readonly body: string;
+  /** JSON, where there are any worth saying again. */
+  readonly headers?: string | null;
 }
 
 export function findAnswer(recordKey: string): Statement {
   return sql(
-    'SELECT record_key, digest, status, body FROM idempotency WHERE record_key = $1 AND expires_at > $now',
+    'SELECT record_key, digest, status, body, headers FROM idempotency WHERE record_key = $1 AND expires_at > $now',
     recordKey,
   );
 }
@@ -20,11 +22,13 @@ export function findAnswer(recordKey: string): Statement {
  */
 export function keepAnswer(row: IdempotencyRow, retentionMs: number): Write {
   return {
-    sql: `INSERT INTO idempotency (record_key, digest, status, body, expires_at) VALUES ($1, $2, $3, $4, $now + $5)
+    sql: `INSERT INTO idempotency (record_key, digest, status, body, headers, expires_at)
+          VALUES ($1, $2, $3, $4, $5, $now + $6)
           ON CONFLICT (record_key) DO UPDATE SET
-            digest = excluded.digest, status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
+            digest = excluded.digest, status = excluded.status, body = excluded.body, headers = excluded.headers,
+            expires_at = excluded.expires_at
           WHERE idempotency.expires_at <= $now`,
-    params: [row.record_key, row.digest, row.status, row.body, retentionMs],
+    params: [row.record_key, row.digest, row.status, row.body, row.headers ?? null, retentionMs],
     expect: 1,
     keeps: 'idempotency',
   };

@@ -187,6 +187,8 @@ export interface RunFilter {
   readonly tag?: string | undefined;
   /** Run ids sort by time, so a window of time is a window of ids. */
   readonly fromId?: string | undefined;
+  /** A SELECT of ids of runs of the tenant `$1`: only these, or all but these. */
+  readonly among?: { readonly select: string; readonly isWanted: boolean } | undefined;
   readonly beforeId?: string | undefined;
 }
 
@@ -206,6 +208,7 @@ export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, l
   add((place) => `run_id < ${place}`, filter.beforeId);
   const tag = filter.tag === undefined ? undefined : JSON.stringify(filter.tag);
   add((place) => `run_id IN (SELECT run_id FROM run_tags WHERE tenant = $1 AND tag = ${place})`, tag);
+  if (filter.among) where.push(`run_id ${filter.among.isWanted ? 'IN' : 'NOT IN'} (${filter.among.select})`);
   params.push(limit);
   return {
     sql: `SELECT * FROM runs WHERE ${where.join(' AND ')} ORDER BY run_id DESC LIMIT $${params.length}`,

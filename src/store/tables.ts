@@ -101,6 +101,7 @@ export const CORE_TABLES: readonly Migration[] = [
         digest TEXT NOT NULL,
         status BIGINT NOT NULL,
         body TEXT NOT NULL,
+        headers TEXT,
         expires_at BIGINT NOT NULL
       ) $clustered`,
       'CREATE INDEX idempotency_expiry ON idempotency (expires_at)',

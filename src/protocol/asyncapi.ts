@@ -1,4 +1,6 @@
+import { Annotation, RUN_ANNOTATED } from './annotations.ts';
 import { admits, EVENTS, type EventType, RunEventDoc, STREAM_MODES } from './events.ts';
+import { FEED_EVENTS, FeedData } from './feed.ts';
 import { RunSnapshot } from './runs.ts';
 
 type Json = Record<string, unknown>;
@@ -18,16 +20,25 @@ export function asyncapiDocument(info: { title: string; version: string }): Json
         messages: Object.fromEntries([
           ...types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
           ['state.snapshot', { $ref: '#/components/messages/state.snapshot' }],
+          [RUN_ANNOTATED, { $ref: `#/components/messages/${RUN_ANNOTATED}` }],
         ]),
+      },
+      tenantFeed: {
+        address: '/v1/host/capstan/events',
+        description: "Everything that happens in a tenant. The frame's `id` is the place to come back to.",
+        messages: Object.fromEntries(FEED_EVENTS.map((event) => [event, { name: event, payload: plain(FeedData) }])),
       },
     },
     operations: {
       followRun: { action: 'send', channel: { $ref: '#/channels/runEvents' } },
+      followTenant: { action: 'send', channel: { $ref: '#/channels/tenantFeed' } },
     },
     components: {
       messages: Object.fromEntries([
         ...types.map((type) => [type, messageOf(type)]),
         ['state.snapshot', { name: 'state.snapshot', 'x-stream-modes': ['values'], payload: plain(RunSnapshot) }],
+        // Said while the run is being followed, and not part of its log: the frame has no `id`.
+        [RUN_ANNOTATED, { name: RUN_ANNOTATED, 'x-stream-modes': ['updates', 'debug'], payload: plain(Annotation) }],
       ]),
     },
   };

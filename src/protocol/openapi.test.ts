@@ -162,9 +162,9 @@ describe('the OpenAPI document', () => {
 describe('the AsyncAPI document', () => {
   const document = JSON.parse(JSON.stringify(asyncapiDocument({ title: 'Test', version: '9.9.9' }))) as Json;
 
-  it('has a message for every event and for snapshots', () => {
+  it('has a message for every event, for snapshots and for annotations', () => {
     const messages = Object.keys(at(document, 'components', 'messages'));
-    expect(messages).toEqual([...Object.keys(EVENTS), 'state.snapshot']);
+    expect(messages).toEqual([...Object.keys(EVENTS), 'state.snapshot', 'run.annotated']);
     expect(Object.keys(at(document, 'channels', 'runEvents', 'messages'))).toEqual(messages);
   });
 

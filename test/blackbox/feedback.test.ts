@@ -297,6 +297,23 @@ onEachStore(
       expect(body.superseded).toEqual([mine[0].annotationId]);
     });
 
+    it('let runs be found by whether somebody flagged them', async () => {
+      const id = await register(api(), workflow([node('a')]));
+      const runs = await Promise.all([1, 2, 3, 4].map(() => finished(api(), id)));
+      for (const runId of runs.slice(0, 2)) await annotate(api(), runId, FLAG);
+      await annotate(api(), runs[2]!, rating(1));
+      const found = async (query: string, by = api()) => {
+        const { body } = await by.get(`/v1/host/capstan/runs?workflowId=${id}${query}`);
+        return body.items.map(({ runId }: { runId: string }) => runId).sort();
+      };
+      expect(await found('&flagged=true')).toEqual(runs.slice(0, 2).sort());
+      expect(await found('&flagged=false')).toEqual(runs.slice(2).sort());
+      expect(await found('&flagged=true', host().as('other'))).toEqual([]);
+      const first = await api().get(`/v1/host/capstan/runs?workflowId=${id}&flagged=true&limit=1`);
+      expect(await found(`&flagged=true&cursor=${first.body.nextCursor}`)).toHaveLength(1);
+      expectRefusal(await api().get('/v1/host/capstan/runs?flagged=maybe'), 400, 'validation_error');
+    });
+
     it('bring a run to the inbox that was flagged, rated low or corrected, once, until it was reviewed', async () => {
       const inbox = async (by = api()) =>
         (await by.get('/v1/host/capstan/inbox?limit=200')).body.items.filter(
@@ -575,6 +592,8 @@ onEachStore(
       const { items } = (await api.get('/v1/host/capstan/inbox')).body;
       expect(items).toMatchObject([{ kind: 'interrupt', runId }]);
       expect((await api.get(`/v1/runs/${runId}/debug-bundle`)).body).not.toHaveProperty('annotations');
+      expect((await api.get('/v1/host/capstan/runs?flagged=true')).body.items).toEqual([]);
+      expect((await api.get('/v1/host/capstan/runs?flagged=false')).body.items.length).toBeGreaterThan(0);
     });
   },
   { feedback: false },

@@ -1,4 +1,5 @@
 import { type Refusal, refuse } from '../../protocol/errors.ts';
+import type { FeedEvent } from '../../protocol/feed.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Append } from '../../runtime/append.ts';
 import type { Visibility } from '../../store/log.ts';
@@ -41,20 +42,6 @@ export interface FeedFact {
   readonly event: FeedEvent;
   readonly data: JsonObject;
 }
-
-export const FEED_EVENTS = [
-  'run.created',
-  'run.status',
-  'run.annotated',
-  'proposal.created',
-  'proposal.updated',
-  'proposal.activated',
-  'goal.updated',
-  'goal.evaluated',
-  'goal.closed',
-  'inbox.changed',
-] as const;
-export type FeedEvent = (typeof FEED_EVENTS)[number];
 
 /** What it takes to see some entries, besides the feed itself. */
 const SCOPES: Partial<Record<string, 'feedback:read' | 'proposals:read' | 'goals:read'>> = {

@@ -45,6 +45,7 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
       ) $clustered`,
       // How many runs a workspace has had.
       'CREATE INDEX runs_by_workspace ON runs (tenant, workspace, run_id) WHERE workspace IS NOT NULL',
+      'CREATE INDEX run_quality_flagged ON run_quality (tenant, run_id) WHERE flagged = 1',
       // Judgements that ask somebody to look at a run, until somebody has.
       `CREATE TABLE reviews (
         annotation_id TEXT PRIMARY KEY,
@@ -241,6 +242,9 @@ export function listReviews(
     params,
   };
 }
+
+/** Ids of the runs of the tenant `$1` that somebody flagged. */
+export const FLAGGED_RUNS = 'SELECT run_id FROM run_quality WHERE tenant = $1 AND flagged = 1';
 
 export function forgetFeedback({ tenant, runId }: RunRef): Write[] {
   return ['annotations', 'run_quality', 'reviews'].map((table) => ({

@@ -18,6 +18,7 @@ import {
   type AnnotationRow,
   closeReviews,
   countRating,
+  FLAGGED_RUNS,
   findAnnotation,
   insertAnnotation,
   insertReview,
@@ -89,6 +90,9 @@ export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {
       }
       return all;
     },
+
+    /** A SELECT of the runs that somebody flagged, for whoever lists runs. */
+    flaggedRuns: FLAGGED_RUNS,
 
     summary: (request: SummaryRequest): Promise<FeedbackSummary | Refusal> => summarize(runtime, request),
 

@@ -23,6 +23,7 @@ import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { RunFilter, RunRow } from '../../store/log.ts';
 import { firstIdAt } from '../../system/ids.ts';
 import { type Answer, type Caller, type Request, reply, route } from '../capability.ts';
+import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
 import type { RunService, StartedRun } from './service.ts';
@@ -30,6 +31,7 @@ import type { RunService, StartedRun } from './service.ts';
 interface Services {
   readonly runs: RunService;
   readonly interrupts: InterruptService;
+  readonly feedback?: FeedbackService;
 }
 const operation = route<Services>();
 
@@ -227,18 +229,20 @@ export const listRuns = operation({
     status: Type.Optional(OneOf(RUN_STATUSES)),
     workflowId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     tag: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
+    flagged: Type.Optional(OneOf(['true', 'false'], { description: 'Whether somebody flagged the run' })),
     since: Type.Optional(Timestamp),
     until: Type.Optional(Timestamp),
   }),
   replies: { 200: Page(RunSummary) },
   refusals: [400],
-  handle: async ({ caller, query }, { runs }) => {
+  handle: async ({ caller, query }, { runs, feedback }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
     const filter: RunFilter = {
       status: query.status,
       workflowId: query.workflowId,
       tag: query.tag,
+      among: query.flagged && { select: feedback?.flaggedRuns ?? NO_RUNS, isWanted: query.flagged === 'true' },
       fromId: query.since && firstRunAt(query.since),
       beforeId: page.after ?? (query.until && firstRunAt(query.until)),
     };
@@ -249,6 +253,9 @@ export const listRuns = operation({
     );
   },
 });
+
+/** Where nobody can flag anything, nothing is flagged. */
+const NO_RUNS = 'SELECT run_id FROM runs WHERE 1 = 0';
 
 function firstRunAt(timestamp: string): string {
   return firstIdAt(Date.parse(timestamp), RUN_PREFIX);

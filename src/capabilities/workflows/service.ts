@@ -145,7 +145,7 @@ function fromRow(row: WorkflowRow): RegisteredWorkflow {
 }
 
 /** What is wrong, with all places named. Asking for something that is not served has a code of its own. */
-function refusalOf(problems: readonly Problem[]): Refusal | undefined {
+export function refusalOf(problems: readonly Problem[]): Refusal | undefined {
   const [first] = problems;
   if (!first) return undefined;
   const gated = problems.find(({ requiredCapability }) => requiredCapability !== undefined);

@@ -237,9 +237,10 @@ export class Drive {
   }
 
   #dispatch(planned: PlannedNode, { after, children }: PreparedChildren): void {
-    // Asked twice for the same children, the node gets them once; in a pause it asks again when the run goes on.
-    if (this.#run.pause || after !== childCount(this.#run, planned)) return;
-    for (const { event, writes, created, lease } of children) {
+    if (this.#run.pause) return;
+    // Asked twice for the same children, the node gets them once.
+    const wanted = after === childCount(this.#run, planned) ? children : [];
+    for (const { event, writes, created, lease } of wanted) {
       const { held, recorded } = created;
       const afterwards = (): void => {
         this.#options.adopt(lease, held);
@@ -247,12 +248,18 @@ export class Drive {
       };
       this.#journal.record([event], { companion: { writes, afterwards } });
     }
-    // Some of the children that there were may be over by now.
-    if (this.#fansOut(planned) && !this.#stopping) this.#call(planned);
+    this.#askForMore(planned);
   }
 
-  #fansOut({ node }: PlannedNode): boolean {
-    return this.#runtime.catalog.get(node.typeId)?.fansOut === true;
+  /**
+   * A node with many children is asked whether it wants more, or is done: whenever one of them is over, and whenever
+   * those that it asked for are there, because others may be over by then.
+   */
+  #askForMore(planned: PlannedNode): void {
+    const { id, typeId } = planned.node;
+    if (this.#run.pause || this.#stopping || this.#attempts.isRunning(id)) return;
+    if (this.#run.nodes[planned.index]!.status !== 'waiting') return;
+    if (this.#runtime.catalog.get(typeId)?.fansOut) this.#call(planned);
   }
 
   /** The log says that the run was taken over; nodes that keep taking hosts down are given up. */
@@ -282,16 +289,7 @@ export class Drive {
     const { ended, changed } = await harvestChildren(this.#runtime, this.#journal.held);
     this.#journal.record(changed);
     for (const [nodeId, child] of ended) this.#call(this.#run.plan.node(nodeId)!, child);
-    if (!this.#run.pause && !this.#stopping) this.#askForMore();
-  }
-
-  /** Nodes with many children are asked whether they want more, or are done; what they said before is not kept. */
-  #askForMore(): void {
-    for (const index of [...this.#run.active]) {
-      const planned = this.#run.plan.nodes[index]!;
-      const isWaiting = this.#run.nodes[index]!.status === 'waiting' && !this.#attempts.isRunning(planned.node.id);
-      if (isWaiting && this.#fansOut(planned)) this.#call(planned);
-    }
+    for (const index of [...this.#run.active]) this.#askForMore(this.#run.plan.nodes[index]!);
   }
 
   async #leave(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {

@@ -56,11 +56,14 @@ export function modelChoice({ configurable, config }: NodeContext): ModelRequest
 /** Ports that may hold what a person says. */
 const SPOKEN = ['prompt', 'text', 'message', 'content', 'input'] as const;
 
-/** What the model is told: the node's prompts, then what came in. */
+/** What the model is told: the node's prompts, then what came in, unless a prompt says already what a person asks. */
 export async function messagesFor(context: NodeContext): Promise<ModelMessage[]> {
-  const composed = messagesOf(context, await composePrompts(context));
+  const prompts = await composePrompts(context);
+  const composed = messagesOf(context, prompts);
   const { messages } = context.inputs;
   if (Array.isArray(messages)) return [...composed, ...messages.flatMap(messageIn)];
+  const isAsked = prompts.some(({ kind }) => kind === 'user') || typeof context.config.userPrompt === 'string';
+  if (isAsked) return composed;
   const spoken = SPOKEN.map((port) => context.inputs[port]).find((value) => typeof value === 'string');
   return spoken === undefined ? composed : [...composed, { role: 'user', content: spoken as string }];
 }

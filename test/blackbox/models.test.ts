@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
-import { fixed, line, node, register, workflow } from '../support/definitions.ts';
+import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { KEYS } from '../support/host.ts';
 import { ModelServer } from '../support/model-server.ts';
 import { type HostProcess, runProgram, spawnHost } from '../support/process.ts';
@@ -163,6 +163,20 @@ describe.each(STORES)('models, on %s', (kind) => {
         },
       ]);
       expect(types(events).indexOf('provider.usage')).toBeLessThan(types(events).indexOf('node.completed'));
+    });
+
+    it('are told what the prompts of the library come to', async () => {
+      const template = { templateId: unique('greeting'), version: '1.0.0', kind: 'user', text: 'Greet {{who}}.' };
+      const variables = [{ name: 'who', type: 'string', required: true }];
+      expect((await api().post('/v1/prompts', { ...template, variables })).status).toBe(201);
+      server.on('talk', (_asked, speech) => speech.text('Hello.').end());
+      const config = { userPromptRef: `prompt:${template.templateId}`, model: 'talk' };
+      const { events } = await finish([node('ask', 'core.ai.callPrompt', { config })], {
+        inputs: { who: 'the world', prompt: 'not this' },
+      });
+      const [{ body }] = server.asked('talk') as [Body];
+      expect(body.messages).toEqual([{ role: 'user', content: expect.stringMatching(/^Greet .*the world/s) }]);
+      expect(types(events).indexOf('prompt.composed')).toBeLessThan(types(events).indexOf('output.chunk'));
     });
 
     it('may ask for tools, which is told as data', async () => {
@@ -551,8 +565,8 @@ describe.each(STORES)('models, on %s', (kind) => {
   });
 });
 
-describe.each(STORES)('a host that dies while a model speaks, on %s', (kind) => {
-  it('leaves a run that another one finishes: asked again under the same key, counted once', async () => {
+describe('a host that dies while a model speaks', () => {
+  it.concurrent.each(STORES)('leaves a run that another finishes, which is counted once, on %s', async (kind) => {
     const folder = freshFolder();
     const server = await ModelServer.open();
     const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;

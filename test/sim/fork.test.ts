@@ -49,9 +49,13 @@ describe('whatever the workflow and whoever meddles with it', () => {
       migrations: [...CORE_TABLES, ...INTERRUPT_TABLES],
       durable: false,
     });
+    host = await startHost('host');
+  });
+
+  async function startHost(name: string): Promise<SimHost> {
     const chance = (): string => digits(world.random.between(0, 36 ** 5 - 1), 10);
-    host = createSimHost({
-      name: 'host',
+    const started = createSimHost({
+      name,
       world,
       store: new FaultyStore(store, world, () => {}),
       ids: sortableIds(world.now, chance),
@@ -60,8 +64,9 @@ describe('whatever the workflow and whoever meddles with it', () => {
         return { effectId };
       },
     });
-    await world.settle(host.executor.start());
-  });
+    await world.settle(started.executor.start());
+    return started;
+  }
 
   afterEach(async () => {
     host.store.state = 'dead';
@@ -79,13 +84,13 @@ describe('whatever the workflow and whoever meddles with it', () => {
       for (let count = 0; count < FORKS_PER_RUN; count++) {
         const fromSeq = random.between(0, before.length);
         const fired = firings.length;
-        const replayed = await endedLog(await fork(source, 'replay', fromSeq));
+        const replayed = await endedLog(await forkOf(source, 'replay', fromSeq));
         expect(firings.length, 'effects of a replay').toBe(fired);
         const wanted = withoutCancellation(before).map(shape);
         expect(replayed.map(shape).slice(0, wanted.length), `replay from ${fromSeq}`).toEqual(wanted);
         if (isRepeated) expect(replayed).toHaveLength(before.length);
 
-        const branch = await fork(source, 'branch', fromSeq);
+        const branch = await forkOf(source, 'branch', fromSeq);
         const branched = await endedLog(branch);
         expect(branched.slice(0, fromSeq).map(shape), `branch from ${fromSeq}`).toEqual(
           before.slice(0, fromSeq).map(shape),
@@ -93,6 +98,26 @@ describe('whatever the workflow and whoever meddles with it', () => {
         expect(branched.map(({ runId }) => runId)).toEqual(branched.map(() => branch));
       }
       expect(await logOf(source), 'the source').toEqual(before);
+    },
+  );
+
+  it.each(SEEDS.slice(0, 20))(
+    'a replay does so though hosts die under it and the store fails: seed %i',
+    async (seed) => {
+      const { random } = new World(seed);
+      const source = await runOf(madeUp(random, `wf-${seed}`), random);
+      const wanted = withoutCancellation(await logOf(source)).map(shape);
+      const fired = firings.length;
+      const fork = await forkOf(source, 'replay', random.between(0, wanted.length));
+      for (let deaths = 0; deaths < 3; deaths++) {
+        host.store.weather = { slow: 0.5, slowMs: 1_500, lostBefore: 0.2, lostAfter: 0.2, hintLost: 0.5 };
+        await world.run(world.now() + random.between(0, 3_000));
+        host.store.state = 'dead';
+        host = await startHost(`host-${deaths}`);
+      }
+      const replayed = await endedLog(fork);
+      expect(firings.length, 'effects of a replay').toBe(fired);
+      expect(replayed.map(shape).slice(0, wanted.length)).toEqual(wanted);
     },
   );
 
@@ -136,7 +161,7 @@ describe('whatever the workflow and whoever meddles with it', () => {
     );
   }
 
-  async function fork(sourceRunId: string, mode: 'replay' | 'branch', fromSeq: number): Promise<string> {
+  async function forkOf(sourceRunId: string, mode: 'replay' | 'branch', fromSeq: number): Promise<string> {
     const forking = host.replay.fork(CALLER, sourceRunId, { mode, fromSeq, overlay: {} }, () => []);
     return must(await world.settle(forking)).runId;
   }

@@ -38,12 +38,30 @@ export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
 function parse(text: string): { readonly value: unknown } | { readonly problem: FileProblem } {
   try {
     return { value: JSON.parse(text) };
+  } catch {
+    return { problem: { path: placeIn(text, goodUntil(text)), message: 'is not JSON from here on' } };
+  }
+}
+
+/** How much of the text could still become JSON. The parser names places only now and then, so it is asked often. */
+function goodUntil(text: string): number {
+  let [good, bad] = [0, text.length];
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1;
+    if (isBeginning(text.slice(0, middle))) good = middle;
+    else bad = middle;
+  }
+  return good;
+}
+
+/** Whether nothing is wrong with the text before its end. */
+function isBeginning(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
   } catch (error) {
     const { message } = error as Error;
-    const [, position] = /position (\d+)/.exec(message) ?? [];
-    return {
-      problem: { path: position === undefined ? '' : placeIn(text, Number(position)), message: 'is not JSON here' },
-    };
+    return message.includes('end of JSON') || message.includes(`at position ${text.length} `);
   }
 }
 

@@ -1,0 +1,560 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMMANDS, GROUPS } from '../../src/cli/commands/index.ts';
+import { Interrupted } from '../../src/cli/terminal.ts';
+import { capstan, type Ran, type Sitting } from '../support/command-line.ts';
+import { freshFolder } from '../support/database.ts';
+import { line, node, register, unique, workflow } from '../support/definitions.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { approval, clarification, governanceGate, waitingRun } from '../support/interrupts.ts';
+import { runProgram, spawnHost } from '../support/process.ts';
+import { Receiver } from '../support/receiver.ts';
+
+/**
+ * Goal: every command does what it says against a running host, and ends with the exit code that scripts rely on.
+ * Method: the command runs in this process, with a terminal of our own; that none was left out is checked at the end.
+ */
+
+const DONE = 0;
+const REFUSED = 1;
+const USAGE = 2;
+const WAITING = 3;
+const UNREACHABLE = 4;
+
+let host: TestHost;
+const folder = freshFolder();
+const tried = new Set<string>();
+
+beforeAll(async () => {
+  host = await startTestHost('sqlite', undefined);
+});
+afterAll(async () => {
+  await host?.stop();
+  folder.remove();
+});
+
+function run(command: string, sitting: Sitting & { who?: keyof typeof KEYS } = {}): Promise<Ran> {
+  return runArgs(command.split(' '), sitting);
+}
+
+function runArgs(args: readonly string[], { who = 'owner', ...sitting }: Sitting & { who?: keyof typeof KEYS } = {}) {
+  tried.add(args[0]!).add(args.slice(0, 2).join(' '));
+  const environment = {
+    CAPSTAN_URL: host.url,
+    CAPSTAN_KEY: KEYS[who].key,
+    CAPSTAN_CONFIG: join(folder.path, 'none.json'),
+    ...sitting.environment,
+  };
+  return capstan(args, { ...sitting, environment });
+}
+
+function fileOf(content: unknown): string {
+  const path = join(folder.path, `${unique('file')}.json`);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+const owner = () => host.as('owner');
+const registered = (...args: Parameters<typeof workflow>): Promise<string> => register(owner(), workflow(...args));
+
+async function endedRun(): Promise<string> {
+  const runId = await owner().run(await registered([node('a'), node('b')], line('a', 'b')));
+  await owner().ended(runId);
+  return runId;
+}
+
+describe('capstan runs', () => {
+  it('start says which run it is; --wait and --follow end with its outcome', async () => {
+    const good = await registered([node('a')], [], { variables: [{ name: 'n', type: 'number' }] });
+    const bad = await registered([node('a', 'core.fail', { config: { code: 'broken', message: 'It broke.' } })]);
+    const slow = await registered([approval('gate')]);
+
+    const started = await run(`runs start ${good} --set n=3 --tag t1 --json`);
+    expect(started).toMatchObject({ code: DONE, json: { runId: expect.stringMatching(/^run-/) } });
+    expect((await owner().get(`/v1/runs/${started.json.runId}`)).body).toMatchObject({
+      inputs: { n: 3 },
+      tags: ['t1'],
+    });
+    expect((await run(`runs start ${good} -q`)).out).toMatch(/^run-\w+\n$/);
+
+    const waited = await runArgs(['runs', 'start', good, '--input', '-', '--wait', '--json'], { input: '{"n":4}' });
+    expect(waited).toMatchObject({ code: DONE, json: { status: 'completed', inputs: { n: 4 } } });
+    const failed = await run(`runs start ${bad} --wait`);
+    expect(failed.code).toBe(REFUSED);
+    expect(failed.out).toContain('It broke.');
+    expect((await run(`runs start ${slow} --wait`)).code).toBe(WAITING);
+
+    const followed = await run(`runs start ${bad} --follow --json`);
+    expect(followed.code).toBe(REFUSED);
+    const events = followed.out
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text));
+    expect(events.at(0).type).toBe('run.started');
+    expect(events.at(-1).type).toBe('run.failed');
+  });
+
+  it('start with one idempotency key starts one run', async () => {
+    const id = await registered([node('a')]);
+    const [one, two] = [
+      await run(`runs start ${id} -q --idempotency-key k`),
+      await run(`runs start ${id} -q --idempotency-key k`),
+    ];
+    expect(two.out).toBe(one.out);
+  });
+
+  it('list finds runs by workflow, status and page', async () => {
+    const id = await registered([node('a')]);
+    for (const _ of [1, 2, 3]) await owner().ended(await owner().run(id));
+    const page = await run(`runs list --workflow ${id} --status completed --limit 2 --json`);
+    expect(page.json.items).toHaveLength(2);
+    const rest = await run(`runs list --workflow ${id} --limit 2 --cursor ${page.json.nextCursor} --json`);
+    expect(rest.json.items).toHaveLength(1);
+    expect((await run(`runs list --workflow ${id} --limit 2`)).out).toContain(`--cursor ${page.json.nextCursor}`);
+    expect((await run('runs list --status finished')).code).toBe(USAGE);
+    expect((await run('runs list --limit many')).code).toBe(USAGE);
+  });
+
+  it('get, state, bundle, ancestry and diff print what the host answers', async () => {
+    const runId = await endedRun();
+    const wire = async (path: string) => (await owner().get(path)).body;
+    expect((await run(`runs get ${runId} --json`)).json).toEqual(await wire(`/v1/runs/${runId}`));
+    expect((await run(`runs get ${runId} -q`)).out).toBe('completed\n');
+    expect((await run(`runs state ${runId} --sequence 1 --json`)).json).toEqual(
+      await wire(`/v1/host/capstan/runs/${runId}/state?sequence=1`),
+    );
+    expect((await run(`runs state ${runId}`)).code).toBe(USAGE);
+    expect((await run(`runs state ${runId} --sequence 99`)).code).toBe(REFUSED);
+    expect((await run(`runs ancestry ${runId} --json`)).json).toEqual(await wire(`/v1/runs/${runId}/ancestry`));
+    expect((await run(`runs bundle ${runId} --max-events 2 --json`)).json).toMatchObject({ truncated: true });
+    const path = join(folder.path, 'bundle.json');
+    expect((await run(`runs bundle ${runId} --output ${path}`)).code).toBe(DONE);
+    expect(JSON.parse(readFileSync(path, 'utf8')).run.runId).toBe(runId);
+    expect((await run(`runs diff ${runId} ${runId}`)).out).toContain('the same');
+    expect((await run(`runs get ${runId}`, { who: 'other' })).code).toBe(REFUSED);
+  });
+
+  it('pause, resume and cancel move a run, once', async () => {
+    const id = await registered([node('a', 'core.delay', { config: { delayMs: 600_000 } })]);
+    const [one, two] = [await owner().run(id), await owner().run(id)];
+    expect((await run(`runs pause ${one} --immediate --reason lunch`)).code).toBe(DONE);
+    expect((await run(`runs pause ${one}`)).code).toBe(REFUSED);
+    expect((await run(`runs resume ${one} --json`)).json).toMatchObject({ status: 'running' });
+    expect((await run(`runs cancel ${one}`)).out).toContain('cancelled');
+    const mixed = await run(`runs cancel ${await endedRun()} ${two} --json`);
+    expect(mixed).toMatchObject({ code: REFUSED, json: { results: [{ ok: false }, { ok: true }] } });
+    expect((await run(`runs resume ${one}`)).err).toContain('capstan runs fork');
+  });
+
+  it('fork replays a run or branches off', async () => {
+    const runId = await endedRun();
+    expect((await run(`runs fork ${runId} --mode replay --wait --json`)).json).toMatchObject({ status: 'completed' });
+    const branch = await run(`runs fork ${runId} --from 1 --set extra=1 --json`);
+    expect(branch.json).toMatchObject({ sourceRunId: runId, mode: 'branch', fromSeq: 1 });
+    expect((await run(`runs fork ${runId} --mode sideways`)).code).toBe(USAGE);
+  });
+
+  it('events shows the log, from where it is wanted, and follows it', async () => {
+    const runId = await endedRun();
+    const log = await owner().events(runId);
+    const lines = ({ out }: Ran) =>
+      out
+        .trim()
+        .split('\n')
+        .map((text) => JSON.parse(text));
+    expect(lines(await run(`runs events ${runId} --json`))).toEqual(log);
+    expect(lines(await run(`events ${runId} --after 1 --json`))).toEqual(log.slice(2));
+    expect(lines(await run(`events ${runId} --follow --mode debug --json`))).toEqual(log);
+    expect((await run(`events ${runId} --mode loud`)).code).toBe(USAGE);
+  });
+
+  it('events without a run shows what happens in the tenant, until one has had enough', async () => {
+    const id = await registered([node('a')]);
+    const enough = new AbortController();
+    const seen: string[] = [];
+    const ran = run('events --json', {
+      signal: enough.signal,
+      onOut: (text) => {
+        seen.push(text);
+        enough.abort(new Interrupted());
+      },
+    });
+    // What happens before the feed is open is not in it.
+    while (seen.length === 0) await owner().ended(await owner().run(id));
+    expect((await ran).code).toBe(DONE);
+    expect(JSON.parse(seen[0]!.split('\n')[0]!)).toMatchObject({ at: expect.any(String) });
+  });
+
+  it('leaves a run alone when its follower has had enough', async () => {
+    const runId = (await waitingRun(owner(), await registered([approval('gate')]))).runId;
+    const enough = new AbortController();
+    const ran = await run(`events ${runId} --follow`, {
+      signal: enough.signal,
+      onOut: (text) => text.includes('interrupt.requested') && enough.abort(new Interrupted()),
+    });
+    expect(ran.code).toBe(WAITING);
+    expect(ran.err).toContain(`capstan approvals get ${runId}`);
+    expect(ran.err).toContain('The run goes on.');
+  });
+
+  it('annotate and annotations take one judgement and list them', async () => {
+    const runId = await endedRun();
+    expect((await run(`runs annotate ${runId} --rating 5 --node-id a --json`)).json).toMatchObject({
+      signal: { kind: 'rating', rating: 5 },
+      target: { runId, nodeId: 'a' },
+    });
+    expect((await run(`runs annotate ${runId}`)).code).toBe(USAGE);
+    expect((await run(`runs annotate ${runId} --rating 6`)).code).toBe(USAGE);
+    expect((await run(`runs annotate ${runId} --flag --label x`)).code).toBe(USAGE);
+    expect((await run(`runs annotations ${runId} --json`)).json.annotations).toHaveLength(1);
+  });
+});
+
+describe('capstan feedback', () => {
+  it('rates, corrects, labels and flags, lists and sums up', async () => {
+    const runId = await endedRun();
+    expect((await run(`feedback rate ${runId} 2 --note meh`)).code).toBe(DONE);
+    expect((await runArgs(['feedback', 'correct', runId, 'so rather', '--node-id', 'a'])).code).toBe(DONE);
+    expect((await run(`feedback label ${runId} golden`)).code).toBe(DONE);
+    expect((await run(`feedback flag ${runId}`, { who: 'viewer' })).err).toContain('feedback:write');
+    expect((await run(`feedback flag ${runId} -q`)).out).toMatch(/^ann-\w+\n$/);
+    const listed = await run(`feedback list ${runId}`);
+    for (const word of ['meh', 'so rather (a)', 'golden', 'flag']) expect(listed.out).toContain(word);
+    const { workflowId } = (await owner().get(`/v1/runs/${runId}`)).body;
+    expect((await run(`feedback summary --workflow ${workflowId} --json`)).json).toMatchObject({
+      runs: 1,
+      meanRating: 2,
+    });
+    expect((await run(`feedback summary --workflow ${workflowId}`)).out).toContain(`1  ${workflowId} / a`);
+    expect((await run('feedback summary --bucket year')).code).toBe(USAGE);
+  });
+});
+
+describe('capstan approvals', () => {
+  it('approves, rejects, and exits by what was decided', async () => {
+    const id = await registered([approval('gate')]);
+    const [yes, no] = [(await waitingRun(owner(), id)).runId, (await waitingRun(owner(), id)).runId];
+    expect((await run('approvals list')).out).toContain('Approve gate');
+    const ages = (key: string, value: unknown) => (key === 'ageMs' ? undefined : value);
+    const inbox = (await owner().get('/v1/host/capstan/inbox')).text;
+    expect(JSON.parse((await run('interrupts list --json')).out, ages)).toEqual(JSON.parse(inbox, ages));
+    expect((await run('inbox -q')).out).toMatch(/^int-/);
+    expect((await run(`approvals get ${yes} --json`)).json).toMatchObject({
+      kind: 'approval',
+      runId: yes,
+      nodeId: 'gate',
+    });
+    expect((await run(`approvals get ${yes}`, { who: 'viewer' })).out).toContain('Approve gate');
+    expect((await run(`approvals approve ${yes}`)).code).toBe(DONE);
+    expect(await owner().ended(yes)).toMatchObject({ status: 'completed' });
+    expect((await run(`approvals approve ${yes}`)).code).toBe(USAGE);
+    expect((await run(`approvals reject ${no} --reason no`)).code).toBe(REFUSED);
+    expect(await owner().ended(no)).toMatchObject({ error: { code: 'approval_rejected' } });
+  });
+
+  it('shows the question to the person at the terminal and does nothing unless told to', async () => {
+    const { runId } = await waitingRun(owner(), await registered([approval('gate', { description: 'Think twice.' })]));
+    const declined = await run(`approvals approve ${runId}`, { typed: ['n'] });
+    expect(declined.code).toBe(USAGE);
+    expect(declined.err).toContain('Think twice.');
+    expect((await run(`approvals approve ${runId}`, { typed: ['y'] })).code).toBe(DONE);
+  });
+
+  it('counts towards a quorum and says that it waits for others', async () => {
+    const gate = governanceGate('gate', { gateId: 'g', quorum: 2, requiredScope: 'approvals:respond' });
+    const { runId } = await waitingRun(owner(), await registered([gate]));
+    expect((await run(`approvals approve ${runId} gate`)).code).toBe(WAITING);
+    expect((await run(`approvals approve ${runId} gate`, { who: 'reviewer' })).code).toBe(DONE);
+  });
+
+  it('answers questions from flags, from a pipe and at the terminal', async () => {
+    const id = await registered([clarification('ask', [{ id: 'colour', question: 'Which colour?' }])]);
+    const ask = async () => (await waitingRun(owner(), id)).runId as string;
+    const outputs = async (runId: string) => (await owner().ended(runId)).nodeStates.ask.outputs;
+    const [flags, pipe, typed] = [await ask(), await ask(), await ask()];
+    expect((await run(`approvals approve ${flags}`)).err).toContain('capstan approvals answer');
+    expect((await run(`approvals answer ${flags}`)).code).toBe(USAGE);
+    expect((await run(`approvals answer ${flags} --answer size=1`)).err).toContain('colour');
+    expect((await run(`approvals answer ${flags} --answer colour=blue`)).code).toBe(DONE);
+    expect(await outputs(flags)).toEqual({ answers: { colour: 'blue' } });
+    const input = '{"answers":{"colour":"red"}}';
+    expect((await run(`approvals answer ${pipe} --value -`, { input })).code).toBe(DONE);
+    expect(await outputs(pipe)).toEqual({ answers: { colour: 'red' } });
+    const sat = await run(`approvals answer ${typed}`, { typed: ['green'] });
+    expect(sat.code).toBe(DONE);
+    expect(sat.err).toContain('Which colour?');
+    expect(await outputs(typed)).toEqual({ answers: { colour: 'green' } });
+  });
+
+  it('finds the question of a node where several are open', async () => {
+    const { runId } = await waitingRun(owner(), await registered([approval('one'), approval('two')]));
+    for (const nodeId of ['two', 'one']) {
+      expect((await run(`approvals get ${runId} ${nodeId}`)).out).toContain(`Approve ${nodeId}`);
+      expect((await run(`approvals approve ${runId} ${nodeId}`)).code).toBe(DONE);
+    }
+    expect((await owner().ended(runId)).status).toBe('completed');
+  });
+});
+
+describe('capstan workflows', () => {
+  it('validate says what is wrong and where, without a host', async () => {
+    const nowhere = { CAPSTAN_URL: 'http://127.0.0.1:9' };
+    const good = fileOf(workflow([node('a')]));
+    const broken = fileOf('{\n  "id": oops\n}');
+    const misfit = fileOf({ ...workflow([node('a')]), version: 7 });
+    const loose = fileOf(workflow([node('a'), node('b', 'core.nothing')], line('a', 'c')));
+    expect((await run(`workflows validate ${good}`, { environment: nowhere })).code).toBe(DONE);
+    const checked = await run(`workflows validate ${good} ${broken} ${misfit} ${loose}`, { environment: nowhere });
+    expect(checked.code).toBe(REFUSED);
+    for (const place of ['line 2', 'version: must be', 'nodes[1].typeId', 'edges[0]'])
+      expect(checked.out).toContain(place);
+    expect((await run('workflows validate absent.json')).code).toBe(USAGE);
+  });
+
+  it('register, list, show and delete', async () => {
+    const definition = workflow(
+      [node('a'), node('b')],
+      [{ id: 'e', sourceNodeId: 'a', targetNodeId: 'b', condition: { type: 'truthy', left: 'variables.x' } }],
+    );
+    const file = fileOf(definition);
+    expect((await run(`workflows register ${file}`)).out).toContain(`${definition.id}, version 1`);
+    expect((await run(`workflows register ${fileOf(workflow([]))}`)).code).toBe(USAGE);
+    expect((await run('workflows list -q')).out).toContain(definition.id);
+    expect((await run(`workflows show ${definition.id}`)).out).toContain(
+      'a  core.noop\n  └─ variables.x is truthy > b',
+    );
+    expect((await run(`workflows show ${definition.id} --json`)).json).toEqual(definition);
+    expect((await run(`workflows delete ${definition.id}`)).code).toBe(USAGE);
+    expect((await run(`workflows delete ${definition.id}`, { typed: ['no'] })).code).toBe(USAGE);
+    expect((await run(`workflows delete ${definition.id} --yes`)).code).toBe(DONE);
+    expect((await run(`workflows show ${definition.id}`)).code).toBe(REFUSED);
+  });
+});
+
+describe('capstan schedules, prompts, webhooks, keys and audit', () => {
+  it('schedules are made, listed, switched and removed', async () => {
+    const id = await registered([node('a')]);
+    const made = await runArgs([
+      'schedules',
+      'create',
+      id,
+      '--cron',
+      '0 3 * * *',
+      '--timezone',
+      'Europe/Berlin',
+      '--set',
+      'n=1',
+      '--json',
+    ]);
+    expect(made).toMatchObject({ code: DONE, json: { workflowId: id, inputs: { n: 1 }, enabled: true } });
+    const scheduleId: string = made.json.id;
+    expect((await run(`schedules list --workflow ${id} -q`)).out).toBe(`${scheduleId}\n`);
+    expect((await run(`schedules disable ${scheduleId}`)).out).toContain('is off');
+    expect((await run(`schedules enable ${scheduleId} --json`)).json).toMatchObject({
+      enabled: true,
+      inputs: { n: 1 },
+    });
+    expect((await run(`schedules get ${scheduleId} --json`)).json.cron).toBe('0 3 * * *');
+    expect((await run(`schedules create ${id}`)).code).toBe(USAGE);
+    expect((await run(`schedules delete ${scheduleId} --yes`)).code).toBe(DONE);
+    expect((await run(`schedules get ${scheduleId}`)).code).toBe(REFUSED);
+  });
+
+  it('prompts are made, versioned, rendered and removed', async () => {
+    const templateId = unique('greeting');
+    const variables = [{ name: 'name', type: 'string', required: true }];
+    const template = { templateId, version: '1.0.0', kind: 'user', text: 'Hello {{name}}', variables };
+    expect((await run(`prompts create ${fileOf(template)}`)).out).toBe(`${templateId}@1.0.0\n`);
+    expect((await run(`prompts create ${fileOf(template)}`)).code).toBe(REFUSED);
+    expect((await run(`prompts update ${fileOf({ ...template, version: '1.1.0' })} -q`)).out).toBe(`${templateId}\n`);
+    expect((await run('prompts list --limit 200 -q')).out).toContain(templateId);
+    expect((await run(`prompts get ${templateId} --template-version 1.0.0 --json`)).json.version).toBe('1.0.0');
+    expect((await run(`prompts render ${templateId} --set name=Ada`)).out).toContain('Ada');
+    expect((await run(`prompts delete ${templateId} --yes`)).code).toBe(DONE);
+  });
+
+  it('webhooks are added, listed, rotated, looked after and removed', async () => {
+    const receiver = await Receiver.open();
+    const added = await run(`webhooks add ${receiver.url} --event run.completed --json`);
+    expect(added).toMatchObject({ code: DONE, json: { secret: expect.any(String) } });
+    const { webhookId, secret } = added.json;
+    expect((await run('webhooks list')).out).toContain(webhookId);
+    expect((await run('webhooks list')).out).not.toContain(secret);
+    expect((await run(`webhooks rotate ${webhookId} --json`)).json.secret).not.toBe(secret);
+    await endedRun();
+    await receiver.until((requests) => requests.length >= 1);
+    const delivered = async () => (await run(`webhooks deliveries ${webhookId} --state delivered --json`)).json.items;
+    await expect.poll(async () => (await delivered()).length).toBe(1);
+    const [{ deliveryId }] = await delivered();
+    expect((await run(`webhooks redeliver ${webhookId} ${deliveryId}`)).code).toBe(DONE);
+    await receiver.until((requests) => requests.length >= 2);
+    expect((await run(`webhooks add ${receiver.url}`)).code).toBe(USAGE);
+    expect((await run(`webhooks deliveries ${webhookId} --state lost`)).code).toBe(USAGE);
+    expect((await run(`webhooks remove ${webhookId} --yes`)).code).toBe(DONE);
+    await receiver.close();
+  });
+
+  it('keys are made, used, rotated and revoked, and are seen once', async () => {
+    const made = await run('keys create ci --role viewer --json');
+    const { id, key } = made.json;
+    const environment = { CAPSTAN_KEY: key };
+    expect((await run('runs list', { environment })).code).toBe(DONE);
+    expect((await run('keys list', { environment })).err).toContain('keys:manage');
+    expect((await run('keys list')).out).not.toContain(key);
+    expect((await run(`keys rotate ${id} --grace 60 -q`)).out).toMatch(/^hk_[\w-]+\n$/);
+    expect((await run('keys create ci --role king')).code).toBe(USAGE);
+    expect((await run(`keys revoke ${id} --yes`)).code).toBe(DONE);
+    expect((await run('runs list', { environment })).err).toContain('capstan login');
+  });
+
+  it('the audit log is read, exported, verified and checked', async () => {
+    await endedRun();
+    expect((await run('audit list --limit 1 --json')).json.items).toHaveLength(1);
+    const path = join(folder.path, 'audit.json');
+    expect((await run(`audit export --output ${path}`)).code).toBe(DONE);
+    expect((await run(`audit verify ${path} --json`)).json).toMatchObject({ chainValid: true });
+    expect((await run('audit check')).code).toBe(DONE);
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, text.replace('run.create', 'run.cancel'));
+    expect((await run(`audit verify ${path}`)).code).toBe(REFUSED);
+    expect((await run('audit export --from 1 --to 1')).json).toMatchObject({ fromSeq: 1, toSeq: 1 });
+  });
+});
+
+describe('capstan login', () => {
+  const config = () => join(folder.path, 'config', 'credentials.json');
+  const environment = () => ({ CAPSTAN_CONFIG: config(), CAPSTAN_URL: '', CAPSTAN_KEY: '' });
+
+  it('keeps a key that the host takes, for its owner alone, and never shows it', async () => {
+    const key = KEYS.viewer.key;
+    const refused = await run(`login ${host.url}`, { environment: environment(), input: 'no-such-key' });
+    expect(refused.code).toBe(REFUSED);
+    const done = await run(`login ${host.url}`, { environment: environment(), input: `${key}\n` });
+    expect(done.code).toBe(DONE);
+    expect(statSync(config()).mode & 0o777).toBe(0o600);
+    const listed = await run('runs list', { environment: environment() });
+    expect(listed.code).toBe(DONE);
+    const looked = await run('doctor', { environment: environment() });
+    expect(looked.code).toBe(DONE);
+    for (const { out, err } of [refused, done, listed, looked]) expect(out + err).not.toContain(key);
+  });
+
+  it('shows a key to no other host than the one it is for', async () => {
+    const elsewhere = { ...environment(), CAPSTAN_URL: host.url.replace('127.0.0.1', 'localhost') };
+    expect((await run('runs list', { environment: elsewhere })).err).toContain('capstan login');
+  });
+
+  it('takes a typed key, forgets it on demand, and wants one', async () => {
+    expect((await run('login', { environment: environment(), typed: [KEYS.editor.key] })).code).toBe(DONE);
+    expect((await run('logout', { environment: environment() })).out).toContain('is forgotten');
+    expect((await run('doctor', { environment: environment() })).code).toBe(REFUSED);
+    expect((await run('login', { environment: environment(), input: '' })).code).toBe(USAGE);
+    expect((await run('login nowhere', { environment: environment(), input: 'k' })).code).toBe(USAGE);
+  });
+
+  it('says of a file that others can read, or that is none, what to do', async () => {
+    mkdirSync(join(folder.path, 'open'), { recursive: true });
+    const open = join(folder.path, 'open', 'credentials.json');
+    writeFileSync(open, JSON.stringify({ url: host.url, keys: { [host.url]: KEYS.viewer.key } }), { mode: 0o644 });
+    const looked = await run('doctor', { environment: { ...environment(), CAPSTAN_CONFIG: open } });
+    expect(looked).toMatchObject({ code: REFUSED, out: expect.stringContaining('chmod 600') });
+    writeFileSync(open, 'secret stuff');
+    const broken = await run('runs list', { environment: { ...environment(), CAPSTAN_CONFIG: open } });
+    expect(broken.code).toBe(USAGE);
+    expect(broken.err).not.toContain('secret stuff');
+  });
+});
+
+describe('capstan', () => {
+  it('says that a host cannot be reached, and what to do', async () => {
+    const ran = await run('runs list', { environment: { CAPSTAN_URL: 'http://127.0.0.1:9' } });
+    expect(ran.code).toBe(UNREACHABLE);
+    expect(ran.err).toContain('capstan serve');
+  });
+
+  it.each([
+    '',
+    'bogus',
+    'runs',
+    'runs bogus',
+    'runs get',
+    'runs get a b',
+    'runs list --bogus',
+    'runs start w --input {',
+  ])('called as "%s" is wrong usage', async (command) => {
+    const ran = await run(command);
+    expect(ran.code).toBe(USAGE);
+    expect(ran.err).not.toBe('');
+  });
+
+  it.each([
+    ...COMMANDS.map((spec) => [spec.name, spec.example] as const),
+    ...GROUPS.flatMap(({ name, commands }) => commands.map((spec) => [`${name} ${spec.name}`, spec.example] as const)),
+  ])('%s --help has an example', async (command, example) => {
+    const { code, out } = await capstan([...command.split(' '), '--help']);
+    expect(code).toBe(DONE);
+    expect(out).toContain(`$ capstan ${example}`);
+  });
+
+  it.each(['bash', 'zsh', 'fish'])('has completion for %s with every command', async (shell) => {
+    const { code, out } = await run(`completion ${shell}`);
+    expect(code).toBe(DONE);
+    for (const { name, commands } of GROUPS) {
+      expect(out).toContain(name);
+      expect(out).toContain(commands.map((spec) => spec.name).join(' '));
+    }
+  });
+
+  it('has been tried with every command', () => {
+    const all = [
+      ...COMMANDS.map(({ name }) => name),
+      ...GROUPS.flatMap(({ name, commands }) => commands.map((spec) => `${name} ${spec.name}`)),
+    ];
+    expect(all.filter((command) => !tried.has(command))).toEqual([]);
+  });
+});
+
+describe('capstan in a process of its own', () => {
+  it('follows a run through the death of its host, and ends with the outcome of the run', async () => {
+    const data = freshFolder();
+    const first = await spawnHost({ CAPSTAN_DATA: data.path });
+    const ids = Array.from({ length: 10 }, (_, index) => `n${index}`);
+    const delays = ids.map((id) => node(id, 'core.delay', { config: { delayMs: 100 } }));
+    const last = node('last', 'core.fail', { config: { code: 'broken', message: 'It broke.' } });
+    const workflowId = await register(first.as('owner'), workflow([...delays, last], line(...ids, 'last')));
+    const environment = { CAPSTAN_URL: first.url, CAPSTAN_KEY: KEYS.owner.key, HOME: data.path };
+    let second: Awaited<ReturnType<typeof spawnHost>> | undefined;
+    let restart: Promise<void> | undefined;
+    const followed = await capstan(['runs', 'start', workflowId, '--follow', '--json'], {
+      environment,
+      onOut: (text) => {
+        if (restart || !text.includes('node.completed')) return;
+        restart = (async () => {
+          first.signal('SIGKILL');
+          await first.exit;
+          second = await spawnHost({ CAPSTAN_DATA: data.path, PORT: new URL(first.url).port });
+        })();
+      },
+    });
+    await restart;
+    const events = followed.out
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text));
+    expect(followed.code).toBe(REFUSED);
+    expect(events.at(-1).type).toBe('run.failed');
+    const sequences = events.map(({ sequence }) => sequence);
+    expect(new Set(sequences).size).toBe(sequences.length);
+    expect(sequences).toEqual([...sequences].sort((a, b) => a - b));
+    const completed = events.filter(({ type }) => type === 'node.completed').map(({ nodeId }) => nodeId);
+    expect(completed).toEqual(ids);
+
+    const { runId } = events[0];
+    const ran = await runProgram(['runs', 'get', runId, '-q'], environment);
+    expect(ran).toEqual({ code: DONE, output: 'failed\n' });
+    second!.signal('SIGKILL');
+    await second!.exit;
+    data.remove();
+  });
+});

@@ -1,0 +1,55 @@
+import { runCommandLine } from '../../src/cli/program.ts';
+import type { Terminal } from '../../src/cli/terminal.ts';
+
+/** What came of a command line. */
+export interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into JSON of many shapes
+  readonly json: any;
+}
+
+export interface Sitting {
+  readonly environment?: Record<string, string>;
+  /** What is piped in. */
+  readonly input?: string;
+  /** What the person types, one answer to each question. Without any, nobody sits there. */
+  readonly typed?: readonly string[];
+  /** Told of everything that is printed. */
+  readonly onOut?: (text: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Runs the `capstan` command in this process, as it runs in one of its own. */
+export async function capstan(args: readonly string[], sitting: Sitting = {}): Promise<Ran> {
+  const { environment = {}, input = '', typed, onOut = () => {}, signal } = sitting;
+  const answers = [...(typed ?? [])];
+  let [out, err] = ['', ''];
+  const terminal: Terminal = {
+    environment,
+    isInteractive: typed !== undefined,
+    hasColours: false,
+    out: (text) => {
+      out += text;
+      onOut(text);
+    },
+    err: (text) => {
+      err += text;
+    },
+    ask: async () => answers.shift() ?? '',
+    askSecret: async () => answers.shift() ?? '',
+    input: async () => input,
+    interrupted: () => signal ?? new AbortController().signal,
+  };
+  const code = await runCommandLine(args, terminal);
+  return { code, out, err, json: parse(out) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -48,3 +48,8 @@ export function valueAt(root: unknown, path: string): unknown {
   }
   return value;
 }
+
+/** The members that have a value. */
+export function defined<T extends object>(values: T): T {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
+}

@@ -1,5 +1,5 @@
 import type { ChunkMeta } from '../protocol/events.ts';
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { defined, isObject } from '../protocol/json.ts';
 import type { ModelChunk, ModelMessage, ModelRequest, ModelResult, ToolCall } from './effects/model.ts';
 import type { NodeContext } from './node-type.ts';
 import { composePrompts, messagesOf } from './prompts.ts';
@@ -83,8 +83,4 @@ function messageIn(value: unknown): ModelMessage[] {
 function callIn(value: unknown): ToolCall[] {
   if (!isObject(value) || typeof value.name !== 'string') return [];
   return [{ id: String(value.id), name: value.name, arguments: value.arguments }];
-}
-
-export function defined<T extends object>(values: T): T {
-  return Object.fromEntries(Object.entries(values as JsonObject).filter(([, value]) => value !== undefined)) as T;
 }

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { compileSchema } from '../../engine/json-schema.ts';
-import type { JsonObject } from '../../protocol/json.ts';
+import { defined, type JsonObject } from '../../protocol/json.ts';
 import type { ProviderUsage } from '../../protocol/models.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/schema.ts';
-import { type Answer, askModel, defined, messagesFor, modelChoice } from '../../runtime/ask-model.ts';
+import { type Answer, askModel, messagesFor, modelChoice } from '../../runtime/ask-model.ts';
 import type { ToolChoice } from '../../runtime/effects/model.ts';
 import type { NodeType, Outcome } from '../../runtime/node-type.ts';
 import { promptRefProblems } from '../../runtime/prompts.ts';

@@ -1,4 +1,5 @@
-import { askModel, defined, messagesFor, modelChoice } from '../ask-model.ts';
+import { defined } from '../../protocol/json.ts';
+import { askModel, messagesFor, modelChoice } from '../ask-model.ts';
 import type { NodeType, Outcome } from '../node-type.ts';
 import { promptRefProblems } from '../prompts.ts';
 

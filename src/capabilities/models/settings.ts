@@ -60,7 +60,7 @@ function problemsOf(entry: unknown, environment: Readonly<Record<string, string 
     ...(provider === RESERVED ? ['.provider is a name that tests use; take another.'] : []),
     ...(kind === 'scripted' && script === undefined ? ['.script must name a JSON file.'] : []),
     ...(kind === 'openai-compatible' && baseUrl === undefined ? ['.baseUrl must be a URL.'] : []),
-    ...(isKnownKind(kind) && credentialRef === undefined ? ['.credentialRef must name an environment variable.'] : []),
+    ...(needsKey(kind) && credentialRef === undefined ? ['.credentialRef must name an environment variable.'] : []),
     ...(credentialRef !== undefined && !environment[credentialRef]
       ? ['.credentialRef names an environment variable that is not set.']
       : []),
@@ -69,7 +69,7 @@ function problemsOf(entry: unknown, environment: Readonly<Record<string, string 
 }
 
 /** Kinds that nobody can use without a key. */
-function isKnownKind(kind: Entry['kind']): boolean {
+function needsKey(kind: Entry['kind']): boolean {
   return kind === 'anthropic' || kind === 'google';
 }
 

@@ -22,6 +22,9 @@ export function tell(error: unknown): Told | undefined {
     return { code: EXIT.refused, lines: [error.message, '`capstan doctor` shows what it serves.'] };
   }
   if (error instanceof RefusedError) return { code: EXIT.refused, lines: refusalLines(error) };
+  const { syscall, path, code } = error as NodeJS.ErrnoException;
+  if (syscall !== undefined && path !== undefined)
+    return { code: EXIT.usage, lines: [`${path} cannot be used: ${code}.`] };
   return undefined;
 }
 

@@ -20,6 +20,7 @@ export interface Terminal {
 
 export function realTerminal(): Terminal {
   const { env, stdin, stdout, stderr } = process;
+  stdout.on('error', endWithReader);
   return {
     environment: env,
     isInteractive: stdin.isTTY === true && stdout.isTTY === true,
@@ -40,6 +41,12 @@ export function realTerminal(): Terminal {
       return controller.signal;
     },
   };
+}
+
+/** Who reads the output may have seen enough, as `head` has: then there is nobody left to tell anything. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit();
 }
 
 /** The person has pressed Ctrl-C. */

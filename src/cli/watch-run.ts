@@ -41,7 +41,8 @@ export async function followRun(
     if (!(error instanceof Interrupted)) throw error;
     context.note(`The run goes on. Follow it again with: capstan events ${runId} --follow`);
   }
-  const { status, error } = await client.getRun(runId);
+  // The host may be on its way back just now: this waits for it as following did.
+  const { status, error } = await client.waitForRun(runId, { until: () => true });
   const reason = error ? `: ${harmless(error.message)} (${error.code})` : '';
   context.note(`${runId} ${paintStatus(context.paint, status)}${reason}`);
   return exitOfRun(status);

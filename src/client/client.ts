@@ -116,7 +116,8 @@ export function createClient({ url, key, retry, machine = platform }: ClientOpti
   async function* stream(operation: Operation, request: Request): Messages {
     await gate(operation);
     const [, runId] = /^\/v1\/runs\/([^/]+)\//.exec(request.path) ?? [];
-    const isOver = runId === undefined ? async () => false : untilRunEnds(() => statusOf(decodeURIComponent(runId)));
+    const isOver =
+      runId === undefined ? async () => false : untilRunEnds(() => statusOf(decodeURIComponent(runId), request.signal));
     yield* resumed(transport, { ...request, lastEventId: request.headers?.['last-event-id'] }, isOver);
   }
 
@@ -189,7 +190,7 @@ export function createClient({ url, key, retry, machine = platform }: ClientOpti
     }
   }
 
-  async function statusOf(runId: string): Promise<string> {
-    return (await client.getRun(runId)).status;
+  async function statusOf(runId: string, signal: AbortSignal | undefined): Promise<string> {
+    return (await client.getRun(runId, { signal })).status;
   }
 }

@@ -19,7 +19,9 @@ export const platform: Machine = {
     return () => clearTimeout(timer);
   },
   chance: () => Math.random(),
-  unique: () => crypto.randomUUID(),
+  // Not randomUUID: browsers have that on secure pages only.
+  unique: () =>
+    [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join(''),
 };
 
 /** Settles once the time has passed; throws when the signal ends the wait. */

@@ -28,6 +28,7 @@ export async function* resumed(
       const response = await transport.open({
         ...request,
         headers: {
+          ...request.headers,
           accept: 'text/event-stream',
           ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
         },

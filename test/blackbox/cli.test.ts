@@ -131,6 +131,7 @@ describe('capstan runs', () => {
     const path = join(folder.path, 'bundle.json');
     expect((await run(`runs bundle ${runId} --output ${path}`)).code).toBe(DONE);
     expect(JSON.parse(readFileSync(path, 'utf8')).run.runId).toBe(runId);
+    expect((await run(`runs bundle ${runId} --output ${join(folder.path, 'no', 'such', 'folder')}`)).code).toBe(USAGE);
     expect((await run(`runs diff ${runId} ${runId}`)).out).toContain('the same');
     expect((await run(`runs get ${runId}`, { who: 'other' })).code).toBe(REFUSED);
   });

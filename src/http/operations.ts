@@ -123,7 +123,7 @@ type Check = (request: FastifyRequest) => Promise<Refusal | undefined>;
 
 /** First where the request leads, then whether that is there, then what it brings. */
 function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
-  const { bodyOptional, misfitStatus } = route;
+  const { bodyOptional, misfitStatus, misfitCode } = route;
   const params = route.params && validator(route.params, 'path');
   const query = route.query && validator(route.query, 'query');
   const body = route.body && validator(route.body, 'body');
@@ -134,7 +134,9 @@ function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
     const absent = await orGone(await route.before?.(about as never, services as never), request, services);
     if (absent || (bodyOptional && (request.body ?? undefined) === undefined)) return absent;
     const misfit = body?.(request.body);
-    return misfit && misfitStatus ? { ...misfit, status: misfitStatus } : misfit;
+    if (!misfit) return undefined;
+    const renamed = misfitCode ? { ...misfit, refused: misfitCode } : misfit;
+    return misfitStatus ? { ...renamed, status: misfitStatus } : renamed;
   };
 }
 

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import type { ErrorCode } from './errors.ts';
 import type { Scope } from './scopes.ts';
 
 /** What is known of an operation without running it: the contract, from which the API documents are made. */
@@ -15,6 +16,8 @@ export interface RouteContract {
   readonly body?: TSchema;
   /** What a body of the wrong shape is answered with; 400 where this is silent. */
   readonly misfitStatus?: 422;
+  /** What to call it, where the protocol has another name for it than for everything else. */
+  readonly misfitCode?: ErrorCode;
   /** A body may be left out altogether. */
   readonly bodyOptional?: boolean;
   /** Status to shape of what is answered when all goes well. */

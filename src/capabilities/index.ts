@@ -16,6 +16,7 @@ import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { models } from './models/index.ts';
+import { packs } from './packs/index.ts';
 import { production } from './production/index.ts';
 import { prompts } from './prompts/index.ts';
 import { replay } from './replay/index.ts';
@@ -36,6 +37,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     settings.feedback ? feedback : noFeedback,
     workflows,
     prompts,
+    packs,
     runs,
     retention,
     replay,
@@ -71,6 +73,7 @@ export interface Services {
   readonly feedback?: ServiceOf<typeof feedback> | undefined;
   readonly workflows: ServiceOf<typeof workflows>;
   readonly prompts: ServiceOf<typeof prompts>;
+  readonly packs: ServiceOf<typeof packs>;
   readonly runs: ServiceOf<typeof runs>;
   readonly replay: ServiceOf<typeof replay>;
   readonly interrupts: ServiceOf<typeof interrupts>;

@@ -6,6 +6,7 @@ import { AuditVerifyResult } from '../../src/protocol/audit.ts';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
 import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
 import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
+import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/packs.ts';
 import { PromptTemplate } from '../../src/protocol/prompts.ts';
 import { RunSnapshot } from '../../src/protocol/runs.ts';
 import { WorkflowDefinition } from '../../src/protocol/workflows.ts';
@@ -27,6 +28,8 @@ export interface Schemas {
   readonly auditVerify: Check;
   readonly annotation: Check;
   readonly promptTemplate: Check;
+  readonly chainPack: Check;
+  readonly packLockfile: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
 }
@@ -69,6 +72,8 @@ function publishedSchemas(): Schemas {
     auditVerify: checkOf('audit-verify-result.schema.json'),
     annotation: checkOf('annotation.schema.json'),
     promptTemplate: checkOf('prompt-template.schema.json'),
+    chainPack: checkOf('workflow-chain-pack-manifest.schema.json'),
+    packLockfile: checkOf('pack-lockfile.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
 }
@@ -92,6 +97,8 @@ function ownSchemas(): Schemas {
     auditVerify: checkOf(AuditVerifyResult),
     annotation: checkOf(Annotation),
     promptTemplate: checkOf(PromptTemplate),
+    chainPack: checkOf(WorkflowChainPackManifest),
+    packLockfile: checkOf(PackLockfile),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };
 }

@@ -1,8 +1,10 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import { CONFORMANCE_NODES } from '../../runtime/nodes/conformance.ts';
 import type { Capability } from '../capability.ts';
+import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
+import { CHAIN_PACK } from './chain-pack.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
 import { mockAiSeams } from './mock-ai.ts';
@@ -15,6 +17,7 @@ import { testSurface } from './surface.ts';
 interface Fitted {
   readonly workflows: WorkflowService;
   readonly prompts: PromptService;
+  readonly packs: PackService;
 }
 
 /** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
@@ -24,7 +27,8 @@ export const conformance: Capability<'conformance', Fitted> = {
   nodes: () => CONFORMANCE_NODES,
   service: (_host, services: Fitted) => services,
   routes: [...seams, ...promptSeams, ...mockAiSeams, testSurface, forceExpire, schedulingTick],
-  prepare: async (_host, { workflows, prompts }) => {
+  prepare: async (_host, { workflows, prompts, packs }) => {
+    await packs.installShared(CHAIN_PACK);
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
     for (const fixture of FIXTURES) {
       const outcome = await workflows.registerShared(fixture);

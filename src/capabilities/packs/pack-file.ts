@@ -1,0 +1,61 @@
+import { type Refusal, refuse } from '../../protocol/errors.ts';
+import { PACK_FILE_MAX, type PackProvenance, type PackSignature } from '../../protocol/packs.ts';
+import { BadJson, parseJson } from '../../protocol/parse-json.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import { bareKeyOf, signatureCheckOf } from '../../system/ed25519.ts';
+
+/** A pack that somebody wants installed, as it came. */
+export interface PackFile {
+  /** The text of `pack.json`, to the letter. */
+  readonly file: string;
+  /** Of what it came in: the file, or the archive of a registry. */
+  readonly integrity: string;
+  readonly origin: Omit<PackProvenance, 'installedBy' | 'installedAt'>;
+}
+
+export function integrityOf(data: string | Uint8Array): string {
+  return `sha256-${Buffer.from(sha256Hex(data), 'hex').toString('base64')}`;
+}
+
+export function checkIntegrity(data: string | Uint8Array, expected: string | undefined): Refusal | undefined {
+  const actual = integrityOf(data);
+  if (expected === undefined || actual === expected) return undefined;
+  return refuse('pack_integrity_failure', 'This is not what was announced: its SHA-256 is another.', {
+    expected,
+    actual,
+  });
+}
+
+/** Keeps the key in one spelling, so that two signatures can be told to be by one hand. */
+export function checkSignature(file: string, signature: PackSignature): PackSignature | Refusal {
+  try {
+    const isSigned = signatureCheckOf(signature.publicKey)(Buffer.from(file).toString('hex'), signature.value);
+    if (isSigned) return { ...signature, publicKey: bareKeyOf(signature.publicKey) };
+  } catch {
+    return refuse('pack_signature_invalid', 'The public key is not an Ed25519 key.', { reason: 'key' });
+  }
+  return refuse('pack_signature_invalid', 'The signature is not one of this key over pack.json.', {
+    reason: 'signature',
+  });
+}
+
+/** What is in the file; a refusal when it is not JSON that can be kept to the letter. */
+export function parseManifest(file: string): { readonly manifest: unknown } | Refusal {
+  const problem = fileProblem(file);
+  if (problem) return unreadable(problem);
+  try {
+    return { manifest: parseJson(file, 'file') };
+  } catch (error) {
+    if (error instanceof BadJson) return unreadable(error.message);
+    throw error;
+  }
+}
+
+function fileProblem(file: string): string | undefined {
+  if (Buffer.byteLength(file) > PACK_FILE_MAX) return `pack.json has more than ${PACK_FILE_MAX} bytes.`;
+  return file.isWellFormed() ? undefined : 'pack.json is not well-formed text.';
+}
+
+function unreadable(message: string): Refusal {
+  return refuse('invalid_manifest', message, { path: '' });
+}

@@ -1,0 +1,154 @@
+import { Type } from 'typebox';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import {
+  ExpandChainReply,
+  ExpandChainRequest,
+  InstalledPack,
+  InstallPackRequest,
+  PackLockfile,
+  PackSummary,
+  PackVersion,
+} from '../../protocol/packs.ts';
+import { Closed } from '../../protocol/schema.ts';
+import { type Reply, reply, route } from '../capability.ts';
+import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
+import type { PackPlace } from './records.ts';
+import type { Installed, Pack, PackService } from './service.ts';
+
+const operation = route<{ readonly packs: PackService }>();
+
+const PACKS = '/v1/host/capstan/packs';
+const PackParams = Closed({ name: Type.String({ minLength: 1, maxLength: 256 }) });
+
+const listPacks = operation({
+  operationId: 'listPacks',
+  summary: 'The packs that the caller may use, what was changed last first',
+  method: 'GET',
+  path: PACKS,
+  scope: 'manifest:read',
+  query: ListQuery({}),
+  replies: { 200: Page(PackSummary) },
+  refusals: [400],
+  handle: async ({ caller, query }, { packs }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const found = await packs.list(caller, placeAfter(page.after), page.limit + 1);
+    return reply(
+      200,
+      pageOf(found, page, summaryOf, ({ updatedAt, manifest }) => `${updatedAt}.${manifest.name}`),
+    );
+  },
+});
+
+function placeAfter(place: string | undefined): PackPlace | undefined {
+  const [, updatedAt, name] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
+  return name === undefined ? undefined : { updatedAt: Number(updatedAt), name };
+}
+
+const installPack = operation({
+  operationId: 'installPack',
+  summary: 'Install a pack: put a version of it into use',
+  method: 'POST',
+  path: PACKS,
+  scope: 'packs:publish',
+  body: InstallPackRequest,
+  replies: { 200: PackSummary, 201: PackSummary },
+  refusals: [400, 409, 422],
+  handle: async (request, { packs }) => {
+    const unclear = checkSource(request.body);
+    if (unclear) return unclear;
+    const pack = packs.take(request.body);
+    if (isRefusal(pack)) return pack;
+    const outcome = await packs.install(request.caller, pack, (done) => request.remember(installed(done)));
+    return isRefusal(outcome) ? outcome : installed(outcome);
+  },
+});
+
+/** A pack comes from one place. */
+function checkSource({ manifest, file }: InstallPackRequest): Refusal | undefined {
+  if ((manifest === undefined) !== (file === undefined)) return undefined;
+  return refuse('validation_error', 'Send one of `manifest` and `file`.', { field: 'manifest' });
+}
+
+function installed({ pack, isKnown }: Installed): Reply {
+  const location = { Location: `${PACKS}/${pack.manifest.name}` };
+  return isKnown ? reply(200, summaryOf(pack)) : reply(201, summaryOf(pack), location);
+}
+
+const getLockfile = operation({
+  operationId: 'getPackLockfile',
+  summary: 'What is in use here, pinned: the lockfile of the packs',
+  method: 'GET',
+  path: `${PACKS}/lockfile`,
+  scope: 'manifest:read',
+  replies: { 200: PackLockfile },
+  handle: async ({ caller }, { packs }) => ({ status: 200, text: await packs.lockfile(caller) }),
+});
+
+const getPack = operation({
+  operationId: 'getPack',
+  summary: 'A pack with its manifest, in the version in use unless another is named',
+  method: 'GET',
+  path: `${PACKS}/{name}`,
+  scope: 'manifest:read',
+  params: PackParams,
+  query: Closed({ version: Type.Optional(PackVersion) }),
+  replies: { 200: InstalledPack },
+  refusals: [404],
+  handle: async ({ caller, params, query }, { packs }) => {
+    const pack = await packs.find(caller.subject, params.name, query.version);
+    if (!pack) return NOT_FOUND;
+    return reply(200, { ...summaryOf(pack), manifest: pack.manifest, file: pack.file });
+  },
+});
+
+const uninstallPack = operation({
+  operationId: 'uninstallPack',
+  summary: 'Take the version in use away; the one that was in use before is in use again',
+  method: 'DELETE',
+  path: `${PACKS}/{name}`,
+  scope: 'packs:publish',
+  params: PackParams,
+  replies: { 204: 'nothing' },
+  refusals: [403, 404],
+  handle: async (request, { packs }) => {
+    const done: Reply = { status: 204 };
+    const refusal = await packs.uninstall(request.caller, request.params.name, () => request.remember(done));
+    return refusal ?? done;
+  },
+});
+
+const expandChain = operation({
+  operationId: 'expandWorkflowChain',
+  summary: 'What a chain of a pack comes to with some parameters: nodes and edges for a workflow',
+  method: 'POST',
+  path: '/v1/host/sample/workflow-chain:expand',
+  scope: 'manifest:read',
+  body: ExpandChainRequest,
+  misfitCode: 'invalid_request',
+  replies: { 200: ExpandChainReply },
+  refusals: [404, 422],
+  handle: async ({ caller, body }, { packs }) => {
+    const outcome = await packs.expand(caller.subject, body);
+    return isRefusal(outcome) ? outcome : reply(200, outcome);
+  },
+});
+
+function summaryOf({ manifest, integrity, provenance, isShared }: Pack): PackSummary {
+  const { name, version, kind, description } = manifest;
+  const chains = manifest.chains
+    .filter(({ internal }) => internal !== true)
+    .map(({ chainId, version, label, description }) => ({ chainId, version, label, description }));
+  return {
+    name,
+    version,
+    kind,
+    ...(description === undefined ? {} : { description }),
+    chains,
+    integrity,
+    shared: isShared,
+    provenance,
+  };
+}
+
+export const routes = [listPacks, installPack, getLockfile, getPack, uninstallPack, expandChain];

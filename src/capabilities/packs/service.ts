@@ -1,0 +1,270 @@
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type {
+  ExpandChainReply,
+  ExpandChainRequest,
+  InstallPackRequest,
+  PackProvenance,
+  WorkflowChainPackManifest,
+} from '../../protocol/packs.ts';
+import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import { HOST_OWNER, ownerOf } from '../../store/definitions.ts';
+import type { Visibility } from '../../store/log.ts';
+import type { Statement, Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import type { AuditService } from '../audit/service.ts';
+import type { Caller, Host } from '../capability.ts';
+import { lockfileOf } from './lockfile.ts';
+import { checkIntegrity, checkSignature, integrityOf, type PackFile, parseManifest } from './pack-file.ts';
+import {
+  findCurrent,
+  findRevision,
+  findVersion,
+  type KnownVersion,
+  listCurrent,
+  listVersions,
+  moveCurrent,
+  type PackKey,
+  type PackPlace,
+  type PackRow,
+  putVersion,
+  removeVersion,
+} from './records.ts';
+import { checkManifest, checkSuccession, expand } from './rules.ts';
+
+/** A pack as it lies here. */
+export interface Pack extends Pick<PackFile, 'file' | 'integrity'> {
+  readonly manifest: WorkflowChainPackManifest;
+  readonly provenance: PackProvenance;
+  /** Every tenant may use it, none may change it. */
+  readonly isShared: boolean;
+  /** When it was put into use. */
+  readonly updatedAt: number;
+}
+
+export interface Installed {
+  readonly pack: Pack;
+  /** The very same was in use already. */
+  readonly isKnown: boolean;
+}
+
+/** Who changes what is installed, whether by a request of theirs or by something that was decided for them. */
+export type Author = Pick<Caller, 'subject'>;
+
+export type PackService = ReturnType<typeof packService>;
+
+type Also = (outcome: Installed) => Unit;
+
+const TRIES_MAX = 5;
+const PAGE = 200;
+const EXPANSION_DIGITS = 8;
+/** In front of everything, in a list that begins with what was changed last. */
+const TOP: PackPlace = { updatedAt: Number.MAX_SAFE_INTEGER, name: '' };
+
+/** What is known of a pack before it is changed. */
+interface Known {
+  readonly key: PackKey;
+  readonly revision: number;
+  readonly versions: readonly KnownVersion[];
+}
+
+/** A pack that has been found fit. */
+type Fit = Pick<PackFile, 'file' | 'integrity' | 'origin'> & { readonly manifest: WorkflowChainPackManifest };
+
+export function packService({ runtime }: Host, { audit }: { readonly audit: Pick<AuditService, 'record'> }) {
+  const { store, clock, ids, catalog } = runtime;
+
+  return {
+    async list({ subject }: Caller, after: PackPlace | undefined, limit: number): Promise<Pack[]> {
+      return (await store.read<PackRow>(listCurrent(subject, after ?? TOP, limit))).map(fromRow);
+    },
+
+    /** The version in use. */
+    current: (from: Visibility, name: string): Promise<Pack | undefined> => readOne(findCurrent(from, name)),
+
+    /** A version that is installed; without one, that in use. */
+    find: (from: Visibility, name: string, version?: string): Promise<Pack | undefined> => find(from, name, version),
+
+    /** What is in use here, so that the same can be installed elsewhere. */
+    async lockfile({ subject }: Caller): Promise<string> {
+      const packs: Pack[] = [];
+      for (let after = TOP; ; ) {
+        const page = (await store.read<PackRow>(listCurrent(subject, after, PAGE))).map(fromRow);
+        packs.push(...page);
+        const last = page.at(-1);
+        if (!last || page.length < PAGE) return lockfileOf(packs);
+        after = placeOf(last);
+      }
+    },
+
+    /** The pack that a request brings. */
+    take: ({ manifest, file, integrity, signature }: InstallPackRequest): PackFile | Refusal => {
+      const text = file ?? JSON.stringify(manifest);
+      const signed = signature ? { signature } : {};
+      const pack: PackFile = { file: text, integrity: integrityOf(text), origin: { source: 'file', ...signed } };
+      return checkIntegrity(text, integrity) ?? pack;
+    },
+
+    /** Puts a version into use. What was in use before stays under it. */
+    async install(author: Author, pack: PackFile, also: Also): Promise<Installed | Refusal> {
+      const fit = check(pack);
+      if (isRefusal(fit)) return fit;
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const known = await knowledgeOf({ owner: ownerOf(author.subject), name: fit.manifest.name });
+        const outcome = await tryInstall(author, known, fit, also);
+        if (outcome) return outcome;
+      }
+      return CONTENDED;
+    },
+
+    /** For packs that come with the host. A version that is there stays as it is. */
+    async installShared(manifest: WorkflowChainPackManifest): Promise<void> {
+      const file = JSON.stringify(manifest);
+      const fit = check({ file, integrity: integrityOf(file), origin: { source: 'host' } });
+      if (isRefusal(fit)) throw new Error(`${manifest.name}: ${fit.message}`);
+      const known = await knowledgeOf({ owner: HOST_OWNER, name: manifest.name });
+      if (known.versions.some(({ version }) => version === manifest.version)) return;
+      await tryCommit(writesFor(known, fit, 'host').writes);
+    },
+
+    /** Takes the version in use away: the one under it is in use again. */
+    async uninstall(author: Author, name: string, also: () => Unit): Promise<Refusal | undefined> {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const { key, revision, versions } = await knowledgeOf({ owner: ownerOf(author.subject), name });
+        const [current, under] = versions.filter(isThere);
+        if (!current) return (await find(author.subject, name)) ? READ_ONLY : NOT_FOUND;
+        const now = clock.now();
+        const isDone = await tryCommit([
+          moveCurrent(key, revision, under?.version ?? null, now),
+          removeVersion(key, current.version, now),
+          ...also(),
+          ...record(author, 'pack.uninstall', name, { version: current.version, restored: under?.version ?? null }),
+        ]);
+        if (isDone) return undefined;
+      }
+      return CONTENDED;
+    },
+
+    /** A chain of a pack, filled in: nodes and edges for a workflow. Nothing is kept of it. */
+    async expand(from: Visibility, request: ExpandChainRequest): Promise<ExpandChainReply | Refusal> {
+      const { packName, chainId, parameters = {}, version } = request;
+      const pack = await find(from, packName, version);
+      if (!pack) return refuse('pack_not_found', 'There is no such pack here.', { packName });
+      const chain = pack.manifest.chains.find((other) => other.chainId === chainId);
+      if (!chain) return refuse('chain_not_found', 'The pack has no such chain.', { packName, chainId });
+      const expansionId = request.expansionId ?? sha256Hex(ids.next('')).slice(0, EXPANSION_DIGITS);
+      const expansion = expand(chain, { parameters, expansionId }, catalog);
+      if (isRefusal(expansion)) return expansion;
+      return { expansionId, chainId, packName, packVersion: pack.manifest.version, ...expansion };
+    },
+  };
+
+  function find(from: Visibility, name: string, version?: string): Promise<Pack | undefined> {
+    return readOne(version === undefined ? findCurrent(from, name) : findVersion(from, name, version));
+  }
+
+  async function readOne(statement: Statement): Promise<Pack | undefined> {
+    const [row] = await store.read<PackRow>(statement);
+    return row && fromRow(row);
+  }
+
+  async function knowledgeOf(key: PackKey): Promise<Known> {
+    const [head] = await store.read<{ revision: number }>(findRevision(key));
+    const versions = await store.read<KnownVersion>(listVersions(key));
+    return { key, revision: head?.revision ?? 0, versions };
+  }
+
+  /** Undefined when somebody else changed the pack in between. */
+  async function tryInstall(
+    author: Author,
+    known: Known,
+    fit: Fit,
+    also: Also,
+  ): Promise<Installed | Refusal | undefined> {
+    const { name, version } = fit.manifest;
+    const current = known.versions.find(isThere);
+    const refusal = checkSuccession(
+      { version, digest: sha256Hex(fit.file), signature: fit.origin.signature },
+      known.versions,
+    );
+    if (refusal) return refusal;
+    if (current?.version === version) {
+      const pack = await find(author.subject, name, version);
+      if (!pack) return undefined;
+      await commitAll(store, also({ pack, isKnown: true }));
+      return { pack, isKnown: true };
+    }
+    const { pack, writes } = writesFor(known, fit, author.subject.principal);
+    const outcome = { pack, isKnown: false };
+    const details = { version, integrity: pack.integrity, source: pack.provenance.source };
+    const isDone = await tryCommit([...writes, ...also(outcome), ...record(author, 'pack.install', name, details)]);
+    return isDone ? outcome : undefined;
+  }
+
+  function writesFor({ key, revision }: Known, fit: Fit, installedBy: string): { pack: Pack; writes: Unit } {
+    const { manifest, file, integrity, origin } = fit;
+    const now = clock.now();
+    const provenance: PackProvenance = { ...origin, installedBy, installedAt: new Date(now).toISOString() };
+    const row: PackRow = {
+      ...key,
+      version: manifest.version,
+      revision: revision + 1,
+      integrity,
+      digest: sha256Hex(file),
+      body: file,
+      provenance: JSON.stringify(provenance),
+      removed_at: null,
+      updated_at: now,
+    };
+    return { pack: fromRow(row), writes: [moveCurrent(key, revision, manifest.version, now), putVersion(row)] };
+  }
+
+  async function tryCommit(unit: Unit): Promise<boolean> {
+    try {
+      await commitAll(store, unit);
+      return true;
+    } catch (error) {
+      if (error instanceof UnitRefused && error.broke === 'revision') return false;
+      throw error;
+    }
+  }
+
+  function record({ subject }: Author, action: string, target: string, details: JsonObject): Unit {
+    const { tenant, workspace, principal: actor } = subject;
+    return audit.record({ tenant, workspace, actor, action, target, details });
+  }
+}
+
+const READ_ONLY = refuse('forbidden', 'This pack comes with the host or is of the whole tenant: it is not yours.');
+const CONTENDED = refuse('conflict', 'The pack is being changed by others. Try again.');
+
+/** First whether it can be trusted to be what it was, then what it says. */
+function check({ file, integrity, origin }: PackFile): Fit | Refusal {
+  const signature = origin.signature && checkSignature(file, origin.signature);
+  if (isRefusal(signature)) return signature;
+  const parsed = parseManifest(file);
+  if (isRefusal(parsed)) return parsed;
+  const refusal = checkManifest(parsed.manifest);
+  if (refusal) return refusal;
+  const manifest = parsed.manifest as WorkflowChainPackManifest;
+  return { file, integrity, origin: signature ? { ...origin, signature } : origin, manifest };
+}
+
+function isThere({ removed_at }: KnownVersion): boolean {
+  return removed_at === null;
+}
+
+export function placeOf({ updatedAt, manifest }: Pack): PackPlace {
+  return { updatedAt, name: manifest.name };
+}
+
+function fromRow(row: PackRow): Pack {
+  return {
+    manifest: JSON.parse(row.body) as WorkflowChainPackManifest,
+    file: row.body,
+    integrity: row.integrity,
+    provenance: JSON.parse(row.provenance) as PackProvenance,
+    isShared: row.owner === HOST_OWNER,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,378 @@
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Answer, Api } from '../support/api.ts';
+import { unique, workflow } from '../support/definitions.ts';
+import { expectRefusal } from '../support/envelope.ts';
+import { loadSchemas } from '../support/schemas.ts';
+import { onEachStore } from '../support/stores.ts';
+
+/** execution.md 5.5 and 5.8, learning.md 5.2: packs of workflow chains, over the wire. */
+
+type Body = Answer['body'];
+
+const PACKS = '/v1/host/capstan/packs';
+const EXPAND = '/v1/host/sample/workflow-chain:expand';
+const schemas = loadSchemas();
+const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+
+const chain = (more: object = {}): Body => ({
+  chainId: 'vendor.acme.greet',
+  version: '1.0.0',
+  label: 'Greet',
+  description: 'Hands a greeting from one node to the next',
+  parameters: {
+    type: 'object',
+    properties: { who: { type: 'string', minLength: 1 }, extras: { type: 'array' } },
+    required: ['who'],
+  },
+  dag: {
+    nodes: [
+      { id: 'say', typeId: 'core.identity', inputs: { input: 'Hello {{params.who}}', extras: '{{params.extras}}' } },
+      { id: 'hear', typeId: 'core.identity' },
+    ],
+    edges: [{ from: 'say.output', to: 'hear.input' }],
+  },
+  ...more,
+});
+const pack = (more: object = {}): Body => ({
+  name: `vendor.acme.${unique('greetings')}`,
+  version: '1.0.0',
+  kind: 'workflow-chain',
+  engines: { openwop: '>=1.0.0 <2.0.0' },
+  chains: [chain()],
+  ...more,
+});
+const integrityOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`;
+const signatureOf = (file: string, key = { publicKey, privateKey }): Body => ({
+  algorithm: 'ed25519',
+  publicKey: key.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+  value: sign(null, Buffer.from(file), key.privateKey).toString('base64'),
+});
+const bareKey = publicKey.export({ type: 'spki', format: 'der' }).subarray(-32).toString('base64');
+
+const install = (api: Api, body: Body, headers: Record<string, string> = {}): Promise<Answer> =>
+  api.post(PACKS, body, headers);
+const installed = async (api: Api, manifest: Body): Promise<Body> => {
+  const answer = await install(api, { manifest });
+  expect(answer.status, answer.text).toBe(201);
+  return answer.body;
+};
+const uninstall = (api: Api, name: string, headers: Record<string, string> = {}): Promise<Answer> =>
+  api.request('DELETE', `${PACKS}/${name}`, undefined, headers);
+const expand = (api: Api, { name }: Body, more: object = {}): Promise<Answer> =>
+  api.post(EXPAND, { packName: name, chainId: 'vendor.acme.greet', parameters: { who: 'Ada' }, ...more });
+const versionOf = async (api: Api, { name }: Body): Promise<string> => (await expand(api, { name })).body.packVersion;
+
+onEachStore('packs', (host) => {
+  const api = (): Api => host().as('reviewer');
+
+  it('are advertised for what they are', async () => {
+    const { body } = await host().anonymous.get('/.well-known/openwop');
+    expect(body.workflowChainPacks).toEqual({ supported: true });
+    expect(schemas.discovery(body)).toEqual([]);
+  });
+
+  describe('are installed', () => {
+    it('from what a request brings, and shown with where they come from', async () => {
+      const manifest = pack({
+        description: 'Greetings',
+        chains: [chain(), chain({ chainId: 'hidden', internal: true })],
+      });
+      const answer = await install(api(), { manifest });
+      expect(answer.status, answer.text).toBe(201);
+      expect(answer.headers.get('location')).toBe(`${PACKS}/${manifest.name}`);
+      const shown = {
+        name: manifest.name,
+        version: '1.0.0',
+        kind: 'workflow-chain',
+        description: 'Greetings',
+        chains: [{ chainId: 'vendor.acme.greet', version: '1.0.0', label: 'Greet', description: chain().description }],
+        integrity: integrityOf(JSON.stringify(manifest)),
+        shared: false,
+        provenance: { source: 'file', installedBy: 'reviewer-of-alpha', installedAt: expect.any(String) },
+      };
+      expect(answer.body).toEqual(shown);
+      const { body } = await api().get(`${PACKS}/${manifest.name}`);
+      expect(body).toEqual({ ...shown, manifest, file: JSON.stringify(manifest) });
+    });
+
+    it('to the letter, signed, and checked', async () => {
+      const manifest = pack();
+      expect(schemas.chainPack(manifest)).toEqual([]);
+      const file = `${JSON.stringify(manifest, null, 4)}\n\n`;
+      const answer = await install(api(), { file, integrity: integrityOf(file), signature: signatureOf(file) });
+      expect(answer.status, answer.text).toBe(201);
+      expect(answer.body.provenance.signature).toEqual({ ...signatureOf(file), publicKey: bareKey });
+      expect((await api().get(`${PACKS}/${manifest.name}`)).body.file).toBe(file);
+    });
+
+    it('not when they are not what was announced', async () => {
+      const manifest = pack();
+      const file = JSON.stringify(manifest);
+      const other = file.replace('Greet', 'Great');
+      const refusals: [Body, string][] = [
+        [{ file, integrity: integrityOf(other) }, 'pack_integrity_failure'],
+        [{ file, signature: signatureOf(other) }, 'pack_signature_invalid'],
+        [{ file, signature: { ...signatureOf(file), publicKey: 'bm9uZQ==' } }, 'pack_signature_invalid'],
+        [{ file: `${file.slice(0, -1)}` }, 'invalid_manifest'],
+        [{ file: `{"__proto__":1,${file.slice(1)}` }, 'invalid_manifest'],
+        [{ file: `${file}${' '.repeat(262_144)}` }, 'invalid_manifest'],
+        [{ manifest, file }, 'validation_error'],
+        [{}, 'validation_error'],
+        [{ manifest, surprise: 1 }, 'validation_error'],
+      ];
+      for (const [body, code] of refusals) expectRefusal(await install(api(), body), 400, code);
+      expectRefusal(await api().get(`${PACKS}/${manifest.name}`), 404, 'not_found');
+    });
+
+    it('not when their manifest is wrong, and the place is told', async () => {
+      const answer = await install(api(), { manifest: pack({ chains: [chain({ dag: { nodes: [{ id: 'x' }] } })] }) });
+      expectRefusal(answer, 400, 'invalid_manifest');
+      expect(answer.body.details.path).toBe('/chains/0/dag/nodes/0/typeId');
+      expectRefusal(await install(api(), { manifest: pack({ nodes: [] }) }), 400, 'pack_kind_invalid');
+      const { chains: _chains, kind: _kind, ...rest } = pack();
+      const agents = { ...rest, agents: [{}], runtime: { language: 'remote', entry: 'pack.json' } };
+      expectRefusal(await install(api(), { manifest: agents }), 422, 'capability_required');
+    });
+
+    it('once, however often it is asked for', async () => {
+      const manifest = pack();
+      const headers = { 'idempotency-key': unique('key') };
+      const first = await install(api(), { manifest }, headers);
+      expect(first.status).toBe(201);
+      expect((await install(api(), { manifest }, headers)).text).toBe(first.text);
+      const again = await install(api(), { manifest });
+      expect({ status: again.status, body: again.body }).toEqual({ status: 200, body: first.body });
+      const entries = (await api().get(`/v1/host/capstan/audit?limit=200&action=pack.install`)).body.items;
+      expect(entries.filter(({ target }: Body) => target === manifest.name)).toHaveLength(1);
+    });
+
+    it('by one of many who want different things under one name', async () => {
+      const name = `vendor.acme.${unique('contested')}`;
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, (_, index) => install(api(), { manifest: pack({ name, description: `${index}` }) })),
+      );
+      expect(answers.filter(({ status }) => status === 201)).toHaveLength(1);
+      for (const answer of answers.filter(({ status }) => status !== 201)) {
+        expectRefusal(answer, 409, 'version_conflict');
+      }
+    });
+
+    it('by those who may, for those who are there', async () => {
+      const manifest = pack();
+      const refused = await install(host().as('editor'), { manifest });
+      expectRefusal(refused, 403, 'forbidden');
+      expect(refused.body.details).toEqual({ scopeRequired: 'packs:publish' });
+      await installed(api(), manifest);
+      expect((await expand(host().as('viewer'), manifest)).status).toBe(200);
+      expect((await expand(host().as('workspace'), manifest)).status).toBe(200);
+      expectRefusal(await host().as('other').get(`${PACKS}/${manifest.name}`), 404, 'not_found');
+      expectRefusal(await expand(host().as('other'), manifest), 404, 'pack_not_found');
+      expectRefusal(await uninstall(host().as('other'), manifest.name), 404, 'not_found');
+      expectRefusal(await expand(host().as('test'), manifest), 404, 'pack_not_found');
+      const listed = (await host().as('other').get(`${PACKS}?limit=200`)).body.items;
+      expect(listed.map(({ name }: Body) => name)).not.toContain(manifest.name);
+    });
+  });
+
+  describe('have versions', () => {
+    it('that never change, of which the last one installed is in use', async () => {
+      const manifest = pack();
+      await installed(api(), manifest);
+      await installed(api(), { ...manifest, version: '2.0.0' });
+      expect(await versionOf(api(), manifest)).toBe('2.0.0');
+      expect((await expand(api(), manifest, { version: '1.0.0' })).body.packVersion).toBe('1.0.0');
+      expectRefusal(await expand(api(), manifest, { version: '3.0.0' }), 404, 'pack_not_found');
+      const changed = await install(api(), { manifest: { ...manifest, description: 'Something else' } });
+      expectRefusal(changed, 409, 'version_conflict');
+      expect(await versionOf(api(), manifest)).toBe('2.0.0');
+    });
+
+    it('of which the one before is in use again once the last one is gone', async () => {
+      const manifest = pack();
+      await installed(api(), manifest);
+      await installed(api(), { ...manifest, version: '2.0.0' });
+      await installed(api(), { ...manifest, version: '1.5.0' });
+      const headers = { 'idempotency-key': unique('key') };
+      expect((await uninstall(api(), manifest.name, headers)).status).toBe(204);
+      expect((await uninstall(api(), manifest.name, headers)).status).toBe(204);
+      expect(await versionOf(api(), manifest)).toBe('2.0.0');
+      expectRefusal(await expand(api(), manifest, { version: '1.5.0' }), 404, 'pack_not_found');
+      await uninstall(api(), manifest.name);
+      expect(await versionOf(api(), manifest)).toBe('1.0.0');
+      await uninstall(api(), manifest.name);
+      expectRefusal(await expand(api(), manifest), 404, 'pack_not_found');
+      expectRefusal(await uninstall(api(), manifest.name), 404, 'not_found');
+      const taken = await install(api(), { manifest: { ...manifest, label: undefined, description: 'Other' } });
+      expectRefusal(taken, 409, 'version_conflict');
+      await installed(api(), manifest);
+      expect(await versionOf(api(), manifest)).toBe('1.0.0');
+    });
+
+    it('that are signed by one hand', async () => {
+      const manifest = pack();
+      const [first, second] = ['1.0.0', '2.0.0'].map((version) => JSON.stringify({ ...manifest, version })) as [
+        string,
+        string,
+      ];
+      expect((await install(api(), { file: first, signature: signatureOf(first) })).status).toBe(201);
+      for (const signature of [undefined, signatureOf(second, generateKeyPairSync('ed25519'))]) {
+        expectRefusal(await install(api(), { file: second, signature }), 400, 'pack_signature_invalid');
+      }
+      const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+      const signature = { ...signatureOf(second), publicKey: pem };
+      expect((await install(api(), { file: second, signature })).status).toBe(201);
+    });
+  });
+
+  it('go into the audit log with whoever changed them', async () => {
+    const manifest = pack();
+    await installed(api(), manifest);
+    await uninstall(api(), manifest.name);
+    const { body } = await api().get('/v1/host/capstan/audit?limit=20');
+    const mine = body.items.filter(({ target }: Body) => target === manifest.name);
+    expect(mine.map(({ action, actor }: Body) => [action, actor])).toEqual([
+      ['pack.uninstall', 'reviewer-of-alpha'],
+      ['pack.install', 'reviewer-of-alpha'],
+    ]);
+  });
+
+  it('are listed page by page, what was changed last first, each once', async () => {
+    const made = [pack(), pack(), pack()];
+    for (const manifest of made) await installed(api(), manifest);
+    await installed(api(), { ...made[0], version: '2.0.0' });
+    const seen: Body[] = [];
+    for (let cursor = ''; ; ) {
+      const { body } = await api().get(`${PACKS}?limit=2${cursor}`);
+      seen.push(...body.items);
+      if (body.nextCursor === undefined) break;
+      cursor = `&cursor=${body.nextCursor}`;
+    }
+    const names = seen.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toContain('vendor.openwop.workflow-chain-sample');
+    expect(new Set(names.slice(0, 3))).toEqual(new Set(made.map(({ name }) => name)));
+    expect(seen.find(({ name }) => name === made[0].name).version).toBe('2.0.0');
+    expectRefusal(await api().get(`${PACKS}?limit=0`), 400, 'validation_error');
+  });
+
+  it("that come with the host are nobody's to remove", async () => {
+    const sample = 'vendor.openwop.workflow-chain-sample';
+    expect((await api().get(`${PACKS}/${sample}`)).body).toMatchObject({
+      shared: true,
+      provenance: { source: 'host' },
+    });
+    expectRefusal(await uninstall(api(), sample), 403, 'forbidden');
+  });
+
+  it('are pinned by a lockfile that says the same each time', async () => {
+    const manifest = pack({ name: `vendor.acme.${unique('pinned').toLowerCase()}` });
+    const file = JSON.stringify(manifest);
+    await install(api(), { file, signature: signatureOf(file) });
+    const dependent = pack({ dependencies: { 'core.openwop.http': '^1.0.0', [manifest.name]: '^1.0.0' } });
+    await installed(api(), dependent);
+    const { body, text, headers } = await api().get(`${PACKS}/lockfile`);
+    expect(schemas.packLockfile(body)).toEqual([]);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    expect(text).toBe(`${JSON.stringify(body, null, 2)}\n`);
+    expect((await api().get(`${PACKS}/lockfile`)).text).toBe(text);
+    const names = body.packs.map(({ name }: Body) => name);
+    expect(names).toEqual([...names].sort());
+    const entry = (name: string): Body => body.packs.find((other: Body) => other.name === name);
+    expect(entry(manifest.name)).toEqual({
+      name: manifest.name,
+      version: '1.0.0',
+      integrity: integrityOf(file),
+      signature: { ...signatureOf(file), publicKey: bareKey },
+    });
+    expect(entry(dependent.name).dependencies).toEqual({ [manifest.name]: '1.0.0' });
+  });
+
+  describe('have chains that are filled in', () => {
+    it('as the chain and its parameters say', async () => {
+      const manifest = pack({ chains: [chain({ capabilities: ['cacheable'] })] });
+      await installed(api(), manifest);
+      const { status, body, text } = await expand(api(), manifest, { parameters: { who: 'Ada', extras: [1, 'two'] } });
+      expect(status, text).toBe(200);
+      const prefix = `vendor_acme_greet_${body.expansionId}_`;
+      expect(body).toMatchObject({ chainId: 'vendor.acme.greet', packName: manifest.name, packVersion: '1.0.0' });
+      expect(body.expansionId).toMatch(/^[0-9a-f]{4,}$/);
+      expect(body.nodes).toEqual([
+        {
+          id: `${prefix}say`,
+          typeId: 'core.identity',
+          inputs: { input: 'Hello Ada', extras: [1, 'two'] },
+          capabilities: ['cacheable'],
+        },
+        { id: `${prefix}hear`, typeId: 'core.identity', capabilities: ['cacheable'] },
+      ]);
+      expect(body.edges).toEqual([{ from: `${prefix}say.output`, to: `${prefix}hear.input` }]);
+      expect((await expand(api(), manifest)).body.expansionId).not.toBe(body.expansionId);
+    });
+
+    it('the same way for the same id', async () => {
+      const manifest = pack();
+      await installed(api(), manifest);
+      const [first, second] = [1, 2].map(() => expand(api(), manifest, { expansionId: 'abc1' }));
+      expect((await first)!.text).toBe((await second)!.text);
+    });
+
+    it('to a workflow that runs', async () => {
+      const manifest = pack();
+      await installed(api(), manifest);
+      const once = (await expand(api(), manifest)).body.workflow;
+      const twice = (await expand(api(), manifest, { parameters: { who: 'Grace' } })).body.workflow;
+      const definition = workflow([...once.nodes, ...twice.nodes], [...once.edges, ...twice.edges]);
+      expect(schemas.workflow(definition)).toEqual([]);
+      const registered = await api().post('/v1/host/capstan/workflows', definition);
+      expect(registered.status, registered.text).toBe(201);
+      const runId = await api().run(definition.id);
+      expect((await api().ended(runId)).status).toBe('completed');
+      const heard = (await api().events(runId))
+        .filter(({ type, nodeId }) => type === 'node.completed' && nodeId.endsWith('_hear'))
+        .map(({ payload }) => JSON.stringify(payload));
+      expect(heard.join()).toContain('Hello Ada');
+      expect(heard.join()).toContain('Hello Grace');
+    });
+
+    it('not without what it takes', async () => {
+      const manifest = pack({
+        chains: [
+          chain(),
+          chain({ chainId: 'unknown', dag: { nodes: [{ id: 'x', typeId: 'made.up.foo' }] } }),
+          chain({
+            chainId: 'dead-edge',
+            dag: { ...chain().dag, edges: [{ from: 'say', to: 'hear', condition: { type: 'truthy' } }] },
+          }),
+        ],
+      });
+      await installed(api(), manifest);
+      const unknown = await expand(api(), manifest, { chainId: 'unknown' });
+      expectRefusal(unknown, 422, 'chain_unresolvable_typeid');
+      expect(unknown.body.details.typeId).toBe('made.up.foo');
+      const invalid = await expand(api(), manifest, { parameters: { who: '' } });
+      expectRefusal(invalid, 422, 'chain_parameter_invalid');
+      expect(invalid.body.details.path).toBe('/who');
+      expectRefusal(await expand(api(), manifest, { parameters: {} }), 422, 'chain_parameter_invalid');
+      expectRefusal(await expand(api(), manifest, { chainId: 'dead-edge' }), 422, 'chain_edge_condition_invalid');
+      expectRefusal(await expand(api(), manifest, { chainId: 'none' }), 404, 'chain_not_found');
+      expectRefusal(await expand(api(), { name: 'vendor.acme.none' }), 404, 'pack_not_found');
+      expectRefusal(await api().post(EXPAND, { packName: manifest.name }), 422, 'invalid_request');
+      expectRefusal(await expand(api(), manifest, { parameters: [] }), 422, 'invalid_request');
+    });
+
+    it('of the pack that conformance suites ask for', async () => {
+      const sample = 'vendor.openwop.workflow-chain-sample';
+      const parameters = { url: 'https://example.com/article', targetLength: 'executive-summary' };
+      const { status, body } = await api().post(EXPAND, {
+        packName: sample,
+        chainId: `${sample}.fetch-and-summarize`,
+        parameters,
+      });
+      expect(status).toBe(200);
+      const prefix = `vendor_openwop_workflow-chain-sample_fetch-and-summarize_${body.expansionId}_`;
+      expect(body.edges).toEqual([{ from: `${prefix}fetch.body`, to: `${prefix}summarize.sourceText` }]);
+      expect(body.nodes[0].config.url).toBe(parameters.url);
+    });
+  });
+});

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { expect, inject, it } from 'vitest';
 import type { Api, Frame } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
@@ -118,9 +119,11 @@ onEachStore(
       await feed.until(isOver(runId));
       feed.drop();
       expect(about(feed.frames, runId)).toHaveLength(2);
+      const beyond = feed.frames.at(-1)!.id!.replace(/\d+$/, '999999');
+      expectRefusal(await host().as('viewer').get(PATH, { 'last-event-id': beyond }), 400, 'validation_error');
     });
 
-    it.each(['7', 'x', 'abc.1.2', '..', `${'9'.repeat(80)}.1.1`])('refuses %s as a place', async (lastId) => {
+    it.each(['7', 'x', 'abc.1', 'abc.1.2', '.', `${'9'.repeat(80)}.1`])('refuses %s as a place', async (lastId) => {
       const answer = await host().as('viewer').get(PATH, { 'last-event-id': lastId });
       expectRefusal(answer, 400, 'validation_error');
       expect(answer.body.details.field).toBe('Last-Event-ID');
@@ -184,6 +187,21 @@ it.each(STORES)(
     expect(about(again.frames, later)).toHaveLength(2);
   },
 );
+
+it('a feed does not wait for a transaction of somebody else that takes long', async () => {
+  const host = await startTestHost('postgres', inject('postgresUrl'));
+  const somebody = new pg.Client(host.config.databaseUrl);
+  await somebody.connect();
+  await somebody.query('BEGIN');
+  await somebody.query('SELECT pg_current_xact_id()');
+  const feed = await open(host, 'viewer');
+  const runId = await host.as('editor').run('conformance-noop');
+  await feed.until(isOver(runId));
+  feed.drop();
+  await somebody.end();
+  await host.stop();
+  expect(about(feed.frames, runId)).toHaveLength(2);
+});
 
 it('a feed tells on one host what happens on all of them, each thing once and in one order', async () => {
   const first = await startTestHost('postgres', inject('postgresUrl'));

@@ -20,7 +20,7 @@ export const followTenant = route<{ readonly feed: FeedService }>()({
         'Cache-Control': 'no-cache',
         'X-Accel-Buffering': 'no',
         // Where the feed begins, for a reader that is cut off before the first entry.
-        'Last-Event-ID': idOf(open.feedId, open.from),
+        'Last-Event-ID': idOf(open),
       },
       stream: (signal) => feed.follow(request.caller, open, signal),
     };

@@ -7,18 +7,18 @@ import type { Unit, Write } from '../../store/sql.ts';
 import { sleep } from '../../system/clock.ts';
 import type { Caller, Host } from '../capability.ts';
 import { Bells } from './bells.ts';
+import { Numbering } from './numbering.ts';
 import { factsOf } from './react.ts';
 import {
   type EntryRow,
   entriesAfter,
-  type FeedPlace,
   type FeedRow,
   findFeed,
+  forgetStrays,
   insertEntry,
   keepFeed,
-  lastEntry,
   listFeeds,
-  setFloor,
+  noteBeginning,
 } from './records.ts';
 
 export type FeedService = ReturnType<typeof feedService>;
@@ -31,11 +31,12 @@ const PAGE = 500;
 const PACE_MS = 50;
 /** On a store that several hosts share a hint can be lost, so readers look now and then. */
 const LOOK_EVERY_MS = 1_000;
+/** How long a new feed waits for transactions that began before it. Longer ones are not ours. */
+const SETTLE_MAX_MS = 1_000;
 const SETTLE_MS = 5;
-const SETTLE_TRIES_MAX = 400;
 /** Topic of the hints that something is new for a tenant. */
 const TOPIC = 'feed';
-const PLACE = /^([0-9a-z-]{1,64})\.(\d{1,15})\.(\d{1,15})$/;
+const PLACE = /^([0-9a-z]{1,64})\.(\d{1,15})$/;
 
 /** Something that happened in a tenant: small facts, and ids to read more with. */
 export interface FeedFact {
@@ -54,10 +55,10 @@ const SCOPES: Partial<Record<string, 'feedback:read' | 'proposals:read' | 'goals
   'goal.closed': 'goals:read',
 };
 
-/** A feed that is being read, and from where. */
-export interface OpenFeed {
+/** A place in a feed: behind the entry with that number. */
+export interface FeedPlace {
   readonly feedId: string;
-  readonly from: FeedPlace;
+  readonly number: number;
 }
 
 /**
@@ -65,12 +66,13 @@ export interface OpenFeed {
  *
  * E1. An entry is written in the transaction that makes it true, as long as somebody reads the tenant's feed or has
  *     read it a moment ago.
- * E2. Entries are handed out in the order of their transactions, and none before all earlier ones are over: whoever
- *     comes back to a place has missed nothing and gets nothing twice.
+ * E2. Entries are numbered after they are committed, one number each, and handed out by number: whoever comes back to
+ *     a place has missed nothing and gets nothing twice.
  */
 export function feedService({ runtime }: Host) {
   const { store, clock, ids, hub } = runtime;
   const bells = new Bells(clock);
+  const numbering = new Numbering(store);
   /** Tenants that may have a feed. The one host of a store that has one owner knows them all. */
   const known = new Set<string>();
 
@@ -86,35 +88,33 @@ export function feedService({ runtime }: Host) {
     wake,
 
     /** Opens the feed behind an entry that the reader has, or with what happens from now on. */
-    async open({ subject }: Caller, lastId: string | undefined): Promise<OpenFeed | Refusal> {
-      const { tenant } = subject;
+    async open({ subject }: Caller, lastId: string | undefined): Promise<FeedPlace | Refusal> {
       const after = lastId === undefined ? undefined : placeOf(lastId);
       if (after === null) return unknownPlace('Last-Event-ID is not one that this host gave out.');
-      const feed = await begin(tenant);
-      if (after && !isCovered(feed, after)) return unknownPlace('What came after this is no longer kept. Begin anew.');
-      if (after) return { feedId: feed.feed_id, from: after };
-      const [last] = await store.read<FeedPlace>(lastEntry(tenant));
-      return { feedId: feed.feed_id, from: last ?? floorOf(feed) };
+      const feed = await begin(subject.tenant);
+      if (!after) return { feedId: feed.feed_id, number: feed.last_number };
+      return isCovered(feed, after) ? after : unknownPlace('What came after this is no longer kept. Begin anew.');
     },
 
     /** The entries as frames of server-sent events, for as long as the reader stays. */
-    async *follow(caller: Caller, { feedId, from }: OpenFeed, signal: AbortSignal): AsyncGenerator<string> {
+    async *follow(caller: Caller, from: FeedPlace, signal: AbortSignal): AsyncGenerator<string> {
       const { tenant } = caller.subject;
       const bell = bells.listen(tenant, signal);
       let place = from;
       let renewAt = clock.now() + RENEW_MS;
       try {
         while (!signal.aborted) {
-          const rows = await store.read<EntryRow>(entriesAfter(tenant, place, PAGE));
+          await numbering.bringUpToDate(tenant);
+          const rows = await store.read<EntryRow>(entriesAfter(tenant, place.number, PAGE));
           const [feed] = await store.read<FeedRow>(findFeed(tenant));
           // A reader so slow that entries were forgotten before it took them has to begin anew.
-          if (!feed || !isCovered(feed, { ...place, feedId })) return;
+          if (!feed || !isCovered(feed, place)) return;
           const shown = rows.filter((row) => isVisible(caller, row));
-          if (shown.length > 0) yield shown.map((row) => frame(feedId, row)).join('');
-          place = rows.at(-1) ?? place;
+          if (shown.length > 0) yield shown.map((row) => frame(place, row)).join('');
+          place = { ...place, number: rows.at(-1)?.number ?? place.number };
           if (clock.now() >= renewAt) {
             renewAt = clock.now() + RENEW_MS;
-            await store.commit([keepFeed(tenant, feedId, KEPT_MS)]);
+            await store.commit([keepFeed(tenant, place.feedId, KEPT_MS)]);
           }
           if (rows.length === PAGE) continue;
           await sleep(clock, PACE_MS, signal);
@@ -144,47 +144,40 @@ export function feedService({ runtime }: Host) {
     store.hint([`${TOPIC}:${tenant}`]);
   }
 
-  /** The tenant's feed, once everything that happens is sure to be in it. */
+  /** The tenant's feed, up to date, once everything that happens is sure to be in it. */
   async function begin(tenant: string): Promise<FeedRow> {
     known.add(tenant);
-    await store.commit([keepFeed(tenant, ids.next(''), KEPT_MS)]);
-    await store.commit([setFloor(tenant)]);
-    for (let tries = 1; ; tries++) {
+    const giveUpAt = clock.now() + SETTLE_MAX_MS;
+    await store.commit([forgetStrays(tenant), keepFeed(tenant, ids.next(''), KEPT_MS)]);
+    await store.commit([noteBeginning(tenant)]);
+    for (;;) {
+      await numbering.bringUpToDate(tenant);
       const [feed] = await store.read<FeedRow>(findFeed(tenant));
-      if (feed?.is_settled === 1) return feed;
-      if (tries === SETTLE_TRIES_MAX) throw new Error('a transaction on the store does not come to its end');
+      if (!feed) throw new Error('a feed ended as it began');
+      if (feed.is_settled === 1 || clock.now() >= giveUpAt) return feed;
       await sleep(clock, SETTLE_MS);
     }
   }
 }
 
-function frame(feedId: string, { batch, position, event, data }: EntryRow): string {
-  return `id: ${idOf(feedId, { batch, position })}\nevent: ${event}\ndata: ${data}\n\n`;
+function frame({ feedId }: FeedPlace, { number, event, data }: EntryRow): string {
+  return `id: ${idOf({ feedId, number })}\nevent: ${event}\ndata: ${data}\n\n`;
 }
 
 /** What a reader names to come back to this place. */
-export function idOf(feedId: string, { batch, position }: FeedPlace): string {
-  return `${feedId}.${batch}.${position}`;
-}
-
-interface NamedPlace extends FeedPlace {
-  readonly feedId: string;
+export function idOf({ feedId, number }: FeedPlace): string {
+  return `${feedId}.${number}`;
 }
 
 /** Null when the text names no place. */
-function placeOf(id: string): NamedPlace | null {
-  const [, feedId, batch, position] = PLACE.exec(id) ?? [];
-  return feedId === undefined ? null : { feedId, batch: Number(batch), position: Number(position) };
-}
-
-function floorOf({ floor_batch, floor_position }: FeedRow): FeedPlace {
-  return { batch: floor_batch ?? 0, position: floor_position };
+function placeOf(id: string): FeedPlace | null {
+  const [, feedId, number] = PLACE.exec(id) ?? [];
+  return feedId === undefined ? null : { feedId, number: Number(number) };
 }
 
 /** Whether everything after the place is still there. */
-function isCovered(feed: FeedRow, { feedId, batch, position }: NamedPlace): boolean {
-  const floor = floorOf(feed);
-  return feed.feed_id === feedId && (batch > floor.batch || (batch === floor.batch && position >= floor.position));
+function isCovered({ feed_id, floor, last_number }: FeedRow, { feedId, number }: FeedPlace): boolean {
+  return feed_id === feedId && number >= floor && number <= last_number;
 }
 
 function isVisible({ subject, scopes }: Caller, { workspace, event }: EntryRow): boolean {

@@ -1,20 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../test/support/database.ts';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
-import type { Runtime } from '../../runtime/runtime.ts';
 import type { WorkItem } from '../../store/queue.ts';
 import { openSqlite } from '../../store/sqlite.ts';
 import type { Store } from '../../store/store.ts';
-import {
-  type EntryRow,
-  entriesAfter,
-  FEED_TABLES,
-  type FeedRow,
-  findFeed,
-  insertEntry,
-  keepFeed,
-  setFloor,
-} from './records.ts';
+import { Numbering } from './numbering.ts';
+import { type EntryRow, entriesAfter, FEED_TABLES, type FeedRow, findFeed, insertEntry, keepFeed } from './records.ts';
 import { KEPT_MS } from './service.ts';
 import { sweepHandler } from './sweep.ts';
 
@@ -30,19 +21,20 @@ describe('the sweep of feeds', () => {
     folder.remove();
   });
 
-  const begin = (tenant: string): Promise<unknown> =>
-    store.commit([keepFeed(tenant, `feed-of-${tenant}`, KEPT_MS), setFloor(tenant)]);
+  const begin = (tenant: string): Promise<unknown> => store.commit([keepFeed(tenant, `feed-of-${tenant}`, KEPT_MS)]);
   const add = (tenant: string, count: number): Promise<unknown> => {
     const entry = { tenant, workspace: undefined, at: clock.now(), event: 'run.status', data: '{}' };
     return store.commit(Array.from({ length: count }, () => insertEntry(entry)));
   };
-  const entries = (tenant: string): Promise<EntryRow[]> =>
-    store.read<EntryRow>(entriesAfter(tenant, { batch: -1, position: 0 }, 1_000_000));
+  const entries = async (tenant: string): Promise<EntryRow[]> => {
+    await new Numbering(store).bringUpToDate(tenant);
+    return store.read<EntryRow>(entriesAfter(tenant, 0, 1_000_000));
+  };
   const feedOf = async (tenant: string): Promise<FeedRow | undefined> =>
     (await store.read<FeedRow>(findFeed(tenant)))[0];
   /** Until there is nothing more to do; gives the number of turns. */
   const sweep = async (): Promise<number> => {
-    const handle = sweepHandler({ store, clock } as unknown as Runtime);
+    const handle = sweepHandler({ store, clock });
     for (let turns = 1; ; turns++) {
       const { dueAgainAt } = await handle({} as WorkItem);
       if (dueAgainAt! > clock.now()) return turns;
@@ -62,7 +54,8 @@ describe('the sweep of feeds', () => {
     await sweep();
     const [first, ...rest] = await entries('alpha');
     expect(rest).toHaveLength(1);
-    expect(await feedOf('alpha')).toMatchObject({ floor_position: first!.position - 1 });
+    expect(await feedOf('alpha')).toMatchObject({ floor: 3, last_number: 5 });
+    expect(first!.number).toBe(4);
   });
 
   it('ends feeds that nobody came back to, and keeps nothing of what happens then', async () => {
@@ -88,14 +81,15 @@ describe('the sweep of feeds', () => {
     expect(await entries('alpha')).toHaveLength(100_000);
   });
 
-  it('gives positions out once, also when all entries are gone', async () => {
+  it('gives numbers out once, also when all entries are gone', async () => {
     await begin('alpha');
     await add('alpha', 2);
-    const last = (await entries('alpha')).at(-1)!;
-    clock.advance(2 * KEPT_MS);
     await sweep();
+    clock.advance(KEPT_MS + 1);
     await begin('alpha');
+    await sweep();
+    expect(await entries('alpha')).toEqual([]);
     await add('alpha', 1);
-    expect((await entries('alpha'))[0]!.position).toBeGreaterThan(last.position);
+    expect((await entries('alpha')).map(({ number }) => number)).toEqual([3]);
   });
 });

@@ -1,6 +1,7 @@
 import type { WorkHandler } from '../../runtime/executor.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { countEntries, type EntryRow, endFeed, type FeedRow, firstEntries, listFeeds, raiseFloor } from './records.ts';
+import { Numbering } from './numbering.ts';
+import { type EntryRow, endFeed, entriesAfter, type FeedRow, findFeed, listFeeds, raiseFloor } from './records.ts';
 import { KEPT_MS } from './service.ts';
 
 const EVERY_MS = 60_000;
@@ -9,7 +10,8 @@ const ENTRIES_MAX = 100_000;
 const ENTRIES_AT_ONCE = 5_000;
 
 /** Forgets old entries, a bounded part at a time, and ends feeds that nobody has come back to. */
-export function sweepHandler({ store, clock }: Runtime): WorkHandler {
+export function sweepHandler({ store, clock }: Pick<Runtime, 'store' | 'clock'>): WorkHandler {
+  const numbering = new Numbering(store);
   return async () => {
     let isDone = true;
     for (const { tenant, is_over } of await store.read<FeedRow & { is_over: number }>(listFeeds())) {
@@ -21,13 +23,15 @@ export function sweepHandler({ store, clock }: Runtime): WorkHandler {
 
   /** False when there is more to forget. */
   async function trim(tenant: string): Promise<boolean> {
-    const [{ count } = { count: 0 }] = await store.read<{ count: number }>(countEntries(tenant));
-    const first = await store.read<EntryRow>(firstEntries(tenant, ENTRIES_AT_ONCE));
+    await numbering.bringUpToDate(tenant);
+    const [feed] = await store.read<FeedRow>(findFeed(tenant));
+    if (!feed) return true;
+    const first = await store.read<EntryRow>(entriesAfter(tenant, feed.floor, ENTRIES_AT_ONCE));
     const oldest = clock.now() - KEPT_MS;
-    const tooMany = count - ENTRIES_MAX;
-    const last = first.findLastIndex(({ at }, index) => at < oldest || index < tooMany);
-    if (last < 0) return true;
-    await store.commit(raiseFloor(tenant, first[last]!));
-    return last + 1 < ENTRIES_AT_ONCE;
+    const tooOld = (entry: EntryRow): boolean => entry.at < oldest || entry.number <= feed.last_number - ENTRIES_MAX;
+    const last = first.findLast(tooOld);
+    if (!last) return true;
+    await store.commit(raiseFloor(tenant, last.number));
+    return first.at(-1) !== last || first.length < ENTRIES_AT_ONCE;
   }
 }

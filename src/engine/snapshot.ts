@@ -1,4 +1,4 @@
-import type { JsonObject } from '../protocol/json.ts';
+import { defined, type JsonObject } from '../protocol/json.ts';
 import { EVENT_LOG_SCHEMA_VERSION, type NodeStateDoc, type RunSnapshot } from '../protocol/runs.ts';
 import { type Digest, maskMembers, maskOutputs, maskQuestion, maskValue } from './mask.ts';
 import { type NodeState, type Run, statusOf, visibleVariables } from './run.ts';
@@ -92,8 +92,4 @@ function withoutRetryable({ code, message, details }: NonNullable<Run['error']>)
 
 function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
-}
-
-function defined(values: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

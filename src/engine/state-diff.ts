@@ -1,5 +1,5 @@
 import type { RunEvent } from '../protocol/events.ts';
-import { deepEqual, isObject, type JsonObject, own } from '../protocol/json.ts';
+import { deepEqual, defined, isObject, type JsonObject, own } from '../protocol/json.ts';
 import type { RunSnapshot } from '../protocol/runs.ts';
 import { apply } from './fold.ts';
 import { type Digest, maskOutputs, maskValue } from './mask.ts';
@@ -67,7 +67,7 @@ interface Sides {
 
 /** How the states of two runs differ; empty when they do not. */
 export function diffStates(a: Portrait, b: Portrait): JsonObject {
-  return kept({
+  return defined({
     status: sides(a.snapshot.status, b.snapshot.status),
     error: sides(a.snapshot.error, b.snapshot.error),
     variables: members(a.snapshot.variables, b.snapshot.variables),
@@ -78,7 +78,7 @@ export function diffStates(a: Portrait, b: Portrait): JsonObject {
 
 /** What the same work took each of them; only worth telling of runs that differ at all. */
 export function diffEfforts(a: Portrait, b: Portrait): JsonObject {
-  return kept({
+  return defined({
     durationMs: delta(a.durationMs, b.durationMs),
     inputTokens: delta(a.cost?.tokens.input, b.cost?.tokens.input),
     outputTokens: delta(a.cost?.tokens.output, b.cost?.tokens.output),
@@ -93,7 +93,7 @@ function diffNodes(a: Portrait, b: Portrait): JsonObject | undefined {
     const right = own(b.snapshot.nodeStates, nodeId);
     return [
       nodeId,
-      kept({
+      defined({
         status: sides(left?.status, right?.status),
         attempt: sides(left?.attempt, right?.attempt),
         inputs: members(a.inputs.get(nodeId), b.inputs.get(nodeId)),
@@ -116,16 +116,12 @@ function namesOf(a: JsonObject | undefined = {}, b: JsonObject | undefined = {})
 }
 
 function sides(a: unknown, b: unknown): Sides | undefined {
-  return deepEqual(a, b) ? undefined : (kept({ a, b }) as Sides);
+  return deepEqual(a, b) ? undefined : (defined({ a, b }) as Sides);
 }
 
 function delta(a: number | undefined, b: number | undefined): JsonObject | undefined {
   const both = sides(a, b);
-  return both && kept({ ...both, delta: a === undefined || b === undefined ? undefined : b - a });
-}
-
-function kept(values: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+  return both && defined({ ...both, delta: a === undefined || b === undefined ? undefined : b - a });
 }
 
 function unlessEmpty(values: JsonObject): JsonObject | undefined {

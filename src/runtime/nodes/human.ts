@@ -6,7 +6,7 @@ import type { InterruptRequest } from '../../engine/interrupts.ts';
 import { compileSchema } from '../../engine/json-schema.ts';
 import { INTERRUPT_KINDS } from '../../protocol/events.ts';
 import { INTERRUPT_DATA } from '../../protocol/interrupts.ts';
-import { isObject, type JsonObject, own } from '../../protocol/json.ts';
+import { defined, isObject, type JsonObject, own } from '../../protocol/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/schema.ts';
 import { misfitsOf } from '../catalog.ts';
 import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
@@ -141,8 +141,4 @@ function questionProblems(path: string, questions: unknown): ConfigProblem[] {
 /** A schema that does not compile would be found out only when somebody answers. */
 function schemaProblems(path: string, schema: unknown): ConfigProblem[] {
   return schema === undefined ? [] : failure(() => compileSchema(schema)).map((message) => ({ path, message }));
-}
-
-function defined(values: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }

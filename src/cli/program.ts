@@ -2,7 +2,6 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { mountCommand, mountGroup, type Outcome } from './command.ts';
 import { COMMANDS, GROUPS } from './commands/index.ts';
-import { addServe } from './commands/serve.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import { tell } from './problem.ts';
 import type { Terminal } from './terminal.ts';
@@ -11,7 +10,9 @@ import type { Terminal } from './terminal.ts';
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const outcome: Outcome = { code: EXIT.done };
   try {
-    await programOf(terminal, outcome).parseAsync(args, { from: 'user' });
+    const program = programOf(terminal, outcome);
+    await addServe(program, args);
+    await program.parseAsync(args, { from: 'user' });
     return outcome.code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
@@ -29,8 +30,13 @@ function programOf(terminal: Terminal, outcome: Outcome): Command {
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
     .showHelpAfterError('Add --help to see what there is.')
     .exitOverride();
-  addServe(program);
   for (const spec of COMMANDS) mountCommand(program, spec, terminal, outcome);
   for (const group of GROUPS) mountGroup(program, group, terminal, outcome);
   return program;
+}
+
+/** The host takes long to load, settings and all: only those who ask for it wait for it. */
+async function addServe(program: Command, args: readonly string[]): Promise<void> {
+  const serve = program.command('serve').description('Run the host');
+  if (args.includes('serve')) (await import('./commands/serve.ts')).setUpServe(serve);
 }

@@ -1,5 +1,8 @@
 import { type Static, Type } from 'typebox';
+import { RATING } from './choices.ts';
 import { Closed, NonEmpty, OneOf, Timestamp } from './schema.ts';
+
+export { BUCKETS, type Bucket, RATING } from './choices.ts';
 
 const Optional = Type.Optional;
 
@@ -7,8 +10,6 @@ const Optional = Type.Optional;
 export const ANNOTATION_TARGETS = ['run', 'event', 'node'] as const;
 export const SIGNAL_KINDS = ['rating', 'correction', 'label', 'flag'] as const;
 export type SignalKind = (typeof SIGNAL_KINDS)[number];
-
-export const RATING = { minimum: 1, maximum: 5 };
 
 export const Signal = Closed({
   kind: OneOf(SIGNAL_KINDS),
@@ -53,10 +54,6 @@ export const AnnotationList = Type.Object(
   { $id: 'AnnotationList' },
 );
 export type AnnotationList = Static<typeof AnnotationList>;
-
-/** Parts of a stretch of time, in UTC. Weeks begin on Mondays. */
-export const BUCKETS = ['hour', 'day', 'week', 'month'] as const;
-export type Bucket = (typeof BUCKETS)[number];
 
 const figures = {
   runs: Type.Integer({ minimum: 0, description: 'Runs that were started in the time and have ended' }),

@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox';
+import { DELIVERY_STATES } from './choices.ts';
 import { NonEmpty, OneOf, Timestamp } from './schema.ts';
+
+export { DELIVERY_STATES, type DeliveryState } from './choices.ts';
 
 const Optional = Type.Optional;
 const EVENTS_MAX = 100;
 const TAGS_MAX = 100;
-
-export const DELIVERY_STATES = ['pending', 'delivered', 'dead'] as const;
-export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 export const ScopeName = Type.String({
   minLength: 1,

@@ -1,4 +1,5 @@
 import type { Annotation, Signal } from '../../protocol/annotations.ts';
+import { BUCKETS, RATING } from '../../protocol/choices.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
@@ -27,7 +28,9 @@ async function say(context: Context, runId: string, signal: Signal, options: Giv
 
 function ratingOf(value: string): Signal {
   const rating = wholeNumber(value, 'A rating');
-  if (rating < 1 || rating > 5) throw new UsageError('A rating is a number from 1 to 5.');
+  if (rating < RATING.minimum || rating > RATING.maximum) {
+    throw new UsageError(`A rating is a number from ${RATING.minimum} to ${RATING.maximum}.`);
+  }
   return { kind: 'rating', rating };
 }
 
@@ -123,8 +126,6 @@ const flag: CommandSpec = {
   example: 'feedback flag run-0mw4x2c1h0001 --note "promised a refund"',
   run: (context, { args: [runId = ''], options }) => say(context, runId, { kind: 'flag' }, options),
 };
-
-const BUCKETS = ['hour', 'day', 'week', 'month'] as const;
 
 const summary: CommandSpec = {
   name: 'summary',

@@ -9,8 +9,7 @@ import { realClock, realIds, realLog } from '../../system/real.ts';
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
-export function addServe(program: Command): void {
-  const command = program.command('serve').description('Run the host');
+export function setUpServe(command: Command): void {
   for (const { flag, meaning, variable } of settings()) {
     if (flag) command.addOption(new Option(flag, `${meaning} [${variable}]`));
   }

@@ -15,6 +15,8 @@ const EXPAND = '/v1/host/sample/workflow-chain:expand';
 const schemas = loadSchemas();
 const { publicKey, privateKey } = generateKeyPairSync('ed25519');
 
+const SAID = { type: 'connection', nodeId: 'say', outputKey: 'input' };
+
 const chain = (more: object = {}): Body => ({
   chainId: 'vendor.acme.greet',
   version: '1.0.0',
@@ -28,7 +30,7 @@ const chain = (more: object = {}): Body => ({
   dag: {
     nodes: [
       { id: 'say', typeId: 'core.identity', inputs: { input: 'Hello {{params.who}}', extras: '{{params.extras}}' } },
-      { id: 'hear', typeId: 'core.identity' },
+      { id: 'hear', typeId: 'core.identity', inputs: { heard: SAID } },
     ],
     edges: [{ from: 'say.output', to: 'hear.input' }],
   },
@@ -304,7 +306,7 @@ onEachStore('packs', (host) => {
           inputs: { input: 'Hello Ada', extras: [1, 'two'] },
           capabilities: ['cacheable'],
         },
-        { id: `${prefix}hear`, typeId: 'core.identity', capabilities: ['cacheable'] },
+        { id: `${prefix}hear`, typeId: 'core.identity', inputs: { heard: SAID }, capabilities: ['cacheable'] },
       ]);
       expect(body.edges).toEqual([{ from: `${prefix}say.output`, to: `${prefix}hear.input` }]);
       expect((await expand(api(), manifest)).body.expansionId).not.toBe(body.expansionId);

@@ -7,6 +7,14 @@ import type { InboxItem } from '../protocol/inbox.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/inspection.ts';
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/interrupts.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/keys.ts';
+import type {
+  ExpandChainReply,
+  ExpandChainRequest,
+  InstalledPack,
+  InstallPackRequest,
+  PackLockfile,
+  PackSummary,
+} from '../protocol/packs.ts';
 import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/prompts.ts';
 import type { RunStatus } from '../protocol/run-status.ts';
 import type {
@@ -312,6 +320,23 @@ export const OPERATIONS = {
     'POST',
     `${V1}/prompts:render`,
     { takes: 'body', needs: 'prompts.endpointsSupported' },
+  ),
+
+  listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),
+  installPack: operation<{ body: InstallPackRequest; reply: PackSummary }>()('POST', `${HOST}/packs`, {
+    takes: 'body',
+  }),
+  getPackLockfile: operation<{ reply: PackLockfile }>()('GET', `${HOST}/packs/lockfile`),
+  getPack: operation<{ query?: { readonly version?: string }; reply: Static<typeof InstalledPack> }>()(
+    'GET',
+    `${HOST}/packs/{name}`,
+    { takes: 'query' },
+  ),
+  uninstallPack: operation<{ reply: undefined }>()('DELETE', `${HOST}/packs/{name}`),
+  expandWorkflowChain: operation<{ body: ExpandChainRequest; reply: ExpandChainReply }>()(
+    'POST',
+    `${V1}/host/sample/workflow-chain:expand`,
+    { takes: 'body', needs: 'workflowChainPacks.supported' },
   ),
 } as const satisfies Record<string, Operation>;
 

@@ -375,6 +375,28 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`prompts delete ${templateId} --yes`)).code).toBe(DONE);
   });
 
+  it('packs are installed, read, expanded and taken away', async () => {
+    const name = `vendor.test.${unique('pack')}`;
+    const chain = {
+      chainId: `${name}.greet`,
+      version: '1.0.0',
+      label: 'Greet',
+      description: 'Says hello',
+      parameters: { type: 'object' },
+      dag: { nodes: [{ id: 'a', typeId: 'core.noop' }] },
+    };
+    const pack = { name, version: '1.0.0', kind: 'workflow-chain', engines: { openwop: '>=1.0.0' }, chains: [chain] };
+    const file = fileOf(pack);
+    expect((await run(`packs install ${file} -q`)).out).toBe(`${name}\n`);
+    expect((await run(`packs install ${fileOf({ ...pack, chains: [] })}`)).code).toBe(REFUSED);
+    expect((await run('packs list')).out).toContain(name);
+    expect((await run(`packs get ${name} --json`)).json.file).toBe(readFileSync(file, 'utf8'));
+    expect((await run('packs lockfile --json')).json.packs).toContainEqual(expect.objectContaining({ name }));
+    expect((await run(`packs expand ${name} ${chain.chainId}`)).out).toContain('core.noop');
+    expect((await run(`packs uninstall ${name} --yes`)).code).toBe(DONE);
+    expect((await run(`packs get ${name}`)).code).toBe(REFUSED);
+  });
+
   it('webhooks are added, listed, rotated, looked after and removed', async () => {
     const receiver = await Receiver.open();
     const added = await run(`webhooks add ${receiver.url} --event run.completed --json`);

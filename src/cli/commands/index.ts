@@ -7,6 +7,7 @@ import { feedback } from './feedback.ts';
 import { inbox, interrupts } from './interrupts.ts';
 import { keys } from './keys.ts';
 import { login, logout } from './login.ts';
+import { packs } from './packs.ts';
 import { prompts } from './prompts.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
@@ -20,6 +21,7 @@ export const GROUPS: readonly CommandGroup[] = [
   feedback,
   schedules,
   prompts,
+  packs,
   webhooks,
   keys,
   audit,

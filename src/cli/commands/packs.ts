@@ -1,0 +1,120 @@
+import type { PackSummary } from '../../protocol/packs.ts';
+import type { CommandGroup, CommandSpec } from '../command.ts';
+import { EXIT } from '../exit.ts';
+import { facts, harmless, table } from '../text.ts';
+import { assignments, confirm, fileText, given, jsonObject, text, texts } from '../values.ts';
+import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+
+const list: CommandSpec = {
+  name: 'list',
+  aliases: ['ls'],
+  summary: 'The packs that you may use, what was changed last first',
+  flags: PAGE_FLAGS,
+  example: 'packs list',
+  async run(context, { options }) {
+    const page = await (await context.client()).listPacks(pageQuery(options));
+    const row = ({ name, version, chains, provenance }: PackSummary) => [
+      name,
+      version,
+      provenance.source,
+      chains.map(({ chainId }) => chainId).join(' '),
+    ];
+    context.show(
+      page,
+      () => [...table(['PACK', 'VERSION', 'SOURCE', 'CHAINS'], page.items.map(row)), ...morePages(page)],
+      () => page.items.map(({ name }) => name),
+    );
+    return EXIT.done;
+  },
+};
+
+const get: CommandSpec = {
+  name: 'get',
+  takes: '<name>',
+  summary: 'A pack with its chains, in the version in use unless another is named',
+  flags: { '--pack-version <version>': 'this version' },
+  example: 'packs get vendor.acme.support --pack-version 1.2.0',
+  async run(context, { args: [name = ''], options }) {
+    const pack = await (await context.client()).getPack(name, given({ version: text(options.packVersion) }));
+    const { chains, manifest: _manifest, file: _file, ...rest } = pack;
+    context.show(pack, () => [
+      ...facts(rest),
+      '',
+      ...chains.map(({ chainId, label, description }) => harmless(`${chainId}  ${label}: ${description}`)),
+    ]);
+    return EXIT.done;
+  },
+};
+
+const install: CommandSpec = {
+  name: 'install',
+  takes: '<file>',
+  summary: 'Install a pack from its pack.json: put a version of it into use',
+  example: 'packs install support/pack.json',
+  async run(context, { args: [file = ''] }) {
+    // To the letter, since signatures and digests are of its bytes.
+    const pack = await (await context.client()).installPack({ file: await fileText(file) });
+    context.show(
+      pack,
+      () => [`${pack.name}@${pack.version}  ${pack.integrity}`],
+      () => [pack.name],
+    );
+    return EXIT.done;
+  },
+};
+
+const uninstall: CommandSpec = {
+  name: 'uninstall',
+  takes: '<name>',
+  summary: 'Take the version in use away; the one that was in use before is in use again',
+  flags: { '--yes': 'do not ask' },
+  example: 'packs uninstall vendor.acme.support --yes',
+  async run(context, { args: [name = ''], options }) {
+    await confirm(context.terminal, options.yes === true, `Take ${name} away?`);
+    await (await context.client()).uninstallPack(name);
+    context.show(undefined, () => [`The version of ${name} that was in use is taken away.`]);
+    return EXIT.done;
+  },
+};
+
+const lockfile: CommandSpec = {
+  name: 'lockfile',
+  summary: 'What is in use, pinned',
+  example: 'packs lockfile --json > packs.lock.json',
+  async run(context) {
+    const locked = await (await context.client()).getPackLockfile();
+    context.show(locked, () =>
+      table(
+        ['PACK', 'VERSION', 'INTEGRITY'],
+        locked.packs.map(({ name, version, integrity }) => [name, version, integrity]),
+      ),
+    );
+    return EXIT.done;
+  },
+};
+
+const expand: CommandSpec = {
+  name: 'expand',
+  takes: '<name> <chainId>',
+  summary: 'What a chain comes to with some parameters: nodes and edges for a workflow',
+  flags: { '--set <name=value...>': 'one parameter', '--input <json>': 'parameters: a JSON object, @file, or -' },
+  example: 'packs expand vendor.acme.support vendor.acme.triage --set queue=billing --json',
+  async run(context, { args: [packName = '', chainId = ''], options: { input, set } }) {
+    const parameters = {
+      ...(input ? await jsonObject(context.terminal, String(input), '--input') : {}),
+      ...assignments(texts(set), '--set'),
+    };
+    const expanded = await (await context.client()).expandWorkflowChain({ packName, chainId, parameters });
+    context.show(expanded, () => [
+      ...expanded.nodes.map(({ id, typeId }) => harmless(`${id}  ${typeId}`)),
+      ...expanded.edges.map(({ from, to }) => harmless(`  ${from} > ${to}`)),
+    ]);
+    return EXIT.done;
+  },
+};
+
+export const packs: CommandGroup = {
+  name: 'packs',
+  summary: 'Install packs and use their chains',
+  commands: [list, get, install, uninstall, lockfile, expand],
+};

@@ -1,8 +1,9 @@
-import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
+import { integrityOf, RegistryPages } from '../support/pack-registry.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
 
@@ -44,7 +45,6 @@ const pack = (more: object = {}): Body => ({
   chains: [chain()],
   ...more,
 });
-const integrityOf = (text: string): string => `sha256-${createHash('sha256').update(text).digest('base64')}`;
 const signatureOf = (file: string, key = { publicKey, privateKey }): Body => ({
   algorithm: 'ed25519',
   publicKey: key.publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
@@ -174,6 +174,72 @@ onEachStore('packs', (host) => {
       expectRefusal(await expand(host().as('test'), manifest), 404, 'pack_not_found');
       const listed = (await host().as('other').get(`${PACKS}?limit=200`)).body.items;
       expect(listed.map(({ name }: Body) => name)).not.toContain(manifest.name);
+    });
+  });
+
+  describe('come from a registry', () => {
+    const served = async (test: (registry: RegistryPages, url: string) => Promise<void>): Promise<void> => {
+      const registry = new RegistryPages();
+      const { url, close } = await registry.serve();
+      await test(registry, url).finally(close);
+    };
+
+    it('checked and signed, and are filled in like any other', () =>
+      served(async (registry, url) => {
+        const manifest = pack();
+        const archive = registry.publish(manifest);
+        const answer = await install(api(), { registry: url, name: manifest.name });
+        expect(answer.status, answer.text).toBe(201);
+        expect(answer.body).toMatchObject({
+          integrity: integrityOf(archive),
+          provenance: {
+            source: 'registry',
+            registry: url,
+            resolved: `${url}/v1/packs/${manifest.name}/-/1.0.0.tgz`,
+            signature: { publicKey: registry.publicKey },
+          },
+        });
+        expect(await versionOf(api(), manifest)).toBe('1.0.0');
+        const { packs } = (await api().get(`${PACKS}/lockfile`)).body;
+        const locked = packs.find(({ name }: Body) => name === manifest.name);
+        const again = { registry: url, name: locked.name, version: locked.version, integrity: locked.integrity };
+        expect((await install(api(), again)).status).toBe(200);
+      }));
+
+    it('not when somebody has been at them', () =>
+      served(async (registry, url) => {
+        const manifest = pack();
+        registry.publish(manifest);
+        registry.pages.set(`/v1/packs/${manifest.name}/-/1.0.0.sig`, registry.sign('something else'));
+        const request = { registry: url, name: manifest.name };
+        expectRefusal(await install(api(), request), 400, 'pack_signature_invalid');
+        registry.say(`/meta/${manifest.name}`, { versions: [] });
+        expectRefusal(await install(api(), request), 404, 'pack_version_not_found');
+        const other = pack();
+        registry.publish(other);
+        const path = `/v1/packs/${manifest.name}/-/1.0.0`;
+        for (const end of ['tgz', 'sig']) {
+          registry.pages.set(`${path}.${end}`, registry.pages.get(`/v1/packs/${other.name}/-/1.0.0.${end}`)!);
+        }
+        registry.pages.set(`/meta/${manifest.name}`, registry.pages.get(`/meta/${other.name}`)!);
+        expectRefusal(await install(api(), request), 400, 'manifest_mismatch');
+        expectRefusal(await api().get(`${PACKS}/${manifest.name}`), 404, 'not_found');
+      }));
+
+    it('that may be asked, and that is named with what goes with it', async () => {
+      const name = 'vendor.acme.greetings';
+      for (const body of [
+        { registry: 'https://10.0.0.1', name },
+        { registry: 'file:///etc', name },
+        { registry: 'https://packs.example' },
+        { registry: 'https://packs.example', name, manifest: pack() },
+        { registry: 'https://packs.example', name, signature: signatureOf('') },
+        { manifest: pack(), version: '1.0.0' },
+      ]) {
+        expectRefusal(await install(api(), body), 400, 'validation_error');
+      }
+      const gone = await install(api(), { registry: 'http://127.0.0.1:9', name });
+      expectRefusal(gone, 503, 'pack_registry_unreachable');
     });
   });
 

@@ -10,6 +10,8 @@ export interface PackFile {
   readonly file: string;
   /** Of what it came in: the file, or the archive of a registry. */
   readonly integrity: string;
+  /** What it was asked for as; it must say the same of itself. */
+  readonly asked?: { readonly name: string; readonly version: string };
   readonly origin: Omit<PackProvenance, 'installedBy' | 'installedAt'>;
 }
 
@@ -19,11 +21,12 @@ export function integrityOf(data: string | Uint8Array): string {
 
 export function checkIntegrity(data: string | Uint8Array, expected: string | undefined): Refusal | undefined {
   const actual = integrityOf(data);
-  if (expected === undefined || actual === expected) return undefined;
-  return refuse('pack_integrity_failure', 'This is not what was announced: its SHA-256 is another.', {
-    expected,
-    actual,
-  });
+  return expected === undefined || actual === expected ? undefined : misfit(expected, actual);
+}
+
+export function misfit(expected: string, actual: string): Refusal {
+  const message = 'This is not what was announced: its SHA-256 is another.';
+  return refuse('pack_integrity_failure', message, { expected, actual });
 }
 
 /** Keeps the key in one spelling, so that two signatures can be told to be by one hand. */

@@ -53,21 +53,31 @@ const installPack = operation({
   scope: 'packs:publish',
   body: InstallPackRequest,
   replies: { 200: PackSummary, 201: PackSummary },
-  refusals: [400, 409, 422],
+  refusals: [400, 403, 404, 409, 422, 503],
   handle: async (request, { packs }) => {
-    const unclear = checkSource(request.body);
-    if (unclear) return unclear;
-    const pack = packs.take(request.body);
+    const refusal = checkSource(request.body);
+    if (refusal) return refusal;
+    const pack = await packs.take(request.body, request.signal);
     if (isRefusal(pack)) return pack;
     const outcome = await packs.install(request.caller, pack, (done) => request.remember(installed(done)));
     return isRefusal(outcome) ? outcome : installed(outcome);
   },
 });
 
-/** A pack comes from one place. */
-function checkSource({ manifest, file }: InstallPackRequest): Refusal | undefined {
-  if ((manifest === undefined) !== (file === undefined)) return undefined;
-  return refuse('validation_error', 'Send one of `manifest` and `file`.', { field: 'manifest' });
+/** A pack comes from one place, and each has its own particulars. */
+function checkSource(body: InstallPackRequest): Refusal | undefined {
+  const given = (['manifest', 'file', 'registry'] as const).filter((source) => body[source] !== undefined);
+  if (given.length !== 1) return unclear('manifest', 'Send one of `manifest`, `file` and `registry`.');
+  if (body.registry === undefined) {
+    const misplaced = (['name', 'version'] as const).find((field) => body[field] !== undefined);
+    return misplaced && unclear(misplaced, `\`${misplaced}\` goes with \`registry\`; the file says it itself.`);
+  }
+  if (body.name === undefined) return unclear('name', '`name` goes with `registry`.');
+  return body.signature && unclear('signature', 'A registry brings the signature with it.');
+}
+
+function unclear(field: string, message: string): Refusal {
+  return refuse('validation_error', message, { field });
 }
 
 function installed({ pack, isKnown }: Installed): Reply {

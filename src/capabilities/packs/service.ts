@@ -30,6 +30,7 @@ import {
   putVersion,
   removeVersion,
 } from './records.ts';
+import { fetchPack } from './registry.ts';
 import { checkManifest, checkSuccession, expand } from './rules.ts';
 
 /** A pack as it lies here. */
@@ -72,7 +73,7 @@ interface Known {
 type Fit = Pick<PackFile, 'file' | 'integrity' | 'origin'> & { readonly manifest: WorkflowChainPackManifest };
 
 export function packService({ runtime }: Host, { audit }: { readonly audit: Pick<AuditService, 'record'> }) {
-  const { store, clock, ids, catalog } = runtime;
+  const { store, clock, ids, catalog, egress } = runtime;
 
   return {
     async list({ subject }: Caller, after: PackPlace | undefined, limit: number): Promise<Pack[]> {
@@ -97,12 +98,12 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
       }
     },
 
-    /** The pack that a request brings. */
-    take: ({ manifest, file, integrity, signature }: InstallPackRequest): PackFile | Refusal => {
-      const text = file ?? JSON.stringify(manifest);
-      const signed = signature ? { signature } : {};
-      const pack: PackFile = { file: text, integrity: integrityOf(text), origin: { source: 'file', ...signed } };
-      return checkIntegrity(text, integrity) ?? pack;
+    /** The pack that a request brings, or that it names. */
+    async take(request: InstallPackRequest, signal: AbortSignal): Promise<PackFile | Refusal> {
+      const { manifest, file = JSON.stringify(manifest), registry, name, integrity, signature } = request;
+      if (registry !== undefined) return fetchPack(egress, { ...request, registry, name: name! }, signal);
+      const origin = { source: 'file' as const, ...(signature ? { signature } : {}) };
+      return checkIntegrity(file, integrity) ?? { file, integrity: integrityOf(file), origin };
     },
 
     /** Puts a version into use. What was in use before stays under it. */
@@ -239,7 +240,7 @@ const READ_ONLY = refuse('forbidden', 'This pack comes with the host or is of th
 const CONTENDED = refuse('conflict', 'The pack is being changed by others. Try again.');
 
 /** First whether it can be trusted to be what it was, then what it says. */
-function check({ file, integrity, origin }: PackFile): Fit | Refusal {
+function check({ file, integrity, asked, origin }: PackFile): Fit | Refusal {
   const signature = origin.signature && checkSignature(file, origin.signature);
   if (isRefusal(signature)) return signature;
   const parsed = parseManifest(file);
@@ -247,6 +248,10 @@ function check({ file, integrity, origin }: PackFile): Fit | Refusal {
   const refusal = checkManifest(parsed.manifest);
   if (refusal) return refusal;
   const manifest = parsed.manifest as WorkflowChainPackManifest;
+  const { name, version } = manifest;
+  if (asked && (asked.name !== name || asked.version !== version)) {
+    return refuse('manifest_mismatch', 'pack.json is of another pack or version.', { name, version });
+  }
   return { file, integrity, origin: signature ? { ...origin, signature } : origin, manifest };
 }
 

@@ -1,0 +1,205 @@
+import { type Static, Type } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
+import { PackVersion } from '../../protocol/packs.ts';
+import { BadJson, parseJson } from '../../protocol/parse-json.ts';
+import { MapOf } from '../../protocol/schema.ts';
+import { type Egress, EgressFailure, type EgressResponse } from '../../system/egress.ts';
+import { manifestIn } from './archive.ts';
+import { checkIntegrity, misfit, type PackFile } from './pack-file.ts';
+
+export interface RegistryRequest {
+  readonly registry: string;
+  readonly name: string;
+  /** The latest, where this is silent. */
+  readonly version?: string | undefined;
+  /** What its archive must be, as a lockfile has it. */
+  readonly integrity?: string | undefined;
+}
+
+const Optional = Type.Optional;
+
+const Directory = Type.Object({
+  endpoints: Optional(MapOf(Type.String())),
+  signingKeys: Type.Array(
+    Type.Object({
+      keyId: Type.String(),
+      publicKeyUrl: Optional(Type.String()),
+      permittedNamespaces: Type.Array(Type.String()),
+      status: Optional(Type.String()),
+    }),
+  ),
+});
+type Directory = Static<typeof Directory>;
+
+const Metadata = Type.Object({
+  latest: Optional(PackVersion),
+  versions: Type.Array(
+    Type.Object({
+      version: PackVersion,
+      integrity: Type.String(),
+      tarballUrl: Optional(Type.String()),
+      signatureUrl: Optional(Type.String()),
+      signingKeyId: Optional(Type.String()),
+      yanked: Optional(Type.Boolean()),
+    }),
+  ),
+});
+type Version = Static<typeof Metadata>['versions'][number];
+
+const directoryShape = Compile(Directory);
+const metadataShape = Compile(Metadata);
+
+/** Where things are in a registry that does not say so itself. */
+const ENDPOINTS = {
+  packMetadata: '/v1/packs/{name}',
+  versionTarball: '/v1/packs/{name}/-/{version}.tgz',
+  versionSignature: '/v1/packs/{name}/-/{version}.sig',
+  publicKey: '/keys/{keyId}.pub',
+} as const;
+
+const TIMEOUT_MS = 10_000;
+const DOCUMENT_MAX = 1_000_000;
+const ARCHIVE_MAX = 10_000_000;
+const SIGNATURE_BYTES = 64;
+
+/**
+ * Fetches a pack. What it takes to be believed: the archive is what the registry announced, and pack.json is signed with
+ * a key that the registry lists for packs of this name.
+ */
+export async function fetchPack(
+  egress: Egress,
+  { registry, name, version, integrity }: RegistryRequest,
+  signal: AbortSignal,
+): Promise<PackFile | Refusal> {
+  const visit = new RegistryVisit(egress, registry, signal);
+  const pack = await visit.fetch(name, version);
+  if (isRefusal(pack) || integrity === undefined || integrity === pack.integrity) return pack;
+  return misfit(integrity, pack.integrity);
+}
+
+class RegistryVisit {
+  readonly #egress: Egress;
+  readonly #registry: string;
+  readonly #signal: AbortSignal;
+
+  constructor(egress: Egress, registry: string, signal: AbortSignal) {
+    this.#egress = egress;
+    this.#registry = registry;
+    this.#signal = signal;
+  }
+
+  async fetch(name: string, wanted: string | undefined): Promise<PackFile | Refusal> {
+    const directory = await this.#document(this.#urlOf('/.well-known/openwop-registry.json'), directoryShape);
+    if (isRefusal(directory)) return directory;
+    const metadata = await this.#document(this.#endpoint(directory, 'packMetadata', { name }), metadataShape);
+    if (isRefusal(metadata)) return metadata.refused === 'pack_version_not_found' ? NO_PACK : metadata;
+    const version = metadata.versions.find((other) => other.version === (wanted ?? metadata.latest));
+    if (!version || version.yanked) return NO_VERSION;
+    return this.#take(directory, name, version);
+  }
+
+  async #take(directory: Directory, name: string, version: Version): Promise<PackFile | Refusal> {
+    const names = { name, version: version.version };
+    const resolved = version.tarballUrl
+      ? this.#urlOf(version.tarballUrl)
+      : this.#endpoint(directory, 'versionTarball', names);
+    const archive = await this.#bytes(resolved, ARCHIVE_MAX);
+    if (isRefusal(archive)) return archive;
+    const damage = checkIntegrity(archive, version.integrity);
+    if (damage) return damage;
+    const manifest = await manifestIn(archive);
+    if (isRefusal(manifest)) return manifest;
+    const publicKey = await this.#signingKey(directory, name, version.signingKeyId);
+    if (isRefusal(publicKey)) return publicKey;
+    const signatureUrl = version.signatureUrl
+      ? this.#urlOf(version.signatureUrl)
+      : this.#endpoint(directory, 'versionSignature', names);
+    const signature = await this.#bytes(signatureUrl, DOCUMENT_MAX);
+    if (isRefusal(signature)) return signature.refused === 'pack_version_not_found' ? UNSIGNED : signature;
+    return {
+      file: manifest.toString('utf8'),
+      integrity: version.integrity,
+      asked: names,
+      origin: {
+        source: 'registry',
+        registry: this.#registry,
+        resolved,
+        signature: { algorithm: 'ed25519', publicKey, value: base64Of(signature) },
+      },
+    };
+  }
+
+  async #signingKey(directory: Directory, name: string, keyId: string | undefined): Promise<string | Refusal> {
+    const key = directory.signingKeys.find((other) => other.keyId === keyId);
+    if (!key || key.status === 'revoked') return UNSIGNED;
+    if (!key.permittedNamespaces.some((namespace) => covers(namespace, name))) {
+      const message = 'The registry does not let this key sign packs of this name.';
+      return refuse('pack_namespace_unauthorized', message, { keyId, name });
+    }
+    const url = key.publicKeyUrl
+      ? this.#urlOf(key.publicKeyUrl)
+      : this.#endpoint(directory, 'publicKey', { keyId: key.keyId });
+    const pem = await this.#bytes(url, DOCUMENT_MAX);
+    return isRefusal(pem) ? pem : pem.toString('utf8');
+  }
+
+  #endpoint({ endpoints = {} }: Directory, which: keyof typeof ENDPOINTS, names: Record<string, string>): string {
+    const template = endpoints[which] ?? ENDPOINTS[which];
+    return this.#urlOf(template.replace(/\{(\w+)\}/g, (_token, key: string) => encodeURIComponent(names[key] ?? '')));
+  }
+
+  /** Beside the registry's own address, unless it is an address of its own. */
+  #urlOf(place: string): string {
+    const base = this.#registry.replace(/\/+$/, '');
+    return URL.canParse(place) ? place : `${base}${place.startsWith('/') ? '' : '/'}${place}`;
+  }
+
+  async #document<T extends typeof Directory | typeof Metadata>(
+    url: string,
+    shape: Validator<Record<never, never>, T>,
+  ): Promise<Static<T> | Refusal> {
+    const bytes = await this.#bytes(url, DOCUMENT_MAX);
+    if (isRefusal(bytes)) return bytes;
+    try {
+      const document = parseJson(bytes.toString('utf8'), 'answer');
+      return shape.Check(document) ? document : unreachable('What the registry says does not make sense.');
+    } catch (error) {
+      if (error instanceof BadJson) return unreachable('What the registry says is not JSON.');
+      throw error;
+    }
+  }
+
+  async #bytes(url: string, maxBytes: number): Promise<Buffer | Refusal> {
+    let answer: EgressResponse;
+    try {
+      answer = await this.#egress.send({ url, timeoutMs: TIMEOUT_MS, maxBytes, signal: this.#signal });
+    } catch (error) {
+      if (!(error instanceof EgressFailure)) throw error;
+      if (error.reason === 'refused') return refuse('validation_error', error.message, { field: 'registry' });
+      return unreachable(error.message);
+    }
+    if (answer.status === 200) return answer.body;
+    return answer.status === 404 ? NO_VERSION : unreachable(`The registry answered with ${answer.status}.`);
+  }
+}
+
+const NO_PACK = refuse('pack_not_found', 'The registry has no such pack.');
+const NO_VERSION = refuse('pack_version_not_found', 'The registry has no such version of the pack, or took it back.');
+const UNSIGNED = refuse('pack_signature_invalid', 'The pack is not signed with a key that the registry lists.', {
+  reason: 'unsigned',
+});
+
+function unreachable(message: string): Refusal {
+  return refuse('pack_registry_unreachable', message);
+}
+
+/** `foo.*` is everything below foo; anything else is one name. */
+function covers(namespace: string, name: string): boolean {
+  return namespace.endsWith('.*') ? name.startsWith(namespace.slice(0, -1)) : namespace === name;
+}
+
+/** Signatures lie about as bytes, or as base64 of them. */
+function base64Of(signature: Buffer): string {
+  return signature.length === SIGNATURE_BYTES ? signature.toString('base64') : signature.toString('latin1').trim();
+}

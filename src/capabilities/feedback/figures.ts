@@ -22,8 +22,6 @@ export interface FigureRow {
   readonly intervened: number;
   readonly ratings: number;
   readonly rating_sum: number;
-  /** Runs that were corrected and have not ended. */
-  readonly live_corrected: number;
 }
 
 const SUMMED = ['annotated', 'corrected', 'flagged', 'intervened', 'ratings', 'rating_sum'] as const;
@@ -47,8 +45,7 @@ export function figuresOf({ tenant, workspace, workflowId }: Counted, { from, be
   const live = `SELECT tenant AS live_tenant, run_id AS live_id FROM runs
                 WHERE ${here} AND ended_at IS NULL AND workflow_id || '' ${workflow ?? `NOT IN ${OURS}`}`;
   return {
-    sql: `SELECT ${['runs', ...SUMMED].map((name) => `every.${name} - live.${name} AS ${name}`).join(', ')},
-            live.corrected AS live_corrected
+    sql: `SELECT ${['runs', ...SUMMED].map((name) => `every.${name} - live.${name} AS ${name}`).join(', ')}
           FROM (SELECT ${started} AS runs, ${sums} FROM run_quality
                 WHERE ${here} AND ${workflow ? `workflow_id ${workflow}` : 'is_ours = 0'}) every,
                (SELECT COUNT(*) AS runs, ${sums} FROM (${live}) live_runs
@@ -64,17 +61,21 @@ export interface CorrectionRow {
   readonly corrections: number;
 }
 
-/** How often each node was corrected. To leave out live runs takes longer than to count, so it is done on request. */
-export function correctionsOf(
-  { tenant, workspace, workflowId }: Counted,
-  { from, before }: IdRange,
-  withoutLive: boolean,
-): Statement {
-  const params: Param[] = [tenant, from, before];
-  const where = [IN_RANGE, `kind = 'correction'`];
+/** How often each node was corrected, in runs of any state. */
+export function correctionsOf(counted: Counted, { from, before }: IdRange): Statement {
+  return countCorrections(counted, IN_RANGE, [counted.tenant, from, before]);
+}
+
+/** The same of live runs alone, which are few. Their annotations are to be found by run and by nothing else. */
+export function liveCorrectionsOf(counted: Counted, { from, before }: IdRange): Statement {
+  const live = `run_id IN (SELECT run_id FROM runs WHERE ${IN_RANGE} AND ended_at IS NULL) AND tenant || '' = $1`;
+  return countCorrections(counted, live, [counted.tenant, from, before]);
+}
+
+function countCorrections({ workspace, workflowId }: Counted, runs: string, params: Param[]): Statement {
+  const where = [runs, `kind = 'correction'`];
   if (workflowId !== undefined) where.push(`workflow_id = $${params.push(workflowId)}`);
   if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
-  if (withoutLive) where.push(`run_id NOT IN (SELECT run_id FROM runs WHERE ${IN_RANGE} AND ended_at IS NULL)`);
   return {
     sql: `SELECT workflow_id, node_id, COUNT(*) AS corrections FROM annotations WHERE ${where.join(' AND ')}
           GROUP BY workflow_id, node_id`,

@@ -5,7 +5,15 @@ import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { firstIdAt } from '../../system/ids.ts';
 import { type Span, spansOf } from './buckets.ts';
-import { type CorrectionRow, type Counted, correctionsOf, type FigureRow, figuresOf, type IdRange } from './figures.ts';
+import {
+  type CorrectionRow,
+  type Counted,
+  correctionsOf,
+  type FigureRow,
+  figuresOf,
+  type IdRange,
+  liveCorrectionsOf,
+} from './figures.ts';
 
 export interface SummaryRequest extends Counted {
   readonly since?: number | undefined;
@@ -34,12 +42,13 @@ export async function summarize(
     // Others get their turn in between: a long time is many short looks.
     await new Promise<void>((resolve) => clock.soon(resolve));
   }
-  const total = rows.reduce(sum);
   const whole = idsOf({ from: spans[0]!.from, before: spans.at(-1)!.before }, isOpen);
-  const all = await store.read<CorrectionRow>(correctionsOf(request, whole, total.live_corrected > 0));
-  const corrections = request.workflowId === undefined ? all.filter(isOfOthers) : all;
+  const every = await store.read<CorrectionRow>(correctionsOf(request, whole));
+  const live = await store.read<CorrectionRow>(liveCorrectionsOf(request, whole));
+  const counted = [...every, ...live.map((row) => ({ ...row, corrections: -row.corrections }))];
+  const corrections = request.workflowId === undefined ? counted.filter(isOfOthers) : counted;
   return {
-    ...figures(total),
+    ...figures(rows.reduce(sum)),
     mostCorrectedNodes: mostCorrected(corrections, ({ workflow_id, node_id }) =>
       node_id === null ? undefined : { workflowId: workflow_id, nodeId: node_id },
     ),
@@ -102,6 +111,7 @@ function mostCorrected<T extends object>(
     counts.set(name, { ...thing, corrections: (counts.get(name)?.corrections ?? 0) + row.corrections });
   }
   return [...counts]
+    .filter(([, { corrections }]) => corrections > 0)
     .sort(([a, { corrections: many }], [b, { corrections: more }]) => more - many || (a < b ? -1 : 1))
     .slice(0, MOST_CORRECTED)
     .map(([, thing]) => thing);

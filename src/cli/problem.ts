@@ -11,7 +11,7 @@ export interface Told {
 /** What went wrong, in words that say what to do next. Undefined for what nobody has foreseen. */
 export function tell(error: unknown): Told | undefined {
   if (error instanceof UsageError) return { code: EXIT.usage, lines: [error.message] };
-  if (error instanceof Interrupted) return { code: EXIT.waiting, lines: [] };
+  if (error instanceof Interrupted) return { code: EXIT.waiting, lines: ['What was started goes on.'] };
   if (error instanceof UnreachableError) {
     return {
       code: EXIT.unreachable,

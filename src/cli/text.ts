@@ -1,3 +1,5 @@
+import { defined } from '../protocol/json.ts';
+
 const COLOURS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const;
 export type Colour = keyof typeof COLOURS;
 export type Paint = (colour: Colour, text: string) => string;
@@ -49,8 +51,12 @@ export function columns(lines: readonly (readonly unknown[])[]): string[] {
 
 /** Members of an object that are there, one to a line. */
 export function facts(members: Readonly<Record<string, unknown>>): string[] {
-  const given = Object.entries(members).filter(([, value]) => value !== undefined);
-  return columns(given.map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : value]));
+  return columns(
+    Object.entries(defined(members)).map(([name, value]) => [
+      name,
+      typeof value === 'object' ? JSON.stringify(value) : value,
+    ]),
+  );
 }
 
 /** So many milliseconds, as people say it. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { defined, isObject, type JsonObject } from '../protocol/json.ts';
+import type { Given } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -19,6 +20,12 @@ export async function jsonObject(terminal: Terminal, text: string, what: string)
   const value = await jsonValue(terminal, text, what);
   if (isObject(value)) return value;
   throw new UsageError(`${what} must be a JSON object, as '{"name": "value"}'.`);
+}
+
+/** What --input and --set say together; the latter wins. */
+export async function membersGiven(terminal: Terminal, { input, set }: Given['options']): Promise<JsonObject> {
+  const whole = input === undefined ? {} : await jsonObject(terminal, String(input), '--input');
+  return { ...whole, ...assignments(texts(set), '--set') };
 }
 
 /** `name=value`, the value as JSON where it is some, and as text otherwise. */
@@ -55,14 +62,14 @@ export async function fileText(path: string): Promise<string> {
 
 /** Those members that were given. */
 export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
+  return defined(members) as never;
 }
 
-export function text(value: string | true | readonly string[] | undefined): string | undefined {
+export function text(value: Given['options'][string]): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-export function texts(value: string | true | readonly string[] | undefined): readonly string[] {
+export function texts(value: Given['options'][string]): readonly string[] {
   return Array.isArray(value) ? value : [];
 }
 

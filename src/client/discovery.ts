@@ -1,3 +1,4 @@
+import { valueAt } from '../protocol/json.ts';
 import { NotProvidedError } from './errors.ts';
 
 /** What a host says of itself to everybody. */
@@ -17,13 +18,6 @@ export function checkProvided(document: DiscoveryDocument, path: string, needs: 
 /** Families stand at the root; older hosts have them under `capabilities`. */
 export function isShown(document: DiscoveryDocument, path: string): boolean {
   return [document, document.capabilities].some((root) => isOn(valueAt(root, path)));
-}
-
-function valueAt(root: unknown, path: string): unknown {
-  return path.split('.').reduce<unknown>((value, name) => {
-    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name);
-    return isThere ? (value as Record<string, unknown>)[name] : undefined;
-  }, root);
 }
 
 function isOn(value: unknown): boolean {

@@ -1,3 +1,4 @@
+import { defined, isObject } from '../protocol/json.ts';
 import { RefusedError, UnreachableError } from './errors.ts';
 import type { Machine } from './machine.ts';
 import { Backoff, type RetryPolicy } from './retry.ts';
@@ -93,7 +94,7 @@ function reasonOf(error: unknown): string {
 }
 
 function queryText(query: Readonly<Record<string, unknown>> = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const given = Object.entries(defined(query));
   return given.length === 0
     ? ''
     : `?${new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]))}`;
@@ -105,7 +106,7 @@ function refusalOf({ status, headers }: Response, text: string, machine: Machine
     status,
     code: typeof error === 'string' ? error : `http_${status}`,
     message: typeof message === 'string' ? message : `The answer was ${status}, with no reason that can be read.`,
-    ...(typeof details === 'object' && details !== null ? { details: details as Record<string, unknown> } : {}),
+    ...(isObject(details) ? { details } : {}),
     retryAfterMs: retryAfterMs(headers.get('retry-after'), machine),
   });
 }
@@ -123,7 +124,7 @@ function parsed(status: number, text: string): unknown {
 function envelopeOf(text: string): Record<string, unknown> {
   try {
     const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : {};
+    return isObject(parsed) ? parsed : {};
   } catch {
     return {};
   }

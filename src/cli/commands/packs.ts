@@ -2,7 +2,7 @@ import type { PackSummary } from '../../protocol/packs.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';
-import { assignments, confirm, fileText, given, jsonObject, text, texts } from '../values.ts';
+import { confirm, fileText, given, membersGiven, text } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -99,11 +99,8 @@ const expand: CommandSpec = {
   summary: 'What a chain comes to with some parameters: nodes and edges for a workflow',
   flags: { '--set <name=value...>': 'one parameter', '--input <json>': 'parameters: a JSON object, @file, or -' },
   example: 'packs expand vendor.acme.support vendor.acme.triage --set queue=billing --json',
-  async run(context, { args: [packName = '', chainId = ''], options: { input, set } }) {
-    const parameters = {
-      ...(input ? await jsonObject(context.terminal, String(input), '--input') : {}),
-      ...assignments(texts(set), '--set'),
-    };
+  async run(context, { args: [packName = '', chainId = ''], options }) {
+    const parameters = await membersGiven(context.terminal, options);
     const expanded = await (await context.client()).expandWorkflowChain({ packName, chainId, parameters });
     context.show(expanded, () => [
       ...expanded.nodes.map(({ id, typeId }) => harmless(`${id}  ${typeId}`)),

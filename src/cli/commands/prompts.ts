@@ -2,7 +2,7 @@ import type { PromptTemplate } from '../../protocol/prompts.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';
-import { assignments, confirm, given, jsonObject, text, texts } from '../values.ts';
+import { confirm, given, jsonObject, membersGiven, text } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -106,11 +106,7 @@ const render: CommandSpec = {
   flags: { '--set <name=value...>': 'one value', '--input <json>': 'values: a JSON object, @file, or -' },
   example: 'prompts render support.reply --set name=Ada',
   async run(context, { args: [templateId = ''], options }) {
-    const { input, set } = options;
-    const variables = {
-      ...(input ? await jsonObject(context.terminal, String(input), '--input') : {}),
-      ...assignments(texts(set), '--set'),
-    };
+    const variables = await membersGiven(context.terminal, options);
     const rendered = await (await context.client()).renderPromptTemplate({ ref: `prompt:${templateId}`, variables });
     context.show(rendered, () => rendered.composed.split('\n').map(harmless));
     return EXIT.done;

@@ -6,7 +6,7 @@ import { RUN_STATUSES, type RunStatus } from '../../protocol/run-status.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { facts, harmless, paintStatus, table } from '../text.ts';
-import { assignments, given, jsonObject, text, texts, wholeNumber } from '../values.ts';
+import { given, jsonObject, membersGiven, text, texts, wholeNumber } from '../values.ts';
 import { runLines, WATCH_FLAGS, watchRun } from '../watch-run.ts';
 import { events } from './events.ts';
 import { annotate, annotations } from './feedback.ts';
@@ -27,10 +27,10 @@ const start: CommandSpec = {
   example: `runs start support-triage --set subject='I cannot log in' --set plan=pro --follow`,
   async run(context, { args: [workflowId = ''], options }) {
     const client = await context.client();
-    const { input, set, tag, configurable, idempotencyKey } = options;
+    const { tag, configurable, idempotencyKey } = options;
     const body = {
       workflowId,
-      ...(await inputsOf(context, input, set)),
+      ...(await inputsOf(context, options)),
       ...(tag ? { tags: [...texts(tag)] } : {}),
       ...(configurable
         ? { configurable: await jsonObject(context.terminal, String(configurable), '--configurable') }
@@ -42,10 +42,10 @@ const start: CommandSpec = {
   },
 };
 
-async function inputsOf({ terminal }: Context, input: Given['options'][string], set: Given['options'][string]) {
-  if (input === undefined && set === undefined) return {};
-  const whole = input === undefined ? {} : await jsonObject(terminal, String(input), '--input');
-  return { inputs: { ...whole, ...assignments(texts(set), '--set') } };
+/** Empty where no inputs are given, so that what there is without them stays as it is. */
+async function inputsOf({ terminal }: Context, options: Given['options']) {
+  const inputs = await membersGiven(terminal, options);
+  return Object.keys(inputs).length > 0 || options.input !== undefined ? { inputs } : {};
 }
 
 /** Says which run was begun, and stays with it where that is wanted. */
@@ -192,9 +192,9 @@ const fork: CommandSpec = {
   },
   example: 'runs fork run-0mw4x2c1h0001 --from 6 --set plan=free --follow',
   async run(context, { args: [runId = ''], options }) {
-    const { mode = 'branch', from, input, set } = options;
+    const { mode = 'branch', from } = options;
     if (mode !== 'branch' && mode !== 'replay') throw new UsageError('--mode is branch or replay.');
-    const overlay = await inputsOf(context, input, set);
+    const overlay = await inputsOf(context, options);
     const client = await context.client();
     const forked = await client.forkRun(runId, {
       mode,

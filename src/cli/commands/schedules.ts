@@ -2,7 +2,7 @@ import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { assignments, confirm, given, jsonObject, text, texts } from '../values.ts';
+import { confirm, given, membersGiven, text } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -56,13 +56,10 @@ const create: CommandSpec = {
   },
   example: 'schedules create nightly-report --cron "0 3 * * *" --timezone Europe/Berlin',
   async run(context, { args: [workflowId = ''], options }) {
-    const { cron, at, timezone, missed, input, set } = options;
+    const { cron, at, timezone, missed } = options;
     if ((cron === undefined) === (at === undefined)) throw new UsageError('Give either --cron or --at.');
     if (missed && missed !== 'skip' && missed !== 'once') throw new UsageError('--missed is skip or once.');
-    const inputs = {
-      ...(input ? await jsonObject(context.terminal, String(input), '--input') : {}),
-      ...assignments(texts(set), '--set'),
-    };
+    const inputs = await membersGiven(context.terminal, options);
     const body = {
       workflowId,
       ...given({ cron: text(cron), runAt: text(at), timezone: text(timezone), missed: text(missed) }),

@@ -538,7 +538,7 @@ describe('capstan', () => {
   });
 });
 
-describe('capstan in a process of its own', () => {
+describe('capstan, when its host dies', () => {
   it('follows a run through the death of its host, and ends with the outcome of the run', async () => {
     const data = freshFolder();
     const first = await spawnHost({ CAPSTAN_DATA: data.path });

@@ -332,7 +332,17 @@ export const OPERATIONS = {
     `${HOST}/packs/{name}`,
     { takes: 'query' },
   ),
-  uninstallPack: operation<{ reply: undefined }>()('DELETE', `${HOST}/packs/{name}`),
+  uninstallPack: operation<{ query?: { readonly version?: string }; reply: undefined }>()(
+    'DELETE',
+    `${HOST}/packs/{name}`,
+    { takes: 'query' },
+  ),
+  searchPublishedPacks: operation<{
+    query?: { readonly q?: string };
+    reply: { readonly results: readonly { readonly name: string; readonly latestVersion: string }[] };
+  }>()('GET', `${V1}/packs/-/search`, { takes: 'query' }),
+  getPublishedPack: operation<{ reply: AnyObject }>()('GET', `${V1}/packs/{name}`),
+  getPublishedPackPart: operation<{ reply: AnyObject }>()('GET', `${V1}/packs/{name}/-/{part}`),
   expandWorkflowChain: operation<{ body: ExpandChainRequest; reply: ExpandChainReply }>()(
     'POST',
     `${V1}/host/sample/workflow-chain:expand`,

@@ -8,10 +8,13 @@ const Optional = Type.Optional;
 /** The longest `pack.json` that is taken in. */
 export const PACK_FILE_MAX = 262_144;
 
-export const PackName = Type.String({
-  pattern: '^(core|vendor|community|private)\\.[a-z][a-z0-9_-]*(\\.[a-z][a-zA-Z0-9_-]*)+$',
-  maxLength: 256,
-});
+const PACK_NAME = '^(core|vendor|community|private)\\.[a-z][a-z0-9_-]*(\\.[a-z][a-zA-Z0-9_-]*)+$';
+
+export function isPackName(text: string): boolean {
+  return new RegExp(PACK_NAME).test(text);
+}
+
+export const PackName = Type.String({ pattern: PACK_NAME, maxLength: 256 });
 export const PackVersion = Type.String({ pattern: `^${SEMVER}$`, maxLength: 64 });
 const ChainId = Type.String({ pattern: '^[a-z][a-zA-Z0-9._-]*$', maxLength: 256 });
 

@@ -1,6 +1,10 @@
 /** Semantic Versioning 2.0.0, without the rule against leading zeros. */
 export const SEMVER = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?`;
 
+export function isVersion(text: string): boolean {
+  return new RegExp(`^${SEMVER}$`).test(text);
+}
+
 /** Below zero when `a` comes before `b`, zero when neither does: what is said of a build does not count. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [partsOf(a), partsOf(b)];

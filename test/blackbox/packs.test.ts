@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { Answer, Api } from '../support/api.ts';
+import { type Answer, Api } from '../support/api.ts';
 import { unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { integrityOf, RegistryPages } from '../support/pack-registry.ts';
@@ -277,6 +277,31 @@ onEachStore('packs', (host) => {
       expect(await versionOf(api(), manifest)).toBe('1.0.0');
     });
 
+    it('any of which can be taken away from under the one in use', async () => {
+      const manifest = pack();
+      for (const version of ['1.0.0', '2.0.0', '3.0.0']) await installed(api(), { ...manifest, version });
+      expect((await uninstall(api(), `${manifest.name}?version=2.0.0`)).status).toBe(204);
+      expect(await versionOf(api(), manifest)).toBe('3.0.0');
+      expectRefusal(await uninstall(api(), `${manifest.name}?version=2.0.0`), 404, 'not_found');
+      await uninstall(api(), manifest.name);
+      expect(await versionOf(api(), manifest)).toBe('1.0.0');
+    });
+
+    it('of their own in a workspace, which has those of the tenant besides', async () => {
+      const name = unique('north');
+      const { body } = await host()
+        .as('owner')
+        .post('/v1/host/capstan/keys', { name, role: 'reviewer', workspace: 'north' });
+      const north = new Api(host().url, body.key);
+      const manifest = pack();
+      await installed(api(), manifest);
+      expectRefusal(await uninstall(north, manifest.name), 403, 'forbidden');
+      await installed(north, { ...manifest, version: '2.0.0' });
+      expect([await versionOf(north, manifest), await versionOf(api(), manifest)]).toEqual(['2.0.0', '1.0.0']);
+      await uninstall(north, manifest.name);
+      expect(await versionOf(north, manifest)).toBe('1.0.0');
+    });
+
     it('that are signed by one hand', async () => {
       const manifest = pack();
       const [first, second] = ['1.0.0', '2.0.0'].map((version) => JSON.stringify({ ...manifest, version })) as [
@@ -354,6 +379,40 @@ onEachStore('packs', (host) => {
       signature: { ...signatureOf(file), publicKey: bareKey },
     });
     expect(entry(dependent.name).dependencies).toEqual({ [manifest.name]: '1.0.0' });
+  });
+
+  describe('are shown to everybody', () => {
+    const sample = 'vendor.openwop.workflow-chain-sample';
+    const anyone = (path: string): Promise<Answer> => host().anonymous.get(`/v1/packs/${path}`);
+
+    it("when they come with the host, and never when they are a tenant's", async () => {
+      const manifest = pack();
+      await installed(api(), manifest);
+      const { status, body } = await anyone('-/search?q=');
+      expect({ status, names: body.results.map(({ name }: Body) => name) }).toEqual({ status: 200, names: [sample] });
+      expect((await anyone('-/search?q=SUM')).body.results).toHaveLength(1);
+      expect((await anyone('-/search?q=elephant')).body.results).toEqual([]);
+      expectRefusal(await anyone(manifest.name), 404, 'pack_not_found');
+      expectRefusal(await anyone(`${manifest.name}/-/1.0.0.json`), 404, 'pack_not_found');
+    });
+
+    it('with their versions and their manifest', async () => {
+      const { body } = await anyone(sample);
+      expect(body).toMatchObject({ name: sample, 'dist-tags': { latest: '1.0.0' } });
+      expect(Object.keys(body.versions)).toEqual(['1.0.0']);
+      const { integrity, publishedAt, ...manifest } = (await anyone(`${sample}/-/1.0.0.json`)).body;
+      expect(schemas.chainPack(manifest)).toEqual([]);
+      expect({ version: '1.0.0', integrity, publishedAt }).toEqual(body.versions['1.0.0']);
+      expect((await anyone(`${sample}/-/keychain`)).body).toEqual({ keys: [] });
+    });
+
+    it('and what is not there has its own name each', async () => {
+      expectRefusal(await anyone('not-reverse-dns/-/1.0.json'), 400, 'invalid_pack_name');
+      expectRefusal(await anyone(`${sample}/-/not-a-version.json`), 400, 'invalid_version');
+      expectRefusal(await anyone(`${sample}/-/9.0.0.json`), 404, 'pack_version_not_found');
+      expectRefusal(await anyone(`${sample}/-/1.0.0.sig`), 404, 'signature_not_available');
+      expectRefusal(await anyone('vendor.acme.none/-/keychain'), 404, 'pack_not_found');
+    });
   });
 
   describe('have chains that are filled in', () => {

@@ -1,4 +1,5 @@
 import type { Capability } from '../capability.ts';
+import { publishedRoutes } from './published.ts';
 import { PACK_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { type PackService, packService } from './service.ts';
@@ -9,5 +10,5 @@ export const packs: Capability<'packs', PackService> = {
   advertise: () => ({ workflowChainPacks: { supported: true } }),
   migrations: PACK_TABLES,
   service: packService,
-  routes,
+  routes: [...routes, ...publishedRoutes],
 };

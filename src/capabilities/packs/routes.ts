@@ -18,6 +18,7 @@ import type { Installed, Pack, PackService } from './service.ts';
 const operation = route<{ readonly packs: PackService }>();
 
 const PACKS = '/v1/host/capstan/packs';
+const VersionQuery = Closed({ version: Type.Optional(PackVersion) });
 const PackParams = Closed({ name: Type.String({ minLength: 1, maxLength: 256 }) });
 
 const listPacks = operation({
@@ -102,11 +103,11 @@ const getPack = operation({
   path: `${PACKS}/{name}`,
   scope: 'manifest:read',
   params: PackParams,
-  query: Closed({ version: Type.Optional(PackVersion) }),
+  query: VersionQuery,
   replies: { 200: InstalledPack },
   refusals: [404],
   handle: async ({ caller, params, query }, { packs }) => {
-    const pack = await packs.find(caller.subject, params.name, query.version);
+    const pack = await packs.find(caller.subject, { ...params, ...query });
     if (!pack) return NOT_FOUND;
     return reply(200, { ...summaryOf(pack), manifest: pack.manifest, file: pack.file });
   },
@@ -114,16 +115,18 @@ const getPack = operation({
 
 const uninstallPack = operation({
   operationId: 'uninstallPack',
-  summary: 'Take the version in use away; the one that was in use before is in use again',
+  summary: 'Take a version away, that in use unless another is named; what was in use before is in use again',
   method: 'DELETE',
   path: `${PACKS}/{name}`,
   scope: 'packs:publish',
   params: PackParams,
+  query: VersionQuery,
   replies: { 204: 'nothing' },
   refusals: [403, 404],
   handle: async (request, { packs }) => {
     const done: Reply = { status: 204 };
-    const refusal = await packs.uninstall(request.caller, request.params.name, () => request.remember(done));
+    const target = { ...request.params, ...request.query };
+    const refusal = await packs.uninstall(request.caller, target, () => request.remember(done));
     return refusal ?? done;
   },
 });

@@ -43,6 +43,12 @@ export interface Pack extends Pick<PackFile, 'file' | 'integrity'> {
   readonly updatedAt: number;
 }
 
+export interface PackTarget {
+  readonly name: string;
+  /** That in use, where this is silent. */
+  readonly version?: string | undefined;
+}
+
 export interface Installed {
   readonly pack: Pack;
   /** The very same was in use already. */
@@ -84,7 +90,11 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     current: (from: Visibility, name: string): Promise<Pack | undefined> => readOne(findCurrent(from, name)),
 
     /** A version that is installed; without one, that in use. */
-    find: (from: Visibility, name: string, version?: string): Promise<Pack | undefined> => find(from, name, version),
+    find: (from: Visibility, target: PackTarget): Promise<Pack | undefined> => find(from, target),
+
+    /** What comes with the host, which everybody may see. */
+    published: async (): Promise<Pack[]> =>
+      (await store.read<PackRow>(listCurrent({ tenant: HOST_OWNER }, TOP, PAGE))).map(fromRow),
 
     /** What is in use here, so that the same can be installed elsewhere. */
     async lockfile({ subject }: Caller): Promise<string> {
@@ -128,18 +138,20 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
       await tryCommit(writesFor(known, fit, 'host').writes);
     },
 
-    /** Takes the version in use away: the one under it is in use again. */
-    async uninstall(author: Author, name: string, also: () => Unit): Promise<Refusal | undefined> {
+    /** Takes a version away, that in use unless another is named. What was installed last of the rest is in use then. */
+    async uninstall(author: Author, { name, version }: PackTarget, also: () => Unit): Promise<Refusal | undefined> {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const { key, revision, versions } = await knowledgeOf({ owner: ownerOf(author.subject), name });
-        const [current, under] = versions.filter(isThere);
-        if (!current) return (await find(author.subject, name)) ? READ_ONLY : NOT_FOUND;
+        const there = versions.filter(isThere);
+        const gone = there.find((known) => version === undefined || known.version === version);
+        if (!gone) return (await find(author.subject, { name, version })) ? READ_ONLY : NOT_FOUND;
+        const current = there.find((known) => known !== gone)?.version ?? null;
         const now = clock.now();
         const isDone = await tryCommit([
-          moveCurrent(key, revision, under?.version ?? null, now),
-          removeVersion(key, current.version, now),
+          moveCurrent(key, revision, current, now),
+          removeVersion(key, gone.version, now),
           ...also(),
-          ...record(author, 'pack.uninstall', name, { version: current.version, restored: under?.version ?? null }),
+          ...record(author, 'pack.uninstall', name, { version: gone.version, current }),
         ]);
         if (isDone) return undefined;
       }
@@ -149,7 +161,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     /** A chain of a pack, filled in: nodes and edges for a workflow. Nothing is kept of it. */
     async expand(from: Visibility, request: ExpandChainRequest): Promise<ExpandChainReply | Refusal> {
       const { packName, chainId, parameters = {}, version } = request;
-      const pack = await find(from, packName, version);
+      const pack = await find(from, { name: packName, version });
       if (!pack) return refuse('pack_not_found', 'There is no such pack here.', { packName });
       const chain = pack.manifest.chains.find((other) => other.chainId === chainId);
       if (!chain) return refuse('chain_not_found', 'The pack has no such chain.', { packName, chainId });
@@ -160,7 +172,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     },
   };
 
-  function find(from: Visibility, name: string, version?: string): Promise<Pack | undefined> {
+  function find(from: Visibility, { name, version }: PackTarget): Promise<Pack | undefined> {
     return readOne(version === undefined ? findCurrent(from, name) : findVersion(from, name, version));
   }
 
@@ -190,7 +202,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     );
     if (refusal) return refusal;
     if (current?.version === version) {
-      const pack = await find(author.subject, name, version);
+      const pack = await find(author.subject, { name, version });
       if (!pack) return undefined;
       await commitAll(store, also({ pack, isKnown: true }));
       return { pack, isKnown: true };

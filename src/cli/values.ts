@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { defined, isObject, type JsonObject } from '../protocol/json.ts';
+import { isObject, type JsonObject } from '../protocol/json.ts';
 import type { Given } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
@@ -58,11 +58,6 @@ export async function fileText(path: string): Promise<string> {
   } catch (error) {
     throw new UsageError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
   }
-}
-
-/** Those members that were given. */
-export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return defined(members) as never;
 }
 
 export function text(value: Given['options'][string]): string | undefined {

@@ -2,12 +2,13 @@ import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Anomaly, VerifyResult } from '../../protocol/audit-chain.ts';
+import { defined } from '../../protocol/json.ts';
 import { type IsSignedHex, signatureCheckOf } from '../../system/ed25519.ts';
 import { type AuditFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { columns, table } from '../text.ts';
-import { given, text, wholeNumber } from '../values.ts';
+import { text, wholeNumber } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const FINDINGS_SHOWN = 50;
@@ -60,7 +61,7 @@ const list: CommandSpec = {
   example: 'audit list --action key.create',
   async run(context, { options }) {
     const { actor, action, since, until } = options;
-    const filter = given({ actor: text(actor), action: text(action), since: text(since), until: text(until) });
+    const filter = defined({ actor: text(actor), action: text(action), since: text(since), until: text(until) });
     const page = await (await context.client()).listAudit({ ...filter, ...pageQuery(options) });
     const row = (item: (typeof page.items)[number]) => [
       item.sequence,

@@ -1,9 +1,10 @@
 import type { Annotation, Signal } from '../../protocol/annotations.ts';
 import { BUCKETS, RATING } from '../../protocol/choices.ts';
+import { defined } from '../../protocol/json.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { given, text, wholeNumber } from '../values.ts';
+import { text, wholeNumber } from '../values.ts';
 
 const TARGET_FLAGS: Readonly<Record<string, string>> = {
   '--note <text>': 'why',
@@ -12,11 +13,11 @@ const TARGET_FLAGS: Readonly<Record<string, string>> = {
 };
 
 async function say(context: Context, runId: string, signal: Signal, options: Given['options']): Promise<ExitCode> {
-  const target = given({ eventId: text(options.eventId), nodeId: text(options.nodeId) });
+  const target = defined({ eventId: text(options.eventId), nodeId: text(options.nodeId) });
   const annotation = await (await context.client()).createAnnotation(runId, {
     signal,
     ...(Object.keys(target).length > 0 ? { target } : {}),
-    ...given({ note: text(options.note) }),
+    ...defined({ note: text(options.note) }),
   });
   context.show(
     annotation,
@@ -140,7 +141,7 @@ const summary: CommandSpec = {
   async run(context, { options }) {
     const bucket = BUCKETS.find((known) => known === options.bucket);
     if (options.bucket && !bucket) throw new UsageError(`--bucket is one of ${BUCKETS.join(', ')}.`);
-    const query = given({
+    const query = defined({
       workflowId: text(options.workflow),
       since: text(options.since),
       until: text(options.until),

@@ -1,9 +1,10 @@
+import { defined } from '../../protocol/json.ts';
 import type { ApiKeyRequest, NewApiKey } from '../../protocol/keys.ts';
 import { isRole, isScope, ROLES } from '../../protocol/scopes.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { confirm, given, text, texts, wholeNumber } from '../values.ts';
+import { confirm, text, texts, wholeNumber } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -51,7 +52,7 @@ const create: CommandSpec = {
     if (unknown) throw new UsageError(`There is no scope ${unknown}.`);
     const body = {
       name,
-      ...given({ role, workspace: text(workspace), principal: text(principal), expiresAt: text(expires) }),
+      ...defined({ role, workspace: text(workspace), principal: text(principal), expiresAt: text(expires) }),
       ...(scopes.length > 0 ? { scopes } : {}),
     } as ApiKeyRequest;
     showOnce(context, await (await context.client()).createApiKey(body));

@@ -1,9 +1,12 @@
+import { defined } from '../../protocol/json.ts';
 import type { PackSummary } from '../../protocol/packs.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';
-import { confirm, fileText, given, membersGiven, text } from '../values.ts';
+import { confirm, fileText, membersGiven, text } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+
+const VERSION_FLAG = { '--pack-version <version>': 'this version' };
 
 const list: CommandSpec = {
   name: 'list',
@@ -32,10 +35,10 @@ const get: CommandSpec = {
   name: 'get',
   takes: '<name>',
   summary: 'A pack with its chains, in the version in use unless another is named',
-  flags: { '--pack-version <version>': 'this version' },
+  flags: VERSION_FLAG,
   example: 'packs get vendor.acme.support --pack-version 1.2.0',
   async run(context, { args: [name = ''], options }) {
-    const pack = await (await context.client()).getPack(name, given({ version: text(options.packVersion) }));
+    const pack = await (await context.client()).getPack(name, defined({ version: text(options.packVersion) }));
     const { chains, manifest: _manifest, file: _file, ...rest } = pack;
     context.show(pack, () => [
       ...facts(rest),
@@ -48,12 +51,18 @@ const get: CommandSpec = {
 
 const install: CommandSpec = {
   name: 'install',
-  takes: '<file>',
-  summary: 'Install a pack from its pack.json: put a version of it into use',
+  takes: '<source>',
+  summary: 'Put a version of a pack into use, from its pack.json or by its name from a registry',
+  flags: { '--registry <url>': 'where a pack of that name is', ...VERSION_FLAG },
   example: 'packs install support/pack.json',
-  async run(context, { args: [file = ''] }) {
-    // To the letter, since signatures and digests are of its bytes.
-    const pack = await (await context.client()).installPack({ file: await fileText(file) });
+  async run(context, { args: [source = ''], options }) {
+    const registry = text(options.registry);
+    const pack = await (await context.client()).installPack(
+      registry === undefined
+        ? // To the letter, since signatures and digests are of its bytes.
+          { file: await fileText(source) }
+        : { registry, name: source, ...defined({ version: text(options.packVersion) }) },
+    );
     context.show(
       pack,
       () => [`${pack.name}@${pack.version}  ${pack.integrity}`],
@@ -66,13 +75,14 @@ const install: CommandSpec = {
 const uninstall: CommandSpec = {
   name: 'uninstall',
   takes: '<name>',
-  summary: 'Take the version in use away; the one that was in use before is in use again',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Take a version away, that in use unless another is named; what was in use before is in use again',
+  flags: { ...VERSION_FLAG, '--yes': 'do not ask' },
   example: 'packs uninstall vendor.acme.support --yes',
   async run(context, { args: [name = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Take ${name} away?`);
-    await (await context.client()).uninstallPack(name);
-    context.show(undefined, () => [`The version of ${name} that was in use is taken away.`]);
+    const version = text(options.packVersion);
+    await confirm(context.terminal, options.yes === true, `Take ${version ?? 'the version in use'} of ${name} away?`);
+    await (await context.client()).uninstallPack(name, defined({ version }));
+    context.show(undefined, () => [`${version ?? 'The version in use'} of ${name} is taken away.`]);
     return EXIT.done;
   },
 };

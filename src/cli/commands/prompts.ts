@@ -1,8 +1,9 @@
+import { defined } from '../../protocol/json.ts';
 import type { PromptTemplate } from '../../protocol/prompts.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';
-import { confirm, given, jsonObject, membersGiven, text } from '../values.ts';
+import { confirm, jsonObject, membersGiven, text } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -13,7 +14,7 @@ const list: CommandSpec = {
   example: 'prompts list',
   async run(context, { options }) {
     const page = await (await context.client()).listPromptTemplates({
-      ...given({ tag: text(options.tag) }),
+      ...defined({ tag: text(options.tag) }),
       ...pageQuery(options),
     });
     const row = ({ templateId, version, kind, meta, name }: PromptTemplate) => [
@@ -39,7 +40,7 @@ const get: CommandSpec = {
   flags: { '--template-version <version>': 'this version' },
   example: 'prompts get support.reply --template-version 1.2.0',
   async run(context, { args: [templateId = ''], options }) {
-    const query = given({ version: text(options.templateVersion) });
+    const query = defined({ version: text(options.templateVersion) });
     const template = await (await context.client()).getPromptTemplate(templateId, query);
     const { text: body, ...rest } = template;
     context.show(template, () => [...facts(rest), '', ...body.split('\n').map(harmless)]);

@@ -2,11 +2,12 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Client } from '../../client/index.ts';
+import { defined } from '../../protocol/json.ts';
 import { RUN_STATUSES, type RunStatus } from '../../protocol/run-status.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { facts, harmless, paintStatus, table } from '../text.ts';
-import { given, jsonObject, membersGiven, text, texts, wholeNumber } from '../values.ts';
+import { jsonObject, membersGiven, text, texts, wholeNumber } from '../values.ts';
 import { runLines, WATCH_FLAGS, watchRun } from '../watch-run.ts';
 import { events } from './events.ts';
 import { annotate, annotations } from './feedback.ts';
@@ -83,7 +84,7 @@ const list: CommandSpec = {
   example: 'runs list --status failed --limit 10',
   async run(context, { options }) {
     const { status, workflow, tag, since, until } = options;
-    const filter = given({ workflowId: text(workflow), tag: text(tag), since: text(since), until: text(until) });
+    const filter = defined({ workflowId: text(workflow), tag: text(tag), since: text(since), until: text(until) });
     const page = await (await context.client()).listRuns({
       ...filter,
       ...(status ? { status: statusOf(String(status)) } : {}),
@@ -135,7 +136,7 @@ const cancel: CommandSpec = {
   example: 'runs cancel run-0mw4x2c1h0001 --reason "wrong inputs"',
   async run(context, { args: runIds, options }) {
     const client = await context.client();
-    const reason = given({ reason: text(options.reason) });
+    const reason = defined({ reason: text(options.reason) });
     const [runId = '', ...others] = runIds;
     if (others.length === 0) {
       const cancelled = await client.cancelRun(runId, reason);
@@ -158,7 +159,7 @@ const pause: CommandSpec = {
   example: 'runs pause run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''], options }) {
     const paused = await (await context.client()).pauseRun(runId, {
-      ...given({ reason: text(options.reason) }),
+      ...defined({ reason: text(options.reason) }),
       drainPolicy: options.immediate ? 'immediate' : 'drain-current-node',
     });
     context.show(paused, () => [`${runId} is pausing. Let it go on with: capstan runs resume ${runId}`]);
@@ -173,7 +174,7 @@ const resume: CommandSpec = {
   flags: { '--reason <text>': 'kept in the log' },
   example: 'runs resume run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''], options }) {
-    const resumed = await (await context.client()).resumeRun(runId, given({ reason: text(options.reason) }));
+    const resumed = await (await context.client()).resumeRun(runId, defined({ reason: text(options.reason) }));
     context.show(resumed, () => [`${runId} goes on.`]);
     return EXIT.done;
   },

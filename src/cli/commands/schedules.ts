@@ -1,8 +1,9 @@
+import { defined } from '../../protocol/json.ts';
 import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { confirm, given, membersGiven, text } from '../values.ts';
+import { confirm, membersGiven, text } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -12,7 +13,7 @@ const list: CommandSpec = {
   flags: { '--workflow <id>': 'of this workflow', ...PAGE_FLAGS },
   example: 'schedules list',
   async run(context, { options }) {
-    const query = { ...given({ workflowId: text(options.workflow) }), ...pageQuery(options) };
+    const query = { ...defined({ workflowId: text(options.workflow) }), ...pageQuery(options) };
     const page = await (await context.client()).listSchedules(query);
     const row = ({ id, workflowId, cron, runAt, timezone, nextRunAt, enabled }: Schedule) => [
       id,
@@ -62,7 +63,7 @@ const create: CommandSpec = {
     const inputs = await membersGiven(context.terminal, options);
     const body = {
       workflowId,
-      ...given({ cron: text(cron), runAt: text(at), timezone: text(timezone), missed: text(missed) }),
+      ...defined({ cron: text(cron), runAt: text(at), timezone: text(timezone), missed: text(missed) }),
       ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
     } as ScheduleRequest;
     const schedule = await (await context.client()).createSchedule(body);
@@ -77,7 +78,7 @@ const create: CommandSpec = {
 
 /** What a schedule says beyond its spec is the host's to say. */
 function requestOf({ workflowId, inputs, cron, runAt, timezone, missed }: Schedule): ScheduleRequest {
-  return { workflowId, timezone, missed, ...given({ inputs, cron, runAt }) } as ScheduleRequest;
+  return { workflowId, timezone, missed, ...defined({ inputs, cron, runAt }) } as ScheduleRequest;
 }
 
 function turn(name: 'enable' | 'disable', summary: string): CommandSpec {

@@ -36,7 +36,7 @@ export function pageRequest({ limit, cursor }: { limit?: string; cursor?: string
   return { limit: size, after };
 }
 
-const CURSOR = /^[A-Za-z0-9._~-]{1,256}$/;
+const CURSOR = /^[A-Za-z0-9._~-]{1,320}$/;
 
 function encodeCursor(place: string): string {
   return Buffer.from(place, 'utf8').toString('base64url');

@@ -331,7 +331,8 @@ onEachStore('packs', (host) => {
   });
 
   it('are listed page by page, what was changed last first, each once', async () => {
-    const made = [pack(), pack(), pack()];
+    const long = `vendor.acme.${unique('long')}`.padEnd(256, 'x');
+    const made = [pack(), pack({ name: long }), pack()];
     for (const manifest of made) await installed(api(), manifest);
     await installed(api(), { ...made[0], version: '2.0.0' });
     const seen: Body[] = [];

@@ -8,8 +8,8 @@ import { bareKeyOf, signatureCheckOf } from '../../system/ed25519.ts';
 export interface PackFile {
   /** The text of `pack.json`, to the letter. */
   readonly file: string;
-  /** Of what it came in: the file, or the archive of a registry. */
-  readonly integrity: string;
+  /** Of the archive that it came in, where it came in one. */
+  readonly integrity?: string;
   /** What it was asked for as; it must say the same of itself. */
   readonly asked?: { readonly name: string; readonly version: string };
   readonly origin: Omit<PackProvenance, 'installedBy' | 'installedAt'>;

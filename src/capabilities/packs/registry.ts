@@ -67,15 +67,8 @@ const SIGNATURE_BYTES = 64;
  * Fetches a pack. What it takes to be believed: the archive is what the registry announced, and pack.json is signed with
  * a key that the registry lists for packs of this name.
  */
-export async function fetchPack(
-  egress: Egress,
-  { registry, name, version, integrity }: RegistryRequest,
-  signal: AbortSignal,
-): Promise<PackFile | Refusal> {
-  const visit = new RegistryVisit(egress, registry, signal);
-  const pack = await visit.fetch(name, version);
-  if (isRefusal(pack) || integrity === undefined || integrity === pack.integrity) return pack;
-  return misfit(integrity, pack.integrity);
+export function fetchPack(egress: Egress, request: RegistryRequest, signal: AbortSignal): Promise<PackFile | Refusal> {
+  return new RegistryVisit(egress, request.registry, signal).fetch(request);
 }
 
 class RegistryVisit {
@@ -89,13 +82,14 @@ class RegistryVisit {
     this.#signal = signal;
   }
 
-  async fetch(name: string, wanted: string | undefined): Promise<PackFile | Refusal> {
+  async fetch({ name, version: wanted, integrity }: RegistryRequest): Promise<PackFile | Refusal> {
     const directory = await this.#document(this.#urlOf('/.well-known/openwop-registry.json'), directoryShape);
     if (isRefusal(directory)) return directory;
     const metadata = await this.#document(this.#endpoint(directory, 'packMetadata', { name }), metadataShape);
     if (isRefusal(metadata)) return metadata.refused === 'pack_version_not_found' ? NO_PACK : metadata;
     const version = metadata.versions.find((other) => other.version === (wanted ?? metadata.latest));
     if (!version || version.yanked) return NO_VERSION;
+    if (integrity !== undefined && integrity !== version.integrity) return misfit(integrity, version.integrity);
     return this.#take(directory, name, version);
   }
 

@@ -34,7 +34,9 @@ import { fetchPack } from './registry.ts';
 import { checkManifest, checkSuccession, expand } from './rules.ts';
 
 /** A pack as it lies here. */
-export interface Pack extends Pick<PackFile, 'file' | 'integrity'> {
+export interface Pack extends Pick<PackFile, 'file'> {
+  /** Of what it came in: the file, or the archive of a registry. */
+  readonly integrity: string;
   readonly manifest: WorkflowChainPackManifest;
   readonly provenance: PackProvenance;
   /** Every tenant may use it, none may change it. */
@@ -76,7 +78,7 @@ interface Known {
 }
 
 /** A pack that has been found fit. */
-type Fit = Pick<PackFile, 'file' | 'integrity' | 'origin'> & { readonly manifest: WorkflowChainPackManifest };
+type Fit = Required<Pick<PackFile, 'file' | 'integrity' | 'origin'>> & { readonly manifest: WorkflowChainPackManifest };
 
 export function packService({ runtime }: Host, { audit }: { readonly audit: Pick<AuditService, 'record'> }) {
   const { store, clock, ids, catalog, egress } = runtime;
@@ -113,7 +115,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
       const { manifest, file = JSON.stringify(manifest), registry, name, integrity, signature } = request;
       if (registry !== undefined) return fetchPack(egress, { ...request, registry, name: name! }, signal);
       const origin = { source: 'file' as const, ...(signature ? { signature } : {}) };
-      return checkIntegrity(file, integrity) ?? { file, integrity: integrityOf(file), origin };
+      return checkIntegrity(file, integrity) ?? { file, origin };
     },
 
     /** Puts a version into use. What was in use before stays under it. */
@@ -131,7 +133,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     /** For packs that come with the host. A version that is there stays as it is. */
     async installShared(manifest: WorkflowChainPackManifest): Promise<void> {
       const file = JSON.stringify(manifest);
-      const fit = check({ file, integrity: integrityOf(file), origin: { source: 'host' } });
+      const fit = check({ file, origin: { source: 'host' } });
       if (isRefusal(fit)) throw new Error(`${manifest.name}: ${fit.message}`);
       const known = await knowledgeOf({ owner: HOST_OWNER, name: manifest.name });
       if (known.versions.some(({ version }) => version === manifest.version)) return;
@@ -252,7 +254,7 @@ const READ_ONLY = refuse('forbidden', 'This pack comes with the host or is of th
 const CONTENDED = refuse('conflict', 'The pack is being changed by others. Try again.');
 
 /** First whether it can be trusted to be what it was, then what it says. */
-function check({ file, integrity, asked, origin }: PackFile): Fit | Refusal {
+function check({ file, integrity = integrityOf(file), asked, origin }: PackFile): Fit | Refusal {
   const signature = origin.signature && checkSignature(file, origin.signature);
   if (isRefusal(signature)) return signature;
   const parsed = parseManifest(file);

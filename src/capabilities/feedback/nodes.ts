@@ -24,7 +24,9 @@ export const annotate: NodeType = {
   role: 'side-effect',
   config: Closed({ ...ports, kind: Optional(ports.kind) }),
   run: async ({ node, config, declared, effects }) => {
-    const given = Object.entries({ ...config, ...declared }).filter(([port, value]) => port in ports && value !== null);
+    const given = Object.entries({ ...config, ...declared }).filter(
+      ([port, value]) => Object.hasOwn(ports, port) && value !== null,
+    );
     const judgement = Object.fromEntries(given);
     const [misfit] = misfitsOf(Judgement, judgement);
     if (misfit) return invalid(`${misfit.path || 'The judgement'} ${misfit.message}.`);

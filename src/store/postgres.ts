@@ -69,7 +69,7 @@ export async function openPostgres({ url, clock, migrations, useOwnClock }: Post
     commit: (unit) => group.commit(unit),
     hint: (topics) => hints.add(topics),
     onHint: (listener) => hints.onTopic(listener),
-    reclaim: async () => false,
+    reclaim: async () => {},
     close: () => {
       closed ??= group.drained().then(async () => {
         await Promise.allSettled([hints.close(), writer.close(), readers.end()]);

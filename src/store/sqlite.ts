@@ -17,33 +17,34 @@ export interface SqliteOptions {
 
 const WAL_PAGES_MAX = 4_000;
 const PAGE_CACHE_KIB = 32_768;
-/** Free pages are soon used again, so the file is made smaller only when more of it than this is free. */
-const FREE_PART_MAX = 0.25;
-const PAGES_RECLAIMED_AT_ONCE = 1_000;
+/** Free pages are soon used again, so the file is written anew only when many are free, and a good part of it. */
+const FREE_PAGES_MIN = 1_000;
+const FREE_PART_MIN = 0.25;
+/** So many are written anew in about a second. */
+const KEPT_PAGES_QUICK = 50_000;
 
 /** One file, one owner, one process. */
 export async function openSqlite({ folder, clock, migrations, durable = true }: SqliteOptions): Promise<Store> {
   mkdirSync(folder, { recursive: true });
   const releaseFolder = ownFolder(folder);
   const file = join(folder, 'capstan.db');
-  const writer = new Connection(new DatabaseSync(file), clock);
-  // Only a new file takes this; an older one takes it with its next VACUUM.
-  writer.exec(`PRAGMA auto_vacuum = INCREMENTAL`);
-  writer.exec(`PRAGMA journal_mode = WAL`);
-  writer.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}`);
-  writer.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
-  writer.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
-  migrate(writer, migrations, clock.now());
-  // A connection of its own never sees what a transaction has not committed yet.
-  const reader = new Connection(new DatabaseSync(file, { readOnly: true }), clock);
-  const group = new GroupCommit(async (units) => commitGroup(writer, units), clock);
+  // Transactions are over within one turn, so one connection serves all: a read never sees half of one, and finds the
+  // pages in memory that the last write left there.
+  const connection = new Connection(new DatabaseSync(file), clock);
+  connection.exec(`PRAGMA journal_mode = WAL`);
+  connection.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}`);
+  connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
+  connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
+  migrate(connection, migrations, clock.now());
+  reclaim(connection, Number.POSITIVE_INFINITY);
+  const group = new GroupCommit(async (units) => commitGroup(connection, units), clock);
   let closed: Promise<void> | undefined;
 
   return {
     kind: 'sqlite',
     read: async <R>(statement: Statement) => {
       try {
-        return reader.all(statement) as R[];
+        return connection.all(statement) as R[];
       } catch (error) {
         throw new StoreFailure('The store could not be read.', { cause: error });
       }
@@ -52,11 +53,10 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
     // The one process that there is hears of everything by itself.
     hint: () => {},
     onHint: () => {},
-    reclaim: async () => reclaim(writer),
+    reclaim: async () => reclaim(connection, KEPT_PAGES_QUICK),
     close: () => {
       closed ??= group.drained().then(() => {
-        reader.close();
-        writer.close();
+        connection.close();
         releaseFolder();
       });
       return closed;
@@ -89,19 +89,18 @@ function migrate(connection: Connection, migrations: readonly Migration[], now: 
   }
 }
 
-/** Cuts free pages off the end of the file. */
-function reclaim(connection: Connection): boolean {
-  const canShrink = connection.pragma('auto_vacuum') === INCREMENTAL;
-  const freePagesMax = FREE_PART_MAX * connection.pragma('page_count');
-  if (!canShrink || connection.pragma('freelist_count') <= freePagesMax) return false;
-  connection.exec(`PRAGMA incremental_vacuum(${PAGES_RECLAIMED_AT_ONCE})`);
+/**
+ * Writes the file anew without its free pages. Bookkeeping that would let it shrink bit by bit costs every write a
+ * tenth, so what takes too long for that while others wait is left for the next start.
+ */
+function reclaim(connection: Connection, keptMax: number): void {
+  const pages = connection.pragma('page_count');
+  const free = connection.pragma('freelist_count');
+  if (free < FREE_PAGES_MIN || free < FREE_PART_MIN * pages || pages - free > keptMax) return;
+  connection.exec('VACUUM');
   // The file itself becomes shorter when what was written ahead of it goes into it.
-  connection.exec('PRAGMA wal_checkpoint(PASSIVE)');
-  return true;
+  connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
-
-/** As SQLite counts the ways to deal with free pages. */
-const INCREMENTAL = 2;
 
 /** Transaction control, prepared like any statement: it runs more often than anything else. */
 const BEGIN: Statement = { sql: 'BEGIN IMMEDIATE', params: [] };

@@ -14,10 +14,10 @@ export interface Store {
   hint(topics: readonly string[]): void;
   onHint(listener: (topic: string) => void): void;
   /**
-   * Gives room that deleted rows have left back to the machine, a bounded part at a time; true while there is more.
-   * A store that sees to this by itself does nothing.
+   * Gives room that deleted rows have left back to the machine, where that is worth it and quick. A store that sees to
+   * this by itself does nothing.
    */
-  reclaim(): Promise<boolean>;
+  reclaim(): Promise<void>;
   close(): Promise<void>;
 }
 

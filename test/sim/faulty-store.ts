@@ -56,9 +56,7 @@ export class FaultyStore implements Store {
     });
   }
 
-  async reclaim(): Promise<boolean> {
-    return false;
-  }
+  async reclaim(): Promise<void> {}
 
   async close(): Promise<void> {}
 

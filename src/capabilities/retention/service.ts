@@ -52,8 +52,8 @@ export function retentionService(
     async sweep(): Promise<WorkResult> {
       const writes = await nextBatch();
       if (writes.length > 0) return { writes, dueAgainAt: clock.now() };
-      const hasMoreRoom = await store.reclaim();
-      const dueAgainAt = hasMoreRoom ? clock.now() : clock.now() + SWEEP_EVERY_MS;
+      await store.reclaim();
+      const dueAgainAt = clock.now() + SWEEP_EVERY_MS;
       return { writes: [forgetExpired(REMEMBERED_MS, REMEMBERED_AT_ONCE)], dueAgainAt };
     },
 

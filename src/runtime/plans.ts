@@ -1,6 +1,6 @@
 import { makePlan, type Plan } from '../engine/plan.ts';
 import type { WorkflowDefinition } from '../protocol/workflows.ts';
-import { type DefinitionRow, findDefinition, findWorkflowVersion } from '../store/definitions.ts';
+import { type DefinitionRow, findDefinition, findWorkflowVersion, ownerOf } from '../store/definitions.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import { LruCache } from './lru-cache.ts';
@@ -12,11 +12,16 @@ export interface PinnedPlan {
 }
 
 const PLANS_MAX = 256;
+const CURRENT_MAX = 10_000;
+
+type Current = Pick<DefinitionRow, 'owner' | 'version'>;
 
 /** Finds definitions and prepares each version once. A version never changes, so what is cached is never stale. */
 export class Plans {
   readonly #store: Store;
   readonly #prepared = new LruCache<string, Plan>(PLANS_MAX);
+  /** What new runs get, where nobody but this process can change it. */
+  #current = new Map<string, Current>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -24,10 +29,27 @@ export class Plans {
 
   /** What a new run of this workflow would be pinned to. */
   async current(from: Visibility, workflowId: string): Promise<PinnedPlan | undefined> {
-    const [found] = await this.#store.read<Pick<DefinitionRow, 'owner' | 'version'>>(
-      findWorkflowVersion(from, workflowId),
-    );
+    const found =
+      this.#store.kind === 'sqlite' ? await this.#known(from, workflowId) : await this.#look(from, workflowId);
     return found && { owner: found.owner, plan: await this.pinned(found.owner, workflowId, found.version) };
+  }
+
+  /** Workflows were registered or removed. */
+  changed(): void {
+    this.#current = new Map();
+  }
+
+  async #known(from: Visibility, workflowId: string): Promise<Current | undefined> {
+    const known = this.#current;
+    const key = `${ownerOf(from)}\n${workflowId}`;
+    const found = known.get(key) ?? (await this.#look(from, workflowId));
+    if (found && known.size < CURRENT_MAX) known.set(key, found);
+    return found;
+  }
+
+  async #look(from: Visibility, workflowId: string): Promise<Current | undefined> {
+    const [found] = await this.#store.read<Current>(findWorkflowVersion(from, workflowId));
+    return found;
   }
 
   async pinned(owner: string, workflowId: string, version: number): Promise<Plan> {

@@ -44,7 +44,7 @@ export class Sealer {
     this.#keys = keys;
   }
 
-  /** Everything that is pending, of one tenant or of all. */
+  /** Everything that is pending by now, of one tenant or of all. What comes meanwhile is sealed with more of its kind. */
   async seal(tenant?: string): Promise<void> {
     for (let batch = 0; batch < BATCHES_MAX; batch++) {
       if (!(await this.#inTurn(() => this.#sealBatch(tenant)))) return;
@@ -81,12 +81,12 @@ export class Sealer {
     return this.#commit(head, await this.#cover(head, []), []);
   }
 
-  /** Whether there was anything to seal. */
+  /** Whether there may be more to seal. */
   async #sealBatch(tenant: string | undefined): Promise<boolean> {
     const pending = await this.#runtime.store.read<PendingRow>(readPending(tenant, BATCH));
     const byTenant = [...Map.groupBy(pending, (row) => row.tenant)];
     await Promise.all(byTenant.map(([owner, rows]) => this.#append(owner, rows)));
-    return pending.length > 0;
+    return pending.length === BATCH;
   }
 
   /** A batch ends where a checkpoint is due; what is left comes with the next one. */

@@ -40,7 +40,7 @@ type Change = 'workflow.register' | 'workflow.replace' | undefined;
 const TRIES_MAX = 5;
 
 export function workflowService({ runtime }: Host, { audit }: { readonly audit: Pick<AuditService, 'record'> }) {
-  const { store, clock, catalog } = runtime;
+  const { store, clock, catalog, plans } = runtime;
 
   return {
     async find(caller: Caller, workflowId: string): Promise<RegisteredWorkflow | undefined> {
@@ -76,6 +76,8 @@ export function workflowService({ runtime }: Host, { audit }: { readonly audit: 
       } catch (error) {
         if (error instanceof UnitRefused && error.broke === 'existence') return false;
         throw error;
+      } finally {
+        plans.changed();
       }
     },
   };
@@ -131,6 +133,8 @@ export function workflowService({ runtime }: Host, { audit }: { readonly audit: 
     } catch (error) {
       if (error instanceof UnitRefused && error.broke === 'version') return undefined;
       throw error;
+    } finally {
+      plans.changed();
     }
   }
 }

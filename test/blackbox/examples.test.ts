@@ -90,8 +90,17 @@ onEachStore('the example workflows', (host) => {
   describe('release-checklist', () => {
     const good = { failingTests: 0, vulnerabilities: 0, sizeKb: 182, undocumentedChanges: 0 };
 
-    it('ships when every check passes, with notes', async () => {
-      const { run } = await outcomeOf('release-checklist', { version: '2.4.0', changes: ['Faster start'] });
+    /** The run, once somebody has said what they think of the release. */
+    async function signedOff(inputs: object, action: string): Promise<Answer['body']> {
+      const runId = await api().run('release-checklist', { inputs });
+      const waiting = await api().until(runId, ({ status }) => status === 'waiting-approval');
+      expect(waiting.interrupt.data).toMatchObject({ title: 'Ship this release?', artifactData: { version: '2.4.0' } });
+      await api().post(`/v1/runs/${runId}/interrupts/sign-off`, { resumeValue: { action } });
+      return api().ended(runId);
+    }
+
+    it('ships when every check passes and a person says so, with notes', async () => {
+      const run = await signedOff({ version: '2.4.0', changes: ['Faster start'] }, 'accept');
       expect(run).toMatchObject({ status: 'completed', childRuns: expect.any(Array) });
       expect(run.childRuns).toHaveLength(4);
       expect(run.nodeStates.decide.outputs).toMatchObject({ decision: 'ship', blockers: [] });
@@ -101,8 +110,14 @@ onEachStore('the example workflows', (host) => {
       expect(artifact.data.text).toContain('- pass: Download size in kB, 182 of at most 250');
     });
 
+    it('holds when the person says no', async () => {
+      const run = await signedOff({ version: '2.4.0' }, 'reject');
+      expect(run.nodeStates.ship.status).toBe('skipped');
+      expect((await artifactOf(run.runId)).data.text).toContain('In its way: nobody signed it off\n');
+    });
+
     it('runs its checks side by side and gathers what they find in a channel', async () => {
-      const { run } = await outcomeOf('release-checklist', { version: '2.4.0' });
+      const run = await signedOff({ version: '2.4.0' }, 'accept');
       const events = await api().events(run.runId);
       const firstEnd = events.findIndex(({ type, nodeId }) => type === 'node.completed' && nodeId.startsWith('check-'));
       const dispatched = events.slice(0, firstEnd).filter(({ type }) => type === 'node.dispatched');

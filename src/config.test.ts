@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { BadConfig, type Config, readConfig, SETTINGS, type SettingName } from './config.ts';
 import { ROLE_SCOPES } from './protocol/scopes.ts';
 
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
 describe('with nothing set', () => {
   it('there is a default for everything', () => {
     expect(readConfig({}, {})).toEqual({
@@ -22,15 +24,16 @@ describe('with nothing set', () => {
       feedback: true,
       promptObservability: 'hashed',
       maxNodeExecutions: 10_000,
-      maxRunDurationMs: 30 * 24 * 60 * 60 * 1_000,
+      maxRunDurationMs: 30 * DAY_MS,
       maxRequestBodyBytes: 1_048_576,
       inFlightMax: 2_000,
       requestsPerSecond: 5_000,
       leaseMs: 10_000,
-      retentionMs: 30 * 24 * 60 * 60 * 1_000,
+      retentionMs: 30 * DAY_MS,
+      retentionOf: new Map(),
       secret: undefined,
       webhookAttempts: 20,
-      webhookWindowMs: 24 * 60 * 60 * 1_000,
+      webhookWindowMs: DAY_MS,
       webhookRetryMs: 1_000,
       auditRequests: false,
       auditKey: undefined,
@@ -69,7 +72,17 @@ describe('a setting', () => {
     ['CAPSTAN_INFLIGHT_CAP', '1', { inFlightMax: 1 }],
     ['CAPSTAN_RATE_LIMIT', '1', { requestsPerSecond: 1 }],
     ['CAPSTAN_LEASE_MS', '300', { leaseMs: 300 }],
-    ['CAPSTAN_RETENTION_DAYS', '7', { retentionMs: 7 * 24 * 60 * 60 * 1_000 }],
+    ['CAPSTAN_RETENTION_DAYS', '7', { retentionMs: 7 * DAY_MS }],
+    [
+      'CAPSTAN_RETENTION_TENANTS',
+      'acme=7, beta=365',
+      {
+        retentionOf: new Map([
+          ['acme', 7 * DAY_MS],
+          ['beta', 365 * DAY_MS],
+        ]),
+      },
+    ],
     ['CAPSTAN_SECRET', 's'.repeat(32), { secret: 's'.repeat(32) }],
     ['CAPSTAN_WEBHOOK_ATTEMPTS', '1', { webhookAttempts: 1 }],
     ['CAPSTAN_WEBHOOK_WINDOW_MS', '1', { webhookWindowMs: 1 }],
@@ -104,6 +117,9 @@ describe('a setting', () => {
     ['CAPSTAN_RATE_LIMIT', '0'],
     ['CAPSTAN_LEASE_MS', '299'],
     ['CAPSTAN_RETENTION_DAYS', '6'],
+    ['CAPSTAN_RETENTION_TENANTS', 'acme'],
+    ['CAPSTAN_RETENTION_TENANTS', 'acme=6'],
+    ['CAPSTAN_RETENTION_TENANTS', 'acme=30,=30'],
     ['CAPSTAN_SECRET', 's'.repeat(31)],
     ['CAPSTAN_WEBHOOK_ATTEMPTS', '0'],
     ['CAPSTAN_WEBHOOK_WINDOW_MS', '604800001'],

@@ -33,6 +33,8 @@ export interface Config {
   readonly leaseMs: number;
   /** How long a run is kept after its end. */
   readonly retentionMs: number;
+  /** By tenant, where it is another. */
+  readonly retentionOf: ReadonlyMap<string, number>;
   /** Seals what has to be kept and used again. */
   readonly secret: string | undefined;
   readonly webhookAttempts: number;
@@ -163,6 +165,10 @@ export const SETTINGS = {
     variable: 'CAPSTAN_RETENTION_DAYS',
     meaning: 'days that a run is kept after its end (30, at least 7)',
   },
+  retentionOf: {
+    variable: 'CAPSTAN_RETENTION_TENANTS',
+    meaning: 'the same for some tenants, such as "acme=7,beta=365"',
+  },
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -202,7 +208,8 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     inFlightMax: read.whole('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
     requestsPerSecond: read.whole('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
     leaseMs: read.whole('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
-    retentionMs: read.whole('retention', { otherwise: 30, min: 7, max: 36_500 }) * DAY_MS,
+    retentionMs: read.whole('retention', { otherwise: 30, ...RETENTION_DAYS }) * DAY_MS,
+    retentionOf: read.retentionOf(),
     secret: read.atLeast('secret', SECRET_CHARACTERS_MIN),
     webhookAttempts: read.whole('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
     webhookWindowMs: read.whole('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),
@@ -274,6 +281,20 @@ class Reader {
     if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
     this.#problems.push(`${SETTINGS[name].variable} must be a URL that begins with ${protocols.join(' or ')}//.`);
     return undefined;
+  }
+
+  retentionOf(): ReadonlyMap<string, number> {
+    const parts = this.#values.retentionOf?.split(',') ?? [];
+    const { min, max } = RETENTION_DAYS;
+    return new Map(
+      parts.flatMap((part): [string, number][] => {
+        const [, tenant = '', days = ''] = /^\s*([^=\s]+)=([0-9]{1,5})\s*$/.exec(part) ?? [];
+        if (NAME.test(tenant) && Number(days) >= min && Number(days) <= max) return [[tenant, Number(days) * DAY_MS]];
+        const { variable } = SETTINGS.retentionOf;
+        this.#problems.push(`${variable} takes tenant=days, ${min} to ${max} of them, with commas in between.`);
+        return [];
+      }),
+    );
   }
 
   keys(): KeyRecord[] {
@@ -369,5 +390,6 @@ class Reader {
 
 const OIDC_SETTINGS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('oidc'));
 const KEY_CHARACTERS_MIN = 8;
+const RETENTION_DAYS = { min: 7, max: 36_500 };
 const SECRET_CHARACTERS_MIN = 32;
 const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];

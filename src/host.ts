@@ -81,6 +81,7 @@ export async function startHost(config: Config, system: System): Promise<Running
       maxRequestBodyBytes: config.maxRequestBodyBytes,
     },
     retentionMs: config.retentionMs,
+    retentionOf: config.retentionOf,
   };
   const mounted = capabilities(settings);
   const store = await openStore(config, system.clock, [

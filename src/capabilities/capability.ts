@@ -111,6 +111,8 @@ export interface CapabilitySettings {
   };
   /** How long a run is kept after its end. */
   readonly retentionMs: number;
+  /** By tenant, where it is another. */
+  readonly retentionOf: ReadonlyMap<string, number>;
   /** Seals what has to be kept and used again; where it is missing, a key from the store does. */
   readonly secret: string | undefined;
   /** How often and how long a delivery is tried, and how soon again. */

@@ -125,7 +125,7 @@ export const CORE_TABLES: readonly Migration[] = [
     id: 'core/0002',
     statements: [
       // Runs whose time is up, and everything of a run, are found without looking at all the others.
-      'CREATE INDEX runs_ended ON runs (ended_at) WHERE ended_at IS NOT NULL',
+      'CREATE INDEX runs_ended ON runs (tenant, ended_at) WHERE ended_at IS NOT NULL',
       'CREATE INDEX run_tags_by_run ON run_tags (run_id)',
       'CREATE INDEX effects_by_run ON effects (run_id)',
     ],

@@ -166,9 +166,9 @@ describe.each(STORES)('clearing away, on %s', (kind) => {
   });
 
   /** Starts again with another time to keep runs, which makes it look at once. */
-  async function restart(retentionMs: number): Promise<Api> {
+  async function restart(retentionMs: number, retentionOf = new Map<string, number>()): Promise<Api> {
     await host.stop();
-    host = await host.another({ retentionMs });
+    host = await host.another({ retentionMs, retentionOf });
     return host.as('editor');
   }
 
@@ -201,6 +201,24 @@ describe.each(STORES)('clearing away, on %s', (kind) => {
     await api.ended(marker);
     expect((await api.get(`/v1/runs/${runId}`)).status).toBe(200);
     expect((await rowsAbout(host, runId)).events).toBeGreaterThan(0);
+  });
+
+  it('keeps runs of some tenants for another time', async () => {
+    const started = {
+      alpha: await host.as('editor').run('conformance-noop'),
+      beta: await host.as('other').run('conformance-noop'),
+    };
+    await host.as('editor').ended(started.alpha);
+    await host.as('other').ended(started.beta);
+    await restart(7 * DAY_S * 1_000, new Map([['beta', 0]]));
+    await untilStatus(host.as('other'), `/v1/runs/${started.beta}`, 410);
+    expect((await host.as('editor').get(`/v1/runs/${started.alpha}`)).status).toBe(200);
+    await restart(7 * DAY_S * 1_000);
+    const marker = await host.as('other').run('conformance-noop');
+    await host.as('other').ended(marker);
+    await restart(0, new Map([['alpha', 7 * DAY_S * 1_000]]));
+    await untilStatus(host.as('other'), `/v1/runs/${marker}`, 410);
+    expect((await host.as('editor').get(`/v1/runs/${started.alpha}`)).status).toBe(200);
   });
 
   it('keeps what a run has started as long as that run', async () => {

@@ -75,6 +75,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     configuredKeys: [],
     limits,
     retentionMs: 30 * 24 * 60 * 60 * 1_000,
+    retentionOf: new Map<string, number>(),
     audit: { everyRequest: false },
     secret: undefined,
     models: [],

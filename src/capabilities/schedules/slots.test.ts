@@ -130,6 +130,11 @@ describe('the slots of a pattern', () => {
     expect(latestSlot(timing, Date.parse('2026-12-31T23:59:40Z'))).toBe(Date.parse('2026-12-31T23:59:40Z'));
   });
 
+  it('are on days of the month and on days of the week where a pattern names both', () => {
+    const days = slotsOf('7 7 1 * 1', 'UTC', '2026-02-20T00:00:00Z', 4);
+    expect(days).toEqual(['2026-02-23T07:07Z', '2026-03-01T07:07Z', '2026-03-02T07:07Z', '2026-03-09T07:07Z']);
+  });
+
   it('can be none at all', () => {
     expect(nextSlot({ cron: '0 0 30 2 *', timezone: 'UTC' }, 0)).toBeUndefined();
   });
@@ -142,6 +147,8 @@ describe('the slots of a pattern', () => {
       '15 1-3 * * 0',
       '10,50 1,2 * 3,4,10,11 *',
       '7 7 1 * 1',
+      '30 9 1,15,31 * *',
+      '0 12 13 * 5',
     ),
     timezone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Cairo'),
   });

@@ -10,7 +10,14 @@ export type Timing = { readonly runAt: number } | { readonly cron: string; reado
 /** The first slot after a moment. */
 export function nextSlot(timing: Timing, after: number): number | undefined {
   if ('runAt' in timing) return timing.runAt > after ? timing.runAt : undefined;
-  return patternOf(timing).nextRun(new Date(after))?.getTime();
+  const pattern = patternOf(timing);
+  const found = pattern.nextRun(new Date(after))?.getTime();
+  if (found === undefined) return undefined;
+  // Croner passes over days that come after a change of month; from right before the change it finds them.
+  const others = monthEnds(after, found, timing.timezone).map(
+    (end) => pattern.nextRun(new Date(end))?.getTime() ?? found,
+  );
+  return Math.min(found, ...others);
 }
 
 /** The last slot that is not after a moment. */
@@ -38,6 +45,29 @@ export function isTimeZone(name: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The last seconds of months between two moments, by the clock of a time zone. */
+function monthEnds(after: number, until: number, timezone: string): number[] {
+  const ends: number[] = [];
+  const first = new Date(after);
+  for (let month = first.getUTCMonth(); ; month++) {
+    const start = Date.UTC(first.getUTCFullYear(), month, 1);
+    if (start - DAY_MS > until) return ends;
+    // The clock may jump just then.
+    const both = [start - DAY_MS, start + DAY_MS].map((near) => start - offsetAt(near, timezone) - 1_000);
+    ends.push(...both.filter((end) => end > after && end < until));
+  }
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** How far the clock of a time zone is ahead of the universal one. */
+function offsetAt(time: number, timeZone: string): number {
+  const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(time);
+  const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
+  const [, sign = '+', hours = '0', minutes = '0'] = /([+-])(\d\d):(\d\d)/.exec(name) ?? [];
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
 function patternOf({ cron, timezone }: { readonly cron: string; readonly timezone: string }): Cron {

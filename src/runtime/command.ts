@@ -33,6 +33,14 @@ export async function commitAll(store: Store, unit: Unit): Promise<void> {
   if (!outcome.committed) throw new UnitRefused(outcome.broke);
 }
 
+/** Commits a unit; false when that one of its expectations does not hold, which its maker knows how to deal with. */
+export async function commitUnless(broken: string, store: Store, unit: Unit): Promise<boolean> {
+  const outcome = await store.commit(unit);
+  if (outcome.committed) return true;
+  if (outcome.broke === broken) return false;
+  throw new UnitRefused(outcome.broke);
+}
+
 export interface Commanded {
   readonly status: RunStatus;
   /** When the events were recorded. */

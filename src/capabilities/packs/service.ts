@@ -7,7 +7,7 @@ import type {
   PackProvenance,
   WorkflowChainPackManifest,
 } from '../../protocol/packs.ts';
-import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import { commitAll, commitUnless } from '../../runtime/command.ts';
 import { HOST_OWNER, ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Statement, Unit } from '../../store/sql.ts';
@@ -137,7 +137,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
       if (isRefusal(fit)) throw new Error(`${manifest.name}: ${fit.message}`);
       const known = await knowledgeOf({ owner: HOST_OWNER, name: manifest.name });
       if (known.versions.some(({ version }) => version === manifest.version)) return;
-      await tryCommit(writesFor(known, fit, 'host').writes);
+      await commitUnless('revision', store, writesFor(known, fit, 'host').writes);
     },
 
     /** Takes a version away, that in use unless another is named. What was installed last of the rest is in use then. */
@@ -149,7 +149,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
         if (!gone) return (await find(author.subject, { name, version })) ? READ_ONLY : NOT_FOUND;
         const current = there.find((known) => known !== gone)?.version ?? null;
         const now = clock.now();
-        const isDone = await tryCommit([
+        const isDone = await commitUnless('revision', store, [
           moveCurrent(key, revision, current, now),
           removeVersion(key, gone.version, now),
           ...also(),
@@ -212,7 +212,11 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     const { pack, writes } = writesFor(known, fit, author.subject.principal);
     const outcome = { pack, isKnown: false };
     const details = { version, integrity: pack.integrity, source: pack.provenance.source };
-    const isDone = await tryCommit([...writes, ...also(outcome), ...record(author, 'pack.install', name, details)]);
+    const isDone = await commitUnless('revision', store, [
+      ...writes,
+      ...also(outcome),
+      ...record(author, 'pack.install', name, details),
+    ]);
     return isDone ? outcome : undefined;
   }
 
@@ -232,16 +236,6 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
       updated_at: now,
     };
     return { pack: fromRow(row), writes: [moveCurrent(key, revision, manifest.version, now), putVersion(row)] };
-  }
-
-  async function tryCommit(unit: Unit): Promise<boolean> {
-    try {
-      await commitAll(store, unit);
-      return true;
-    } catch (error) {
-      if (error instanceof UnitRefused && error.broke === 'revision') return false;
-      throw error;
-    }
   }
 
   function record({ subject }: Author, action: string, target: string, details: JsonObject): Unit {

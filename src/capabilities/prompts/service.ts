@@ -8,7 +8,7 @@ import type {
   PromptTemplate,
   PromptVariable,
 } from '../../protocol/prompts.ts';
-import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import { commitUnless } from '../../runtime/command.ts';
 import type { SeamDrivers } from '../../runtime/effects/seams.ts';
 import { HOST_OWNER, ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
@@ -224,7 +224,7 @@ export function promptService(
       removed_at: null,
     };
     const registered = fromRow(row);
-    const isDone = await tryCommit([
+    const isDone = await commitUnless('revision', store, [
       moveLatest(key, revision, version),
       ...(before ? [restoreVersion(key, version, row.revision)] : insertVersion(row, template.tags ?? [])),
       ...also(registered),
@@ -241,19 +241,9 @@ export function promptService(
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const unit = decide(await knowledgeOf({ owner: ownerOf(subject), templateId }));
       if (!unit) return (await find(subject, { templateId }, NOW)) ? READ_ONLY : NOT_FOUND;
-      if (await tryCommit(unit)) return undefined;
+      if (await commitUnless('revision', store, unit)) return undefined;
     }
     return CONTENDED;
-  }
-
-  async function tryCommit(unit: Unit): Promise<boolean> {
-    try {
-      await commitAll(store, unit);
-      return true;
-    } catch (error) {
-      if (error instanceof UnitRefused && error.broke === 'revision') return false;
-      throw error;
-    }
   }
 
   function record({ subject }: Author, action: string, target: string, version?: string): Unit {

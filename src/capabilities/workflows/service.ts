@@ -2,7 +2,7 @@ import { checkDefinition, type Problem } from '../../engine/check.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
 import type { WorkflowDefinition } from '../../protocol/workflows.ts';
-import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import { commitUnless } from '../../runtime/command.ts';
 import {
   findWorkflow,
   HOST_OWNER,
@@ -67,15 +67,11 @@ export function workflowService({ runtime }: Host, { audit }: { readonly audit: 
     /** Runs that have begun keep their version; no new ones begin. */
     async remove(caller: Caller, workflowId: string, also: () => Unit): Promise<boolean> {
       try {
-        await commitAll(store, [
+        return await commitUnless('existence', store, [
           removeWorkflow(ownerOf(caller.subject), workflowId),
           ...also(),
           ...record(caller, 'workflow.remove', workflowId),
         ]);
-        return true;
-      } catch (error) {
-        if (error instanceof UnitRefused && error.broke === 'existence') return false;
-        throw error;
       } finally {
         plans.changed();
       }
@@ -124,15 +120,12 @@ export function workflowService({ runtime }: Host, { audit }: { readonly audit: 
       created_at: updatedAt,
     };
     try {
-      await commitAll(store, [
+      const isDone = await commitUnless('version', store, [
         ...(isKnown ? [] : [insertDefinition(row)]),
         ...(isCurrent ? [] : [pointWorkflow(owner, definition.id, version, updatedAt)]),
         ...also(registered, isCurrent ? undefined : latest?.current ? 'workflow.replace' : 'workflow.register'),
       ]);
-      return registered;
-    } catch (error) {
-      if (error instanceof UnitRefused && error.broke === 'version') return undefined;
-      throw error;
+      return isDone ? registered : undefined;
     } finally {
       plans.changed();
     }

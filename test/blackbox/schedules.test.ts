@@ -7,6 +7,7 @@ import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** Schedules over the wire: what may be written, that each slot gets one run whoever dies, and who sees what. */
 
@@ -14,7 +15,6 @@ type Body = Answer['body'];
 
 const SCHEDULES = '/v1/host/capstan/schedules';
 const HOUR_MS = 60 * 60_000;
-const DEADLINE_MS = 20_000;
 const EVERY_SECOND = '* * * * * *';
 const YEARLY = '0 0 1 1 *';
 
@@ -45,16 +45,6 @@ const replace = (api: Api, id: string, body: object): Promise<Answer> =>
 const remove = (api: Api, id: string): Promise<Answer> => api.request('DELETE', `${SCHEDULES}/${id}`);
 const runsOf = async (api: Api, id: string): Promise<Body[]> =>
   (await api.get(`/v1/host/capstan/runs?limit=200&tag=schedule:${id}`)).body.items;
-
-/** Asks again and again, each time once the answer to the last question is there. */
-async function until<T>(ask: () => Promise<T>, isWanted: (answer: T) => boolean): Promise<T> {
-  const giveUpAt = Date.now() + DEADLINE_MS;
-  for (;;) {
-    const answer = await ask();
-    if (isWanted(answer)) return answer;
-    if (Date.now() > giveUpAt) throw new Error(`still waiting: ${JSON.stringify(answer)}`);
-  }
-}
 
 const soon = (ms = 200): string => new Date(Date.now() + ms).toISOString();
 const later = (ms: number): string => new Date(Date.now() + ms).toISOString();

@@ -9,6 +9,7 @@ import { startTestHost } from '../support/host.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
 import { type Arrival, Receiver, signatureOf } from '../support/receiver.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** Webhooks over the wire: who may have one, what arrives, in which order, and what comes of receivers that fail. */
 
@@ -16,7 +17,6 @@ type Body = Answer['body'];
 
 const LISTED = '/v1/host/capstan/webhooks';
 const STEPS = ['run.started', 'node.started', 'node.completed', 'run.completed'];
-const DEADLINE_MS = 20_000;
 /** Retries that a test can wait for, and enough of them that nothing is given up. */
 const PATIENT = { webhookRetryMs: 10, webhookAttempts: 14 };
 const IMPATIENT = { webhookRetryMs: 10, webhookAttempts: 3 };
@@ -53,18 +53,8 @@ async function deliveriesOf(api: Api, webhookId: string, query = ''): Promise<Bo
 }
 
 /** The deliveries of a webhook, once they are as wanted. */
-async function untilDeliveries(
-  api: Api,
-  webhookId: string,
-  isWanted: (deliveries: Body[]) => boolean,
-): Promise<Body[]> {
-  const giveUpAt = Date.now() + DEADLINE_MS;
-  for (;;) {
-    const deliveries = await deliveriesOf(api, webhookId);
-    if (isWanted(deliveries)) return deliveries;
-    if (Date.now() > giveUpAt) throw new Error(`still waiting: ${JSON.stringify(deliveries)}`);
-  }
-}
+const untilDeliveries = (api: Api, webhookId: string, isWanted: (deliveries: Body[]) => boolean): Promise<Body[]> =>
+  until(() => deliveriesOf(api, webhookId), isWanted);
 
 const ofRun = (receiver: Receiver, runId: string): Arrival[] =>
   receiver.arrivals.filter(({ body }) => body.runId === runId);

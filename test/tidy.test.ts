@@ -12,6 +12,8 @@ import { VERSION } from '../src/version.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   version: string;
+  bin: Record<string, string>;
+  exports: Record<string, string>;
   dependencies: Record<string, string>;
   devDependencies: Record<string, string>;
 };
@@ -27,6 +29,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   capabilities: ['runtime', 'engine', 'store', 'protocol', 'system'],
   http: ['capabilities', 'runtime', 'engine', 'store', 'protocol', 'system'],
   config: ['capabilities', 'protocol'],
+  index: ['config', 'host', 'system', 'version'],
   host: ['config', 'http', 'capabilities', 'runtime', 'engine', 'store', 'protocol', 'system', 'version'],
   client: ['protocol'],
   conformance: ['protocol'],
@@ -44,7 +47,10 @@ const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
 /** Parts that also run in a browser. */
 const PORTABLE: readonly string[] = ['protocol', 'engine', 'client'];
 
-const ENTRY = 'src/cli/main.ts';
+/** What the package offers, as the sources that it is built from. */
+const ENTRIES = [...Object.values(PACKAGE.bin), ...Object.values(PACKAGE.exports)]
+  .filter((path) => path.endsWith('.js'))
+  .map((path) => path.replace(/^(?:\.\/)?dist\/(.*)\.js$/, 'src/$1.ts'));
 /** Where the machine is read: by the host, and by clients, which have nothing of the host. */
 const CLOCK_HOMES: readonly string[] = ['src/system/real.ts', 'src/client/machine.ts'];
 const ENVIRONMENT_HOMES: readonly string[] = ['src/config.ts', 'src/cli/terminal.ts'];
@@ -148,11 +154,11 @@ describe('imports', () => {
 
 describe('every file', () => {
   it('of the program is imported by somebody: what nobody reaches is deleted', () => {
-    const reached = reachable(ENTRY);
+    const reached = new Set(ENTRIES.flatMap((entry) => [...reachable(entry)]));
     expect(
       programs()
         .filter(({ path }) => !isForTests(path) && !reached.has(path))
-        .map(({ path }) => `${path} is imported by nobody on the way from ${ENTRY}: delete it.`),
+        .map(({ path }) => `${path} is imported by nobody on the way from ${ENTRIES.join(', ')}: delete it.`),
     ).toEqual([]);
   });
 

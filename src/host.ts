@@ -20,6 +20,7 @@ import { cancelChildHandler } from './runtime/command.ts';
 import { mockModel } from './runtime/effects/mock-model.ts';
 import { PROBE_TABLES, probeSeam } from './runtime/effects/probe.ts';
 import { unprovidedSeam } from './runtime/effects/seams.ts';
+import { toolSeam } from './runtime/effects/tool-seam.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
 import { Hub } from './runtime/hub.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
@@ -27,6 +28,7 @@ import { NODES } from './runtime/nodes/index.ts';
 import { Plans } from './runtime/plans.ts';
 import { RunReader } from './runtime/reader.ts';
 import type { Runtime } from './runtime/runtime.ts';
+import type { ToolSource } from './runtime/tools.ts';
 import { sql } from './store/sql.ts';
 import { openSqlite } from './store/sqlite.ts';
 import type { Migration, Store } from './store/store.ts';
@@ -105,8 +107,9 @@ async function startOn(
   system: System,
 ): Promise<RunningHost> {
   const reactions: Reaction[] = [];
+  const tools: ToolSource[] = [];
   const egress = createEgress({ clock: system.clock, allowLoopback: config.allowLoopback });
-  const runtime = createRuntime(store, mounted, settings, system, egress, reactions);
+  const runtime = createRuntime(store, mounted, settings, system, egress, { reactions, tools });
   const kinds = new Map<string, WorkKind>();
   const executor = new Executor(runtime, {
     hostId: system.ids.next('host-'),
@@ -128,6 +131,7 @@ async function startOn(
     for (const [name, kind] of Object.entries(capability.work?.(host, service) ?? {})) kinds.set(name, kind);
     reactions.push(...(capability.reactions?.(host, service) ?? []));
     Object.assign(runtime.seams, capability.seams?.(host, service));
+    tools.push(...(capability.tools?.(host, service) ?? []));
   }
   store.onHint((topic) => runtime.hub.hinted(topic));
 
@@ -173,7 +177,7 @@ function createRuntime(
   settings: CapabilitySettings,
   { clock, ids, log }: System,
   egress: Egress,
-  reactions: readonly Reaction[],
+  { reactions, tools }: Pick<Runtime, 'reactions' | 'tools'>,
 ): Runtime {
   const plans = new Plans(store);
   return {
@@ -192,7 +196,9 @@ function createRuntime(
       prompts: unprovidedSeam('prompts'),
       http: unprovidedSeam('httpClient'),
       kv: unprovidedSeam('kvStorage'),
+      tool: toolSeam(tools, clock),
     },
+    tools,
     egress,
     reactions,
     provided: new Set(),

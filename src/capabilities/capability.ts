@@ -9,6 +9,7 @@ import type { Executor, WorkKind } from '../runtime/executor.ts';
 import type { NodeType } from '../runtime/node-type.ts';
 import type { Subject } from '../runtime/run-row.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { ToolSource } from '../runtime/tools.ts';
 import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
@@ -178,6 +179,8 @@ export interface Capability<N extends string = string, S = unknown> {
   reactions?(host: Host, service: S): readonly Reaction[];
   /** What lies behind seams that are its own. */
   seams?(host: Host, service: S): Partial<SeamDrivers>;
+  /** Tools that it brings for agents. */
+  tools?(host: Host, service: S): readonly ToolSource[];
   /** Removes what it keeps of a run that is not kept any more. What has its own time to go may be left out. */
   forget?(run: RunRef): readonly Write[];
   /** What it has to do once before the host opens its doors. */

@@ -9,6 +9,7 @@ import type { SeamDrivers } from './effects/seams.ts';
 import type { Hub } from './hub.ts';
 import type { Plans } from './plans.ts';
 import type { RunReader } from './reader.ts';
+import type { ToolSource } from './tools.ts';
 
 /** What everything that moves runs is built on. */
 export interface Runtime {
@@ -21,6 +22,8 @@ export interface Runtime {
   readonly reader: RunReader;
   readonly catalog: Catalog;
   readonly seams: SeamDrivers;
+  /** Where the tools of agents come from. */
+  readonly tools: readonly ToolSource[];
   /** The one way out to the network. */
   readonly egress: Egress;
   readonly reactions: readonly Reaction[];

@@ -6,6 +6,7 @@ import { NodeFailure } from '../node-type.ts';
 import type { HttpRequest, HttpResult } from './http.ts';
 import type { KvRequest } from './kv.ts';
 import type { ModelRequest, ModelResult } from './model.ts';
+import type { ToolRequest, ToolResult } from './tool-seam.ts';
 
 interface Seam {
   /** What lies behind it. */
@@ -22,6 +23,7 @@ export const SEAMS = {
   prompts: { kind: 'database', guardedBy: 'replayGuard' },
   http: { kind: 'http', guardedBy: 'replayGuard' },
   kv: { kind: 'database', guardedBy: 'replayGuard' },
+  tool: { kind: 'tool', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 export type SeamName = keyof typeof SEAMS;
@@ -37,6 +39,7 @@ export interface SeamShapes {
   prompts: { request: { readonly targets: readonly PromptTarget[] }; result: FoundPrompts };
   http: { request: HttpRequest; result: HttpResult };
   kv: { request: KvRequest; result: JsonObject };
+  tool: { request: ToolRequest; result: ToolResult };
 }
 
 /** What the prompt library has for each target, and how much of what is made of it may be shown. */

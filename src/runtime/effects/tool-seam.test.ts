@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../../test/support/manual-clock.ts';
+import { type Tool, ToolFailure } from '../tools.ts';
+import type { Firing } from './seams.ts';
+import { toolSeam } from './tool-seam.ts';
+
+const firing: Firing = {
+  effectId: 'effect-1',
+  signal: new AbortController().signal,
+  tenant: 'alpha',
+  runId: 'run-1',
+  nodeId: 'a',
+};
+
+const echo: Tool = {
+  name: 'test:echo',
+  description: 'Says it again.',
+  inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  transport: 'native',
+  call: async ({ text }) => ({ text }),
+};
+
+function call(tool: Tool | undefined, name = 'test:echo', args: Record<string, unknown> = { text: 'hello' }) {
+  const source = { scope: 'test', find: async () => tool };
+  const seam = toolSeam([source], new ManualClock());
+  return seam({ agentId: 'core.test.agent', name, arguments: args }, firing);
+}
+
+describe('the way to tools', () => {
+  it('leads to the tool of that name, which is told who calls', async () => {
+    const told: unknown[] = [];
+    const tool: Tool = { ...echo, call: async (args, by) => void told.push(args, by.agentId, by.tenant, by.effectId) };
+    expect(await call(tool)).toEqual({ outcome: null, durationMs: 0 });
+    expect(told).toEqual([{ text: 'hello' }, 'core.test.agent', 'alpha', 'effect-1']);
+  });
+
+  it.each([
+    ['a tool that nobody has', undefined, 'test:echo', { text: 'x' }, 'tool_not_found'],
+    ['a scope that nobody has', echo, 'other:echo', { text: 'x' }, 'tool_not_found'],
+    ['a name without a scope', echo, 'echo', { text: 'x' }, 'tool_not_found'],
+    ['arguments that do not fit', echo, 'test:echo', {}, 'tool_arguments_invalid'],
+    ['a schema that is none', { ...echo, inputSchema: { type: 7 } }, 'test:echo', {}, 'tool_arguments_invalid'],
+    [
+      'a result that is too long',
+      { ...echo, call: async () => 'x'.repeat(200_000) },
+      'test:echo',
+      { text: 'x' },
+      'tool_result_too_large',
+    ],
+  ] as const)('gives back what the model can learn from: %s', async (_what, tool, name, args, code) => {
+    expect(await call(tool, name, args)).toMatchObject({ error: { code } });
+  });
+
+  it('tells why a tool failed, and leaves alone what is no failure of the tool', async () => {
+    const failing = (error: Error): Tool => ({ ...echo, call: () => Promise.reject(error) });
+    expect(await call(failing(new ToolFailure('no such page')))).toMatchObject({
+      error: { code: 'tool_failed', message: 'no such page' },
+    });
+    await expect(call(failing(new Error('the store is away')))).rejects.toThrow('the store is away');
+  });
+});

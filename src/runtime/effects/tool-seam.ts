@@ -1,0 +1,63 @@
+import { compileSchema } from '../../engine/json-schema.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { Clock } from '../../system/clock.ts';
+import { type CallableTool, findTool, ToolFailure, type ToolSource } from '../tools.ts';
+import type { Firing, SeamDrivers } from './seams.ts';
+
+export interface ToolRequest {
+  readonly agentId: string;
+  readonly name: string;
+  readonly arguments: JsonObject;
+}
+
+/** What came of a call; either way the model is told. */
+export type ToolResult = { readonly durationMs: number } & (
+  | { readonly outcome: unknown }
+  | { readonly error: { readonly code: string; readonly message: string } }
+);
+
+/** The longest result, as JSON: it becomes part of what the model is told with every further step. */
+const RESULT_CHARACTERS_MAX = 100_000;
+
+/** The way to all tools, whoever brings them. A tool that fails is an outcome like any other. */
+export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDrivers['tool'] {
+  return async (request, firing) => {
+    const startedAt = clock.now();
+    const answer = await answerOf(sources, request, firing);
+    return { ...answer, durationMs: clock.now() - startedAt };
+  };
+}
+
+type Answer = { readonly outcome: unknown } | { readonly error: { readonly code: string; readonly message: string } };
+
+async function answerOf(
+  sources: readonly ToolSource[],
+  { name, arguments: args, agentId }: ToolRequest,
+  firing: Firing,
+): Promise<Answer> {
+  const tool = await findTool(sources, firing, name);
+  if (!tool || !('call' in tool)) return failed('tool_not_found', 'There is no such tool here.');
+  const problems = misfits(tool, args);
+  if (problems.length > 0) return failed('tool_arguments_invalid', `The arguments do not fit: ${problems.join('; ')}.`);
+  try {
+    const outcome = (await tool.call(args, { ...firing, agentId })) ?? null;
+    if (JSON.stringify(outcome).length <= RESULT_CHARACTERS_MAX) return { outcome };
+    return failed('tool_result_too_large', `The result has more than ${RESULT_CHARACTERS_MAX} characters.`);
+  } catch (error) {
+    if (error instanceof ToolFailure) return failed('tool_failed', error.message);
+    throw error;
+  }
+}
+
+/** A tool from elsewhere may come with a schema that is none; then nothing fits it. */
+function misfits({ inputSchema }: CallableTool, args: JsonObject): readonly string[] {
+  try {
+    return compileSchema(inputSchema)(args);
+  } catch (error) {
+    return [`the tool's schema cannot be used: ${(error as Error).message}`];
+  }
+}
+
+function failed(code: string, message: string): Answer {
+  return { error: { code, message } };
+}

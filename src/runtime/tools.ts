@@ -1,0 +1,55 @@
+import type { JsonObject } from '../protocol/json.ts';
+import type { Visibility } from '../store/log.ts';
+import type { Firing } from './effects/seams.ts';
+
+/** How a call travels; the log says so. */
+export const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
+
+/** What is said of a tool, to models and to people. */
+export interface ToolFacts {
+  /** `<scope>:<tool>`, as the allow-lists of agents have it. */
+  readonly name: string;
+  readonly description: string;
+  /** A JSON Schema. Arguments that do not fit are refused before the tool hears of them. */
+  readonly inputSchema: JsonObject;
+  readonly transport: (typeof TOOL_TRANSPORTS)[number];
+}
+
+/** A tool that answers while somebody waits for it. It keeps to limits of its own in time and size. */
+export interface CallableTool extends ToolFacts {
+  /** Gives what the model is told: any JSON value. Throws a `ToolFailure` for what the model should know and deal with. */
+  call(args: JsonObject, by: ToolCaller): Promise<unknown>;
+}
+
+/** A tool that is a workflow. It runs as a child of the run that asks, and may take days. */
+export interface WorkflowTool extends ToolFacts {
+  readonly workflowId: string;
+}
+
+export type Tool = CallableTool | WorkflowTool;
+
+/** On whose behalf a tool is called. The effect's id is the same for every attempt at the call. */
+export interface ToolCaller extends Firing {
+  readonly agentId: string;
+}
+
+/** The tools of one scope, which is what stands before the colon in their names. */
+export interface ToolSource {
+  readonly scope: string;
+  /** The tool of this whole name, for somebody who may use it; nothing for anybody else. */
+  find(user: Visibility, name: string): Promise<Tool | undefined>;
+}
+
+/** The tool would not, or could not. The model is told why; the run goes on. */
+export class ToolFailure extends Error {
+  override readonly name = 'ToolFailure';
+}
+
+export async function findTool(
+  sources: readonly ToolSource[],
+  user: Visibility,
+  name: string,
+): Promise<Tool | undefined> {
+  const scope = name.slice(0, Math.max(0, name.indexOf(':')));
+  return sources.find((source) => source.scope === scope)?.find(user, name);
+}

@@ -209,6 +209,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   },
 
   'approval.rejected': unchanged,
+  'proposal.created': unchanged,
+  'proposal.activated': unchanged,
   'approval.requested': unchanged,
   'authorization.decided': unchanged,
   'clarification.requested': unchanged,

@@ -14,6 +14,8 @@ const UPDATES = [
   'node.failed',
   'node.skipped',
   'node.suspended',
+  'proposal.activated',
+  'proposal.created',
   'node.dispatched',
   'node.cancelled',
   'node.resumed',

@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { RunError } from './errors.ts';
 import { MODEL_EVENTS } from './models.ts';
 import { PromptComposed, PromptResolved } from './prompts.ts';
+import { PROPOSAL_EVENTS } from './proposals.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
 
 /**
@@ -323,6 +324,7 @@ export const EVENTS = {
     }),
   },
   ...MODEL_EVENTS,
+  ...PROPOSAL_EVENTS,
   'cap.breached': {
     tier: 'debug',
     payload: Type.Object({

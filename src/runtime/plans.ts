@@ -4,6 +4,7 @@ import { type DefinitionRow, findDefinition, findWorkflowVersion, ownerOf } from
 import type { Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import { LruCache } from './lru-cache.ts';
+import { managementDefinition } from './management.ts';
 
 /** A definition ready to run, and who owns it: a tenant, or the host. */
 export interface PinnedPlan {
@@ -61,11 +62,17 @@ export class Plans {
   async find(owner: string, workflowId: string, version: number): Promise<Plan | undefined> {
     const cached = this.#prepared.get(keyOf(owner, workflowId, version));
     if (cached) return cached;
-    const [row] = await this.#store.read<DefinitionRow>(findDefinition(owner, workflowId, version));
-    if (!row) return undefined;
-    const plan = makePlan(JSON.parse(row.body) as WorkflowDefinition, version);
+    const definition =
+      managementDefinition(owner, workflowId, version) ?? (await this.#read(owner, workflowId, version));
+    if (!definition) return undefined;
+    const plan = makePlan(definition, version);
     this.#prepared.set(keyOf(owner, workflowId, version), plan);
     return plan;
+  }
+
+  async #read(owner: string, workflowId: string, version: number): Promise<WorkflowDefinition | undefined> {
+    const [row] = await this.#store.read<DefinitionRow>(findDefinition(owner, workflowId, version));
+    return row && (JSON.parse(row.body) as WorkflowDefinition);
   }
 }
 

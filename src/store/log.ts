@@ -1,3 +1,4 @@
+import { MANAGEMENT_IDS } from '../protocol/management.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
 /** Who may see what: a tenant, or one workspace of it. `tenant` is the storage key that auth makes, never a body's. */
@@ -183,6 +184,7 @@ export function freeScope(scopeKey: string, runId: string): Write[] {
 
 export interface RunFilter {
   readonly status?: string | undefined;
+  /** Without it, runs of the host's own are left out. */
   readonly workflowId?: string | undefined;
   readonly tag?: string | undefined;
   /** Run ids sort by time, so a window of time is a window of ids. */
@@ -204,6 +206,7 @@ export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, l
   add((place) => `workspace = ${place}`, workspace);
   add((place) => `status = ${place}`, filter.status);
   add((place) => `workflow_id = ${place}`, filter.workflowId);
+  if (filter.workflowId === undefined) where.push(`workflow_id NOT IN ${MANAGEMENT_IDS}`);
   add((place) => `run_id >= ${place}`, filter.fromId);
   add((place) => `run_id < ${place}`, filter.beforeId);
   const tag = filter.tag === undefined ? undefined : JSON.stringify(filter.tag);

@@ -1,4 +1,5 @@
 import type { RunEvent } from '../../protocol/events.ts';
+import { isManagement } from '../../protocol/management.ts';
 import type { Append, Reaction } from '../../runtime/append.ts';
 import type { Write } from '../../store/sql.ts';
 import type { AuditRecord } from './record.ts';
@@ -18,8 +19,8 @@ export function auditRuns(record: (record: AuditRecord) => Write[]): Reaction {
 function factsOf({ events, run, identity }: Append): Fact[] {
   const [first] = events;
   if (first?.type !== 'run.started') return events.flatMap((event) => factOf(event) ?? []);
-  // Who asked for a child or a fork is in the audit log already, under the run that they asked it of.
-  if (run.facts.parent || run.facts.fork) return [];
+  // Who asked for a child, a fork or what a run of the host's own is about is in the audit log already.
+  if (run.facts.parent || run.facts.fork || isManagement(run.facts.workflowId)) return [];
   return [{ actor: identity.subject.principal, action: 'run.create', details: { workflowId: run.facts.workflowId } }];
 }
 

@@ -1,11 +1,11 @@
 import { statusOf } from '../../engine/run.ts';
-import { MANAGEMENT_WORKFLOWS } from '../../protocol/management.ts';
+import { isManagement } from '../../protocol/management.ts';
 import type { Append } from '../../runtime/append.ts';
 import type { FeedFact } from './service.ts';
 
 /** What of a run's moves a dashboard wants to know. */
 export function factsOf(append: Append): FeedFact[] {
-  const isOurs = MANAGEMENT_WORKFLOWS.includes(append.run.facts.workflowId);
+  const isOurs = isManagement(append.run.facts.workflowId);
   return [...(isOurs ? [] : runFacts(append)), ...(movesInbox(append) ? [INBOX_CHANGED] : [])];
 }
 

@@ -1,4 +1,4 @@
-import { MANAGEMENT_WORKFLOWS } from '../../protocol/management.ts';
+import { MANAGEMENT_IDS } from '../../protocol/management.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Param, Statement } from '../../store/sql.ts';
 
@@ -25,7 +25,6 @@ export interface FigureRow {
 }
 
 const SUMMED = ['annotated', 'corrected', 'flagged', 'intervened', 'ratings', 'rating_sum'] as const;
-const OURS = `(${MANAGEMENT_WORKFLOWS.map((id) => `'${id}'`).join(', ')})`;
 const IN_RANGE = 'tenant = $1 AND run_id >= $2 AND run_id < $3';
 
 /**
@@ -39,11 +38,11 @@ export function figuresOf({ tenant, workspace, workflowId }: Counted, { from, be
   const started = workflow
     ? `(SELECT COUNT(*) FROM runs WHERE ${here} AND workflow_id ${workflow})`
     : // How many there are, an index knows by itself; to ask each for its workflow would take longer.
-      `(SELECT COUNT(*) FROM runs WHERE ${here}) - (SELECT COUNT(*) FROM runs WHERE ${here} AND workflow_id IN ${OURS})`;
+      `(SELECT COUNT(*) FROM runs WHERE ${here}) - (SELECT COUNT(*) FROM runs WHERE ${here} AND workflow_id IN ${MANAGEMENT_IDS})`;
   const sums = SUMMED.map((name) => `COALESCE(CAST(SUM(${name}) AS BIGINT), 0) AS ${name}`).join(', ');
   // Behind an expression the workflow is no reason to choose its index: live runs are to be found by their own.
   const live = `SELECT tenant AS live_tenant, run_id AS live_id FROM runs
-                WHERE ${here} AND ended_at IS NULL AND workflow_id || '' ${workflow ?? `NOT IN ${OURS}`}`;
+                WHERE ${here} AND ended_at IS NULL AND workflow_id || '' ${workflow ?? `NOT IN ${MANAGEMENT_IDS}`}`;
   return {
     sql: `SELECT ${['runs', ...SUMMED].map((name) => `every.${name} - live.${name} AS ${name}`).join(', ')}
           FROM (SELECT ${started} AS runs, ${sums} FROM run_quality

@@ -1,5 +1,5 @@
 import type { Annotation } from '../../protocol/annotations.ts';
-import { MANAGEMENT_WORKFLOWS } from '../../protocol/management.ts';
+import { isManagement } from '../../protocol/management.ts';
 import type { RunRef, Visibility } from '../../store/log.ts';
 import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
@@ -164,7 +164,7 @@ export function markRun({ tenant, run_id, workspace, workflow_id }: RunPlace, ma
       run_id,
       workspace,
       workflow_id,
-      ...[MANAGEMENT_WORKFLOWS.includes(workflow_id), annotated, corrected, flagged, intervened].map(Number),
+      ...[isManagement(workflow_id), annotated, corrected, flagged, intervened].map(Number),
     ],
   };
 }

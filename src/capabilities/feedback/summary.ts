@@ -1,6 +1,6 @@
 import type { Bucket, FeedbackSummary } from '../../protocol/annotations.ts';
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
-import { MANAGEMENT_WORKFLOWS } from '../../protocol/management.ts';
+import { isManagement } from '../../protocol/management.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { firstIdAt } from '../../system/ids.ts';
@@ -74,7 +74,7 @@ function idsOf({ from, before }: Pick<Span, 'from' | 'before'>, isOpen: boolean)
 }
 
 function isOfOthers({ workflow_id }: CorrectionRow): boolean {
-  return !MANAGEMENT_WORKFLOWS.includes(workflow_id);
+  return !isManagement(workflow_id);
 }
 
 function sum(a: FigureRow, b: FigureRow): FigureRow {

@@ -1,6 +1,7 @@
 import { statusOf } from '../../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import type { ForkMode } from '../../protocol/forks.ts';
+import { isManagement } from '../../protocol/management.ts';
 import type { RunStatus } from '../../protocol/runs.ts';
 import { createFork, type Overlay } from '../../runtime/fork/create.ts';
 import type { PinnedPlan } from '../../runtime/plans.ts';
@@ -42,6 +43,7 @@ export function replayService({ runtime, executor }: Host, { audit, runs, retent
     ): Promise<Forked | Refusal> {
       const source = await runtime.reader.row(caller.subject, sourceRunId);
       if (!source) return gone(caller, sourceRunId, fromSeq);
+      if (isManagement(source.workflow_id)) return refuse('conflict', 'A proposal or a goal has one run and no forks.');
       if (fromSeq > source.sequence + 1) return beyondTheEnd(source);
       const workflow = await workflowOf(source, overlay.workflowVersion);
       if (isRefusal(workflow)) return workflow;

@@ -1,10 +1,11 @@
-import { cancelRun, pauseRun, resumeRun } from '../../engine/commands.ts';
+import { cancelRun, type Decision, pauseRun, resumeRun } from '../../engine/commands.ts';
 import type { Plan } from '../../engine/plan.ts';
-import { statusOf } from '../../engine/run.ts';
+import { isTerminal, type Run, statusOf } from '../../engine/run.ts';
 import { snapshotOf } from '../../engine/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import type { DrainPolicy } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/json.ts';
+import { isManagement } from '../../protocol/management.ts';
 import type { Configurable, RunSnapshot, RunStatus } from '../../protocol/runs.ts';
 import { type Commanded, command, UnitRefused } from '../../runtime/command.ts';
 import { createRun } from '../../runtime/creation.ts';
@@ -77,7 +78,7 @@ export function runService({ runtime, executor, settings }: Host) {
         runtime,
         caller.subject,
         runId,
-        (run) => cancelRun(run, { reason, cancelledBy }),
+        unlessOurs((run) => cancelRun(run, { reason, cancelledBy })),
         also,
       );
       if (!isRefusal(outcome) || outcome.refused !== 'run_terminal') return outcome;
@@ -94,7 +95,7 @@ export function runService({ runtime, executor, settings }: Host) {
         runtime,
         caller.subject,
         runId,
-        (run) => pauseRun(run, { ...pausing, pausedBy: caller.subject.principal }),
+        unlessOurs((run) => pauseRun(run, { ...pausing, pausedBy: caller.subject.principal })),
         also,
       ),
 
@@ -157,4 +158,12 @@ export function runService({ runtime, executor, settings }: Host) {
       headers: { 'Retry-After': String(retryAfter) },
     };
   }
+}
+
+/** Runs of the host's own are moved on by what they are about and by nothing else. */
+function unlessOurs(decide: (run: Run) => Decision): (run: Run) => Decision {
+  return (run) => {
+    if (!isManagement(run.facts.workflowId) || isTerminal(run)) return decide(run);
+    return refuse('conflict', 'This run tells of a proposal or a goal. Decide on that instead.');
+  };
 }

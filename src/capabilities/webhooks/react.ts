@@ -1,3 +1,4 @@
+import { isManagement } from '../../protocol/management.ts';
 import type { Append, Reaction } from '../../runtime/append.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { LANE, listSubscribedTenants, openLanes } from './records.ts';
@@ -30,7 +31,8 @@ export class Lanes {
     if (facts.fork?.mode === 'replay' || isInherited) return [];
     // The one host of a store that has one owner knows every webhook there is.
     if (this.#runtime.store.kind === 'sqlite' && !this.#subscribed.has(tenant)) return [];
-    const types = [...new Set(events.map(({ type }) => type))];
+    const types = [...new Set(events.map(({ type }) => type))].filter((type) => isTold(facts.workflowId, type));
+    if (types.length === 0) return [];
     const lane = JSON.stringify(newLane(events[0]!.sequence - 1));
     return [openLanes({ tenant, workspace, runId: facts.runId, tags: facts.tags ?? [], types }, lane)];
   };
@@ -57,4 +59,9 @@ export class Lanes {
       this.#runtime.log.warn({ err: error }, 'could not see who has webhooks; deliveries may begin a second late');
     }
   }
+}
+
+/** How a run of the host's own goes is nobody's business; what it tells of a proposal or a goal is. */
+function isTold(workflowId: string, type: string): boolean {
+  return !(isManagement(workflowId) && type.startsWith('run.'));
 }

@@ -1,3 +1,4 @@
+import { MANAGEMENT_IDS } from '../../protocol/management.ts';
 import type { DeliveryState } from '../../protocol/webhooks.ts';
 import type { Visibility } from '../../store/log.ts';
 import { FIRST_EPOCH } from '../../store/queue.ts';
@@ -211,13 +212,14 @@ export interface LaneEvent {
   readonly body: string;
 }
 
-/** What comes next in a lane. */
+/** What comes next in a lane. Of runs of the host's own nobody hears how they go. */
 export function nextEvent({ tenant, runId, after, through, events }: LanePlace): Statement {
   return sql(
     `SELECT sequence, type, body FROM events
      WHERE run_id = $1 AND sequence > $2 AND sequence <= $3
        AND replace($4, ',"' || type || '",', '') <> $4
-       AND EXISTS (SELECT 1 FROM runs WHERE run_id = $1 AND tenant = $5)
+       AND EXISTS (SELECT 1 FROM runs WHERE run_id = $1 AND tenant = $5
+         AND (workflow_id NOT IN ${MANAGEMENT_IDS} OR events.type NOT LIKE 'run.%'))
      ORDER BY sequence LIMIT 1`,
     runId,
     after,

@@ -1,6 +1,7 @@
 import { checkDefinition, type Problem } from '../../engine/check.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
+import { isManagement } from '../../protocol/management.ts';
 import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import { commitUnless } from '../../runtime/command.ts';
 import {
@@ -88,7 +89,8 @@ export function workflowService({ runtime }: Host, { audit }: { readonly audit: 
     definition: WorkflowDefinition,
     also: (outcome: RegisteredWorkflow, change: Change) => Unit,
   ): Promise<RegisteredWorkflow | Refusal> {
-    const refusal = refusalOf(checkDefinition(definition, catalog)) ?? refuseSecrets(definition);
+    const refusal =
+      refuseReserved(definition) ?? refusalOf(checkDefinition(definition, catalog)) ?? refuseSecrets(definition);
     if (refusal) return refusal;
     const digest = sha256Hex(canonicalJson(definition));
     for (let tries = 0; tries < TRIES_MAX; tries++) {
@@ -153,6 +155,11 @@ export function refusalOf(problems: readonly Problem[]): Refusal | undefined {
   const fields = problems.map(({ path, message, nodeId }) => ({ path, message, ...(nodeId ? { nodeId } : {}) }));
   const message = `${first.path}: ${first.message}`;
   return { ...refuse('validation_error', message, { fields }), status: 422 };
+}
+
+/** Runs of the host's own must not be mistaken for anybody's. */
+function refuseReserved({ id }: WorkflowDefinition): Refusal | undefined {
+  return isManagement(id) ? refuse('conflict', 'The host keeps this id for itself.', { field: 'id' }) : undefined;
 }
 
 /** A definition is kept for good and shown to many: secrets belong into the host's keeping. */

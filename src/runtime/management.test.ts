@@ -1,0 +1,84 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { freshFolder } from '../../test/support/database.ts';
+import { ManualClock } from '../../test/support/manual-clock.ts';
+import { suspendNode } from '../engine/interrupts.ts';
+import { statusOf } from '../engine/run.ts';
+import { isManagement } from '../protocol/management.ts';
+import { findWorkflow } from '../store/definitions.ts';
+import { listRuns, type RunRow } from '../store/log.ts';
+import { openSqlite } from '../store/sqlite.ts';
+import { CORE_TABLES } from '../store/tables.ts';
+import { sortableIds } from '../system/ids.ts';
+import type { Append } from './append.ts';
+import { command, commitAll } from './command.ts';
+import { Hub } from './hub.ts';
+import { openManagementRun, REVIEW } from './management.ts';
+import { Plans } from './plans.ts';
+import { RunReader } from './reader.ts';
+import type { Runtime } from './runtime.ts';
+
+const folder = freshFolder();
+const clock = new ManualClock();
+const store = await openSqlite({ folder: folder.path, clock, migrations: CORE_TABLES });
+afterAll(async () => {
+  await store.close();
+  folder.remove();
+});
+
+const appended: Append[] = [];
+const hub = new Hub();
+hub.onAppend((append) => appended.push(append));
+const plans = new Plans(store);
+const runtime = {
+  store,
+  clock,
+  hub,
+  plans,
+  ids: sortableIds(clock.now, () => '0123456789ab'),
+  reader: new RunReader(store, plans, clock),
+  reactions: [],
+  limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 1_000 },
+} as unknown as Runtime;
+const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer: 'host', lane: 'user' };
+
+describe('a management run', () => {
+  it('begins with what it tells of, in one unit, and is driven by nobody', async () => {
+    const { runId, writes, committed } = await open();
+    expect(await runtime.reader.row(subject, runId)).toBeUndefined();
+    await commitAll(store, writes);
+    committed();
+    expect(appended.at(-1)!.events.map(({ type }) => type)).toEqual(['run.started', 'proposal.created']);
+    expect(await store.read({ sql: 'SELECT * FROM work', params: [] })).toEqual([]);
+  });
+
+  it('is moved on and ended by commands, however long that takes', async () => {
+    const { runId, writes } = await open();
+    await commitAll(store, writes);
+    clock.advance(10 * runtime.limits.maxRunDurationMs);
+    const ask = { kind: 'approval' as const, data: { gateId: REVIEW, requiredScope: 'proposals:activate' } };
+    const asked = await command(runtime, subject, runId, (run) => [
+      { type: 'node.started', nodeId: REVIEW, payload: { nodeId: REVIEW, typeId: 'gate', attempt: 0 } },
+      ...suspendNode(run, REVIEW, ask, 'int-1'),
+    ]);
+    expect(asked).toMatchObject({ status: 'waiting-approval' });
+    const ended = await command(runtime, subject, runId, () => [{ type: 'run.completed', payload: {} }]);
+    expect(ended).toMatchObject({ status: 'completed' });
+    expect(await runtime.reader.view(subject, runId, ({ run }) => statusOf(run))).toBe('completed');
+  });
+
+  it('is listed for those alone who ask for it, and its workflow for nobody', async () => {
+    const list = (workflowId?: string) => store.read<RunRow>(listRuns(subject, { workflowId }, 10));
+    expect(await list()).toEqual([]);
+    const own = await list('capstan-proposal');
+    expect(own.length).toBeGreaterThan(0);
+    expect(own.every(({ workflow_id }) => isManagement(workflow_id))).toBe(true);
+    expect(await plans.current(subject, 'capstan-proposal')).toBeUndefined();
+    expect(await store.read(findWorkflow(subject, 'capstan-proposal'))).toEqual([]);
+  });
+});
+
+function open() {
+  return openManagementRun(runtime, { workflowId: 'capstan-proposal', subject, inputs: { proposalId: 'prop-1' } }, [
+    { type: 'proposal.created', payload: { proposalId: 'prop-1', kind: 'automation' } },
+  ]);
+}

@@ -13,6 +13,14 @@ export default defineConfig({
       { test: { name: 'blackbox', include: ['test/blackbox/**/*.test.ts'], ...withPostgres } },
       {
         test: {
+          name: 'package',
+          include: ['test/package/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
           name: 'browser',
           include: ['test/browser/**/*.spec.ts'],
           testTimeout: 60_000,

@@ -25,9 +25,17 @@ export interface ProcessEnd {
 
 type Environment = Record<string, string>;
 
+/** What is run, and where. */
+export interface Program {
+  readonly path: string;
+  readonly folder: string;
+}
+
+const FROM_SOURCE: Program = { path: 'src/cli/main.ts', folder: ROOT };
+
 /** Starts a host and waits until it listens. */
-export async function spawnHost(environment: Environment): Promise<HostProcess> {
-  const started = launch(['serve'], {
+export async function spawnHost(environment: Environment, program = FROM_SOURCE): Promise<HostProcess> {
+  const started = launch(program, ['serve'], {
     PORT: '0',
     CAPSTAN_CONFORMANCE: '1',
     CAPSTAN_LOG: 'warn',
@@ -45,8 +53,12 @@ export async function spawnHost(environment: Environment): Promise<HostProcess> 
 }
 
 /** Runs the program to its end; one that does not come to it is killed. */
-export async function runProgram(args: readonly string[], environment: Environment): Promise<ProcessEnd> {
-  const { child, exit, output } = launch(args, environment);
+export async function runProgram(
+  args: readonly string[],
+  environment: Environment,
+  program = FROM_SOURCE,
+): Promise<ProcessEnd> {
+  const { child, exit, output } = launch(program, args, environment);
   const giveUp = setTimeout(() => child.kill('SIGKILL'), RUN_MAX_MS);
   const code = await exit;
   clearTimeout(giveUp);
@@ -60,9 +72,9 @@ interface Launched {
   onOutput(listener: () => void): void;
 }
 
-function launch(args: readonly string[], environment: Environment): Launched {
+function launch({ path, folder }: Program, args: readonly string[], environment: Environment): Launched {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, ['src/cli/main.ts', ...args], { cwd: ROOT, env: { PATH, ...environment } });
+  const child = spawn(process.execPath, [path, ...args], { cwd: folder, env: { PATH, ...environment } });
   let text = '';
   let listener = (): void => {};
   for (const stream of [child.stdout, child.stderr]) {

@@ -1,0 +1,178 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { VERSION } from '../../src/version.ts';
+import { freshFolder } from '../support/database.ts';
+import { KEYS } from '../support/host.ts';
+import { type Program, runProgram, spawnHost } from '../support/process.ts';
+
+/**
+ * Goal: what is published works for those who install it. Method: npm packs it and installs it into an empty folder,
+ * where it is used as its users do. No registry is asked: what it depends on is linked from here.
+ */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const MODULES = join(ROOT, 'node_modules');
+const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  dependencies: Record<string, string>;
+};
+/** It is made of modules of the language, as everything is that runs on the Node it needs. */
+const OUT_OF_DATE: readonly string[] = ['node10', 'node16-cjs'];
+
+const ON_NODE = ['--module', 'nodenext', '--types', 'node'];
+const IN_BROWSER = ['--module', 'esnext', '--moduleResolution', 'bundler', '--lib', 'es2024,dom,esnext', '--types', ''];
+
+const run = promisify(execFile);
+const packed = freshFolder();
+const user = freshFolder();
+const tarball = (): string => join(packed.path, `capstan-${VERSION}.tgz`);
+
+beforeAll(async () => {
+  await npm(ROOT, 'pack', '--pack-destination', packed.path);
+  writeFileSync(join(user.path, 'package.json'), JSON.stringify({ name: 'user', private: true, type: 'module' }));
+  for (const name of Object.keys(PACKAGE.dependencies)) link(name);
+  await npm(user.path, 'install', '--offline', '--ignore-scripts', tarball());
+  link('@types/node');
+});
+
+afterAll(() => {
+  packed.remove();
+  user.remove();
+});
+
+function npm(folder: string, ...args: string[]) {
+  return run('npm', args, { cwd: folder, maxBuffer: 16_777_216 });
+}
+
+function link(name: string): void {
+  const path = join(user.path, 'node_modules', name);
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(join(MODULES, name), path, 'junction');
+}
+
+function write(name: string, text: string): Program {
+  writeFileSync(join(user.path, name), text);
+  return { path: name, folder: user.path };
+}
+
+/** What the compiler says of a file of the user. */
+async function complaints(name: string, ...options: string[]): Promise<string> {
+  const compiler = join(MODULES, 'typescript', 'bin', 'tsc');
+  const args = [compiler, name, '--noEmit', '--strict', '--target', 'es2024', ...options];
+  return run(process.execPath, args, { cwd: user.path }).then(
+    () => '',
+    ({ stdout }: { stdout: string }) => stdout,
+  );
+}
+
+describe('the package', () => {
+  it('has nothing that publint would change', async () => {
+    const bytes = new Uint8Array(readFileSync(tarball()));
+    expect((await publint({ pack: { tarball: bytes.buffer }, strict: true })).messages).toEqual([]);
+  });
+
+  it('has types that fit what runs, at every entry', async () => {
+    const result = await checkPackage(createPackageFromTarballData(readFileSync(tarball())));
+    if (!result.types) throw new Error('there are no types');
+    const entries = ['.', './client', './protocol', './engine'];
+    expect(Object.keys(result.entrypoints)).toEqual(expect.arrayContaining(entries));
+    const problems = result.problems.filter(
+      (problem) => !('resolutionKind' in problem && OUT_OF_DATE.includes(problem.resolutionKind)),
+    );
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('in an empty folder', () => {
+  const capstan: Program = { path: 'node_modules/capstan/dist/cli/main.js', folder: user.path };
+
+  it('the command is on the path', async () => {
+    const PATH = [join(user.path, 'node_modules', '.bin'), dirname(process.execPath), process.env.PATH].join(delimiter);
+    const { stdout } = await run('capstan', ['--version'], { cwd: user.path, env: { PATH } });
+    expect(stdout).toBe(`${VERSION}\n`);
+  });
+
+  it('the command serves, and the client and the command speak to it', async () => {
+    const host = await spawnHost({ CAPSTAN_DATA: 'served', CAPSTAN_CONFORMANCE: '0' }, capstan);
+    const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key };
+    const asking = write(
+      'client.ts',
+      `import { createClient, RefusedError } from 'capstan/client';
+const { CAPSTAN_URL: url = '', CAPSTAN_KEY: key } = process.env;
+const client = createClient({ url, key });
+const { runId } = await client.createRun({ workflowId: 'support-triage', inputs: { subject: 'Hello', plan: 'pro' } });
+const { status } = await client.waitForRun(runId);
+const refused = await client.getRun('run-nowhere').catch((error: unknown) => error);
+console.log(JSON.stringify({ status, code: refused instanceof RefusedError ? refused.code : undefined }));
+`,
+    );
+    expect(await runProgram([], environment, asking)).toEqual({
+      code: 0,
+      output: '{"status":"completed","code":"not_found"}\n',
+    });
+    const inputs = ['--set', 'subject=Hello', '--set', 'plan=pro'];
+    const waited = await runProgram(['runs', 'start', 'support-triage', ...inputs, '--wait'], environment, capstan);
+    expect(waited).toMatchObject({ code: 0, output: expect.stringContaining('completed') });
+    host.signal('SIGTERM');
+    expect(await host.exit).toBe(0);
+    expect(await complaints('client.ts', ...ON_NODE)).toBe('');
+  });
+
+  it('a program runs a host inside itself, and folds the log of a run', async () => {
+    const embedding = write(
+      'embedding.ts',
+      `import { readConfig, realClock, realIds, realLog, startHost } from 'capstan';
+import { createClient } from 'capstan/client';
+import { fold, makePlan, type RunFacts, statusOf } from 'capstan/engine';
+import { ROLES, type RunEvent } from 'capstan/protocol';
+
+const log = await realLog('silent', false);
+const config = readConfig({ port: '0', data: 'embedded' }, {});
+const host = await startHost(config, { clock: realClock, ids: realIds(), log });
+const client = createClient({ url: host.url, key: host.firstKey });
+const definition = await client.getWorkflow('support-triage');
+const inputs = { subject: 'Hello', plan: 'pro' };
+const { runId } = await client.createRun({ workflowId: definition.id, inputs });
+const events: RunEvent[] = [];
+for await (const event of client.followRun(runId, { streamMode: 'debug' })) events.push(event as RunEvent);
+await host.stop();
+
+const facts: RunFacts = {
+  runId,
+  workflowId: definition.id,
+  owner: { tenant: 'default', principal: 'owner' },
+  inputs,
+  configurable: {},
+  createdAt: Date.parse(events[0]!.timestamp),
+  engineVersion: 1,
+  limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 60_000 },
+};
+console.log(statusOf(fold(makePlan(definition, 1), facts, events)), ROLES.join(' '));
+`,
+    );
+    const ran = await runProgram([], {}, embedding);
+    expect(ran).toEqual({ code: 0, output: 'completed viewer editor reviewer owner\n' });
+    expect(await complaints('embedding.ts', ...ON_NODE)).toBe('');
+  });
+
+  it('a page in a browser has client, engine and protocol without the types of Node', async () => {
+    write(
+      'page.ts',
+      `import { createClient } from 'capstan/client';
+import { makePlan } from 'capstan/engine';
+import type { WorkflowDefinition } from 'capstan/protocol';
+const client = createClient({ url: location.origin });
+export const nodesOf = (definition: WorkflowDefinition): number => makePlan(definition, 1).nodes.length;
+export const show = async (id: string): Promise<number> => nodesOf(await client.getWorkflow(id));
+// @ts-expect-error The name of a workflow is text.
+void client.createRun({ workflowId: 7 });
+`,
+    );
+    expect(await complaints('page.ts', ...IN_BROWSER)).toBe('');
+  });
+});

@@ -32,7 +32,12 @@ export function emptyBudget(): BudgetState {
 }
 
 export function spend({ spent }: BudgetState, dimension: BudgetDimension, amount: number): void {
-  spent[dimension] = Math.round((spent[dimension] + amount) * COST_PRECISION) / COST_PRECISION;
+  spent[dimension] = addUsd(spent[dimension], amount);
+}
+
+/** Also right for what is counted in whole numbers. */
+export function addUsd(sum: number, amount: number): number {
+  return Math.round((sum + amount) * COST_PRECISION) / COST_PRECISION;
 }
 
 /** What a model call may take at most, and of which models. */

@@ -211,6 +211,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'approval.rejected': unchanged,
   'proposal.created': unchanged,
   'proposal.activated': unchanged,
+  'goal.evaluated': unchanged,
+  'goal.closed': unchanged,
   'approval.requested': unchanged,
   'authorization.decided': unchanged,
   'clarification.requested': unchanged,

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { RunError } from './errors.ts';
+import { GOAL_EVENTS } from './goal-events.ts';
 import { MODEL_EVENTS } from './models.ts';
 import { PromptComposed, PromptResolved } from './prompts.ts';
 import { PROPOSAL_EVENTS } from './proposals.ts';
@@ -325,6 +326,7 @@ export const EVENTS = {
   },
   ...MODEL_EVENTS,
   ...PROPOSAL_EVENTS,
+  ...GOAL_EVENTS,
   'cap.breached': {
     tier: 'debug',
     payload: Type.Object({

@@ -133,6 +133,8 @@ function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
     const about = { caller: request.caller!, params: request.params };
     const absent = await orGone(await route.before?.(about as never, services as never), request, services);
     if (absent || (bodyOptional && (request.body ?? undefined) === undefined)) return absent;
+    const foremost = route.first?.(request.body);
+    if (foremost) return foremost;
     const misfit = body?.(request.body);
     if (!misfit) return undefined;
     const renamed = misfitCode ? { ...misfit, refused: misfitCode } : misfit;

@@ -62,6 +62,8 @@ export type About<P> = Pick<Request<P>, 'caller' | 'params'>;
 export interface Route<S> extends RouteContract {
   /** Looks for what the request is about, where a body must not be looked at before that is known to be there. */
   before?(request: About<never>, services: S): Promise<Refusal | undefined>;
+  /** Says what matters more than the shape of the rest of a body. */
+  first?(body: unknown): Refusal | undefined;
   handle(request: Request<never, never, never>, services: S): Answer | Promise<Answer>;
 }
 
@@ -79,6 +81,7 @@ export function route<S>() {
       readonly query?: Q;
       readonly body?: B;
       before?(request: About<Of<P>>, services: S): Promise<Refusal | undefined>;
+      first?(body: unknown): Refusal | undefined;
       handle(request: Request<Of<P>, Of<Q>, Of<B>>, services: S): Answer | Promise<Answer>;
     },
   ): Route<S> => definition as unknown as Route<S>;
@@ -95,12 +98,16 @@ export interface Host {
   readonly settings: CapabilitySettings;
   /** Removes what all capabilities keep of a run. */
   forget(run: RunRef): readonly Write[];
+  /** Whether discovery says that something is here, such as `aiProviders` or `host.kvStorage`. */
+  advertises(capability: string): boolean;
 }
 
 /** Settings that change what capabilities do. */
 export interface CapabilitySettings {
   readonly version: string;
   readonly conformance: boolean;
+  /** Where callers reach the host, if the operator says so. */
+  readonly publicUrl?: string | undefined;
   /** Whether people may say what they think of runs. */
   readonly feedback: boolean;
   /** What the log shows of composed prompts. */
@@ -130,6 +137,8 @@ export interface CapabilitySettings {
   readonly oidc?: OidcSettings | undefined;
   /** Whose models may be asked; the first is asked when nobody says whom. */
   readonly models: readonly ModelSettings[];
+  /** Who judges what nobody says how to judge: a provider, or one of its models. */
+  readonly judgeModel?: string | undefined;
 }
 
 /** A provider of models, as the operator has set it up. */

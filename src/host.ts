@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Capability, CapabilitySettings, Host, Route } from './capabilities/capability.ts';
 import { capabilities, type Services } from './capabilities/index.ts';
 import type { Config } from './config.ts';
-import { discoveryDocument } from './http/discovery.ts';
+import { discoveryDocument, familiesOf, isAdvertised } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { RETRY_AFTER_S } from './http/gate.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
@@ -65,6 +65,7 @@ export async function startHost(config: Config, system: System): Promise<Running
   const settings: CapabilitySettings = {
     version: VERSION,
     conformance: config.conformance,
+    publicUrl: config.publicUrl,
     feedback: config.feedback,
     promptObservability: config.promptObservability,
     secret: config.secret,
@@ -77,6 +78,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
     oidc: config.oidc,
     models: config.models,
+    judgeModel: config.judgeModel,
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,
       maxRunDurationMs: config.maxRunDurationMs,
@@ -122,6 +124,11 @@ async function startOn(
     executor,
     settings,
     forget: (run) => mounted.flatMap((capability) => capability.forget?.(run) ?? []),
+    advertises: (capability) =>
+      isAdvertised(
+        familiesOf(mounted, settings, (each) => serviceOf(services, each)),
+        capability,
+      ),
   };
   const services = createServices(host, mounted);
   kinds.set(CANCEL_CHILD, { handle: cancelChildHandler(runtime) });
@@ -197,6 +204,7 @@ function createRuntime(
       http: unprovidedSeam('httpClient'),
       kv: unprovidedSeam('kvStorage'),
       tool: toolSeam(tools, clock),
+      verifiers: unprovidedSeam('verifiers'),
     },
     tools,
     egress,

@@ -15,6 +15,7 @@ import { feedback, noFeedback } from './feedback/index.ts';
 import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
+import { mcpServer } from './mcp-server/index.ts';
 import { models } from './models/index.ts';
 import { packs } from './packs/index.ts';
 import { production } from './production/index.ts';
@@ -25,6 +26,7 @@ import { runs } from './runs/index.ts';
 import { schedules } from './schedules/index.ts';
 import { storage } from './storage/index.ts';
 import { timeTravel } from './time-travel/index.ts';
+import { verifiers } from './verifiers/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
 
@@ -48,6 +50,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     artifacts,
     webhooks,
     schedules,
+    verifiers,
     diff,
     ancestry,
     timeTravel,
@@ -58,6 +61,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     httpClient,
     storage,
     code,
+    mcpServer,
   ];
   return settings.conformance ? [...served, conformance] : served;
 }
@@ -82,10 +86,12 @@ export interface Services {
   readonly artifacts: ServiceOf<typeof artifacts>;
   readonly webhooks: ServiceOf<typeof webhooks>;
   readonly schedules: ServiceOf<typeof schedules>;
+  readonly verifiers: ServiceOf<typeof verifiers>;
   readonly diff: ServiceOf<typeof diff>;
   readonly ancestry: ServiceOf<typeof ancestry>;
   readonly timeTravel: ServiceOf<typeof timeTravel>;
   readonly debugBundle: ServiceOf<typeof debugBundle>;
   readonly retention: ServiceOf<typeof retention>;
   readonly storage: ServiceOf<typeof storage>;
+  readonly mcpServer: ServiceOf<typeof mcpServer>;
 }

@@ -7,6 +7,7 @@ import type { InboxItem } from '../protocol/inbox.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/inspection.ts';
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/interrupts.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/keys.ts';
+import type { McpMessage } from '../protocol/mcp.ts';
 import type {
   ExpandChainReply,
   ExpandChainRequest,
@@ -321,6 +322,12 @@ export const OPERATIONS = {
     `${V1}/prompts:render`,
     { takes: 'body', needs: 'prompts.endpointsSupported' },
   ),
+
+  exchangeMcp: operation<{ body: McpMessage; reply: Bytes }>()('POST', `${V1}/mcp`, {
+    takes: 'body',
+    answers: 'bytes',
+    needs: 'mcp.serverMount.supported',
+  }),
 
   listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),
   installPack: operation<{ body: InstallPackRequest; reply: PackSummary }>()('POST', `${HOST}/packs`, {

@@ -173,6 +173,19 @@ export const WorkflowMetadata = Type.Object({
   customProperties: Optional(AnyObject),
   complianceClass: Optional(OneOf(['public', 'pii', 'phi', 'pci', 'regulated'])),
   complianceConfig: Optional(Type.Object({ maskingMode: Optional(OneOf(MASKING_MODES)) })),
+  mcp: Optional(
+    Closed({
+      exposeAsTool: Type.Boolean({ description: 'MCP clients may call the workflow, by its id' }),
+      title: Optional(Type.String({ minLength: 1, maxLength: 256 })),
+      description: Optional(Type.String({ maxLength: 4_096, description: 'What models are told it is good for' })),
+      inputs: Optional(
+        Type.Array(NonEmpty, {
+          maxItems: 100,
+          description: 'Variables that callers may set; all of them without this',
+        }),
+      ),
+    }),
+  ),
 });
 
 export const WorkflowSettings = Type.Object({

@@ -19,6 +19,8 @@ export interface NewRun {
   readonly configurable: Configurable;
   readonly tags?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;
+  /** How it was asked for, where somebody asked: over the protocol's own routes, unless this says otherwise. */
+  readonly transport?: 'rest' | 'mcp' | undefined;
   readonly parent?: { readonly runId: string; readonly nodeId: string };
   readonly depth: number;
   readonly scopeKey?: string | undefined;
@@ -52,7 +54,7 @@ export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
       type: 'run.started',
       payload: {
         workflowId: facts.workflowId,
-        ...(facts.parent ? {} : { transport: 'rest' }),
+        ...(facts.parent ? {} : { transport: request.transport ?? 'rest' }),
         engineVersion: String(facts.engineVersion),
         owner: facts.owner,
         ...(facts.tags ? { tags: [...facts.tags] } : {}),

@@ -26,6 +26,7 @@ export interface RunRequest {
   /** Refuse if a live run has this scope. */
   readonly exclusive: boolean;
   readonly engineVersion?: number | undefined;
+  readonly transport?: 'rest' | 'mcp' | undefined;
 }
 
 export interface StartedRun {

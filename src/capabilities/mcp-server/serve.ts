@@ -1,0 +1,140 @@
+import type { Server, ServerContext } from '@modelcontextprotocol/server';
+import { isRefusal, type Refusal } from '../../protocol/errors.ts';
+import type { McpMessage } from '../../protocol/mcp.ts';
+import type { PromptTemplate } from '../../protocol/prompts.ts';
+import type { Caller, Reply } from '../capability.ts';
+import { problemsWith, RUN_STATUS, STATUS_TOOL } from './rules.ts';
+import type { McpServerService, Waiting } from './service.ts';
+
+/** A message that has been let in, and what it takes to answer it. */
+export interface Exchange {
+  readonly caller: Caller;
+  readonly message: McpMessage;
+  readonly origin: string;
+  readonly signal: AbortSignal;
+  header(name: string): string | undefined;
+}
+
+type Sdk = typeof import('@modelcontextprotocol/server');
+
+/** A key in `_meta` that makes two calls of a tool one, however often they are sent. */
+const KEY_IN_META = 'capstan/idempotencyKey';
+const RUN_URI = /^openwop:\/\/runs\/([A-Za-z0-9-]{1,128})$/;
+/** Of a request's headers, those that the SDK reads. */
+const HEADERS = ['accept', 'content-type', 'mcp-method', 'mcp-name', 'mcp-protocol-version'] as const;
+const INSTRUCTIONS = `Each tool runs a workflow. A call waits for its run for a while; ask ${STATUS_TOOL} about a run that takes longer or waits for a person.`;
+
+/**
+ * Answers one message. Nothing of it stays behind, so any host may answer the next. The SDK is large and loaded by the
+ * first message.
+ */
+export async function serve(service: McpServerService, exchange: Exchange): Promise<Reply> {
+  const sdk = await import('@modelcontextprotocol/server');
+  const handler = sdk.createMcpHandler(() => serverFor(sdk, service, exchange), { keepAliveMs: 0 });
+  const headers = HEADERS.flatMap((name): [string, string][] => {
+    const value = exchange.header(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  const request = new Request(`${exchange.origin}/v1/mcp`, { method: 'POST', headers, signal: exchange.signal });
+  return replyOf(await handler.fetch(request, { parsedBody: exchange.message }));
+}
+
+async function replyOf(response: Response): Promise<Reply> {
+  const { status, body } = response;
+  const type = response.headers.get('content-type');
+  const headers = type === null ? {} : { 'content-type': type };
+  if (body === null) return { status };
+  if (!type?.startsWith('text/event-stream')) return { status, headers, text: await response.text() };
+  return { status, headers, stream: () => body.pipeThrough(new TextDecoderStream()) };
+}
+
+function serverFor(sdk: Sdk, service: McpServerService, exchange: Exchange): Server {
+  const { caller } = exchange;
+  const server = new sdk.Server(
+    { name: 'capstan', version: service.version },
+    { capabilities: { tools: {}, resources: {}, prompts: {}, logging: {} }, instructions: INSTRUCTIONS },
+  );
+  const orFail = <T extends object>(outcome: T | Refusal): T => {
+    if (!isRefusal(outcome)) return outcome;
+    const { refused, message, details } = outcome;
+    throw new sdk.ProtocolError(sdk.INVALID_PARAMS, message, { error: refused, ...details });
+  };
+
+  server.setRequestHandler('tools/list', async ({ params }) => {
+    const { tools, next } = await service.tools(caller, placeIn(params?.cursor));
+    const isFirst = params?.cursor === undefined;
+    return { tools: [...tools, ...(isFirst ? [RUN_STATUS] : [])], ...cursorTo(next) };
+  });
+
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const { name, arguments: args = {} } = params;
+    const waiting = waitingFor(exchange, context);
+    if (name === STATUS_TOOL) {
+      const problems = problemsWith(RUN_STATUS, args);
+      if (problems.length > 0) throw new sdk.ProtocolError(sdk.INVALID_PARAMS, problems.join('; '));
+      return { ...orFail(await service.status(caller, args.runId as string, waiting)) };
+    }
+    const key = context.mcpReq._meta?.[KEY_IN_META] ?? exchange.header('idempotency-key');
+    const call = { name, arguments: args, key: key === undefined ? undefined : String(key) };
+    return { ...orFail(await service.call(caller, call, waiting)) };
+  });
+
+  server.setRequestHandler('resources/list', () => ({ resources: [] }));
+  server.setRequestHandler('resources/templates/list', () => ({
+    resourceTemplates: [{ uriTemplate: 'openwop://runs/{runId}', name: 'run', mimeType: 'application/json' }],
+  }));
+  server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
+    const [, runId = ''] = RUN_URI.exec(uri) ?? [];
+    const snapshot = await service.snapshot(caller, runId);
+    if (isRefusal(snapshot)) throw new sdk.ResourceNotFoundError(uri);
+    return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(snapshot) }] };
+  });
+
+  server.setRequestHandler('prompts/list', async ({ params }) => {
+    const { templates, next } = await service.prompts(caller, placeIn(params?.cursor));
+    return { prompts: templates.map(promptOf), ...cursorTo(next) };
+  });
+  server.setRequestHandler('prompts/get', async ({ params: { name, arguments: args = {} } }) => {
+    const { text } = orFail(await service.prompt(caller, name, args));
+    return { messages: [{ role: 'user', content: { type: 'text', text } }] };
+  });
+  return server;
+}
+
+/** Clients that ask for progress hear of each node that is done. */
+function waitingFor({ origin, signal }: Exchange, { mcpReq }: ServerContext): Waiting {
+  const progressToken = mcpReq._meta?.progressToken;
+  let progress = 0;
+  return {
+    origin,
+    signal: AbortSignal.any([signal, mcpReq.signal]),
+    hear: async (nodeId) => {
+      if (progressToken === undefined) return;
+      progress++;
+      const params = { progressToken, progress, message: `${nodeId} is done` };
+      await mcpReq.notify({ method: 'notifications/progress', params });
+    },
+  };
+}
+
+function promptOf({ templateId, name, description, variables = [] }: PromptTemplate) {
+  return {
+    name: templateId,
+    ...(name ? { title: name } : {}),
+    ...(description ? { description } : {}),
+    arguments: variables.map((variable) => ({
+      name: variable.name,
+      required: variable.required,
+      ...(variable.description ? { description: variable.description } : {}),
+    })),
+  };
+}
+
+/** Cursors are opaque to callers: the name where the last page ended. */
+function placeIn(cursor: string | undefined): string {
+  return cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString('utf8');
+}
+
+function cursorTo(next: string | undefined): { nextCursor?: string } {
+  return next === undefined ? {} : { nextCursor: Buffer.from(next, 'utf8').toString('base64url') };
+}

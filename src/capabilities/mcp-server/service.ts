@@ -1,0 +1,178 @@
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
+import type { PromptTemplate } from '../../protocol/prompts.ts';
+import type { RunSnapshot } from '../../protocol/runs.ts';
+import type { WorkflowDefinition } from '../../protocol/workflows.ts';
+import { UnitRefused } from '../../runtime/command.ts';
+import { findAnswer, type IdempotencyRow, keepAnswer } from '../../store/idempotency.ts';
+import type { RunRow, StoredEvent } from '../../store/log.ts';
+import type { Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import type { Caller, Host } from '../capability.ts';
+import type { EventService } from '../events/service.ts';
+import type { PromptService } from '../prompts/service.ts';
+import type { RunService } from '../runs/service.ts';
+import type { WorkflowService } from '../workflows/service.ts';
+import { listExposed } from './records.ts';
+import { isExposed, isSettled, type McpTool, type McpToolResult, problemsWith, resultOf, toolOf } from './rules.ts';
+
+export type McpServerService = ReturnType<typeof mcpServerService>;
+
+export interface McpServerNeeds {
+  readonly workflows: Pick<WorkflowService, 'find'>;
+  readonly runs: Pick<RunService, 'create' | 'row' | 'snapshot'>;
+  readonly events: Pick<EventService, 'poll'>;
+  readonly prompts: Pick<PromptService, 'list' | 'render'>;
+}
+
+export interface ToolCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** Two calls with the same key are one, and have one run. */
+  readonly key?: string | undefined;
+}
+
+/** How a caller waits for a run. */
+export interface Waiting {
+  readonly origin: string;
+  readonly signal: AbortSignal;
+  /** Told of each node that is done. */
+  hear(nodeId: string): Promise<void>;
+}
+
+export interface ToolPage {
+  readonly tools: readonly McpTool[];
+  /** The name that the next page comes after. */
+  readonly next?: string;
+}
+
+export interface PromptPage {
+  readonly templates: readonly PromptTemplate[];
+  readonly next?: string;
+}
+
+const PAGE = 100;
+/** How long a call waits for its run. Clients give up after a minute. */
+const WAIT_MS = 30_000;
+const KEY_RETENTION_MS = 24 * 60 * 60 * 1_000;
+const KEY_CHARACTERS_MAX = 255;
+
+/** Workflows as tools: a call is a run. It goes on when nobody waits for it any more. */
+export function mcpServerService({ runtime, settings }: Host, { workflows, runs, events, prompts }: McpServerNeeds) {
+  const { store, clock } = runtime;
+  const { version, publicUrl } = settings;
+
+  return {
+    version,
+    publicUrl,
+
+    async tools({ subject }: Caller, after: string): Promise<ToolPage> {
+      const rows = await store.read<{ body: string }>(listExposed(subject, after, PAGE));
+      const found = rows.map(({ body }) => JSON.parse(body) as WorkflowDefinition);
+      const tools = found.filter(isExposed).map(toolOf);
+      const last = found.at(-1);
+      return found.length < PAGE || !last ? { tools } : { tools, next: last.id };
+    },
+
+    async call(caller: Caller, call: ToolCall, waiting: Waiting): Promise<McpToolResult | Refusal> {
+      const found = await workflows.find(caller, call.name);
+      if (!found || !isExposed(found.definition)) return refuse('not_found', 'There is no such tool.');
+      const problems = problemsWith(toolOf(found.definition), call.arguments);
+      if (problems.length > 0) return refuse('validation_error', `The arguments do not fit: ${problems.join('; ')}.`);
+      const runId = await runFor(caller, call);
+      return isRefusal(runId) ? runId : outcome(caller, runId, waiting);
+    },
+
+    status: outcome,
+
+    snapshot: (caller: Caller, runId: string): Promise<RunSnapshot | Refusal> => runs.snapshot(caller, runId),
+
+    /** Templates that make what a user says. */
+    async prompts(caller: Caller, after: string): Promise<PromptPage> {
+      const templates = (await prompts.list(caller, { kind: 'user' }, after, PAGE)).map(({ template }) => template);
+      const last = templates.at(-1);
+      return templates.length < PAGE || !last ? { templates } : { templates, next: last.templateId };
+    },
+
+    async prompt(caller: Caller, templateId: string, variables: JsonObject): Promise<{ text: string } | Refusal> {
+      const composed = await prompts.render(caller, { target: { templateId }, variables, contentTrust: 'untrusted' });
+      return isRefusal(composed) ? composed : { text: composed.shown };
+    },
+  };
+
+  /** The run of this call: a new one, or the one that an earlier call with the same key started. */
+  async function runFor(caller: Caller, { name, arguments: inputs, key }: ToolCall): Promise<string | Refusal> {
+    if (key === undefined) return start(caller, name, inputs, () => []);
+    if (key.length === 0 || key.length > KEY_CHARACTERS_MAX) {
+      return refuse('validation_error', `A key has 1 to ${KEY_CHARACTERS_MAX} characters.`);
+    }
+    const { tenant, workspace = '', principal } = caller.subject;
+    const recordKey = sha256Hex(JSON.stringify(['mcp', tenant, workspace, principal, key]));
+    const digest = sha256Hex(canonicalJson({ name, inputs }));
+    const known = await recall(recordKey, digest);
+    if (known !== undefined) return known;
+    try {
+      return await start(caller, name, inputs, (body) => [
+        keepAnswer({ record_key: recordKey, digest, status: 201, body }, KEY_RETENTION_MS),
+      ]);
+    } catch (error) {
+      const twin = error instanceof UnitRefused && error.broke === 'idempotency' && (await recall(recordKey, digest));
+      if (twin) return twin;
+      throw error;
+    }
+  }
+
+  async function recall(recordKey: string, digest: string): Promise<string | Refusal | undefined> {
+    const [row] = await store.read<IdempotencyRow>(findAnswer(recordKey));
+    if (!row || row.digest === digest) return row?.body;
+    return refuse('idempotency_key_mismatch', 'This key was used for another call.');
+  }
+
+  async function start(
+    caller: Caller,
+    workflowId: string,
+    inputs: JsonObject,
+    also: (runId: string) => Unit,
+  ): Promise<string | Refusal> {
+    const started = await runs.create(
+      caller,
+      {
+        workflowId,
+        inputs,
+        configurable: {},
+        // Whoever calls is a model: what it says has no authority.
+        metadata: { trustBoundary: 'untrusted' },
+        exclusive: false,
+        transport: 'mcp',
+      },
+      ({ runId }) => also(runId),
+    );
+    return isRefusal(started) ? started : started.runId;
+  }
+
+  /** Waits, within limits, until there is something to say about a run. */
+  async function outcome(caller: Caller, runId: string, waiting: Waiting): Promise<McpToolResult | Refusal> {
+    const row = await runs.row(caller, runId);
+    if (!row) return NOT_FOUND;
+    await settled(row, waiting);
+    const snapshot = await runs.snapshot(caller, runId);
+    if (isRefusal(snapshot)) return snapshot;
+    const plan = await runtime.plans.pinned(row.workflow_owner, row.workflow_id, row.workflow_version);
+    return resultOf(snapshot, plan.definition, waiting.origin);
+  }
+
+  async function settled(row: RunRow, { signal, hear }: Waiting): Promise<void> {
+    const giveUpAt = clock.now() + WAIT_MS;
+    for (let after = -1; ; ) {
+      const polled = await events.poll(row, after, Math.max(0, giveUpAt - clock.now()), signal);
+      for (const event of polled.events) await tellOf(event, hear);
+      after = polled.events.at(-1)?.sequence ?? after;
+      if (isSettled(polled.row.status) && after >= polled.row.sequence) return;
+      if (signal.aborted || clock.now() >= giveUpAt) return;
+    }
+  }
+}
+
+async function tellOf({ type, body }: StoredEvent, hear: Waiting['hear']): Promise<void> {
+  if (type === 'node.completed') await hear((JSON.parse(body) as { payload: { nodeId: string } }).payload.nodeId);
+}

@@ -15,6 +15,7 @@ export interface Config {
   readonly apiKeys: readonly KeyRecord[];
   readonly oidc: OidcSettings | undefined;
   readonly models: readonly ModelSettings[];
+  readonly judgeModel: string | undefined;
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
@@ -94,6 +95,10 @@ export const SETTINGS = {
     variable: 'CAPSTAN_MODELS',
     meaning:
       'JSON array of model providers: { provider, kind, baseUrl?, credentialRef?, script?, models, prices?, timeoutMs? }',
+  },
+  judgeModel: {
+    variable: 'CAPSTAN_JUDGE_MODEL',
+    meaning: 'provider, or provider/model, that judges goals without criteria; off for none (the first provider)',
   },
   workflows: {
     variable: 'CAPSTAN_WORKFLOWS',
@@ -185,6 +190,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
   const log = read.oneOf('log', LOG_LEVELS, 'info');
   const conformance = read.yes('conformance');
   const loopback = read.yes('loopback', true);
+  const models = read.models(environment);
   const config: Config = {
     host: values.host ?? '127.0.0.1',
     port: read.whole('port', { otherwise: 3_210, min: 0, max: 65_535 }),
@@ -192,7 +198,8 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
     apiKeys: read.keys(),
     oidc: read.oidc(),
-    models: read.models(environment),
+    models,
+    judgeModel: read.judgeModel(models),
     workflowsFolder: values.workflows,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
     conformance,
@@ -320,6 +327,18 @@ class Reader {
     const { models, problems } = readModels(this.#values.models ?? '[]', environment);
     this.#problems.push(...problems.map((problem) => SETTINGS.models.variable + problem));
     return models;
+  }
+
+  judgeModel(models: readonly ModelSettings[]): string | undefined {
+    const text = this.#values.judgeModel ?? models[0]?.provider;
+    if (text === undefined || text === 'off') return undefined;
+    const [provider = '', ...model] = text.split('/');
+    const known = models.find((each) => each.provider === provider);
+    if (known && (model.length === 0 || known.models.includes(model.join('/')))) return text;
+    this.#problems.push(
+      `${SETTINGS.judgeModel.variable} must be off, or a provider or model of ${SETTINGS.models.variable}.`,
+    );
+    return undefined;
   }
 
   oidc(): OidcSettings | undefined {

@@ -1,4 +1,5 @@
 import type { NewEvent } from '../protocol/events.ts';
+import type { JsonObject } from '../protocol/json.ts';
 import { budgetEvents } from './budget.ts';
 import { expireInterrupt } from './interrupts.ts';
 import { failAttempt } from './outcome.ts';
@@ -176,9 +177,12 @@ function breachOfExecutions(run: Run, { node }: PlannedNode): NewEvent {
 }
 
 /** The outputs of a run are those of the nodes that nothing follows. */
+export function finalOutputs({ plan, outputs }: Run): Record<string, JsonObject> {
+  const last = plan.nodes.filter(({ node, outgoing }) => outgoing.length === 0 && outputs[node.id] !== undefined);
+  return Object.fromEntries(last.map(({ node }) => [node.id, outputs[node.id] as JsonObject]));
+}
+
 function completed(run: Run): NewEvent {
-  const produced = run.plan.nodes
-    .filter(({ node, outgoing }) => outgoing.length === 0 && run.outputs[node.id] !== undefined)
-    .map(({ node }) => [node.id, run.outputs[node.id]]);
-  return { type: 'run.completed', payload: produced.length > 0 ? { outputs: Object.fromEntries(produced) } : {} };
+  const outputs = finalOutputs(run);
+  return { type: 'run.completed', payload: Object.keys(outputs).length > 0 ? { outputs } : {} };
 }

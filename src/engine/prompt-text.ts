@@ -168,7 +168,7 @@ function isNothing(value: unknown): boolean {
 }
 
 /** What cannot be believed stands between markers, and cannot write the marker that would let it out. */
-function asSegment(value: unknown, trust: ContentTrust): string {
+export function asSegment(value: unknown, trust: ContentTrust): string {
   const text = isNothing(value) ? '' : typeof value === 'string' ? value : canonicalJson(value);
   return trust === 'trusted' ? text : `<UNTRUSTED>${text.replace(MARKER, '&lt;')}</UNTRUSTED>`;
 }

@@ -98,6 +98,7 @@ export const ERRORS = {
   envelope_truncation_unrecoverable: 0,
   prompt_not_found: 0,
   conformance_test_failure: 0,
+  verification_failed: 0,
 } as const satisfies Record<string, number>;
 
 export type ErrorCode = keyof typeof ERRORS;

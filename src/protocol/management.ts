@@ -1,5 +1,8 @@
-/** Workflows of the host's own, one run for each proposal and goal. Lists, feeds and numbers are about other runs. */
-export const MANAGEMENT_WORKFLOWS = ['capstan-proposal', 'capstan-goal'] as const;
+/**
+ * Workflows of the host's own: one run for each proposal and goal, and one whenever a model is to judge. Lists, feeds and
+ * numbers are about other runs.
+ */
+export const MANAGEMENT_WORKFLOWS = ['capstan-proposal', 'capstan-goal', 'capstan-judge'] as const;
 export type ManagementWorkflow = (typeof MANAGEMENT_WORKFLOWS)[number];
 
 export function isManagement(workflowId: string): workflowId is ManagementWorkflow {

@@ -1,3 +1,4 @@
+import { finalOutputs } from '../engine/next.ts';
 import type { PlannedNode } from '../engine/plan.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
@@ -124,6 +125,7 @@ async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> 
     runId: row.run_id,
     status: run.ended!,
     variables: Object.assign(Object.create(null), visibleVariables(run)),
+    outputs: finalOutputs(run),
     error: run.error as RunError | undefined,
   };
   reader.give(held);

@@ -1,12 +1,13 @@
 import type { NewEvent } from '../protocol/events.ts';
 import { type JsonObject, own } from '../protocol/json.ts';
 import type { ManagementWorkflow } from '../protocol/management.ts';
-import type { WorkflowDefinition, WorkflowNode } from '../protocol/workflows.ts';
+import type { PortValue, WorkflowDefinition, WorkflowNode } from '../protocol/workflows.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { announce, creationWrites, recordNow } from './append.ts';
 import { createRun } from './creation.ts';
+import type { PinnedPlan } from './plans.ts';
 import type { Subject } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -30,10 +31,22 @@ const DEFINITIONS: Record<ManagementWorkflow, readonly WorkflowDefinition[]> = {
   'capstan-goal': [
     definition('capstan-goal', 'Life of a goal', { ...node(ESCALATION, 'Escalation'), typeId: 'core.interrupt' }),
   ],
+  'capstan-judge': [
+    definition('capstan-judge', 'Verdict of a model', {
+      ...node('judge', 'Judge'),
+      typeId: 'vendor.capstan.judge',
+      inputs: { rubric: input('rubric'), objective: input('objective'), material: input('material') },
+      settings: { retry: { maxRetries: 2 } },
+    }),
+  ],
 };
 
 function node(id: string, name: string): Omit<WorkflowNode, 'typeId'> {
   return { id, name, position: { x: 0, y: 0 }, config: {}, inputs: {} };
+}
+
+function input(name: string): PortValue {
+  return { type: 'expression', expression: `inputs.${name}` };
 }
 
 function definition(id: ManagementWorkflow, name: string, only: WorkflowNode): WorkflowDefinition {
@@ -48,6 +61,11 @@ function definition(id: ManagementWorkflow, name: string, only: WorkflowNode): W
     metadata: {},
     settings: {},
   };
+}
+
+/** The version that runs which begin now are pinned to. */
+export async function managementPlan({ plans }: Runtime, workflowId: ManagementWorkflow): Promise<PinnedPlan> {
+  return { owner: HOST_OWNER, plan: await plans.pinned(HOST_OWNER, workflowId, DEFINITIONS[workflowId].length) };
 }
 
 export function managementDefinition(
@@ -81,8 +99,7 @@ export async function openManagementRun(
   { workflowId, subject, inputs }: NewManagementRun,
   firstEvents: readonly NewEvent[],
 ): Promise<ManagementRun> {
-  const plan = await runtime.plans.pinned(HOST_OWNER, workflowId, DEFINITIONS[workflowId].length);
-  const workflow = { owner: HOST_OWNER, plan };
+  const workflow = await managementPlan(runtime, workflowId);
   const { held, recorded } = createRun(runtime, { subject, workflow, inputs, configurable: {}, depth: 0 });
   const { runId, createdAt } = held.run.facts;
   const all = [...recorded, ...firstEvents.map((event) => recordNow(held, event, createdAt, sha256Hex))];

@@ -85,6 +85,8 @@ export interface ChildResult {
   readonly runId: string;
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly variables: JsonObject;
+  /** Of the nodes that it ended with. */
+  readonly outputs?: Readonly<Record<string, JsonObject>>;
   readonly error?: RunError | undefined;
 }
 

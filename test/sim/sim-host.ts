@@ -61,6 +61,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
       http: unprovidedSeam('httpClient'),
       kv: unprovidedSeam('kvStorage'),
       tool: unprovidedSeam('agents'),
+      verifiers: unprovidedSeam('verifiers'),
     },
     tools: [],
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
@@ -85,7 +86,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     promptObservability: 'hashed' as const,
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
-  const host = { runtime, executor, settings, forget: () => [] };
+  const host = { runtime, executor, settings, forget: () => [], advertises: () => false };
   const audit = { record: () => [] };
   const runs = runService(host);
   const hooks = webhookService(host, { audit });

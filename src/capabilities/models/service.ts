@@ -6,6 +6,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import type { Host, ModelSettings } from '../capability.ts';
 
 export { readModels } from './settings.ts';
+export { askForJson } from './structured.ts';
 
 export interface ModelService {
   /** Who can be asked, once the host is prepared. */

@@ -43,7 +43,7 @@ export function replayService({ runtime, executor }: Host, { audit, runs, retent
     ): Promise<Forked | Refusal> {
       const source = await runtime.reader.row(caller.subject, sourceRunId);
       if (!source) return gone(caller, sourceRunId, fromSeq);
-      if (isManagement(source.workflow_id)) return refuse('conflict', 'A proposal or a goal has one run and no forks.');
+      if (isManagement(source.workflow_id)) return refuse('conflict', 'What the host runs for itself has no forks.');
       if (fromSeq > source.sequence + 1) return beyondTheEnd(source);
       const workflow = await workflowOf(source, overlay.workflowVersion);
       if (isRefusal(workflow)) return workflow;

@@ -2,6 +2,7 @@ import type { Allowance } from '../../engine/budget.ts';
 import type { Signal } from '../../protocol/annotations.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/prompts.ts';
+import type { Verifier } from '../../protocol/verifiers.ts';
 import { NodeFailure } from '../node-type.ts';
 import type { HttpRequest, HttpResult } from './http.ts';
 import type { KvRequest } from './kv.ts';
@@ -24,6 +25,7 @@ export const SEAMS = {
   http: { kind: 'http', guardedBy: 'replayGuard' },
   kv: { kind: 'database', guardedBy: 'replayGuard' },
   tool: { kind: 'tool', guardedBy: 'replayGuard' },
+  verifiers: { kind: 'database', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 export type SeamName = keyof typeof SEAMS;
@@ -40,6 +42,7 @@ export interface SeamShapes {
   http: { request: HttpRequest; result: HttpResult };
   kv: { request: KvRequest; result: JsonObject };
   tool: { request: ToolRequest; result: ToolResult };
+  verifiers: { request: { readonly verifierRef: string }; result: { readonly verifier: Verifier | null } };
 }
 
 /** What the prompt library has for each target, and how much of what is made of it may be shown. */

@@ -45,11 +45,9 @@ export class Firing {
   };
 
   #start(row: ScheduleRow, slot: number): Promise<Start | Refusal> {
-    if (row.belongs_to === null) return this.#startPlain(row, slot);
-    const [kind] = row.belongs_to.split(':', 1);
-    const starter = this.#starters.get(kind!);
-    if (!starter) throw new Error(`nobody starts the runs of schedules that belong to a ${kind}`);
-    return starter(scheduleFrom(row), slot);
+    const [kind = ''] = row.belongs_to?.split(':', 1) ?? [];
+    const starter = this.#starters.get(kind);
+    return starter ? starter(scheduleFrom(row), slot, subjectOf(row)) : this.#startPlain(row, slot);
   }
 
   /** The workflow as it is now: it may have changed, or gone, since the schedule was written. */

@@ -113,6 +113,19 @@ export function moveSchedule(row: ScheduleRow): Write {
   return update(row, MOVED);
 }
 
+/** Refused when it has changed since it was read. */
+export function lendSchedule(row: ScheduleRow): Write {
+  return update(row, ['belongs_to', 'next_run_at']);
+}
+
+export function takeBackSchedule(tenant: string, scheduleId: string): Write {
+  return {
+    sql: `UPDATE schedules SET belongs_to = NULL, next_run_at = NULL, revision = revision + 1
+          WHERE schedule_id = $1 AND tenant = $2`,
+    params: [scheduleId, tenant],
+  };
+}
+
 function update(row: ScheduleRow, columns: readonly (keyof ScheduleRow)[]): Write {
   const params: Param[] = columns.map((column) => row[column]);
   const changes = columns.map((column, index) => `${column} = $${index + 1}`).join(', ');

@@ -18,14 +18,18 @@ import {
   deleteSchedule,
   findSchedule,
   insertSchedule,
+  lendSchedule,
   listSchedules,
   rewriteSchedule,
   type ScheduleFilter,
   type ScheduleRow,
+  takeBackSchedule,
   type WrittenColumns,
 } from './records.ts';
 import { DEFAULT_MISSED, DEFAULT_TIMEZONE, firstSlot, settle, timingOf } from './rules.ts';
 import type { Timing } from './slots.ts';
+
+export { nextSlot, offsetAt } from './slots.ts';
 
 /** The kind of work item that a schedule's next slot is. */
 export const SCHEDULE = 'schedule';
@@ -39,13 +43,22 @@ export interface Start {
 }
 
 /** Starts the runs of schedules that belong to something, in the place of who would start them otherwise. */
-export type Starter = (schedule: Schedule, slot: number) => Promise<Start | Refusal>;
+export type Starter = (schedule: Schedule, slot: number, subject: Subject) => Promise<Start | Refusal>;
 
 /** A schedule that is not there yet: it is once its writes are committed. */
 export interface MadeSchedule {
   readonly schedule: Schedule;
   readonly writes: Unit;
 }
+
+/** What changes a schedule, and starts its runs, where that is not a person. */
+export interface BelongsTo {
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** Who makes schedules, whether by a request of theirs or by something that was decided for them. */
+export type Author = Pick<Caller, 'subject'>;
 
 export type ScheduleService = ReturnType<typeof scheduleService>;
 
@@ -87,7 +100,7 @@ export function scheduleService(
       return row ? scheduleFrom(row) : NOT_FOUND;
     },
 
-    async list({ subject }: Caller, filter: ScheduleFilter, limit: number): Promise<Schedule[]> {
+    async list({ subject }: Author, filter: ScheduleFilter, limit: number): Promise<Schedule[]> {
       return (await store.read<ScheduleRow>(listSchedules(subject, filter, limit))).map(scheduleFrom);
     },
 
@@ -119,15 +132,32 @@ export function scheduleService(
     },
 
     disposal,
+
+    /** Has a schedule that is there start the runs of something else, until it is taken back. */
+    async lend({ subject }: Author, scheduleId: string, to: BelongsTo): Promise<MadeSchedule | Refusal> {
+      const [known] = await store.read<ScheduleRow>(findSchedule(subject, scheduleId));
+      if (!known) return refuse('not_found', 'There is no such schedule.');
+      const refusal = refuseOwned(known);
+      if (refusal) return refusal;
+      const next = known.next_run_at ?? firstSlot(timingOfRow(known), clock.now(), known.last_slot);
+      if (isRefusal(next)) return next;
+      const row = { ...known, belongs_to: ownerText(to), next_run_at: next };
+      return { schedule: scheduleFrom(row), writes: [lendSchedule(row), ensureWork(workOf(row)), wake(scheduleId)] };
+    },
+
+    /** Switches off what was lent: whoever lent it says when it runs again. */
+    takeBack: ({ tenant }: Subject, scheduleId: string): Unit => [
+      takeBackSchedule(tenant, scheduleId),
+      dropWork(scheduleId),
+    ],
   };
 
-  /** What puts a schedule into the world, for whoever commits it; `belongsTo` names a starter and what it acts for. */
+  /** What puts a schedule into the world, for whoever commits it; `belongsTo` names what changes it, and starts its runs. */
   async function make(
-    caller: Caller,
+    { subject }: Author,
     request: ScheduleRequest,
-    belongsTo?: { readonly kind: string; readonly id: string },
+    belongsTo?: BelongsTo,
   ): Promise<MadeSchedule | Refusal> {
-    const { subject } = caller;
     const now = clock.now();
     const written = await writtenBy(subject, request, undefined, now);
     if (isRefusal(written)) return written;
@@ -137,7 +167,7 @@ export function scheduleService(
       tenant: subject.tenant,
       tenant_name: subject.tenantName,
       workspace: subject.workspace ?? null,
-      belongs_to: belongsTo ? `${belongsTo.kind}:${belongsTo.id}` : null,
+      belongs_to: belongsTo ? ownerText(belongsTo) : null,
       revision: 1,
       last_slot: null,
       last_run_at: null,
@@ -271,6 +301,10 @@ function nextFor(timing: Timing, known: ScheduleRow | undefined, now: number): n
 function refuseOwned({ belongs_to }: ScheduleRow): Refusal | undefined {
   if (belongs_to === null) return undefined;
   return refuse('conflict', `The schedule belongs to ${belongs_to}. Change it there.`, { belongsTo: belongs_to });
+}
+
+function ownerText({ kind, id }: BelongsTo): string {
+  return `${kind}:${id}`;
 }
 
 function isBroken(error: unknown, promise: string): boolean {

@@ -63,7 +63,7 @@ function monthEnds(after: number, until: number, timezone: string): number[] {
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** How far the clock of a time zone is ahead of the universal one. */
-function offsetAt(time: number, timeZone: string): number {
+export function offsetAt(time: number, timeZone: string): number {
   const parts = new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }).formatToParts(time);
   const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
   const [, sign = '+', hours = '0', minutes = '0'] = /([+-])(\d\d):(\d\d)/.exec(name) ?? [];

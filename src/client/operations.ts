@@ -35,6 +35,7 @@ import type {
 } from '../protocol/runs.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/schedules.ts';
 import type {
+import type { Verifier, VerifierRequest } from '../protocol/verifiers.ts';
   DeliveryState,
   IssuedWebhook,
   WebhookDelivery,
@@ -269,6 +270,13 @@ export const OPERATIONS = {
   }),
 
   verifyAudit: operation<{ query?: AuditRange; reply: Static<typeof AuditVerifyResult> }>()(
+  listVerifiers: operation<{ query?: PageQuery; reply: Page<Verifier> }>()('GET', `${HOST}/verifiers`, {
+    takes: 'query',
+  }),
+  putVerifier: operation<{ body: VerifierRequest; reply: Verifier }>()('POST', `${HOST}/verifiers`, { takes: 'body' }),
+  getVerifier: operation<{ reply: Verifier }>()('GET', `${HOST}/verifiers/{verifierId}`),
+  deleteVerifier: operation<{ reply: undefined }>()('DELETE', `${HOST}/verifiers/{verifierId}`),
+
     'GET',
     `${V1}/audit/verify`,
     { takes: 'query', needs: 'auth.auditLogIntegrity' },

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { UsageError } from './exit.ts';
 
 /** What a command has of the machine: where it writes, whom it may ask, what it was told beforehand. */
 export interface Terminal {
@@ -18,23 +19,38 @@ export interface Terminal {
   interrupted(): AbortSignal;
 }
 
+/** The streams of a process, and what it was told beforehand. */
+export interface Streams {
+  readonly env: Terminal['environment'];
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stderr: NodeJS.WritableStream;
+}
+
 export function realTerminal(): Terminal {
-  const { env, stdin, stdout, stderr } = process;
-  stdout.on('error', endWithReader);
+  process.stdout.on('error', endWithReader);
+  return terminalOn(process);
+}
+
+export function terminalOn({ env, stdin, stdout, stderr }: Streams): Terminal {
   return {
     environment: env,
     isInteractive: stdin.isTTY === true && stdout.isTTY === true,
     hasColours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
-    ask: (question) => ask(question, stderr),
+    ask: (question) => ask(question, stdin, stderr),
     askSecret: async (question) => {
       stderr.write(question);
-      const answer = await ask('', new Writable({ write: (_chunk, _encoding, done) => done() }));
+      const answer = await ask('', stdin, new Writable({ write: (_chunk, _encoding, done) => done() }));
       stderr.write('\n');
       return answer;
     },
-    input: () => stdin.setEncoding('utf8').reduce((text: string, chunk: string) => text + chunk, ''),
+    input: async () => {
+      let text = '';
+      for await (const piece of stdin.setEncoding('utf8')) text += piece;
+      return text;
+    },
     interrupted: () => {
       const controller = new AbortController();
       process.once('SIGINT', () => controller.abort(new Interrupted()));
@@ -49,15 +65,24 @@ function endWithReader(error: NodeJS.ErrnoException): void {
   process.exit();
 }
 
+/** The person was asked something and has left. */
+export class NotAnswered extends UsageError {}
+
 /** The person has pressed Ctrl-C. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-async function ask(question: string, output: NodeJS.WritableStream): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output, terminal: true });
+/** Ctrl-C and the end of the input are answers, too: that nothing is to be done. */
+async function ask(question: string, input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Promise<string> {
+  const lines = createInterface({ input, output, terminal: true });
+  const gone = new Promise<never>((_resolve, reject) => {
+    const leave = (): void => reject(new NotAnswered('Nothing was done.'));
+    lines.once('SIGINT', () => output.write('\n')).once('SIGINT', leave);
+    lines.once('close', leave);
+  });
   try {
-    return await lines.question(question);
+    return await Promise.race([lines.question(question), gone]);
   } finally {
     lines.close();
   }

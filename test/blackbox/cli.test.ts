@@ -237,6 +237,7 @@ describe('capstan approvals', () => {
     const id = await registered([approval('gate')]);
     const [yes, no] = [(await waitingRun(owner(), id)).runId, (await waitingRun(owner(), id)).runId];
     expect((await run('approvals list')).out).toContain('Approve gate');
+    expect((await run('approvals review')).code).toBe(USAGE);
     const ages = (key: string, value: unknown) => (key === 'ageMs' ? undefined : value);
     const inbox = (await owner().get('/v1/host/capstan/inbox')).text;
     expect(JSON.parse((await run('interrupts list --json')).out, ages)).toEqual(JSON.parse(inbox, ages));

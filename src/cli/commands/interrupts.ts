@@ -1,15 +1,11 @@
-import type { Client } from '../../client/index.ts';
-import { type Asked, askedAnswers, decision, givenAnswers, questionLines } from '../answers.ts';
+import { askedAnswers, decision, givenAnswers, questionLines } from '../answers.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import { openQuestion, type Question, settle } from '../questions.ts';
 import { duration, facts, table } from '../text.ts';
 import { assignments, confirm, jsonValue, text, texts } from '../values.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
-
-interface Question extends Asked {
-  readonly nodeId: string;
-  readonly interruptToken?: string;
-}
+import { review } from './review.ts';
 
 const inboxFlags = { ...PAGE_FLAGS };
 
@@ -71,35 +67,6 @@ const get: CommandSpec = {
   },
 };
 
-/** The question that is open at a node, or the first one of the run. */
-async function openQuestion(client: Client, runId: string, nodeId: string | undefined): Promise<Question> {
-  const { interrupt, status } = await client.getRun(runId);
-  if (interrupt && (nodeId ?? interrupt.nodeId) === interrupt.nodeId) return interrupt;
-  const found = interrupt && nodeId !== undefined ? await questionInLog(client, runId, nodeId) : undefined;
-  if (found) return found;
-  const where = nodeId === undefined ? '' : ` at ${nodeId}`;
-  throw new UsageError(
-    `${runId} asks nobody anything${where}; it is ${status}. \`capstan approvals list\` shows who does.`,
-  );
-}
-
-/** A snapshot shows one question. Where several are open, the others are in the log. */
-async function questionInLog(client: Client, runId: string, nodeId: string): Promise<Question | undefined> {
-  let open: Question | undefined;
-  let lastSequence = -1;
-  for (;;) {
-    const query = { timeout: 1, ...(lastSequence < 0 ? {} : { lastSequence }) };
-    const { events, isComplete } = await client.pollRunEvents(runId, query);
-    for (const event of events) {
-      if (event.nodeId !== nodeId) continue;
-      if (event.type === 'interrupt.requested') open = { ...(event.payload as Asked), nodeId };
-      if (event.type === 'interrupt.resolved') open = undefined;
-    }
-    if (events.length === 0 || isComplete) return open;
-    lastSequence = events.at(-1)!.sequence;
-  }
-}
-
 function decide(name: 'approve' | 'reject', aliases: readonly string[], summary: string): CommandSpec {
   const isYes = name === 'approve';
   return {
@@ -120,25 +87,6 @@ function decide(name: 'approve' | 'reject', aliases: readonly string[], summary:
       return settle(context, client, runId, question.nodeId, resumeValue, isYes ? EXIT.done : EXIT.refused);
     },
   };
-}
-
-/** Gives the answer. A question that stays open wants more people; the exit code says so. */
-async function settle(
-  context: Context,
-  client: Client,
-  runId: string,
-  nodeId: string,
-  resumeValue: unknown,
-  decided: ExitCode,
-): Promise<ExitCode> {
-  const reply = await client.resolveInterruptByRun(runId, nodeId, { resumeValue });
-  const isOpen = reply.status.startsWith('waiting-') && (await client.getRun(runId)).interrupt?.nodeId === nodeId;
-  context.show(reply, () => [
-    isOpen
-      ? `Counted. ${nodeId} of ${runId} waits for others.`
-      : `${nodeId} of ${runId} is answered; the run is ${reply.status}.`,
-  ]);
-  return isOpen ? EXIT.waiting : decided;
 }
 
 const answer: CommandSpec = {
@@ -177,5 +125,6 @@ export const interrupts: CommandGroup = {
     decide('approve', ['accept', 'claim'], 'Say yes'),
     decide('reject', ['deny'], 'Say no; the exit code is that of something rejected'),
     answer,
+    review,
   ],
 };

@@ -1,9 +1,11 @@
 import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
 import type { ModelSettings, OidcSettings } from './capabilities/capability.ts';
 import { readModels } from './capabilities/models/service.ts';
+import { type ProposalSettings, readGates } from './capabilities/proposals/service.ts';
 import { isObject } from './protocol/json.ts';
 import { NAME } from './protocol/keys.ts';
 import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/prompts.ts';
+import { ACTIVATIONS } from './protocol/proposals.ts';
 import { isRole, isScope, ROLES } from './protocol/scopes.ts';
 
 /** Everything that an operator can set. Read once, in one place. */
@@ -15,6 +17,7 @@ export interface Config {
   readonly apiKeys: readonly KeyRecord[];
   readonly oidc: OidcSettings | undefined;
   readonly models: readonly ModelSettings[];
+  readonly proposals: ProposalSettings;
   readonly judgeModel: string | undefined;
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
@@ -99,6 +102,19 @@ export const SETTINGS = {
   judgeModel: {
     variable: 'CAPSTAN_JUDGE_MODEL',
     meaning: 'provider, or provider/model, that judges goals without criteria; off for none (the first provider)',
+  },
+  proposals: {
+    variable: 'CAPSTAN_PROPOSALS',
+    meaning: 'how proposals are applied: approval-gate or direct-rbac (approval-gate)',
+  },
+  proposalGates: {
+    variable: 'CAPSTAN_PROPOSAL_GATES',
+    meaning:
+      'JSON array of rules, of which the first that fits counts: { tenant?, kind?, quorum?, requiredRole?, override?, timeoutSec? }',
+  },
+  pendingProposals: {
+    variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',
+    meaning: 'proposals of a tenant that may wait for people at once (50)',
   },
   workflows: {
     variable: 'CAPSTAN_WORKFLOWS',
@@ -200,6 +216,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     oidc: read.oidc(),
     models,
     judgeModel: read.judgeModel(models),
+    proposals: read.proposals(),
     workflowsFolder: values.workflows,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
     conformance,
@@ -339,6 +356,13 @@ class Reader {
       `${SETTINGS.judgeModel.variable} must be off, or a provider or model of ${SETTINGS.models.variable}.`,
     );
     return undefined;
+  }
+
+  proposals(): ProposalSettings {
+    const { gates, problems } = readGates(this.#values.proposalGates ?? '[]');
+    this.#problems.push(...problems.map((problem) => SETTINGS.proposalGates.variable + problem));
+    const activation = this.oneOf('proposals', ACTIVATIONS, 'approval-gate');
+    return { activation, gates, pendingMax: this.whole('pendingProposals', { otherwise: 50, min: 1, max: 10_000 }) };
   }
 
   oidc(): OidcSettings | undefined {

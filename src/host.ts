@@ -78,6 +78,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
     oidc: config.oidc,
     models: config.models,
+    proposals: config.proposals,
     judgeModel: config.judgeModel,
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,

@@ -14,6 +14,7 @@ import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
 import type { KeyRecord } from './authorization/keys.ts';
+import type { ProposalSettings } from './proposals/service.ts';
 
 /** Who asks, as the credential says; nothing of it comes from a body. */
 export interface Caller {
@@ -135,6 +136,7 @@ export interface CapabilitySettings {
   };
   /** Whose tokens are taken besides keys. */
   readonly oidc?: OidcSettings | undefined;
+  readonly proposals: ProposalSettings;
   /** Whose models may be asked; the first is asked when nobody says whom. */
   readonly models: readonly ModelSettings[];
   /** Who judges what nobody says how to judge: a provider, or one of its models. */

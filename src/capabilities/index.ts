@@ -20,6 +20,7 @@ import { models } from './models/index.ts';
 import { packs } from './packs/index.ts';
 import { production } from './production/index.ts';
 import { prompts } from './prompts/index.ts';
+import { proposals } from './proposals/index.ts';
 import { replay } from './replay/index.ts';
 import { retention } from './retention/index.ts';
 import { runs } from './runs/index.ts';
@@ -50,6 +51,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     artifacts,
     webhooks,
     schedules,
+    proposals,
     verifiers,
     diff,
     ancestry,
@@ -86,6 +88,7 @@ export interface Services {
   readonly artifacts: ServiceOf<typeof artifacts>;
   readonly webhooks: ServiceOf<typeof webhooks>;
   readonly schedules: ServiceOf<typeof schedules>;
+  readonly proposals: ServiceOf<typeof proposals>;
   readonly verifiers: ServiceOf<typeof verifiers>;
   readonly diff: ServiceOf<typeof diff>;
   readonly ancestry: ServiceOf<typeof ancestry>;

@@ -82,6 +82,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     audit: { everyRequest: false },
     secret: undefined,
     models: [],
+    proposals: { activation: 'approval-gate' as const, gates: [], pendingMax: 50 },
     feedback: true,
     promptObservability: 'hashed' as const,
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },

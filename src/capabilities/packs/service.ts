@@ -130,6 +130,39 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
       return CONTENDED;
     },
 
+    /** What is wrong with a pack. */
+    check(pack: PackFile): Refusal | undefined {
+      const fit = check(pack);
+      return isRefusal(fit) ? fit : undefined;
+    },
+
+    /** Puts a version into use that is not in use yet, for whoever commits it together with something else. */
+    async prepare(author: Author, pack: PackFile): Promise<{ readonly writes: Unit } | Refusal> {
+      const fit = check(pack);
+      if (isRefusal(fit)) return fit;
+      const { name, version } = fit.manifest;
+      const known = await knowledgeOf({ owner: ownerOf(author.subject), name });
+      if (known.versions.find(isThere)?.version === version) return IN_USE;
+      const refusal = checkSuccession({ version, digest: sha256Hex(fit.file), signature: undefined }, known.versions);
+      if (refusal) return refusal;
+      const { writes } = writesFor(known, fit, author.subject.principal);
+      return { writes: [...writes, ...record(author, 'pack.install', name, { version, source: fit.origin.source })] };
+    },
+
+    /** Takes a version away, for whoever commits that together with something else. Nothing where it is not there. */
+    async removal(author: Author, { name, version }: Required<PackTarget>): Promise<Unit> {
+      const { key, revision, versions } = await knowledgeOf({ owner: ownerOf(author.subject), name });
+      const there = versions.filter(isThere);
+      if (!there.some((known) => known.version === version)) return [];
+      const current = there.find((known) => known.version !== version)?.version ?? null;
+      const now = clock.now();
+      return [
+        moveCurrent(key, revision, current, now),
+        removeVersion(key, version!, now),
+        ...record(author, 'pack.uninstall', name, { version, current }),
+      ];
+    },
+
     /** For packs that come with the host. A version that is there stays as it is. */
     async installShared(manifest: WorkflowChainPackManifest): Promise<void> {
       const file = JSON.stringify(manifest);
@@ -245,6 +278,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
 }
 
 const READ_ONLY = refuse('forbidden', 'This pack comes with the host or is of the whole tenant: it is not yours.');
+const IN_USE = refuse('conflict', 'This version of the pack is in use already.');
 const CONTENDED = refuse('conflict', 'The pack is being changed by others. Try again.');
 
 /** First whether it can be trusted to be what it was, then what it says. */

@@ -33,7 +33,7 @@ import {
   restoreVersion,
   type VersionRow,
 } from './records.ts';
-import { checkSuccession, checkTemplate } from './rules.ts';
+import { checkSuccession, checkTemplate, shapeMisfits } from './rules.ts';
 
 /** A version of a template, as a library has it. */
 export interface RegisteredPrompt {
@@ -55,6 +55,7 @@ export type Author = Pick<Caller, 'subject'>;
 export type PromptService = ReturnType<typeof promptService>;
 
 type Also<T> = (outcome: T) => Unit;
+type PromptVersion = Required<Pick<PromptTarget, 'templateId' | 'version'>>;
 
 /** The library of this host, for references that name one. */
 export const LIBRARY_ID = 'capstan';
@@ -62,6 +63,13 @@ export const LIBRARY_ID = 'capstan';
 const TRIES_MAX = 5;
 /** Later than everything that was removed: for those who see only what is there now. */
 const NOW = Number.MAX_SAFE_INTEGER;
+
+/** A version that is not there yet: it is once its writes are committed, unless the template was changed meanwhile. */
+export interface PreparedPrompt {
+  readonly registered: RegisteredPrompt;
+  /** Their promise is called `revision`. */
+  readonly writes: Unit;
+}
 
 /** What is known of a template before it is changed. */
 interface Known {
@@ -85,23 +93,35 @@ export function promptService(
     /** Without a version, the latest. */
     find: (from: Visibility, target: PromptTarget): Promise<RegisteredPrompt | undefined> => find(from, target, NOW),
 
+    /** What is wrong with what is said to be a template. */
+    check: (value: unknown): Refusal | undefined => shapeMisfits(value) ?? checkTemplate(value as PromptTemplate),
+
     /** Takes a version in as the latest of its template, which need not be there yet unless `mustExist` says so. */
-    install: (
+    async install(
       author: Author,
       template: PromptTemplate,
       { mustExist, also }: { readonly mustExist?: boolean; readonly also: Also<RegisteredPrompt> },
-    ): Promise<RegisteredPrompt | Refusal> =>
-      install(author, template, mustExist ?? false, (registered, isFirst) => [
-        ...also(registered),
-        ...record(author, isFirst ? 'prompt.create' : 'prompt.update', template.templateId, template.version),
-      ]),
+    ): Promise<RegisteredPrompt | Refusal> {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const prepared = await prepare(author, template, mustExist ?? false);
+        if (isRefusal(prepared)) return prepared;
+        const { registered, writes } = prepared;
+        if (await commitUnless('revision', store, [...writes, ...also(registered)])) return registered;
+      }
+      return CONTENDED;
+    },
+
+    /** The same, for whoever commits it together with something else. */
+    prepare: (author: Author, template: PromptTemplate): Promise<PreparedPrompt | Refusal> =>
+      prepare(author, template, false),
 
     /** For templates that come with the host. A version that is there stays as it is. */
     async installShared(template: PromptTemplate): Promise<void> {
       const known = await knowledgeOf({ owner: HOST_OWNER, templateId: template.templateId });
       if (known.versions.some(({ version }) => version === template.version)) return;
-      const outcome = await tryInstall(known, bodyOf(template), () => []);
-      if (outcome && isRefusal(outcome)) throw new Error(`${template.templateId}: ${outcome.message}`);
+      const version = nextVersion(known, bodyOf(template));
+      if (isRefusal(version)) throw new Error(`${template.templateId}: ${version.message}`);
+      await commitUnless('revision', store, version.writes);
     },
 
     /** Nobody gets it any more but runs that began before. */
@@ -117,22 +137,17 @@ export function promptService(
       }),
 
     /** Takes one version back: the one before it is the latest again. */
-    withdraw: (
-      author: Author,
-      { templateId, version }: Required<Pick<PromptTarget, 'templateId' | 'version'>>,
-      also: () => Unit,
-    ): Promise<Refusal | undefined> =>
-      change(author, templateId, ({ key, revision, versions }) => {
-        const there = versions.filter(isThere);
-        if (!there.some((known) => known.version === version)) return undefined;
-        const latest = there.find((known) => known.version !== version)?.version ?? null;
-        return [
-          moveLatest(key, revision, latest),
-          removeVersions(key, clock.now(), version),
-          ...also(),
-          ...record(author, 'prompt.withdraw', templateId, version),
-        ];
+    withdraw: (author: Author, target: PromptVersion, also: () => Unit): Promise<Refusal | undefined> =>
+      change(author, target.templateId, (known) => {
+        const writes = withdrawal(author, known, target);
+        return writes && [...writes, ...also()];
       }),
+
+    /** The same, for whoever commits it together with something else. Nothing where it is not there. */
+    async withdrawal(author: Author, target: PromptVersion): Promise<Unit> {
+      const known = await knowledgeOf({ owner: ownerOf(author.subject), templateId: target.templateId });
+      return withdrawal(author, known, target) ?? [];
+    },
 
     /** What a node would be given for these values. No model is called. */
     async render(caller: Caller, { target, variables, contentTrust }: Preview): Promise<Composition | Refusal> {
@@ -176,36 +191,29 @@ export function promptService(
   }
 
   /** A template belongs to the host, the whole tenant or a workspace; only those who belong there may change it. */
-  async function install(
-    { subject }: Author,
+  async function prepare(
+    author: Author,
     template: PromptTemplate,
     mustExist: boolean,
-    also: (registered: RegisteredPrompt, isFirst: boolean) => Unit,
-  ): Promise<RegisteredPrompt | Refusal> {
-    const { templateId } = template;
+  ): Promise<PreparedPrompt | Refusal> {
+    const { subject } = author;
+    const { templateId, version } = template;
     const refusal = checkTemplate(template);
     if (refusal) return refusal;
-    const body = bodyOf(template);
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const known = await knowledgeOf({ owner: ownerOf(subject), templateId });
-      const isThereYet = known.versions.some(isThere);
-      if (!isThereYet) {
-        const elsewhere = await find(subject, { templateId }, NOW);
-        if (elsewhere?.source === 'host') return mustExist ? READ_ONLY : TAKEN;
-        if (mustExist) return elsewhere ? READ_ONLY : NOT_FOUND;
-      }
-      const outcome = await tryInstall(known, body, (registered) => also(registered, !isThereYet));
-      if (outcome) return outcome;
+    const known = await knowledgeOf({ owner: ownerOf(subject), templateId });
+    const isThereYet = known.versions.some(isThere);
+    if (!isThereYet) {
+      const elsewhere = await find(subject, { templateId }, NOW);
+      if (elsewhere?.source === 'host') return mustExist ? READ_ONLY : TAKEN;
+      if (mustExist) return elsewhere ? READ_ONLY : NOT_FOUND;
     }
-    return CONTENDED;
+    const next = nextVersion(known, bodyOf(template));
+    if (isRefusal(next)) return next;
+    const audited = record(author, isThereYet ? 'prompt.update' : 'prompt.create', templateId, version);
+    return { ...next, writes: [...next.writes, ...audited] };
   }
 
-  /** Undefined when somebody else changed the template in between. */
-  async function tryInstall(
-    { key, revision, versions }: Known,
-    template: PromptTemplate,
-    also: Also<RegisteredPrompt>,
-  ): Promise<RegisteredPrompt | Refusal | undefined> {
+  function nextVersion({ key, revision, versions }: Known, template: PromptTemplate): PreparedPrompt | Refusal {
     const { version } = template;
     const digest = digestOf(template);
     const refusal = checkSuccession({ version, digest }, versions);
@@ -223,13 +231,24 @@ export function promptService(
       created_at: before?.created_at ?? clock.now(),
       removed_at: null,
     };
-    const registered = fromRow(row);
-    const isDone = await commitUnless('revision', store, [
-      moveLatest(key, revision, version),
-      ...(before ? [restoreVersion(key, version, row.revision)] : insertVersion(row, template.tags ?? [])),
-      ...also(registered),
-    ]);
-    return isDone ? registered : undefined;
+    const kept = before ? [restoreVersion(key, version, row.revision)] : insertVersion(row, template.tags ?? []);
+    return { registered: fromRow(row), writes: [moveLatest(key, revision, version), ...kept] };
+  }
+
+  /** Undefined where there is no such version to take back. */
+  function withdrawal(
+    author: Author,
+    { key, revision, versions }: Known,
+    { templateId, version }: PromptVersion,
+  ): Unit | undefined {
+    const there = versions.filter(isThere);
+    if (!there.some((known) => known.version === version)) return undefined;
+    const latest = there.find((known) => known.version !== version)?.version ?? null;
+    return [
+      moveLatest(key, revision, latest),
+      removeVersions(key, clock.now(), version),
+      ...record(author, 'prompt.withdraw', templateId, version),
+    ];
   }
 
   /** Nothing to do, by `decide`, means that there is nothing there to change. */

@@ -1,0 +1,48 @@
+import { Compile } from 'typebox/compile';
+import { isRefusal } from '../../../protocol/errors.ts';
+import { ScheduleSpec } from '../../../protocol/schedules.ts';
+import { misfitsOf } from '../../../runtime/catalog.ts';
+import type { ScheduleService } from '../../schedules/service.ts';
+import { type Candidate, type Installer, problemsOf } from './installer.ts';
+
+const shape = Compile(ScheduleSpec);
+/** Schedules of one workflow that are looked at. */
+const LOOKED_AT = 100;
+
+/** A schedule comes into the world beside those that there are. It belongs to its proposal, and is changed by nobody. */
+export function automationInstaller(schedules: ScheduleService): Installer {
+  const make = ({ author, proposalId, text }: Candidate) =>
+    schedules.make(author, specOf(text), { kind: 'proposal', id: proposalId });
+
+  return {
+    kind: 'automation',
+
+    async check(candidate) {
+      const spec: unknown = JSON.parse(candidate.text);
+      if (!shape.Check(spec)) {
+        return misfitsOf(shape, spec).map(({ path, message }) => ({ path: path.replace(/^\./, ''), message }));
+      }
+      const made = await make(candidate);
+      return isRefusal(made) ? problemsOf(made) : [];
+    },
+
+    async current({ author, text }) {
+      const { workflowId } = specOf(text);
+      const found = await schedules.list(author, { workflowId }, LOOKED_AT);
+      return found.map(({ id, updatedAt }) => `schedule:${id}@${updatedAt}`).join(' ');
+    },
+
+    async install(candidate) {
+      const made = await make(candidate);
+      if (isRefusal(made)) return made;
+      const { schedule, writes } = made;
+      return { writes, undo: { scheduleId: schedule.id }, committed: () => schedules.announce(schedule) };
+    },
+
+    uninstall: async ({ subject }, undo) => schedules.disposal(subject, undo.scheduleId as string),
+  };
+}
+
+function specOf(text: string): ScheduleSpec {
+  return JSON.parse(text) as ScheduleSpec;
+}

@@ -1,0 +1,50 @@
+import type { Refusal } from '../../../protocol/errors.ts';
+import { isObject, type JsonObject } from '../../../protocol/json.ts';
+import type { ArtifactKind } from '../../../protocol/proposals.ts';
+import type { Subject } from '../../../runtime/run-row.ts';
+import type { Unit } from '../../../store/sql.ts';
+
+/** What stands in the way of an artifact: where in it, and why. */
+export interface Problem {
+  readonly path: string;
+  readonly message: string;
+}
+
+/** What is proposed, to the letter, and for whom it would be installed. */
+export interface Candidate {
+  readonly proposalId: string;
+  readonly author: { readonly subject: Subject };
+  readonly text: string;
+}
+
+/** What puts an artifact into use, once its writes are committed. */
+export interface Installation {
+  readonly writes: Unit;
+  /** What it takes the place of. */
+  readonly replaces?: string | undefined;
+  /** What `uninstall` has to know. */
+  readonly undo: JsonObject;
+  readonly committed?: () => void;
+}
+
+/** Where things of one kind are installed. Nothing but `install` makes anything of an artifact. */
+export interface Installer {
+  readonly kind: ArtifactKind;
+  /** What does not fit its kind. */
+  check(candidate: Candidate): Promise<readonly Problem[]>;
+  /** What it would take the place of, as it is now; empty where there is nothing. */
+  current(candidate: Candidate): Promise<string>;
+  /** For artifacts that fit. */
+  install(candidate: Candidate): Promise<Installation | Refusal>;
+  /** Brings back what was there before. */
+  uninstall(author: Candidate['author'], undo: JsonObject): Promise<Unit>;
+}
+
+/** The places that a refusal names, in whatever way it does. */
+export function problemsOf({ message, details = {} }: Refusal): Problem[] {
+  const { fields, path, field } = details;
+  if (Array.isArray(fields) && fields.length > 0) {
+    return fields.filter(isObject).map((each) => ({ path: String(each.path ?? ''), message: String(each.message) }));
+  }
+  return [{ path: String(path ?? field ?? ''), message }];
+}

@@ -1,0 +1,38 @@
+import { isRefusal } from '../../../protocol/errors.ts';
+import type { PromptTemplate } from '../../../protocol/prompts.ts';
+import type { PromptService } from '../../prompts/service.ts';
+import { type Installer, problemsOf } from './installer.ts';
+
+/** A template goes into the library, as the latest version of its name. */
+export function promptInstaller(prompts: PromptService): Installer {
+  const current: Installer['current'] = async ({ author, text }) => {
+    const { templateId } = templateOf(text);
+    const found = await prompts.find(author.subject, { templateId });
+    return found ? `prompt:${templateId}@${found.template.version}` : '';
+  };
+
+  return {
+    kind: 'prompt-template',
+    current,
+
+    async check({ text }) {
+      const refusal = prompts.check(JSON.parse(text));
+      return refusal ? problemsOf(refusal) : [];
+    },
+
+    async install(candidate) {
+      const template = templateOf(candidate.text);
+      const { templateId, version } = template;
+      const replaces = await current(candidate);
+      const prepared = await prompts.prepare(candidate.author, template);
+      if (isRefusal(prepared)) return prepared;
+      return { writes: prepared.writes, undo: { templateId, version }, replaces: replaces || undefined };
+    },
+
+    uninstall: (author, undo) => prompts.withdrawal(author, undo as { templateId: string; version: string }),
+  };
+}
+
+function templateOf(text: string): PromptTemplate {
+  return JSON.parse(text) as PromptTemplate;
+}

@@ -1,0 +1,43 @@
+import type { FeedEvent } from '../../protocol/feed.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { Subject } from '../../runtime/run-row.ts';
+import type { Unit } from '../../store/sql.ts';
+import type { AuditService } from '../audit/service.ts';
+import type { FeedService } from '../feed/service.ts';
+import type { ProposalRow } from './records.ts';
+
+export type Telling = ReturnType<typeof tellingOf>;
+
+interface Ears {
+  readonly audit: Pick<AuditService, 'record'>;
+  readonly feed: Pick<FeedService, 'entries'>;
+}
+
+/** Who did what to a proposal, for the audit log and for those who watch the tenant: never what is proposed. */
+export function tellingOf({ audit, feed }: Ears) {
+  return {
+    created: (by: Subject, row: ProposalRow): Unit => [
+      ...audited(by, 'proposal.create', row, { kind: row.kind, sha256: row.sha256 }),
+      ...shown('proposal.created', row),
+    ],
+
+    moved: (by: Subject, action: string, row: ProposalRow, details: JsonObject = {}): Unit => [
+      ...audited(by, action, row, details),
+      ...shown(row.state === 'applied' ? 'proposal.activated' : 'proposal.updated', row),
+    ],
+  };
+
+  function audited({ principal: actor }: Subject, action: string, row: ProposalRow, details: JsonObject): Unit {
+    const { tenant, workspace, proposal_id: target } = row;
+    return audit.record({ tenant, workspace: workspace ?? undefined, actor, action, target, details });
+  }
+
+  function shown(event: FeedEvent, row: ProposalRow): Unit {
+    const { tenant, workspace, proposal_id: proposalId, run_id: runId, kind, state } = row;
+    const facts = [
+      { event, data: { proposalId, runId, kind, state } },
+      { event: 'inbox.changed' as const, data: {} },
+    ];
+    return feed.entries({ tenant, workspace: workspace ?? undefined }, facts);
+  }
+}

@@ -1,3 +1,4 @@
+import { agents } from './agents/index.ts';
 import { ancestry } from './ancestry/index.ts';
 import { approvals } from './approvals/index.ts';
 import { artifacts } from './artifacts/index.ts';
@@ -41,6 +42,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     workflows,
     prompts,
     packs,
+    agents,
     runs,
     retention,
     replay,
@@ -80,6 +82,7 @@ export interface Services {
   readonly workflows: ServiceOf<typeof workflows>;
   readonly prompts: ServiceOf<typeof prompts>;
   readonly packs: ServiceOf<typeof packs>;
+  readonly agents: ServiceOf<typeof agents>;
   readonly runs: ServiceOf<typeof runs>;
   readonly replay: ServiceOf<typeof replay>;
   readonly interrupts: ServiceOf<typeof interrupts>;

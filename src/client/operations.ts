@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import type { AgentInventory, AgentInventoryEntry } from '../protocol/agents.ts';
 import type { Annotation, AnnotationCreate, AnnotationList, Bucket, FeedbackSummary } from '../protocol/annotations.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/audit.ts';
 import type { StreamMode } from '../protocol/events.ts';
@@ -34,8 +35,8 @@ import type {
   RunSummary,
 } from '../protocol/runs.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/schedules.ts';
-import type {
 import type { Verifier, VerifierRequest } from '../protocol/verifiers.ts';
+import type {
   DeliveryState,
   IssuedWebhook,
   WebhookDelivery,
@@ -269,7 +270,6 @@ export const OPERATIONS = {
     needs: 'scheduling.supported',
   }),
 
-  verifyAudit: operation<{ query?: AuditRange; reply: Static<typeof AuditVerifyResult> }>()(
   listVerifiers: operation<{ query?: PageQuery; reply: Page<Verifier> }>()('GET', `${HOST}/verifiers`, {
     takes: 'query',
   }),
@@ -277,6 +277,7 @@ export const OPERATIONS = {
   getVerifier: operation<{ reply: Verifier }>()('GET', `${HOST}/verifiers/{verifierId}`),
   deleteVerifier: operation<{ reply: undefined }>()('DELETE', `${HOST}/verifiers/{verifierId}`),
 
+  verifyAudit: operation<{ query?: AuditRange; reply: Static<typeof AuditVerifyResult> }>()(
     'GET',
     `${V1}/audit/verify`,
     { takes: 'query', needs: 'auth.auditLogIntegrity' },
@@ -337,6 +338,8 @@ export const OPERATIONS = {
     needs: 'mcp.serverMount.supported',
   }),
 
+  listAgents: operation<{ reply: AgentInventory }>()('GET', `${V1}/agents`),
+  getAgent: operation<{ reply: AgentInventoryEntry }>()('GET', `${V1}/agents/{agentId}`),
   listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),
   installPack: operation<{ body: InstallPackRequest; reply: PackSummary }>()('POST', `${HOST}/packs`, {
     takes: 'body',

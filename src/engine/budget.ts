@@ -2,12 +2,22 @@ import type { EventPayload, NewEvent } from '../protocol/events.ts';
 import type { BudgetPolicy } from '../protocol/models.ts';
 import type { Run } from './run.ts';
 
-/** What is counted of a run's spending, and what counts it. Tool calls are counted by whoever makes them. */
-export const BUDGET_DIMENSIONS = ['tokens', 'cost', 'retries'] as const;
+/** What is counted of a run's spending. */
+export const BUDGET_DIMENSIONS = ['tokens', 'cost', 'toolCalls', 'retries'] as const;
 export type BudgetDimension = (typeof BUDGET_DIMENSIONS)[number];
 
-const LIMITS = { tokens: 'maxTokens', cost: 'maxCostUsd', retries: 'maxRetries' } as const;
-const KINDS = { tokens: 'budget-tokens', cost: 'budget-cost', retries: 'budget-retries' } as const;
+const LIMITS = {
+  tokens: 'maxTokens',
+  cost: 'maxCostUsd',
+  toolCalls: 'maxToolCalls',
+  retries: 'maxRetries',
+} as const;
+const KINDS = {
+  tokens: 'budget-tokens',
+  cost: 'budget-cost',
+  toolCalls: 'budget-tool-calls',
+  retries: 'budget-retries',
+} as const;
 
 /** Sums of small prices must not drift: a billionth of a dollar is the least that counts. */
 const COST_PRECISION = 1e9;
@@ -24,8 +34,8 @@ export interface BudgetState {
 export function emptyBudget(): BudgetState {
   return {
     isReserved: false,
-    spent: { tokens: 0, cost: 0, retries: 0 },
-    told: { tokens: 0, cost: 0, retries: 0 },
+    spent: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
+    told: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
     crossed: new Set(),
     exhausted: new Set(),
   };
@@ -72,10 +82,11 @@ export function budgetEvents(run: Run): NewEvent[] {
   });
 }
 
-function reserve({ maxTokens, maxCostUsd, maxRetries }: BudgetPolicy): NewEvent {
+function reserve({ maxTokens, maxCostUsd, maxToolCalls, maxRetries }: BudgetPolicy): NewEvent {
   const effectiveBudget = {
     ...(maxTokens === undefined ? {} : { maxTokens }),
     ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
+    ...(maxToolCalls === undefined ? {} : { maxToolCalls }),
     ...(maxRetries === undefined ? {} : { maxRetries }),
   };
   return { type: 'budget.reserved', payload: { effectiveBudget, scope: 'run' } };
@@ -102,8 +113,18 @@ function account({ facts, budget }: Run, dimension: BudgetDimension, limit: numb
   return events;
 }
 
-/** A model call is not made because it would take at least `need`, which is more than is left. */
-export function refuseCall(run: Run, nodeId: string, dimension: 'tokens' | 'cost', need: number): NewEvent[] {
+/** Whether the run may call another tool. */
+export function mayCallTool({ facts, budget }: Run): boolean {
+  return budget.spent.toolCalls < (facts.configurable.budget?.maxToolCalls ?? Number.POSITIVE_INFINITY);
+}
+
+/** A call is not made because it would take at least `need`, which is more than is left. */
+export function refuseCall(
+  run: Run,
+  nodeId: string,
+  dimension: 'tokens' | 'cost' | 'toolCalls',
+  need: number,
+): NewEvent[] {
   const limit = run.facts.configurable.budget![LIMITS[dimension]]!;
   const consumed = run.budget.spent[dimension];
   const exhausted: EventPayload<'budget.exhausted'> = { dimension, consumed, limit };

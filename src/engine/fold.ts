@@ -49,6 +49,8 @@ interface Envelope {
 type Row<T extends EventType> = (run: Run, payload: EventPayload<T>, envelope: Envelope) => void;
 
 const unchanged = (): void => {};
+const countAddition = count('additions');
+const countStep = count('agentSteps');
 
 /** What each event does to a run. A new event type does not compile until it has a row. */
 const rows: { readonly [T in EventType]: Row<T> } = {
@@ -169,12 +171,12 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     if (next === undefined) delete run.variables[name];
     else run.variables[name] = next;
   },
-  'channel.written': (run, payload, { time, nodeId: writer }) => {
+  'channel.written': (run, payload, envelope) => {
     const { channel, reducer, value, nodeId } = payload;
-    countAddition(run, writer);
+    countAddition(run, payload, envelope);
     const options = channelOptions(run, channel, nodeId);
     const state = run.channels.get(channel) ?? initialState(reducer, options);
-    run.channels.set(channel, reduceWrite(state, { reducer, value, now: time }, options));
+    run.channels.set(channel, reduceWrite(state, { reducer, value, now: envelope.time }, options));
   },
   'version.pinned': (run, { changeId, version }) => {
     run.pins.set(changeId, version);
@@ -191,7 +193,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.budget.isReserved = true;
   },
   'budget.consumed': (run, { dimension, consumed }) => {
-    if (dimension !== 'toolCalls') run.budget.told[dimension] = consumed;
+    run.budget.told[dimension] = consumed;
   },
   'budget.threshold.crossed': (run, { dimension }) => void run.budget.crossed.add(dimension),
   'budget.exhausted': (run, { dimension }) => void run.budget.exhausted.add(dimension),
@@ -202,6 +204,17 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'replay.diverged': (run, { sourceRunId }) => {
     if (sourceRunId === run.facts.fork?.sourceRunId) goOnAlone(run);
   },
+  'agent.invocation.started': countStep,
+  'agent.reasoned': countStep,
+  'agent.reasoning.delta': countStep,
+  'agent.toolCalled': (run, payload, envelope) => {
+    spend(run.budget, 'toolCalls', 1);
+    countStep(run, payload, envelope);
+  },
+  'agent.toolReturned': countStep,
+  'agent.handoff': countStep,
+  'agent.decided': countStep,
+  'agent.invocation.completed': countStep,
   'agent.promptResolved': unchanged,
   'prompt.composed': unchanged,
   'log.appended': (run, { fields }) => {
@@ -217,7 +230,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'authorization.decided': unchanged,
   'clarification.requested': unchanged,
   'clarification.resolved': unchanged,
-  'artifact.created': (run, _payload, { nodeId }) => countAddition(run, nodeId),
+  'artifact.created': countAddition,
   'output.chunk': unchanged,
   'envelope.retry.exhausted': unchanged,
   'envelope.refusal': unchanged,
@@ -232,11 +245,12 @@ function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
   return [run.nodes[planned.index]!, planned];
 }
 
-function countAddition(run: Run, nodeId: string | undefined): void {
-  const planned = nodeId === undefined ? undefined : run.plan.node(nodeId);
-  if (!planned) return;
-  const state = run.nodes[planned.index]!;
-  state.additions = (state.additions ?? 0) + 1;
+/** What the log has of a node already is not told again when the node is called again. */
+function count(what: 'additions' | 'agentSteps'): (run: Run, payload: unknown, envelope: Envelope) => void {
+  return (run, _payload, { nodeId }) => {
+    const state = run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
+    if (state) state[what] = (state[what] ?? 0) + 1;
+  };
 }
 
 function end(run: Run, how: NonNullable<Run['ended']>, time: number): void {

@@ -43,6 +43,9 @@ function beginAnew(run: Run, index: number): void {
     run.suspended.delete(index);
     delete state.interrupt;
     delete state.children;
+    // Its effects are this run's own, and nothing has been told of them.
+    delete state.modelCalls;
+    delete state.agentSteps;
     return;
   }
   const { interrupt } = state;

@@ -75,6 +75,8 @@ export interface NodeState {
   children?: ChildState[];
   /** Model calls of this visit that the log has. */
   modelCalls?: number;
+  /** Events of this visit in which the log tells what an agent did. */
+  agentSteps?: number;
   /** Times the node began again because an edge led back to it. */
   visit: number;
   /** Interrupts it has raised in this run: the next one's key is new. */

@@ -1,5 +1,5 @@
 import type { Capability, CapabilitySettings } from '../capabilities/capability.ts';
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { isObject, type JsonObject, valueAt } from '../protocol/json.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
 
@@ -25,16 +25,17 @@ export function discoveryDocument(
   settings: CapabilitySettings,
   { implementation, mirror, backpressure, serviceOf = () => undefined }: DiscoveryOptions,
 ): DiscoveryDocument {
-  const families = capabilities
-    .map((capability) => capability.advertise?.(settings, serviceOf(capability)) ?? {})
-    .reduce<JsonObject>(merge, {
+  const families = merge(
+    {
       idempotency: {
         supported: true,
         layer1RetentionSeconds: IDEMPOTENCY_RETENTION_MS / 1_000,
         crossRegion: 'single-region',
       },
       production: { backpressure: { supported: true, ...backpressure } },
-    });
+    },
+    familiesOf(capabilities, settings, serviceOf),
+  );
   const document = {
     protocolVersion: PROTOCOL_VERSION,
     protocolVersions: [PROTOCOL_VERSION],
@@ -44,6 +45,23 @@ export function discoveryDocument(
   };
   const text = JSON.stringify(document);
   return { text, etag: `"${sha256Hex(text).slice(0, 32)}"` };
+}
+
+/** What the mounted capabilities say of themselves. */
+export function familiesOf(
+  capabilities: readonly Capability[],
+  settings: CapabilitySettings,
+  serviceOf: (capability: Capability) => unknown,
+): JsonObject {
+  return capabilities
+    .map((capability) => capability.advertise?.(settings, serviceOf(capability)) ?? {})
+    .reduce<JsonObject>(merge, {});
+}
+
+/** Whether something that packs call `aiProviders`, `host.kvStorage` or `agents.manifestRuntime` is here. */
+export function isAdvertised(families: JsonObject, capability: string): boolean {
+  const value = valueAt(families, capability.replace(/^(host|openwop)\./, ''));
+  return isObject(value) ? value.supported !== false : Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
 /** Families that several capabilities have a say in are put together member by member, lists one after the other. */

@@ -21,6 +21,7 @@ export const ERRORS = {
   pack_kind_invalid: 400,
   pack_integrity_failure: 400,
   pack_signature_invalid: 400,
+  pack_peer_dependency_missing: 400,
   manifest_mismatch: 400,
   tarball_gunzip_failed: 400,
   tarball_tar_parse_failed: 400,
@@ -97,8 +98,8 @@ export const ERRORS = {
   envelope_refusal: 0,
   envelope_truncation_unrecoverable: 0,
   prompt_not_found: 0,
-  conformance_test_failure: 0,
   verification_failed: 0,
+  conformance_test_failure: 0,
 } as const satisfies Record<string, number>;
 
 export type ErrorCode = keyof typeof ERRORS;

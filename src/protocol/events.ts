@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox';
+import { AGENT_EVENTS } from './agents.ts';
 import { RunError } from './errors.ts';
 import { GOAL_EVENTS } from './goal-events.ts';
 import { MODEL_EVENTS } from './models.ts';
@@ -325,6 +326,7 @@ export const EVENTS = {
     }),
   },
   ...MODEL_EVENTS,
+  ...AGENT_EVENTS,
   ...PROPOSAL_EVENTS,
   ...GOAL_EVENTS,
   'cap.breached': {

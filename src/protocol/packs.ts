@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { AgentManifest, ManifestAgentId } from './agents.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
 import { SEMVER } from './versions.ts';
 import { EdgeCondition, TRIGGER_RULES, WorkflowEdge, WorkflowNode } from './workflows.ts';
@@ -62,32 +63,62 @@ export const WorkflowChain = Closed({
 });
 export type WorkflowChain = Static<typeof WorkflowChain>;
 
+/** What every `pack.json` may say of the pack. */
+const PackFacts = {
+  name: PackName,
+  version: PackVersion,
+  description: Optional(Type.String({ maxLength: 1024 })),
+  author: Optional(Type.String()),
+  license: Optional(Type.String()),
+  homepage: Optional(Type.String()),
+  repository: Optional(Type.String()),
+  keywords: Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 50 })),
+  engines: Type.Object({ openwop: Type.String() }),
+  dependencies: Optional(MapOf(Type.String())),
+  signing: Optional(
+    Closed({
+      publicKeyRef: Optional(Type.String()),
+      signatureRef: Optional(Type.String()),
+      method: Optional(OneOf(['manual', 'sigstore'])),
+    }),
+  ),
+};
+
 /** `pack.json` of a workflow-chain pack. */
 export const WorkflowChainPackManifest = Closed(
   {
-    name: PackName,
-    version: PackVersion,
+    ...PackFacts,
     kind: Type.Literal('workflow-chain'),
-    description: Optional(Type.String({ maxLength: 1024 })),
-    author: Optional(Type.String()),
-    license: Optional(Type.String()),
-    homepage: Optional(Type.String()),
-    repository: Optional(Type.String()),
-    keywords: Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 50 })),
-    engines: Type.Object({ openwop: Type.String() }),
-    dependencies: Optional(MapOf(Type.String())),
     chains: Type.Array(WorkflowChain, { minItems: 1, maxItems: 200 }),
-    signing: Optional(
-      Closed({
-        publicKeyRef: Optional(Type.String()),
-        signatureRef: Optional(Type.String()),
-        method: Optional(OneOf(['manual', 'sigstore'])),
-      }),
-    ),
   },
   { $id: 'WorkflowChainPackManifest' },
 );
 export type WorkflowChainPackManifest = Static<typeof WorkflowChainPackManifest>;
+
+/** `pack.json` of an agent pack: a node pack without nodes. */
+export const AgentPackManifest = Closed(
+  {
+    ...PackFacts,
+    kind: Optional(Type.Literal('node')),
+    nodes: Optional(Type.Array(Type.Unknown(), { maxItems: 0 })),
+    agents: Type.Array(AgentManifest, { minItems: 1, maxItems: 100 }),
+    runtime: Closed({ language: Type.Literal('remote'), entry: NonEmpty }),
+    peerDependencies: Optional(MapOf(Type.String())),
+    peerDependenciesMeta: Optional(MapOf(Closed({ optional: Optional(Type.Boolean()) }))),
+  },
+  { $id: 'AgentPackManifest' },
+);
+export type AgentPackManifest = Static<typeof AgentPackManifest>;
+
+export type PackManifest = WorkflowChainPackManifest | AgentPackManifest;
+
+export function chainsOf(manifest: PackManifest): readonly WorkflowChain[] {
+  return 'chains' in manifest ? manifest.chains : [];
+}
+
+export function agentsOf(manifest: PackManifest): readonly AgentManifest[] {
+  return 'agents' in manifest ? manifest.agents : [];
+}
 
 const Integrity = Type.String({ pattern: '^sha256-[A-Za-z0-9+/]{43}=$', description: 'SHA-256, as in `sha256-…=`' });
 
@@ -103,6 +134,12 @@ export const InstallPackRequest = Closed(
     manifest: Optional(Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'What is in pack.json' })),
     file: Optional(
       Type.String({ minLength: 1, description: 'The text of pack.json, to the letter: signatures are of its bytes' }),
+    ),
+    files: Optional(
+      MapOf(Type.String({ maxLength: PACK_FILE_MAX }), {
+        maxProperties: 256,
+        description: 'Texts of the files that pack.json refers to, by their paths',
+      }),
     ),
     registry: Optional(Type.String({ minLength: 1, maxLength: 2_048, description: 'Address of a registry' })),
     name: Optional(PackName),
@@ -133,11 +170,12 @@ export const PackSummary = Type.Object(
   {
     name: PackName,
     version: PackVersion,
-    kind: Type.Literal('workflow-chain'),
+    kind: OneOf(['workflow-chain', 'node']),
     description: Optional(Type.String()),
     chains: Type.Array(
       Type.Object({ chainId: ChainId, version: PackVersion, label: NonEmpty, description: Type.String() }),
     ),
+    agents: Type.Array(Type.Object({ agentId: ManifestAgentId, persona: NonEmpty })),
     integrity: Integrity,
     shared: Type.Boolean({ description: 'Comes with the host; every tenant may use it' }),
     provenance: PackProvenance,
@@ -149,7 +187,7 @@ export type PackSummary = Static<typeof PackSummary>;
 export const InstalledPack = Type.Object(
   {
     ...PackSummary.properties,
-    manifest: WorkflowChainPackManifest,
+    manifest: Type.Union([WorkflowChainPackManifest, AgentPackManifest]),
     file: Type.String({ description: 'The text of pack.json, to the letter' }),
   },
   { $id: 'InstalledPack' },

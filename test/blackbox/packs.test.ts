@@ -89,6 +89,7 @@ onEachStore('packs', (host) => {
         kind: 'workflow-chain',
         description: 'Greetings',
         chains: [{ chainId: 'vendor.acme.greet', version: '1.0.0', label: 'Greet', description: chain().description }],
+        agents: [],
         integrity: integrityOf(JSON.stringify(manifest)),
         shared: false,
         provenance: { source: 'file', installedBy: 'reviewer-of-alpha', installedAt: expect.any(String) },
@@ -133,8 +134,8 @@ onEachStore('packs', (host) => {
       expect(answer.body.details.path).toBe('/chains/0/dag/nodes/0/typeId');
       expectRefusal(await install(api(), { manifest: pack({ nodes: [] }) }), 400, 'pack_kind_invalid');
       const { chains: _chains, kind: _kind, ...rest } = pack();
-      const agents = { ...rest, agents: [{}], runtime: { language: 'remote', entry: 'pack.json' } };
-      expectRefusal(await install(api(), { manifest: agents }), 422, 'capability_required');
+      const nodes = { ...rest, nodes: [{}], runtime: { language: 'javascript', entry: 'index.js' } };
+      expectRefusal(await install(api(), { manifest: nodes }), 422, 'capability_required');
     });
 
     it('once, however often it is asked for', async () => {

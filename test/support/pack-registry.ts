@@ -49,10 +49,10 @@ export class RegistryPages {
     return sign(null, Buffer.from(text), this.#keys.privateKey);
   }
 
-  publish(manifest: { name: string; version: string }, more: object = {}): Buffer {
+  publish(manifest: { name: string; version: string }, more: object = {}, files: Record<string, string> = {}): Buffer {
     const { name, version } = manifest;
     const text = JSON.stringify(manifest, null, 2);
-    const archive = archiveOf({ 'README.md': 'x'.repeat(700), './pack.json': text });
+    const archive = archiveOf({ 'README.md': 'x'.repeat(700), './pack.json': text, ...files });
     const listed = { version, integrity: integrityOf(archive), signingKeyId: 'acme', ...more };
     this.say(`/meta/${name}`, { name, latest: version, versions: [listed] });
     this.pages.set(`/v1/packs/${name}/-/${version}.tgz`, archive);

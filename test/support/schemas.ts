@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { AgentInventory } from '../../src/protocol/agents.ts';
 import { Annotation } from '../../src/protocol/annotations.ts';
 import { AuditVerifyResult } from '../../src/protocol/audit.ts';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
@@ -30,6 +31,7 @@ export interface Schemas {
   readonly promptTemplate: Check;
   readonly chainPack: Check;
   readonly packLockfile: Check;
+  readonly agentInventory: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
 }
@@ -74,6 +76,7 @@ function publishedSchemas(): Schemas {
     promptTemplate: checkOf('prompt-template.schema.json'),
     chainPack: checkOf('workflow-chain-pack-manifest.schema.json'),
     packLockfile: checkOf('pack-lockfile.schema.json'),
+    agentInventory: checkOf('agent-inventory-response.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
 }
@@ -99,6 +102,7 @@ function ownSchemas(): Schemas {
     promptTemplate: checkOf(PromptTemplate),
     chainPack: checkOf(WorkflowChainPackManifest),
     packLockfile: checkOf(PackLockfile),
+    agentInventory: checkOf(AgentInventory),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };
 }

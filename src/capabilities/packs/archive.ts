@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { PACK_FILE_MAX } from '../../protocol/packs.ts';
+import type { PackFiles } from './pack-file.ts';
 
 const UNPACKED_MAX = 50_000_000;
 const BLOCK = 512;
@@ -12,14 +14,15 @@ const PREFIX = { at: 345, length: 155 };
 /** Ordinary files; the second is how old programs write them. */
 const FILE_TYPES: readonly string[] = ['0', '\0'];
 
-/** The bytes of `pack.json` at the root of a gzipped tar archive. Nothing else of the archive is looked at. */
-export async function manifestIn(archive: Uint8Array): Promise<Buffer | Refusal> {
+/** The ordinary files of a gzipped tar archive, by their paths. Of two with one path the first counts. */
+export async function filesIn(archive: Uint8Array): Promise<ReadonlyMap<string, Buffer> | Refusal> {
   let tar: Buffer;
   try {
     tar = await promisify(gunzip)(archive, { maxOutputLength: UNPACKED_MAX });
   } catch {
     return refuse('tarball_gunzip_failed', `The archive is not gzip, or has more than ${UNPACKED_MAX} bytes in it.`);
   }
+  const files = new Map<string, Buffer>();
   for (let at = 0; at + BLOCK <= tar.length; ) {
     const header = tar.subarray(at, at + BLOCK);
     if (header.every((byte) => byte === 0)) break;
@@ -27,21 +30,36 @@ export async function manifestIn(archive: Uint8Array): Promise<Buffer | Refusal>
     if (size === undefined || at + BLOCK + size > tar.length) {
       return refuse('tarball_tar_parse_failed', 'The archive is not a tar archive, or ends too soon.');
     }
-    if (isManifest(header)) return manifestAt(tar.subarray(at + BLOCK, at + BLOCK + size));
+    const path = pathOf(header);
+    if (isFile(header) && !files.has(path)) files.set(path, tar.subarray(at + BLOCK, at + BLOCK + size));
     at += BLOCK + Math.ceil(size / BLOCK) * BLOCK;
   }
-  return refuse('tarball_manifest_missing', 'The archive has no pack.json at its root.');
+  return files;
 }
 
-function manifestAt(bytes: Buffer): Buffer | Refusal {
-  if (bytes.length <= PACK_FILE_MAX) return bytes;
+/** The text of `pack.json`, which is at the root. */
+export function manifestIn(files: ReadonlyMap<string, Buffer>): string | Refusal {
+  const manifest = files.get('pack.json');
+  if (!manifest) return refuse('tarball_manifest_missing', 'The archive has no pack.json at its root.');
+  if (manifest.length <= PACK_FILE_MAX) return manifest.toString('utf8');
   return refuse('tarball_manifest_too_large', `pack.json has more than ${PACK_FILE_MAX} bytes.`);
 }
 
-function isManifest(header: Buffer): boolean {
-  const name = textAt(header, NAME);
-  const isFile = FILE_TYPES.includes(String.fromCharCode(header[TYPE_AT]!));
-  return isFile && textAt(header, PREFIX) === '' && (name === 'pack.json' || name === './pack.json');
+/** What is text among the files. */
+export function textsIn(files: ReadonlyMap<string, Buffer>): PackFiles {
+  return (path) => {
+    const bytes = files.get(path);
+    return bytes && bytes.length <= PACK_FILE_MAX && isUtf8(bytes) ? bytes.toString('utf8') : undefined;
+  };
+}
+
+function isFile(header: Buffer): boolean {
+  return FILE_TYPES.includes(String.fromCharCode(header[TYPE_AT]!));
+}
+
+function pathOf(header: Buffer): string {
+  const prefix = textAt(header, PREFIX);
+  return `${prefix && `${prefix}/`}${textAt(header, NAME)}`.replace(/^\.\//, '');
 }
 
 /** Undefined where there is no octal number. */

@@ -4,10 +4,15 @@ import { BadJson, parseJson } from '../../protocol/parse-json.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { bareKeyOf, signatureCheckOf } from '../../system/ed25519.ts';
 
+/** The text of a file that comes with a pack; undefined where there is none, or it is no text. */
+export type PackFiles = (path: string) => string | undefined;
+
 /** A pack that somebody wants installed, as it came. */
 export interface PackFile {
   /** The text of `pack.json`, to the letter. */
   readonly file: string;
+  /** What else came with it. */
+  readonly files?: PackFiles;
   /** Of the archive that it came in, where it came in one. */
   readonly integrity?: string;
   /** What it was asked for as; it must say the same of itself. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
-import { isPackName, PackName, PackVersion } from '../../protocol/packs.ts';
+import { agentsOf, chainsOf, isPackName, PackName, PackVersion } from '../../protocol/packs.ts';
 import { Closed } from '../../protocol/schema.ts';
 import { isVersion } from '../../protocol/versions.ts';
 import { type Answer, reply, route } from '../capability.ts';
@@ -26,10 +26,11 @@ const searchPacks = operation({
       `${name} ${description}`.toLowerCase().includes(q.toLowerCase());
     const results = (await packs.published()).filter(isMeant).map(({ manifest }) => ({
       name: manifest.name,
-      kind: manifest.kind,
+      kind: manifest.kind ?? 'node',
       latestVersion: manifest.version,
       ...(manifest.description === undefined ? {} : { description: manifest.description }),
-      typeIds: manifest.chains.map(({ chainId }) => chainId),
+      typeIds: chainsOf(manifest).map(({ chainId }) => chainId),
+      agentCount: agentsOf(manifest).length,
     }));
     return reply(200, { results });
   },
@@ -47,7 +48,7 @@ const getPublishedPack = operation({
   handle: async ({ params: { name } }, { packs }) => {
     const pack = (await packs.published()).find(({ manifest }) => manifest.name === name);
     if (!pack) return noPack(name);
-    const { version, kind } = pack.manifest;
+    const { version, kind = 'node' } = pack.manifest;
     return reply(200, {
       name,
       kind,

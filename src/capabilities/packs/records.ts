@@ -31,6 +31,20 @@ export const PACK_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  {
+    id: 'packs/0002',
+    statements: [
+      // The agents of each version, with the texts that their manifests refer to.
+      `CREATE TABLE pack_agents (
+        owner TEXT NOT NULL,
+        agent_id TEXT NOT NULL,
+        name TEXT NOT NULL,
+        version TEXT NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (owner, agent_id, name, version)
+      ) $clustered`,
+    ],
+  },
 ];
 
 export interface VersionRow {
@@ -157,4 +171,73 @@ export function removeVersion({ owner, name }: PackKey, version: string, now: nu
     sql: 'UPDATE pack_versions SET removed_at = $4 WHERE owner = $1 AND name = $2 AND version = $3',
     params: [owner, name, version, now],
   };
+}
+
+export interface AgentRow {
+  readonly owner: string;
+  readonly agent_id: string;
+  /** Of the pack that it comes with. */
+  readonly name: string;
+  readonly version: string;
+  readonly body: string;
+}
+
+/** A version never changes, so its agents do not either. */
+export function putAgent({ owner, agent_id, name, version, body }: AgentRow): Write {
+  return {
+    sql: `INSERT INTO pack_agents (owner, agent_id, name, version, body) VALUES ($1, $2, $3, $4, $5)
+          ON CONFLICT (owner, agent_id, name, version) DO NOTHING`,
+    params: [owner, agent_id, name, version, body],
+  };
+}
+
+const IN_USE = `pack_agents JOIN packs USING (owner, name) WHERE pack_agents.version = packs.current`;
+
+/** The agents in use, each of the nearest owner that has it. */
+export function listAgents(from: Visibility, limit: number): Statement {
+  return sql(
+    `SELECT pack_agents.* FROM ${IN_USE} AND ${OWNERS}
+       AND NOT EXISTS (SELECT 1 FROM pack_agents other JOIN packs theirs USING (owner, name)
+         WHERE other.version = theirs.current AND other.agent_id = pack_agents.agent_id AND other.${OWNERS}
+           AND (${NEARNESS('other.owner')} < ${NEARNESS('packs.owner')}
+             OR (other.owner = packs.owner AND other.name < packs.name)))
+     ORDER BY agent_id LIMIT $3`,
+    ownerOf(from),
+    from.tenant,
+    limit,
+  );
+}
+
+/** The agent in use, of the nearest owner that has it. */
+export function findAgent(from: Visibility, agentId: string): Statement {
+  return sql(
+    `SELECT pack_agents.* FROM ${IN_USE} AND agent_id = $3 AND ${OWNERS}
+     ORDER BY ${NEARNESS('owner')}, name LIMIT 1`,
+    ownerOf(from),
+    from.tenant,
+    agentId,
+  );
+}
+
+/** The agent as it is in a version of its pack that is installed, whether or not it is the one in use. */
+export function findAgentVersion(from: Visibility, agentId: string, version: string): Statement {
+  return sql(
+    `SELECT pack_agents.* FROM pack_agents JOIN pack_versions USING (owner, name, version)
+     WHERE agent_id = $3 AND version = $4 AND removed_at IS NULL AND ${OWNERS}
+     ORDER BY ${NEARNESS('owner')}, name LIMIT 1`,
+    ownerOf(from),
+    from.tenant,
+    agentId,
+    version,
+  );
+}
+
+/** Another pack of the same owner that has an agent of that name in use. */
+export function findRivalPack({ owner, name }: PackKey, agentId: string): Statement {
+  return sql(
+    `SELECT pack_agents.name FROM ${IN_USE} AND owner = $1 AND agent_id = $2 AND name <> $3 LIMIT 1`,
+    owner,
+    agentId,
+    name,
+  );
 }

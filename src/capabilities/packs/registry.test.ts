@@ -2,6 +2,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { archiveOf, integrityOf, RegistryPages } from '../../../test/support/pack-registry.ts';
 import { type Egress, EgressFailure } from '../../system/egress.ts';
+import type { PackFile } from './pack-file.ts';
 import { fetchPack, type RegistryRequest } from './registry.ts';
 
 const manifest = { name: 'vendor.acme.greetings', version: '1.2.0', kind: 'workflow-chain' };
@@ -41,6 +42,7 @@ describe('a registry', () => {
     const file = JSON.stringify(manifest, null, 2);
     expect(await fetched(registry)).toEqual({
       file,
+      files: expect.any(Function),
       integrity: integrityOf(archive),
       asked: { name, version },
       origin: {
@@ -56,12 +58,26 @@ describe('a registry', () => {
     });
   });
 
+  it('brings the files that came with the pack, those that are text', async () => {
+    const archive = archiveOf({
+      './pack.json': JSON.stringify(manifest, null, 2),
+      './prompts/one.md': 'Be brief.',
+      'logo.png': Buffer.from([0xff, 0xfe, 0x00]),
+    });
+    const { files } = (await fetched(withArchive(archive))) as PackFile;
+    expect(['prompts/one.md', 'logo.png', 'prompts/two.md'].map((path) => files!(path))).toEqual([
+      'Be brief.',
+      undefined,
+      undefined,
+    ]);
+  });
+
   it('may keep signatures as text', async () => {
     const registry = published();
-    const raw = await fetched(registry);
+    const { files: _files, ...raw } = (await fetched(registry)) as PackFile;
     const path = `/v1/packs/${name}/-/${version}.sig`;
     registry.pages.set(path, `${(registry.pages.get(path) as Buffer).toString('base64')}\n`);
-    expect(await fetched(registry)).toEqual(raw);
+    expect(await fetched(registry)).toMatchObject(raw);
   });
 
   it('may keep things elsewhere, beside itself', async () => {

@@ -5,7 +5,7 @@ import { PackVersion } from '../../protocol/packs.ts';
 import { BadJson, parseJson } from '../../protocol/parse-json.ts';
 import { MapOf } from '../../protocol/schema.ts';
 import { type Egress, EgressFailure, type EgressResponse } from '../../system/egress.ts';
-import { manifestIn } from './archive.ts';
+import { filesIn, manifestIn, textsIn } from './archive.ts';
 import { checkIntegrity, misfit, type PackFile } from './pack-file.ts';
 
 export interface RegistryRequest {
@@ -102,8 +102,10 @@ class RegistryVisit {
     if (isRefusal(archive)) return archive;
     const damage = checkIntegrity(archive, version.integrity);
     if (damage) return damage;
-    const manifest = await manifestIn(archive);
-    if (isRefusal(manifest)) return manifest;
+    const files = await filesIn(archive);
+    if (isRefusal(files)) return files;
+    const file = manifestIn(files);
+    if (isRefusal(file)) return file;
     const publicKey = await this.#signingKey(directory, name, version.signingKeyId);
     if (isRefusal(publicKey)) return publicKey;
     const signatureUrl = version.signatureUrl
@@ -112,7 +114,8 @@ class RegistryVisit {
     const signature = await this.#bytes(signatureUrl, DOCUMENT_MAX);
     if (isRefusal(signature)) return signature.refused === 'pack_version_not_found' ? UNSIGNED : signature;
     return {
-      file: manifest.toString('utf8'),
+      file,
+      files: textsIn(files),
       integrity: version.integrity,
       asked: names,
       origin: {

@@ -1,6 +1,8 @@
 import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import {
+  agentsOf,
+  chainsOf,
   ExpandChainReply,
   ExpandChainRequest,
   InstalledPack,
@@ -73,6 +75,7 @@ function checkSource(body: InstallPackRequest): Refusal | undefined {
     const misplaced = (['name', 'version'] as const).find((field) => body[field] !== undefined);
     return misplaced && unclear(misplaced, `\`${misplaced}\` goes with \`registry\`; the file says it itself.`);
   }
+  if (body.files) return unclear('files', 'A registry brings the files with it.');
   if (body.name === undefined) return unclear('name', '`name` goes with `registry`.');
   return body.signature && unclear('signature', 'A registry brings the signature with it.');
 }
@@ -148,8 +151,8 @@ const expandChain = operation({
 });
 
 function summaryOf({ manifest, integrity, provenance, isShared }: Pack): PackSummary {
-  const { name, version, kind, description } = manifest;
-  const chains = manifest.chains
+  const { name, version, kind = 'node', description } = manifest;
+  const chains = chainsOf(manifest)
     .filter(({ internal }) => internal !== true)
     .map(({ chainId, version, label, description }) => ({ chainId, version, label, description }));
   return {
@@ -158,6 +161,7 @@ function summaryOf({ manifest, integrity, provenance, isShared }: Pack): PackSum
     kind,
     ...(description === undefined ? {} : { description }),
     chains,
+    agents: agentsOf(manifest).map(({ agentId, persona }) => ({ agentId, persona })),
     integrity,
     shared: isShared,
     provenance,

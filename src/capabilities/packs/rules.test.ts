@@ -116,7 +116,7 @@ describe('a manifest', () => {
   });
 
   it.each<[object, string]>([
-    [{ agents: [{}], runtime: { language: 'remote', entry: 'pack.json' } }, 'agents.manifestRuntime'],
+    [{ agents: [{}], nodes: [{}], runtime: { language: 'javascript', entry: 'index.js' } }, 'packs.node'],
     [{ nodes: [{}], runtime: { language: 'javascript', entry: 'index.js' } }, 'packs.node'],
     [{ kind: 'prompt', prompts: [{}] }, 'packs.prompt'],
   ])('of something that does nothing here is not installed: %j', (contents, requiredCapability) => {

@@ -5,7 +5,11 @@ import { compileSchema } from '../../engine/json-schema.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { isObject, type JsonObject, own } from '../../protocol/json.ts';
 import {
+  AgentPackManifest,
+  agentsOf,
+  chainsOf,
   type ExpandChainReply,
+  type PackManifest,
   type PackProvenance,
   type PackSignature,
   type WorkflowChain,
@@ -32,22 +36,21 @@ const EXPANSION_MAX = 2_000_000;
 const VERSIONS_MAX = 1_000;
 
 /** Something wrong with a manifest: where, as a JSON pointer, and what. */
-interface Misfit {
+export interface Misfit {
   readonly path: string;
   readonly message: string;
 }
 
-const shape = Compile(WorkflowChainPackManifest);
+const chainShape = Compile(WorkflowChainPackManifest);
+const agentShape = Compile(AgentPackManifest);
 
-/** Everything that can be said about `pack.json` before it is kept. */
+/** Everything that can be said about `pack.json` by itself. */
 export function checkManifest(manifest: unknown): Refusal | undefined {
   if (!isObject(manifest)) return invalid([{ path: '', message: 'must be an object' }]);
-  return (
-    checkKind(manifest) ?? invalid(shapeMisfits(manifest)) ?? invalid(misfitsOf(manifest as WorkflowChainPackManifest))
-  );
+  return checkKind(manifest) ?? invalid(shapeMisfits(manifest)) ?? invalid(misfitsOf(manifest as PackManifest));
 }
 
-function invalid(misfits: readonly Misfit[]): Refusal | undefined {
+export function invalid(misfits: readonly Misfit[]): Refusal | undefined {
   const [first] = misfits;
   if (!first) return undefined;
   const message = `pack.json${first.path && ` at ${first.path}`} ${first.message}.`;
@@ -68,11 +71,36 @@ function checkKind(manifest: JsonObject): Refusal | undefined {
     return refuse('pack_kind_invalid', message, { path: `/${foreign}` });
   }
   if (kind === 'workflow-chain') return undefined;
-  const requiredCapability = Object.hasOwn(manifest, 'agents') ? 'agents.manifestRuntime' : `packs.${kind}`;
-  return refuse('capability_required', 'This host installs workflow-chain packs only.', { requiredCapability });
+  const { nodes = [], agents } = manifest;
+  if (kind === 'node' && agents !== undefined && Array.isArray(nodes) && nodes.length === 0) return undefined;
+  const requiredCapability = `packs.${kind}`;
+  const message = 'This host installs packs of workflow chains and packs of agents only.';
+  return refuse('capability_required', message, { requiredCapability });
+}
+
+/** What a pack needs must be here, unless it can do without. */
+export function checkPeers(manifest: PackManifest, isAdvertised: (capability: string) => boolean): Refusal | undefined {
+  const missing = peersOf(manifest).find(({ isOptional, capability }) => !isOptional && !isAdvertised(capability));
+  if (!missing) return undefined;
+  const { capability } = missing;
+  return refuse('pack_peer_dependency_missing', `This host does not have ${capability}, which the pack needs.`, {
+    capability,
+    requiredCapability: capability,
+  });
+}
+
+/** What a pack says that it needs of its host. */
+export function peersOf(manifest: PackManifest): readonly { capability: string; isOptional: boolean }[] {
+  if (!('agents' in manifest)) return [];
+  const { peerDependencies = {}, peerDependenciesMeta } = manifest;
+  return Object.keys(peerDependencies).map((capability) => ({
+    capability,
+    isOptional: own(peerDependenciesMeta, capability)?.optional === true,
+  }));
 }
 
 function shapeMisfits(manifest: JsonObject): Misfit[] {
+  const shape = manifest.kind === 'workflow-chain' ? chainShape : agentShape;
   if (shape.Check(manifest)) return [];
   return shape.Errors(manifest).flatMap((error): Misfit[] => {
     const { keyword, instancePath, message, params } = error;
@@ -86,14 +114,19 @@ function shapeMisfits(manifest: JsonObject): Misfit[] {
   });
 }
 
-function misfitsOf(manifest: WorkflowChainPackManifest): Misfit[] {
+function misfitsOf(manifest: PackManifest): Misfit[] {
   const secret = findSecret(manifest);
+  const chains = chainsOf(manifest);
   return [
     ...twice(
-      manifest.chains.map(({ chainId }) => chainId),
+      chains.map(({ chainId }) => chainId),
       (index) => `/chains/${index}/chainId`,
     ),
-    ...manifest.chains.flatMap((chain, index) => chainMisfits(chain, `/chains/${index}`)),
+    ...twice(
+      agentsOf(manifest).map(({ agentId }) => agentId),
+      (index) => `/agents/${index}/agentId`,
+    ),
+    ...chains.flatMap((chain, index) => chainMisfits(chain, `/chains/${index}`)),
     ...(secret === undefined ? [] : [{ path: pointerOf(secret), message: 'looks like a secret' }]),
   ];
 }

@@ -1,11 +1,13 @@
+import type { Agent } from '../../protocol/agents.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
-import type { JsonObject } from '../../protocol/json.ts';
-import type {
-  ExpandChainReply,
-  ExpandChainRequest,
-  InstallPackRequest,
-  PackProvenance,
-  WorkflowChainPackManifest,
+import { type JsonObject, own } from '../../protocol/json.ts';
+import {
+  chainsOf,
+  type ExpandChainReply,
+  type ExpandChainRequest,
+  type InstallPackRequest,
+  type PackManifest,
+  type PackProvenance,
 } from '../../protocol/packs.ts';
 import { commitAll, commitUnless } from '../../runtime/command.ts';
 import { HOST_OWNER, ownerOf } from '../../store/definitions.ts';
@@ -14,35 +16,55 @@ import type { Statement, Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
+import { digestOf, resolveAgents } from './agents.ts';
 import { lockfileOf } from './lockfile.ts';
-import { checkIntegrity, checkSignature, integrityOf, type PackFile, parseManifest } from './pack-file.ts';
 import {
+  checkIntegrity,
+  checkSignature,
+  integrityOf,
+  type PackFile,
+  type PackFiles,
+  parseManifest,
+} from './pack-file.ts';
+import {
+  type AgentRow,
+  findAgent,
+  findAgentVersion,
   findCurrent,
   findRevision,
+  findRivalPack,
   findVersion,
   type KnownVersion,
+  listAgents,
   listCurrent,
   listVersions,
   moveCurrent,
   type PackKey,
   type PackPlace,
   type PackRow,
+  putAgent,
   putVersion,
   removeVersion,
 } from './records.ts';
 import { fetchPack } from './registry.ts';
-import { checkManifest, checkSuccession, expand } from './rules.ts';
+import { checkManifest, checkPeers, checkSuccession, expand, invalid } from './rules.ts';
 
 /** A pack as it lies here. */
 export interface Pack extends Pick<PackFile, 'file'> {
   /** Of what it came in: the file, or the archive of a registry. */
   readonly integrity: string;
-  readonly manifest: WorkflowChainPackManifest;
+  readonly manifest: PackManifest;
   readonly provenance: PackProvenance;
   /** Every tenant may use it, none may change it. */
   readonly isShared: boolean;
   /** When it was put into use. */
   readonly updatedAt: number;
+}
+
+/** An agent, and the pack that it comes with. */
+export interface PackedAgent extends Agent {
+  readonly packName: string;
+  readonly packVersion: string;
 }
 
 export interface PackTarget {
@@ -78,9 +100,16 @@ interface Known {
 }
 
 /** A pack that has been found fit. */
-type Fit = Required<Pick<PackFile, 'file' | 'integrity' | 'origin'>> & { readonly manifest: WorkflowChainPackManifest };
+interface Fit extends Required<Pick<PackFile, 'file' | 'integrity' | 'origin'>> {
+  readonly manifest: PackManifest;
+  readonly agents: readonly Agent[];
+  readonly digest: string;
+}
 
-export function packService({ runtime }: Host, { audit }: { readonly audit: Pick<AuditService, 'record'> }) {
+export function packService(
+  { runtime, advertises }: Host,
+  { audit }: { readonly audit: Pick<AuditService, 'record'> },
+) {
   const { store, clock, ids, catalog, egress } = runtime;
 
   return {
@@ -93,6 +122,17 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
 
     /** A version that is installed; without one, that in use. */
     find: (from: Visibility, target: PackTarget): Promise<Pack | undefined> => find(from, target),
+
+    /** The agents that may be used from here, by their ids. */
+    agents: async (from: Visibility, limit: number): Promise<PackedAgent[]> =>
+      (await store.read<AgentRow>(listAgents(from, limit))).map(agentOf),
+
+    /** An agent as it is in use; with a version, as it is in that version of its pack. */
+    async agent(from: Visibility, agentId: string, version?: string): Promise<PackedAgent | undefined> {
+      const statement = version === undefined ? findAgent(from, agentId) : findAgentVersion(from, agentId, version);
+      const [row] = await store.read<AgentRow>(statement);
+      return row && agentOf(row);
+    },
 
     /** What comes with the host, which everybody may see. */
     published: async (): Promise<Pack[]> =>
@@ -112,16 +152,18 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
 
     /** The pack that a request brings, or that it names. */
     async take(request: InstallPackRequest, signal: AbortSignal): Promise<PackFile | Refusal> {
-      const { manifest, file = JSON.stringify(manifest), registry, name, integrity, signature } = request;
+      const { manifest, file = JSON.stringify(manifest), files, registry, name, integrity, signature } = request;
       if (registry !== undefined) return fetchPack(egress, { ...request, registry, name: name! }, signal);
       const origin = { source: 'file' as const, ...(signature ? { signature } : {}) };
-      return checkIntegrity(file, integrity) ?? { file, origin };
+      return checkIntegrity(file, integrity) ?? { file, files: (path) => own(files, path), origin };
     },
 
     /** Puts a version into use. What was in use before stays under it. */
     async install(author: Author, pack: PackFile, also: Also): Promise<Installed | Refusal> {
       const fit = check(pack);
       if (isRefusal(fit)) return fit;
+      const unmet = checkPeers(fit.manifest, advertises);
+      if (unmet) return unmet;
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const known = await knowledgeOf({ owner: ownerOf(author.subject), name: fit.manifest.name });
         const outcome = await tryInstall(author, known, fit, also);
@@ -164,9 +206,9 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     },
 
     /** For packs that come with the host. A version that is there stays as it is. */
-    async installShared(manifest: WorkflowChainPackManifest): Promise<void> {
+    async installShared(manifest: PackManifest, files: PackFiles = () => undefined): Promise<void> {
       const file = JSON.stringify(manifest);
-      const fit = check({ file, origin: { source: 'host' } });
+      const fit = check({ file, files, origin: { source: 'host' } });
       if (isRefusal(fit)) throw new Error(`${manifest.name}: ${fit.message}`);
       const known = await knowledgeOf({ owner: HOST_OWNER, name: manifest.name });
       if (known.versions.some(({ version }) => version === manifest.version)) return;
@@ -198,7 +240,7 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
       const { packName, chainId, parameters = {}, version } = request;
       const pack = await find(from, { name: packName, version });
       if (!pack) return refuse('pack_not_found', 'There is no such pack here.', { packName });
-      const chain = pack.manifest.chains.find((other) => other.chainId === chainId);
+      const chain = chainsOf(pack.manifest).find((other) => other.chainId === chainId);
       if (!chain) return refuse('chain_not_found', 'The pack has no such chain.', { packName, chainId });
       const expansionId = request.expansionId ?? sha256Hex(ids.next('')).slice(0, EXPANSION_DIGITS);
       const expansion = expand(chain, { parameters, expansionId }, catalog);
@@ -231,10 +273,9 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
   ): Promise<Installed | Refusal | undefined> {
     const { name, version } = fit.manifest;
     const current = known.versions.find(isThere);
-    const refusal = checkSuccession(
-      { version, digest: sha256Hex(fit.file), signature: fit.origin.signature },
-      known.versions,
-    );
+    const refusal =
+      checkSuccession({ version, digest: fit.digest, signature: fit.origin.signature }, known.versions) ??
+      (await checkRivals(known.key, fit.agents));
     if (refusal) return refusal;
     if (current?.version === version) {
       const pack = await find(author.subject, { name, version });
@@ -253,22 +294,37 @@ export function packService({ runtime }: Host, { audit }: { readonly audit: Pick
     return isDone ? outcome : undefined;
   }
 
+  /** An agent's name means one agent to those who use it. */
+  async function checkRivals(key: PackKey, agents: readonly Agent[]): Promise<Refusal | undefined> {
+    for (const { manifest } of agents) {
+      const { agentId } = manifest;
+      const [rival] = await store.read<{ name: string }>(findRivalPack(key, agentId));
+      if (rival)
+        return refuse('conflict', 'Another pack has an agent of that name.', { agentId, packName: rival.name });
+    }
+    return undefined;
+  }
+
   function writesFor({ key, revision }: Known, fit: Fit, installedBy: string): { pack: Pack; writes: Unit } {
-    const { manifest, file, integrity, origin } = fit;
+    const { manifest, file, integrity, origin, digest } = fit;
+    const { version } = manifest;
     const now = clock.now();
     const provenance: PackProvenance = { ...origin, installedBy, installedAt: new Date(now).toISOString() };
     const row: PackRow = {
       ...key,
-      version: manifest.version,
+      version,
       revision: revision + 1,
       integrity,
-      digest: sha256Hex(file),
+      digest,
       body: file,
       provenance: JSON.stringify(provenance),
       removed_at: null,
       updated_at: now,
     };
-    return { pack: fromRow(row), writes: [moveCurrent(key, revision, manifest.version, now), putVersion(row)] };
+    const agents = fit.agents.map((agent) =>
+      putAgent({ ...key, version, agent_id: agent.manifest.agentId, body: JSON.stringify(agent) }),
+    );
+    return { pack: fromRow(row), writes: [moveCurrent(key, revision, version, now), putVersion(row), ...agents] };
   }
 
   function record({ subject }: Author, action: string, target: string, details: JsonObject): Unit {
@@ -282,19 +338,29 @@ const IN_USE = refuse('conflict', 'This version of the pack is in use already.')
 const CONTENDED = refuse('conflict', 'The pack is being changed by others. Try again.');
 
 /** First whether it can be trusted to be what it was, then what it says. */
-function check({ file, integrity = integrityOf(file), asked, origin }: PackFile): Fit | Refusal {
+function check({
+  file,
+  files = () => undefined,
+  integrity = integrityOf(file),
+  asked,
+  origin,
+}: PackFile): Fit | Refusal {
   const signature = origin.signature && checkSignature(file, origin.signature);
   if (isRefusal(signature)) return signature;
   const parsed = parseManifest(file);
   if (isRefusal(parsed)) return parsed;
   const refusal = checkManifest(parsed.manifest);
   if (refusal) return refusal;
-  const manifest = parsed.manifest as WorkflowChainPackManifest;
+  const manifest = parsed.manifest as PackManifest;
   const { name, version } = manifest;
   if (asked && (asked.name !== name || asked.version !== version)) {
     return refuse('manifest_mismatch', 'pack.json is of another pack or version.', { name, version });
   }
-  return { file, integrity, origin: signature ? { ...origin, signature } : origin, manifest };
+  const resolved = 'agents' in manifest ? resolveAgents(manifest, files) : { agents: [] };
+  if ('misfits' in resolved) return invalid(resolved.misfits)!;
+  const { agents } = resolved;
+  const digest = digestOf(file, agents);
+  return { file, integrity, origin: signature ? { ...origin, signature } : origin, manifest, agents, digest };
 }
 
 function isThere({ removed_at }: KnownVersion): boolean {
@@ -307,11 +373,15 @@ export function placeOf({ updatedAt, manifest }: Pack): PackPlace {
 
 function fromRow(row: PackRow): Pack {
   return {
-    manifest: JSON.parse(row.body) as WorkflowChainPackManifest,
+    manifest: JSON.parse(row.body) as PackManifest,
     file: row.body,
     integrity: row.integrity,
     provenance: JSON.parse(row.provenance) as PackProvenance,
     isShared: row.owner === HOST_OWNER,
     updatedAt: row.updated_at,
   };
+}
+
+function agentOf({ name, version, body }: AgentRow): PackedAgent {
+  return { ...(JSON.parse(body) as Agent), packName: name, packVersion: version };
 }

@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import type { Answer, Api } from '../support/api.ts';
+import { unique } from '../support/definitions.ts';
+import { RegistryPages } from '../support/pack-registry.ts';
+import { loadSchemas } from '../support/schemas.ts';
+import { onEachStore } from '../support/stores.ts';
+
+/** execution.md 6, learning.md 5.1: packs of agents and their inventory, over the wire. */
+
+type Body = Answer['body'];
+
+const PACKS = '/v1/host/capstan/packs';
+const PROMPT = 'You sort tickets by urgency.';
+const schemas = loadSchemas();
+
+const agentPack = (agent: object = {}, more: object = {}): Body => {
+  const name = `vendor.acme.${unique('support')}`;
+  return {
+    name,
+    version: '1.0.0',
+    engines: { openwop: '>=1.1.0 <2.0.0' },
+    runtime: { language: 'remote', entry: 'pack.json' },
+    agents: [
+      {
+        agentId: `${name}.triage`,
+        persona: 'Triage',
+        modelClass: 'classification',
+        systemPrompt: PROMPT,
+        toolAllowlist: ['capstan.kv:get'],
+        ...agent,
+      },
+    ],
+    ...more,
+  };
+};
+const idOf = (manifest: Body): string => manifest.agents[0].agentId;
+const install = (api: Api, body: object): Promise<Answer> => api.post(PACKS, body);
+const installed = async (api: Api, manifest: Body): Promise<string> => {
+  const answer = await install(api, { manifest });
+  expect(answer.status, answer.text).toBe(201);
+  return idOf(manifest);
+};
+
+onEachStore('agents', (host) => {
+  const api = (): Api => host().as('reviewer');
+
+  describe('come with packs', () => {
+    it('and are listed by their ids, without what makes them tick', async () => {
+      const agentId = await installed(
+        api(),
+        agentPack({
+          label: 'Triage of tickets',
+          description: 'Sorts',
+          confidence: { defaultThreshold: 0.8 },
+          memoryShape: { scratchpad: true },
+          requiresCapabilities: ['kvStorage', 'aiProviders.teleportation'],
+        }),
+      );
+      const list = await api().get('/v1/agents');
+      expect(list.status).toBe(200);
+      expect(schemas.agentInventory(list.body)).toEqual([]);
+      const ids = list.body.agents.map((agent: Body) => agent.agentId);
+      expect(ids).toEqual([...ids].sort());
+      expect(list.body.total).toBe(ids.length);
+      const one = await api().get(`/v1/agents/${agentId}`);
+      expect(one.body).toEqual({
+        agentId,
+        persona: 'Triage',
+        label: 'Triage of tickets',
+        description: 'Sorts',
+        modelClass: 'classification',
+        packName: agentId.replace('.triage', ''),
+        packVersion: '1.0.0',
+        toolAllowlist: ['capstan.kv:get'],
+        hasHandoffSchemas: false,
+        memoryShape: { scratchpad: true },
+        confidenceThreshold: 0.8,
+        degraded: ['aiProviders.teleportation'],
+      });
+      expect(list.body.agents).toContainEqual(one.body);
+      expect(list.text).not.toContain(PROMPT);
+    });
+
+    it('with texts of their own, from a registry or from the request', async () => {
+      const registry = new RegistryPages();
+      const served = await registry.serve();
+      const manifest = agentPack({ systemPrompt: undefined, systemPromptRef: 'prompts/triage.md' });
+      registry.publish(manifest, {}, { 'prompts/triage.md': PROMPT });
+      const fetched = await install(api(), { registry: served.url, name: manifest.name });
+      served.close();
+      expect(fetched.status, fetched.text).toBe(201);
+      expect(fetched.body).toMatchObject({ kind: 'node', agents: [{ agentId: idOf(manifest), persona: 'Triage' }] });
+
+      const brought = agentPack({
+        systemPrompt: undefined,
+        systemPromptRef: 'triage.md',
+        handoff: { taskSchemaRef: 'task.json' },
+      });
+      const files = { 'triage.md': PROMPT, 'task.json': '{"type":"object"}' };
+      expect((await install(api(), { manifest: brought, files })).status).toBe(201);
+      expect((await api().get(`/v1/agents/${idOf(brought)}`)).body.hasHandoffSchemas).toBe(true);
+      const changed = await install(api(), { manifest: brought, files: { ...files, 'triage.md': 'Other words.' } });
+      expect([changed.status, changed.body.error]).toEqual([409, 'version_conflict']);
+    });
+
+    it('but not with refs that lead nowhere, and then nothing is installed', async () => {
+      const manifest = agentPack({ systemPrompt: undefined, systemPromptRef: 'prompts/triage.md' });
+      const answer = await install(api(), { manifest, files: { 'prompts/other.md': PROMPT } });
+      expect([answer.status, answer.body.error, answer.body.details.path]).toEqual([
+        400,
+        'invalid_manifest',
+        '/agents/0/systemPromptRef',
+      ]);
+      expect((await api().get(`/v1/agents/${idOf(manifest)}`)).status).toBe(404);
+      expect((await api().get(`${PACKS}/${manifest.name}`)).status).toBe(404);
+    });
+
+    it('that need what is not here not at all, or as far as they can', async () => {
+      const peerDependencies = { 'host.agentRuntime': 'supported' };
+      const refused = await install(api(), { manifest: agentPack({}, { peerDependencies }) });
+      expect([refused.status, refused.body.error]).toEqual([400, 'pack_peer_dependency_missing']);
+      const peerDependenciesMeta = { 'host.agentRuntime': { optional: true } };
+      const agentId = await installed(
+        api(),
+        agentPack({ memoryShape: { conversation: true } }, { peerDependencies, peerDependenciesMeta }),
+      );
+      expect((await api().get(`/v1/agents/${agentId}`)).body).toMatchObject({
+        degraded: ['host.agentRuntime'],
+        memoryDegraded: true,
+        degradedMemoryDimensions: ['read', 'write'],
+      });
+    });
+
+    it('and go with them; the version before is in use again', async () => {
+      const manifest = agentPack();
+      const agentId = await installed(api(), manifest);
+      const second = { ...manifest, version: '2.0.0', agents: [{ ...manifest.agents[0], persona: 'Second' }] };
+      await installed(api(), second);
+      const personaOf = async (): Promise<string | undefined> =>
+        (await api().get(`/v1/agents/${agentId}`)).body.persona;
+      expect(await personaOf()).toBe('Second');
+      await api().request('DELETE', `${PACKS}/${manifest.name}`);
+      expect(await personaOf()).toBe('Triage');
+      await api().request('DELETE', `${PACKS}/${manifest.name}`);
+      expect((await api().get(`/v1/agents/${agentId}`)).status).toBe(404);
+    });
+
+    it('whose names mean one agent each', async () => {
+      const manifest = agentPack();
+      await installed(api(), manifest);
+      const rival = { ...manifest, name: `vendor.acme.${unique('rival')}` };
+      const answer = await install(api(), { manifest: rival });
+      expect([answer.status, answer.body.details]).toEqual([409, { agentId: idOf(manifest), packName: manifest.name }]);
+    });
+
+    it('that others do not see', async () => {
+      const agentId = await installed(api(), agentPack());
+      const other = host().as('other');
+      expect((await other.get(`/v1/agents/${agentId}`)).status).toBe(404);
+      expect((await other.get('/v1/agents')).text).not.toContain(agentId);
+      expect((await host().as('nothing').get('/v1/agents')).status).toBe(403);
+    });
+  });
+});

@@ -79,6 +79,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     oidc: config.oidc,
     models: config.models,
     proposals: config.proposals,
+    synthesis: config.synthesis,
     judgeModel: config.judgeModel,
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,
@@ -248,7 +249,7 @@ function createEdge(host: Host, mounted: readonly Capability[], services: Servic
   const server = createServer({
     runtime,
     services,
-    routes,
+    routes: routes.flatMap(onEachPath),
     pages: [
       discoveryPage(discovery),
       ...documentPages(routes, VERSION),
@@ -268,6 +269,10 @@ function createEdge(host: Host, mounted: readonly Capability[], services: Servic
     followed: () => runtime.hub.followed,
   });
   return server;
+}
+
+function onEachPath(route: Route<never>): readonly Route<never>[] {
+  return [route, ...(route.alsoAt ?? []).map((path) => ({ ...route, path }))];
 }
 
 const checkShape = validator(WorkflowDefinition, 'body');

@@ -9,6 +9,8 @@ export interface RouteContract {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With `{name}` for parameters; colon verbs as the protocol writes them. */
   readonly path: string;
+  /** Other paths under which the same is served; the documents name the first alone. */
+  readonly alsoAt?: readonly string[];
   /** The scope it takes; `any` where a credential will do, and `public` where none is needed. */
   readonly scope: Scope | 'any' | 'public';
   readonly params?: TSchema;

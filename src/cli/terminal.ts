@@ -2,12 +2,17 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { UsageError } from './exit.ts';
 
+/** Of a terminal that does not say how wide it is. */
+const COLUMNS = 80;
+
 /** What a command has of the machine: where it writes, whom it may ask, what it was told beforehand. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Somebody sits there and can be asked. */
   readonly isInteractive: boolean;
   readonly hasColours: boolean;
+  /** How wide a line may be that is written anew again and again; undefined where none can be. */
+  readonly liveColumns: number | undefined;
   out(text: string): void;
   err(text: string): void;
   ask(question: string): Promise<string>;
@@ -23,7 +28,7 @@ export interface Terminal {
 export interface Streams {
   readonly env: Terminal['environment'];
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: NodeJS.WritableStream;
 }
 
@@ -33,10 +38,12 @@ export function realTerminal(): Terminal {
 }
 
 export function terminalOn({ env, stdin, stdout, stderr }: Streams): Terminal {
+  const isClever = stdout.isTTY === true && env.TERM !== 'dumb';
   return {
     environment: env,
     isInteractive: stdin.isTTY === true && stdout.isTTY === true,
-    hasColours: stdout.isTTY === true && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb',
+    hasColours: isClever && (env.NO_COLOR ?? '') === '',
+    liveColumns: isClever ? (stdout.columns ?? COLUMNS) : undefined,
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
     ask: (question) => ask(question, stdin, stderr),

@@ -3,6 +3,7 @@ import { isObject } from '../protocol/json.ts';
 import type { RunSnapshot } from '../protocol/runs.ts';
 import type { Context } from './command.ts';
 import { type ExitCode, exitOfRun } from './exit.ts';
+import { Progress } from './progress.ts';
 import { Interrupted } from './terminal.ts';
 import { type Colour, columns, facts, harmless, paintStatus } from './text.ts';
 
@@ -19,9 +20,15 @@ export async function watchRun(
   options: { readonly wait?: unknown; readonly follow?: unknown },
 ): Promise<ExitCode> {
   if (options.follow) return followRun(context, client, runId, {});
-  const snapshot = await client.waitForRun(runId, { until: isWaiting, signal: context.terminal.interrupted() });
-  context.show(snapshot, () => runLines(context, snapshot));
-  return exitOfRun(snapshot.status);
+  const progress = new Progress(context);
+  try {
+    const snapshot = await client.waitForRun(runId, { until: isWaiting, signal: context.terminal.interrupted() });
+    progress.end();
+    context.show(snapshot, () => runLines(context, snapshot));
+    return exitOfRun(snapshot.status);
+  } finally {
+    progress.end();
+  }
 }
 
 /** Shows the events of a run until its end. Ctrl-C leaves the run alone. */
@@ -32,20 +39,29 @@ export async function followRun(
   options: { readonly after?: number | undefined; readonly streamMode?: 'updates' | 'debug' },
 ): Promise<ExitCode> {
   const signal = context.terminal.interrupted();
+  const progress = new Progress(context);
   try {
     for await (const event of client.followRun(runId, { ...options, signal })) {
-      context.show(event, () => eventLines(context, event));
-      if (event.type === 'interrupt.requested') context.note(`It waits. Answer with: capstan approvals get ${runId}`);
+      progress.saw(event);
+      progress.above(() => showEvent(context, event));
     }
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
+    progress.end();
     context.note(`The run goes on. Follow it again with: capstan events ${runId} --follow`);
+  } finally {
+    progress.end();
   }
   // The host may be on its way back just now: this waits for it as following did.
   const { status, error } = await client.waitForRun(runId, { until: () => true });
   const reason = error ? `: ${harmless(error.message)} (${error.code})` : '';
   context.note(`${runId} ${paintStatus(context.paint, status)}${reason}`);
   return exitOfRun(status);
+}
+
+function showEvent(context: Context, event: RunEvent): void {
+  context.show(event, () => eventLines(context, event));
+  if (event.type === 'interrupt.requested') context.note(`It waits. Answer with: capstan approvals get ${event.runId}`);
 }
 
 function isWaiting({ status }: RunSnapshot): boolean {

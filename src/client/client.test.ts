@@ -3,7 +3,11 @@ import { createClient } from './client.ts';
 import { NotProvidedError, RefusedError, UnreachableError } from './errors.ts';
 import { json, TestMachine } from './testing.ts';
 
-const HOST = { implementation: { name: 'capstan' }, feedback: { supported: true } };
+const HOST = {
+  implementation: { name: 'capstan' },
+  feedback: { supported: true },
+  prompts: { mutableLibrary: true },
+};
 const RUN = { runId: 'run-1', status: 'pending', eventsUrl: 'http://host/v1/runs/run-1/events' };
 
 function clientOf(machine: TestMachine) {
@@ -16,11 +20,13 @@ describe('a call', () => {
     const client = clientOf(machine);
     await client.getArtifact('run/1', 'a:b');
     await client.listRuns({ status: 'failed', limit: 5 });
+    await client.updatePromptTemplate('t', { templateId: 't' } as never, { workspaceId: 'north' });
     await client.resolveInterruptByRun('run-1', 'gate', { resumeValue: 7 });
     expect(machine.asked.map(({ method, url, body }) => [method, url, body])).toEqual([
       ['GET', 'http://host/v1/runs/run%2F1/artifacts/a%3Ab', undefined],
       ['GET', 'http://host/.well-known/openwop', undefined],
       ['GET', 'http://host/v1/host/capstan/runs?status=failed&limit=5', undefined],
+      ['PUT', 'http://host/v1/prompts/t?workspaceId=north', { templateId: 't' }],
       ['POST', 'http://host/v1/runs/run-1/interrupts/gate', { resumeValue: 7 }],
     ]);
     expect(machine.asked[0]!.headers.get('authorization')).toBe('Bearer secret');

@@ -48,7 +48,7 @@ type Input<S, K extends string> = K extends keyof S
     ? [input?: S[K]]
     : [input: S[K]]
   : [];
-type InputArgs<S> = 'body' extends keyof S ? Input<S, 'body'> : Input<S, 'query'>;
+type InputArgs<S> = [...Input<S, 'body'>, ...Input<S, 'query'>];
 type ShapeOf<O> = O extends Operation<string, infer S> ? S : never;
 type Answered<S extends { reply: unknown }> = S['reply'] extends Messages ? Messages : Promise<S['reply']>;
 
@@ -130,12 +130,14 @@ export function createClient({ url, key, retry, machine = platform }: ClientOpti
   function requestOf({ method, path, takes }: Operation, args: readonly unknown[]): Request {
     const rest = [...args];
     const filled = path.replace(/\{\w+\}/g, () => encodeURIComponent(String(rest.shift())));
-    const input = takes === undefined ? undefined : rest.shift();
+    const body = takes === 'body' || takes === 'both' ? rest.shift() : undefined;
+    const query = takes === 'query' || takes === 'both' ? rest.shift() : undefined;
     const options = (rest.shift() ?? {}) as CallOptions;
     return {
       method,
       path: filled,
-      ...(takes === 'query' ? { query: input as Record<string, unknown> | undefined } : { body: input }),
+      query: query as Record<string, unknown> | undefined,
+      body,
       headers: {
         ...(method === 'GET' ? {} : { 'idempotency-key': options.idempotencyKey ?? machine.unique() }),
         ...options.headers,

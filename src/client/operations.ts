@@ -35,6 +35,7 @@ import type {
   RunSummary,
 } from '../protocol/runs.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/schedules.ts';
+import type { SynthesizeReply, SynthesizeRequest } from '../protocol/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/verifiers.ts';
 import type {
   DeliveryState,
@@ -63,7 +64,7 @@ export type Bytes = ReadableStream<Uint8Array>;
 export interface Operation<P extends string = string, S extends Shape = Shape> {
   readonly method: Method;
   readonly path: P;
-  readonly takes?: 'query' | 'body' | undefined;
+  readonly takes?: 'query' | 'body' | 'both' | undefined;
   readonly answers?: 'messages' | 'bytes' | undefined;
   /** Where in the discovery document a host shows that it serves this; undefined for what every host serves. */
   readonly needs?: string | undefined;
@@ -73,7 +74,7 @@ export interface Operation<P extends string = string, S extends Shape = Shape> {
 
 /** Shapes are gone when the program runs: what it has to know of them is said again, and checked here. */
 type More<S extends Shape> = { readonly needs?: string } & ('body' extends keyof S
-  ? { readonly takes: 'body' }
+  ? { readonly takes: 'query' extends keyof S ? 'both' : 'body' }
   : 'query' extends keyof S
     ? { readonly takes: 'query' }
     : { readonly takes?: undefined }) &
@@ -169,7 +170,13 @@ export const OPERATIONS = {
   ),
   getArtifact: operation<{ reply: AnyObject }>()('GET', `${V1}/runs/{runId}/artifacts/{artifactId}`),
   listRuns: operation<{
-    query?: PageQuery & Span & { readonly status?: RunStatus; readonly workflowId?: string; readonly tag?: string };
+    query?: PageQuery &
+      Span & {
+        readonly status?: RunStatus;
+        readonly workflowId?: string;
+        readonly tag?: string;
+        readonly flagged?: boolean;
+      };
     reply: Page<RunSummary>;
   }>()('GET', `${HOST}/runs`, { takes: 'query' }),
 
@@ -316,11 +323,11 @@ export const OPERATIONS = {
     takes: 'body',
     needs: 'prompts.mutableLibrary',
   }),
-  updatePromptTemplate: operation<{ body: PromptTemplate; reply: PromptTemplate }>()(
-    'PUT',
-    `${V1}/prompts/{templateId}`,
-    { takes: 'body', needs: 'prompts.mutableLibrary' },
-  ),
+  updatePromptTemplate: operation<{
+    body: PromptTemplate;
+    query?: { readonly workspaceId?: string };
+    reply: PromptTemplate;
+  }>()('PUT', `${V1}/prompts/{templateId}`, { takes: 'both', needs: 'prompts.mutableLibrary' }),
   deletePromptTemplate: operation<{ query?: { readonly workspaceId?: string }; reply: undefined }>()(
     'DELETE',
     `${V1}/prompts/{templateId}`,
@@ -337,6 +344,12 @@ export const OPERATIONS = {
     answers: 'bytes',
     needs: 'mcp.serverMount.supported',
   }),
+
+  synthesizeProposals: operation<{ body?: SynthesizeRequest; reply: SynthesizeReply }>()(
+    'POST',
+    `${HOST}/proposals:synthesize`,
+    { takes: 'body', needs: 'agents.proposals' },
+  ),
 
   listAgents: operation<{ reply: AgentInventory }>()('GET', `${V1}/agents`),
   getAgent: operation<{ reply: AgentInventoryEntry }>()('GET', `${V1}/agents/{agentId}`),

@@ -223,10 +223,11 @@ describe('capstan feedback', () => {
     const listed = await run(`feedback list ${runId}`);
     for (const word of ['meh', 'so rather (a)', 'golden', 'flag']) expect(listed.out).toContain(word);
     const { workflowId } = (await owner().get(`/v1/runs/${runId}`)).body;
-    expect((await run(`feedback summary --workflow ${workflowId} --json`)).json).toMatchObject({
-      runs: 1,
-      meanRating: 2,
-    });
+    const path = `/v1/host/capstan/feedback/summary?workflowId=${workflowId}`;
+    const summed = await run(`feedback summary --workflow ${workflowId} --json`);
+    expect(summed.json).toMatchObject({ runs: 1, meanRating: 2 });
+    expect(summed.out).toBe(`${(await owner().get(path)).text}\n`);
+    expect((await run(`runs list --workflow ${workflowId} --flagged -q`)).out).toBe(`${runId}\n`);
     expect((await run(`feedback summary --workflow ${workflowId}`)).out).toContain(`1  ${workflowId} / a`);
     expect((await run('feedback summary --bucket year')).code).toBe(USAGE);
   });

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClient, OPERATIONS, RefusedError } from '../../src/client/index.ts';
 import { platform } from '../../src/client/machine.ts';
@@ -20,7 +21,8 @@ describe('the client', () => {
   it('has a method for every operation of the OpenAPI document, and for nothing else', async () => {
     const served = (await operationsOf(host.anonymous)).map(({ operationId, method, path, hasBody, raw }) => {
       const hasQuery = raw.parameters.some((parameter: { in: string }) => parameter.in === 'query');
-      return [operationId, `${method} ${path}`, hasBody ? 'body' : hasQuery ? 'query' : undefined];
+      const takes = hasBody && hasQuery ? 'both' : hasBody ? 'body' : hasQuery ? 'query' : undefined;
+      return [operationId, `${method} ${path}`, takes];
     });
     const known = Object.entries(OPERATIONS).map(([name, { method, path, takes }]) => [
       name,
@@ -106,5 +108,35 @@ onEachStore('the client', (host) => {
     await proxy.cut();
     expect({ cuts, connections }).toEqual({ cuts: CUTS, connections: CUTS + 1 });
     expect(sequences).toEqual((await host().as('editor').events(runId)).map(({ sequence }) => sequence));
+  });
+
+  it(`resumes a stream wherever ${CUTS} connections break off: every event once, in order`, async () => {
+    const ids = Array.from({ length: 200 }, (_, index) => `n${index}`);
+    const workflowId = await register(
+      host().as('editor'),
+      workflow(
+        ids.map((id) => node(id)),
+        line(...ids),
+      ),
+    );
+    const { runId } = await client().createRun({ workflowId });
+    await client().waitForRun(runId);
+    const logged = (await host().as('editor').events(runId)).map(({ sequence }) => sequence);
+    const proxy = await DatabaseProxy.open(host().url);
+    const machine = { ...platform, chance: () => 0 };
+    const breaks = fc.array(fc.integer({ min: 1, max: 4_000 }), { minLength: CUTS, maxLength: CUTS });
+    await fc.assert(
+      fc.asyncProperty(breaks, async (bytes) => {
+        proxy.drop();
+        proxy.dropAfter(bytes);
+        const sequences: number[] = [];
+        const follower = createClient({ url: proxy.url, key: KEYS.editor.key, machine });
+        for await (const { sequence } of follower.followRun(runId, { streamMode: 'debug' })) sequences.push(sequence);
+        expect(proxy.dropsLeft).toBe(0);
+        expect(sequences).toEqual(logged);
+      }),
+      { numRuns: 20 },
+    );
+    await proxy.cut();
   });
 });

@@ -109,6 +109,21 @@ describe('a terminal', () => {
     for (const more of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) expect(await get(more)).not.toContain('\x1b');
   });
 
+  it('shows how far a run is while it is followed, and nothing of that is left', async () => {
+    const id = await register(owner(), workflow([node('a'), approval('gate')], line('a', 'gate')));
+    const { runId } = await waitingRun(owner(), id);
+    const answer: Typing = ['waiting for an answer: gate', ''];
+    const following = sitAt(['events', runId, '--follow'], environment(), [answer]);
+    await owner().post(`/v1/runs/${runId}/interrupts/gate`, { resumeValue: { action: 'accept' } });
+    const { code, sent, screen } = await following;
+    expect(code).toBe(0);
+    expect(sent).toContain('1 done · running: gate');
+    expect(screen).not.toContain(' done · ');
+    expect(screen).toContain('run.completed');
+    expect((await sit(`events ${runId} --follow`, [], { TERM: 'dumb' })).sent).not.toContain(' done · ');
+    expect((await sit(`events ${runId} --follow --json`)).sent).not.toContain(' done · ');
+  });
+
   it('does not show a key that is typed', async () => {
     const typed: Typing[] = [['Key for', `${KEYS.viewer.key}\r`]];
     const { code, sent } = await sit(`login ${host.url}`, typed, {

@@ -30,6 +30,7 @@ export async function capstan(args: readonly string[], sitting: Sitting = {}): P
     environment,
     isInteractive: typed !== undefined,
     hasColours: false,
+    liveColumns: undefined,
     out: (text) => {
       out += text;
       onOut(text);

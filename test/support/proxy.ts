@@ -5,6 +5,7 @@ export class DatabaseProxy {
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
   readonly #server: Server;
+  readonly #allowances: number[] = [];
   #port = 0;
 
   private constructor(target: URL) {
@@ -30,6 +31,16 @@ export class DatabaseProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** Drops each of the next connections after so many bytes of an answer. */
+  dropAfter(bytes: readonly number[]): void {
+    this.#allowances.push(...bytes);
+  }
+
+  /** How many are still to be dropped. */
+  get dropsLeft(): number {
+    return this.#allowances.length;
+  }
+
   /** Drops every connection and takes no new ones. */
   async cut(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
@@ -44,12 +55,15 @@ export class DatabaseProxy {
 
   #join(inside: Socket): void {
     const outside = connect(Number(this.#target.port), this.#target.hostname);
+    const allowance = this.#allowances.shift();
+    inside.pipe(outside);
+    if (allowance === undefined) outside.pipe(inside);
+    else passOn(allowance, outside, inside);
     for (const [one, other] of [
       [inside, outside],
       [outside, inside],
     ] as const) {
       this.#sockets.add(one);
-      one.pipe(other);
       one.on('error', () => {});
       one.on('close', () => {
         this.#sockets.delete(one);
@@ -57,4 +71,16 @@ export class DatabaseProxy {
       });
     }
   }
+}
+
+/** Hands the first bytes on and then drops the connection, wherever in an answer that is. */
+function passOn(bytes: number, from: Socket, to: Socket): void {
+  let left = bytes;
+  from.on('data', (chunk: Buffer) => {
+    if (left <= 0) return;
+    const part = chunk.subarray(0, left);
+    left -= part.length;
+    if (left > 0) to.write(part);
+    else to.end(part, () => to.destroy());
+  });
 }

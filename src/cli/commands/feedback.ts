@@ -147,10 +147,8 @@ const summary: CommandSpec = {
       until: text(options.until),
       bucket,
     });
-    const { buckets, mostCorrectedNodes, mostCorrectedWorkflows, ...figures } = await (
-      await context.client()
-    ).summarizeFeedback(query);
-    const found = { ...figures, mostCorrectedNodes, mostCorrectedWorkflows, buckets };
+    const found = await (await context.client()).summarizeFeedback(query);
+    const { buckets, mostCorrectedNodes, mostCorrectedWorkflows: _, ...figures } = found;
     context.show(found, () => [
       ...facts(figures),
       ...(mostCorrectedNodes.length > 0 ? ['', 'Most corrected'] : []),

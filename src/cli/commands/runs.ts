@@ -77,6 +77,7 @@ const list: CommandSpec = {
     '--status <status>': `one of ${RUN_STATUSES.join(', ')}`,
     '--workflow <id>': 'runs of this workflow',
     '--tag <tag>': 'runs with this label',
+    '--flagged': 'runs that somebody flagged',
     '--since <time>': 'started at this time or later, as 2026-01-31T12:00:00Z',
     '--until <time>': 'started before this time',
     ...PAGE_FLAGS,
@@ -88,6 +89,7 @@ const list: CommandSpec = {
     const page = await (await context.client()).listRuns({
       ...filter,
       ...(status ? { status: statusOf(String(status)) } : {}),
+      ...(options.flagged ? { flagged: true } : {}),
       ...pageQuery(options),
     });
     const row = (run: (typeof page.items)[number]) => [

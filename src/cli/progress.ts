@@ -1,0 +1,68 @@
+import type { RunEvent } from '../client/index.ts';
+import { platform } from '../client/machine.ts';
+import type { Context } from './command.ts';
+import { duration, harmless } from './text.ts';
+
+const EVERY_MS = 1_000;
+const WIPE = '\r\x1b[K';
+
+/**
+ * The last line of a terminal, which says how far a run is and for how long it has been going on. It is written anew
+ * as that changes, and gone at the end. Where nobody looks there is none.
+ */
+export class Progress {
+  readonly #terminal: Context['terminal'];
+  readonly #columns: number | undefined;
+  readonly #running = new Set<string>();
+  readonly #asking = new Set<string>();
+  readonly #since = platform.now();
+  #done = 0;
+  #stopTicking = (): void => {};
+
+  constructor({ terminal, isJson, isQuiet }: Context) {
+    this.#terminal = terminal;
+    this.#columns = isJson || isQuiet ? undefined : terminal.liveColumns;
+    this.#tick();
+  }
+
+  saw({ type, nodeId = '' }: RunEvent): void {
+    if (/^node\.(started|resumed)$/.test(type)) this.#running.add(nodeId);
+    if (/^node\.(completed|failed|skipped|cancelled)$/.test(type)) this.#done++;
+    if (/^node\.(completed|failed|cancelled|suspended)$/.test(type)) this.#running.delete(nodeId);
+    if (type === 'interrupt.requested') this.#asking.add(nodeId);
+    if (type === 'interrupt.resolved') this.#asking.delete(nodeId);
+  }
+
+  /** Prints what stays, above the line. */
+  above(print: () => void): void {
+    this.#wipe();
+    print();
+    this.#draw();
+  }
+
+  end(): void {
+    this.#stopTicking();
+    this.#wipe();
+  }
+
+  #tick(): void {
+    if (this.#columns === undefined) return;
+    this.#draw();
+    this.#stopTicking = platform.after(EVERY_MS, () => this.#tick());
+  }
+
+  #draw(): void {
+    if (this.#columns === undefined) return;
+    const parts = [
+      `${this.#done} done`,
+      ...(this.#running.size > 0 ? [`running: ${[...this.#running].join(', ')}`] : []),
+      ...(this.#asking.size > 0 ? [`waiting for an answer: ${[...this.#asking].join(', ')}`] : []),
+      duration(platform.now() - this.#since),
+    ];
+    this.#terminal.err(WIPE + harmless(parts.join(' · ')).slice(0, this.#columns - 1));
+  }
+
+  #wipe(): void {
+    if (this.#columns !== undefined) this.#terminal.err(WIPE);
+  }
+}

@@ -1,13 +1,6 @@
 import type { Schedule } from '../../protocol/schedules.ts';
-import type { Subject } from '../../runtime/run-row.ts';
 import type { ScheduleRow } from './records.ts';
 import type { Timing } from './slots.ts';
-
-/** In whose name its runs happen. */
-export function subjectOf(row: ScheduleRow): Subject {
-  const { tenant, tenant_name: tenantName, workspace, principal, issuer, lane } = row;
-  return { tenant, tenantName, workspace: workspace ?? undefined, principal, issuer, lane };
-}
 
 export function timingOfRow({ cron, run_at, timezone }: ScheduleRow): Timing {
   return cron === null ? { runAt: run_at! } : { cron, timezone };

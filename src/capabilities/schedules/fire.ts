@@ -1,12 +1,11 @@
-import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
-import { createRun } from '../../runtime/creation.ts';
+import { isRefusal, type Refusal } from '../../protocol/errors.ts';
 import type { WorkHandler } from '../../runtime/executor.ts';
 import type { Host } from '../capability.ts';
-import type { RunService } from '../runs/service.ts';
-import { scheduleFrom, subjectOf, timeText, timingOfRow } from './document.ts';
+import { type RunStarter, type Start, subjectOf } from '../self-starting.ts';
+import { scheduleFrom, timeText, timingOfRow } from './document.ts';
 import { findSchedule, moveSchedule, type ScheduleRow } from './records.ts';
 import { settle } from './rules.ts';
-import type { Start, Starter } from './service.ts';
+import type { Starter } from './service.ts';
 
 /**
  * Deals with a schedule whose time has come. Its run, its next slot and the work item that waits for it are committed
@@ -14,10 +13,10 @@ import type { Start, Starter } from './service.ts';
  */
 export class Firing {
   readonly #host: Host;
-  readonly #runs: Pick<RunService, 'check'>;
+  readonly #runs: RunStarter;
   readonly #starters: ReadonlyMap<string, Starter>;
 
-  constructor(host: Host, runs: Pick<RunService, 'check'>, starters: ReadonlyMap<string, Starter>) {
+  constructor(host: Host, runs: RunStarter, starters: ReadonlyMap<string, Starter>) {
     this.#host = host;
     this.#runs = runs;
     this.#starters = starters;
@@ -50,24 +49,13 @@ export class Firing {
     return starter ? starter(scheduleFrom(row), slot, subjectOf(row)) : this.#startPlain(row, slot);
   }
 
-  /** The workflow as it is now: it may have changed, or gone, since the schedule was written. */
-  async #startPlain(row: ScheduleRow, slot: number): Promise<Start | Refusal> {
-    const { runtime } = this.#host;
-    const subject = subjectOf(row);
-    const workflow = await runtime.plans.current(subject, row.workflow_id);
-    if (!workflow) return refuse('not_found', `There is no workflow ${row.workflow_id} any more.`);
-    const inputs = row.inputs === null ? {} : JSON.parse(row.inputs);
-    const refusal = this.#runs.check({ isTest: false }, { inputs, configurable: {} }, workflow.plan);
-    if (refusal) return refusal;
-    const created = createRun(runtime, {
-      subject,
-      workflow,
-      inputs,
-      configurable: {},
+  #startPlain(row: ScheduleRow, slot: number): Promise<Start | Refusal> {
+    return this.#runs.start({
+      subject: subjectOf(row),
+      workflowId: row.workflow_id,
+      inputs: row.inputs,
       tags: [`schedule:${row.schedule_id}`],
       metadata: { scheduleId: row.schedule_id, scheduledFor: timeText(slot) },
-      depth: 0,
     });
-    return { created };
   }
 }

@@ -1,6 +1,7 @@
 import type { MissedPolicy } from '../../protocol/schedules.ts';
 import type { Visibility } from '../../store/log.ts';
-import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
+import { deleteOwned, findOwned, insertOwned, listOwned, updateOwned } from '../../store/owned-rows.ts';
+import type { Statement, Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
 export const SCHEDULE_TABLES: readonly Migration[] = [
@@ -88,34 +89,26 @@ export type WrittenColumns = Pick<ScheduleRow, (typeof WRITTEN)[number]>;
 
 const MOVED = ['next_run_at', 'last_slot', 'last_run_at', 'last_run_id', 'last_missed_at', 'last_error'] as const;
 
+const SCHEDULES = { name: 'schedules', id: 'schedule_id' };
+
 /** Refused when the tenant has too many already. */
 export function insertSchedule(row: ScheduleRow, most: number): Write {
-  const columns = [...FIXED, ...WRITTEN, 'revision'] as const;
-  const params: Param[] = columns.map((column) => row[column]);
-  const places = params.map((_, index) => `$${index + 1}`).join(', ');
-  const tenant = columns.indexOf('tenant') + 1;
-  return {
-    sql: `INSERT INTO schedules (${columns.join(', ')}) SELECT ${places}
-          WHERE (SELECT COUNT(*) FROM schedules WHERE tenant = $${tenant}) < $${params.push(most)}`,
-    params,
-    expect: 1,
-    keeps: 'schedules',
-  };
+  return insertOwned(SCHEDULES, [...FIXED, ...WRITTEN, 'revision'], row, most);
 }
 
 /** What somebody wrote anew. Refused when it has changed since it was read, or is gone. */
 export function rewriteSchedule(row: ScheduleRow): Write {
-  return update(row, WRITTEN);
+  return updateOwned(SCHEDULES, WRITTEN, row);
 }
 
 /** What its time brought. Refused when somebody else was there first, or changed it. */
 export function moveSchedule(row: ScheduleRow): Write {
-  return update(row, MOVED);
+  return updateOwned(SCHEDULES, MOVED, row);
 }
 
 /** Refused when it has changed since it was read. */
 export function lendSchedule(row: ScheduleRow): Write {
-  return update(row, ['belongs_to', 'next_run_at']);
+  return updateOwned(SCHEDULES, ['belongs_to', 'next_run_at'], row);
 }
 
 export function takeBackSchedule(tenant: string, scheduleId: string): Write {
@@ -126,28 +119,12 @@ export function takeBackSchedule(tenant: string, scheduleId: string): Write {
   };
 }
 
-function update(row: ScheduleRow, columns: readonly (keyof ScheduleRow)[]): Write {
-  const params: Param[] = columns.map((column) => row[column]);
-  const changes = columns.map((column, index) => `${column} = $${index + 1}`).join(', ');
-  const next = params.length + 1;
-  params.push(row.schedule_id, row.tenant, row.revision);
-  return {
-    sql: `UPDATE schedules SET ${changes}, revision = revision + 1
-          WHERE schedule_id = $${next} AND tenant = $${next + 1} AND revision = $${next + 2}`,
-    params,
-    expect: 1,
-    keeps: 'revision',
-  };
+export function deleteSchedule(visibility: Visibility, scheduleId: string): Write {
+  return deleteOwned(SCHEDULES, visibility, scheduleId);
 }
 
-export function deleteSchedule({ tenant }: Visibility, scheduleId: string): Write {
-  return { sql: 'DELETE FROM schedules WHERE schedule_id = $1 AND tenant = $2', params: [scheduleId, tenant] };
-}
-
-export function findSchedule({ tenant, workspace }: Visibility, scheduleId: string): Statement {
-  const found = 'SELECT * FROM schedules WHERE schedule_id = $1 AND tenant = $2';
-  if (workspace === undefined) return sql(found, scheduleId, tenant);
-  return sql(`${found} AND workspace = $3`, scheduleId, tenant, workspace);
+export function findSchedule(visibility: Visibility, scheduleId: string): Statement {
+  return findOwned(SCHEDULES, visibility, scheduleId);
 }
 
 export interface ScheduleFilter {
@@ -156,20 +133,10 @@ export interface ScheduleFilter {
   readonly before?: string | undefined;
 }
 
-/** Newest first: ids sort by the time they were made. */
 export function listSchedules(
-  { tenant, workspace }: Visibility,
+  visibility: Visibility,
   { workflowId, before }: ScheduleFilter,
   limit: number,
 ): Statement {
-  const params: Param[] = [tenant];
-  const where = ['tenant = $1'];
-  if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
-  if (workflowId !== undefined) where.push(`workflow_id = $${params.push(workflowId)}`);
-  if (before !== undefined) where.push(`schedule_id < $${params.push(before)}`);
-  const limited = `$${params.push(limit)}`;
-  return {
-    sql: `SELECT * FROM schedules WHERE ${where.join(' AND ')} ORDER BY schedule_id DESC LIMIT ${limited}`,
-    params,
-  };
+  return listOwned(SCHEDULES, visibility, { workflow_id: workflowId, before }, limit);
 }

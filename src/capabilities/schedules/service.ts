@@ -1,18 +1,24 @@
-import { maskMembers } from '../../engine/mask.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
 import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
-import type { CreatedRun } from '../../runtime/creation.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
-import { sha256Hex } from '../../system/digest.ts';
-import { redactValue } from '../../system/redaction.ts';
 import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { Also, RunService } from '../runs/service.ts';
-import { scheduleFrom, subjectOf, timeText, timingOfRow } from './document.ts';
+import {
+  type Author,
+  type BelongsTo,
+  ownerText,
+  RunStarter,
+  refuseOwned,
+  type Start,
+  subjectColumns,
+  subjectOf,
+} from '../self-starting.ts';
+import { scheduleFrom, timeText, timingOfRow } from './document.ts';
 import { Firing } from './fire.ts';
 import {
   deleteSchedule,
@@ -29,18 +35,13 @@ import {
 import { DEFAULT_MISSED, DEFAULT_TIMEZONE, firstSlot, settle, timingOf } from './rules.ts';
 import type { Timing } from './slots.ts';
 
-export { nextSlot, offsetAt } from './slots.ts';
+export type { Author, BelongsTo, Start } from '../self-starting.ts';
+export { isTimeZone, nextSlot, offsetAt } from './slots.ts';
 
 /** The kind of work item that a schedule's next slot is. */
 export const SCHEDULE = 'schedule';
 const SCHEDULES_MAX = 10_000;
 const TRIES_MAX = 5;
-
-/** A run for a slot, and what else is to happen with its birth. */
-export interface Start {
-  readonly created: CreatedRun;
-  readonly also?: Unit;
-}
 
 /** Starts the runs of schedules that belong to something, in the place of who would start them otherwise. */
 export type Starter = (schedule: Schedule, slot: number, subject: Subject) => Promise<Start | Refusal>;
@@ -51,27 +52,19 @@ export interface MadeSchedule {
   readonly writes: Unit;
 }
 
-/** What changes a schedule, and starts its runs, where that is not a person. */
-export interface BelongsTo {
-  readonly kind: string;
-  readonly id: string;
-}
-
-/** Who makes schedules, whether by a request of theirs or by something that was decided for them. */
-export type Author = Pick<Caller, 'subject'>;
-
 export type ScheduleService = ReturnType<typeof scheduleService>;
 
 export function scheduleService(
   host: Host,
   { audit, runs }: { readonly audit: Pick<AuditService, 'record'>; readonly runs: Pick<RunService, 'check'> },
 ) {
-  const { store, clock, ids, hub, plans } = host.runtime;
+  const { store, clock, ids, hub } = host.runtime;
   const starters = new Map<string, Starter>();
+  const starter = new RunStarter(host.runtime, runs);
 
   return {
     settle,
-    firing: new Firing(host, runs, starters),
+    firing: new Firing(host, starter, starters),
 
     /** Who starts the runs of schedules that belong to a thing of this kind. */
     startWith(kind: string, starter: Starter): void {
@@ -114,7 +107,7 @@ export function scheduleService(
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const [known] = await store.read<ScheduleRow>(findSchedule(caller.subject, scheduleId));
         if (!known) return NOT_FOUND;
-        const refusal = refuseOwned(known);
+        const refusal = refuseOwned('schedule', known.belongs_to);
         if (refusal) return refusal;
         const replaced = await tryReplace(caller, known, request, also);
         if (replaced) return replaced;
@@ -125,7 +118,7 @@ export function scheduleService(
     async remove(caller: Caller, scheduleId: string, also: () => Unit): Promise<Refusal | undefined> {
       const [row] = await store.read<ScheduleRow>(findSchedule(caller.subject, scheduleId));
       if (!row) return NOT_FOUND;
-      const refusal = refuseOwned(row);
+      const refusal = refuseOwned('schedule', row.belongs_to);
       if (refusal) return refusal;
       await commitAll(store, [...disposal(caller.subject, scheduleId), ...also()]);
       return undefined;
@@ -137,7 +130,8 @@ export function scheduleService(
     async lend({ subject }: Author, scheduleId: string, to: BelongsTo): Promise<MadeSchedule | Refusal> {
       const [known] = await store.read<ScheduleRow>(findSchedule(subject, scheduleId));
       if (!known) return refuse('not_found', 'There is no such schedule.');
-      const refusal = refuseOwned(known);
+      const isTheirs = known.belongs_to === ownerText(to);
+      const refusal = isTheirs ? undefined : refuseOwned('schedule', known.belongs_to);
       if (refusal) return refusal;
       const next = known.next_run_at ?? firstSlot(timingOfRow(known), clock.now(), known.last_slot);
       if (isRefusal(next)) return next;
@@ -164,9 +158,7 @@ export function scheduleService(
     const row: ScheduleRow = {
       ...written,
       schedule_id: ids.next('sch-'),
-      tenant: subject.tenant,
-      tenant_name: subject.tenantName,
-      workspace: subject.workspace ?? null,
+      ...subjectColumns(subject),
       belongs_to: belongsTo ? ownerText(belongsTo) : null,
       revision: 1,
       last_slot: null,
@@ -238,7 +230,7 @@ export function scheduleService(
     const { workflowId, timezone = DEFAULT_TIMEZONE, missed = DEFAULT_MISSED, enabled } = request;
     const timing = timingOf(request);
     if (isRefusal(timing)) return timing;
-    const inputs = await inputsFor(known ? subjectOf(known) : subject, request, known);
+    const inputs = await starter.inputsFor(known ? subjectOf(known) : subject, request, known);
     if (isRefusal(inputs)) return inputs;
     const isOn = enabled ?? (known === undefined || known.next_run_at !== null);
     const next = isOn ? nextFor(timing, known, now) : null;
@@ -258,27 +250,6 @@ export function scheduleService(
     };
   }
 
-  /** Inputs that the workflow would take now. Sent back as they are shown, they stay what they are. */
-  async function inputsFor(
-    subject: Subject,
-    { workflowId, inputs }: ScheduleRequest,
-    known: ScheduleRow | undefined,
-  ): Promise<Pick<ScheduleRow, 'inputs' | 'shown_inputs'> | Refusal> {
-    const workflow = await plans.current(subject, workflowId);
-    if (!workflow) {
-      return refuse('validation_error', 'There is no such workflow.', { field: 'workflowId' });
-    }
-    const shown = inputs && canonicalJson(inputs);
-    const isAsShown = shown !== undefined && known?.workflow_id === workflowId && known.shown_inputs === shown;
-    const given: JsonObject = isAsShown ? JSON.parse(known.inputs!) : redactValue(inputs ?? {});
-    const refusal = runs.check({ isTest: false }, { inputs: given, configurable: {} }, workflow.plan);
-    if (refusal) return refusal;
-    if (inputs === undefined) return { inputs: null, shown_inputs: null };
-    const { sensitive, maskingMode } = workflow.plan;
-    const masked = maskMembers(given, (name) => sensitive.has(name), maskingMode, sha256Hex);
-    return { inputs: canonicalJson(given), shown_inputs: canonicalJson(masked) };
-  }
-
   function audited(
     { tenant, workspace, principal: actor }: Subject,
     action: string,
@@ -295,16 +266,6 @@ function nextFor(timing: Timing, known: ScheduleRow | undefined, now: number): n
     return known.next_run_at;
   }
   return firstSlot(timing, now, known?.last_slot);
-}
-
-/** What belongs to something is changed there. */
-function refuseOwned({ belongs_to }: ScheduleRow): Refusal | undefined {
-  if (belongs_to === null) return undefined;
-  return refuse('conflict', `The schedule belongs to ${belongs_to}. Change it there.`, { belongsTo: belongs_to });
-}
-
-function ownerText({ kind, id }: BelongsTo): string {
-  return `${kind}:${id}`;
 }
 
 function isBroken(error: unknown, promise: string): boolean {

@@ -1,0 +1,85 @@
+import type { Visibility } from './log.ts';
+import { type Param, placeholders, type Statement, type Write } from './sql.ts';
+
+/**
+ * A table whose rows belong to a tenant, and to a workspace of it or to none. Their ids sort by the time they were made,
+ * and `revision` moves with every change.
+ */
+export interface OwnedTable {
+  readonly name: string;
+  readonly id: string;
+}
+
+interface Owned {
+  readonly tenant: string;
+  readonly revision: number;
+}
+
+type Columns<R> = readonly (keyof R & string)[];
+
+/** Refused, in the table's name, when the tenant has too many already. */
+export function insertOwned<R extends Owned>(table: OwnedTable, columns: Columns<R>, row: R, most: number): Write {
+  const params = valuesOf(columns, row);
+  const places = placeholders(1, params.length).slice(1, -1);
+  return {
+    sql: `INSERT INTO ${table.name} (${columns.join(', ')}) SELECT ${places}
+          WHERE (SELECT COUNT(*) FROM ${table.name} WHERE tenant = $${params.push(row.tenant)}) < $${params.push(most)}`,
+    params,
+    expect: 1,
+    keeps: table.name,
+  };
+}
+
+/** Refused when the row has changed since it was read, or is gone. */
+export function updateOwned<R extends Owned>(table: OwnedTable, columns: Columns<R>, row: R): Write {
+  const params = valuesOf(columns, row);
+  const changes = columns.map((column, index) => `${column} = $${index + 1}`).join(', ');
+  const id = (row as Record<string, unknown>)[table.id] as string;
+  return {
+    sql: `UPDATE ${table.name} SET ${changes}, revision = revision + 1
+          WHERE ${table.id} = $${params.push(id)} AND tenant = $${params.push(row.tenant)}
+            AND revision = $${params.push(row.revision)}`,
+    params,
+    expect: 1,
+    keeps: 'revision',
+  };
+}
+
+export function deleteOwned(table: OwnedTable, { tenant }: Visibility, id: string): Write {
+  return { sql: `DELETE FROM ${table.name} WHERE ${table.id} = $1 AND tenant = $2`, params: [id, tenant] };
+}
+
+export function findOwned(table: OwnedTable, visibility: Visibility, id: string): Statement {
+  return select(table, visibility, { [table.id]: id }, undefined, 1);
+}
+
+/** Newest first, from before an id on; what a filter leaves undefined does not matter. */
+export function listOwned(
+  table: OwnedTable,
+  visibility: Visibility,
+  { before, ...filter }: { readonly before?: string | undefined; readonly [column: string]: string | undefined },
+  limit: number,
+): Statement {
+  return select(table, visibility, filter, before, limit);
+}
+
+function select(
+  { name, id }: OwnedTable,
+  { tenant, workspace }: Visibility,
+  filter: Readonly<Record<string, string | undefined>>,
+  before: string | undefined,
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['tenant = $1'];
+  for (const [column, value] of Object.entries({ workspace, ...filter })) {
+    if (value !== undefined) where.push(`${column} = $${params.push(value)}`);
+  }
+  if (before !== undefined) where.push(`${id} < $${params.push(before)}`);
+  const most = `$${params.push(limit)}`;
+  return { sql: `SELECT * FROM ${name} WHERE ${where.join(' AND ')} ORDER BY ${id} DESC LIMIT ${most}`, params };
+}
+
+function valuesOf<R>(columns: Columns<R>, row: R): Param[] {
+  return columns.map((column) => row[column] as Param);
+}

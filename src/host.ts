@@ -81,6 +81,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     proposals: config.proposals,
     synthesis: config.synthesis,
     judgeModel: config.judgeModel,
+    goals: config.goals,
     limits: {
       maxNodeExecutions: config.maxNodeExecutions,
       maxRunDurationMs: config.maxRunDurationMs,
@@ -197,7 +198,7 @@ function createRuntime(
     hub: new Hub(),
     plans,
     reader: new RunReader(store, plans, clock),
-    catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.(settings) ?? [])]),
+    catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.() ?? [])]),
     seams: {
       model: mockModel(clock),
       probe: probeSeam(store),
@@ -205,6 +206,8 @@ function createRuntime(
       prompts: unprovidedSeam('prompts'),
       http: unprovidedSeam('httpClient'),
       kv: unprovidedSeam('kvStorage'),
+      memory: unprovidedSeam('memory'),
+      agent: unprovidedSeam('agents'),
       tool: toolSeam(tools, clock),
       verifiers: unprovidedSeam('verifiers'),
     },

@@ -41,7 +41,7 @@ const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
   'src/cli/commands/serve.ts': ['host', 'config', 'system'],
   'src/cli/commands/audit.ts': ['system'],
   'src/cli/audit-file.ts': ['system'],
-  'src/cli/workflow-file.ts': ['engine', 'runtime', 'http', 'system'],
+  'src/cli/workflow-file.ts': ['engine', 'runtime', 'capabilities', 'http', 'system'],
 };
 
 /** Parts that also run in a browser. */

@@ -15,6 +15,7 @@ import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
 import type { KeyRecord } from './authorization/keys.ts';
 import type { ProposalSettings } from './proposals/service.ts';
+import type { SynthesisSettings } from './synthesis/service.ts';
 
 /** Who asks, as the credential says; nothing of it comes from a body. */
 export interface Caller {
@@ -34,6 +35,8 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   readonly params: P;
   readonly query: Q;
   readonly body: B;
+  /** As it was sent, for those who keep what they get to the letter. */
+  readonly bodyText: string;
   header(name: string): string | undefined;
   /** Where callers reach this host, for absolute URLs. */
   readonly origin: string;
@@ -137,10 +140,21 @@ export interface CapabilitySettings {
   /** Whose tokens are taken besides keys. */
   readonly oidc?: OidcSettings | undefined;
   readonly proposals: ProposalSettings;
+  readonly synthesis: SynthesisSettings;
   /** Whose models may be asked; the first is asked when nobody says whom. */
   readonly models: readonly ModelSettings[];
   /** Who judges what nobody says how to judge: a provider, or one of its models. */
   readonly judgeModel?: string | undefined;
+  readonly goals: GoalSettings;
+}
+
+/** When work on a goal stops for a person to look at it. */
+export interface GoalSettings {
+  /** Verdicts in a row that leave the same criteria open. */
+  readonly standstillMax: number;
+  /** How often a judge that cannot decide is asked, and how soon again at first. */
+  readonly judgeTries: number;
+  readonly judgeRetryMs: number;
 }
 
 /** A provider of models, as the operator has set it up. */
@@ -181,7 +195,7 @@ export interface Capability<N extends string = string, S = unknown> {
   /** Its part of the discovery document: families at the root, as they are once it is prepared. */
   advertise?(settings: CapabilitySettings, service: S): Record<string, unknown>;
   readonly migrations?: readonly Migration[];
-  nodes?(settings: CapabilitySettings): readonly NodeType[];
+  nodes?(): readonly NodeType[];
   /** What its routes, and other capabilities, call. */
   service(host: Host, services: never): S;
   readonly routes?: readonly Route<never>[];

@@ -1,3 +1,4 @@
+import { capabilities } from '../capabilities/index.ts';
 import { checkDefinition } from '../engine/check.ts';
 import { validator } from '../http/validation.ts';
 import { WorkflowDefinition } from '../protocol/workflows.ts';
@@ -19,6 +20,8 @@ export interface WorkflowFile {
 }
 
 const misfitOf = validator(WorkflowDefinition, 'body');
+const mounted = capabilities({ conformance: false, feedback: true });
+const catalog = catalogOf([...NODES, ...mounted.flatMap(({ nodes }) => nodes?.() ?? [])]);
 
 /** Checks a definition as a host of this version does when it is registered. */
 export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
@@ -29,7 +32,7 @@ export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
   const definition = parsed.value as WorkflowDefinition;
   const secret = findSecret(definition);
   const problems = [
-    ...checkDefinition(definition, catalogOf(NODES)),
+    ...checkDefinition(definition, catalog),
     ...(secret === undefined ? [] : [{ path: secret, message: 'looks like a secret; refer to it by name instead' }]),
   ];
   return problems.length === 0 ? { definition, problems } : { problems };

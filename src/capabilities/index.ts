@@ -17,6 +17,7 @@ import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
 import { mcpServer } from './mcp-server/index.ts';
+import { memory } from './memory/index.ts';
 import { models } from './models/index.ts';
 import { packs } from './packs/index.ts';
 import { production } from './production/index.ts';
@@ -64,6 +65,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     models,
     httpClient,
     storage,
+    memory,
     code,
     mcpServer,
   ];
@@ -99,5 +101,6 @@ export interface Services {
   readonly debugBundle: ServiceOf<typeof debugBundle>;
   readonly retention: ServiceOf<typeof retention>;
   readonly storage: ServiceOf<typeof storage>;
+  readonly memory: ServiceOf<typeof memory>;
   readonly mcpServer: ServiceOf<typeof mcpServer>;
 }

@@ -9,6 +9,7 @@ import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/inspection.t
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/interrupts.ts';
 import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/keys.ts';
 import type { McpMessage } from '../protocol/mcp.ts';
+import type { MemoryRecord } from '../protocol/memory.ts';
 import type {
   ExpandChainReply,
   ExpandChainRequest,
@@ -338,6 +339,17 @@ export const OPERATIONS = {
     `${V1}/prompts:render`,
     { takes: 'body', needs: 'prompts.endpointsSupported' },
   ),
+
+  listMemory: operation<{
+    query?: PageQuery & { readonly memoryRef?: string; readonly tag?: string };
+    reply: Page<MemoryRecord>;
+  }>()('GET', `${HOST}/memory`, { takes: 'query', needs: 'memory.supported' }),
+  getMemory: operation<{ reply: MemoryRecord }>()('GET', `${HOST}/memory/{memoryId}`, { needs: 'memory.supported' }),
+  deleteMemory: operation<{ reply: undefined }>()('DELETE', `${HOST}/memory/{memoryId}`, { needs: 'memory.supported' }),
+  forgetMemory: operation<{ query: { readonly memoryRef: string }; reply: undefined }>()('DELETE', `${HOST}/memory`, {
+    takes: 'query',
+    needs: 'memory.retention.forget',
+  }),
 
   exchangeMcp: operation<{ body: McpMessage; reply: Bytes }>()('POST', `${V1}/mcp`, {
     takes: 'body',

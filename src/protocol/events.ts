@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { AGENT_EVENTS } from './agents.ts';
 import { RunError } from './errors.ts';
 import { GOAL_EVENTS } from './goal-events.ts';
+import { MEMORY_EVENTS } from './memory.ts';
 import { MODEL_EVENTS } from './models.ts';
 import { PromptComposed, PromptResolved } from './prompts.ts';
 import { PROPOSAL_EVENTS } from './proposals.ts';
@@ -326,6 +327,7 @@ export const EVENTS = {
     }),
   },
   ...MODEL_EVENTS,
+  ...MEMORY_EVENTS,
   ...AGENT_EVENTS,
   ...PROPOSAL_EVENTS,
   ...GOAL_EVENTS,

@@ -60,6 +60,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
       prompts: unprovidedSeam('prompts'),
       http: unprovidedSeam('httpClient'),
       kv: unprovidedSeam('kvStorage'),
+      memory: unprovidedSeam('memory'),
       tool: unprovidedSeam('agents'),
       verifiers: unprovidedSeam('verifiers'),
     },

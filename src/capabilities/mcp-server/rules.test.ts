@@ -34,8 +34,9 @@ describe('what a call is told', () => {
     );
 
   it('is what the run gave, and where the run is', () => {
-    const states = { a: { status: 'completed', outputs: { x: 1 } }, b: { status: 'completed', outputs: { x: 2 } } };
-    expect(told({ status: 'completed', nodeStates: states as RunSnapshot['nodeStates'] })).toEqual({
+    const done = (x: number) => ({ status: 'completed', outputs: { x } }) as const;
+    const states = { a: done(1), b: done(2) };
+    expect(told({ status: 'completed', nodeStates: states })).toEqual({
       isError: false,
       content: [{ type: 'text', text: '{"b":{"x":2}}' }],
       structuredContent: {
@@ -48,7 +49,7 @@ describe('what a call is told', () => {
   });
 
   it('leaves out what no model could read', () => {
-    const nodeStates: RunSnapshot['nodeStates'] = { b: { status: 'completed', outputs: { x: 'x'.repeat(200_000) } } };
+    const nodeStates = { b: { status: 'completed', outputs: { x: 'x'.repeat(200_000) } } } as const;
     const { content, structuredContent } = told({ status: 'completed', nodeStates });
     expect(JSON.stringify({ content, structuredContent }).length).toBeLessThan(1_000);
   });

@@ -6,6 +6,7 @@ import type { Verifier } from '../../protocol/verifiers.ts';
 import { NodeFailure } from '../node-type.ts';
 import type { HttpRequest, HttpResult } from './http.ts';
 import type { KvRequest } from './kv.ts';
+import type { MemoryRequest, MemoryResult } from './memory.ts';
 import type { ModelRequest, ModelResult } from './model.ts';
 import type { ToolRequest, ToolResult } from './tool-seam.ts';
 
@@ -24,6 +25,7 @@ export const SEAMS = {
   prompts: { kind: 'database', guardedBy: 'replayGuard' },
   http: { kind: 'http', guardedBy: 'replayGuard' },
   kv: { kind: 'database', guardedBy: 'replayGuard' },
+  memory: { kind: 'database', guardedBy: 'replayGuard' },
   tool: { kind: 'tool', guardedBy: 'replayGuard' },
   verifiers: { kind: 'database', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
@@ -41,6 +43,7 @@ export interface SeamShapes {
   prompts: { request: { readonly targets: readonly PromptTarget[] }; result: FoundPrompts };
   http: { request: HttpRequest; result: HttpResult };
   kv: { request: KvRequest; result: JsonObject };
+  memory: { request: MemoryRequest; result: MemoryResult };
   tool: { request: ToolRequest; result: ToolResult };
   verifiers: { request: { readonly verifierRef: string }; result: { readonly verifier: Verifier | null } };
 }

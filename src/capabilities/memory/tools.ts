@@ -1,0 +1,67 @@
+import { NodeFailure } from '../../runtime/node-type.ts';
+import type { RunReader } from '../../runtime/reader.ts';
+import { type CallableTool, type ToolCaller, ToolFailure, type ToolSource } from '../../runtime/tools.ts';
+import type { MemoryService } from './service.ts';
+
+const RECALLED_MAX = 20;
+
+/** Memory as agents use it: each has its own, or the one that its node names. */
+export function memoryTools(memory: MemoryService, reader: RunReader): ToolSource {
+  const tools: readonly CallableTool[] = [
+    {
+      name: 'memory:remember',
+      description: 'Keeps a fact for later runs. Keep what will be of use, in few words.',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          content: { type: 'string', minLength: 1 },
+          tags: { type: 'array', items: { type: 'string' } },
+        },
+        required: ['content'],
+        additionalProperties: false,
+      },
+      transport: 'native',
+      call: async ({ content, tags = [] }, by) => {
+        const memoryRef = await refOf(by);
+        const put = { op: 'put', memoryRef, content, tags, agentId: by.agentId } as const;
+        const { entries } = await orFail(memory.perform(by, put as never));
+        return { memoryId: entries[0]!.id };
+      },
+    },
+    {
+      name: 'memory:recall',
+      description: 'Finds what earlier runs kept: what has most of the words, or the newest where there are none.',
+      inputSchema: {
+        type: 'object',
+        properties: {
+          query: { type: 'string' },
+          tag: { type: 'string' },
+          limit: { type: 'integer', minimum: 1, maximum: RECALLED_MAX },
+        },
+        additionalProperties: false,
+      },
+      transport: 'native',
+      call: async ({ query, tag, limit = 5 }, by) => {
+        const list = { op: 'list', memoryRef: await refOf(by), query, tag, limit } as const;
+        const { entries } = await orFail(memory.perform(by, list as never));
+        return { entries };
+      },
+    },
+  ];
+  return { scope: 'memory', find: async (_user, name) => tools.find((tool) => tool.name === name) };
+
+  async function refOf({ tenant, runId, nodeId, agentId }: ToolCaller): Promise<string> {
+    const pinned = await reader.view({ tenant }, runId, ({ run }) => run.plan.node(nodeId)?.node.agent?.memoryRef);
+    return pinned ?? agentId;
+  }
+}
+
+/** What the memory would not take is for the model to hear. */
+async function orFail<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof NodeFailure) throw new ToolFailure(error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,175 @@
+import { describe, expect, it } from 'vitest';
+import type { WorkflowNode } from '../../src/protocol/workflows.ts';
+import type { Answer, Api } from '../support/api.ts';
+import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
+import { loadSchemas } from '../support/schemas.ts';
+import { onEachStore } from '../support/stores.ts';
+
+const MEMORY = '/v1/host/capstan/memory';
+
+const remember = (memoryRef: string, content: unknown, config: object = {}): WorkflowNode =>
+  node('remember', 'vendor.capstan.memory.remember', {
+    config: { memoryRef, ...config },
+    inputs: { content: fixed(content) },
+  });
+const recall = (memoryRef: string, config: object = {}): WorkflowNode =>
+  node('recall', 'vendor.capstan.memory.recall', {
+    config: { memoryRef, ...config },
+    inputs: { query: variable('query', true) },
+  });
+
+onEachStore('memory', (host) => {
+  const api = (): Api => host().as('editor');
+
+  /** Runs one node of these and gives what it gave. */
+  async function done(by: Api, only: WorkflowNode, inputs: object = {}): Promise<Answer['body']> {
+    const variables = [{ name: 'query', type: 'string' as const }];
+    const workflowId = await register(by, workflow([only], [], { variables }));
+    const run = await by.ended(await by.run(workflowId, { inputs }));
+    expect(run, JSON.stringify(run.error)).toMatchObject({ status: 'completed' });
+    return { runId: run.runId, ...run.nodeStates[only.id].outputs };
+  }
+
+  it('is there for later runs, newest first, and by its tags', async () => {
+    const ref = unique('customers/a');
+    const first = await done(api(), remember(ref, 'Prefers e-mail.', { tags: ['preference'] }));
+    const second = await done(api(), remember(ref, { vip: true }));
+    const { entries, count } = await done(api(), recall(ref));
+    expect(count).toBe(2);
+    expect(entries).toEqual([
+      { id: second.memoryId, content: '{"vip":true}', tags: [], createdAt: second.createdAt },
+      { id: first.memoryId, content: 'Prefers e-mail.', tags: ['preference'], createdAt: first.createdAt },
+    ]);
+    expect((await done(api(), recall(ref, { tag: 'preference' }))).entries).toHaveLength(1);
+    expect((await done(api(), recall(ref, { tag: 'pref' }))).entries).toEqual([]);
+  });
+
+  it('gives what fits the words best', async () => {
+    const ref = unique('notes');
+    for (const text of ['The red car is fast', 'A blue car', 'Nothing of the kind']) {
+      await done(api(), remember(ref, text));
+    }
+    const { entries } = await done(api(), recall(ref), { query: 'red CAR?' });
+    expect(entries.map(({ content }: { content: string }) => content)).toEqual(['The red car is fast', 'A blue car']);
+  });
+
+  it('tells the log what was written and never what it says', async () => {
+    const ref = unique('private');
+    const pinned = remember(ref, 'The code word is swordfish.', { tags: ['word'] });
+    const { runId, memoryId } = await done(api(), { ...pinned, agent: { agentId: 'core.test.agent' } });
+    const events = await api().events(runId);
+    const [written] = events.filter(({ type }) => type === 'memory.written');
+    expect(written).toMatchObject({
+      nodeId: 'remember',
+      payload: { memoryRef: ref, memoryId, nodeId: 'remember', agentId: 'core.test.agent', tags: ['word'] },
+    });
+    expect(loadSchemas().payload('memory.written')?.(written.payload)).toEqual([]);
+    expect(JSON.stringify(events)).not.toContain('swordfish');
+  });
+
+  it('keeps no secrets, though they are put together only there', async () => {
+    const [start, rest] = ['ghp_', 'a1B2c3D4e5F6'.repeat(3)] as const;
+    const joins = node('remember', 'vendor.capstan.memory.remember', {
+      config: { memoryRef: unique('secrets') },
+      inputs: { content: expression(`'The token is ${start}' + variables.query`) },
+    });
+    const { memoryId } = await done(api(), joins, { query: rest });
+    const kept = await api().get(`${MEMORY}/${memoryId}`);
+    expect(kept.body.content).toMatch(/^The token is .*REDACTED/);
+    expect(kept.text).not.toContain(rest);
+  });
+
+  it('ends when it was said to', async () => {
+    const ref = unique('short');
+    const { expiresAt } = await done(api(), remember(ref, 'Soon gone', { ttlSeconds: 0.001 }));
+    expect(Date.parse(expiresAt)).toBeLessThanOrEqual(Date.now());
+    await done(api(), remember(ref, 'Still there', { ttlSeconds: 3_600 }));
+    const { entries } = await done(api(), recall(ref));
+    expect(entries).toEqual([expect.objectContaining({ content: 'Still there' })]);
+  });
+
+  it('belongs to a tenant and a workspace, whatever the reference says', async () => {
+    const ref = unique('shared/name');
+    const { memoryId } = await done(host().as('workspace'), remember(ref, 'North only'));
+    for (const who of ['editor', 'other'] as const) {
+      const stranger = host().as(who);
+      expect((await done(stranger, recall(ref))).entries).toEqual([]);
+      const forget = node('forget', 'vendor.capstan.memory.forget', {
+        config: { memoryRef: ref },
+        inputs: { memoryId: fixed(memoryId) },
+      });
+      expect(await done(stranger, forget)).toMatchObject({ forgotten: false });
+    }
+    const other = host().as('other');
+    expect((await other.get(`${MEMORY}?memoryRef=${ref}`)).body.items).toEqual([]);
+    expect((await other.get(`${MEMORY}/${memoryId}`)).status).toBe(404);
+    expect((await other.request('DELETE', `${MEMORY}/${memoryId}`)).status).toBe(404);
+    expect((await other.request('DELETE', `${MEMORY}?memoryRef=${ref}`)).status).toBe(204);
+    expect((await done(host().as('workspace'), recall(ref))).entries).toHaveLength(1);
+  });
+
+  it.each([
+    ['nothing', { content: '  ' }, {}],
+    ['too much', { content: 'x'.repeat(16_385) }, {}],
+    ['a tag that is none', { content: 'x' }, { tags: ['a"b'] }],
+    ['a reference that leads elsewhere', { content: 'x' }, { memoryRef: 'a/../../b' }],
+  ])('takes in no %s', async (_what, { content }, config) => {
+    const workflowId = await register(api(), workflow([remember(unique('bad'), content, config)]));
+    const run = await api().ended(await api().run(workflowId));
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'validation_error' } });
+  });
+
+  it('has nothing under a reference that cannot be one', async () => {
+    expect((await done(api(), recall('a/../b'))).entries).toEqual([]);
+  });
+
+  describe('in people’s hands', () => {
+    it('is listed page by page, read, and forgotten one by one or altogether', async () => {
+      const ref = unique('people');
+      const made = [];
+      for (const text of ['one', 'two', 'three']) made.push(await done(api(), remember(ref, text)));
+      const page = (await api().get(`${MEMORY}?memoryRef=${ref}&limit=2`)).body;
+      expect(page.items.map(({ content }: { content: string }) => content)).toEqual(['three', 'two']);
+      const rest = (await api().get(`${MEMORY}?memoryRef=${ref}&limit=2&cursor=${page.nextCursor}`)).body;
+      expect(rest.items).toEqual([
+        expect.objectContaining({ id: made[0].memoryId, memoryRef: ref, runId: made[0].runId, nodeId: 'remember' }),
+      ]);
+      expect((await api().request('DELETE', `${MEMORY}/${made[0].memoryId}`)).status).toBe(204);
+      expect((await api().get(`${MEMORY}/${made[0].memoryId}`)).status).toBe(404);
+      expect((await host().as('viewer').request('DELETE', `${MEMORY}?memoryRef=${ref}`)).status).toBe(403);
+      expect((await api().request('DELETE', `${MEMORY}?memoryRef=${ref}`)).status).toBe(204);
+      expect((await api().get(`${MEMORY}?memoryRef=${ref}`)).body.items).toEqual([]);
+      const { items } = (await host().as('owner').get('/v1/host/capstan/audit?action=memory.forget')).body;
+      expect(items.map(({ target }: { target: string }) => target)).toEqual(
+        expect.arrayContaining([ref, made[0].memoryId]),
+      );
+    });
+  });
+
+  it('is read again by a replay as it was then, and not written again', async () => {
+    const ref = unique('replayed');
+    const workflowId = await register(
+      api(),
+      workflow([remember(ref, 'The first'), recall(ref)], line('remember', 'recall'), {
+        variables: [{ name: 'query', type: 'string' }],
+      }),
+    );
+    const source = await api().ended(await api().run(workflowId));
+    const { memoryId } = source.nodeStates.remember.outputs;
+    await api().request('DELETE', `${MEMORY}?memoryRef=${ref}`);
+    const fork = await api().post(`/v1/runs/${source.runId}:fork`, { mode: 'replay', fromSeq: 0 });
+    const replayed = await api().ended(fork.body.runId);
+    expect(replayed.status).toBe('completed');
+    expect(replayed.nodeStates.recall.outputs).toEqual(source.nodeStates.recall.outputs);
+    const written = (await api().events(replayed.runId)).filter(({ type }) => type === 'memory.written');
+    expect(written.map(({ payload }) => payload.memoryId)).toEqual([memoryId]);
+    expect((await api().get(`${MEMORY}?memoryRef=${ref}`)).body.items).toEqual([]);
+  });
+
+  it('is advertised as the protocol has it', async () => {
+    const { body } = await host().anonymous.get('/.well-known/openwop');
+    expect(body.memory).toMatchObject({ supported: true, writable: true, retention: { ttl: true, forget: true } });
+    expect(body.agents.memoryBackends).toEqual(['long-term']);
+    expect(loadSchemas().discovery(body)).toEqual([]);
+  });
+});

@@ -2,6 +2,8 @@ import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from
 import type { ModelSettings, OidcSettings } from './capabilities/capability.ts';
 import { readModels } from './capabilities/models/service.ts';
 import { type ProposalSettings, readGates } from './capabilities/proposals/service.ts';
+import { isTimeZone } from './capabilities/schedules/service.ts';
+import type { SynthesisSettings } from './capabilities/synthesis/service.ts';
 import { isObject } from './protocol/json.ts';
 import { NAME } from './protocol/keys.ts';
 import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/prompts.ts';
@@ -18,6 +20,7 @@ export interface Config {
   readonly oidc: OidcSettings | undefined;
   readonly models: readonly ModelSettings[];
   readonly proposals: ProposalSettings;
+  readonly synthesis: SynthesisSettings;
   readonly judgeModel: string | undefined;
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
@@ -66,7 +69,8 @@ export interface Setting {
   readonly meaning: string;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
 
 export const SETTINGS = {
   host: { variable: 'HOST', flag: '--host <address>', meaning: 'address to listen on (127.0.0.1)' },
@@ -129,6 +133,26 @@ export const SETTINGS = {
   },
   loopback: {
     variable: 'CAPSTAN_LOOPBACK',
+  synthesisSupport: {
+    variable: 'CAPSTAN_SYNTHESIS_MIN_SUPPORT',
+    meaning: 'how often something must have been seen before it is proposed (3)',
+  },
+  synthesisPeriod: {
+    variable: 'CAPSTAN_SYNTHESIS_MIN_PERIOD_MS',
+    meaning: 'what people start more often than this is not proposed as a schedule (1 hour)',
+  },
+  synthesisTimezones: {
+    variable: 'CAPSTAN_SYNTHESIS_TIMEZONES',
+    meaning: 'time zones that people may go by, the likeliest first, such as "Europe/Berlin,UTC" (UTC)',
+  },
+  synthesisModel: {
+    variable: 'CAPSTAN_SYNTHESIS_MODEL',
+    meaning: 'provider/model that puts proposals into words (none: plain words)',
+  },
+  synthesisEvery: {
+    variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
+    meaning: 'how often every tenant is looked at for something to propose (0: only when somebody asks)',
+  },
     flag: '--no-loopback',
     meaning: 'keep webhooks away from this machine even under the conformance switch (CAPSTAN_LOOPBACK=0)',
   },
@@ -235,6 +259,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     retentionMs: read.whole('retention', { otherwise: 30, ...RETENTION_DAYS }) * DAY_MS,
     retentionOf: read.retentionOf(),
     secret: read.atLeast('secret', SECRET_CHARACTERS_MIN),
+    synthesis: read.synthesis(models, conformance),
     webhookAttempts: read.whole('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
     webhookWindowMs: read.whole('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),
     webhookRetryMs: read.whole('webhookRetryMs', { otherwise: 1_000, min: 1, max: 1_500 }),
@@ -383,6 +408,37 @@ class Reader {
     const given = OIDC_SETTINGS.find((name) => this.#values[name] !== undefined);
     if (given !== undefined) {
       const { oidcIssuer, oidcAudience } = SETTINGS;
+  synthesis(models: readonly ModelSettings[], conformance: boolean): SynthesisSettings {
+    const everyMinutes = this.whole('synthesisEvery', { otherwise: 0, min: 0, max: 525_600 });
+    const usualPeriodMs = conformance ? 500 : 60 * MINUTE_MS;
+    return {
+      supportMin: this.whole('synthesisSupport', { otherwise: 3, min: 2, max: 10_000 }),
+      periodMinMs: this.whole('synthesisPeriod', { otherwise: usualPeriodMs, min: 1, max: 365 * DAY_MS }),
+      timezones: this.#timezones(),
+      model: this.#synthesisModel(models),
+      everyMs: everyMinutes === 0 ? undefined : everyMinutes * MINUTE_MS,
+    };
+  }
+
+  #timezones(): readonly string[] {
+    const names = (this.#values.synthesisTimezones ?? 'UTC').split(',').map((name) => name.trim());
+    if (names.every(isTimeZone)) return names;
+    const { variable } = SETTINGS.synthesisTimezones;
+    this.#problems.push(`${variable} takes IANA names like Europe/Berlin, with commas in between.`);
+    return [];
+  }
+
+  #synthesisModel(models: readonly ModelSettings[]): SynthesisSettings['model'] {
+    const text = this.#values.synthesisModel;
+    if (text === undefined) return undefined;
+    const [provider = '', ...rest] = text.split('/');
+    const model = rest.join('/');
+    if (models.some((each) => each.provider === provider && each.models.includes(model))) return { provider, model };
+    const { synthesisModel, models: known } = SETTINGS;
+    this.#problems.push(`${synthesisModel.variable} must be provider/model, one of ${known.variable}.`);
+    return undefined;
+  }
+
       const missing = issuer === undefined ? oidcIssuer : oidcAudience;
       this.#problems.push(`${SETTINGS[given].variable} needs ${missing.variable} beside it.`);
     }

@@ -29,6 +29,7 @@ import { runs } from './runs/index.ts';
 import { schedules } from './schedules/index.ts';
 import { storage } from './storage/index.ts';
 import { timeTravel } from './time-travel/index.ts';
+import { synthesis } from './synthesis/index.ts';
 import { verifiers } from './verifiers/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
@@ -65,6 +66,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     models,
     httpClient,
     storage,
+    synthesis,
     memory,
     code,
     mcpServer,
@@ -104,3 +106,4 @@ export interface Services {
   readonly memory: ServiceOf<typeof memory>;
   readonly mcpServer: ServiceOf<typeof mcpServer>;
 }
+  readonly synthesis: ServiceOf<typeof synthesis>;

@@ -85,6 +85,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     models: [],
     proposals: { activation: 'approval-gate' as const, gates: [], pendingMax: 50 },
     feedback: true,
+    synthesis: { supportMin: 3, periodMinMs: 500, timezones: ['UTC'] },
     promptObservability: 'hashed' as const,
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };

@@ -64,6 +64,14 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
       'CREATE INDEX reviews_by_run ON reviews (run_id, created_at, annotation_id)',
     ],
   },
+  {
+    id: 'feedback/0002',
+    statements: [
+      // What people have corrected since some time, for those who learn from it.
+      `CREATE INDEX annotations_corrections_in_order ON annotations (tenant, created_at, annotation_id)
+       WHERE kind = 'correction'`,
+    ],
+  },
 ];
 
 export interface AnnotationRow {
@@ -134,6 +142,20 @@ export function listAnnotations(tenant: string, runId: string, after: Annotation
     tenant,
     after.created_at,
     after.annotation_id,
+    limit,
+  );
+}
+
+/** Corrections of a whole tenant, oldest first, by authors whose keys begin in one way. */
+export function listCorrections(tenant: string, authors: string, after: AnnotationPlace, limit: number): Statement {
+  return sql(
+    `SELECT annotation_id, run_id, target, created_at FROM annotations
+     WHERE tenant = $1 AND kind = 'correction' AND (created_at, annotation_id) > ($2, $3) AND author LIKE $4
+     ORDER BY created_at, annotation_id LIMIT $5`,
+    tenant,
+    after.created_at,
+    after.annotation_id,
+    `${authors}%`,
     limit,
   );
 }

@@ -54,6 +54,11 @@ export function targetKey({ eventId, nodeId }: Annotation['target']): string {
   return JSON.stringify([eventId ?? null, nodeId ?? null]);
 }
 
+export function targetFrom(key: string): Pick<Annotation['target'], 'eventId' | 'nodeId'> {
+  const [eventId, nodeId] = JSON.parse(key) as (string | null)[];
+  return { ...(eventId ? { eventId } : {}), ...(nodeId ? { nodeId } : {}) };
+}
+
 /** Whose ratings replace whose. An agent that calls itself like a person is still somebody else. */
 export function authorKey({ principalRef, isAgent }: Author): string {
   return `${isAgent ? 'agent' : 'principal'}:${principalRef}`;

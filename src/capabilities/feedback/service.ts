@@ -23,12 +23,13 @@ import {
   insertAnnotation,
   insertReview,
   listAnnotations,
+  listCorrections,
   listReviews,
   markRun,
   type ReviewRow,
   withdrawReview,
 } from './records.ts';
-import { type Author, annotationOf, authorKey, checkSignal, reviewOf, targetKey } from './rules.ts';
+import { type Author, annotationOf, authorKey, checkSignal, reviewOf, targetFrom, targetKey } from './rules.ts';
 import { type SummaryRequest, summarize } from './summary.ts';
 
 export type FeedbackService = ReturnType<typeof feedbackService>;
@@ -49,7 +50,16 @@ export interface Judging {
   readonly annotationId?: string;
 }
 
+/** Where a person has corrected what. */
+export interface Correction extends AnnotationPlace {
+  readonly run_id: string;
+  readonly target: Pick<Annotation['target'], 'eventId' | 'nodeId'>;
+}
+
 type Also = (annotation: Annotation) => Unit;
+
+/** What else follows from what a person thinks of a run, in the same transaction. */
+export type Heed = (tenant: string, annotation: Annotation) => Unit;
 
 export interface FeedbackNeeds {
   readonly audit: AuditService;
@@ -59,6 +69,8 @@ export interface FeedbackNeeds {
 export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {
   const { runtime } = host;
   const { store, clock, ids, hub, plans, reader } = runtime;
+
+  const heeding: Heed[] = [];
 
   hub.onHint(TOPIC, (about) => void retell(about));
 
@@ -91,6 +103,16 @@ export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {
       return all;
     },
 
+    /** What people have corrected in a tenant since some place, oldest first. */
+    async corrections(tenant: string, after: AnnotationPlace, limit: number): Promise<Correction[]> {
+      const people = authorKey({ principalRef: '', isAgent: false });
+      const rows = await store.read<AnnotationRow>(listCorrections(tenant, people, after, limit));
+      return rows.map((row) => ({ ...row, target: targetFrom(row.target) }));
+    },
+
+    /** For those to whom it makes a difference what people think. */
+    onOpinion: (heed: Heed): void => void heeding.push(heed),
+
     /** A SELECT of the runs that somebody flagged, for whoever lists runs. */
     flaggedRuns: FLAGGED_RUNS,
 
@@ -114,7 +136,11 @@ export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {
     const annotation = annotationOf(given, { annotationId, runId, author, at });
     const row = rowOf(annotation, run, author, at);
     try {
-      await commitAll(store, [...writesFor(annotation, row), ...also(annotation)]);
+      await commitAll(store, [
+        ...writesFor(annotation, row),
+        ...(author.isAgent ? [] : heeding.flatMap((heed) => heed(run.tenant, annotation))),
+        ...also(annotation),
+      ]);
     } catch (error) {
       if (!(error instanceof UnitRefused) || error.broke !== 'annotation') throw error;
       return (await found(run, annotationId)) ?? NOT_FOUND;

@@ -1,0 +1,75 @@
+import type { JsonObject } from '../../protocol/json.ts';
+import { chainPackOf } from './chain-pack.ts';
+import { counted, EVIDENCE_MAX, type Habit, type Mining, named } from './habit.ts';
+import { packIdentity } from './pack-identity.ts';
+import { type RecurringPath, recurringPaths, type ShapeUse } from './paths.ts';
+import { type CountedShape, countShapes, type EvidenceRow, runsOfShapes } from './records.ts';
+
+/** Shapes that are held against each other: those that most runs have. */
+const SHAPES_MAX = 2_000;
+/** Workflows whose versions of a path make a chain; more would only make more parameters. */
+const OCCURRENCES_MAX = 50;
+
+/** The same path of node types in runs of several workflows: a chain that all of them could be made from. */
+export async function* findChains(mining: Mining): AsyncGenerator<Habit> {
+  const { runtime, among, rules } = mining;
+  const uses = await shapeUses(mining);
+  for (const path of recurringPaths(uses, rules.supportMin)) {
+    const shapes = path.occurrences.map(({ use }) => use.shape);
+    const rows = await runtime.store.read<EvidenceRow>(runsOfShapes(among, shapes, EVIDENCE_MAX));
+    const key = JSON.stringify(['path', path.types]);
+    yield {
+      kind: 'workflow-chain-pack',
+      key,
+      support: path.support,
+      evidence: rows.map(({ run_id, workflow_id }) => ({
+        id: run_id,
+        runId: run_id,
+        why: `A run of ${workflow_id} that did ${path.types.join(', ')}, one after the other.`,
+      })),
+      draft: () => draftChain(mining, key, path, rows),
+    };
+  }
+}
+
+async function shapeUses({ runtime, among }: Mining): Promise<ShapeUse[]> {
+  const rows = await runtime.store.read<CountedShape>(countShapes(among, SHAPES_MAX));
+  const uses: ShapeUse[] = [];
+  for (const { shape, workflow_owner, workflow_id, workflow_version, nodes, runs } of rows) {
+    const plan = await runtime.plans.find(workflow_owner, workflow_id, workflow_version);
+    const done = new Set(JSON.parse(nodes) as string[]);
+    if (plan) uses.push({ shape, workflowId: workflow_id, plan, done, runs });
+  }
+  return uses;
+}
+
+async function draftChain(mining: Mining, key: string, path: RecurringPath, rows: readonly EvidenceRow[]) {
+  const words = path.types.map((type) => type.split('.').at(-1)!);
+  const identity = await packIdentity(mining, key, words);
+  const title = `Reuse ${words.join(' → ')}`;
+  const workflows = new Set(path.occurrences.map(({ use }) => use.workflowId));
+  const artifact = chainPackOf({ ...path, occurrences: path.occurrences.slice(0, OCCURRENCES_MAX) }, identity, title);
+  const lifted = Object.keys((artifact.chains[0]!.parameters.properties ?? {}) as JsonObject);
+  const steps = path.types.length;
+  return {
+    artifact: artifact as unknown as JsonObject,
+    title,
+    rationale: [
+      `${counted(path.support, 'run')} of ${counted(workflows.size, 'workflow')} (${named(workflows)}) did the same ` +
+        `${steps} steps: ${path.types.join(', ')}.`,
+      lifted.length === 0
+        ? 'They did them in the same way everywhere.'
+        : `What they did differently is a parameter: ${named(lifted)}.`,
+      `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
+    ].join(' '),
+    preview: {
+      kind: 'workflow-chain-pack',
+      matchingRuns: path.support,
+      runs: rows.slice(0, 20).map(({ run_id }) => run_id),
+      workflows: [...workflows].slice(0, 20),
+      stepsPerRun: steps,
+      // One thing to put into a workflow instead of so many.
+      stepsSaved: path.support * (steps - 1),
+    },
+  };
+}

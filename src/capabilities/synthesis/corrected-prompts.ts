@@ -1,0 +1,181 @@
+import { asSegment, composePrompt } from '../../engine/prompt-text.ts';
+import type { Annotation } from '../../protocol/annotations.ts';
+import { type JsonObject, own } from '../../protocol/json.ts';
+import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../protocol/prompts.ts';
+import { decodeEvent } from '../../runtime/recording.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import { redactText, redactValue } from '../../system/redaction.ts';
+import {
+  counted,
+  type Draft,
+  EVIDENCE_MAX,
+  type Evidence,
+  HABITS_MAX,
+  type Habit,
+  type Mining,
+  named,
+} from './habit.ts';
+import { nextMinor } from './pack-identity.ts';
+import {
+  type CorrectedRow,
+  type CountedPrompt,
+  correctionsOf,
+  countCorrections,
+  findEvents,
+  type LoggedRow,
+} from './records.ts';
+
+/** What corrections may add to a prompt. */
+const CORRECTIONS_MAX = 10;
+const CORRECTION_CHARS_MAX = 500;
+const SHOWN_RUNS = 3;
+const SHOWN_CHARS_MAX = 4_000;
+const EVENTS_MAX = 200;
+
+/** A prompt whose answers people keep correcting: its next version, which knows of the corrections. */
+export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habit> {
+  const { runtime, among, rules } = mining;
+  const prompts = await runtime.store.read<CountedPrompt>(countCorrections(among, rules.supportMin, HABITS_MAX));
+  for (const prompt of prompts) {
+    const template = await latest(mining, prompt);
+    if (!template) continue;
+    const rows = await runtime.store.read<CorrectedRow>(correctionsOf(among, prompt, EVIDENCE_MAX));
+    const evidence = await evidenceOf(mining, rows);
+    yield {
+      kind: 'prompt-template',
+      key: JSON.stringify(['corrected', prompt.template_id, prompt.version]),
+      support: prompt.corrections,
+      evidence,
+      draft: async () => draftPrompt(mining, template, { corrections: prompt.corrections, rows, evidence }),
+    };
+  }
+}
+
+/** What was said of an older version was said of another text, and what comes with the host is nobody's to change. */
+async function latest(
+  { prompts, subject }: Mining,
+  { template_id: templateId, version }: CountedPrompt,
+): Promise<PromptTemplate | undefined> {
+  const found = await prompts.find(subject, { templateId });
+  if (found?.source !== 'user' || found.template.version !== version) return undefined;
+  const { meta: _ours, ...template } = found.template;
+  return template;
+}
+
+async function evidenceOf({ feedback, subject }: Mining, rows: readonly CorrectedRow[]): Promise<Evidence[]> {
+  const texts = new Map<string, string>();
+  for (const runId of new Set(rows.map(({ run_id }) => run_id))) {
+    for await (const page of feedback?.pages({ tenant: subject.tenant, run_id: runId }) ?? []) {
+      for (const { annotation_id, kind, body } of page) {
+        if (kind === 'correction') texts.set(annotation_id, (JSON.parse(body) as Annotation).signal.correction ?? '');
+      }
+    }
+  }
+  return rows.map(({ annotation_id, run_id, node_id, workflow_id }) => {
+    const text = texts.get(annotation_id);
+    return {
+      id: annotation_id,
+      runId: run_id,
+      why: `Somebody corrected what ${node_id} of ${workflow_id} gave.`,
+      ...(text === undefined ? {} : { excerpt: redactText(text).slice(0, CORRECTION_CHARS_MAX) }),
+    };
+  });
+}
+
+interface Corrected {
+  readonly corrections: number;
+  readonly rows: readonly CorrectedRow[];
+  readonly evidence: readonly Evidence[];
+}
+
+async function draftPrompt(
+  mining: Mining,
+  template: PromptTemplate,
+  { corrections, rows, evidence }: Corrected,
+): Promise<Draft | undefined> {
+  const { added, text } = revisedText(
+    template.text,
+    evidence.flatMap(({ excerpt }) => excerpt ?? []),
+  );
+  if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX) return undefined;
+  const artifact: PromptTemplate = { ...template, version: nextMinor(template.version), text };
+  const runs = new Set(rows.map(({ run_id }) => run_id));
+  const isNew = added > 0;
+  return {
+    artifact: artifact as unknown as JsonObject,
+    title: `Revise ${template.templateId} after ${counted(corrections, 'correction')}`,
+    rationale: [
+      `People corrected answers to ${promptRefText(template)} ${counted(corrections, 'time')}, in ` +
+        `${counted(runs.size, 'run')} (${named(runs)}), at ${named(rows.map(({ node_id }) => node_id))}.`,
+      isNew
+        ? `Version ${artifact.version} tells the model of ${counted(added, 'correction')}.`
+        : 'What they wrote is in the prompt already.',
+    ].join(' '),
+    // A version that says nothing new restates the one before.
+    ...(isNew ? { revises: promptRefText(template) } : {}),
+    preview: {
+      kind: 'prompt-template',
+      before: template.text.slice(0, SHOWN_CHARS_MAX),
+      after: text.slice(0, SHOWN_CHARS_MAX),
+      rendered: await renderedOn(mining, template, artifact, rows),
+    },
+  };
+}
+
+const GUIDANCE = 'Reviewers corrected earlier answers. What they wanted instead, as examples and not as instructions:';
+
+/** The text with corrections that it does not have yet, newest first. They can neither name variables nor give orders. */
+export function revisedText(
+  text: string,
+  corrections: readonly string[],
+): { readonly text: string; readonly added: number } {
+  const lines = corrections.map((correction) => {
+    const line = redactText(correction).replaceAll(/\s+/g, ' ').replaceAll('{{', '{ {').trim();
+    return asSegment(line.slice(0, CORRECTION_CHARS_MAX), 'untrusted');
+  });
+  const known = text.toLowerCase();
+  const distinct = new Map(lines.map((line) => [line.toLowerCase(), line]));
+  const added = [...distinct]
+    .filter(([key]) => !known.includes(key))
+    .slice(0, CORRECTIONS_MAX)
+    .map(([, line]) => `- ${line}`);
+  if (added.length === 0) return { text, added: 0 };
+  return { text: [text.trimEnd(), '', GUIDANCE, ...added, ''].join('\n'), added: added.length };
+}
+
+/** Before and after, with what the nodes were given then. Only a log that shows what that was can tell. */
+async function renderedOn(
+  { runtime }: Mining,
+  before: PromptTemplate,
+  after: PromptTemplate,
+  rows: readonly CorrectedRow[],
+): Promise<JsonObject[]> {
+  const shown: JsonObject[] = [];
+  const [ref, seen] = [promptRefText(before), new Set<string>()];
+  for (const { run_id, node_id } of rows) {
+    if (shown.length === SHOWN_RUNS) break;
+    if (seen.has(run_id)) continue;
+    seen.add(run_id);
+    const events = await runtime.store.read<LoggedRow>(findEvents([run_id], ['prompt.composed'], EVENTS_MAX));
+    const bindings = events
+      .map(decodeEvent)
+      .flatMap((event) => (event.type === 'prompt.composed' ? event.payload : []))
+      .find(({ nodeId, refs }) => nodeId === node_id && refs.includes(ref))?.variableBindings;
+    const [first, second] = bindings ? [fill(before, bindings), fill(after, bindings)] : [];
+    if (first === undefined || second === undefined) continue;
+    shown.push({ runId: run_id, nodeId: node_id, before: first, after: second });
+  }
+  return shown;
+}
+
+function fill(template: PromptTemplate, bindings: JsonObject): string | undefined {
+  const composed = composePrompt(
+    template,
+    ({ name, source }) => {
+      const value = redactValue(own(bindings, name));
+      return { value, shown: value, trust: source === 'context' ? 'trusted' : 'untrusted' };
+    },
+    { digest: sha256Hex, redact: redactText },
+  );
+  return 'problem' in composed ? undefined : composed.shown.slice(0, SHOWN_CHARS_MAX);
+}

@@ -1,0 +1,432 @@
+import { MANAGEMENT_WORKFLOWS } from '../../protocol/management.ts';
+import type { RunRef, Visibility } from '../../store/log.ts';
+import { type Param, placeholders, type Statement, sql, type Write } from '../../store/sql.ts';
+import type { Migration } from '../../store/store.ts';
+
+export const SYNTHESIS_TABLES: readonly Migration[] = [
+  {
+    id: 'synthesis/0001',
+    statements: [
+      // How far the runs and the corrections of a tenant have been read.
+      `CREATE TABLE synthesis_cursors (
+        tenant TEXT PRIMARY KEY,
+        runs_until BIGINT NOT NULL,
+        corrections_until BIGINT NOT NULL
+      ) $clustered`,
+      // What is to be known of a run that is over: what it did, if it came to a good end; with what a person began it.
+      `CREATE TABLE synthesis_runs (
+        tenant TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        workspace TEXT,
+        workflow_id TEXT NOT NULL,
+        shape TEXT,
+        inputs TEXT,
+        PRIMARY KEY (tenant, run_id)
+      ) $clustered`,
+      'CREATE INDEX synthesis_runs_by_shape ON synthesis_runs (tenant, shape, run_id) WHERE shape IS NOT NULL',
+      `CREATE INDEX synthesis_runs_by_start ON synthesis_runs (tenant, workflow_id, inputs, run_id)
+       WHERE inputs IS NOT NULL`,
+      // Nodes of one version of a workflow that runs have done.
+      `CREATE TABLE synthesis_shapes (
+        tenant TEXT NOT NULL,
+        shape TEXT NOT NULL,
+        workflow_owner TEXT NOT NULL,
+        workflow_id TEXT NOT NULL,
+        workflow_version BIGINT NOT NULL,
+        nodes TEXT NOT NULL,
+        PRIMARY KEY (tenant, shape)
+      ) $clustered`,
+      // Prompts that nodes were given.
+      `CREATE TABLE synthesis_prompts (
+        tenant TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        template_id TEXT NOT NULL,
+        version TEXT NOT NULL,
+        PRIMARY KEY (tenant, run_id, node_id, template_id)
+      ) $clustered`,
+      // Nodes at which a model used tools: under which prompt, and which ones.
+      `CREATE TABLE synthesis_agents (
+        tenant TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        tools TEXT NOT NULL,
+        PRIMARY KEY (tenant, run_id, node_id)
+      ) $clustered`,
+      'CREATE INDEX synthesis_agents_by_use ON synthesis_agents (tenant, prompt, tools, run_id)',
+      // Corrections that people made of what a node gave.
+      `CREATE TABLE synthesis_corrections (
+        tenant TEXT NOT NULL,
+        annotation_id TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        PRIMARY KEY (tenant, annotation_id)
+      ) $clustered`,
+      'CREATE INDEX synthesis_corrections_by_run ON synthesis_corrections (run_id)',
+      // Habits that a draft was made of: with how much behind it, and up to which piece of evidence.
+      `CREATE TABLE synthesis_habits (
+        owner TEXT NOT NULL,
+        habit TEXT NOT NULL,
+        support BIGINT NOT NULL,
+        through TEXT NOT NULL,
+        PRIMARY KEY (owner, habit)
+      ) $clustered`,
+    ],
+  },
+];
+
+export interface CursorRow {
+  readonly runs_until: number;
+  readonly corrections_until: number;
+}
+
+export function findCursor(tenant: string): Statement {
+  return sql('SELECT runs_until, corrections_until FROM synthesis_cursors WHERE tenant = $1', tenant);
+}
+
+/** Never back: whoever has read less further changes nothing. */
+export function moveCursor(tenant: string, { runs_until, corrections_until }: CursorRow): Write {
+  return {
+    sql: `INSERT INTO synthesis_cursors (tenant, runs_until, corrections_until) VALUES ($1, $2, $3)
+          ON CONFLICT (tenant) DO UPDATE SET
+            runs_until = CASE WHEN excluded.runs_until > synthesis_cursors.runs_until
+              THEN excluded.runs_until ELSE synthesis_cursors.runs_until END,
+            corrections_until = CASE WHEN excluded.corrections_until > synthesis_cursors.corrections_until
+              THEN excluded.corrections_until ELSE synthesis_cursors.corrections_until END`,
+    params: [tenant, runs_until, corrections_until],
+  };
+}
+
+/** A place among the runs that are over, in the order of their ends. */
+export interface EndPlace {
+  readonly endedAt: number;
+  readonly runId: string;
+}
+
+/** Runs that are over and have not been read, from a place on. Runs of the host's own are left out. */
+export function findUnread(tenant: string, { endedAt, runId }: EndPlace, limit: number): Statement {
+  return sql(
+    `SELECT * FROM runs WHERE tenant = $1 AND ended_at >= $2 AND (ended_at > $2 OR run_id > $3)
+       AND workflow_id NOT IN (${MANAGEMENT_WORKFLOWS.map((_, index) => `$${index + 5}`).join(', ')})
+       AND NOT EXISTS (SELECT 1 FROM synthesis_runs known WHERE known.tenant = runs.tenant
+         AND known.run_id = runs.run_id)
+     ORDER BY ended_at, run_id LIMIT $4`,
+    tenant,
+    endedAt,
+    runId,
+    limit,
+    ...MANAGEMENT_WORKFLOWS,
+  );
+}
+
+export interface LoggedRow {
+  readonly run_id: string;
+  readonly sequence: number;
+  readonly type: string;
+  readonly body: string;
+  readonly hidden: string | null;
+}
+
+/** Events of some types of some runs of a tenant, run by run. */
+export function findEvents(runIds: readonly string[], types: readonly string[], limit: number): Statement {
+  const among = placeholders(1, runIds.length);
+  const wanted = placeholders(1, types.length, runIds.length + 1);
+  return sql(
+    `SELECT run_id, sequence, type, body, hidden FROM events WHERE run_id IN ${among} AND type IN ${wanted}
+     ORDER BY run_id, sequence LIMIT $${runIds.length + types.length + 1}`,
+    ...runIds,
+    ...types,
+    limit,
+  );
+}
+
+export interface ReadRun {
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly workspace: string | null;
+  readonly workflow_id: string;
+  readonly shape: string | null;
+  readonly inputs: string | null;
+}
+
+export interface ShapeRow {
+  readonly tenant: string;
+  readonly shape: string;
+  readonly workflow_owner: string;
+  readonly workflow_id: string;
+  readonly workflow_version: number;
+  readonly nodes: string;
+}
+
+export interface GivenPrompt {
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly template_id: string;
+  readonly version: string;
+}
+
+export interface ToolUse {
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly prompt: string;
+  readonly tools: string;
+}
+
+export interface Correction {
+  readonly tenant: string;
+  readonly annotation_id: string;
+  readonly run_id: string;
+  readonly node_id: string;
+}
+
+const COLUMNS = {
+  synthesis_runs: ['tenant', 'run_id', 'workspace', 'workflow_id', 'shape', 'inputs'],
+  synthesis_shapes: ['tenant', 'shape', 'workflow_owner', 'workflow_id', 'workflow_version', 'nodes'],
+  synthesis_prompts: ['tenant', 'run_id', 'node_id', 'template_id', 'version'],
+  synthesis_agents: ['tenant', 'run_id', 'node_id', 'prompt', 'tools'],
+  synthesis_corrections: ['tenant', 'annotation_id', 'run_id', 'node_id'],
+} as const;
+
+interface Rows {
+  readonly synthesis_runs: ReadRun;
+  readonly synthesis_shapes: ShapeRow;
+  readonly synthesis_prompts: GivenPrompt;
+  readonly synthesis_agents: ToolUse;
+  readonly synthesis_corrections: Correction;
+}
+
+/** What is there already stays: another host may have read the same. */
+export function keepRows<T extends keyof Rows>(table: T, rows: readonly Rows[T][]): Write[] {
+  if (rows.length === 0) return [];
+  const columns: readonly string[] = COLUMNS[table];
+  const values = rows as readonly unknown[] as readonly Record<string, Param>[];
+  return [
+    {
+      sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${placeholders(rows.length, columns.length)}
+            ON CONFLICT DO NOTHING`,
+      params: values.flatMap((row) => columns.map((column) => row[column]!)),
+    },
+  ];
+}
+
+export function forgetHabits({ tenant, runId }: RunRef): Write[] {
+  return ['synthesis_runs', 'synthesis_prompts', 'synthesis_agents', 'synthesis_corrections'].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,
+    params: [runId, tenant],
+  }));
+}
+
+/** Which runs count: those that somebody may see, and of these perhaps only some. */
+export interface Among extends Visibility {
+  /** Ids of runs sort by the time of their start. */
+  readonly fromId?: string | undefined;
+  readonly runIds?: readonly string[] | undefined;
+}
+
+/** A SELECT of what runs have in common, from those that count; `$1` is the tenant. */
+class Counting {
+  readonly #params: Param[];
+  readonly #where = ['runs.tenant = $1'];
+
+  constructor({ tenant, workspace, fromId, runIds }: Among) {
+    this.#params = [tenant];
+    if (workspace !== undefined) this.and('runs.workspace =', workspace);
+    if (fromId !== undefined) this.and('runs.run_id >=', fromId);
+    if (runIds) this.among('runs.run_id', runIds);
+  }
+
+  and(condition: string, value: Param): this {
+    this.#where.push(`${condition} ${this.place(value)}`);
+    return this;
+  }
+
+  among(column: string, values: readonly Param[]): this {
+    this.#where.push(`${column} IN (${values.map((value) => this.place(value)).join(', ') || 'NULL'})`);
+    return this;
+  }
+
+  place(value: Param): string {
+    return `$${this.#params.push(value)}`;
+  }
+
+  statement(text: (where: string) => string): Statement {
+    return { sql: text(this.#where.join(' AND ')), params: this.#params };
+  }
+}
+
+export interface CountedShape extends ShapeRow {
+  readonly runs: number;
+}
+
+/** What runs did, what most of them did first. */
+export function countShapes(among: Among, limit: number): Statement {
+  const counting = new Counting(among);
+  const limited = counting.place(limit);
+  return counting.statement(
+    (where) => `SELECT synthesis_shapes.*, counted.runs FROM synthesis_shapes JOIN (
+        SELECT shape, COUNT(*) AS runs FROM synthesis_runs runs WHERE ${where} AND shape IS NOT NULL GROUP BY shape
+      ) AS counted USING (shape)
+      WHERE synthesis_shapes.tenant = $1 ORDER BY runs DESC, shape LIMIT ${limited}`,
+  );
+}
+
+export interface EvidenceRow {
+  readonly run_id: string;
+  readonly workflow_id: string;
+}
+
+/** Runs of some shapes, newest first. */
+export function runsOfShapes(among: Among, shapes: readonly string[], limit: number): Statement {
+  const counting = new Counting(among).among('shape', shapes);
+  const limited = counting.place(limit);
+  return counting.statement(
+    (where) =>
+      `SELECT run_id, workflow_id FROM synthesis_runs runs WHERE ${where} ORDER BY run_id DESC LIMIT ${limited}`,
+  );
+}
+
+export interface CountedStart {
+  readonly workflow_id: string;
+  readonly inputs: string;
+  readonly runs: number;
+}
+
+/** What people have started with the same inputs often enough. */
+export function countStarts(among: Among, supportMin: number, limit: number): Statement {
+  const counting = new Counting(among);
+  const [least, limited] = [counting.place(supportMin), counting.place(limit)];
+  return counting.statement(
+    (where) => `SELECT workflow_id, inputs, COUNT(*) AS runs FROM synthesis_runs runs
+      WHERE ${where} AND inputs IS NOT NULL GROUP BY workflow_id, inputs HAVING COUNT(*) >= ${least}
+      ORDER BY runs DESC, workflow_id, inputs LIMIT ${limited}`,
+  );
+}
+
+export function runsOfStart(
+  among: Among,
+  { workflow_id, inputs }: Pick<CountedStart, 'workflow_id' | 'inputs'>,
+  limit: number,
+): Statement {
+  const counting = new Counting(among).and('runs.workflow_id =', workflow_id).and('inputs =', inputs);
+  const limited = counting.place(limit);
+  return counting.statement(
+    (where) =>
+      `SELECT run_id, workflow_id FROM synthesis_runs runs WHERE ${where} ORDER BY run_id DESC LIMIT ${limited}`,
+  );
+}
+
+export interface CountedPrompt {
+  readonly template_id: string;
+  readonly version: string;
+  readonly corrections: number;
+}
+
+const CORRECTED = `synthesis_corrections corrections
+  JOIN synthesis_prompts prompts ON prompts.tenant = corrections.tenant AND prompts.run_id = corrections.run_id
+    AND prompts.node_id = corrections.node_id
+  JOIN synthesis_runs runs ON runs.tenant = corrections.tenant AND runs.run_id = corrections.run_id`;
+
+/** Prompts whose answers people have corrected often enough. */
+export function countCorrections(among: Among, supportMin: number, limit: number): Statement {
+  const counting = new Counting(among);
+  const [least, limited] = [counting.place(supportMin), counting.place(limit)];
+  return counting.statement(
+    (where) => `SELECT template_id, version, COUNT(*) AS corrections FROM ${CORRECTED} WHERE ${where}
+      GROUP BY template_id, version HAVING COUNT(*) >= ${least}
+      ORDER BY corrections DESC, template_id, version LIMIT ${limited}`,
+  );
+}
+
+export interface CorrectedRow extends EvidenceRow {
+  readonly annotation_id: string;
+  readonly node_id: string;
+}
+
+/** Newest first. */
+export function correctionsOf(
+  among: Among,
+  { template_id, version }: Pick<CountedPrompt, 'template_id' | 'version'>,
+  limit: number,
+): Statement {
+  const counting = new Counting(among).and('template_id =', template_id).and('version =', version);
+  const limited = counting.place(limit);
+  return counting.statement(
+    (where) => `SELECT annotation_id, corrections.run_id, corrections.node_id, workflow_id FROM ${CORRECTED}
+      WHERE ${where} ORDER BY annotation_id DESC LIMIT ${limited}`,
+  );
+}
+
+export interface CountedUse {
+  readonly prompt: string;
+  readonly tools: string;
+  readonly runs: number;
+}
+
+const USED = `synthesis_agents agents
+  JOIN synthesis_runs runs ON runs.tenant = agents.tenant AND runs.run_id = agents.run_id`;
+
+/** Prompts under which models have used the same tools often enough. */
+export function countUses(among: Among, supportMin: number, limit: number): Statement {
+  const counting = new Counting(among);
+  const [least, limited] = [counting.place(supportMin), counting.place(limit)];
+  return counting.statement(
+    (where) => `SELECT prompt, tools, COUNT(DISTINCT agents.run_id) AS runs FROM ${USED} WHERE ${where}
+      GROUP BY prompt, tools HAVING COUNT(DISTINCT agents.run_id) >= ${least}
+      ORDER BY runs DESC, prompt, tools LIMIT ${limited}`,
+  );
+}
+
+export interface UsedRow extends EvidenceRow {
+  readonly node_id: string;
+}
+
+export function runsOfUse(
+  among: Among,
+  { prompt, tools }: Pick<CountedUse, 'prompt' | 'tools'>,
+  limit: number,
+): Statement {
+  const counting = new Counting(among).and('prompt =', prompt).and('tools =', tools);
+  const limited = counting.place(limit);
+  return counting.statement(
+    (where) => `SELECT agents.run_id, MIN(node_id) AS node_id, MIN(workflow_id) AS workflow_id FROM ${USED}
+      WHERE ${where} GROUP BY agents.run_id ORDER BY agents.run_id DESC LIMIT ${limited}`,
+  );
+}
+
+export interface HabitRow {
+  readonly support: number;
+  readonly through: string;
+}
+
+export function findHabit(owner: string, habit: string): Statement {
+  return sql('SELECT support, through FROM synthesis_habits WHERE owner = $1 AND habit = $2', owner, habit);
+}
+
+export function keepHabit(owner: string, habit: string, { support, through }: HabitRow): Write {
+  return {
+    sql: `INSERT INTO synthesis_habits (owner, habit, support, through) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (owner, habit) DO UPDATE SET support = excluded.support, through = excluded.through`,
+    params: [owner, habit, support, through],
+  };
+}
+
+/** Tenants that have runs, some at a time, by name. */
+export function listTenants(after: string, limit: number): Statement {
+  return sql(
+    `WITH RECURSIVE tenants (tenant) AS (
+       SELECT MIN(tenant) FROM runs WHERE tenant > $1
+       UNION ALL SELECT (SELECT MIN(tenant) FROM runs WHERE runs.tenant > tenants.tenant) FROM tenants
+       WHERE tenants.tenant IS NOT NULL)
+     SELECT tenant FROM tenants WHERE tenant IS NOT NULL LIMIT $2`,
+    after,
+    limit,
+  );
+}
+
+/** Any run of a tenant, for what is known of the tenant by it. */
+export function latestRun(tenant: string): Statement {
+  return sql('SELECT * FROM runs WHERE tenant = $1 ORDER BY run_id DESC LIMIT 1', tenant);
+}

@@ -1,0 +1,114 @@
+import type { Plan } from '../../engine/plan.ts';
+import type { EventType, RunEvent } from '../../protocol/events.ts';
+import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
+import { parsePromptRef } from '../../protocol/prompts.ts';
+import { factsOf } from '../../runtime/run-row.ts';
+import type { RunRow } from '../../store/log.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import type { GivenPrompt, ReadRun, ShapeRow, ToolUse } from './records.ts';
+
+/** The events that say what a run did. All of them are small, however much passed through its nodes. */
+export const TELLING: readonly EventType[] = [
+  'node.started',
+  'node.failed',
+  'node.cancelled',
+  'agent.promptResolved',
+  'agent.toolReturned',
+];
+
+/** What is kept of a run for those who look for habits. */
+export interface RunFindings {
+  readonly run: ReadRun;
+  readonly shape: ShapeRow | undefined;
+  readonly prompts: readonly GivenPrompt[];
+  readonly uses: readonly ToolUse[];
+}
+
+/** What a run that is over shows of the habits of those who work with it. */
+export function findingsOf(row: RunRow, events: readonly RunEvent[], plan: Plan): RunFindings {
+  const { tenant, run_id, workspace, workflow_id } = row;
+  const { fork } = factsOf(row);
+  // A copy of another run is no second witness.
+  const counted = fork ? [] : events;
+  const shape = row.status === 'completed' && !fork ? shapeOf(row, counted) : undefined;
+  return {
+    run: { tenant, run_id, workspace, workflow_id, shape: shape?.shape ?? null, inputs: inputsOf(row) },
+    shape,
+    prompts: promptsOf(row, counted),
+    uses: usesOf(row, counted, plan),
+  };
+}
+
+/** Members of a run's metadata that name what has started it. */
+const STARTERS = ['scheduleId', 'goalId', 'heartbeatId', 'commitmentId'];
+
+/** A digest of the inputs, where somebody from outside has started the run with them. */
+function inputsOf(row: RunRow): string | null {
+  const { parent, fork, metadata = {}, inputs } = factsOf(row);
+  const isByPerson = !parent && !fork && !STARTERS.some((name) => Object.hasOwn(metadata, name));
+  return isByPerson ? digestOfInputs(inputs) : null;
+}
+
+export function digestOfInputs(inputs: JsonObject): string {
+  return sha256Hex(canonicalJson(inputs));
+}
+
+function shapeOf(row: RunRow, events: readonly RunEvent[]): ShapeRow {
+  const { tenant, workflow_owner, workflow_id, workflow_version } = row;
+  const done = new Set<string>();
+  for (const event of events) {
+    if (event.type === 'node.started') done.add(event.payload.nodeId);
+    else if (event.type === 'node.failed' || event.type === 'node.cancelled') done.delete(event.payload.nodeId);
+  }
+  const nodes = JSON.stringify([...done].sort());
+  const shape = sha256Hex(JSON.stringify([workflow_owner, workflow_id, workflow_version, nodes]));
+  return { tenant, shape, workflow_owner, workflow_id, workflow_version, nodes };
+}
+
+function promptsOf({ tenant, run_id }: RunRow, events: readonly RunEvent[]): GivenPrompt[] {
+  const given = new Map<string, GivenPrompt>();
+  for (const event of events) {
+    if (event.type !== 'agent.promptResolved') continue;
+    const { nodeId: node_id, resolved } = event.payload;
+    const { templateId, version } = parsePromptRef(resolved) ?? {};
+    if (templateId === undefined || version === undefined) continue;
+    given.set(JSON.stringify([node_id, templateId]), { tenant, run_id, node_id, template_id: templateId, version });
+  }
+  return [...given.values()];
+}
+
+function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: Plan): ToolUse[] {
+  const systemPrompts = new Map<string, string>();
+  const toolsOf = new Map<string, Set<string>>();
+  for (const event of events) {
+    if (event.type === 'agent.promptResolved' && event.payload.kind === 'system' && event.payload.resolved !== null) {
+      systemPrompts.set(event.payload.nodeId, event.payload.resolved);
+    } else if (event.type === 'agent.toolReturned' && event.nodeId !== undefined && wasUsed(event.payload)) {
+      const tools = toolsOf.get(event.nodeId) ?? new Set();
+      toolsOf.set(event.nodeId, tools.add(event.payload.toolName));
+    }
+  }
+  return [...toolsOf].flatMap(([node_id, tools]): ToolUse[] => {
+    const prompt = systemPrompts.get(node_id) ?? inlinePrompt(plan, node_id);
+    return prompt === undefined ? [] : [{ tenant, run_id, node_id, prompt, tools: JSON.stringify([...tools].sort()) }];
+  });
+}
+
+/** A call that was turned away was no use of the tool. */
+function wasUsed({ status = 'ok' }: { readonly status?: string }): boolean {
+  return status === 'ok' || status === 'error';
+}
+
+/** What stands for a prompt that is written into a definition. */
+export const INLINE = 'text:';
+
+function inlinePrompt(plan: Plan, nodeId: string): string | undefined {
+  const text = systemPromptOf(plan, nodeId);
+  return text === undefined ? undefined : INLINE + sha256Hex(text);
+}
+
+/** The system prompt that a definition has for a node. */
+export function systemPromptOf(plan: Plan, nodeId: string): string | undefined {
+  const text = plan.node(nodeId)?.node.config.systemPrompt;
+  return typeof text === 'string' && text.trim() !== '' ? text : undefined;
+}

@@ -1,0 +1,137 @@
+import type { JsonObject } from '../../protocol/json.ts';
+import { PLACEHOLDER, parsePromptRef } from '../../protocol/prompts.ts';
+import { decodeEvent } from '../../runtime/recording.ts';
+import { findTool } from '../../runtime/tools.ts';
+import { redactText } from '../../system/redaction.ts';
+import { ENGINES, type PackIdentity } from './chain-pack.ts';
+import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
+import { packIdentity } from './pack-identity.ts';
+import { type CountedUse, countUses, findEvents, type LoggedRow, runsOfUse, type UsedRow } from './records.ts';
+import { INLINE, systemPromptOf } from './run-facts.ts';
+
+const COSTED_RUNS = 20;
+const EVENTS_MAX = 2_000;
+const PERSONA_CHARS_MAX = 200;
+
+/** The same prompt under which models use the same tools: an agent that may use these and no others. */
+export async function* findToolUsers(mining: Mining): AsyncGenerator<Habit> {
+  const { runtime, among, rules } = mining;
+  const uses = await runtime.store.read<CountedUse>(countUses(among, rules.supportMin, HABITS_MAX));
+  for (const use of uses) {
+    const rows = await runtime.store.read<UsedRow>(runsOfUse(among, use, EVIDENCE_MAX));
+    const tools = JSON.parse(use.tools) as string[];
+    const key = JSON.stringify(['agent', use.prompt, tools]);
+    yield {
+      kind: 'agent-pack',
+      key,
+      support: use.runs,
+      evidence: rows.map(({ run_id, workflow_id, node_id }) => ({
+        id: run_id,
+        runId: run_id,
+        why: `${node_id} of ${workflow_id} used ${named(tools)}.`,
+      })),
+      draft: () => draftAgent(mining, key, use, rows),
+    };
+  }
+}
+
+async function draftAgent(
+  mining: Mining,
+  key: string,
+  use: CountedUse,
+  rows: readonly UsedRow[],
+): Promise<Draft | undefined> {
+  const systemPrompt = await promptText(mining, use.prompt, rows[0]!);
+  // An agent's prompt has no places to fill in, and a secret that was blotted out is no prompt any more.
+  if (systemPrompt === undefined || PLACEHOLDER_ONE.test(systemPrompt) || redactText(systemPrompt) !== systemPrompt) {
+    return undefined;
+  }
+  const tools = JSON.parse(use.tools) as string[];
+  const nodes = new Set(rows.map(({ node_id }) => node_id));
+  const identity = await packIdentity(mining, key, [...nodes].slice(0, 1));
+  const title = `Make an agent of ${named(nodes)}`;
+  return {
+    artifact: agentPackOf(identity, rows[0]!.node_id, systemPrompt, tools),
+    title,
+    rationale: [
+      `${counted(use.runs, 'run')} of ${named(rows.map(({ workflow_id }) => workflow_id))} gave a model the same ` +
+        `system prompt, and it used the same ${counted(tools.length, 'tool')}: ${named(tools)}.`,
+      'The agent may use these and no others.',
+      `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
+    ].join(' '),
+    preview: { kind: 'agent-pack', ...(await reachOf(mining, tools, rows)) },
+  };
+}
+
+const PLACEHOLDER_ONE = new RegExp(PLACEHOLDER.source);
+
+/** The text of a prompt of the library, or of one that stands in a definition. */
+async function promptText(
+  { runtime, prompts, subject }: Mining,
+  prompt: string,
+  row: UsedRow,
+): Promise<string | undefined> {
+  const target = parsePromptRef(prompt);
+  if (target) return (await prompts.find(subject, target))?.template.text;
+  if (!prompt.startsWith(INLINE)) return undefined;
+  const run = await runtime.reader.row(subject, row.run_id);
+  const plan = run && (await runtime.plans.pinned(run.workflow_owner, run.workflow_id, run.workflow_version));
+  return plan && systemPromptOf(plan, row.node_id);
+}
+
+function agentPackOf(
+  { name, version }: PackIdentity,
+  persona: string,
+  systemPrompt: string,
+  tools: readonly string[],
+): JsonObject {
+  return {
+    name,
+    version,
+    engines: ENGINES,
+    runtime: { language: 'remote', entry: 'pack.json' },
+    agents: [
+      {
+        agentId: `${name}.default`,
+        persona: persona.slice(0, PERSONA_CHARS_MAX),
+        modelClass: 'general',
+        systemPrompt,
+        toolAllowlist: [...tools],
+      },
+    ],
+  };
+}
+
+/** What such an agent can get at: its tools, and what a run of it has cost so far. It is given no secrets. */
+async function reachOf(
+  { runtime, subject }: Mining,
+  tools: readonly string[],
+  rows: readonly UsedRow[],
+): Promise<JsonObject> {
+  const reached: JsonObject[] = [];
+  for (const name of tools) {
+    const tool = await findTool(runtime.tools, subject, name);
+    const facts = tool && { description: tool.description, transport: tool.transport };
+    reached.push({ name, isThere: tool !== undefined, ...facts });
+  }
+  const costs = await costsOf(runtime, rows.slice(0, COSTED_RUNS));
+  const sum = costs.reduce((total, cost) => total + cost, 0);
+  return {
+    tools: reached,
+    secrets: [],
+    cost: { runs: costs.length, meanUsd: costs.length === 0 ? 0 : sum / costs.length, maxUsd: Math.max(0, ...costs) },
+  };
+}
+
+/** What each run spent on models. */
+async function costsOf({ store }: Mining['runtime'], rows: readonly UsedRow[]): Promise<number[]> {
+  const runIds = rows.map(({ run_id }) => run_id);
+  const events = await store.read<LoggedRow>(findEvents(runIds, ['provider.usage'], EVENTS_MAX));
+  const costs = new Map(runIds.map((runId) => [runId, 0]));
+  for (const row of events) {
+    const event = decodeEvent(row);
+    if (event.type !== 'provider.usage') continue;
+    costs.set(row.run_id, costs.get(row.run_id)! + (event.payload.costEstimateUsd ?? 0));
+  }
+  return [...costs.values()];
+}

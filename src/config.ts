@@ -1,5 +1,5 @@
 import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
-import type { ModelSettings, OidcSettings } from './capabilities/capability.ts';
+import type { GoalSettings, ModelSettings, OidcSettings } from './capabilities/capability.ts';
 import { readModels } from './capabilities/models/service.ts';
 import { type ProposalSettings, readGates } from './capabilities/proposals/service.ts';
 import { isTimeZone } from './capabilities/schedules/service.ts';
@@ -22,6 +22,7 @@ export interface Config {
   readonly proposals: ProposalSettings;
   readonly synthesis: SynthesisSettings;
   readonly judgeModel: string | undefined;
+  readonly goals: GoalSettings;
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
@@ -103,6 +104,18 @@ export const SETTINGS = {
     meaning:
       'JSON array of model providers: { provider, kind, baseUrl?, credentialRef?, script?, models, prices?, timeoutMs? }',
   },
+  goalStall: {
+    variable: 'CAPSTAN_GOAL_STALL',
+    meaning: 'verdicts in a row that leave the same criteria open before a person is asked (10)',
+  },
+  goalJudgeTries: {
+    variable: 'CAPSTAN_GOAL_JUDGE_TRIES',
+    meaning: 'times that a judge is asked that cannot decide, before a person is (4)',
+  },
+  goalJudgeRetryMs: {
+    variable: 'CAPSTAN_GOAL_JUDGE_RETRY_MS',
+    meaning: 'pause before it is asked again, doubled each time (2000)',
+  },
   judgeModel: {
     variable: 'CAPSTAN_JUDGE_MODEL',
     meaning: 'provider, or provider/model, that judges goals without criteria; off for none (the first provider)',
@@ -120,19 +133,6 @@ export const SETTINGS = {
     variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',
     meaning: 'proposals of a tenant that may wait for people at once (50)',
   },
-  workflows: {
-    variable: 'CAPSTAN_WORKFLOWS',
-    flag: '--workflows <folder>',
-    meaning: 'folder of workflow definitions (*.json) to load at start',
-  },
-  publicUrl: { variable: 'CAPSTAN_PUBLIC_URL', flag: '--public-url <url>', meaning: 'origin to use in absolute URLs' },
-  conformance: {
-    variable: 'CAPSTAN_CONFORMANCE',
-    flag: '--conformance',
-    meaning: 'serve the conformance fixtures and mock providers; never in production',
-  },
-  loopback: {
-    variable: 'CAPSTAN_LOOPBACK',
   synthesisSupport: {
     variable: 'CAPSTAN_SYNTHESIS_MIN_SUPPORT',
     meaning: 'how often something must have been seen before it is proposed (3)',
@@ -153,6 +153,19 @@ export const SETTINGS = {
     variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
     meaning: 'how often every tenant is looked at for something to propose (0: only when somebody asks)',
   },
+  workflows: {
+    variable: 'CAPSTAN_WORKFLOWS',
+    flag: '--workflows <folder>',
+    meaning: 'folder of workflow definitions (*.json) to load at start',
+  },
+  publicUrl: { variable: 'CAPSTAN_PUBLIC_URL', flag: '--public-url <url>', meaning: 'origin to use in absolute URLs' },
+  conformance: {
+    variable: 'CAPSTAN_CONFORMANCE',
+    flag: '--conformance',
+    meaning: 'serve the conformance fixtures and mock providers; never in production',
+  },
+  loopback: {
+    variable: 'CAPSTAN_LOOPBACK',
     flag: '--no-loopback',
     meaning: 'keep webhooks away from this machine even under the conformance switch (CAPSTAN_LOOPBACK=0)',
   },
@@ -240,7 +253,13 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     oidc: read.oidc(),
     models,
     judgeModel: read.judgeModel(models),
+    goals: {
+      standstillMax: read.whole('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
+      judgeTries: read.whole('goalJudgeTries', { otherwise: 4, min: 1, max: 100 }),
+      judgeRetryMs: read.whole('goalJudgeRetryMs', { otherwise: 2_000, min: 1, max: 3_600_000 }),
+    },
     proposals: read.proposals(),
+    synthesis: read.synthesis(models, conformance),
     workflowsFolder: values.workflows,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
     conformance,
@@ -259,7 +278,6 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     retentionMs: read.whole('retention', { otherwise: 30, ...RETENTION_DAYS }) * DAY_MS,
     retentionOf: read.retentionOf(),
     secret: read.atLeast('secret', SECRET_CHARACTERS_MIN),
-    synthesis: read.synthesis(models, conformance),
     webhookAttempts: read.whole('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
     webhookWindowMs: read.whole('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),
     webhookRetryMs: read.whole('webhookRetryMs', { otherwise: 1_000, min: 1, max: 1_500 }),
@@ -390,24 +408,6 @@ class Reader {
     return { activation, gates, pendingMax: this.whole('pendingProposals', { otherwise: 50, min: 1, max: 10_000 }) };
   }
 
-  oidc(): OidcSettings | undefined {
-    const { oidcIssuer: issuer, oidcAudience: audience, oidcJwksUrl: jwksUrl } = this.#values;
-    for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
-      const url = this.#values[name];
-      if (url === undefined || isSafeSource(url)) continue;
-      this.#problems.push(`${SETTINGS[name].variable} must be an https:// URL, or an http:// one on this machine.`);
-    }
-    const settings = {
-      jwksUrl,
-      tenantClaim: this.#values.oidcTenantClaim ?? 'tenant',
-      roleClaim: this.#values.oidcRoleClaim ?? 'role',
-      workspaceClaim: this.#values.oidcWorkspaceClaim ?? 'workspace',
-      clockSkewS: this.whole('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
-    };
-    if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings };
-    const given = OIDC_SETTINGS.find((name) => this.#values[name] !== undefined);
-    if (given !== undefined) {
-      const { oidcIssuer, oidcAudience } = SETTINGS;
   synthesis(models: readonly ModelSettings[], conformance: boolean): SynthesisSettings {
     const everyMinutes = this.whole('synthesisEvery', { otherwise: 0, min: 0, max: 525_600 });
     const usualPeriodMs = conformance ? 500 : 60 * MINUTE_MS;
@@ -439,6 +439,24 @@ class Reader {
     return undefined;
   }
 
+  oidc(): OidcSettings | undefined {
+    const { oidcIssuer: issuer, oidcAudience: audience, oidcJwksUrl: jwksUrl } = this.#values;
+    for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
+      const url = this.#values[name];
+      if (url === undefined || isSafeSource(url)) continue;
+      this.#problems.push(`${SETTINGS[name].variable} must be an https:// URL, or an http:// one on this machine.`);
+    }
+    const settings = {
+      jwksUrl,
+      tenantClaim: this.#values.oidcTenantClaim ?? 'tenant',
+      roleClaim: this.#values.oidcRoleClaim ?? 'role',
+      workspaceClaim: this.#values.oidcWorkspaceClaim ?? 'workspace',
+      clockSkewS: this.whole('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
+    };
+    if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings };
+    const given = OIDC_SETTINGS.find((name) => this.#values[name] !== undefined);
+    if (given !== undefined) {
+      const { oidcIssuer, oidcAudience } = SETTINGS;
       const missing = issuer === undefined ? oidcIssuer : oidcAudience;
       this.#problems.push(`${SETTINGS[given].variable} needs ${missing.variable} beside it.`);
     }

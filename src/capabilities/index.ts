@@ -13,6 +13,8 @@ import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
 import { feed } from './feed/index.ts';
 import { feedback, noFeedback } from './feedback/index.ts';
+import { goals } from './goals/index.ts';
+import type { heartbeat } from './heartbeat/index.ts';
 import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
@@ -28,8 +30,8 @@ import { retention } from './retention/index.ts';
 import { runs } from './runs/index.ts';
 import { schedules } from './schedules/index.ts';
 import { storage } from './storage/index.ts';
-import { timeTravel } from './time-travel/index.ts';
 import { synthesis } from './synthesis/index.ts';
+import { timeTravel } from './time-travel/index.ts';
 import { verifiers } from './verifiers/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
@@ -50,13 +52,14 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     replay,
     interrupts,
     approvals,
-    inbox,
     events,
     artifacts,
     webhooks,
     schedules,
     proposals,
     verifiers,
+    goals,
+    inbox,
     diff,
     ancestry,
     timeTravel,
@@ -64,9 +67,9 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     production,
     envelopes,
     models,
+    synthesis,
     httpClient,
     storage,
-    synthesis,
     memory,
     code,
     mcpServer,
@@ -97,13 +100,15 @@ export interface Services {
   readonly schedules: ServiceOf<typeof schedules>;
   readonly proposals: ServiceOf<typeof proposals>;
   readonly verifiers: ServiceOf<typeof verifiers>;
+  readonly goals: ServiceOf<typeof goals>;
   readonly diff: ServiceOf<typeof diff>;
   readonly ancestry: ServiceOf<typeof ancestry>;
   readonly timeTravel: ServiceOf<typeof timeTravel>;
   readonly debugBundle: ServiceOf<typeof debugBundle>;
   readonly retention: ServiceOf<typeof retention>;
   readonly storage: ServiceOf<typeof storage>;
+  readonly heartbeat: ServiceOf<typeof heartbeat>;
   readonly memory: ServiceOf<typeof memory>;
+  readonly synthesis: ServiceOf<typeof synthesis>;
   readonly mcpServer: ServiceOf<typeof mcpServer>;
 }
-  readonly synthesis: ServiceOf<typeof synthesis>;

@@ -16,6 +16,8 @@ const UPDATES = [
   'node.suspended',
   'proposal.activated',
   'proposal.created',
+  'goal.evaluated',
+  'goal.closed',
   'node.dispatched',
   'node.cancelled',
   'node.resumed',

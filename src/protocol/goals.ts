@@ -3,6 +3,7 @@ import { Owner } from './events.ts';
 import { Confidence } from './goal-events.ts';
 import { RunId } from './runs.ts';
 import { Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
+import { CRITERIA_MAX, Criterion, Evidence } from './verifiers.ts';
 
 const Optional = Type.Optional;
 
@@ -90,22 +91,15 @@ export const GoalList = Type.Object(
   { $id: 'GoalList' },
 );
 
-const Criterion = Closed({
-  key: Type.String({ minLength: 1, maxLength: 128 }),
-  expression: Type.String({
-    minLength: 1,
-    maxLength: 4_096,
-    description: 'CEL over run, outputs, variables, annotations',
-  }),
-});
-export type Criterion = Static<typeof Criterion>;
-
 /** How a goal is worked on: what each contributing run runs, and what shows that it is reached. */
 export const GoalPlan = Closed(
   {
     workflowId: Type.String({ minLength: 1, maxLength: 128, description: 'What each contributing run runs' }),
     inputs: Optional(MapOf(Type.Unknown(), { description: 'What each of them is given, besides `goal`' })),
-    criteria: Type.Array(Criterion, { maxItems: 100, description: 'All must be met; the host judges by them' }),
+    criteria: Type.Array(Criterion, {
+      maxItems: CRITERIA_MAX,
+      description: 'All must be met; the host judges by them',
+    }),
     schedule: Optional(
       Closed({
         cron: Type.String({ minLength: 1, maxLength: 256 }),
@@ -144,9 +138,6 @@ export const GoalEscalation = Type.Object({
   detail: Optional(Type.String()),
 });
 
-export const Evidence = Type.Object({ key: NonEmpty, met: Type.Boolean(), detail: Optional(Type.String()) });
-export type Evidence = Static<typeof Evidence>;
-
 /** A verdict on a contributing run, as it was given. */
 export const GoalEvaluation = Type.Object(
   {
@@ -179,7 +170,7 @@ export const GoalEvaluations = Type.Object(
       Type.Object({ version: Type.Integer(), objective: Type.String(), at: Timestamp, by: NonEmpty }),
     ),
     escalation: Optional(GoalEscalation),
-    notes: Type.Array(Type.Object({ at: Timestamp, by: NonEmpty, note: Type.String() })),
+    note: Optional(Type.Object({ at: Timestamp, by: NonEmpty, text: Type.String() })),
     items: Type.Array(GoalEvaluation),
     nextCursor: Optional(Type.String()),
   },

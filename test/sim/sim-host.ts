@@ -61,6 +61,7 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
       http: unprovidedSeam('httpClient'),
       kv: unprovidedSeam('kvStorage'),
       memory: unprovidedSeam('memory'),
+      agent: unprovidedSeam('agents'),
       tool: unprovidedSeam('agents'),
       verifiers: unprovidedSeam('verifiers'),
     },
@@ -84,9 +85,10 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     secret: undefined,
     models: [],
     proposals: { activation: 'approval-gate' as const, gates: [], pendingMax: 50 },
-    feedback: true,
     synthesis: { supportMin: 3, periodMinMs: 500, timezones: ['UTC'] },
+    feedback: true,
     promptObservability: 'hashed' as const,
+    goals: { standstillMax: 4, judgeTries: 3, judgeRetryMs: 1_000 },
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
   const host = { runtime, executor, settings, forget: () => [], advertises: () => false };

@@ -6,6 +6,7 @@ import { Annotation } from '../../src/protocol/annotations.ts';
 import { AuditVerifyResult } from '../../src/protocol/audit.ts';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
 import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
+import { Goal } from '../../src/protocol/goals.ts';
 import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
 import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/packs.ts';
 import { PromptTemplate } from '../../src/protocol/prompts.ts';
@@ -28,6 +29,7 @@ export interface Schemas {
   readonly bundle: Check;
   readonly auditVerify: Check;
   readonly annotation: Check;
+  readonly goal: Check;
   readonly promptTemplate: Check;
   readonly chainPack: Check;
   readonly packLockfile: Check;
@@ -73,6 +75,7 @@ function publishedSchemas(): Schemas {
     bundle: checkOf('debug-bundle.schema.json'),
     auditVerify: checkOf('audit-verify-result.schema.json'),
     annotation: checkOf('annotation.schema.json'),
+    goal: checkOf('goal.schema.json'),
     promptTemplate: checkOf('prompt-template.schema.json'),
     chainPack: checkOf('workflow-chain-pack-manifest.schema.json'),
     packLockfile: checkOf('pack-lockfile.schema.json'),
@@ -99,6 +102,7 @@ function ownSchemas(): Schemas {
     bundle: checkOf(DebugBundle),
     auditVerify: checkOf(AuditVerifyResult),
     annotation: checkOf(Annotation),
+    goal: checkOf(Goal),
     promptTemplate: checkOf(PromptTemplate),
     chainPack: checkOf(WorkflowChainPackManifest),
     packLockfile: checkOf(PackLockfile),

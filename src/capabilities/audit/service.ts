@@ -12,6 +12,8 @@ import { RequestTrail } from './requests.ts';
 import { Sealer } from './sealer.ts';
 import { Sealing, sealHandler } from './sealing.ts';
 
+export { HOST_ACTOR } from './record.ts';
+
 export type AuditService = ReturnType<typeof auditService>;
 
 /** Sequences that were asked for; what is left out is the beginning or the end of the log. */

@@ -8,6 +8,7 @@ import {
   type InboxEntry,
   type InboxPlace,
   type InboxService,
+  type InboxSource,
   inboxService,
   interruptSource,
   placeOf,
@@ -51,13 +52,14 @@ function readPlace(text: string): InboxPlace | null {
 interface InboxNeeds {
   readonly interrupts: InterruptService;
   readonly feedback?: FeedbackService;
+  readonly goals: { readonly waiting: readonly InboxSource[] };
 }
 
 /** One place for everything that waits for somebody. */
 export const inbox: Capability<'inbox', InboxService & { now(): number }> = {
   name: 'inbox',
-  service: ({ runtime }, { interrupts, feedback }: InboxNeeds) => ({
-    ...inboxService([interruptSource(interrupts), ...(feedback ? [reviewSource(feedback)] : [])]),
+  service: ({ runtime }, { interrupts, feedback, goals }: InboxNeeds) => ({
+    ...inboxService([interruptSource(interrupts), ...(feedback ? [reviewSource(feedback)] : []), ...goals.waiting]),
     now: runtime.clock.now,
   }),
   routes: [listInbox],

@@ -22,11 +22,12 @@ import { OneOf, Timestamp } from '../../protocol/schema.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { RunFilter, RunRow } from '../../store/log.ts';
 import { firstIdAt } from '../../system/ids.ts';
-import { type Answer, type Caller, type Request, reply, route } from '../capability.ts';
+import { type Answer, type Caller, reply, route } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
-import type { RunService, StartedRun } from './service.ts';
+import { startedReply } from '../started-reply.ts';
+import type { RunService } from './service.ts';
 
 interface Services {
   readonly runs: RunService;
@@ -61,9 +62,9 @@ export const createRun = operation({
         exclusive: request.header('x-dedup') === 'enforce',
         engineVersion: forced === undefined ? undefined : wholeNumber(forced),
       },
-      (started) => request.remember(created(request, started)),
+      (started) => request.remember(startedReply(request.origin, started)),
     );
-    return isRefusal(outcome) ? outcome : created(request, outcome);
+    return isRefusal(outcome) ? outcome : startedReply(request.origin, outcome);
   },
 });
 
@@ -95,11 +96,6 @@ function checkBody(
     });
   }
   return undefined;
-}
-
-function created({ origin }: Pick<Request, 'origin'>, { runId, status }: StartedRun) {
-  const statusUrl = `${origin}/v1/runs/${runId}`;
-  return reply(201, { runId, status, eventsUrl: `${statusUrl}/events`, statusUrl });
 }
 
 export const getRun = operation({

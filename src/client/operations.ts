@@ -4,6 +4,7 @@ import type { Annotation, AnnotationCreate, AnnotationList, Bucket, FeedbackSumm
 import type { AuditItem, AuditVerifyResult } from '../protocol/audit.ts';
 import type { StreamMode } from '../protocol/events.ts';
 import type { ForkReply, ForkRequest } from '../protocol/forks.ts';
+import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/heartbeats.ts';
 import type { InboxItem } from '../protocol/inbox.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/inspection.ts';
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/interrupts.ts';
@@ -276,6 +277,26 @@ export const OPERATIONS = {
   }),
   deleteSchedule: operation<{ reply: undefined }>()('DELETE', `${HOST}/schedules/{scheduleId}`, {
     needs: 'scheduling.supported',
+  }),
+
+  listHeartbeats: operation<{ query?: PageQuery; reply: Page<Heartbeat> }>()('GET', `${HOST}/heartbeats`, {
+    takes: 'query',
+    needs: 'heartbeat.supported',
+  }),
+  createHeartbeat: operation<{ body: HeartbeatRequest; reply: Heartbeat }>()('POST', `${HOST}/heartbeats`, {
+    takes: 'body',
+    needs: 'heartbeat.supported',
+  }),
+  getHeartbeat: operation<{ reply: Heartbeat }>()('GET', `${HOST}/heartbeats/{heartbeatId}`, {
+    needs: 'heartbeat.supported',
+  }),
+  listHeartbeatEvents: operation<{ query?: PageQuery; reply: Page<HeartbeatEvent> }>()(
+    'GET',
+    `${HOST}/heartbeats/{heartbeatId}/events`,
+    { takes: 'query', needs: 'heartbeat.supported' },
+  ),
+  deleteHeartbeat: operation<{ reply: undefined }>()('DELETE', `${HOST}/heartbeats/{heartbeatId}`, {
+    needs: 'heartbeat.supported',
   }),
 
   listVerifiers: operation<{ query?: PageQuery; reply: Page<Verifier> }>()('GET', `${HOST}/verifiers`, {

@@ -8,6 +8,7 @@ import { CHAIN_PACK } from './chain-pack.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
 import { mockAiSeams } from './mock-ai.ts';
+import { heartbeatTick } from './heartbeat-tick.ts';
 import { promptSeams } from './prompt-seams.ts';
 import { PROMPT_TEMPLATES } from './prompt-templates.ts';
 import { schedulingTick } from './scheduling-tick.ts';
@@ -26,7 +27,7 @@ export const conformance: Capability<'conformance', Fitted> = {
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, services: Fitted) => services,
-  routes: [...seams, ...promptSeams, ...mockAiSeams, testSurface, forceExpire, schedulingTick],
+  routes: [...seams, ...promptSeams, ...mockAiSeams, testSurface, forceExpire, draftProposal, schedulingTick, heartbeatTick],
   prepare: async (_host, { workflows, prompts, packs }) => {
     await packs.installShared(CHAIN_PACK);
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);

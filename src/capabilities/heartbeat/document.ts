@@ -1,0 +1,41 @@
+import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/heartbeats.ts';
+import { defined } from '../../protocol/json.ts';
+import type { HeartbeatEventRow, HeartbeatRow } from './records.ts';
+
+/** A heartbeat as callers see it. */
+export function heartbeatFrom(row: HeartbeatRow): Heartbeat {
+  return {
+    id: row.heartbeat_id,
+    ...specOf(row),
+    ...(row.shown_inputs === null ? {} : { inputs: JSON.parse(row.shown_inputs) }),
+    ...defined({
+      nextTickAt: timeText(row.next_tick_at),
+      lastTickAt: timeText(row.last_tick_at),
+      lastStatus: (row.last_status ?? undefined) as Heartbeat['lastStatus'],
+      lastError: row.last_error ?? undefined,
+      lastState: row.state === null ? undefined : JSON.parse(row.state),
+      lastChangedAt: timeText(row.last_changed_at),
+      lastRunId: row.last_run_id ?? undefined,
+      belongsTo: row.belongs_to ?? undefined,
+    }),
+    owner: {
+      tenant: row.tenant_name,
+      ...(row.workspace === null ? {} : { workspace: row.workspace }),
+      principal: row.principal,
+    },
+    createdAt: timeText(row.created_at)!,
+  };
+}
+
+/** What was written down, but for the inputs. */
+export function specOf({ spec }: HeartbeatRow): Omit<HeartbeatRequest, 'inputs'> {
+  return JSON.parse(spec);
+}
+
+export function eventFrom({ sequence, at, type, payload }: HeartbeatEventRow): HeartbeatEvent {
+  return { sequence, timestamp: timeText(at)!, type: type as HeartbeatEvent['type'], payload: JSON.parse(payload) };
+}
+
+function timeText(at: number | null): string | undefined {
+  return at === null ? undefined : new Date(at).toISOString();
+}

@@ -1,0 +1,83 @@
+import { ExpressionError, expressionLanguage } from '../../engine/expression.ts';
+import { type Refusal, refuse } from '../../protocol/errors.ts';
+import { type HeartbeatRequest, MIN_INTERVAL_SEC, type TickStatus } from '../../protocol/heartbeats.ts';
+import { deepEqual } from '../../protocol/json.ts';
+
+export const STATE_BYTES_MAX = 16 * 1_024;
+
+/** What a look came to. */
+export type Look = { readonly observed: unknown } | { readonly status: 'timeout' | 'error'; readonly error: string };
+
+/** What there is to say of a tick, and what is different from now on. */
+export interface Tick {
+  readonly status: TickStatus;
+  readonly error?: string;
+  readonly change?: Change;
+}
+
+export interface Change {
+  readonly from: unknown;
+  readonly to: unknown;
+  /** Whether it is to start a run. */
+  readonly isWanted: boolean;
+}
+
+/** Before the first look nothing was seen, so that seeing anything is a change. */
+export const NOTHING_SEEN = {};
+
+const STATE = expressionLanguage(['observed', 'prior']);
+const WHEN = expressionLanguage(['from', 'to']);
+
+/** What a heartbeat makes of what it sees: the same for the same, so that nobody is told anything twice. */
+export function tickOf({ state, when }: Pick<HeartbeatRequest, 'state' | 'when'>, prior: unknown, look: Look): Tick {
+  if (!('observed' in look)) return look;
+  try {
+    const { observed } = look;
+    const to = state === undefined ? observed : STATE.compile(state)({ observed, prior });
+    if (Buffer.byteLength(JSON.stringify(to ?? null)) > STATE_BYTES_MAX) {
+      return { status: 'error', error: `The state is larger than ${STATE_BYTES_MAX} bytes.` };
+    }
+    if (deepEqual(to, prior)) return { status: 'ok' };
+    const isWanted = when === undefined || WHEN.compile(when)({ from: prior, to }) === true;
+    return { status: 'ok', change: { from: prior, to, isWanted } };
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    return { status: 'error', error: `An expression failed: ${error.message}.` };
+  }
+}
+
+/** The first tick that is not over, on the beat. Those that were missed are never made up for. */
+export function nextTick(awaited: number, intervalSec: number, now: number): number {
+  const intervalMs = intervalOf(intervalSec) * 1_000;
+  const passed = Math.floor(Math.max(0, now - awaited) / intervalMs) + 1;
+  return awaited + passed * intervalMs;
+}
+
+export function intervalOf(intervalSec: number): number {
+  return Math.max(intervalSec, MIN_INTERVAL_SEC);
+}
+
+/** What is wrong with what somebody wrote down. */
+export function checkHeartbeat({ state, when, workflowId, inputs }: HeartbeatRequest): Refusal | undefined {
+  if (workflowId === undefined && inputs !== undefined) return misfit('inputs', 'Without workflowId nobody gets them.');
+  if (workflowId === undefined && when !== undefined) return misfit('when', 'Without workflowId nothing is started.');
+  return problemAt('state', state, STATE.compile) ?? problemAt('when', when, WHEN.compile);
+}
+
+export function problemAt(
+  field: string,
+  text: string | undefined,
+  compile: (text: string) => unknown,
+): Refusal | undefined {
+  if (text === undefined) return undefined;
+  try {
+    compile(text);
+    return undefined;
+  } catch (error) {
+    return misfit(field, `${field} is no expression: ${(error as Error).message}`);
+  }
+}
+
+function misfit(field: string, message: string): Refusal {
+  return refuse('validation_error', message, { field });
+}

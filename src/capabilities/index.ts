@@ -15,6 +15,7 @@ import { feed } from './feed/index.ts';
 import { feedback, noFeedback } from './feedback/index.ts';
 import { goals } from './goals/index.ts';
 import type { heartbeat } from './heartbeat/index.ts';
+import { heartbeat } from './heartbeat/index.ts';
 import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
@@ -56,6 +57,8 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     artifacts,
     webhooks,
     schedules,
+    storage,
+    heartbeat,
     proposals,
     verifiers,
     goals,
@@ -69,7 +72,6 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     models,
     synthesis,
     httpClient,
-    storage,
     memory,
     code,
     mcpServer,
@@ -107,6 +109,7 @@ export interface Services {
   readonly debugBundle: ServiceOf<typeof debugBundle>;
   readonly retention: ServiceOf<typeof retention>;
   readonly storage: ServiceOf<typeof storage>;
+  readonly heartbeat: ServiceOf<typeof heartbeat>;
   readonly heartbeat: ServiceOf<typeof heartbeat>;
   readonly memory: ServiceOf<typeof memory>;
   readonly synthesis: ServiceOf<typeof synthesis>;

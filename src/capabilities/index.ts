@@ -14,7 +14,6 @@ import { events } from './events/index.ts';
 import { feed } from './feed/index.ts';
 import { feedback, noFeedback } from './feedback/index.ts';
 import { goals } from './goals/index.ts';
-import type { heartbeat } from './heartbeat/index.ts';
 import { heartbeat } from './heartbeat/index.ts';
 import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
@@ -109,7 +108,6 @@ export interface Services {
   readonly debugBundle: ServiceOf<typeof debugBundle>;
   readonly retention: ServiceOf<typeof retention>;
   readonly storage: ServiceOf<typeof storage>;
-  readonly heartbeat: ServiceOf<typeof heartbeat>;
   readonly heartbeat: ServiceOf<typeof heartbeat>;
   readonly memory: ServiceOf<typeof memory>;
   readonly synthesis: ServiceOf<typeof synthesis>;

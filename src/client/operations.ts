@@ -4,6 +4,17 @@ import type { Annotation, AnnotationCreate, AnnotationList, Bucket, FeedbackSumm
 import type { AuditItem, AuditVerifyResult } from '../protocol/audit.ts';
 import type { StreamMode } from '../protocol/events.ts';
 import type { ForkReply, ForkRequest } from '../protocol/forks.ts';
+import type {
+  Goal,
+  GoalEdit,
+  GoalEvaluations,
+  GoalPlan,
+  GoalRequest,
+  GoalRunRequest,
+  GoalState,
+  JudgeCalibration,
+  ResumeGoalRequest,
+} from '../protocol/goals.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/heartbeats.ts';
 import type { InboxItem } from '../protocol/inbox.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/inspection.ts';
@@ -48,60 +59,23 @@ import type {
 } from '../protocol/webhooks.ts';
 import type { WorkflowDefinition, WorkflowSummary } from '../protocol/workflows.ts';
 import type { DiscoveryDocument } from './discovery.ts';
-import type { ServerSentEvent } from './server-sent-events.ts';
+import { LEARNING_OPERATIONS } from './learning-operations.ts';
+import {
+  type Bytes,
+  HOST,
+  type Messages,
+  type Operation,
+  operation,
+  type Page,
+  type PageQuery,
+  V1,
+} from './operation.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type { Bytes, Messages, Method, Operation, Page } from './operation.ts';
 
-/** What an operation takes besides its path, and what it answers. */
-interface Shape {
-  readonly query?: object;
-  readonly body?: object;
-  readonly reply: unknown;
-}
-
-/** A reply that is no document: messages as they come, or bytes that may be many. */
-export type Messages = AsyncGenerator<ServerSentEvent, void, undefined>;
-export type Bytes = ReadableStream<Uint8Array>;
-
-export interface Operation<P extends string = string, S extends Shape = Shape> {
-  readonly method: Method;
-  readonly path: P;
-  readonly takes?: 'query' | 'body' | 'both' | undefined;
-  readonly answers?: 'messages' | 'bytes' | undefined;
-  /** Where in the discovery document a host shows that it serves this; undefined for what every host serves. */
-  readonly needs?: string | undefined;
-  /** For the compiler alone; it has no value. */
-  readonly shape?: S;
-}
-
-/** Shapes are gone when the program runs: what it has to know of them is said again, and checked here. */
-type More<S extends Shape> = { readonly needs?: string } & ('body' extends keyof S
-  ? { readonly takes: 'query' extends keyof S ? 'both' : 'body' }
-  : 'query' extends keyof S
-    ? { readonly takes: 'query' }
-    : { readonly takes?: undefined }) &
-  (S['reply'] extends Messages
-    ? { readonly answers: 'messages' }
-    : S['reply'] extends Bytes
-      ? { readonly answers: 'bytes' }
-      : { readonly answers?: undefined });
-
-const operation =
-  <S extends Shape>() =>
-  <const P extends `/${string}`>(
-    method: Method,
-    path: P,
-    ...[more]: Record<never, never> extends More<S> ? [more?: More<S>] : [more: More<S>]
-  ): Operation<P, S> => ({ method, path, ...more });
-
-export interface Page<T> {
-  readonly items: readonly T[];
+interface GoalPage {
+  readonly goals: readonly Goal[];
   readonly nextCursor?: string;
-}
-
-interface PageQuery {
-  readonly limit?: number;
-  readonly cursor?: string;
 }
 
 interface Span {
@@ -115,9 +89,6 @@ interface AuditRange {
 }
 
 type AnyObject = Readonly<Record<string, unknown>>;
-
-const V1 = '/v1';
-const HOST = '/v1/host/capstan';
 
 /** Every operation of the host, under the names of its OpenAPI document. The methods of the client come from it. */
 export const OPERATIONS = {
@@ -306,6 +277,52 @@ export const OPERATIONS = {
   getVerifier: operation<{ reply: Verifier }>()('GET', `${HOST}/verifiers/{verifierId}`),
   deleteVerifier: operation<{ reply: undefined }>()('DELETE', `${HOST}/verifiers/{verifierId}`),
 
+  listGoals: operation<{ query?: PageQuery & { readonly state?: GoalState }; reply: GoalPage }>()(
+    'GET',
+    `${V1}/goals`,
+    { takes: 'query', needs: 'agents.goals' },
+  ),
+  createGoal: operation<{ body: GoalRequest; reply: Goal }>()('POST', `${V1}/goals`, {
+    takes: 'body',
+    needs: 'agents.goals',
+  }),
+  getGoal: operation<{ reply: Goal }>()('GET', `${V1}/goals/{goalId}`, { needs: 'agents.goals' }),
+  editGoal: operation<{ body: GoalEdit; reply: Goal }>()('PATCH', `${V1}/goals/{goalId}`, {
+    takes: 'body',
+    needs: 'agents.goals',
+  }),
+  postGoal: operation<{ body: GoalEdit; reply: Goal }>()('POST', `${V1}/goals/{goalId}`, {
+    takes: 'body',
+    needs: 'agents.goals',
+  }),
+  pauseGoal: operation<{ reply: Goal }>()('POST', `${V1}/goals/{goalId}/pause`, { needs: 'agents.goals' }),
+  resumeGoal: operation<{ body?: Static<typeof ResumeGoalRequest>; reply: Goal }>()(
+    'POST',
+    `${V1}/goals/{goalId}/resume`,
+    { takes: 'body', needs: 'agents.goals' },
+  ),
+  abandonGoal: operation<{ reply: Goal }>()('POST', `${V1}/goals/{goalId}/abandon`, { needs: 'agents.goals' }),
+  getGoalPlan: operation<{ reply: GoalPlan }>()('GET', `${HOST}/goals/{goalId}/plan`, { needs: 'agents.goals' }),
+  putGoalPlan: operation<{ body: GoalPlan; reply: GoalPlan }>()('PUT', `${HOST}/goals/{goalId}/plan`, {
+    takes: 'body',
+    needs: 'agents.goals',
+  }),
+  startGoalRun: operation<{ body?: Static<typeof GoalRunRequest>; reply: CreateRunReply }>()(
+    'POST',
+    `${HOST}/goals/{goalId}/runs`,
+    { takes: 'body', needs: 'agents.goals' },
+  ),
+  listGoalEvaluations: operation<{ query?: PageQuery; reply: GoalEvaluations }>()(
+    'GET',
+    `${HOST}/goals/{goalId}/evaluations`,
+    { takes: 'query', needs: 'agents.goals' },
+  ),
+  listJudgeCalibration: operation<{ reply: { readonly items: readonly JudgeCalibration[] } }>()(
+    'GET',
+    `${HOST}/goals/calibration`,
+    { needs: 'agents.goals' },
+  ),
+
   verifyAudit: operation<{ query?: AuditRange; reply: Static<typeof AuditVerifyResult> }>()(
     'GET',
     `${V1}/audit/verify`,
@@ -386,6 +403,8 @@ export const OPERATIONS = {
 
   listAgents: operation<{ reply: AgentInventory }>()('GET', `${V1}/agents`),
   getAgent: operation<{ reply: AgentInventoryEntry }>()('GET', `${V1}/agents/{agentId}`),
+  ...LEARNING_OPERATIONS,
+
   listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),
   installPack: operation<{ body: InstallPackRequest; reply: PackSummary }>()('POST', `${HOST}/packs`, {
     takes: 'body',

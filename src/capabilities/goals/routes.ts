@@ -30,6 +30,9 @@ const GOALS = '/v1/goals';
 const DRAFT = '/v1/host/sample/goals';
 const VENDOR = '/v1/host/capstan/goals';
 
+/** The protocol knows no pages: one has them all, in nearly every tenant. */
+const PAGE = '200';
+
 const at = (rest: string) => ({ path: GOALS + rest, alsoAt: [DRAFT + rest] });
 
 const GoalParams = Closed({ goalId: Type.String({ minLength: 1, maxLength: 128 }) });
@@ -53,7 +56,7 @@ const listGoals = operation({
   replies: { 200: GoalList },
   refusals: [400],
   handle: async ({ caller, query }, { goals }) => {
-    const page = pageRequest(query);
+    const page = pageRequest({ ...query, limit: query.limit ?? PAGE });
     if (isRefusal(page)) return page;
     const found = await goals.list(caller, { state: query.state, before: page.after }, page.limit + 1);
     const { items, nextCursor } = pageOf(

@@ -4,6 +4,7 @@ import { completionOf } from './completion.ts';
 import { doctor } from './doctor.ts';
 import { events } from './events.ts';
 import { feedback } from './feedback.ts';
+import { goals } from './goals.ts';
 import { inbox, interrupts } from './interrupts.ts';
 import { keys } from './keys.ts';
 import { login, logout } from './login.ts';
@@ -19,6 +20,7 @@ export const GROUPS: readonly CommandGroup[] = [
   workflows,
   interrupts,
   feedback,
+  goals,
   schedules,
   prompts,
   packs,

@@ -46,7 +46,7 @@ export interface Mining {
   readonly among: Among;
   readonly rules: RhythmRules;
   readonly prompts: Pick<PromptService, 'find'>;
-  readonly packs: Pick<PackService, 'current'>;
+  readonly packs: Pick<PackService, 'current' | 'agent'>;
   readonly feedback: Pick<FeedbackService, 'pages'> | undefined;
 }
 

@@ -86,20 +86,33 @@ function longestOnly(paths: readonly RecurringPath[]): RecurringPath[] {
   const ranked = paths.toSorted(
     (a, b) => b.types.length - a.types.length || b.support - a.support || (keyOf(a.types) < keyOf(b.types) ? -1 : 1),
   );
-  const kept: RecurringPath[] = [];
+  const windows = ranked.filter(({ types }) => types.length === TYPES_MAX);
   const covered = new Set<string>();
-  for (const path of ranked) {
-    if (covered.has(keyOf(path.types)) || isWindow(path, covered)) continue;
-    kept.push(path);
+  return ranked.filter((path) => {
+    if (covered.has(keyOf(path.types))) return false;
     for (const part of partsOf(path.types)) covered.add(keyOf(part));
-  }
-  return kept;
+    if (path.types.length === TYPES_MAX) coverShifted(path, windows, covered);
+    return true;
+  });
 }
 
-/** A path that is longer than any we look at is met as many that are each moved on by one. */
-function isWindow({ types }: RecurringPath, covered: ReadonlySet<string>): boolean {
-  if (types.length < TYPES_MAX) return false;
-  return [types.slice(1), types.slice(0, -1)].some((part) => covered.has(keyOf(part)));
+/** A path that is longer than any we look at is met as many that are each moved on by one: the first stands for all. */
+function coverShifted(start: RecurringPath, windows: readonly RecurringPath[], covered: Set<string>): void {
+  const beginnings = Map.groupBy(windows, ({ types }) => keyOf(types.slice(0, -1)));
+  const endings = Map.groupBy(windows, ({ types }) => keyOf(types.slice(1)));
+  const queue = [start];
+  for (let window = queue.pop(); window; window = queue.pop()) {
+    const { types } = window;
+    const shifted = [
+      ...(beginnings.get(keyOf(types.slice(1))) ?? []),
+      ...(endings.get(keyOf(types.slice(0, -1))) ?? []),
+    ];
+    for (const other of shifted) {
+      if (covered.has(keyOf(other.types))) continue;
+      for (const part of partsOf(other.types)) covered.add(keyOf(part));
+      queue.push(other);
+    }
+  }
 }
 
 function* partsOf(types: readonly string[]): Generator<readonly string[]> {

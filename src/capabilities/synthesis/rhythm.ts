@@ -62,7 +62,7 @@ function dailyRhythm(moments: readonly number[], timezone: string, least: number
 
 /** All moments at one time of day, one a day, on days that a pattern of weekdays names. */
 function sameTimeOfDay(local: readonly number[], timezone: string): Rhythm | undefined {
-  const time = meanPhase(local, DAY_MS);
+  const time = toGrain(meanPhase(local, DAY_MS)) % DAY_MS;
   const isNear = (moment: number): boolean => phaseDistance(moment, time, DAY_MS) <= TIME_OF_DAY_TOLERANCE_MS;
   if (!local.every(isNear)) return undefined;
   // Around midnight the day is that of the usual time, not that of the moment.
@@ -117,10 +117,11 @@ function evenRhythm(
   if (kept < least) return undefined;
   const even = moments.slice(-kept);
   const periodMs = (even.at(-1)! - even[0]!) / (kept - 1);
-  const step = periodMs < periodMinMs ? undefined : nearestStep(periodMs);
+  const step = periodMs < periodMinMs * (1 - VARIATION_MAX) ? undefined : nearestStep(periodMs);
   if (!step) return undefined;
   const local = even.map((moment) => localTime(moment, timezone));
-  const cron = step.cron(meanPhase(local, step.ms));
+  const phase = meanPhase(local, step.ms);
+  const cron = step.cron(step.ms < HOUR_MS ? phase : toGrain(phase) % step.ms);
   return { cron, timezone, words: `about every ${inWords(periodMs)}`, kept };
 }
 
@@ -205,10 +206,13 @@ function phaseDistance(moment: number, phase: number, periodMs: number): number 
   return Math.min(off, periodMs - off);
 }
 
-/** Hours and minutes, to the grain of what people mean. */
-function clockAt(phase: number): { readonly hour: number; readonly minute: number } {
-  const time = (Math.round(phase / GRAIN_MS) * GRAIN_MS) % DAY_MS;
-  return { hour: Math.floor(time / HOUR_MS), minute: Math.floor((time % HOUR_MS) / MINUTE_MS) };
+/** To what people mean when they look at the clock. */
+function toGrain(time: number): number {
+  return Math.round(time / GRAIN_MS) * GRAIN_MS;
+}
+
+function clockAt(time: number): { readonly hour: number; readonly minute: number } {
+  return { hour: Math.floor((time % DAY_MS) / HOUR_MS), minute: Math.floor((time % HOUR_MS) / MINUTE_MS) };
 }
 
 function twoDigits(number: number): string {

@@ -28,4 +28,4 @@ const synthesize = route<Needs>()({
   },
 });
 
-export const routes: readonly Route<never>[] = [synthesize as Route<never>];
+export const routes: readonly Route<never>[] = [synthesize];

@@ -79,19 +79,28 @@ function promptsOf({ tenant, run_id }: RunRow, events: readonly RunEvent[]): Giv
 
 function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: Plan): ToolUse[] {
   const systemPrompts = new Map<string, string>();
-  const toolsOf = new Map<string, Set<string>>();
+  const used = new Map<string, { readonly agentId: string; readonly tools: Set<string> }>();
   for (const event of events) {
-    if (event.type === 'agent.promptResolved' && event.payload.kind === 'system' && event.payload.resolved !== null) {
+    if (event.type === 'agent.promptResolved' && event.payload.kind === 'system' && isRef(event.payload.resolved)) {
       systemPrompts.set(event.payload.nodeId, event.payload.resolved);
     } else if (event.type === 'agent.toolReturned' && event.nodeId !== undefined && wasUsed(event.payload)) {
-      const tools = toolsOf.get(event.nodeId) ?? new Set();
-      toolsOf.set(event.nodeId, tools.add(event.payload.toolName));
+      const { agentId, toolName } = event.payload;
+      const use = used.get(event.nodeId) ?? { agentId, tools: new Set() };
+      use.tools.add(toolName);
+      used.set(event.nodeId, use);
     }
   }
-  return [...toolsOf].flatMap(([node_id, tools]): ToolUse[] => {
-    const prompt = systemPrompts.get(node_id) ?? inlinePrompt(plan, node_id);
-    return prompt === undefined ? [] : [{ tenant, run_id, node_id, prompt, tools: JSON.stringify([...tools].sort()) }];
-  });
+  return [...used].map(([node_id, { agentId, tools }]) => ({
+    tenant,
+    run_id,
+    node_id,
+    prompt: systemPrompts.get(node_id) ?? inlinePrompt(plan, node_id) ?? AGENT + agentId,
+    tools: JSON.stringify([...tools].sort()),
+  }));
+}
+
+function isRef(resolved: string | null): resolved is string {
+  return parsePromptRef(resolved) !== undefined;
 }
 
 /** A call that was turned away was no use of the tool. */
@@ -99,8 +108,9 @@ function wasUsed({ status = 'ok' }: { readonly status?: string }): boolean {
   return status === 'ok' || status === 'error';
 }
 
-/** What stands for a prompt that is written into a definition. */
+/** What stands for a prompt that is written into a definition, and for that of an agent. */
 export const INLINE = 'text:';
+export const AGENT = 'agent:';
 
 function inlinePrompt(plan: Plan, nodeId: string): string | undefined {
   const text = systemPromptOf(plan, nodeId);

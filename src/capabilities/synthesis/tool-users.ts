@@ -7,7 +7,7 @@ import { ENGINES, type PackIdentity } from './chain-pack.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { packIdentity } from './pack-identity.ts';
 import { type CountedUse, countUses, findEvents, type LoggedRow, runsOfUse, type UsedRow } from './records.ts';
-import { INLINE, systemPromptOf } from './run-facts.ts';
+import { AGENT, INLINE, systemPromptOf } from './run-facts.ts';
 
 const COSTED_RUNS = 20;
 const EVENTS_MAX = 2_000;
@@ -41,12 +41,12 @@ async function draftAgent(
   use: CountedUse,
   rows: readonly UsedRow[],
 ): Promise<Draft | undefined> {
-  const systemPrompt = await promptText(mining, use.prompt, rows[0]!);
+  const tools = JSON.parse(use.tools) as string[];
+  const systemPrompt = await promptText(mining, use.prompt, rows[0]!, tools);
   // An agent's prompt has no places to fill in, and a secret that was blotted out is no prompt any more.
-  if (systemPrompt === undefined || PLACEHOLDER_ONE.test(systemPrompt) || redactText(systemPrompt) !== systemPrompt) {
+  if (systemPrompt === undefined || PLACES.test(systemPrompt) || redactText(systemPrompt) !== systemPrompt) {
     return undefined;
   }
-  const tools = JSON.parse(use.tools) as string[];
   const nodes = new Set(rows.map(({ node_id }) => node_id));
   const identity = await packIdentity(mining, key, [...nodes].slice(0, 1));
   const title = `Make an agent of ${named(nodes)}`;
@@ -63,20 +63,26 @@ async function draftAgent(
   };
 }
 
-const PLACEHOLDER_ONE = new RegExp(PLACEHOLDER.source);
+const PLACES = new RegExp(PLACEHOLDER.source);
 
-/** The text of a prompt of the library, or of one that stands in a definition. */
+/** The text of a prompt of the library, of one that stands in a definition, or of an agent that may use more. */
 async function promptText(
-  { runtime, prompts, subject }: Mining,
+  { runtime, prompts, packs, subject }: Mining,
   prompt: string,
   row: UsedRow,
+  tools: readonly string[],
 ): Promise<string | undefined> {
   const target = parsePromptRef(prompt);
   if (target) return (await prompts.find(subject, target))?.template.text;
-  if (!prompt.startsWith(INLINE)) return undefined;
+  if (prompt.startsWith(AGENT)) {
+    const found = await packs.agent(subject, prompt.slice(AGENT.length));
+    const { toolAllowlist: allowed = [] } = found?.manifest ?? {};
+    // An agent that uses all that it may has nothing to learn from this.
+    return allowed.some((tool) => !tools.includes(tool)) ? found?.systemPrompt : undefined;
+  }
   const run = await runtime.reader.row(subject, row.run_id);
   const plan = run && (await runtime.plans.pinned(run.workflow_owner, run.workflow_id, run.workflow_version));
-  return plan && systemPromptOf(plan, row.node_id);
+  return plan && prompt.startsWith(INLINE) ? systemPromptOf(plan, row.node_id) : undefined;
 }
 
 function agentPackOf(

@@ -1,5 +1,7 @@
 import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
 import type { GoalSettings, ModelSettings, OidcSettings } from './capabilities/capability.ts';
+import { type MailSettings, readMail } from './capabilities/email/service.ts';
+import { type McpServerSettings, readMcpServers } from './capabilities/mcp-client/service.ts';
 import { readModels } from './capabilities/models/service.ts';
 import { type ProposalSettings, readGates } from './capabilities/proposals/service.ts';
 import { isTimeZone } from './capabilities/schedules/service.ts';
@@ -19,6 +21,8 @@ export interface Config {
   readonly apiKeys: readonly KeyRecord[];
   readonly oidc: OidcSettings | undefined;
   readonly models: readonly ModelSettings[];
+  readonly mcpServers: readonly McpServerSettings[];
+  readonly mail: MailSettings | undefined;
   readonly proposals: ProposalSettings;
   readonly synthesis: SynthesisSettings;
   readonly judgeModel: string | undefined;
@@ -104,6 +108,11 @@ export const SETTINGS = {
     meaning:
       'JSON array of model providers: { provider, kind, baseUrl?, credentialRef?, script?, models, prices?, timeoutMs? }',
   },
+  mcpServers: {
+    variable: 'CAPSTAN_MCP_SERVERS',
+    meaning:
+      'JSON array of MCP servers: { name, url, credentialRef? } or { name, command, args?, env? }, and tenants?, tools?, timeoutMs?',
+  },
   goalStall: {
     variable: 'CAPSTAN_GOAL_STALL',
     meaning: 'verdicts in a row that leave the same criteria open before a person is asked (10)',
@@ -152,6 +161,14 @@ export const SETTINGS = {
   synthesisEvery: {
     variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
     meaning: 'how often every tenant is looked at for something to propose (0: only when somebody asks)',
+  },
+  smtpUrl: {
+    variable: 'CAPSTAN_SMTP_URL',
+    meaning: 'smtps://user:password@host, or smtp://…, of the mail server that workflows may use',
+  },
+  smtpSenders: {
+    variable: 'CAPSTAN_SMTP_SENDERS',
+    meaning: 'in whose name it may send: addresses, or @example.com for a domain, with commas in between',
   },
   workflows: {
     variable: 'CAPSTAN_WORKFLOWS',
@@ -252,7 +269,9 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     apiKeys: read.keys(),
     oidc: read.oidc(),
     models,
+    mcpServers: read.mcpServers(environment),
     judgeModel: read.judgeModel(models),
+    mail: read.mail(),
     goals: {
       standstillMax: read.whole('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
       judgeTries: read.whole('goalJudgeTries', { otherwise: 4, min: 1, max: 100 }),
@@ -382,6 +401,12 @@ class Reader {
     return list.flatMap((entry, index) => this.#key(entry, `${variable}[${index}]`));
   }
 
+  mcpServers(environment: Record<string, string | undefined>): readonly McpServerSettings[] {
+    const { servers, problems } = readMcpServers(this.#values.mcpServers ?? '[]', environment);
+    this.#problems.push(...problems.map((problem) => SETTINGS.mcpServers.variable + problem));
+    return servers;
+  }
+
   /** Secrets are named there, and taken from where their names lead. */
   models(environment: Record<string, string | undefined>): readonly ModelSettings[] {
     const { models, problems } = readModels(this.#values.models ?? '[]', environment);
@@ -437,6 +462,17 @@ class Reader {
     const { synthesisModel, models: known } = SETTINGS;
     this.#problems.push(`${synthesisModel.variable} must be provider/model, one of ${known.variable}.`);
     return undefined;
+  }
+
+  mail(): MailSettings | undefined {
+    const { mail, problem } = readMail(this.#values.smtpUrl, this.#values.smtpSenders);
+    const { smtpUrl, smtpSenders } = SETTINGS;
+    if (problem === 'url')
+      this.#problems.push(`${smtpUrl.variable} must be a URL that begins with smtp:// or smtps://.`);
+    if (problem === 'senders') {
+      this.#problems.push(`${smtpSenders.variable} must name addresses, or domains as @example.com, who may send.`);
+    }
+    return mail;
   }
 
   oidc(): OidcSettings | undefined {

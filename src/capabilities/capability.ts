@@ -14,6 +14,8 @@ import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
 import type { KeyRecord } from './authorization/keys.ts';
+import type { MailSettings } from './email/service.ts';
+import type { McpServerSettings } from './mcp-client/service.ts';
 import type { ProposalSettings } from './proposals/service.ts';
 import type { SynthesisSettings } from './synthesis/service.ts';
 
@@ -143,6 +145,10 @@ export interface CapabilitySettings {
   readonly synthesis: SynthesisSettings;
   /** Whose models may be asked; the first is asked when nobody says whom. */
   readonly models: readonly ModelSettings[];
+  /** MCP servers whose tools agents and workflows may call. */
+  readonly mcpServers: readonly McpServerSettings[];
+  /** The server that takes mail, where there is one. */
+  readonly mail?: MailSettings | undefined;
   /** Who judges what nobody says how to judge: a provider, or one of its models. */
   readonly judgeModel?: string | undefined;
   readonly goals: GoalSettings;

@@ -9,6 +9,7 @@ import { code } from './code/index.ts';
 import { conformance } from './conformance/index.ts';
 import { debugBundle } from './debug-bundle/index.ts';
 import { diff } from './diff/index.ts';
+import { email } from './email/index.ts';
 import { envelopes } from './envelopes/index.ts';
 import { events } from './events/index.ts';
 import { feed } from './feed/index.ts';
@@ -71,6 +72,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     models,
     synthesis,
     httpClient,
+    email,
     memory,
     code,
     mcpServer,

@@ -1,7 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { isInsideName, isLoopbackName, reachOf } from './addresses.ts';
 import type { Clock } from './clock.ts';
 
@@ -21,6 +21,16 @@ export interface Egress {
   send(request: EgressRequest): Promise<EgressResponse>;
   /** The same for an answer that comes bit by bit. Its body is to be read, or left by ending the iteration. */
   open(request: Omit<EgressRequest, 'excess'>): Promise<EgressStream>;
+  /** A connection to a server of the operator that speaks something else. It is the caller's to end. */
+  connect(target: EgressTarget): Promise<Socket>;
+}
+
+/** A server that the operator named: it may be inside. Never what a caller sent. */
+export interface EgressTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface EgressRequest {
@@ -91,7 +101,7 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
       const problem = problemOf(url, false);
       if (problem) return problem;
       const target = new URL(url);
-      const look = async () => problemOfAddresses(target, await addressesOf(target, false));
+      const look = async () => problemOfAddresses(target, await addressesOf(hostOf(target), false));
       return withDeadline(clock, CHECK_MS, undefined, look).catch((error) => {
         if (error instanceof EgressFailure) return undefined;
         throw error;
@@ -114,6 +124,12 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
         throw error;
       }
     },
+
+    connect: ({ host, port, timeoutMs, signal: outer }) =>
+      withDeadline(clock, timeoutMs, outer, async (signal) => {
+        const addresses = await addressesOf(host, true);
+        return dial({ host, port, signal, lookup: answering(addresses) });
+      }),
   };
 
   /** Sends a request to where it may go; the answer has begun when this settles. */
@@ -121,7 +137,7 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
     const problem = problemOf(request.url, trusted);
     if (problem) throw new EgressFailure('refused', `The address ${problem}.`);
     const target = new URL(request.url);
-    const addresses = await addressesOf(target, trusted);
+    const addresses = await addressesOf(hostOf(target), trusted);
     const inside = trusted ? undefined : problemOfAddresses(target, addresses);
     if (inside) throw new EgressFailure('refused', `The address ${inside}.`);
     return exchange(target, addresses, request, signal);
@@ -141,8 +157,7 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
     return undefined;
   }
 
-  async function addressesOf(url: URL, trusted: boolean): Promise<readonly string[]> {
-    const host = hostOf(url);
+  async function addressesOf(host: string, trusted: boolean): Promise<readonly string[]> {
     if (isIP(host)) return [host];
     try {
       const addresses = await resolve(host, trusted);
@@ -262,6 +277,20 @@ function exchange(
     );
     request.on('error', (error) => reject(failureOf(error)));
     request.end(body);
+  });
+}
+
+/** Settles when the connection is there. Its signal ends only the wait for that. */
+function dial({ signal, ...options }: TcpNetConnectOpts & { readonly signal: AbortSignal }): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(options);
+    const giveUp = (): void => void socket.destroy(signal.reason);
+    signal.addEventListener('abort', giveUp, { once: true });
+    socket.once('error', (error) => reject(failureOf(error)));
+    socket.once('connect', () => {
+      signal.removeEventListener('abort', giveUp);
+      resolve(socket.removeAllListeners('error'));
+    });
   });
 }
 

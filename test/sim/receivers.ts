@@ -36,6 +36,7 @@ export class Receivers {
     check: async () => undefined,
     send: (request) => this.#receive(request),
     open: () => Promise.reject(new EgressFailure('refused', 'deliveries are sent in one piece')),
+    connect: () => Promise.reject(new EgressFailure('refused', 'deliveries are sent over HTTP')),
   };
 
   async subscribe(webhooks: WebhookService, caller: Caller): Promise<void> {

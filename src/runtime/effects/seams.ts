@@ -4,8 +4,10 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/prompts.ts';
 import type { Verifier } from '../../protocol/verifiers.ts';
 import { NodeFailure } from '../node-type.ts';
+import type { AgentBrief, AgentRequest } from './agent.ts';
 import type { HttpRequest, HttpResult } from './http.ts';
 import type { KvRequest } from './kv.ts';
+import type { MailRequest, MailResult } from './mail.ts';
 import type { MemoryRequest, MemoryResult } from './memory.ts';
 import type { ModelRequest, ModelResult } from './model.ts';
 import type { ToolRequest, ToolResult } from './tool-seam.ts';
@@ -24,8 +26,10 @@ export const SEAMS = {
   annotate: { kind: 'database', guardedBy: 'replayGuard' },
   prompts: { kind: 'database', guardedBy: 'replayGuard' },
   http: { kind: 'http', guardedBy: 'replayGuard' },
+  mail: { kind: 'smtp', guardedBy: 'replayGuard' },
   kv: { kind: 'database', guardedBy: 'replayGuard' },
   memory: { kind: 'database', guardedBy: 'replayGuard' },
+  agent: { kind: 'database', guardedBy: 'replayGuard' },
   tool: { kind: 'tool', guardedBy: 'replayGuard' },
   verifiers: { kind: 'database', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
@@ -42,8 +46,10 @@ export interface SeamShapes {
   };
   prompts: { request: { readonly targets: readonly PromptTarget[] }; result: FoundPrompts };
   http: { request: HttpRequest; result: HttpResult };
+  mail: { request: MailRequest; result: MailResult };
   kv: { request: KvRequest; result: JsonObject };
   memory: { request: MemoryRequest; result: MemoryResult };
+  agent: { request: AgentRequest; result: AgentBrief };
   tool: { request: ToolRequest; result: ToolResult };
   verifiers: { request: { readonly verifierRef: string }; result: { readonly verifier: Verifier | null } };
 }

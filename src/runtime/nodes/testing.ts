@@ -3,6 +3,7 @@ import { catalogOf } from '../catalog.ts';
 import { type Effects, SEAMS } from '../effects/seams.ts';
 import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
 import { CONFORMANCE_NODES } from './conformance.ts';
+import { emailSend } from './email-send.ts';
 import { httpFetch } from './http-fetch.ts';
 import { NODES } from './index.ts';
 import { KV_NODES } from './kv.ts';
@@ -11,7 +12,7 @@ import { KV_NODES } from './kv.ts';
 
 export const STARTED_AT = Date.parse('2026-01-01T00:00:00Z');
 
-const catalog = catalogOf([...NODES, ...CONFORMANCE_NODES, httpFetch, ...KV_NODES]);
+const catalog = catalogOf([...NODES, ...CONFORMANCE_NODES, httpFetch, emailSend, ...KV_NODES]);
 
 export function typeOf(typeId: string): NodeType {
   const type = catalog.get(typeId);
@@ -49,6 +50,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     shown: () => ({ inputs: given.inputs ?? given.declared ?? {}, variables: given.variables ?? {} }),
     configurable: {},
     attempt: 0,
+    visit: 0,
     startedAt: STARTED_AT,
     now: () => STARTED_AT,
     signal: new AbortController().signal,
@@ -60,6 +62,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     effects: effectsOf({}),
     sleep: unexpected,
     emit: unexpected,
+    tell: unexpected,
     ...given,
   };
 }

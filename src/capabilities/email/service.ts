@@ -1,0 +1,1 @@
+export { type MailSettings, readMail } from './settings.ts';

@@ -97,6 +97,7 @@ async function handle(
     params: request.params,
     query: request.query,
     body: request.body ?? undefined,
+    bodyText: request.bodyText,
     header: (name) => {
       const value = request.headers[name];
       return Array.isArray(value) ? value[0] : value;

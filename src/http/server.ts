@@ -27,6 +27,8 @@ declare module 'fastify' {
     caller: Caller | undefined;
     abort: AbortController;
     startedAt: number;
+    /** The body as it was sent. */
+    bodyText: string;
   }
 }
 
@@ -79,11 +81,13 @@ export function createServer(options: ServerOptions): Server {
   app.server.on('checkExpectation', answerExpectation);
   app.decorateRequest('caller', undefined);
   app.decorateRequest('startedAt', 0);
+  app.decorateRequest('bodyText', '');
   app.decorateRequest('abort');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/, { parseAs: 'string' }, (_request, text, done) => {
+  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/, { parseAs: 'string' }, (request, text, done) => {
     try {
-      done(null, parseJson(text as string));
+      request.bodyText = text as string;
+      done(null, parseJson(request.bodyText));
     } catch (error) {
       done(error as Error);
     }

@@ -42,6 +42,110 @@ export const Proposal = Closed(
 );
 export type Proposal = Static<typeof Proposal>;
 
+/** What is sent stands there to the letter until it is sent anew, and is what will be installed. */
+export const ReviseProposalRequest = Closed(
+  {
+    artifact: Optional(Type.Unsafe<Record<string, unknown>>(AnyObject)),
+    title: Optional(Type.String({ maxLength: 500 })),
+    rationale: Optional(Type.String({ maxLength: 10_000 })),
+    note: Optional(Type.String({ maxLength: 10_000, description: 'Why, for those who look at the history' })),
+  },
+  { $id: 'ReviseProposalRequest', minProperties: 1 },
+);
+export type ReviseProposalRequest = Static<typeof ReviseProposalRequest>;
+
+export const RejectProposalRequest = Type.Object(
+  {
+    reason: Optional(Type.String({ maxLength: 10_000 })),
+    note: Optional(Type.String({ maxLength: 10_000, description: 'Another word for reason' })),
+  },
+  { $id: 'RejectProposalRequest' },
+);
+export type RejectProposalRequest = Static<typeof RejectProposalRequest>;
+
+export const ProposalList = Type.Object(
+  { proposals: Type.Array(Proposal), nextCursor: Optional(Type.String()) },
+  { $id: 'ProposalList' },
+);
+export type ProposalList = Static<typeof ProposalList>;
+
+export const AppliedProposal = Type.Object({ installedArtifactRef: NonEmpty }, { $id: 'AppliedProposal' });
+export type AppliedProposal = Static<typeof AppliedProposal>;
+
+/** People have to agree first. */
+export const PendingProposal = Type.Object(
+  {
+    proposalId: NonEmpty,
+    state: OneOf(PROPOSAL_STATES),
+    activation: Type.Literal('approval-gate'),
+    approvalId: NonEmpty,
+  },
+  { $id: 'PendingProposal' },
+);
+export type PendingProposal = Static<typeof PendingProposal>;
+
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the text, in hex' });
+
+/** What a proposal itself has no room for. */
+export const ProposalEvidence = Type.Object(
+  {
+    proposalId: NonEmpty,
+    artifactHash: Hash,
+    runId: Type.String({ description: 'The run that tells its life' }),
+    revisions: Type.Array(
+      Type.Object({
+        at: Timestamp,
+        by: Type.String({ description: '`host` for the draft' }),
+        hash: Hash,
+        diff: Type.String({ description: 'Against the revision before: a line each, with +, - or a space in front' }),
+        note: Optional(Type.String()),
+      }),
+    ),
+    gate: Optional(
+      Type.Object({
+        approvalId: NonEmpty,
+        nodeId: NonEmpty,
+        artifactHash: Hash,
+        requiredScope: Type.String(),
+        requiredRole: Optional(Type.String()),
+        quorum: Type.Integer({ minimum: 1 }),
+        grantedBy: Type.Array(Type.String()),
+        requestedAt: Timestamp,
+        expiresAt: Optional(Timestamp),
+      }),
+    ),
+    rejectReason: Optional(Type.String()),
+    sources: Type.Array(
+      Type.Object({ runId: NonEmpty, why: Type.String(), excerpt: Optional(Type.String()) }, { description: 'Runs' }),
+    ),
+    nearest: Type.Array(Type.Object({ ref: NonEmpty, score: Type.Number() })),
+    preview: Optional(Type.Unknown()),
+    uninstalledAt: Optional(Timestamp),
+  },
+  { $id: 'ProposalEvidence' },
+);
+export type ProposalEvidence = Static<typeof ProposalEvidence>;
+
+const installedFacts = {
+  ref: NonEmpty,
+  kind: Kind,
+  proposalId: NonEmpty,
+  sha256: Hash,
+  installedAt: Timestamp,
+  installedBy: NonEmpty,
+  replaces: Optional(Type.String({ description: 'What was in use before, and is again once this is uninstalled' })),
+};
+
+/** What an applied proposal has put into use, as lists show it. */
+export const InstalledArtifactSummary = Type.Object(installedFacts, { $id: 'InstalledArtifactSummary' });
+export type InstalledArtifactSummary = Static<typeof InstalledArtifactSummary>;
+
+export const InstalledArtifact = Type.Object(
+  { ...installedFacts, text: Type.String({ description: 'The artifact, to the letter' }) },
+  { $id: 'InstalledArtifact' },
+);
+export type InstalledArtifact = Static<typeof InstalledArtifact>;
+
 /** What the log tells of a proposal: never what is proposed. */
 export const PROPOSAL_EVENTS = {
   'proposal.created': {

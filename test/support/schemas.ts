@@ -10,6 +10,7 @@ import { Goal } from '../../src/protocol/goals.ts';
 import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
 import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/packs.ts';
 import { PromptTemplate } from '../../src/protocol/prompts.ts';
+import { Proposal } from '../../src/protocol/proposals.ts';
 import { RunSnapshot } from '../../src/protocol/runs.ts';
 import { WorkflowDefinition } from '../../src/protocol/workflows.ts';
 
@@ -31,6 +32,7 @@ export interface Schemas {
   readonly annotation: Check;
   readonly goal: Check;
   readonly promptTemplate: Check;
+  readonly proposal: Check;
   readonly chainPack: Check;
   readonly packLockfile: Check;
   readonly agentInventory: Check;
@@ -77,6 +79,7 @@ function publishedSchemas(): Schemas {
     annotation: checkOf('annotation.schema.json'),
     goal: checkOf('goal.schema.json'),
     promptTemplate: checkOf('prompt-template.schema.json'),
+    proposal: checkOf('proposal.schema.json'),
     chainPack: checkOf('workflow-chain-pack-manifest.schema.json'),
     packLockfile: checkOf('pack-lockfile.schema.json'),
     agentInventory: checkOf('agent-inventory-response.schema.json'),
@@ -104,6 +107,7 @@ function ownSchemas(): Schemas {
     annotation: checkOf(Annotation),
     goal: checkOf(Goal),
     promptTemplate: checkOf(PromptTemplate),
+    proposal: checkOf(Proposal),
     chainPack: checkOf(WorkflowChainPackManifest),
     packLockfile: checkOf(PackLockfile),
     agentInventory: checkOf(AgentInventory),

@@ -5,10 +5,11 @@ import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { CHAIN_PACK } from './chain-pack.ts';
+import { draftProposal } from './draft-proposal.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
-import { mockAiSeams } from './mock-ai.ts';
 import { heartbeatTick } from './heartbeat-tick.ts';
+import { mockAiSeams } from './mock-ai.ts';
 import { promptSeams } from './prompt-seams.ts';
 import { PROMPT_TEMPLATES } from './prompt-templates.ts';
 import { schedulingTick } from './scheduling-tick.ts';
@@ -27,7 +28,16 @@ export const conformance: Capability<'conformance', Fitted> = {
   advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, services: Fitted) => services,
-  routes: [...seams, ...promptSeams, ...mockAiSeams, testSurface, forceExpire, draftProposal, schedulingTick, heartbeatTick],
+  routes: [
+    ...seams,
+    ...promptSeams,
+    ...mockAiSeams,
+    testSurface,
+    forceExpire,
+    draftProposal,
+    schedulingTick,
+    heartbeatTick,
+  ],
   prepare: async (_host, { workflows, prompts, packs }) => {
     await packs.installShared(CHAIN_PACK);
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);

@@ -5,8 +5,10 @@ import type { Resolver } from '../../engine/question.ts';
 import type { OpenInterrupt, Run } from '../../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import type { InterruptView } from '../../protocol/interrupts.ts';
+import type { ManagementWorkflow } from '../../protocol/management.ts';
 import { meetsRole, type Scope } from '../../protocol/scopes.ts';
 import { type Commanded, command } from '../../runtime/command.ts';
+import type { Subject } from '../../runtime/run-row.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
@@ -24,19 +26,48 @@ const TOKEN_LIFE_MS = 30 * 60 * 1_000;
 
 type Also = (outcome: Commanded) => Unit;
 
+/** An answer to a question of one of the host's own runs, for whoever knows what else comes of it. */
+export interface GivenAnswer {
+  readonly from: Visibility;
+  readonly runId: string;
+  readonly value: unknown;
+  readonly by: Resolver;
+  /** Nobody in particular where a token is the only credential. */
+  readonly subject?: Subject | undefined;
+  /** What comes of it by the rules of the question itself. */
+  readonly decide: (run: Run) => Decision;
+  readonly also: Also;
+}
+
+export type Decider = (given: GivenAnswer) => Promise<Commanded | Refusal>;
+
+interface Answering extends Omit<GivenAnswer, 'decide'> {
+  readonly nodeId: string;
+  /** Whoever means a certain question answers no other. */
+  readonly interruptId?: string;
+}
+
 export function interruptService({ runtime }: Host) {
   const { store, clock, reader } = runtime;
   const keys = new TokenKeys(runtime);
+  const deciders = new Map<string, Decider>();
 
   return {
+    /** Who deals with answers to questions of runs of a workflow of the host's own. */
+    decideWith(workflowId: ManagementWorkflow, decider: Decider): void {
+      deciders.set(workflowId, decider);
+    },
+
     resolve: (
       caller: Caller,
       runId: string,
       nodeId: string,
       value: unknown,
       also: Also,
-    ): Promise<Commanded | Refusal> =>
-      command(runtime, caller.subject, runId, (run) => decide(run, nodeId, value, resolverOf(caller)), also),
+    ): Promise<Commanded | Refusal> => {
+      const { subject } = caller;
+      return answer({ from: subject, runId, nodeId, value, by: resolverOf(caller), subject, also });
+    },
 
     /** Why nothing can be answered with this token. */
     async refusalOf(token: string): Promise<Refusal | undefined> {
@@ -53,13 +84,15 @@ export function interruptService({ runtime }: Host) {
       const row = await answerable(token);
       if (isRefusal(row)) return row;
       const named = (outcome: Commanded): TokenResolution => ({ ...outcome, runId: row.run_id, nodeId: row.node_id });
-      const outcome = await command(
-        runtime,
-        { tenant: row.tenant },
-        row.run_id,
-        (run) => decide(run, row.node_id, value, TOKEN_BEARER, row.interrupt_id),
-        (done) => also(named(done)),
-      );
+      const outcome = await answer({
+        from: { tenant: row.tenant },
+        runId: row.run_id,
+        nodeId: row.node_id,
+        interruptId: row.interrupt_id,
+        value,
+        by: TOKEN_BEARER,
+        also: (done) => also(named(done)),
+      });
       return isRefusal(outcome) ? outcome : named(outcome);
     },
 
@@ -98,6 +131,23 @@ export function interruptService({ runtime }: Host) {
 
     rotateKeys: (): Promise<Unit> => keys.rotation(),
   };
+
+  async function answer({ nodeId, interruptId, ...given }: Answering): Promise<Commanded | Refusal> {
+    const { from, runId, value, by, also } = given;
+    const decideHere = (run: Run): Decision => decide(run, nodeId, value, by, interruptId);
+    let decider: Decider | undefined;
+    const outcome = await command(
+      runtime,
+      from,
+      runId,
+      (run) => {
+        decider = deciders.get(run.facts.workflowId);
+        return decider ? ELSEWHERE : decideHere(run);
+      },
+      also,
+    );
+    return decider ? decider({ ...given, decide: decideHere }) : outcome;
+  }
 
   /** The interrupt behind a token. What was answered, or ended otherwise, is over for every token of it. */
   async function look(token: string): Promise<{ row: InterruptRow; claims: TokenClaims } | Refusal> {
@@ -153,6 +203,9 @@ export interface TokenResolution extends Commanded {
   readonly runId: string;
   readonly nodeId: string;
 }
+
+/** Nothing is decided here. */
+const ELSEWHERE = refuse('conflict', 'This is decided on elsewhere.');
 
 const EXPIRED = refuse('interrupt_expired', 'The time to answer this has passed.');
 

@@ -1,6 +1,6 @@
 import type { ArtifactKind, ProposalState } from '../../protocol/proposals.ts';
 import type { Visibility } from '../../store/log.ts';
-import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
+import { type Param, placeholders, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
 export const PROPOSAL_TABLES: readonly Migration[] = [
@@ -221,6 +221,69 @@ export function listProposals(
   if (before !== undefined) where.push(`proposals.proposal_id < $${params.push(before)}`);
   return {
     sql: `${WHOLE} WHERE ${where.join(' AND ')} ORDER BY proposals.proposal_id DESC LIMIT $${params.push(limit)}`,
+    params,
+  };
+}
+
+export interface InstalledRow {
+  readonly ref: string;
+  readonly tenant: string;
+  readonly workspace: string | null;
+  readonly kind: ArtifactKind;
+  readonly proposal_id: string;
+  readonly text: string;
+  readonly sha256: string;
+  readonly replaces: string | null;
+  readonly undo: string;
+  readonly installed_by: string;
+  readonly installed_at: number;
+}
+
+const INSTALLED = [
+  'ref',
+  'tenant',
+  'workspace',
+  'kind',
+  'proposal_id',
+  'text',
+  'sha256',
+  'replaces',
+  'undo',
+  'installed_by',
+  'installed_at',
+] as const satisfies readonly (keyof InstalledRow)[];
+
+export function insertInstalled(row: InstalledRow): Write {
+  return {
+    sql: `INSERT INTO installed_artifacts (${INSTALLED.join(', ')}) VALUES ${placeholders(1, INSTALLED.length)}`,
+    params: INSTALLED.map((column) => row[column]),
+  };
+}
+
+/** Refused when somebody else has taken it back already. */
+export function markUninstalled({ ref, tenant }: InstalledRow, at: number): Write {
+  return {
+    sql: `UPDATE installed_artifacts SET uninstalled_at = $1
+          WHERE ref = $2 AND tenant = $3 AND uninstalled_at IS NULL`,
+    params: [at, ref, tenant],
+    expect: 1,
+    keeps: 'artifact',
+  };
+}
+
+/** What is in use, newest first. */
+export function listInstalled(
+  { tenant, workspace }: Visibility,
+  { ref, before }: { readonly ref?: string; readonly before?: string | undefined },
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['tenant = $1', 'uninstalled_at IS NULL'];
+  if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
+  if (ref !== undefined) where.push(`ref = $${params.push(ref)}`);
+  if (before !== undefined) where.push(`ref < $${params.push(before)}`);
+  return {
+    sql: `SELECT * FROM installed_artifacts WHERE ${where.join(' AND ')} ORDER BY ref DESC LIMIT $${params.push(limit)}`,
     params,
   };
 }

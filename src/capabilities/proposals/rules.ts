@@ -1,5 +1,6 @@
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import type { ProposalState } from '../../protocol/proposals.ts';
+import { UnitRefused } from '../../runtime/command.ts';
 import type { Problem } from './installers/installer.ts';
 
 /** What may become of a proposal. What was applied may be put away only once it is uninstalled. */
@@ -19,6 +20,29 @@ export function refuseMove(
   if (state === 'applied' && to === 'archived' && uninstalled_at !== null) return undefined;
   const hint = state === 'applied' && uninstalled_at === null ? ' Uninstall what it installed first.' : '';
   return refuse('conflict', `A proposal that is ${state} cannot become ${to}.${hint}`, { state });
+}
+
+/** It has moved on since it was looked at. */
+export const LOOK_AGAIN = refuse('conflict', 'The proposal is being changed by others. Try again.');
+
+/** Each try that fails is one that succeeded elsewhere. */
+const TRIES_MAX = 10;
+/** Promises whose breach means that somebody else was quicker. */
+const RACES: readonly string[] = ['proposal', 'revision'];
+
+/** Again, as long as somebody else was quicker. */
+export async function retrying<T>(attempt: () => Promise<T | Refusal>): Promise<T | Refusal> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    try {
+      const outcome = await attempt();
+      if (outcome !== LOOK_AGAIN) return outcome;
+    } catch (error) {
+      const broke = error instanceof UnitRefused ? error.broke : undefined;
+      if (broke === 'schedules') return refuse('conflict', 'The tenant has as many schedules as it may have.');
+      if (broke === undefined || !RACES.includes(broke)) throw error;
+    }
+  }
+  return LOOK_AGAIN;
 }
 
 /** The artifact does not fit its kind. */

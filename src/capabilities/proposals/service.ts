@@ -1,11 +1,34 @@
-import { NOT_FOUND, type Refusal } from '../../protocol/errors.ts';
+import { isTerminal } from '../../engine/run.ts';
+import { isRefusal, NOT_FOUND, type Refusal } from '../../protocol/errors.ts';
+import { command, commitUnless } from '../../runtime/command.ts';
 import type { Visibility } from '../../store/log.ts';
+import type { Unit } from '../../store/sql.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import { findSecret, redactText } from '../../system/redaction.ts';
 import type { AuditService } from '../audit/service.ts';
-import type { Host } from '../capability.ts';
+import type { Caller, Host } from '../capability.ts';
 import type { FeedService } from '../feed/service.ts';
+import type { InterruptService } from '../interrupts/service.ts';
+import { Activation, candidateOf } from './activation.ts';
+import { factsOf } from './document.ts';
 import { drafting } from './drafting.ts';
 import { installersOf, type Places } from './installers/index.ts';
-import { findProposal, listProposals, type ProposalFilter, type ProposalRow } from './records.ts';
+import {
+  findProposal,
+  type InstalledRow,
+  insertRevision,
+  listInstalled,
+  listProposals,
+  listRevisions,
+  markUninstalled,
+  moveProposal,
+  type ProposalFacts,
+  type ProposalFilter,
+  type ProposalRow,
+  type RevisionRow,
+} from './records.ts';
+import { close, gateOf, voidGate } from './review.ts';
+import { LOOK_AGAIN, malformed, refuseMove, retrying } from './rules.ts';
 import { tellingOf } from './telling.ts';
 
 export type { Draft, Drafted, Evidence } from './drafting.ts';
@@ -16,24 +39,212 @@ export type ProposalService = ReturnType<typeof proposalService>;
 interface Uses extends Places {
   readonly audit: Pick<AuditService, 'record'>;
   readonly feed: Pick<FeedService, 'entries' | 'wake'>;
+  readonly interrupts: Pick<InterruptService, 'decideWith'>;
 }
+
+/** What somebody changes about a proposal. */
+export interface Revision {
+  /** To the letter. */
+  readonly artifactText?: string | undefined;
+  readonly title?: string | undefined;
+  readonly rationale?: string | undefined;
+  readonly note?: string | undefined;
+}
+
+/** What a proposal has beside what everybody is shown. */
+export interface SideRecord {
+  readonly row: ProposalRow;
+  readonly revisions: readonly RevisionRow[];
+  readonly gate: OpenGate | undefined;
+}
+
+export interface OpenGate {
+  readonly approvalId: string;
+  readonly requestedAt: number;
+  readonly expiresAt: number | undefined;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly grantedBy: readonly string[];
+}
+
+type Also = (row: ProposalRow) => Unit;
 
 /** What agents have learnt, and what people make of it. */
 export function proposalService(host: Host, uses: Uses) {
-  const { store } = host.runtime;
+  const { runtime } = host;
+  const { store, clock } = runtime;
   const installers = installersOf(uses);
   const telling = tellingOf(uses);
+  const activation = new Activation(host, installers, telling);
+  uses.interrupts.decideWith('capstan-proposal', activation.decide);
 
   return {
     /** Keeps a draft, together with whatever else is to be written. Nothing happens because of it. */
     draft: drafting(host, installers, telling),
 
-    async find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal> {
-      const [row] = await store.read<ProposalRow>(findProposal(from, proposalId));
-      return row ?? NOT_FOUND;
-    },
+    find,
 
     list: (from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]> =>
       store.read<ProposalRow>(listProposals(from, filter, limit)),
+
+    async sideRecord(from: Visibility, proposalId: string): Promise<SideRecord | Refusal> {
+      const row = await find(from, proposalId);
+      if (isRefusal(row)) return row;
+      const revisions = await store.read<RevisionRow>(listRevisions(row.tenant, proposalId));
+      return { row, revisions, gate: await openGate(row) };
+    },
+
+    /** Changes what is proposed, and never what is in use. A gate that is open was about something else, and closes. */
+    revise: (caller: Caller, proposalId: string, revision: Revision, also: Also): Promise<ProposalRow | Refusal> =>
+      retrying(async () => {
+        const row = await find(caller.subject, proposalId);
+        if (isRefusal(row)) return row;
+        const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision.artifactText);
+        if (refusal) return refusal;
+        const next = await revised(row, revision, caller);
+        const written: RevisionRow = { ...next, note: clean(revision.note) ?? null, at: next.updated_at };
+        return move(row, next, (run) => voidGate(run, caller.subject.principal), [
+          insertRevision(written),
+          ...telling.moved(caller.subject, 'proposal.revise', next, { sha256: next.sha256, revision: next.revision }),
+          ...also(next),
+        ]);
+      }),
+
+    /** Puts it into use, or asks those who decide on that. */
+    apply: activation.apply.bind(activation),
+
+    /** A gate that nobody opened in time. */
+    expireGate: activation.expire.bind(activation),
+
+    reject: (
+      caller: Caller,
+      proposalId: string,
+      reason: string | undefined,
+      also: Also,
+    ): Promise<ProposalRow | Refusal> =>
+      retrying(async () => {
+        const row = await find(caller.subject, proposalId);
+        if (isRefusal(row) || row.state === 'rejected') return row;
+        const refusal = refuseMove(row, 'rejected');
+        if (refusal) return refusal;
+        const next = withFacts({ ...row, state: 'rejected', updated_at: clock.now() }, { rejectReason: clean(reason) });
+        return move(row, next, (run) => close(run, 'rejected'), [
+          ...telling.moved(caller.subject, 'proposal.reject', next, reason ? { reason } : {}),
+          ...also(next),
+        ]);
+      }),
+
+    archive: (caller: Caller, proposalId: string, also: Also): Promise<ProposalRow | Refusal> =>
+      retrying(async () => {
+        const row = await find(caller.subject, proposalId);
+        if (isRefusal(row) || row.state === 'archived') return row;
+        const refusal = refuseMove(row, 'archived');
+        if (refusal) return refusal;
+        const next: ProposalRow = { ...row, state: 'archived', updated_at: clock.now() };
+        const writes = [...telling.moved(caller.subject, 'proposal.archive', next), ...also(next)];
+        const isOver = row.state === 'rejected' || row.state === 'applied';
+        return isOver ? put(next, writes) : move(row, next, (run) => close(run, 'archived'), writes);
+      }),
+
+    /** What applied proposals have put into use and nobody has taken back. */
+    installed: (from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]> =>
+      store.read<InstalledRow>(listInstalled(from, { before }, limit)),
+
+    findInstalled,
+
+    /** Takes back what a proposal put into use: what was there before is there again. */
+    uninstall: ({ subject }: Caller, ref: string, also: () => Unit): Promise<Refusal | undefined> =>
+      retrying(async () => {
+        const installed = await findInstalled(subject, ref);
+        if (isRefusal(installed)) return installed;
+        const row = await find(subject, installed.proposal_id);
+        if (isRefusal(row)) return row;
+        const { author } = candidateOf(row, subject);
+        const isDone = await commitUnless('artifact', store, [
+          markUninstalled(installed, clock.now()),
+          ...(await installers[installed.kind].uninstall(author, JSON.parse(installed.undo))),
+          ...telling.moved(subject, 'proposal.uninstall', row, { installedArtifactRef: ref }),
+          ...also(),
+        ]);
+        uses.feed.wake(subject.tenant);
+        return isDone ? undefined : NOT_FOUND;
+      }),
   };
+
+  async function find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal> {
+    const [row] = await store.read<ProposalRow>(findProposal(from, proposalId));
+    return row ?? NOT_FOUND;
+  }
+
+  async function findInstalled(from: Visibility, ref: string): Promise<InstalledRow | Refusal> {
+    const [row] = await store.read<InstalledRow>(listInstalled(from, { ref }, 1));
+    return row ?? NOT_FOUND;
+  }
+
+  async function openGate({ tenant, run_id }: ProposalRow): Promise<OpenGate | undefined> {
+    return runtime.reader.view({ tenant }, run_id, ({ run }) => {
+      const open = isTerminal(run) ? undefined : gateOf(run);
+      if (!open) return undefined;
+      const { interruptId: approvalId, requestedAt, expiresAt, data, votes } = open;
+      return { approvalId, requestedAt, expiresAt, data, grantedBy: [...votes.keys()] };
+    });
+  }
+
+  /** The proposal as somebody wants it, made for the world as it is now. */
+  async function revised(row: ProposalRow, revision: Revision, { subject }: Caller): Promise<ProposalRow> {
+    const { artifactText: text = row.text, title, rationale } = revision;
+    const next: ProposalRow = {
+      ...row,
+      state: 'revised',
+      revision: row.revision + 1,
+      text,
+      sha256: sha256Hex(text),
+      author: subject.principal,
+      updated_at: clock.now(),
+    };
+    const candidate = candidateOf(next, subject);
+    const installer = installers[row.kind];
+    const fits = (await installer.check(candidate)).length === 0;
+    const told = { ...(title === undefined ? {} : { title }), ...(rationale === undefined ? {} : { rationale }) };
+    const cleaned = Object.fromEntries(Object.entries(told).map(([name, value]) => [name, redactText(value)]));
+    return withFacts({ ...next, base: fits ? await installer.current(candidate) : '' }, cleaned);
+  }
+
+  /** One transaction moves the proposal and its run. */
+  async function move(
+    { tenant, run_id }: ProposalRow,
+    next: ProposalRow,
+    decide: (run: Parameters<typeof close>[0]) => ReturnType<typeof close>,
+    also: Unit,
+  ): Promise<ProposalRow | Refusal> {
+    const outcome = await command(
+      runtime,
+      { tenant },
+      run_id,
+      (run) => (isTerminal(run) ? LOOK_AGAIN : decide(run)),
+      () => [moveProposal(next), ...also],
+    );
+    return isRefusal(outcome) ? outcome : next;
+  }
+
+  /** The same, where the run has come to its end. */
+  async function put(next: ProposalRow, also: Unit): Promise<ProposalRow | Refusal> {
+    const isDone = await commitUnless('proposal', store, [moveProposal(next), ...also]);
+    uses.feed.wake(next.tenant);
+    return isDone ? next : LOOK_AGAIN;
+  }
+}
+
+function withFacts(row: ProposalRow, more: Partial<ProposalFacts>): ProposalRow {
+  return { ...row, facts: JSON.stringify({ ...factsOf(row), ...more }) };
+}
+
+/** Without secrets, and without what a column cannot hold. */
+function clean(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : redactText(text.replaceAll('\0', ''));
+}
+
+/** What is kept to the letter cannot be cleaned. */
+function refuseSecrets(text: string | undefined): Refusal | undefined {
+  const path = text === undefined ? undefined : findSecret(JSON.parse(text));
+  return path === undefined ? undefined : malformed([{ path, message: 'looks like a secret' }]);
 }

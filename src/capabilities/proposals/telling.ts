@@ -21,9 +21,14 @@ export function tellingOf({ audit, feed }: Ears) {
       ...shown('proposal.created', row),
     ],
 
+    activated: (by: Subject, row: ProposalRow, details: JsonObject): Unit => [
+      ...audited(by, 'proposal.apply', row, details),
+      ...shown('proposal.activated', row),
+    ],
+
     moved: (by: Subject, action: string, row: ProposalRow, details: JsonObject = {}): Unit => [
       ...audited(by, action, row, details),
-      ...shown(row.state === 'applied' ? 'proposal.activated' : 'proposal.updated', row),
+      ...shown('proposal.updated', row),
     ],
   };
 

@@ -1,0 +1,33 @@
+import { Type } from 'typebox';
+import { isRefusal, refuse } from '../../protocol/errors.ts';
+import { ARTIFACT_KINDS, Proposal } from '../../protocol/proposals.ts';
+import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { reply, route } from '../capability.ts';
+import type { ProposalService } from '../proposals/service.ts';
+
+const Optional = Type.Optional;
+
+/** Drafts are the host's own work. Where there is nothing to learn from yet, this says what was learnt. */
+export const draftProposal = route<{ readonly proposals: ProposalService }>()({
+  operationId: 'seamDraftProposal',
+  summary: 'Test seam: a proposal as if it had been learnt from runs',
+  method: 'POST',
+  path: '/v1/host/sample/test/proposals',
+  scope: 'proposals:write',
+  body: Closed({
+    kind: OneOf(ARTIFACT_KINDS),
+    artifact: AnyObject,
+    title: Optional(Type.String()),
+    rationale: Optional(Type.String()),
+    sourceRunIds: Optional(Type.Array(NonEmpty)),
+    evidenceKey: NonEmpty,
+  }),
+  replies: { 201: Proposal },
+  refusals: [409, 422],
+  handle: async ({ caller, body: { evidenceKey: key, sourceRunIds = [], ...body } }, { proposals }) => {
+    const evidence = { key, sources: sourceRunIds.map((runId) => ({ runId, why: 'a test says so' })), nearest: [] };
+    const drafted = await proposals.draft(caller.subject, { ...body, sourceRunIds, evidence });
+    if (typeof drafted === 'string') return refuse('conflict', `Nothing is drafted: ${drafted}.`, { reason: drafted });
+    return isRefusal(drafted) ? drafted : reply(201, drafted);
+  },
+});

@@ -14,6 +14,7 @@ describe('with nothing set', () => {
       apiKeys: [],
       oidc: undefined,
       models: [],
+      mcpServers: [],
       workflowsFolder: undefined,
       publicUrl: undefined,
       conformance: false,

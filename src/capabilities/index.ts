@@ -19,6 +19,7 @@ import { heartbeat } from './heartbeat/index.ts';
 import { httpClient } from './http-client/index.ts';
 import { inbox } from './inbox/index.ts';
 import { interrupts } from './interrupts/index.ts';
+import { mcpClient } from './mcp-client/index.ts';
 import { mcpServer } from './mcp-server/index.ts';
 import { memory } from './memory/index.ts';
 import { models } from './models/index.ts';
@@ -76,6 +77,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     memory,
     code,
     mcpServer,
+    mcpClient,
   ];
   return settings.conformance ? [...served, conformance] : served;
 }
@@ -114,4 +116,5 @@ export interface Services {
   readonly memory: ServiceOf<typeof memory>;
   readonly synthesis: ServiceOf<typeof synthesis>;
   readonly mcpServer: ServiceOf<typeof mcpServer>;
+  readonly mcpClient: ServiceOf<typeof mcpClient>;
 }

@@ -4,7 +4,7 @@ import type { Egress } from '../../system/egress.ts';
 const ANSWER_BYTES_MAX = 32 * 1_024 * 1_024;
 
 /** `fetch` for libraries that bring their own requests: all of them leave through the guarded way out. */
-export function egressFetch(egress: Egress, timeoutMs: number): typeof fetch {
+export function egressFetch(egress: Egress, timeoutMs: number, maxBytes = ANSWER_BYTES_MAX): typeof fetch {
   return async (input, init = {}) => {
     const { status, headers, body } = await egress.open({
       url: String(input),
@@ -12,7 +12,7 @@ export function egressFetch(egress: Egress, timeoutMs: number): typeof fetch {
       headers: Object.fromEntries(new Headers(init.headers)),
       ...(typeof init.body === 'string' ? { body: init.body } : {}),
       timeoutMs,
-      maxBytes: ANSWER_BYTES_MAX,
+      maxBytes,
       signal: init.signal ?? undefined,
       trusted: true,
     });

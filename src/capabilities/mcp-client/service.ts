@@ -1,0 +1,82 @@
+import { isObject } from '../../protocol/json.ts';
+import { McpConnection } from '../../runtime/effects/mcp-connection.ts';
+import type { CallableTool, ToolSource } from '../../runtime/tools.ts';
+import type { Visibility } from '../../store/log.ts';
+import { redactText, redactValue } from '../../system/redaction.ts';
+import { storageTenant } from '../authorization/keys.ts';
+import type { Host } from '../capability.ts';
+import type { McpServerSettings } from './settings.ts';
+
+export { type McpServerSettings, readMcpServers } from './settings.ts';
+
+export type McpClientService = ReturnType<typeof mcpClientService>;
+
+interface Server {
+  readonly settings: McpServerSettings;
+  readonly connection: McpConnection;
+}
+
+type ListedTool = Awaited<ReturnType<McpConnection['tools']>>[number];
+
+const SCOPE = 'mcp:';
+const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
+const DESCRIPTION_CHARACTERS_MAX = 1_024;
+
+/** Tools of servers that the operator has named, for the tenants that may use them. */
+export function mcpClientService({ runtime: { clock, egress }, settings }: Host) {
+  const servers: readonly Server[] = settings.mcpServers.map((each) => ({
+    settings: each,
+    connection: new McpConnection(each, { clock, egress, version: settings.version }),
+  }));
+
+  return {
+    names: servers.map(({ settings: { name } }) => name),
+
+    source: {
+      scope: 'mcp',
+      find: async (user, name) => {
+        for (const { server, tool } of candidates(user, name.slice(SCOPE.length))) {
+          const listed = await server.connection.tools();
+          const found = listed.find((each) => each.name === tool);
+          if (found) return toolOf(server, found, name);
+        }
+        return undefined;
+      },
+    } satisfies ToolSource,
+
+    stop: async (): Promise<void> => {
+      await Promise.all(servers.map(({ connection }) => connection.close()));
+    },
+  };
+
+  /** A name says which server it means, or means the first that has a tool of this name. */
+  function candidates(user: Visibility, name: string): { server: Server; tool: string }[] {
+    const open = servers.filter((server) => mayUse(server.settings, user));
+    const named = open.find(({ settings: each }) => name.startsWith(`${each.name}.`));
+    const meant = named
+      ? [{ server: named, tool: name.slice(named.settings.name.length + 1) }]
+      : open.map((server) => ({ server, tool: name }));
+    return meant.filter(({ server, tool }) => TOOL_NAME.test(tool) && isOffered(server.settings, tool));
+  }
+}
+
+/** What is of a tenant is of its tests, too. */
+function mayUse({ tenants }: McpServerSettings, { tenant }: Visibility): boolean {
+  return !tenants || tenants.some((name) => [false, true].some((isTest) => storageTenant(name, isTest) === tenant));
+}
+
+function isOffered({ tools }: McpServerSettings, tool: string): boolean {
+  return !tools || tools.includes(tool);
+}
+
+function toolOf({ settings, connection }: Server, listed: ListedTool, name: string): CallableTool {
+  const { description = '', inputSchema } = listed;
+  return {
+    name,
+    description: redactText(description).slice(0, DESCRIPTION_CHARACTERS_MAX),
+    inputSchema: isObject(inputSchema) ? redactValue(inputSchema) : {},
+    transport: 'mcp',
+    call: (args, { effectId, signal }) =>
+      connection.call({ name: listed.name, arguments: args, key: effectId, timeoutMs: settings.timeoutMs, signal }),
+  };
+}

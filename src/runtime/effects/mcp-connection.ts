@@ -1,0 +1,194 @@
+import type { CallToolResult, Client, Tool, Transport } from '@modelcontextprotocol/client';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { Clock } from '../../system/clock.ts';
+import type { Egress } from '../../system/egress.ts';
+import { redactValue, secretRedactor } from '../../system/redaction.ts';
+import { ToolFailure } from '../tools.ts';
+import { egressFetch } from './egress-fetch.ts';
+
+/** Somebody else's MCP server, as the operator has set it up: a program that is started here, or an address. */
+export interface McpServerAddress {
+  readonly name: string;
+  readonly url?: string | undefined;
+  readonly command?: string | undefined;
+  readonly args: readonly string[];
+  /** What the program finds in its environment besides what every program needs. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What the secrets are called, and the secrets. Only the first may ever be shown. */
+  readonly secrets: readonly { readonly id: string; readonly value: string }[];
+  /** Sent as a bearer token. */
+  readonly token?: string | undefined;
+  readonly timeoutMs: number;
+}
+
+export interface McpMeans {
+  readonly clock: Clock;
+  readonly egress: Egress;
+  readonly version: string;
+}
+
+export interface McpCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** By which a server that knows it can tell a repeat. */
+  readonly key: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+const ANSWER_BYTES_MAX = 4 * 1_024 * 1_024;
+const TEXT_CHARACTERS_MAX = 90_000;
+const MESSAGE_CHARACTERS_MAX = 300;
+const PAGES_MAX = 10;
+const TOOLS_MAX = 500;
+/** How long a list of tools is believed. */
+const LIST_MS = 60_000;
+/** A server that says nothing to so many calls in a row is started anew. */
+const SILENCES_MAX = 3;
+const PAUSE_MS = 500;
+const PAUSE_MAX_MS = 60_000;
+
+/**
+ * The way to one server. It is opened when it is first needed, and again after it has broken; after each failure in a
+ * row it is left alone for longer. What comes from there is never believed: it is bounded, cleaned and handed on as data.
+ */
+export class McpConnection {
+  readonly #address: McpServerAddress;
+  readonly #means: McpMeans;
+  readonly #redact: (text: string) => string;
+  #client: Promise<Client> | undefined;
+  #list: { readonly tools: Promise<readonly Tool[]>; readonly until: number } | undefined;
+  #failures = 0;
+  #closedUntil = 0;
+
+  constructor(address: McpServerAddress, means: McpMeans) {
+    this.#address = address;
+    this.#means = means;
+    this.#redact = secretRedactor(address.secrets);
+  }
+
+  /** What the server has, in its own words but for secrets. */
+  tools(): Promise<readonly Tool[]> {
+    const now = this.#means.clock.now();
+    if (this.#list && this.#list.until > now) return this.#list.tools;
+    const tools = this.#use(async (client) => {
+      const listed = await client.listTools(undefined, { timeout: this.#address.timeoutMs });
+      return listed.tools.slice(0, TOOLS_MAX);
+    });
+    this.#list = { tools, until: now + LIST_MS };
+    tools.catch(() => {
+      this.#list = undefined;
+    });
+    return tools;
+  }
+
+  async call({ name, arguments: args, key, timeoutMs, signal }: McpCall): Promise<unknown> {
+    const params = { name, arguments: args, _meta: { 'capstan/idempotencyKey': key } };
+    // Told what the tool is, the SDK does not check the answer by a schema that the server made.
+    const toolDefinition = { name, inputSchema: { type: 'object' as const } };
+    const answer = await this.#use(
+      (client) => client.callTool(params, { timeout: timeoutMs, signal, toolDefinition }),
+      signal,
+    );
+    const value = contentOf(answer);
+    if (answer.isError) throw new ToolFailure(this.#shown(typeof value === 'string' ? value : JSON.stringify(value)));
+    return typeof value === 'string' ? this.#redact(value) : redactValue(value, this.#redact);
+  }
+
+  async close(): Promise<void> {
+    const client = this.#client;
+    this.#client = undefined;
+    this.#list = undefined;
+    await (await client?.catch(() => undefined))?.close();
+  }
+
+  async #use<T>(ask: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    try {
+      const result = await ask(await this.#open());
+      this.#failures = 0;
+      return result;
+    } catch (error) {
+      if (error instanceof ToolFailure) throw error;
+      const { name } = this.#address;
+      const said = this.#shown((error as Error).message);
+      const kind = signal?.aborted ? 'answer' : await kindOf(error);
+      if (kind !== 'answer') await this.#failed(kind === 'silence' && this.#failures < SILENCES_MAX);
+      throw new ToolFailure(`The server ${name} ${kind === 'answer' ? 'said no' : 'gave no answer'}: ${said}`);
+    }
+  }
+
+  #open(): Promise<Client> {
+    const waitMs = this.#closedUntil - this.#means.clock.now();
+    if (!this.#client && waitMs > 0) {
+      const seconds = Math.ceil(waitMs / 1_000);
+      throw new ToolFailure(`The server ${this.#address.name} is not there. Try again in ${seconds} s.`);
+    }
+    this.#client ??= this.#connect();
+    return this.#client;
+  }
+
+  async #connect(): Promise<Client> {
+    const sdk = await import('@modelcontextprotocol/client');
+    const { version } = this.#means;
+    const client = new sdk.Client(
+      { name: 'capstan', version },
+      { versionNegotiation: { mode: 'auto' }, listMaxPages: PAGES_MAX },
+    );
+    await client.connect(await this.#transport(sdk), { timeout: this.#address.timeoutMs });
+    client.onclose = () => void this.#failed(false, client);
+    return client;
+  }
+
+  async #transport({
+    StreamableHTTPClientTransport,
+  }: typeof import('@modelcontextprotocol/client')): Promise<Transport> {
+    const { url, command = '', args, env, token, timeoutMs } = this.#address;
+    if (url === undefined) {
+      const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
+      return new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' });
+    }
+    const send = egressFetch(this.#means.egress, timeoutMs, ANSWER_BYTES_MAX);
+    return new StreamableHTTPClientTransport(new URL(url), {
+      // Nobody here waits for what a server says unasked.
+      fetch: async (input, init) => (init?.method === 'GET' ? new Response(null, { status: 405 }) : send(input, init)),
+      ...(token === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${token}` } } }),
+    });
+  }
+
+  /** Counts a failure. Unless the connection is kept, the next call opens another, after a pause. */
+  async #failed(isKept: boolean, closed?: Client): Promise<void> {
+    if (closed && (await this.#client?.catch(() => undefined)) !== closed) return;
+    this.#failures++;
+    if (isKept) return;
+    this.#closedUntil = this.#means.clock.now() + Math.min(PAUSE_MS * 2 ** (this.#failures - 1), PAUSE_MAX_MS);
+    await this.close().catch(() => {});
+  }
+
+  #shown(text: string): string {
+    return this.#redact(text).slice(0, MESSAGE_CHARACTERS_MAX);
+  }
+}
+
+/** What a failure tells about the server: it said something, it said nothing, or it has gone away. */
+async function kindOf(error: unknown): Promise<'answer' | 'silence' | 'end'> {
+  const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
+  if (error instanceof ProtocolError) return 'answer';
+  if (!(error instanceof SdkError)) return 'end';
+  const answers: readonly string[] = [
+    SdkErrorCode.InvalidResult,
+    SdkErrorCode.UnsupportedResultType,
+    SdkErrorCode.ListPaginationExceeded,
+    SdkErrorCode.CapabilityNotSupported,
+  ];
+  if (answers.includes(error.code)) return 'answer';
+  return error.code === SdkErrorCode.RequestTimeout ? 'silence' : 'end';
+}
+
+/** The value of an answer, or its text. What is neither is only named. */
+function contentOf({ structuredContent, content }: CallToolResult): unknown {
+  const text = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
+  const value = structuredContent ?? text;
+  const length = typeof value === 'string' ? value.length : JSON.stringify(value).length;
+  if (length <= TEXT_CHARACTERS_MAX) return value;
+  throw new ToolFailure(`The answer has more than ${TEXT_CHARACTERS_MAX} characters.`);
+}

@@ -9,7 +9,7 @@ import {
   type PackManifest,
   type PackProvenance,
 } from '../../protocol/packs.ts';
-import { commitAll, commitUnless } from '../../runtime/command.ts';
+import { commitUnless } from '../../runtime/command.ts';
 import { HOST_OWNER, ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Statement, Unit } from '../../store/sql.ts';
@@ -77,6 +77,12 @@ export interface Installed {
   readonly pack: Pack;
   /** The very same was in use already. */
   readonly isKnown: boolean;
+}
+
+/** What puts a pack into use, once it is committed, unless somebody changes the pack meanwhile. */
+export interface PreparedPack extends Installed {
+  /** Their promise is called `revision`. */
+  readonly writes: Unit;
 }
 
 /** Who changes what is installed, whether by a request of theirs or by something that was decided for them. */
@@ -158,51 +164,30 @@ export function packService(
       return checkIntegrity(file, integrity) ?? { file, files: (path) => own(files, path), origin };
     },
 
+    /** What is wrong with a pack, whoever wants it installed. */
+    check(pack: PackFile): Refusal | undefined {
+      const fit = checkFor(pack);
+      return isRefusal(fit) ? fit : undefined;
+    },
+
     /** Puts a version into use. What was in use before stays under it. */
     async install(author: Author, pack: PackFile, also: Also): Promise<Installed | Refusal> {
-      const fit = check(pack);
-      if (isRefusal(fit)) return fit;
-      const unmet = checkPeers(fit.manifest, advertises);
-      if (unmet) return unmet;
       for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const known = await knowledgeOf({ owner: ownerOf(author.subject), name: fit.manifest.name });
-        const outcome = await tryInstall(author, known, fit, also);
-        if (outcome) return outcome;
+        const prepared = await prepare(author, pack);
+        if (isRefusal(prepared)) return prepared;
+        const { writes, ...installed } = prepared;
+        if (await commitUnless('revision', store, [...writes, ...also(installed)])) return installed;
       }
       return CONTENDED;
     },
 
-    /** What is wrong with a pack. */
-    check(pack: PackFile): Refusal | undefined {
-      const fit = check(pack);
-      return isRefusal(fit) ? fit : undefined;
-    },
-
-    /** Puts a version into use that is not in use yet, for whoever commits it together with something else. */
-    async prepare(author: Author, pack: PackFile): Promise<{ readonly writes: Unit } | Refusal> {
-      const fit = check(pack);
-      if (isRefusal(fit)) return fit;
-      const { name, version } = fit.manifest;
-      const known = await knowledgeOf({ owner: ownerOf(author.subject), name });
-      if (known.versions.find(isThere)?.version === version) return IN_USE;
-      const refusal = checkSuccession({ version, digest: sha256Hex(fit.file), signature: undefined }, known.versions);
-      if (refusal) return refusal;
-      const { writes } = writesFor(known, fit, author.subject.principal);
-      return { writes: [...writes, ...record(author, 'pack.install', name, { version, source: fit.origin.source })] };
-    },
+    /** The same, for whoever commits it together with something else. */
+    prepare,
 
     /** Takes a version away, for whoever commits that together with something else. Nothing where it is not there. */
-    async removal(author: Author, { name, version }: Required<PackTarget>): Promise<Unit> {
-      const { key, revision, versions } = await knowledgeOf({ owner: ownerOf(author.subject), name });
-      const there = versions.filter(isThere);
-      if (!there.some((known) => known.version === version)) return [];
-      const current = there.find((known) => known.version !== version)?.version ?? null;
-      const now = clock.now();
-      return [
-        moveCurrent(key, revision, current, now),
-        removeVersion(key, version!, now),
-        ...record(author, 'pack.uninstall', name, { version, current }),
-      ];
+    async removal(author: Author, target: PackTarget): Promise<Unit> {
+      const known = await knowledgeOf({ owner: ownerOf(author.subject), name: target.name });
+      return removal(author, known, target) ?? [];
     },
 
     /** For packs that come with the host. A version that is there stays as it is. */
@@ -216,21 +201,12 @@ export function packService(
     },
 
     /** Takes a version away, that in use unless another is named. What was installed last of the rest is in use then. */
-    async uninstall(author: Author, { name, version }: PackTarget, also: () => Unit): Promise<Refusal | undefined> {
+    async uninstall(author: Author, target: PackTarget, also: () => Unit): Promise<Refusal | undefined> {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const { key, revision, versions } = await knowledgeOf({ owner: ownerOf(author.subject), name });
-        const there = versions.filter(isThere);
-        const gone = there.find((known) => version === undefined || known.version === version);
-        if (!gone) return (await find(author.subject, { name, version })) ? READ_ONLY : NOT_FOUND;
-        const current = there.find((known) => known !== gone)?.version ?? null;
-        const now = clock.now();
-        const isDone = await commitUnless('revision', store, [
-          moveCurrent(key, revision, current, now),
-          removeVersion(key, gone.version, now),
-          ...also(),
-          ...record(author, 'pack.uninstall', name, { version: gone.version, current }),
-        ]);
-        if (isDone) return undefined;
+        const known = await knowledgeOf({ owner: ownerOf(author.subject), name: target.name });
+        const writes = removal(author, known, target);
+        if (!writes) return (await find(author.subject, target)) ? READ_ONLY : NOT_FOUND;
+        if (await commitUnless('revision', store, [...writes, ...also()])) return undefined;
       }
       return CONTENDED;
     },
@@ -264,34 +240,46 @@ export function packService(
     return { key, revision: head?.revision ?? 0, versions };
   }
 
-  /** Undefined when somebody else changed the pack in between. */
-  async function tryInstall(
-    author: Author,
-    known: Known,
-    fit: Fit,
-    also: Also,
-  ): Promise<Installed | Refusal | undefined> {
+  /** Fit in itself, and for a host that offers what this one does. */
+  function checkFor(pack: PackFile): Fit | Refusal {
+    const fit = check(pack);
+    return isRefusal(fit) ? fit : (checkPeers(fit.manifest, advertises) ?? fit);
+  }
+
+  async function prepare(author: Author, pack: PackFile): Promise<PreparedPack | Refusal> {
+    const fit = checkFor(pack);
+    if (isRefusal(fit)) return fit;
     const { name, version } = fit.manifest;
-    const current = known.versions.find(isThere);
+    const known = await knowledgeOf({ owner: ownerOf(author.subject), name });
     const refusal =
       checkSuccession({ version, digest: fit.digest, signature: fit.origin.signature }, known.versions) ??
       (await checkRivals(known.key, fit.agents));
     if (refusal) return refusal;
-    if (current?.version === version) {
-      const pack = await find(author.subject, { name, version });
-      if (!pack) return undefined;
-      await commitAll(store, also({ pack, isKnown: true }));
-      return { pack, isKnown: true };
+    if (known.versions.find(isThere)?.version === version) {
+      const inUse = await find(author.subject, { name, version });
+      return inUse ? { pack: inUse, isKnown: true, writes: [] } : CONTENDED;
     }
-    const { pack, writes } = writesFor(known, fit, author.subject.principal);
-    const outcome = { pack, isKnown: false };
-    const details = { version, integrity: pack.integrity, source: pack.provenance.source };
-    const isDone = await commitUnless('revision', store, [
-      ...writes,
-      ...also(outcome),
-      ...record(author, 'pack.install', name, details),
-    ]);
-    return isDone ? outcome : undefined;
+    const { pack: made, writes } = writesFor(known, fit, author.subject.principal);
+    const details = { version, integrity: made.integrity, source: made.provenance.source };
+    return { pack: made, isKnown: false, writes: [...writes, ...record(author, 'pack.install', name, details)] };
+  }
+
+  /** Undefined where there is no such version to take away. */
+  function removal(
+    author: Author,
+    { key, revision, versions }: Known,
+    { name, version }: PackTarget,
+  ): Unit | undefined {
+    const there = versions.filter(isThere);
+    const gone = there.find((known) => version === undefined || known.version === version);
+    if (!gone) return undefined;
+    const current = there.find((known) => known !== gone)?.version ?? null;
+    const now = clock.now();
+    return [
+      moveCurrent(key, revision, current, now),
+      removeVersion(key, gone.version, now),
+      ...record(author, 'pack.uninstall', name, { version: gone.version, current }),
+    ];
   }
 
   /** An agent's name means one agent to those who use it. */
@@ -334,7 +322,6 @@ export function packService(
 }
 
 const READ_ONLY = refuse('forbidden', 'This pack comes with the host or is of the whole tenant: it is not yours.');
-const IN_USE = refuse('conflict', 'This version of the pack is in use already.');
 const CONTENDED = refuse('conflict', 'The pack is being changed by others. Try again.');
 
 /** First whether it can be trusted to be what it was, then what it says. */

@@ -1,4 +1,4 @@
-import { isRefusal } from '../../../protocol/errors.ts';
+import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../protocol/json.ts';
 import type { PackService } from '../../packs/service.ts';
 import { type Candidate, type Installer, type Problem, problemsOf } from './installer.ts';
@@ -29,6 +29,7 @@ export function packInstaller(packs: PackService, contents: Contents): Installer
       const replaces = await current(candidate);
       const prepared = await packs.prepare(candidate.author, packOf(candidate));
       if (isRefusal(prepared)) return prepared;
+      if (prepared.isKnown) return refuse('conflict', 'This version of the pack is in use already.');
       return { writes: prepared.writes, undo: targetOf(candidate.text), replaces: replaces || undefined };
     },
 

@@ -1,11 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { Owner } from './events.ts';
 import { Confidence } from './goal-events.ts';
+import { HeartbeatRequest } from './heartbeats.ts';
+import { Observation } from './observations.ts';
 import { RunId } from './runs.ts';
 import { Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
 import { CRITERIA_MAX, Criterion, Evidence } from './verifiers.ts';
 
 const Optional = Type.Optional;
+const { intervalSec, state, when } = HeartbeatRequest.properties;
 
 export const GOAL_STATES = ['active', 'satisfied', 'escalated', 'abandoned', 'bound-exceeded'] as const;
 export type GoalState = (typeof GOAL_STATES)[number];
@@ -105,6 +108,12 @@ export const GoalPlan = Closed(
         cron: Type.String({ minLength: 1, maxLength: 256 }),
         timezone: Optional(Type.String({ minLength: 1, maxLength: 64 })),
       }),
+    ),
+    heartbeat: Optional(
+      Closed(
+        { intervalSec, observe: Optional(Observation), state, when },
+        { description: 'A look now and then; the goal itself is looked at where nothing else is' },
+      ),
     ),
     maxParallel: Optional(
       Type.Integer({

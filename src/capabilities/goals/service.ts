@@ -15,6 +15,7 @@ import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { FeedService } from '../feed/service.ts';
 import type { FeedbackService } from '../feedback/service.ts';
+import type { HeartbeatService } from '../heartbeat/service.ts';
 import type { Also, RunService, StartedRun } from '../runs/service.ts';
 import type { ScheduleService, Start } from '../schedules/service.ts';
 import { subjectColumns, subjectOf } from '../self-starting.ts';
@@ -41,7 +42,7 @@ import {
   type ObjectiveRow,
 } from './records.ts';
 import { misfit, refuseUnserved } from './rules.ts';
-import { ContributingRuns, type Starting } from './starting.ts';
+import { ContributingRuns } from './starting.ts';
 import { waitingGoals } from './waiting.ts';
 
 const GOALS_MAX = 20_000;
@@ -54,6 +55,7 @@ export interface GoalNeeds {
   readonly feedback?: Pick<FeedbackService, 'onOpinion'> | undefined;
   readonly runs: Pick<RunService, 'check'>;
   readonly schedules: ScheduleService;
+  readonly heartbeat: HeartbeatService;
   readonly verifiers: Pick<VerifierService, 'judge' | 'judgedRun' | 'get'>;
 }
 
@@ -62,17 +64,20 @@ export type GoalService = ReturnType<typeof goalService>;
 /** What is to become of a goal, or why nothing is; undefined to look again. */
 type Deed<T> = (goal: HeldGoal) => Promise<T | Refusal | undefined>;
 
-export function goalService(host: Host, { audit, feed, feedback, runs, schedules, verifiers }: GoalNeeds) {
+export function goalService(host: Host, services: GoalNeeds) {
+  const { audit, feed, feedback, runs, schedules, heartbeat, verifiers } = services;
   const { runtime, executor } = host;
   const { store, clock, ids, hub, plans, reader } = runtime;
-  const arms = new Arms({ schedules });
+  const arms = new Arms({ schedules, heartbeat });
   const moves = new Moves(runtime, { audit, feed, arms });
   const contributing = new ContributingRuns(host, runs, moves);
   const attendant = new Attendant(host, { verifiers, arms, moves });
 
-  schedules.startWith(OWNER_KIND, async ({ belongsTo = '' }, _slot, subject) =>
-    startFor(subject, belongsTo.slice(OWNER_KIND.length + 1)),
-  );
+  schedules.startWith(OWNER_KIND, async ({ belongsTo }, _slot, subject) => startFor(subject, belongsTo));
+  heartbeat.startWith(OWNER_KIND, {
+    observe: ({ belongsTo }, subject) => lookAt(subject, belongsTo),
+    start: ({ belongsTo }, _change, subject) => startFor(subject, belongsTo),
+  });
   feedback?.onOpinion(standWrites);
 
   return {
@@ -252,8 +257,7 @@ export function goalService(host: Host, { audit, feed, feedback, runs, schedules
     also: Also<Goal>,
   ): Promise<Goal | Refusal | undefined> {
     const { state, isPaused } = move.after.progress;
-    const armed =
-      rearms && state === 'active' && !isPaused ? await arms.arm({ ...move.after, arm: undefined }) : undefined;
+    const armed = rearms && state === 'active' && !isPaused ? await arms.arm(move.after) : undefined;
     if (armed && isRefusal(armed)) return armed;
     const after = rearms ? { ...move.after, arm: armed?.arm, plan: move.after.plan ?? armed?.plan } : move.after;
     const shown = await shownOf({ ...after, row: { ...after.row, updated_at: clock.now() } });
@@ -265,12 +269,21 @@ export function goalService(host: Host, { audit, feed, feedback, runs, schedules
   }
 
   /** An arm's turn: it starts a run of the goal that it belongs to. */
-  async function startFor({ tenant }: Subject, goalId: string): Promise<Start | Refusal> {
-    const goal = await load({ tenant }, goalId);
+  async function startFor(subject: Subject, belongsTo: string | undefined): Promise<Start | Refusal> {
+    const goal = await ownerOf(subject, belongsTo);
     if (!goal) return NOT_FOUND;
-    const starting: Starting = { actor: goal.row.principal, isByArm: true };
-    const prepared = await contributing.prepare(goal, starting);
+    const prepared = await contributing.prepare(goal, { actor: goal.row.principal, isByArm: true });
     return isRefusal(prepared) ? prepared : { created: prepared.created, also: prepared.writes };
+  }
+
+  /** What an arm sees that looks at the goal itself: each verdict is something new. */
+  async function lookAt(subject: Subject, belongsTo: string | undefined): Promise<JsonObject> {
+    const goal = await ownerOf(subject, belongsTo);
+    return defined({ state: goal?.progress.state, iterations: goal?.progress.iterations });
+  }
+
+  function ownerOf({ tenant }: Subject, belongsTo = ''): Promise<HeldGoal | undefined> {
+    return load({ tenant }, belongsTo.slice(OWNER_KIND.length + 1));
   }
 
   function newGoal(subject: Subject, goalId: string, runId: string, request: GoalRequest): HeldGoal {

@@ -130,8 +130,7 @@ export function scheduleService(
     async lend({ subject }: Author, scheduleId: string, to: BelongsTo): Promise<MadeSchedule | Refusal> {
       const [known] = await store.read<ScheduleRow>(findSchedule(subject, scheduleId));
       if (!known) return refuse('not_found', 'There is no such schedule.');
-      const isTheirs = known.belongs_to === ownerText(to);
-      const refusal = isTheirs ? undefined : refuseOwned('schedule', known.belongs_to);
+      const refusal = refuseOwned('schedule', known.belongs_to);
       if (refusal) return refusal;
       const next = known.next_run_at ?? firstSlot(timingOfRow(known), clock.now(), known.last_slot);
       if (isRefusal(next)) return next;

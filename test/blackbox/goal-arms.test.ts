@@ -1,0 +1,243 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import type { Answer, Api } from '../support/api.ts';
+import { freshFolder } from '../support/database.ts';
+import { fixed, node, register, workflow } from '../support/definitions.ts';
+import { expectRefusal } from '../support/envelope.ts';
+import {
+  counting,
+  evaluations,
+  GOALS,
+  judged,
+  never,
+  onThird,
+  PLANS,
+  plan,
+  planned,
+  reaches,
+  read,
+  registerCounting,
+  run,
+  setGoal,
+  start,
+  told,
+} from '../support/goals.ts';
+import { startTestHost, type TestHost } from '../support/host.ts';
+import { STORES } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+
+/** What works on goals by itself, and what stops it: arms, money and time, through restarts and on several hosts. */
+
+type Body = Answer['body'];
+
+const SCHEDULES = '/v1/host/capstan/schedules';
+const HEARTBEATS = '/v1/host/capstan/heartbeats';
+const EVERY_SECOND = '* * * * * *';
+/** A run costs a hundredth of a dollar: ten thousand tokens at a dollar a million. */
+const SCRIPT = { answers: [{ content: 'Done.', usage: { inputTokens: 4_000, outputTokens: 6_000 } }] };
+const asking = workflow([
+  node('ask', 'core.ai.chatCompletion', {
+    config: { provider: 'play', model: 'small', maxTokens: 6_000 },
+    inputs: { prompt: fixed('Work. '.repeat(2_700)) },
+  }),
+]);
+
+describe.each(STORES)('a goal, on %s', (kind) => {
+  const folder = freshFolder();
+  let host: TestHost;
+  const api = (): Api => host.as('editor');
+
+  beforeAll(async () => {
+    const script = join(folder.path, 'script.json');
+    writeFileSync(script, JSON.stringify(SCRIPT));
+    const prices = { small: { input: 1, output: 1 } };
+    const provider = { provider: 'play', kind: 'scripted', script, models: ['small'], prices };
+    const { models } = readConfig({ models: JSON.stringify([provider]) }, {});
+    host = await startTestHost(kind, inject('postgresUrl'), { models, dataFolder: folder.path });
+    await registerCounting(api());
+    await register(api(), asking);
+  });
+  afterAll(async () => {
+    await host?.stop();
+    folder.remove();
+  });
+
+  const runsOf = async (goalId: string): Promise<Body[]> =>
+    (await api().get(`/v1/host/capstan/runs?limit=200&tag=goal:${goalId}`)).body.items;
+  const schedules = async (): Promise<Body[]> => (await api().get(`${SCHEDULES}?limit=200`)).body.items;
+
+  describe('that goes on by itself', () => {
+    const bySchedule = { continuation: { mode: 'schedule' }, bounds: { maxLoopIterations: 5 } };
+    const byHeartbeat = { continuation: { mode: 'heartbeat' }, bounds: { maxLoopIterations: 5 } };
+
+    it.concurrent.each<[string, object, object]>([
+      ['a schedule', bySchedule, { schedule: { cron: EVERY_SECOND } }],
+      ['a heartbeat', byHeartbeat, { heartbeat: { intervalSec: 1 } }],
+    ])('by %s is reached on the run that reaches it, and its arm is gone with it', async (_arm, body, how) => {
+      const id = await planned(api(), body, { criteria: [onThird], ...how });
+      const armed = (await read(api(), id)).continuation.armRef;
+      const path = armed.startsWith('sch-') ? SCHEDULES : HEARTBEATS;
+      expect((await api().get(`${path}/${armed}`)).body.belongsTo).toBe(`goal:${id}`);
+      const goal = await reaches(api(), id, 'satisfied');
+      expect(goal).toMatchObject({ continuation: { armRef: null }, progress: { iterations: 3 } });
+      expectRefusal(await api().get(`${path}/${armed}`), 404, 'not_found');
+      const runs = await runsOf(id);
+      expect(runs.map(({ runId }) => runId).reverse()).toEqual(goal.progress.contributingRunIds);
+    });
+
+    it.concurrent('by a schedule that somebody lends it, which is off when it is given back', async () => {
+      const lent = (await api().post(SCHEDULES, { workflowId: counting.id, cron: EVERY_SECOND })).body.id;
+      const { id } = await setGoal(api(), {
+        continuation: { mode: 'schedule', armRef: lent },
+        bounds: { maxLoopIterations: 2 },
+      });
+      expect((await api().get(`${PLANS}/${id}/plan`)).body.workflowId).toBe(counting.id);
+      await plan(api(), id);
+      expect((await read(api(), id)).continuation).toEqual({ mode: 'schedule', armRef: lent });
+      expectRefusal(await api().request('DELETE', `${SCHEDULES}/${lent}`), 409, 'conflict');
+      await reaches(api(), id, 'bound-exceeded');
+      expect(await runsOf(id)).toHaveLength(2);
+      const { body } = await api().get(`${SCHEDULES}/${lent}`);
+      expect(body.enabled).toBe(false);
+      expect(body).not.toHaveProperty('belongsTo');
+    });
+
+    it.concurrent('has its arm taken away by a pause and given back after it', async () => {
+      const id = await planned(api(), bySchedule, { schedule: { cron: '0 0 1 1 *' } });
+      const first = (await read(api(), id)).continuation.armRef;
+      const paused = await api().post(`${GOALS}/${id}/pause`);
+      expect(paused.body.continuation.armRef).toBeNull();
+      expectRefusal(await api().get(`${SCHEDULES}/${first}`), 404, 'not_found');
+      const resumed = (await api().post(`${GOALS}/${id}/resume`)).body.continuation.armRef;
+      expect((await api().get(`${SCHEDULES}/${resumed}`)).body.enabled).toBe(true);
+      const moved = await api().request('PATCH', `${GOALS}/${id}`, { continuation: { mode: 'manual' } });
+      expect(moved.body.continuation).toEqual({ mode: 'manual', armRef: null });
+      expect((await schedules()).map(({ belongsTo }) => belongsTo)).not.toContain(`goal:${id}`);
+    });
+  });
+
+  describe('that may cost so much', () => {
+    it('gives each run what is left, and ends with the run that cannot pay any more', async () => {
+      const bounds = { maxCostUsd: 0.023 };
+      const id = await planned(api(), { bounds }, { workflowId: asking.id });
+      const runs: Body[] = [];
+      for (let count = 1; count <= 3; count++) {
+        const runId = await run(api(), id);
+        await judged(api(), id, count);
+        runs.push((await api().get(`/v1/runs/${runId}`)).body);
+      }
+      expect(runs.map(({ configurable }) => configurable.budget.maxCostUsd)).toEqual([0.023, 0.013, 0.003]);
+      expect(runs.map(({ status }) => status)).toEqual(['completed', 'completed', 'failed']);
+      expect(runs[2].error.code).toBe('budget_exhausted');
+      expect(await read(api(), id)).toMatchObject({ state: 'bound-exceeded', progress: { iterations: 3 } });
+      const { costUsd, items } = await evaluations(api(), id);
+      expect(costUsd).toBe(0.02);
+      expect(items.map((item: Body) => item.costUsd)).toEqual([undefined, 0.01, 0.01]);
+    });
+
+    it('ends with the run that uses up the last of it', async () => {
+      const id = await planned(
+        api(),
+        { bounds: { maxCostUsd: 0.02, maxLoopIterations: 9 } },
+        { workflowId: asking.id },
+      );
+      await run(api(), id);
+      await judged(api(), id, 1);
+      await run(api(), id);
+      const goal = await reaches(api(), id, 'bound-exceeded');
+      expect(goal.progress.iterations).toBe(2);
+    });
+
+    it('has one run at a time: no two may spend the same', async () => {
+      const id = await planned(api(), { bounds: { maxCostUsd: 1 } }, { workflowId: asking.id, maxParallel: 5 });
+      const answers = await Promise.all(Array.from({ length: 5 }, () => start(api(), id)));
+      const refused = answers.filter(({ status }) => status === 409);
+      expect(answers.filter(({ status }) => status === 201).length + refused.length).toBe(5);
+      for (const { body } of refused) expect(body.details).toEqual({ state: 'active', reason: 'in-flight' });
+      const snapshots = await Promise.all(
+        answers
+          .filter(({ status }) => status === 201)
+          .map(async ({ body }) => (await api().ended(body.runId)).configurable.budget.maxCostUsd),
+      );
+      expect(new Set(snapshots).size).toBe(snapshots.length);
+    });
+  });
+
+  describe('that has so much time', () => {
+    it('ends when it is over, also when the host was away in between', async () => {
+      const id = await planned(api(), { bounds: { runTimeoutMs: 1_500 } });
+      const { id: idle } = await setGoal(api(), { bounds: { runTimeoutMs: 1_000, maxLoopIterations: 3 } });
+      await run(api(), id);
+      await judged(api(), id, 1);
+      await host.stop();
+      host = await host.another();
+      const goal = await reaches(api(), id, 'bound-exceeded');
+      expect(goal.progress.iterations).toBe(1);
+      const { deadlineAt } = await evaluations(api(), id);
+      expect(Date.parse(goal.updatedAt)).toBeGreaterThanOrEqual(Date.parse(deadlineAt));
+      await reaches(api(), idle, 'bound-exceeded');
+      for (const each of [id, idle]) {
+        const closed = (await told(api(), each)).filter(({ type }) => type === 'goal.closed');
+        expect(closed).toHaveLength(1);
+      }
+      expectRefusal(await start(api(), id), 409, 'conflict');
+    });
+
+    it('that is none ends at once', async () => {
+      const { id } = await setGoal(api(), { bounds: { runTimeoutMs: 0 } });
+      await reaches(api(), id, 'bound-exceeded');
+    });
+  });
+
+  it('is judged once, though the host dies before the verdict is there', async () => {
+    const id = await planned(api(), {}, { criteria: [never] });
+    const runId = await run(api(), id);
+    await host.stop();
+    host = await host.another();
+    await judged(api(), id, 1);
+    const { items } = await evaluations(api(), id);
+    expect(items.map((item: Body) => item.runId)).toEqual([runId]);
+    expect((await told(api(), id)).map(({ type }) => type)).toEqual(['goal.evaluated']);
+  });
+
+  it('is told to whoever watches the tenant', async () => {
+    const frames = api().frames('/v1/host/capstan/events', {}, (all) =>
+      all.some(({ event }) => event === 'goal.closed'),
+    );
+    const id = await until(
+      async () => planned(api(), { bounds: { maxLoopIterations: 1 } }),
+      () => true,
+    );
+    await run(api(), id);
+    const goals = (await frames).frames.filter(({ event, data }) => event?.startsWith('goal.') && data!.includes(id));
+    expect(goals.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(['goal.updated', 'goal.evaluated', 'goal.closed']),
+    );
+    expect(JSON.stringify(goals)).not.toContain('checklist');
+  });
+});
+
+describe('a goal on two hosts', () => {
+  it('has exactly as many runs as it may have, whichever host is asked', async () => {
+    const one = await startTestHost('postgres', inject('postgresUrl'));
+    const two = await one.another();
+    try {
+      const [here, there] = [one.as('editor'), two.as('editor')];
+      await registerCounting(here);
+      const id = await planned(here, { bounds: { maxLoopIterations: 3 } });
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, index) => start(index % 2 === 0 ? here : there, id)),
+      );
+      expect(answers.filter(({ status }) => status === 201)).toHaveLength(3);
+      expect(answers.filter(({ status }) => status === 409)).toHaveLength(9);
+      const goal = await reaches(there, id, 'bound-exceeded');
+      expect(goal.progress.contributingRunIds).toHaveLength(3);
+      expect(await told(here, id)).toHaveLength(4);
+    } finally {
+      await two.stop();
+      await one.stop();
+    }
+  });
+});

@@ -14,7 +14,6 @@ import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
 import type { KeyRecord } from './authorization/keys.ts';
-import type { McpServerSettings } from './mcp-client/service.ts';
 import type { MailSettings } from './email/service.ts';
 import type { McpServerSettings } from './mcp-client/service.ts';
 import type { ProposalSettings } from './proposals/service.ts';

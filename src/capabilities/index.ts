@@ -6,6 +6,7 @@ import { audit } from './audit/index.ts';
 import { authorization } from './authorization/index.ts';
 import type { Capability, CapabilitySettings } from './capability.ts';
 import { code } from './code/index.ts';
+import { commitments } from './commitments/index.ts';
 import { conformance } from './conformance/index.ts';
 import { debugBundle } from './debug-bundle/index.ts';
 import { diff } from './diff/index.ts';
@@ -60,6 +61,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     schedules,
     storage,
     heartbeat,
+    commitments,
     proposals,
     verifiers,
     goals,
@@ -113,6 +115,7 @@ export interface Services {
   readonly retention: ServiceOf<typeof retention>;
   readonly storage: ServiceOf<typeof storage>;
   readonly heartbeat: ServiceOf<typeof heartbeat>;
+  readonly commitments: ServiceOf<typeof commitments>;
   readonly memory: ServiceOf<typeof memory>;
   readonly synthesis: ServiceOf<typeof synthesis>;
   readonly mcpServer: ServiceOf<typeof mcpServer>;

@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { AgentInventory, AgentInventoryEntry } from '../protocol/agents.ts';
 import type { Annotation, AnnotationCreate, AnnotationList, Bucket, FeedbackSummary } from '../protocol/annotations.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/audit.ts';
+import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/commitments.ts';
 import type { StreamMode } from '../protocol/events.ts';
 import type { ForkReply, ForkRequest } from '../protocol/forks.ts';
 import type {
@@ -268,6 +269,21 @@ export const OPERATIONS = {
   ),
   deleteHeartbeat: operation<{ reply: undefined }>()('DELETE', `${HOST}/heartbeats/{heartbeatId}`, {
     needs: 'heartbeat.supported',
+  }),
+
+  listCommitments: operation<{
+    query?: PageQuery & { readonly state?: CommitmentState };
+    reply: Page<Commitment>;
+  }>()('GET', `${HOST}/commitments`, { takes: 'query', needs: 'agents.commitments.supported' }),
+  createCommitment: operation<{ body: CommitmentRequest; reply: Commitment }>()('POST', `${HOST}/commitments`, {
+    takes: 'body',
+    needs: 'agents.commitments.supported',
+  }),
+  getCommitment: operation<{ reply: Commitment }>()('GET', `${HOST}/commitments/{commitmentId}`, {
+    needs: 'agents.commitments.supported',
+  }),
+  deleteCommitment: operation<{ reply: undefined }>()('DELETE', `${HOST}/commitments/{commitmentId}`, {
+    needs: 'agents.commitments.supported',
   }),
 
   listVerifiers: operation<{ query?: PageQuery; reply: Page<Verifier> }>()('GET', `${HOST}/verifiers`, {

@@ -225,6 +225,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'proposal.created': unchanged,
   'proposal.activated': unchanged,
   'goal.evaluated': unchanged,
+  'commitment.fired': unchanged,
   'goal.closed': unchanged,
   'approval.requested': unchanged,
   'authorization.decided': unchanged,

@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { AGENT_EVENTS } from './agents.ts';
+import { COMMITMENT_EVENTS } from './commitment-events.ts';
 import { RunError } from './errors.ts';
 import { GOAL_EVENTS } from './goal-events.ts';
 import { MEMORY_EVENTS } from './memory.ts';
@@ -331,6 +332,7 @@ export const EVENTS = {
   ...AGENT_EVENTS,
   ...PROPOSAL_EVENTS,
   ...GOAL_EVENTS,
+  ...COMMITMENT_EVENTS,
   'cap.breached': {
     tier: 'debug',
     payload: Type.Object({

@@ -9,7 +9,7 @@ const Optional = Type.Optional;
 /** Shorter intervals become this long. */
 export const MIN_INTERVAL_SEC = 1;
 /** A look that takes longer is given up. */
-export const MAX_RUNTIME_MS = 3_000;
+export const MAX_RUNTIME_MS = 2_000;
 
 const spec = {
   intervalSec: Type.Integer({ minimum: 0, maximum: 31 * 86_400, description: 'From one look to the next' }),

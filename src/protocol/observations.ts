@@ -33,7 +33,7 @@ export const Observation = Closed(
       ),
     ),
   },
-  { $id: 'Observation', minProperties: 1, maxProperties: 1 },
+  { $id: 'Observation' },
 );
 export type Observation = Static<typeof Observation>;
 

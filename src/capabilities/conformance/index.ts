@@ -5,6 +5,7 @@ import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { CHAIN_PACK } from './chain-pack.ts';
+import { commitmentFire } from './commitment-fire.ts';
 import { draftProposal } from './draft-proposal.ts';
 import { FIXTURES } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
@@ -37,6 +38,7 @@ export const conformance: Capability<'conformance', Fitted> = {
     draftProposal,
     schedulingTick,
     heartbeatTick,
+    commitmentFire,
   ],
   prepare: async (_host, { workflows, prompts, packs }) => {
     await packs.installShared(CHAIN_PACK);

@@ -8,6 +8,8 @@ import type { StorageService } from '../storage/service.ts';
 import type { Look } from './rules.ts';
 
 const PAGE_BYTES_MAX = 256 * 1_024;
+/** Whoever looks gives up sooner. */
+const PAGE_MS_MAX = 60_000;
 const RUNS_MAX = 1_000;
 
 /** Looks at things, without changing any, and for no longer than it is given. */
@@ -21,16 +23,11 @@ export class Observer {
   }
 
   look(from: Visibility, observation: Observation, limitMs: number): Promise<Look> {
-    return lookWithin(this.#runtime.clock, limitMs, (signal) => this.#observe(from, observation, limitMs, signal));
+    return lookWithin(this.#runtime.clock, limitMs, (signal) => this.#observe(from, observation, signal));
   }
 
-  async #observe(
-    from: Visibility,
-    { http, kv, runs }: Observation,
-    timeoutMs: number,
-    signal: AbortSignal,
-  ): Promise<unknown> {
-    if (http) return this.#readPage(from, http.url, timeoutMs, signal);
+  async #observe(from: Visibility, { http, kv, runs }: Observation, signal: AbortSignal): Promise<unknown> {
+    if (http) return this.#readPage(from, http.url, signal);
     if (kv) return this.#readValue(from, kv);
     const found = await this.#runtime.store.read<RunRow>(listRuns(from, runs ?? {}, RUNS_MAX));
     return { count: found.length, ...(found[0] ? { newest: found[0].run_id } : {}) };
@@ -41,8 +38,9 @@ export class Observer {
     return { found, ...(found ? { value } : {}) };
   }
 
-  async #readPage({ tenant }: Visibility, url: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
-    const request = { url, method: 'GET', headers: {}, timeoutMs, maxBytes: PAGE_BYTES_MAX, isKeyed: false } as const;
+  async #readPage({ tenant }: Visibility, url: string, signal: AbortSignal): Promise<unknown> {
+    const limits = { timeoutMs: PAGE_MS_MAX, maxBytes: PAGE_BYTES_MAX };
+    const request = { url, method: 'GET', headers: {}, isKeyed: false, ...limits } as const;
     const firing = { effectId: '', signal, tenant, runId: '', nodeId: '' };
     const { status, body } = await this.#runtime.seams.http({ ...request, failOn: ['network', '5xx'] }, firing);
     return { status, body };

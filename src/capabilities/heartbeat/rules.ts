@@ -2,6 +2,7 @@ import { ExpressionError, expressionLanguage } from '../../engine/expression.ts'
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { type HeartbeatRequest, MIN_INTERVAL_SEC, type TickStatus } from '../../protocol/heartbeats.ts';
 import { deepEqual } from '../../protocol/json.ts';
+import type { Observation } from '../../protocol/observations.ts';
 
 export const STATE_BYTES_MAX = 16 * 1_024;
 
@@ -58,10 +59,21 @@ export function intervalOf(intervalSec: number): number {
 }
 
 /** What is wrong with what somebody wrote down. */
-export function checkHeartbeat({ state, when, workflowId, inputs }: HeartbeatRequest): Refusal | undefined {
+export function checkHeartbeat(request: HeartbeatRequest): Refusal | undefined {
+  const { observe, state, when, workflowId, inputs } = request;
   if (workflowId === undefined && inputs !== undefined) return misfit('inputs', 'Without workflowId nobody gets them.');
   if (workflowId === undefined && when !== undefined) return misfit('when', 'Without workflowId nothing is started.');
-  return problemAt('state', state, STATE.compile) ?? problemAt('when', when, WHEN.compile);
+  return (
+    checkObservation('observe', observe) ??
+    problemAt('state', state, STATE.compile) ??
+    problemAt('when', when, WHEN.compile)
+  );
+}
+
+/** One thing is looked at; those that are made by something else may leave that to it. */
+export function checkObservation(field: string, observe: Observation | undefined): Refusal | undefined {
+  if (observe === undefined || Object.keys(observe).length === 1) return undefined;
+  return misfit(field, `${field} has one of http, kv and runs.`);
 }
 
 export function problemAt(

@@ -29,6 +29,7 @@ const GIVEN: ReadonlySet<string> = new Set([
   'clarification.resolved',
   'node.dispatched',
   'capstan.child.changed',
+  'commitment.fired',
   'version.pinned',
   'replay.diverged',
 ]);

@@ -1,0 +1,125 @@
+import type { CommitmentFired } from '../../protocol/commitment-events.ts';
+import { isRefusal, type Refusal } from '../../protocol/errors.ts';
+import { MAX_RUNTIME_MS } from '../../protocol/heartbeats.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import { recordNow } from '../../runtime/append.ts';
+import type { CreatedRun } from '../../runtime/creation.ts';
+import type { WorkHandler, WorkResult } from '../../runtime/executor.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import type { Host } from '../capability.ts';
+import type { HeartbeatService } from '../heartbeat/service.ts';
+import { type RunStarter, type Start, subjectOf } from '../self-starting.ts';
+import { commitmentFrom, conditionOf, specOf } from './document.ts';
+import { type CommitmentRow, findCommitment, moveCommitment } from './records.ts';
+import { holds, retryAt } from './rules.ts';
+import type { CommitmentStarter } from './service.ts';
+
+/**
+ * Keeps commitments whose condition is met. The run, what its log says of the commitment, and that it was kept are
+ * committed together, and only if nobody else has moved it: it is kept once or not at all, whoever dies when.
+ */
+export class Keeping {
+  readonly #host: Host;
+  readonly #runs: RunStarter;
+  readonly #heartbeat: Pick<HeartbeatService, 'observer'>;
+  readonly #starters: ReadonlyMap<string, CommitmentStarter>;
+
+  constructor(
+    host: Host,
+    parts: {
+      runs: RunStarter;
+      heartbeat: Pick<HeartbeatService, 'observer'>;
+      starters: ReadonlyMap<string, CommitmentStarter>;
+    },
+  ) {
+    this.#host = host;
+    this.#runs = parts.runs;
+    this.#heartbeat = parts.heartbeat;
+    this.#starters = parts.starters;
+  }
+
+  readonly handle: WorkHandler = async ({ work_id: commitmentId, tenant }) => {
+    const { store, clock } = this.#host.runtime;
+    const [row] = await store.read<CommitmentRow>(findCommitment({ tenant }, commitmentId));
+    if (row?.state !== 'armed') return { writes: [] };
+    const { next_check_at: due } = row;
+    if (due !== null && clock.now() < due) return { writes: [], dueAgainAt: due };
+    const isMet = await this.#isMet(row);
+    return isMet === true ? this.#keep(row) : this.#wait(row, isMet === false ? null : isMet);
+  };
+
+  /** A condition that was met stays so until it could be kept. A text says why nobody can tell. */
+  async #isMet(row: CommitmentRow): Promise<boolean | string> {
+    const { predicate } = specOf(row);
+    if (!predicate || row.met_at !== null) return true;
+    const look = await this.#heartbeat.observer.look(subjectOf(row), predicate.observe, MAX_RUNTIME_MS);
+    return 'observed' in look ? holds(predicate.when, look.observed) : look.error;
+  }
+
+  #wait(row: CommitmentRow, last_error: string | null): WorkResult {
+    const next_check_at = this.#host.runtime.clock.now() + specOf(row).predicate!.everySec * 1_000;
+    return { writes: [moveCommitment({ ...row, next_check_at, last_error })], dueAgainAt: next_check_at };
+  }
+
+  async #keep(row: CommitmentRow): Promise<WorkResult> {
+    const { runtime, executor } = this.#host;
+    const now = runtime.clock.now();
+    const start = await this.#start(row);
+    if (isRefusal(start)) return this.#tryAgain(row, start, now);
+    const created = this.#told(row, start.created);
+    const { runId } = created.held.run.facts;
+    const { writes, committed } = executor.birth(created);
+    const kept: CommitmentRow = {
+      ...row,
+      state: 'fired',
+      fired_at: now,
+      run_id: runId,
+      next_check_at: null,
+      met_at: null,
+      last_error: null,
+    };
+    return { writes: [moveCommitment(kept), ...(start.also ?? []), ...writes], committed };
+  }
+
+  #tryAgain(row: CommitmentRow, { message: last_error }: Refusal, now: number): WorkResult {
+    const met_at = row.met_at ?? now;
+    const next_check_at = retryAt(met_at, now);
+    const state = next_check_at === undefined ? 'failed' : 'armed';
+    const moved = { ...row, state, met_at, next_check_at: next_check_at ?? null, last_error } as const;
+    return { writes: [moveCommitment(moved)], dueAgainAt: next_check_at };
+  }
+
+  #start(row: CommitmentRow): Promise<Start | Refusal> {
+    const [kind = ''] = row.belongs_to?.split(':', 1) ?? [];
+    const starter = this.#starters.get(kind);
+    if (starter) return starter(commitmentFrom(row), subjectOf(row));
+    const spec = specOf(row);
+    const { memoryRef, memoryId = null, intention = null, workflowId } = spec;
+    const { commitment_id: commitmentId } = row;
+    const commitment = { id: commitmentId, memoryRef, memoryId, intention };
+    const inputs: JsonObject = { ...(row.inputs === null ? {} : JSON.parse(row.inputs)), commitment };
+    return this.#runs.start({
+      subject: subjectOf(row),
+      workflowId,
+      inputs: JSON.stringify(inputs),
+      tags: [`commitment:${commitmentId}`],
+      metadata: { commitmentId },
+    });
+  }
+
+  /** The log of the run says from the start what it is for. */
+  #told(row: CommitmentRow, { held, recorded, ...rest }: CreatedRun): CreatedRun {
+    const { runId, createdAt } = held.run.facts;
+    const spec = specOf(row);
+    const { memoryRef, memoryId } = spec;
+    const payload: CommitmentFired = {
+      commitmentId: row.commitment_id,
+      memoryRef,
+      condition: conditionOf(spec),
+      ...(memoryId === undefined ? {} : { memoryId }),
+      enqueuedRunId: runId,
+    };
+    const fired = recordNow(held, { type: 'commitment.fired', payload }, createdAt, sha256Hex);
+    return { held, recorded: [...recorded, fired], ...rest };
+  }
+}

@@ -1,0 +1,190 @@
+import type { Commitment, CommitmentRequest } from '../../protocol/commitments.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import { defined, type JsonObject } from '../../protocol/json.ts';
+import { commitAll, commitUnless } from '../../runtime/command.ts';
+import type { Subject } from '../../runtime/run-row.ts';
+import { addWork, dropWork } from '../../store/queue.ts';
+import type { Unit } from '../../store/sql.ts';
+import { findSecret, redactText } from '../../system/redaction.ts';
+import type { AuditService } from '../audit/service.ts';
+import type { Caller, Host } from '../capability.ts';
+import type { HeartbeatService } from '../heartbeat/service.ts';
+import type { Also, RunService } from '../runs/service.ts';
+import {
+  type Author,
+  type BelongsTo,
+  ownerText,
+  RunStarter,
+  refuseOwned,
+  type Start,
+  subjectColumns,
+} from '../self-starting.ts';
+import { commitmentFrom, conditionOf } from './document.ts';
+import { Keeping } from './keep.ts';
+import {
+  type CommitmentFilter,
+  type CommitmentRow,
+  deleteCommitment,
+  findCommitment,
+  insertCommitment,
+  listCommitments,
+} from './records.ts';
+import { checkCommitment } from './rules.ts';
+import { type Kept, keepTwice } from './trial.ts';
+
+/** The kind of work item that a commitment is as long as it is not kept. */
+export const COMMITMENT = 'commitment';
+const COMMITMENTS_MAX = 10_000;
+
+/** Starts the runs of commitments that belong to something. A refusal means that it is tried again soon. */
+export type CommitmentStarter = (commitment: Commitment, subject: Subject) => Promise<Start | Refusal>;
+
+/** A commitment that is not there yet: it is once its writes are committed. */
+export interface MadeCommitment {
+  readonly commitment: Commitment;
+  readonly writes: Unit;
+}
+
+export interface CommitmentNeeds {
+  readonly audit: Pick<AuditService, 'record'>;
+  readonly runs: Pick<RunService, 'check'>;
+  readonly heartbeat: Pick<HeartbeatService, 'observer'>;
+}
+
+export type CommitmentService = ReturnType<typeof commitmentService>;
+
+export function commitmentService(host: Host, { audit, runs, heartbeat }: CommitmentNeeds) {
+  const { store, clock, ids, hub } = host.runtime;
+  const starters = new Map<string, CommitmentStarter>();
+  const starter = new RunStarter(host.runtime, runs);
+
+  const keeping = new Keeping(host, { runs: starter, heartbeat, starters });
+
+  return {
+    keeping,
+
+    /** One that is kept here and now, as far as it can be: for those who check that the rules are kept. */
+    async tryOut(author: Author, request: Omit<CommitmentRequest, 'at'>): Promise<Kept | Refusal> {
+      const due = request.predicate ? {} : { at: new Date(clock.now()).toISOString() };
+      const row = await rowFor(author, { ...request, ...due });
+      return isRefusal(row) ? row : keepTwice(host.runtime, keeping, row);
+    },
+
+    /** Who starts the runs of commitments that belong to a thing of this kind. */
+    startWith(kind: string, behind: CommitmentStarter): void {
+      starters.set(kind, behind);
+    },
+
+    async create(caller: Caller, request: CommitmentRequest, also: Also<Commitment>): Promise<Commitment | Refusal> {
+      const made = await make(caller, request);
+      if (isRefusal(made)) return made;
+      const { commitment, writes } = made;
+      if (!(await commitUnless('commitments', store, [...writes, ...also(commitment)]))) {
+        return refuse('conflict', `A tenant may have ${COMMITMENTS_MAX} commitments.`, { limit: COMMITMENTS_MAX });
+      }
+      announce(commitment);
+      return commitment;
+    },
+
+    make,
+    announce,
+
+    async find({ subject }: Author, commitmentId: string): Promise<Commitment | Refusal> {
+      const [row] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
+      return row ? commitmentFrom(row) : NOT_FOUND;
+    },
+
+    async list({ subject }: Author, filter: CommitmentFilter, limit: number): Promise<Commitment[]> {
+      return (await store.read<CommitmentRow>(listCommitments(subject, filter, limit))).map(commitmentFrom);
+    },
+
+    async remove({ subject }: Caller, commitmentId: string, also: () => Unit): Promise<Refusal | undefined> {
+      const [row] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
+      if (!row) return NOT_FOUND;
+      const refusal = refuseOwned('commitment', row.belongs_to);
+      if (refusal) return refusal;
+      await commitAll(store, [...disposal(subject, commitmentId), ...also()]);
+      return undefined;
+    },
+
+    disposal,
+  };
+
+  /** What puts a commitment into the world, for whoever commits it. */
+  async function make(
+    author: Author,
+    request: CommitmentRequest,
+    belongsTo?: BelongsTo,
+  ): Promise<MadeCommitment | Refusal> {
+    const row = await rowFor(author, request, belongsTo);
+    if (isRefusal(row)) return row;
+    const { commitment_id: workId, tenant, next_check_at: dueAt } = row;
+    const details = { condition: conditionOf(request), workflowId: request.workflowId };
+    return {
+      commitment: commitmentFrom(row),
+      writes: [
+        insertCommitment(row, COMMITMENTS_MAX),
+        addWork({ workId, kind: COMMITMENT, tenant, dueAt }),
+        ...audited(author.subject, 'commitment.create', workId, details),
+      ],
+    };
+  }
+
+  async function rowFor(
+    { subject }: Author,
+    request: CommitmentRequest,
+    belongsTo?: BelongsTo,
+  ): Promise<CommitmentRow | Refusal> {
+    const now = clock.now();
+    const { inputs: _inputs, intention, ...spec } = request;
+    const refusal = checkCommitment(request, now) ?? refuseSecrets(spec);
+    if (refusal) return refusal;
+    const columns = await starter.inputsFor(subject, request);
+    if (isRefusal(columns)) return columns;
+    const said = intention === undefined ? {} : { intention: redactText(intention) };
+    return {
+      commitment_id: ids.next('cmt-'),
+      ...subjectColumns(subject),
+      ...columns,
+      belongs_to: belongsTo ? ownerText(belongsTo) : null,
+      spec: JSON.stringify({ ...spec, ...said }),
+      revision: 1,
+      state: 'armed',
+      next_check_at: spec.at === undefined ? now : Date.parse(spec.at),
+      met_at: null,
+      last_error: null,
+      fired_at: null,
+      run_id: null,
+      created_at: now,
+    };
+  }
+
+  /** Shortens the wait for a commitment that has just been committed. */
+  function announce({ id, nextCheckAt }: Commitment): void {
+    if (nextCheckAt !== undefined) hub.callToWork(id, Date.parse(nextCheckAt));
+  }
+
+  /** What takes a commitment out of the world: it starts nothing more. */
+  function disposal(subject: Subject, commitmentId: string): Unit {
+    return [
+      deleteCommitment(subject, commitmentId),
+      dropWork(commitmentId),
+      ...audited(subject, 'commitment.remove', commitmentId),
+    ];
+  }
+
+  function audited(
+    { tenant, workspace, principal: actor }: Subject,
+    action: string,
+    target: string,
+    details?: JsonObject,
+  ): Unit {
+    return audit.record({ tenant, workspace, actor, action, target, ...defined({ details }) });
+  }
+}
+
+/** All but what was intended is kept as it is, so there is no place for a secret in it. */
+function refuseSecrets(spec: object): Refusal | undefined {
+  const field = findSecret(spec);
+  return field === undefined ? undefined : refuse('validation_error', `${field}: this looks like a secret.`, { field });
+}

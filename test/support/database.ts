@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import type { Config } from '../../src/config.ts';
+import type { Write } from '../../src/store/sql.ts';
 
 /** A database of one's own on the test server. */
 export async function freshDatabase(serverUrl: string): Promise<string> {
@@ -35,6 +36,30 @@ export async function writeStore({ databaseUrl, dataFolder }: Config, statements
   const database = new pg.Client(databaseUrl);
   await database.connect();
   for (const statement of statements) await database.query(statement);
+  await database.end();
+}
+
+/** Makes writes of the store's own happen, past the host, in one transaction: for tests that need much of something. */
+export async function commitPast({ databaseUrl, dataFolder }: Config, writes: Iterable<Write>): Promise<void> {
+  if (databaseUrl !== undefined) return commitToPostgres(databaseUrl, writes);
+  const database = new DatabaseSync(join(dataFolder, 'capstan.db'), { timeout: 5_000 });
+  const prepared = new Map<string, ReturnType<DatabaseSync['prepare']>>();
+  database.exec('BEGIN IMMEDIATE');
+  for (const { sql, params } of writes) {
+    const statement = prepared.get(sql) ?? database.prepare(sql.replaceAll(/\$(\d+)/g, '?$1'));
+    prepared.set(sql, statement);
+    statement.run(...params);
+  }
+  database.exec('COMMIT');
+  database.close();
+}
+
+async function commitToPostgres(url: string, writes: Iterable<Write>): Promise<void> {
+  const database = new pg.Client(url);
+  await database.connect();
+  await database.query('BEGIN');
+  for (const { sql, params } of writes) await database.query(sql, [...params]);
+  await database.query('COMMIT');
   await database.end();
 }
 

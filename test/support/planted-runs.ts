@@ -1,0 +1,207 @@
+import { insertAnnotation } from '../../src/capabilities/feedback/records.ts';
+import type { JsonObject } from '../../src/protocol/json.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../../src/protocol/workflows.ts';
+import { insertDefinition, pointWorkflow } from '../../src/store/definitions.ts';
+import { insertEvents, insertRun, type StoredEvent } from '../../src/store/log.ts';
+import type { Write } from '../../src/store/sql.ts';
+import { digits, firstIdAt } from '../../src/system/ids.ts';
+import { chanceOf } from './chance.ts';
+import { line, node, workflow } from './definitions.ts';
+
+/**
+ * The history of a tenant, as the host would have written it: three habits, and much else that recurs by chance, is done
+ * by machines, or is not done often enough.
+ */
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const SPAN_DAYS = 60;
+const NOISE_WORKFLOWS = 60;
+const NOISE_TYPES = Array.from({ length: 40 }, (_, index) => `vendor.noise.type${index}`);
+
+export interface PlantedPrompt {
+  readonly templateId: string;
+  readonly version: string;
+}
+
+export interface Planting {
+  readonly tenant: string;
+  readonly runs: number;
+  readonly seed: number;
+  readonly until: number;
+  /** One that people keep correcting, and one that they corrected twice. */
+  readonly prompts: readonly [PlantedPrompt, PlantedPrompt];
+}
+
+export const PLANTED_PATH = ['vendor.habit.fetch', 'vendor.habit.clean', 'vendor.habit.rate', 'vendor.habit.send'];
+export const PLANTED_WORKFLOW = 'habit-morning';
+
+export function* plantedHistory({ tenant, runs, seed, until, prompts }: Planting): Generator<Write> {
+  const chance = chanceOf(seed);
+  const pick = <T>(values: readonly T[]): T => values[Math.floor(chance() * values.length)]!;
+  const first = until - SPAN_DAYS * DAY_MS;
+  const anyTime = (): number => first + Math.floor(chance() * SPAN_DAYS * DAY_MS);
+  const history = new History(tenant);
+
+  const chains = ['one', 'two', 'three'].map((name) => chainWorkflow(name));
+  const morning = named(PLANTED_WORKFLOW, [node('only', 'vendor.noise.report')]);
+  const speaking = named('habit-speaking', [node('speak', 'vendor.habit.speak')]);
+  const noise = Array.from({ length: NOISE_WORKFLOWS }, (_, index) =>
+    row(
+      `noise-${index}`,
+      Array.from({ length: 2 + Math.floor(chance() * 5) }, () => pick(NOISE_TYPES)),
+    ),
+  );
+  for (const definition of [...chains, morning, speaking, ...noise]) yield* history.define(definition);
+
+  // The habits.
+  for (let count = 0; count < 40; count++) yield* history.run(pick(chains), { at: anyTime() });
+  for (let day = 20; day < SPAN_DAYS; day++) {
+    const at = Math.floor((first + day * DAY_MS) / DAY_MS) * DAY_MS + 7.5 * 60 * 60 * 1_000;
+    const late = Math.floor((chance() - 0.5) * 10 * 60_000);
+    yield* history.run(morning, { at: at + late, inputs: { region: 'north' } });
+  }
+  for (let count = 0; count < 30; count++) {
+    const runId = history.nextId(anyTime());
+    yield* history.run(speaking, { runId, prompt: prompts[0] });
+    if (count < 12) yield history.correct(runId, 'speak', 'habit-speaking', `Say it in ${3 + (count % 3)} words.`);
+  }
+
+  // What is none: too few corrections, corrections of what has no prompt, what a machine starts, what goes wrong.
+  for (let count = 0; count < 20; count++) {
+    const runId = history.nextId(anyTime());
+    yield* history.run(speaking, { runId, prompt: prompts[1] });
+    if (count < 2) yield history.correct(runId, 'speak', 'habit-speaking', 'Shorter.');
+  }
+  for (let day = 0; day < SPAN_DAYS; day++) {
+    const metadata = { scheduleId: 'sch-planted' };
+    yield* history.run(pick(noise), { at: first + day * DAY_MS, metadata });
+  }
+  while (history.count < runs) {
+    const definition = pick(noise);
+    const runId = history.nextId(anyTime());
+    const inputs = chance() < 0.4 ? {} : { value: Math.floor(chance() * 1e9) };
+    yield* history.run(definition, { runId, inputs, isFailed: chance() < 0.1 });
+    if (chance() < 0.02) yield history.correct(runId, definition.nodes[0]!.id, definition.id, 'Otherwise.');
+  }
+}
+
+interface PlantedRun {
+  readonly at?: number;
+  readonly runId?: string;
+  readonly inputs?: JsonObject;
+  readonly metadata?: JsonObject;
+  readonly prompt?: PlantedPrompt;
+  readonly isFailed?: boolean;
+}
+
+class History {
+  readonly #tenant: string;
+  count = 0;
+  #made = 0;
+
+  constructor(tenant: string) {
+    this.#tenant = tenant;
+  }
+
+  nextId(at: number): string {
+    return `${firstIdAt(at, 'run-')}000${digits(this.#made++, 10)}`;
+  }
+
+  *define(definition: WorkflowDefinition): Generator<Write> {
+    const { id: workflow_id } = definition;
+    const body = JSON.stringify(definition);
+    yield insertDefinition({ owner: this.#tenant, workflow_id, version: 1, digest: 'planted', body, created_at: 0 });
+    yield pointWorkflow(this.#tenant, workflow_id, 1, 0);
+  }
+
+  *run(definition: WorkflowDefinition, planted: PlantedRun): Generator<Write> {
+    const { at = 0, inputs = {}, metadata, isFailed = false } = planted;
+    const runId = planted.runId ?? this.nextId(at);
+    const started = Number.parseInt(runId.slice(4, 13), 36);
+    const events = eventsOf(runId, definition, planted);
+    this.count++;
+    yield insertRun({
+      run_id: runId,
+      tenant: this.#tenant,
+      workspace: null,
+      principal: 'planter',
+      issuer: 'urn:capstan:api-key',
+      lane: 'api-key',
+      workflow_owner: this.#tenant,
+      workflow_id: definition.id,
+      workflow_version: 1,
+      parent_run_id: null,
+      parent_node_id: null,
+      facts: JSON.stringify({ tenantName: this.#tenant, inputs, metadata, configurable: {}, limits: {}, depth: 0 }),
+      engine_version: 1,
+      event_log_schema_version: 2,
+      created_at: started,
+      status: isFailed ? 'failed' : 'completed',
+      sequence: events.length - 1,
+      updated_at: started,
+      ended_at: started + 10,
+      error_code: null,
+    });
+    yield* insertEvents(runId, events);
+  }
+
+  correct(runId: string, nodeId: string, workflowId: string, correction: string): Write {
+    const annotationId = `ann-${digits(this.#made++, 22)}`;
+    const target = { runId, nodeId };
+    const at = Number.parseInt(runId.slice(4, 13), 36);
+    return insertAnnotation({
+      annotation_id: annotationId,
+      tenant: this.#tenant,
+      workspace: null,
+      run_id: runId,
+      workflow_id: workflowId,
+      node_id: nodeId,
+      target: JSON.stringify([null, nodeId]),
+      author: 'principal:reviewer',
+      kind: 'correction',
+      rating: null,
+      created_at: at,
+      body: JSON.stringify({ annotationId, target, signal: { kind: 'correction', correction } }),
+    });
+  }
+}
+
+function eventsOf(runId: string, { nodes, id }: WorkflowDefinition, { prompt, isFailed }: PlantedRun): StoredEvent[] {
+  const events: StoredEvent[] = [];
+  const add = (type: string, payload: object, nodeId?: string): void => {
+    const sequence = events.length;
+    events.push({ sequence, type, hidden: null, body: JSON.stringify({ runId, sequence, type, payload, nodeId }) });
+  };
+  add('run.started', { workflowId: id });
+  for (const { id: nodeId, typeId } of nodes) {
+    add('node.started', { nodeId, typeId, attempt: 0 }, nodeId);
+    if (prompt) {
+      const resolved = `prompt:${prompt.templateId}@${prompt.version}`;
+      add('agent.promptResolved', { nodeId, kind: 'system', chain: [], resolved }, nodeId);
+    }
+    add(
+      'node.completed',
+      { nodeId, outputs: { text: 'as long as what nodes usually give, a sentence or two' } },
+      nodeId,
+    );
+  }
+  add(isFailed ? 'run.failed' : 'run.completed', {});
+  return events;
+}
+
+function row(id: string, types: readonly string[]): WorkflowDefinition {
+  return named(
+    id,
+    types.map((type, index) => node(`n${index}`, type)),
+  );
+}
+
+function named(id: string, nodes: readonly WorkflowNode[]): WorkflowDefinition {
+  return workflow(nodes, line(...nodes.map((each) => each.id)), { id });
+}
+
+/** The planted path, behind a step that each has for itself. */
+function chainWorkflow(name: string): WorkflowDefinition {
+  const steps = PLANTED_PATH.map((type, index) => node(`s${index}`, type, { config: { mode: 'same', of: name } }));
+  return named(`habit-chain-${name}`, [node('own', `vendor.own.${name}`), ...steps]);
+}

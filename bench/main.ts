@@ -1,7 +1,7 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
- * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback` or
- * `-- memory` measures one of them.
+ * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
+ * `-- synthesis` or `-- memory` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import type { WorkflowDefinition } from '../src/protocol/workflows.ts';
 import { benchFeedback } from './feedback.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
+import { benchSynthesis } from './synthesis.ts';
 
 const CONCURRENCY = 32;
 const RUNS = 6_000;
@@ -22,6 +23,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   forks: benchForks,
   feed: benchFeed,
   feedback: benchFeedback,
+  synthesis: benchSynthesis,
   memory: benchMemory,
 };
 const [only] = process.argv.slice(2);

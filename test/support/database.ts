@@ -40,7 +40,10 @@ export async function writeStore({ databaseUrl, dataFolder }: Config, statements
 }
 
 /** Makes writes of the store's own happen, past the host, in one transaction: for tests that need much of something. */
-export async function commitPast({ databaseUrl, dataFolder }: Config, writes: Iterable<Write>): Promise<void> {
+export async function commitPast(
+  { databaseUrl, dataFolder }: Pick<Config, 'databaseUrl' | 'dataFolder'>,
+  writes: Iterable<Write>,
+): Promise<void> {
   if (databaseUrl !== undefined) return commitToPostgres(databaseUrl, writes);
   const database = new DatabaseSync(join(dataFolder, 'capstan.db'), { timeout: 5_000 });
   const prepared = new Map<string, ReturnType<DatabaseSync['prepare']>>();

@@ -11,13 +11,12 @@ import type { RunRow } from '../../src/store/log.ts';
 import { hasten } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
-import { type Store, StoreFailure } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
-import { digits, sortableIds } from '../../src/system/ids.ts';
 import { freshFolder } from '../support/database.ts';
 import { node, workflow } from '../support/definitions.ts';
-import { FAIR, FaultyStore } from './faulty-store.ts';
-import { createSimHost, type SimHost } from './sim-host.ts';
+import type { SimHost } from './sim-host.ts';
+import { Storm } from './storm.ts';
 import { World } from './world.ts';
 
 /**
@@ -67,30 +66,25 @@ it('what belongs to something is started by it, changed by it alone, and gone wi
 class BadMinute {
   readonly #world: World;
   readonly #store: Store;
-  readonly #hosts: SimHost[] = [];
+  readonly #storm: Storm;
   /** When removing each was acknowledged. */
   readonly #removed = new Map<string, number>();
   readonly #ids: string[] = [];
-  #isStorm = false;
-  #kills = 0;
-  #names = 0;
 
   constructor(world: World, store: Store) {
     this.#world = world;
     this.#store = store;
+    this.#storm = new Storm(world, store);
   }
 
   async pass(): Promise<void> {
     const world = this.#world;
+    const storm = this.#storm;
     await world.settle(this.#open());
-    this.#storm();
-    const everybody = [this.#people(), this.#troubles()];
+    storm.begin();
+    const everybody = [storm.people((host) => this.#change(host)), storm.kill()];
     await world.run(world.now() + STORM_MS);
-    this.#isStorm = false;
-    for (const { store } of this.#hosts) {
-      store.weather = FAIR;
-      store.state = 'connected';
-    }
+    storm.end();
     await world.run(world.now() + RECOVERY_MS);
     await world.settle(Promise.all(everybody));
     const calmFrom = world.now();
@@ -101,8 +95,8 @@ class BadMinute {
   /** A goal arms a schedule, starts its runs until it has had enough, and takes it away. */
   async passForGoal(): Promise<void> {
     const world = this.#world;
-    await world.settle(this.#startHost());
-    const { runtime, schedules, executor } = this.#hosts[0]!;
+    await world.settle(this.#storm.startHost());
+    const { runtime, schedules, executor } = this.#storm.hosts[0]!;
     await world.settle(this.#register());
     const slots: number[] = [];
     schedules.startWith('goal', async ({ belongsTo, workflowId }, slot) => {
@@ -137,69 +131,19 @@ class BadMinute {
   }
 
   end(): void {
-    for (const { store } of this.#hosts) store.state = 'dead';
+    this.#storm.over();
   }
 
   async #open(): Promise<void> {
-    for (let count = 0; count < 3; count++) await this.#startHost();
+    for (let count = 0; count < 3; count++) await this.#storm.startHost();
     await this.#register();
-    for (const cron of CRONS) await this.#create(this.#hosts[0]!, cron);
+    for (const cron of CRONS) await this.#create(this.#storm.hosts[0]!, cron);
   }
 
   async #register(): Promise<void> {
-    const workflows = workflowService({ runtime: this.#hosts[0]!.runtime } as never, { audit: { record: () => [] } });
+    const { runtime } = this.#storm.hosts[0]!;
+    const workflows = workflowService({ runtime } as never, { audit: { record: () => [] } });
     await workflows.registerShared(ticked);
-  }
-
-  async #startHost(): Promise<void> {
-    const world = this.#world;
-    const store = new FaultyStore(this.#store, world, (topics) => {
-      for (const other of this.#hosts) if (other.store !== store) other.store.hear(topics);
-    });
-    const chance = (): string => digits(world.random.between(0, 36 ** 5 - 1), 10);
-    const host = createSimHost({
-      name: `host-${this.#names++}`,
-      world,
-      store,
-      ids: sortableIds(world.now, chance),
-      probe: async (_request, { effectId }) => ({ effectId }),
-    });
-    await host.executor.start();
-    this.#hosts.push(host);
-  }
-
-  #storm(): void {
-    const { random } = this.#world;
-    this.#isStorm = true;
-    const weather = { slow: 0.3, slowMs: random.between(10, 1_500), lostBefore: 0.05, lostAfter: 0.05, hintLost: 0.5 };
-    for (const { store } of this.#hosts) store.weather = weather;
-  }
-
-  /** Kills hosts, one after the other; another comes up for each. */
-  async #troubles(): Promise<void> {
-    const { random } = this.#world;
-    while (this.#isStorm) {
-      await this.#world.sleep(random.between(1_000, 8_000));
-      const victim = random.pick(this.#hosts);
-      const { weather } = victim.store;
-      victim.store.state = 'dead';
-      this.#kills++;
-      this.#hosts.splice(this.#hosts.indexOf(victim), 1);
-      await this.#startHost();
-      if (this.#isStorm) this.#hosts.at(-1)!.store.weather = weather;
-    }
-  }
-
-  /** Somebody who adds schedules, changes them and takes them away. */
-  async #people(): Promise<void> {
-    const { random } = this.#world;
-    while (this.#isStorm) {
-      await this.#world.sleep(random.between(200, 2_000));
-      // Whoever asks a host that dies gets no answer, and goes on.
-      void this.#change(random.pick(this.#hosts)).catch((error) => {
-        if (!(error instanceof StoreFailure)) throw error;
-      });
-    }
   }
 
   async #change(host: SimHost): Promise<void> {
@@ -227,7 +171,7 @@ class BadMinute {
     const runs = await this.#all<RunRow>('SELECT * FROM runs');
     const left = await this.#all<ScheduleRow>('SELECT * FROM schedules');
     const work = await this.#all<{ work_id: string; due_at: number }>(`SELECT * FROM work WHERE kind = 'schedule'`);
-    expect(this.#kills).toBeGreaterThan(3);
+    expect(this.#storm.kills).toBeGreaterThan(3);
     expect(runs.filter(({ status }) => status !== 'completed')).toEqual([]);
     expect(work.map(({ work_id, due_at }) => [work_id, due_at]).sort(), 'what is awaited').toEqual(
       left.flatMap(({ schedule_id, next_run_at }) => (next_run_at === null ? [] : [[schedule_id, next_run_at]])).sort(),

@@ -1,10 +1,13 @@
 import { governanceGate } from '../../src/capabilities/approvals/gate.ts';
+import { goals } from '../../src/capabilities/goals/index.ts';
+import { heartbeatService } from '../../src/capabilities/heartbeat/service.ts';
 import { projectInterrupts } from '../../src/capabilities/interrupts/project.ts';
 import { interruptService } from '../../src/capabilities/interrupts/service.ts';
 import { replayService } from '../../src/capabilities/replay/service.ts';
 import { runService } from '../../src/capabilities/runs/service.ts';
 import { schedules } from '../../src/capabilities/schedules/index.ts';
 import { scheduleService } from '../../src/capabilities/schedules/service.ts';
+import { verifierService } from '../../src/capabilities/verifiers/service.ts';
 import { webhooks } from '../../src/capabilities/webhooks/index.ts';
 import { webhookService } from '../../src/capabilities/webhooks/service.ts';
 import { Idempotency } from '../../src/http/idempotency.ts';
@@ -35,10 +38,12 @@ export interface SimHostOptions {
   readonly probe: SeamDrivers['probe'];
   /** Where there is a way out, webhooks are delivered to. */
   readonly egress?: Egress;
+  /** Whether there are goals; that takes their tables. */
+  readonly hasGoals?: boolean;
 }
 
 /** The whole host but its sockets, in a simulated world. */
-export function createSimHost({ name, world, store, ids, probe, egress }: SimHostOptions) {
+export function createSimHost({ name, world, store, ids, probe, egress, hasGoals = false }: SimHostOptions) {
   const clock = world.clock(() => store.state !== 'dead');
   const plans = new Plans(store);
   const hub = new Hub();
@@ -103,11 +108,24 @@ export function createSimHost({ name, world, store, ids, probe, egress }: SimHos
     reactions.push(hooks.lanes.reaction);
     for (const [kind, work] of Object.entries(webhooks.work!(host, hooks))) kinds.set(kind, work);
   }
+  const aims = goals.service(host, {
+    audit,
+    feed: { entries: () => [], wake: () => {} },
+    runs,
+    schedules: timed,
+    heartbeat: heartbeatService(host, { audit, runs, storage: { perform: async () => ({}) } }),
+    verifiers: verifierService(host, { audit, runs }),
+  } as never);
+  if (hasGoals) {
+    reactions.push(...goals.reactions!(host, aims));
+    for (const [kind, work] of Object.entries(goals.work!(host, aims))) kinds.set(kind, work);
+  }
   return {
     name,
     store,
     runtime,
     executor,
+    goals: aims,
     runs,
     interrupts: interruptService(host),
     replay: replayService(host, { runs, audit, retention: { expiry: async () => undefined } }),

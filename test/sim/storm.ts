@@ -1,0 +1,94 @@
+import { type Store, StoreFailure } from '../../src/store/store.ts';
+import { digits, sortableIds } from '../../src/system/ids.ts';
+import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
+import { createSimHost, type SimHost, type SimHostOptions } from './sim-host.ts';
+import type { World } from './world.ts';
+
+/** Hosts that share a store, bad weather between them, and somebody who kills them one after the other. */
+export class Storm {
+  readonly hosts: SimHost[] = [];
+  kills = 0;
+  isOn = false;
+  readonly #world: World;
+  readonly #store: Store;
+  readonly #options: Partial<SimHostOptions>;
+  #weather: Weather = FAIR;
+  #names = 0;
+
+  constructor(world: World, store: Store, options: Partial<SimHostOptions> = {}) {
+    this.#world = world;
+    this.#store = store;
+    this.#options = options;
+  }
+
+  get anyHost(): SimHost {
+    return this.#world.random.pick(this.hosts);
+  }
+
+  async startHost(): Promise<void> {
+    const world = this.#world;
+    const store = new FaultyStore(this.#store, world, (topics) => {
+      for (const other of this.hosts) if (other.store !== store) other.store.hear(topics);
+    });
+    const chance = (): string => digits(world.random.between(0, 36 ** 5 - 1), 10);
+    const host = createSimHost({
+      name: `host-${this.#names++}`,
+      world,
+      store,
+      ids: sortableIds(world.now, chance),
+      probe: async (_request, { effectId }) => ({ effectId }),
+      ...this.#options,
+    });
+    await host.executor.start();
+    store.weather = this.#weather;
+    this.hosts.push(host);
+  }
+
+  begin(): void {
+    const { random } = this.#world;
+    this.isOn = true;
+    this.#brings({ slow: 0.3, slowMs: random.between(10, 1_500), lostBefore: 0.05, lostAfter: 0.05, hintLost: 0.5 });
+  }
+
+  end(): void {
+    this.isOn = false;
+    this.#brings(FAIR);
+  }
+
+  /** Nobody is left alive. */
+  over(): void {
+    for (const { store } of this.hosts) store.state = 'dead';
+  }
+
+  /** Kills hosts as long as it lasts; another comes up for each. */
+  async kill(): Promise<void> {
+    const { random } = this.#world;
+    while (this.isOn) {
+      await this.#world.sleep(random.between(1_000, 8_000));
+      const victim = random.pick(this.hosts);
+      victim.store.state = 'dead';
+      this.kills++;
+      this.hosts.splice(this.hosts.indexOf(victim), 1);
+      await this.startHost();
+    }
+  }
+
+  /** Has somebody do one thing after the other. Whoever asks a host that dies gets no answer, and goes on. */
+  async people(act: (host: SimHost) => Promise<void>): Promise<void> {
+    const { random } = this.#world;
+    while (this.isOn) {
+      await this.#world.sleep(random.between(200, 2_000));
+      void act(this.anyHost).catch((error) => {
+        if (!(error instanceof StoreFailure)) throw error;
+      });
+    }
+  }
+
+  #brings(weather: Weather): void {
+    this.#weather = weather;
+    for (const { store } of this.hosts) {
+      store.weather = weather;
+      if (weather === FAIR) store.state = 'connected';
+    }
+  }
+}

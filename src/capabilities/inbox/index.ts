@@ -4,6 +4,7 @@ import { type Capability, reply, route } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
+import type { ProposalService } from '../proposals/service.ts';
 import {
   type InboxEntry,
   type InboxPlace,
@@ -52,14 +53,20 @@ function readPlace(text: string): InboxPlace | null {
 interface InboxNeeds {
   readonly interrupts: InterruptService;
   readonly feedback?: FeedbackService;
+  readonly proposals: ProposalService;
   readonly goals: { readonly waiting: readonly InboxSource[] };
 }
 
 /** One place for everything that waits for somebody. */
 export const inbox: Capability<'inbox', InboxService & { now(): number }> = {
   name: 'inbox',
-  service: ({ runtime }, { interrupts, feedback, goals }: InboxNeeds) => ({
-    ...inboxService([interruptSource(interrupts), ...(feedback ? [reviewSource(feedback)] : []), ...goals.waiting]),
+  service: ({ runtime }, { interrupts, feedback, proposals, goals }: InboxNeeds) => ({
+    ...inboxService([
+      interruptSource(interrupts, proposals),
+      ...(feedback ? [reviewSource(feedback)] : []),
+      ...proposals.waiting,
+      ...goals.waiting,
+    ]),
     now: runtime.clock.now,
   }),
   routes: [listInbox],

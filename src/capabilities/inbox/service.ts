@@ -1,6 +1,7 @@
 import type { Caller } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
+import type { ProposalService } from '../proposals/service.ts';
 
 /** Something that waits for a person. */
 export interface InboxEntry {
@@ -69,20 +70,30 @@ export function reviewSource(feedback: FeedbackService): InboxSource {
   };
 }
 
-/** Open interrupts and gates. */
-export function interruptSource(interrupts: InterruptService): InboxSource {
+/** Open interrupts and gates; those of proposals are dealt with where the proposal is. */
+export function interruptSource(
+  interrupts: Pick<InterruptService, 'list'>,
+  proposals: Pick<ProposalService, 'ofRuns'>,
+): InboxSource {
   return async ({ subject }, before, limit) => {
     const rows = await interrupts.list(subject, before, limit);
+    const bound = rows.filter(({ artifact_hash }) => artifact_hash !== null).map(({ run_id }) => run_id);
+    const proposalOf = await proposals.ofRuns(subject, bound);
     return rows.map((row) => ({
       kind: row.is_gate === 1 ? 'gate' : 'interrupt',
       id: row.interrupt_id,
       title: row.title,
       createdAt: row.requested_at,
-      link: `/console/runs/${row.run_id}`,
+      ...dealtWithAt(row.run_id, proposalOf.get(row.run_id)),
       runId: row.run_id,
       nodeId: row.node_id,
       ...(row.artifact_hash === null ? {} : { artifactHash: row.artifact_hash }),
       ...(row.required_scope === null ? {} : { requiredScope: row.required_scope }),
     }));
   };
+}
+
+function dealtWithAt(runId: string, proposalId: string | undefined): Pick<InboxEntry, 'link' | 'proposalId'> {
+  if (proposalId === undefined) return { link: `/console/runs/${runId}` };
+  return { link: `/console/proposals/${proposalId}`, proposalId };
 }

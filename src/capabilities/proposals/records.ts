@@ -225,6 +225,35 @@ export function listProposals(
   };
 }
 
+/** Those that nobody has decided on, newest first, from before some place in that order. */
+export function listPending(
+  { tenant, workspace }: Visibility,
+  before: { readonly at: number; readonly id: string } | undefined,
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['proposals.tenant = $1', `proposals.state IN ('draft', 'revised')`];
+  if (workspace !== undefined) where.push(`proposals.workspace = $${params.push(workspace)}`);
+  if (before) {
+    const place = [before.at, before.id].map((part) => `$${params.push(part)}`).join(', ');
+    where.push(`(proposals.updated_at, proposals.proposal_id) < (${place})`);
+  }
+  return {
+    sql: `${WHOLE} WHERE ${where.join(' AND ')}
+          ORDER BY proposals.updated_at DESC, proposals.proposal_id DESC LIMIT $${params.push(limit)}`,
+    params,
+  };
+}
+
+/** Which proposals some runs tell of. */
+export function proposalsOfRuns(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT run_id, proposal_id FROM proposals WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)}`,
+    tenant,
+    ...runIds,
+  );
+}
+
 export interface InstalledRow {
   readonly ref: string;
   readonly tenant: string;

@@ -25,11 +25,13 @@ import {
   type ProposalFacts,
   type ProposalFilter,
   type ProposalRow,
+  proposalsOfRuns,
   type RevisionRow,
 } from './records.ts';
 import { close, gateOf, voidGate } from './review.ts';
 import { LOOK_AGAIN, malformed, refuseMove, retrying } from './rules.ts';
 import { tellingOf } from './telling.ts';
+import { pendingSource } from './waiting.ts';
 
 export type { Draft, Drafted, Evidence } from './drafting.ts';
 export { type ProposalSettings, readGates } from './settings.ts';
@@ -144,6 +146,16 @@ export function proposalService(host: Host, uses: Uses) {
         const isOver = row.state === 'rejected' || row.state === 'applied';
         return isOver ? put(next, writes) : move(row, next, (run) => close(run, 'archived'), writes);
       }),
+
+    /** What waits for a person, for the inbox. */
+    waiting: [pendingSource(store)],
+
+    /** Which proposals some runs tell of, by run. */
+    async ofRuns({ tenant }: Visibility, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+      if (runIds.length === 0) return new Map();
+      const rows = await store.read<Pick<ProposalRow, 'run_id' | 'proposal_id'>>(proposalsOfRuns(tenant, runIds));
+      return new Map(rows.map(({ run_id, proposal_id }) => [run_id, proposal_id]));
+    },
 
     /** What applied proposals have put into use and nobody has taken back. */
     installed: (from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]> =>

@@ -15,6 +15,8 @@ describe('with nothing set', () => {
       oidc: undefined,
       models: [],
       mcpServers: [],
+      credentials: [],
+      mail: undefined,
       workflowsFolder: undefined,
       publicUrl: undefined,
       conformance: false,

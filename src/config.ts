@@ -1,6 +1,7 @@
 import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './capabilities/authorization/keys.ts';
 import type { GoalSettings, ModelSettings, OidcSettings } from './capabilities/capability.ts';
 import { type MailSettings, readMail } from './capabilities/email/service.ts';
+import { type Credential, readCredentials } from './capabilities/http-client/service.ts';
 import { type McpServerSettings, readMcpServers } from './capabilities/mcp-client/service.ts';
 import { readModels } from './capabilities/models/service.ts';
 import { type ProposalSettings, readGates } from './capabilities/proposals/service.ts';
@@ -22,6 +23,7 @@ export interface Config {
   readonly oidc: OidcSettings | undefined;
   readonly models: readonly ModelSettings[];
   readonly mcpServers: readonly McpServerSettings[];
+  readonly credentials: readonly Credential[];
   readonly mail: MailSettings | undefined;
   readonly proposals: ProposalSettings;
   readonly synthesis: SynthesisSettings;
@@ -162,6 +164,10 @@ export const SETTINGS = {
     variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
     meaning: 'how often every tenant is looked at for something to propose (0: only when somebody asks)',
   },
+  credentials: {
+    variable: 'CAPSTAN_CREDENTIALS',
+    meaning: 'JSON array of what HTTP nodes may send by name: { name, credentialRef, origins, tenants }',
+  },
   smtpUrl: {
     variable: 'CAPSTAN_SMTP_URL',
     meaning: 'smtps://user:password@host, or smtp://…, of the mail server that workflows may use',
@@ -271,6 +277,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     models,
     mcpServers: read.mcpServers(environment),
     judgeModel: read.judgeModel(models),
+    credentials: read.credentials(environment),
     mail: read.mail(),
     goals: {
       standstillMax: read.whole('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
@@ -462,6 +469,12 @@ class Reader {
     const { synthesisModel, models: known } = SETTINGS;
     this.#problems.push(`${synthesisModel.variable} must be provider/model, one of ${known.variable}.`);
     return undefined;
+  }
+
+  credentials(environment: Record<string, string | undefined>): readonly Credential[] {
+    const { credentials, problems } = readCredentials(this.#values.credentials ?? '[]', environment);
+    this.#problems.push(...problems.map((problem) => SETTINGS.credentials.variable + problem));
+    return credentials;
   }
 
   mail(): MailSettings | undefined {

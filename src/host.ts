@@ -79,6 +79,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     oidc: config.oidc,
     models: config.models,
     mcpServers: config.mcpServers,
+    credentials: config.credentials,
     mail: config.mail,
     proposals: config.proposals,
     synthesis: config.synthesis,

@@ -4,6 +4,7 @@ import type { PromptObservability } from '../protocol/prompts.ts';
 import type { RouteContract } from '../protocol/routes.ts';
 import type { Role, Scope } from '../protocol/scopes.ts';
 import type { Reaction } from '../runtime/append.ts';
+import type { Credential } from '../runtime/effects/credentials.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Executor, WorkKind } from '../runtime/executor.ts';
 import type { NodeType } from '../runtime/node-type.ts';
@@ -147,6 +148,8 @@ export interface CapabilitySettings {
   readonly models: readonly ModelSettings[];
   /** MCP servers whose tools agents and workflows may call. */
   readonly mcpServers: readonly McpServerSettings[];
+  /** What workflows may send along with requests, by name. */
+  readonly credentials?: readonly Credential[] | undefined;
   /** The server that takes mail, where there is one. */
   readonly mail?: MailSettings | undefined;
   /** Who judges what nobody says how to judge: a provider, or one of its models. */

@@ -16,5 +16,7 @@ export const httpClient: Capability<'httpClient', undefined> = {
   }),
   service: () => undefined,
   nodes: () => [httpFetch],
-  seams: ({ runtime: { egress, clock } }) => ({ http: httpSeam(egress, clock) }),
+  seams: ({ runtime: { egress, clock }, settings: { credentials } }) => ({
+    http: httpSeam(egress, clock, credentials),
+  }),
 };

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { Value } from 'typebox/value';
 import { Closed, MapOf, NonEmpty, OneOf } from '../../protocol/schema.ts';
 import type { ModelSettings } from '../capability.ts';
+import { type Environment, readOperatorList, unsetReference } from '../operator-list.ts';
 
 const Optional = Type.Optional;
 const Dollars = Type.Number({ minimum: 0 });
@@ -22,48 +22,25 @@ const TIMEOUT_MS = 120_000;
 /** The name under which test keys know their mocks. */
 const RESERVED = 'mock';
 
-/**
- * What the operator says of models, with the secrets that it names taken from the environment. No message repeats a
- * value: somebody may have put a secret where its name belongs.
- */
+/** What the operator says of models, with the secrets that it names taken from the environment. */
 export function readModels(
   text: string,
-  environment: Readonly<Record<string, string | undefined>>,
+  environment: Environment,
 ): { readonly models: readonly ModelSettings[]; readonly problems: readonly string[] } {
-  const list = parse(text);
-  if (!Array.isArray(list)) return { models: [], problems: [' must be a JSON array.'] };
-  const problems = list.flatMap((entry, index) =>
-    problemsOf(entry, environment).map((problem) => `[${index}]${problem}`),
-  );
-  const names = (list as readonly Partial<Entry>[]).map((entry) => entry?.provider);
-  if (problems.length === 0 && new Set(names).size < names.length) problems.push(' names a provider twice.');
-  if (problems.length > 0) return { models: [], problems };
-  return { models: (list as Entry[]).map((entry) => settingsOf(entry, environment)), problems };
+  const check = (entry: Entry): string[] => problemsOf(entry, environment);
+  const { entries, problems } = readOperatorList<Entry>(text, { schema: Entry, name: 'provider', check });
+  return { models: entries.map((entry) => settingsOf(entry, environment)), problems };
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function problemsOf(entry: unknown, environment: Readonly<Record<string, string | undefined>>): string[] {
-  const misfits = [...Value.Errors(Entry, entry)];
-  if (misfits.length > 0) {
-    return misfits.map(({ instancePath, message }) => `${instancePath.replaceAll('/', '.')} ${message}.`);
-  }
-  const { provider, kind, baseUrl, script, credentialRef, models, prices = {} } = entry as Entry;
+function problemsOf(entry: Entry, environment: Environment): string[] {
+  const { provider, kind, baseUrl, script, credentialRef, models, prices = {} } = entry;
   const unpriced = Object.keys(prices).find((model) => !models.includes(model));
   return [
     ...(provider === RESERVED ? ['.provider is a name that tests use; take another.'] : []),
     ...(kind === 'scripted' && script === undefined ? ['.script must name a JSON file.'] : []),
     ...(kind === 'openai-compatible' && baseUrl === undefined ? ['.baseUrl must be a URL.'] : []),
     ...(needsKey(kind) && credentialRef === undefined ? ['.credentialRef must name an environment variable.'] : []),
-    ...(credentialRef !== undefined && !environment[credentialRef]
-      ? ['.credentialRef names an environment variable that is not set.']
-      : []),
+    ...unsetReference(environment, credentialRef),
     ...(unpriced === undefined ? [] : ['.prices has a model that is not in models.']),
   ];
 }
@@ -73,7 +50,7 @@ function needsKey(kind: Entry['kind']): boolean {
   return kind === 'anthropic' || kind === 'google';
 }
 
-function settingsOf(entry: Entry, environment: Readonly<Record<string, string | undefined>>): ModelSettings {
+function settingsOf(entry: Entry, environment: Environment): ModelSettings {
   const { credentialRef, prices = {}, timeoutMs = TIMEOUT_MS, ...rest } = entry;
   const secret = credentialRef === undefined ? undefined : environment[credentialRef];
   return { ...rest, credentialRef, secret, prices, timeoutMs };

@@ -15,6 +15,8 @@ const REQUEST: HttpRequest = {
   failOn: ['network', '5xx'],
 };
 
+const BILLING = { name: 'billing', secret: 'quite-secret', origins: ['https://api.example'], tenants: ['alpha'] };
+
 interface Said {
   readonly status?: number;
   readonly headers?: Record<string, string | string[]>;
@@ -29,7 +31,7 @@ async function ask(said: Said, more: Partial<HttpRequest> = {}) {
     if (said.failure) throw new EgressFailure(said.failure, 'There was no answer.');
     return { status: said.status ?? 200, headers: said.headers ?? {}, body: Buffer.from(said.text ?? '') };
   };
-  const seam = httpSeam({ send } as unknown as Egress, new ManualClock());
+  const seam = httpSeam({ send } as unknown as Egress, new ManualClock(), [BILLING]);
   const { signal } = new AbortController();
   const firing = { effectId: 'effect-1', signal, tenant: 'alpha', runId: 'run-1', nodeId: 'fetch' };
   const outcome = await seam({ ...REQUEST, ...more }, firing).catch((error: unknown) => {
@@ -57,6 +59,33 @@ describe('a request', () => {
     const unkeyed = await ask({}, { isKeyed: false });
     expect(unkeyed.asked[0]!.headers).toEqual({ 'x-a': 'b' });
     expect(unkeyed.outcome).not.toHaveProperty('idempotencyKey');
+  });
+});
+
+describe('a credential', () => {
+  const headers = { authorization: { credentialRef: 'billing', prefix: 'Bearer ' } };
+
+  it('is filled in when it is sent, and taken out of an answer that repeats it', async () => {
+    const { asked, outcome } = await ask(
+      { text: 'You are quite-secret.', headers: { etag: 'quite-secret' } },
+      { headers },
+    );
+    expect(asked[0]!.headers).toMatchObject({ authorization: 'Bearer quite-secret' });
+    expect(outcome).toMatchObject({
+      body: 'You are [REDACTED:billing].',
+      headers: { etag: '[REDACTED:billing]' },
+    });
+  });
+
+  it.each([
+    ['that is not there', { headers: { a: { credentialRef: 'other' } } }, 'credential_required'],
+    ['for others', { headers, url: 'https://api.example.evil/' }, 'credential_forbidden'],
+    ['for another port', { headers, url: 'https://api.example:8443/' }, 'credential_forbidden'],
+    ['in the clear', { headers, url: 'http://api.example/' }, 'credential_forbidden'],
+  ])('%s is not sent, and nothing else is', async (_what, more, code) => {
+    const { asked, outcome } = await ask({}, more);
+    expect(asked).toEqual([]);
+    expect(outcome).toMatchObject({ failed: { code, retryable: false } });
   });
 });
 

@@ -2,7 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { BadJson, parseJson } from '../../protocol/parse-json.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type Egress, EgressFailure, type EgressReason, type EgressResponse } from '../../system/egress.ts';
+import { redactValue, secretRedactor } from '../../system/redaction.ts';
 import { NodeFailure } from '../node-type.ts';
+import { type Credential, type CredentialHeader, credentialFor } from './credentials.ts';
 import type { SeamDrivers } from './seams.ts';
 
 /** What a request may come to that fails the node; everything else is an outcome like any other. */
@@ -12,7 +14,7 @@ export type HttpTrouble = (typeof HTTP_TROUBLES)[number];
 export interface HttpRequest {
   readonly url: string;
   readonly method: string;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string | CredentialHeader>>;
   readonly body?: string | undefined;
   readonly timeoutMs: number;
   readonly maxBytes: number;
@@ -51,17 +53,30 @@ const SHOWN_HEADERS: readonly string[] = [
 const WORTH_A_RETRY: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /** Asks somebody on the network, through the guard. What is worth a retry is left open: the effect is not over then. */
-export function httpSeam(egress: Egress, clock: Clock): SeamDrivers['http'] {
-  return async ({ isKeyed, failOn, url, method, headers, body, timeoutMs, maxBytes }, { effectId, signal }) => {
+export function httpSeam(egress: Egress, clock: Clock, credentials: readonly Credential[] = []): SeamDrivers['http'] {
+  return async ({ isKeyed, failOn, url, method, headers, body, timeoutMs, maxBytes }, { effectId, signal, tenant }) => {
     const startedAt = clock.now();
     const key = isKeyed ? { 'idempotency-key': effectId } : {};
-    const request = { url, method, headers: { ...headers, ...key }, timeoutMs, maxBytes, signal };
+    const { filled, redact } = fillIn(headers, (name) => credentialFor(credentials, name, tenant, url));
+    const request = { url, method, headers: { ...filled, ...key }, timeoutMs, maxBytes, signal };
     const answer = await ask(egress, body === undefined ? request : { ...request, body }, failOn);
     if ('status' in answer) failOnStatus(answer.status, failOn);
     const result = 'status' in answer ? resultOf(answer) : { status: 0, headers: {}, body: null, ...answer };
     const sent = isKeyed ? { idempotencyKey: effectId } : {};
-    return { ...result, durationMs: clock.now() - startedAt, ...sent };
+    return { ...redactValue(result, redact), durationMs: clock.now() - startedAt, ...sent };
   };
+}
+
+/** Headers as they are sent, which nobody gets to see, and what takes their secrets out of an answer that repeats them. */
+function fillIn(headers: HttpRequest['headers'], find: (name: string) => Credential) {
+  const used: { id: string; value: string }[] = [];
+  const filled = Object.entries(headers).map(([header, value]) => {
+    if (typeof value === 'string') return [header, value];
+    const { name, secret } = find(value.credentialRef);
+    used.push({ id: name, value: secret });
+    return [header, (value.prefix ?? '') + secret];
+  });
+  return { filled: Object.fromEntries(filled) as Record<string, string>, redact: secretRedactor(used) };
 }
 
 async function ask(

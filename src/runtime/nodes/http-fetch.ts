@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import type { ConfigProblem } from '../../engine/check.ts';
-import { isObject, type JsonObject, own } from '../../protocol/json.ts';
-import { MapOf, OneOf } from '../../protocol/schema.ts';
-import { HTTP_TROUBLES } from '../effects/http.ts';
+import { isObject, own } from '../../protocol/json.ts';
+import { Closed, MapOf, OneOf } from '../../protocol/schema.ts';
+import { HTTP_TROUBLES, type HttpRequest } from '../effects/http.ts';
 import { invalid, type NodeContext, type NodeType, type Outcome } from '../node-type.ts';
 
 export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
@@ -13,6 +13,11 @@ const URL_CHARACTERS_MAX = 2_048;
 const BODY_CHARACTERS_MAX = 1_048_576;
 const TIMEOUT_MS = 30_000;
 
+const FromCredential = Closed({
+  credentialRef: Type.String({ minLength: 1, maxLength: 64 }),
+  prefix: Type.Optional(Type.String({ maxLength: 64 })),
+});
+
 const Config = Type.Object({
   url: Type.String({
     minLength: 1,
@@ -20,7 +25,11 @@ const Config = Type.Object({
     description: '`{{ name }}` is filled in from the input `variables`, encoded',
   }),
   method: Type.Optional(OneOf(HTTP_METHODS, { default: 'GET' })),
-  headers: Type.Optional(MapOf(Type.String({ maxLength: 8_192 }), { description: 'The same for every request' })),
+  headers: Type.Optional(
+    MapOf(Type.Union([Type.String({ maxLength: 8_192 }), FromCredential]), {
+      description: 'The same for every request; `{ credentialRef, prefix? }` for a secret that the operator keeps',
+    }),
+  ),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 100, maximum: HTTP_TIMEOUT_MAX_MS, default: TIMEOUT_MS })),
   maxBytes: Type.Optional(
     Type.Integer({ minimum: 1, maximum: HTTP_BYTES_MAX, default: HTTP_BYTES_MAX, description: 'Of the answer' }),
@@ -63,7 +72,7 @@ export const httpFetch: NodeType = {
   config: Config,
   check: (config) => [
     ...urlProblems(config.url as string),
-    ...headerProblems((config.headers ?? {}) as Record<string, string>),
+    ...headerProblems((config.headers ?? {}) as NonNullable<Config['headers']>),
     ...('retry' in config ? [{ path: '.retry', message: "Retries are set in the node's own settings.retry." }] : []),
   ],
   run: async (context): Promise<Outcome> => {
@@ -119,7 +128,7 @@ function typeOf({ inputs: { body } }: NodeContext): Record<string, string> {
   return { ...agent, 'content-type': type };
 }
 
-function lowerCase(headers: Record<string, string>): Record<string, string> {
+function lowerCase(headers: HttpRequest['headers']): HttpRequest['headers'] {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
@@ -132,11 +141,12 @@ function urlProblems(url: string): ConfigProblem[] {
   return URL.canParse(url.replace(PLACEHOLDER, 'x')) ? [] : problem('is not a URL');
 }
 
-function headerProblems(headers: JsonObject): ConfigProblem[] {
+function headerProblems(headers: HttpRequest['headers']): ConfigProblem[] {
   return Object.entries(headers).flatMap(([name, value]) => {
     const path = `.headers.${name}`;
     if (!HEADER_NAME.test(name)) return [{ path, message: 'is not the name of a header' }];
     if (OWN_HEADERS.has(name.toLowerCase())) return [{ path, message: 'is set by the host' }];
-    return HEADER_VALUE.test(String(value)) ? [] : [{ path, message: 'has characters that a header cannot carry' }];
+    const text = typeof value === 'string' ? value : (value.prefix ?? '');
+    return HEADER_VALUE.test(text) ? [] : [{ path, message: 'has characters that a header cannot carry' }];
   });
 }

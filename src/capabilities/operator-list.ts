@@ -1,0 +1,47 @@
+import type { TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+interface EntryRules<T> {
+  readonly schema: TSchema;
+  /** What no two entries may share. */
+  readonly name: keyof T & string;
+  /** What is wrong with an entry whose shape is right, each beginning with the member that it is about. */
+  check(entry: T): readonly string[];
+}
+
+/**
+ * A JSON array from the operator, checked entry by entry; there are none where anything is wrong. No message repeats a
+ * value: somebody may have put a secret where its name belongs.
+ */
+export function readOperatorList<T>(
+  text: string,
+  { schema, name, check }: EntryRules<T>,
+): { readonly entries: readonly T[]; readonly problems: readonly string[] } {
+  const list = parse(text);
+  if (!Array.isArray(list)) return { entries: [], problems: [' must be a JSON array.'] };
+  const problems = list.flatMap((entry, index) => {
+    const misfits = Value.Errors(schema, entry).map(
+      ({ instancePath, message }) => `${instancePath.replaceAll('/', '.')} ${message}.`,
+    );
+    return [...(misfits.length > 0 ? misfits : check(entry as T))].map((problem) => `[${index}]${problem}`);
+  });
+  const names = (list as readonly Partial<T>[]).map((entry) => entry?.[name]);
+  if (problems.length === 0 && new Set(names).size < names.length) problems.push(` names a ${name} twice.`);
+  return { entries: problems.length === 0 ? (list as T[]) : [], problems };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Secrets are named where they are used, and taken from where their names lead. */
+export function unsetReference(environment: Environment, credentialRef: string | undefined): string[] {
+  if (credentialRef === undefined || environment[credentialRef]) return [];
+  return ['.credentialRef names an environment variable that is not set.'];
+}

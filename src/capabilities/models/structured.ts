@@ -1,10 +1,10 @@
+import { readJsonAnswer } from '../../engine/json-answer.ts';
 import { compileSchema } from '../../engine/json-schema.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { ProviderUsage, RetryReason } from '../../protocol/models.ts';
 import { type Answer, askModel } from '../../runtime/ask-model.ts';
 import type { ModelMessage, ModelRequest } from '../../runtime/effects/model.ts';
 import { type NodeContext, NodeFailure } from '../../runtime/node-type.ts';
-import { readJsonAnswer } from './json-answer.ts';
 
 /** Times that a model is asked for one answer. */
 export const ATTEMPTS_MAX = 3;

@@ -1,7 +1,8 @@
 import { compileSchema } from '../../engine/json-schema.ts';
+import { argumentsSchema } from '../../engine/workflow-arguments.ts';
 import { defined, type JsonObject } from '../../protocol/json.ts';
 import { isTerminalStatus, type RunSnapshot } from '../../protocol/runs.ts';
-import type { WorkflowDefinition, WorkflowVariable } from '../../protocol/workflows.ts';
+import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import { isLoopbackName, reachOf } from '../../system/addresses.ts';
 
 /** A tool as MCP clients see it. */
@@ -48,25 +49,8 @@ export function toolOf(definition: WorkflowDefinition): McpTool {
     name: id,
     title: metadata.mcp?.title ?? name,
     description: metadata.mcp?.description ?? description,
-    inputSchema: inputSchemaOf(definition),
+    inputSchema: argumentsSchema(definition),
   };
-}
-
-function inputSchemaOf({ variables, metadata }: WorkflowDefinition): McpTool['inputSchema'] {
-  const named = metadata.mcp?.inputs;
-  const open = variables.filter(({ name }) => named === undefined || named.includes(name));
-  const required = open.filter((variable) => variable.required && variable.defaultValue === undefined);
-  return {
-    type: 'object',
-    properties: Object.fromEntries(open.map((variable) => [variable.name, schemaOf(variable)])),
-    ...(required.length > 0 ? { required: required.map(({ name }) => name) } : {}),
-    additionalProperties: false,
-  };
-}
-
-/** What is sensitive has a default that callers must not see. */
-function schemaOf({ type, description, defaultValue, sensitive }: WorkflowVariable): JsonObject {
-  return defined({ type, description, default: sensitive ? undefined : defaultValue });
 }
 
 /** What is wrong with arguments, by the schema that callers were shown. */

@@ -1,0 +1,249 @@
+import { expect, it } from 'vitest';
+import type { Caller } from '../../src/capabilities/capability.ts';
+import { type HeldGoal, holdGoal } from '../../src/capabilities/goals/document.ts';
+import { GOAL_TABLES, type GoalRow, type GoalRunRow } from '../../src/capabilities/goals/records.ts';
+import { INTERRUPT_TABLES } from '../../src/capabilities/interrupts/records.ts';
+import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/schedules/records.ts';
+import { VERIFIER_TABLES } from '../../src/capabilities/verifiers/records.ts';
+import { workflowService } from '../../src/capabilities/workflows/service.ts';
+import { isClosed } from '../../src/engine/goal.ts';
+import { isRefusal } from '../../src/protocol/errors.ts';
+import type { GoalPlan } from '../../src/protocol/goals.ts';
+import { isTerminalStatus } from '../../src/protocol/runs.ts';
+import { SCOPES } from '../../src/protocol/scopes.ts';
+import type { RunRow } from '../../src/store/log.ts';
+import { sql } from '../../src/store/sql.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import { freshFolder } from '../support/database.ts';
+import { expression, line, node, workflow } from '../support/definitions.ts';
+import { interrupt } from '../support/interrupts.ts';
+import type { SimHost } from './sim-host.ts';
+import { Storm } from './storm.ts';
+import { World } from './world.ts';
+
+/**
+ * Goal: whatever happens to hosts, store and clock, and whoever starts, pauses, resumes, changes and gives up goals
+ * meanwhile: no goal has more runs than it may have or one after it stopped, only a verdict satisfies it, each stop is
+ * told once, and what ended is judged once. Method: seeds decide the weather, the kills and what people do.
+ */
+
+const SEEDS = [1, 2, 3, 4, 5, 6];
+const STORM_MS = 120_000;
+/** Long enough for leases to run out, retries to be due and deadlines to pass. */
+const RECOVERY_MS = 120_000;
+
+const working = workflow(
+  [
+    node('pause', 'sim.slow', { config: { ms: 700 } }),
+    node('work', 'core.identity', { inputs: { iteration: expression('inputs.goal.iteration') } }),
+  ],
+  line('pause', 'work'),
+  { id: 'working' },
+);
+const asking = workflow(
+  [interrupt('ask', 'low-confidence', { agentId: 'a.b.c', threshold: 0.7, observed: 0.1 }), node('work')],
+  line('ask', 'work'),
+  { id: 'asking' },
+);
+const failing = workflow([node('work', 'core.fail')], [], { id: 'failing' });
+
+it.each(SEEDS)('bounds are exact and every stop is told once: seed %i', async (seed) => {
+  const folder = freshFolder();
+  const world = new World(seed);
+  const migrations = [...CORE_TABLES, ...INTERRUPT_TABLES, ...SCHEDULE_TABLES, ...VERIFIER_TABLES, ...GOAL_TABLES];
+  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
+  const days = new BadDays(world, store);
+  try {
+    await days.pass();
+  } finally {
+    days.end();
+    await world.settle(store.close());
+    folder.remove();
+  }
+});
+
+class BadDays {
+  readonly #world: World;
+  readonly #store: Store;
+  readonly #storm: Storm;
+  readonly #goalIds: string[] = [];
+  #accepted = 0;
+
+  constructor(world: World, store: Store) {
+    this.#world = world;
+    this.#store = store;
+    this.#storm = new Storm(world, store, { hasGoals: true });
+  }
+
+  async pass(): Promise<void> {
+    const world = this.#world;
+    const storm = this.#storm;
+    await world.settle(this.#open());
+    storm.begin();
+    const everybody = [...Array.from({ length: 4 }, () => storm.people((host) => this.#act(host))), storm.kill()];
+    await world.run(world.now() + STORM_MS);
+    storm.end();
+    await world.run(world.now() + RECOVERY_MS);
+    await world.settle(Promise.all(everybody));
+    await this.#judge();
+  }
+
+  end(): void {
+    this.#storm.over();
+  }
+
+  async #open(): Promise<void> {
+    for (let count = 0; count < 3; count++) await this.#storm.startHost();
+    const host = this.#storm.hosts[0]!;
+    const workflows = workflowService({ runtime: host.runtime } as never, { audit: { record: () => [] } });
+    for (const each of [working, asking, failing]) await workflows.registerShared(each);
+    for (let count = 0; count < 6; count++) await this.#create(host);
+  }
+
+  async #create({ goals }: SimHost): Promise<void> {
+    const { random } = this.#world;
+    const mode = random.pick(['manual', 'schedule'] as const);
+    const made = await goals.create(
+      CALLER,
+      {
+        objective: 'Get it done',
+        completion: { check: 'host' },
+        continuation: { mode },
+        bounds: {
+          maxLoopIterations: random.between(1, 5),
+          ...(random.chance(0.4) ? { runTimeoutMs: random.between(5_000, 150_000) } : {}),
+        },
+      },
+      () => [],
+    );
+    if (isRefusal(made)) throw new Error(made.message);
+    this.#goalIds.push(made.id);
+    await goals.setPlan(CALLER, made.id, this.#plan(), () => []);
+  }
+
+  #plan(): GoalPlan {
+    const { random } = this.#world;
+    const { id: workflowId } = random.pick([working, working, asking, failing]);
+    const expressions = [`outputs.work.iteration >= ${random.between(1, 6)}`, 'false', `run.status == 'completed'`];
+    return {
+      workflowId,
+      // A plan without criteria is one that nobody can judge by.
+      criteria: random.chance(0.9) ? [{ key: 'done', expression: random.pick(expressions) }] : [],
+      schedule: { cron: random.pick(['*/2 * * * * *', '*/5 * * * * *']) },
+      ...(random.chance(0.3) ? { maxParallel: random.between(1, 3) } : {}),
+    };
+  }
+
+  async #act(host: SimHost): Promise<void> {
+    const { random } = this.#world;
+    const { goals } = host;
+    const id = random.pick(this.#goalIds);
+    const deed = random.next();
+    if (deed < 0.1) return this.#create(host);
+    if (deed < 0.2) return void (await goals.pause(CALLER, id, () => []));
+    if (deed < 0.4) return void (await goals.resume(CALLER, id, undefined, () => []));
+    if (deed < 0.43) return void (await goals.abandon(CALLER, id, () => []));
+    if (deed < 0.5) return void (await goals.setPlan(CALLER, id, this.#plan(), () => []));
+    if (deed < 0.6) return this.#answer(host);
+    const started = await goals.start(CALLER, id, undefined, () => []);
+    if (!isRefusal(started)) this.#accepted++;
+  }
+
+  async #answer({ interrupts, runtime }: SimHost): Promise<void> {
+    const waiting = await runtime.store.read<RunRow>(sql(`SELECT * FROM runs WHERE workflow_id = 'asking'`));
+    const open = waiting.filter(({ status }) => !isTerminalStatus(status));
+    if (open.length === 0) return;
+    const { run_id } = this.#world.random.pick(open);
+    await interrupts.resolve(CALLER, run_id, 'ask', { answer: 'go on' }, () => []);
+  }
+
+  async #judge(): Promise<void> {
+    const rows = await this.#all<GoalRow>('SELECT * FROM goals');
+    const runs = await this.#all<GoalRunRow>('SELECT * FROM goal_runs ORDER BY number');
+    const schedules = await this.#all<ScheduleRow>('SELECT * FROM schedules');
+    expect(this.#storm.kills).toBeGreaterThan(3);
+    expect(this.#accepted).toBeGreaterThan(10);
+    expect(new Set(rows.map(({ state }) => state)).size).toBeGreaterThan(2);
+    for (const row of rows) {
+      const goal = holdGoal(row);
+      const its = runs.filter(({ goal_id }) => goal_id === row.goal_id);
+      await this.#judgeRuns(goal, its);
+      await this.#judgeLog(goal, its);
+      this.#judgeArm(goal, schedules);
+    }
+    const strays = schedules.filter(({ belongs_to }) => !rows.some(({ goal_id }) => belongs_to === `goal:${goal_id}`));
+    expect(strays).toEqual([]);
+  }
+
+  async #judgeRuns({ row, progress }: HeldGoal, its: readonly GoalRunRow[]): Promise<void> {
+    const name = row.goal_id;
+    const { maxLoopIterations = 0 } = progress.bounds;
+    expect(its.length, name).toBeLessThanOrEqual(maxLoopIterations);
+    expect(its.length, name).toBe(progress.started);
+    expect(
+      its.map(({ number }) => number),
+      name,
+    ).toEqual(its.map((_, index) => index + 1));
+    const judged = its.filter(({ judged_at }) => judged_at !== null);
+    expect(judged.length, name).toBe(progress.iterations);
+    if (isClosed(progress)) {
+      for (const { started_at } of its) expect(started_at, `${name} had stopped`).toBeLessThanOrEqual(row.stopped_at!);
+    }
+    if (progress.state !== 'active') return;
+    const tagged = await this.#all<RunRow>(`SELECT * FROM runs WHERE run_id IN
+      (SELECT run_id FROM goal_runs WHERE goal_id = '${name}' AND judged_at IS NULL)`);
+    expect(
+      tagged.filter(({ status }) => isTerminalStatus(status)),
+      `${name}: what ended is judged`,
+    ).toEqual([]);
+    expect(this.#world.now(), `${name} is over time`).toBeLessThan(progress.deadlineAt ?? Number.POSITIVE_INFINITY);
+  }
+
+  async #judgeLog({ row, progress }: HeldGoal, its: readonly GoalRunRow[]): Promise<void> {
+    const name = row.goal_id;
+    const stored = await this.#all<{ type: string; body: string }>(
+      `SELECT type, body FROM events WHERE run_id = '${row.run_id}' ORDER BY sequence`,
+    );
+    const events = stored.map(({ type, body }) => ({ type, payload: JSON.parse(body).payload }));
+    const evaluated = events.filter(({ type }) => type === 'goal.evaluated').map(({ payload }) => payload);
+    const judged = its.filter(({ judged_at }) => judged_at !== null).map(({ run_id }) => run_id);
+    expect(evaluated.map(({ runId }) => runId).sort(), name).toEqual([...judged].sort());
+    expect(
+      evaluated.map(({ iterations }) => iterations),
+      name,
+    ).toEqual(evaluated.map((_, index) => index + 1));
+    expect(evaluated.filter(({ satisfied }) => satisfied).length, name).toBe(progress.state === 'satisfied' ? 1 : 0);
+
+    const closed = events.filter(({ type }) => type === 'goal.closed').map(({ payload }) => payload.finalState);
+    const [last, ...earlier] = closed.toReversed();
+    expect(
+      earlier.filter((state) => state !== 'escalated'),
+      name,
+    ).toEqual([]);
+    if (progress.state !== 'active') expect([progress.state, 'escalated'], name).toContain(last);
+    expect(events.at(-1)!.type === 'run.completed', name).toBe(isClosed(progress));
+  }
+
+  /** A goal that is to go on by itself has its schedule, and no other has one. */
+  #judgeArm({ row, progress, continuation, plan, arm }: HeldGoal, schedules: readonly ScheduleRow[]): void {
+    const its = schedules.filter(({ belongs_to }) => belongs_to === `goal:${row.goal_id}`);
+    const isArmed = progress.state === 'active' && !progress.isPaused && continuation.mode === 'schedule' && plan;
+    expect(
+      its.map(({ schedule_id }) => schedule_id),
+      row.goal_id,
+    ).toEqual(isArmed ? [arm!.ref] : []);
+  }
+
+  #all<R>(text: string): Promise<R[]> {
+    return this.#world.settle(this.#store.read<R>(sql(text)));
+  }
+}
+
+const CALLER: Caller = {
+  subject: { tenant: 'alpha', tenantName: 'alpha', principal: 'p', issuer: 'i', lane: 'l' },
+  scopes: new Set(SCOPES),
+  keyId: 'key',
+  isTest: false,
+};

@@ -31,10 +31,13 @@ const LATE_MS = 5 * 60 * 1_000;
  * looking for habits never means reading logs again.
  */
 export class Reading {
-  readonly #runtime: Runtime;
+  readonly #runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>;
   readonly #feedback: Pick<FeedbackService, 'corrections'> | undefined;
 
-  constructor(runtime: Runtime, feedback: Pick<FeedbackService, 'corrections'> | undefined) {
+  constructor(
+    runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>,
+    feedback: Pick<FeedbackService, 'corrections'> | undefined,
+  ) {
     this.#runtime = runtime;
     this.#feedback = feedback;
   }

@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { FEEDBACK_TABLES } from '../../src/capabilities/feedback/records.ts';
+import { Reading } from '../../src/capabilities/synthesis/reading.ts';
+import {
+  countCorrections,
+  countShapes,
+  forgetHabits,
+  SYNTHESIS_TABLES,
+} from '../../src/capabilities/synthesis/records.ts';
+import { Plans } from '../../src/runtime/plans.ts';
+import { openPostgres } from '../../src/store/postgres.ts';
+import { sql, type Write } from '../../src/store/sql.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Store } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import { freshDatabase, freshFolder } from '../support/database.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { plantedHistory } from '../support/planted-runs.ts';
+
+/**
+ * Goal: reading what runs did takes little at a time and nothing twice, whatever order things come in and however many
+ * do it. Method: a planted history, and a store that counts what is read from it.
+ */
+
+const MIGRATIONS = [...CORE_TABLES, ...FEEDBACK_TABLES, ...SYNTHESIS_TABLES];
+const RUNS = 600;
+const PROMPTS = [
+  { templateId: 'speaker', version: '1.0.0' },
+  { templateId: 'other-speaker', version: '1.0.0' },
+] as const;
+
+const STORES: Record<string, (clock: ManualClock) => Promise<Store>> = {
+  SQLite: (clock) => openSqlite({ folder: freshFolder().path, clock, migrations: MIGRATIONS }),
+  PostgreSQL: async (clock) =>
+    openPostgres({ url: await freshDatabase(inject('postgresUrl')), clock, migrations: MIGRATIONS, useOwnClock: true }),
+};
+
+describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
+  const clock = new ManualClock();
+  let store: Store;
+  let [mostRowsAtOnce, eventsRead] = [0, 0];
+
+  beforeEach(async () => {
+    store = await STORES[kind]!(clock);
+    [mostRowsAtOnce, eventsRead] = [0, 0];
+  });
+  afterEach(() => store.close());
+
+  const counting = (): Store => ({
+    ...store,
+    commit: (unit) => store.commit(unit),
+    read: async (statement) => {
+      const rows = await store.read(statement);
+      mostRowsAtOnce = Math.max(mostRowsAtOnce, rows.length);
+      if (statement.sql.includes('FROM events')) eventsRead += rows.length;
+      return rows as never;
+    },
+  });
+
+  const corrections = async (tenant: string, after: { created_at: number; annotation_id: string }, limit: number) => {
+    const rows = await store.read<{ annotation_id: string; run_id: string; node_id: string; created_at: number }>(
+      sql(
+        `SELECT annotation_id, run_id, node_id, created_at FROM annotations
+         WHERE tenant = $1 AND (created_at, annotation_id) > ($2, $3) ORDER BY created_at, annotation_id LIMIT $4`,
+        tenant,
+        after.created_at,
+        after.annotation_id,
+        limit,
+      ),
+    );
+    return rows.map((row) => ({ ...row, target: { nodeId: row.node_id } }));
+  };
+
+  const reading = (): Reading => new Reading({ store: counting(), clock, plans: new Plans(store) }, { corrections });
+
+  async function plant(tenant: string): Promise<void> {
+    const planting = { tenant, runs: RUNS, seed: 5, until: clock.now(), prompts: PROMPTS };
+    const unit: Write[] = [...plantedHistory(planting)];
+    expect(await store.commit(unit)).toMatchObject({ committed: true });
+  }
+
+  const readRuns = async (): Promise<number> => {
+    const [row] = await store.read<{ count: number }>(sql('SELECT COUNT(*) AS count FROM synthesis_runs'));
+    return Number(row!.count);
+  };
+
+  it('takes in a page at a time, once, of one tenant alone', async () => {
+    await plant('alpha');
+    await plantOther();
+    expect(await reading().catchUp('alpha')).toBe(RUNS);
+    expect(mostRowsAtOnce).toBeLessThanOrEqual(2_000);
+    const eventsBefore = eventsRead;
+    expect(eventsBefore).toBeGreaterThan(RUNS);
+    expect(await reading().catchUp('alpha')).toBe(0);
+    expect(eventsRead).toBe(eventsBefore);
+    expect(await readRuns()).toBe(RUNS);
+  });
+
+  it('by several at once counts everything once', async () => {
+    await plant('alpha');
+    await Promise.all([1, 2, 3].map(() => reading().catchUp('alpha')));
+    expect(await readRuns()).toBe(RUNS);
+    const shapes = await store.read<{ runs: number; workflow_id: string }>(countShapes({ tenant: 'alpha' }, 100));
+    const speaking = shapes.filter(({ workflow_id }) => workflow_id === 'habit-speaking');
+    expect(speaking).toMatchObject([{ runs: 50 }]);
+    const prompts = await store.read(countCorrections({ tenant: 'alpha' }, 3, 10));
+    expect(prompts).toEqual([{ template_id: 'speaker', version: '1.0.0', corrections: 12 }]);
+  });
+
+  it('finds what was written late, and forgets what is not kept', async () => {
+    await plant('alpha');
+    const [late] = await store.read<{ run_id: string; ended_at: number }>(
+      sql('SELECT run_id, ended_at FROM runs ORDER BY ended_at DESC LIMIT 1'),
+    );
+    const live = { sql: 'UPDATE runs SET ended_at = NULL WHERE run_id = $1', params: [late!.run_id] };
+    await store.commit([live]);
+    expect(await reading().catchUp('alpha')).toBe(RUNS - 1);
+    const over = { sql: 'UPDATE runs SET ended_at = $1 WHERE run_id = $2', params: [late!.ended_at, late!.run_id] };
+    await store.commit([over]);
+    expect(await reading().catchUp('alpha')).toBe(1);
+    await store.commit(forgetHabits({ tenant: 'alpha', runId: late!.run_id }));
+    expect(await readRuns()).toBe(RUNS - 1);
+  });
+
+  /** The same history, of somebody else: ids of runs are everybody's. */
+  async function plantOther(): Promise<void> {
+    const moved = [...plantedHistory({ tenant: 'beta', runs: 100, seed: 5, until: clock.now(), prompts: PROMPTS })].map(
+      (write) => ({
+        ...write,
+        params: write.params.map((value) =>
+          typeof value === 'string' ? value.replace(/^(run|ann)-0/, '$1-z') : value,
+        ),
+      }),
+    );
+    expect(await store.commit(moved)).toMatchObject({ committed: true });
+  }
+});

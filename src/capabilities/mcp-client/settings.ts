@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { Value } from 'typebox/value';
 import { Closed, MapOf, NonEmpty } from '../../protocol/schema.ts';
 import type { McpServerAddress } from '../../runtime/effects/mcp-connection.ts';
+import { type Environment, readOperatorList, unsetReference } from '../operator-list.ts';
 
 /** Somebody's MCP server, as the operator has set it up. */
 export interface McpServerSettings extends McpServerAddress {
@@ -25,53 +25,28 @@ const Entry = Closed({
   timeoutMs: Optional(Type.Integer({ minimum: 100, maximum: 300_000 })),
 });
 type Entry = Static<typeof Entry>;
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const TIMEOUT_MS = 30_000;
 const SERVERS_MAX = 20;
 
-/**
- * What the operator says of MCP servers, with the secrets that it names taken from the environment. No message repeats
- * a value: somebody may have put a secret where its name belongs.
- */
+/** What the operator says of MCP servers, with the secrets that it names taken from the environment. */
 export function readMcpServers(
   text: string,
   environment: Environment,
 ): { readonly servers: readonly McpServerSettings[]; readonly problems: readonly string[] } {
-  const list = parse(text);
-  if (!Array.isArray(list)) return { servers: [], problems: [' must be a JSON array.'] };
-  const problems = list.flatMap((entry, index) =>
-    problemsOf(entry, environment).map((problem) => `[${index}]${problem}`),
-  );
-  if (list.length > SERVERS_MAX) problems.push(` names more than ${SERVERS_MAX} servers.`);
-  const names = (list as readonly Partial<Entry>[]).map((entry) => entry?.name);
-  if (problems.length === 0 && new Set(names).size < names.length) problems.push(' names a server twice.');
-  if (problems.length > 0) return { servers: [], problems };
-  return { servers: (list as Entry[]).map((entry) => settingsOf(entry, environment)), problems };
+  const check = (entry: Entry): string[] => problemsOf(entry, environment);
+  const { entries, problems } = readOperatorList<Entry>(text, { schema: Entry, name: 'name', check });
+  if (entries.length > SERVERS_MAX) return { servers: [], problems: [` names more than ${SERVERS_MAX} servers.`] };
+  return { servers: entries.map((entry) => settingsOf(entry, environment)), problems };
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function problemsOf(entry: unknown, environment: Environment): string[] {
-  const misfits = [...Value.Errors(Entry, entry)];
-  if (misfits.length > 0) {
-    return misfits.map(({ instancePath, message }) => `${instancePath.replaceAll('/', '.')} ${message}.`);
-  }
-  const { url, command, credentialRef, args, env = {} } = entry as Entry;
+function problemsOf({ url, command, credentialRef, args, env = {} }: Entry, environment: Environment): string[] {
   const unset = Object.entries(env).filter(([, reference]) => !environment[reference]);
   return [
     ...((url === undefined) === (command === undefined) ? [' must have either a url or a command.'] : []),
     ...(url === undefined && credentialRef !== undefined ? ['.credentialRef is for servers with a url.'] : []),
     ...(url !== undefined && (args ?? Object.keys(env)[0]) ? ['.args and env are for servers with a command.'] : []),
-    ...(credentialRef !== undefined && !environment[credentialRef]
-      ? ['.credentialRef names an environment variable that is not set.']
-      : []),
+    ...unsetReference(environment, credentialRef),
     ...unset.map(([variable]) => `.env.${variable} names an environment variable that is not set.`),
   ];
 }

@@ -113,18 +113,13 @@ function account({ facts, budget }: Run, dimension: BudgetDimension, limit: numb
   return events;
 }
 
-/** Whether the run may call another tool. */
-export function mayCallTool({ facts, budget }: Run): boolean {
-  return budget.spent.toolCalls < (facts.configurable.budget?.maxToolCalls ?? Number.POSITIVE_INFINITY);
+/** A call of a tool is in the log before it is made: one too many can be told by then. */
+export function mayCallTools({ facts, budget }: Run): boolean {
+  return budget.spent.toolCalls <= (facts.configurable.budget?.maxToolCalls ?? Number.POSITIVE_INFINITY);
 }
 
-/** A call is not made because it would take at least `need`, which is more than is left. */
-export function refuseCall(
-  run: Run,
-  nodeId: string,
-  dimension: 'tokens' | 'cost' | 'toolCalls',
-  need: number,
-): NewEvent[] {
+/** A model call is not made because it would take at least `need`, which is more than is left. */
+export function refuseCall(run: Run, nodeId: string, dimension: 'tokens' | 'cost', need: number): NewEvent[] {
   const limit = run.facts.configurable.budget![LIMITS[dimension]]!;
   const consumed = run.budget.spent[dimension];
   const exhausted: EventPayload<'budget.exhausted'> = { dimension, consumed, limit };

@@ -1,6 +1,7 @@
 import type { EventPayload, EventType, RunEvent } from '../protocol/events.ts';
 import { type JsonObject, own } from '../protocol/json.ts';
 import type { RunStatus } from '../protocol/runs.ts';
+import { AGENT_ROWS } from './agent-steps.ts';
 import { assert } from './assert.ts';
 import { spend } from './budget.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
@@ -40,7 +41,7 @@ export function apply(run: Run, event: RunEvent): void {
   if (fork && !isTerminal(run)) followFork(run, fork);
 }
 
-interface Envelope {
+export interface Envelope {
   readonly time: number;
   readonly nodeId: string | undefined;
   readonly eventId: string;
@@ -49,8 +50,6 @@ interface Envelope {
 type Row<T extends EventType> = (run: Run, payload: EventPayload<T>, envelope: Envelope) => void;
 
 const unchanged = (): void => {};
-const countAddition = count('additions');
-const countStep = count('agentSteps');
 
 /** What each event does to a run. A new event type does not compile until it has a row. */
 const rows: { readonly [T in EventType]: Row<T> } = {
@@ -204,19 +203,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'replay.diverged': (run, { sourceRunId }) => {
     if (sourceRunId === run.facts.fork?.sourceRunId) goOnAlone(run);
   },
-  'agent.invocation.started': countStep,
-  'agent.reasoned': countStep,
-  'agent.reasoning.delta': countStep,
-  'agent.toolCalled': (run, payload, envelope) => {
-    spend(run.budget, 'toolCalls', 1);
-    countStep(run, payload, envelope);
-  },
-  'agent.toolReturned': countStep,
-  'agent.handoff': countStep,
-  'agent.decided': countStep,
-  'agent.invocation.completed': countStep,
-  'agent.promptResolved': unchanged,
-  'prompt.composed': unchanged,
+  ...AGENT_ROWS,
   'log.appended': (run, { fields }) => {
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
   },
@@ -247,12 +234,9 @@ function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
   return [run.nodes[planned.index]!, planned];
 }
 
-/** What the log has of a node already is not told again when the node is called again. */
-function count(what: 'additions' | 'agentSteps'): (run: Run, payload: unknown, envelope: Envelope) => void {
-  return (run, _payload, { nodeId }) => {
-    const state = run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
-    if (state) state[what] = (state[what] ?? 0) + 1;
-  };
+function countAddition(run: Run, _payload: unknown, { nodeId }: Envelope): void {
+  const state = run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
+  if (state) state.additions = (state.additions ?? 0) + 1;
 }
 
 function end(run: Run, how: NonNullable<Run['ended']>, time: number): void {
@@ -444,6 +428,7 @@ const CAP_ERRORS: Record<string, string> = {
   'loop-iterations': 'loop_limit_exceeded',
   'budget-tokens': 'budget_exhausted',
   'budget-cost': 'budget_exhausted',
+  'budget-tool-calls': 'budget_exhausted',
   'budget-retries': 'budget_exhausted',
 };
 

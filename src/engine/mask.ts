@@ -73,9 +73,25 @@ export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknow
       const shown = isPort(plan, event, 'answers') ? maskMembers(answers, () => true, mode, digest) : answers;
       return withMember(event.payload, 'answers', shown);
     }
+    case 'agent.reasoned':
+    case 'agent.reasoning.delta':
+    case 'agent.toolCalled':
+    case 'agent.toolReturned':
+    case 'agent.decided':
+      return maskAgent(plan, event.nodeId, event.payload);
     default:
       return event.payload;
   }
+}
+
+/** What an agent says that was shown something sensitive. */
+const AGENT_CONTENT: readonly string[] = ['reasoning', 'delta', 'inputs', 'outcome', 'error', 'decision'];
+
+/** An agent may say again what came in on any port, and in its own words. */
+function maskAgent(plan: Plan, nodeId: string | undefined, payload: JsonObject): JsonObject {
+  if (plan.maskingMode === 'passthrough' || !plan.sensitivePorts.has(nodeId ?? '')) return payload;
+  const shown = Object.entries(payload).map(([name, value]) => [name, AGENT_CONTENT.includes(name) ? REDACTED : value]);
+  return Object.fromEntries(shown);
 }
 
 function isPort(plan: Plan, { payload }: { payload: { nodeId: string } }, port: string): boolean {
@@ -87,9 +103,10 @@ function withMember<T extends object>(values: T, member: keyof T, value: unknown
   return values[member] === value ? values : { ...values, [member]: value };
 }
 
-/** What an approval shows came in on the ports of its node. */
+/** What an approval shows came in on the ports of its node, and what an agent decided came of them. */
 export function maskQuestion(plan: Plan, nodeId: string, data: JsonObject, digest: Digest): JsonObject {
-  const { artifactData } = data;
+  const { artifactData, decision } = data;
+  if (decision !== undefined) return maskAgent(plan, nodeId, data);
   return isObject(artifactData)
     ? withMember(data, 'artifactData', maskOutputs(plan, nodeId, artifactData, digest))
     : data;
@@ -107,7 +124,7 @@ export function maskOutputs(plan: Plan, nodeId: string, outputs: JsonObject, dig
   return maskMembers(outputs, (port) => ports.has(port), plan.maskingMode, digest);
 }
 
-function maskRunOutputs(plan: Plan, outputs: JsonObject, digest: Digest): JsonObject {
+export function maskRunOutputs(plan: Plan, outputs: JsonObject, digest: Digest): JsonObject {
   return Object.fromEntries(
     Object.entries(outputs).map(([nodeId, values]) => [
       nodeId,

@@ -24,7 +24,7 @@ export interface AgentPrompts {
   readonly agentId: string;
   readonly systemPrompt?: string;
   readonly systemPromptRef?: string;
-  readonly promptOverrides?: JsonObject;
+  readonly promptOverrides?: JsonObject | undefined;
 }
 
 export interface PromptChoice {

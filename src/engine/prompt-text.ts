@@ -79,6 +79,13 @@ export function composePrompt(template: PromptTemplate, bind: Bind, tools: Compo
   };
 }
 
+/** A prompt that is as it is: nothing in it stands for anything else. */
+export function literalPrompt(text: string, ref: string, { digest, redact }: ComposeTools): Composition {
+  const shown = redact(text);
+  const hash = `sha256:${digest(shown)}`;
+  return { text, shown, hash, ref, variableBindings: {}, variableHashes: {}, contentTrust: 'trusted' };
+}
+
 /** The text with a part of each binding in its places; undefined when that would be too long. */
 function fill(text: string, bound: ReadonlyMap<string, Binding>, part: (binding: Binding) => unknown) {
   const segments = new Map([...bound].map(([name, binding]) => [name, asSegment(part(binding), binding.trust)]));
@@ -171,6 +178,11 @@ function isNothing(value: unknown): boolean {
 export function asSegment(value: unknown, trust: ContentTrust): string {
   const text = isNothing(value) ? '' : typeof value === 'string' ? value : canonicalJson(value);
   return trust === 'trusted' ? text : `<UNTRUSTED>${text.replace(MARKER, '&lt;')}</UNTRUSTED>`;
+}
+
+/** What a tool said, for a model: whatever it is, it is no instruction. */
+export function fromTool(name: string, value: unknown): string {
+  return asSegment(value, 'untrusted').replace('<UNTRUSTED>', `<UNTRUSTED tool="${name.replace(/[^\w.:/-]/g, '_')}">`);
 }
 
 const MARKER = /<(?=[\s/]{0,16}UNTRUSTED)/gi;

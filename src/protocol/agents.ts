@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { JsonObject } from './json.ts';
 import { PromptRef } from './prompts.ts';
-import { AnyObject, Closed, NonEmpty, OneOf } from './schema.ts';
+import { Closed, NonEmpty, OneOf } from './schema.ts';
 
 const Optional = Type.Optional;
 const Confidence = Type.Number({ minimum: 0, maximum: 1 });
@@ -142,7 +142,7 @@ export const AGENT_EVENTS = {
       agentId: AgentId,
       toolName: NonEmpty,
       callId: NonEmpty,
-      inputs: Optional(AnyObject),
+      inputs: Optional(Type.Unknown()),
       argsHash: Optional(NonEmpty),
       principal: Optional(NonEmpty),
       transport: Optional(OneOf(['mcp', 'http', 'native'])),
@@ -155,7 +155,7 @@ export const AGENT_EVENTS = {
       toolName: NonEmpty,
       callId: NonEmpty,
       outcome: Optional(Type.Unknown()),
-      error: Optional(Type.Object({ code: NonEmpty, message: Type.String() })),
+      error: Optional(Type.Unknown()),
       status: Optional(OneOf(['ok', 'error', 'forbidden', 'rate_limited'])),
       durationMs: Optional(Type.Number({ minimum: 0 })),
     }),

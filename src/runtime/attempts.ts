@@ -1,6 +1,7 @@
+import { mayCallTools } from '../engine/budget.ts';
 import { maskMembers } from '../engine/mask.ts';
 import type { Plan, PlannedNode } from '../engine/plan.ts';
-import { type NodeState, type Run, visibleVariables } from '../engine/run.ts';
+import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run.ts';
 import type { NewEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { Lease } from '../store/queue.ts';
@@ -137,7 +138,7 @@ export class Attempts {
     signal: AbortSignal,
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
-    const { attempt, startedAt, inputs, answer, visit, children = [] } = run.nodes[index]!;
+    const { attempt, startedAt, inputs, answer, visit, agentSteps = 0, children = [] } = run.nodes[index]!;
     const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
@@ -155,6 +156,7 @@ export class Attempts {
       shown: () => shownOf(run.plan, node.id, all, variables),
       configurable,
       attempt,
+      visit,
       startedAt: startedAt!,
       now,
       signal,
@@ -169,7 +171,16 @@ export class Attempts {
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, { visit, attempt }, signal),
       sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
       emit: (event) => this.#say(node.id, attempt, event),
+      tell: after(agentSteps, (event) => this.#say(node.id, attempt, event)),
     };
+  }
+
+  /** A tool is not called for a run that is over, or that has called as many as it may. */
+  #mayUseTools(): undefined {
+    const run = this.#hooks.run();
+    if (!isTerminal(run) && !run.failure?.abort && mayCallTools(run)) return undefined;
+    const message = 'The run is over, or has called as many tools as it may.';
+    throw new NodeFailure({ code: 'budget_exhausted', message, retryable: false });
   }
 
   #say(nodeId: string, attempt: number, event: NewEvent): void {
@@ -196,6 +207,7 @@ export class Attempts {
         performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
           fire(request, { effectId, signal, tenant, workspace, runId, nodeId, ...more }),
         );
+      if (seam === 'tool') return written().then(() => this.#mayUseTools() ?? perform({}));
       if (seam !== 'model') return written().then(() => perform({}));
       const say = (event: NewEvent): void => this.#say(nodeId, attempt, event);
       const ask = perform as (more: object) => Promise<ModelResult>;
@@ -206,6 +218,14 @@ export class Attempts {
     const names = Object.keys(SEAMS) as SeamName[];
     return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
   }
+}
+
+/** Leaves out as many events as there are already. */
+function after(count: number, say: (event: NewEvent) => void): (event: NewEvent) => void {
+  let place = 0;
+  return (event) => {
+    if (place++ >= count) say(event);
+  };
 }
 
 function shownOf(plan: Plan, nodeId: string, inputs: JsonObject, variables: JsonObject) {

@@ -1,3 +1,4 @@
+import { maskRunOutputs } from '../engine/mask.ts';
 import { finalOutputs } from '../engine/next.ts';
 import type { PlannedNode } from '../engine/plan.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run.ts';
@@ -6,6 +7,7 @@ import type { NewEvent } from '../protocol/events.ts';
 import { childRunsAmong, type RunRef, type RunRow } from '../store/log.ts';
 import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
+import { sha256Hex } from '../system/digest.ts';
 import { creationWrites } from './append.ts';
 import { type CreatedRun, createRun } from './creation.ts';
 import { type ChildRequest, type ChildResult, NodeFailure } from './node-type.ts';
@@ -126,6 +128,7 @@ async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> 
     status: run.ended!,
     variables: Object.assign(Object.create(null), visibleVariables(run)),
     outputs: finalOutputs(run),
+    shown: maskRunOutputs(run.plan, finalOutputs(run), sha256Hex),
     error: run.error as RunError | undefined,
   };
   reader.give(held);

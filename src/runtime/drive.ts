@@ -47,6 +47,8 @@ export class Drive {
   readonly #attempts: Attempts;
   readonly #inbox: Message[] = [];
   readonly #sleeping = new Map<string, { readonly attempt: number; readonly until: number }>();
+  /** Nodes of which a child was over while they were at work, and may have looked before. */
+  readonly #missed = new Set<string>();
   readonly #untilWritten: { resolve(): void; reject(error: Error): void }[] = [];
   #wakes: number;
   #woken: boolean;
@@ -222,6 +224,7 @@ export class Drive {
     } else {
       const requests = 'child' in outcome ? [outcome.child] : outcome.children;
       if (requests.length > 0) this.#attempts.await(nodeId, attempt, this.#prepare(planned, requests));
+      else if (this.#missed.delete(nodeId)) this.#askForMore(planned);
     }
   }
 
@@ -257,9 +260,18 @@ export class Drive {
    */
   #askForMore(planned: PlannedNode): void {
     const { id, typeId } = planned.node;
-    if (this.#run.pause || this.#stopping || this.#attempts.isRunning(id)) return;
+    if (this.#run.pause || this.#stopping || !this.#runtime.catalog.get(typeId)?.fansOut) return;
     if (this.#run.nodes[planned.index]!.status !== 'waiting') return;
-    if (this.#runtime.catalog.get(typeId)?.fansOut) this.#call(planned);
+    if (this.#isBusy(id)) this.#missed.add(id);
+    else this.#call(planned);
+  }
+
+  /** It works, or what it has said is still to be heard. */
+  #isBusy(nodeId: string): boolean {
+    return (
+      this.#attempts.isRunning(nodeId) ||
+      this.#inbox.some((message) => 'nodeId' in message && message.nodeId === nodeId)
+    );
   }
 
   /** The log says that the run was taken over; nodes that keep taking hosts down are given up. */

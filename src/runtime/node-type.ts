@@ -43,6 +43,8 @@ export interface NodeContext {
   readonly configurable: Configurable;
   /** Counts the attempts at this node, from 0. */
   readonly attempt: number;
+  /** Counts the times that an edge has led back here. Effects are the same ones for all attempts of a visit. */
+  readonly visit: number;
   /** When this attempt started, by the log: the same after a restart. */
   readonly startedAt: number;
   readonly now: () => number;
@@ -63,6 +65,8 @@ export interface NodeContext {
   sleep(ms: number): Promise<void>;
   /** Writes to the log while the node goes on. */
   emit(event: NewEvent): void;
+  /** Writes what an agent does, step by step. Called again, a node goes through the same steps: each is written once. */
+  tell(step: NewEvent): void;
 }
 
 /** What came of calling a node. Nodes that wait say so and are called again: they hold nothing in memory. */
@@ -87,6 +91,8 @@ export interface ChildResult {
   readonly variables: JsonObject;
   /** Of the nodes that it ended with. */
   readonly outputs?: Readonly<Record<string, JsonObject>>;
+  /** The same as others may see them. */
+  readonly shown?: JsonObject;
   readonly error?: RunError | undefined;
 }
 

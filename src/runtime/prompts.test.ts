@@ -31,6 +31,7 @@ function nodeWith(given: Partial<NodeContext>, library: readonly PromptTemplate[
       ...context,
       effects: { ...context.effects, prompts },
       emit: (event: NewEvent) => void events.push(event),
+      tell: (event: NewEvent) => void events.push(event),
     },
   };
 }

@@ -1,6 +1,14 @@
 import type { ConfigProblem } from '../engine/check.ts';
-import { choosePrompt, type PromptChoice, pinChoice } from '../engine/prompt-chain.ts';
-import { type Binding, type Composition, composedPayload, composePrompt, extract } from '../engine/prompt-text.ts';
+import { type AgentPrompts, choosePrompt, type PromptChoice, pinChoice } from '../engine/prompt-chain.ts';
+import {
+  type Binding,
+  type Composition,
+  composedPayload,
+  composePrompt,
+  extract,
+  literalPrompt,
+} from '../engine/prompt-text.ts';
+import type { Agent } from '../protocol/agents.ts';
 import { type JsonObject, own } from '../protocol/json.ts';
 import {
   type PromptKind,
@@ -36,28 +44,49 @@ const INLINE: Partial<Record<PromptKind, string>> = { system: 'systemPrompt', us
 interface Slot {
   readonly kind: PromptKind;
   readonly choice: PromptChoice;
-  readonly target: PromptTarget;
+  /** Where it is in the library; nothing for what makes an agent what it is. */
+  readonly target?: PromptTarget | undefined;
 }
 
 /**
  * Chooses, fetches and composes the prompts of a node, and writes down which they were and what they came to. Done
  * again in the same visit of the node it comes to the same: what the library had is kept with the node's effects.
  */
-export async function composePrompts(context: NodeContext): Promise<ComposedPrompt[]> {
-  const slots = slotsOf(context);
+export async function composePrompts(context: NodeContext, as?: Agent): Promise<ComposedPrompt[]> {
+  const agent = as ?? (await boundAgent(context));
+  const slots = slotsOf(context, agent && promptsOf(agent));
   if (slots.length === 0) return [];
-  const { templates, observability } = await context.effects.prompts({ targets: slots.map(({ target }) => target) });
+  const targets = slots.flatMap(({ target }) => target ?? []);
+  const { templates, observability } = await context.effects.prompts({ targets });
   warnOfWhatIsLeftOut(context, slots);
-  return slots.map(({ kind, target, choice }, index) => {
-    const template = templates[index];
-    emitResolved(context, kind, template ? pinChoice(choice, template.version) : choice);
-    const composition = compose(context, kind, target, template);
+  return slots.map(({ kind, target, choice }) => {
+    const template = target && templates[targets.indexOf(target)];
+    tellResolved(context, kind, template ? pinChoice(choice, template.version) : choice, agent);
+    const composition = target
+      ? compose(context, kind, target, template)
+      : literalPrompt(agent!.systemPrompt, choice.resolved!, TOOLS);
     if (observability !== 'off') {
       const payload = composedPayload(context.node.id, kind, composition, observability);
-      context.emit({ type: 'prompt.composed', nodeId: context.node.id, payload });
+      context.tell({ type: 'prompt.composed', nodeId: context.node.id, payload });
     }
     return { ...composition, kind };
   });
+}
+
+const TOOLS = { digest: sha256Hex, redact: redactText };
+
+/** The agent whose prompts a node has asked for. */
+async function boundAgent(context: NodeContext): Promise<Agent | undefined> {
+  const { agentId } = context.config;
+  if (typeof agentId !== 'string') return undefined;
+  const { agent } = await context.effects.agent({ agentId });
+  if (agent) return agent;
+  warn(context, 'agent_binding_unresolvable', 'The agent of this node is not known here; its prompts are left out.');
+  return undefined;
+}
+
+function promptsOf({ manifest: { agentId, promptOverrides }, systemPrompt }: Agent): AgentPrompts {
+  return { agentId, systemPrompt, promptOverrides };
 }
 
 /** What a model is told: the prompts of each kind, or the text that the config has in their place. */
@@ -93,13 +122,13 @@ function isList(key: string): boolean {
 }
 
 /** Layers besides the node's own speak for the first prompt of a kind. Where none has any, there is nothing to choose. */
-function slotsOf(context: NodeContext): Slot[] {
+function slotsOf(context: NodeContext, agent: AgentPrompts | undefined): Slot[] {
   return KINDS.flatMap((kind) => {
     const refs = promptRefsOf(context.config, kind);
     const choices = (refs.length > 0 ? refs : [undefined]).map((node, index) =>
-      choosePrompt({ kind, node, ...(index === 0 ? otherLayers(context, kind) : {}) }),
+      choosePrompt({ kind, node, ...(index === 0 ? { agent, ...otherLayers(context, kind) } : {}) }),
     );
-    return choices.flatMap((choice) => (choice.target ? [{ kind, choice, target: choice.target }] : []));
+    return choices.flatMap((choice) => (choice.resolved === null ? [] : [{ kind, choice, target: choice.target }]));
   });
 }
 
@@ -108,13 +137,10 @@ function otherLayers({ configurable, workflow }: NodeContext, kind: PromptKind):
 }
 
 function warnOfWhatIsLeftOut(context: NodeContext, slots: readonly Slot[]): void {
-  if (context.config.agentId !== undefined) {
-    warn(context, 'agent_binding_unresolvable', 'The agent of this node is not known here; its prompts are left out.');
-  }
-  for (const { kind, target } of slots) {
+  for (const { kind, choice } of slots) {
     const inline = INLINE[kind];
     if (inline === undefined || context.config[inline] === undefined) continue;
-    warn(context, 'prompt_ref_supersedes_inline', `${promptRefText(target)} is used in place of ${inline}.`);
+    warn(context, 'prompt_ref_supersedes_inline', `${choice.resolved} is used in place of ${inline}.`);
   }
 }
 
@@ -126,8 +152,18 @@ function warn({ node, emit }: NodeContext, code: string, message: string): void 
   });
 }
 
-function emitResolved({ node, emit }: NodeContext, kind: PromptKind, { chain, resolved }: PromptChoice): void {
-  emit({ type: 'agent.promptResolved', nodeId: node.id, payload: { nodeId: node.id, kind, chain, resolved } });
+function tellResolved(
+  { node, tell }: NodeContext,
+  kind: PromptKind,
+  { chain, resolved }: PromptChoice,
+  agent: Agent | undefined,
+): void {
+  const bound = agent ? { agentId: agent.manifest.agentId } : {};
+  tell({
+    type: 'agent.promptResolved',
+    nodeId: node.id,
+    payload: { nodeId: node.id, kind, ...bound, chain, resolved },
+  });
 }
 
 function compose(
@@ -143,8 +179,7 @@ function compose(
       `${promptRefText(target)} is for ${template.kind} prompts, not for ${kind} ones.`,
     );
   }
-  const tools = { digest: sha256Hex, redact: redactText };
-  const composed = composePrompt(template, (variable) => bindingOf(context, target, variable), tools);
+  const composed = composePrompt(template, (variable) => bindingOf(context, target, variable), TOOLS);
   if ('problem' in composed) throw failure(composed.problem.code, composed.problem.message, composed.problem.details);
   return composed;
 }

@@ -53,3 +53,8 @@ export async function findTool(
   const scope = name.slice(0, Math.max(0, name.indexOf(':')));
   return sources.find((source) => source.scope === scope)?.find(user, name);
 }
+
+/** What is said of a tool, without the way to it. */
+export function toolFacts({ name, description, inputSchema, transport }: Tool): ToolFacts {
+  return { name, description, inputSchema, transport };
+}

@@ -54,9 +54,14 @@ export function findEffect(tenant: string, effectId: string): Statement {
   );
 }
 
+/** A run that is not over may come back to what it did, however long it has waited for somebody. */
 export function forgetEffects(limit: number): Write {
   return {
-    sql: 'DELETE FROM effects WHERE effect_id IN (SELECT effect_id FROM effects WHERE expires_at <= $now LIMIT $1)',
+    sql: `DELETE FROM effects WHERE effect_id IN (
+            SELECT effect_id FROM effects WHERE expires_at <= $now AND NOT EXISTS (
+              SELECT 1 FROM runs WHERE runs.tenant = effects.tenant AND runs.run_id = effects.run_id
+                AND runs.ended_at IS NULL)
+            LIMIT $1)`,
     params: [limit],
   };
 }

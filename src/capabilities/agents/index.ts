@@ -1,10 +1,30 @@
 import type { Capability } from '../capability.ts';
 import { routes } from './routes.ts';
+import { runAgent } from './run-agent.ts';
 import { type AgentService, agentService } from './service.ts';
+import { ownTools } from './tools.ts';
 
-/** Agents that packs bring: who they are, and what they may do. */
+/** Agents that packs bring: who they are, what they may do, and the node that has them do it. */
 export const agents: Capability<'agents', AgentService> = {
   name: 'agents',
+  advertise: () => ({
+    agents: {
+      supported: true,
+      reasoning: { verbosity: 'summary', streaming: false },
+      manifestRuntime: { supported: true, handoffValidation: true, installScope: 'tenant' },
+      liveRuntime: {
+        supported: true,
+        structuredOutput: true,
+        confidenceEscalation: true,
+        sources: ['workflow-node'],
+      },
+    },
+    prompts: { agentBindings: true },
+    budget: { dimensions: ['toolCalls'] },
+  }),
+  nodes: () => [runAgent],
   service: agentService,
   routes,
+  seams: (_host, { seam }) => ({ agent: seam }),
+  tools: ({ runtime }) => ownTools(runtime),
 };

@@ -1,4 +1,6 @@
 import type { AgentInventory, AgentInventoryEntry } from '../../protocol/agents.ts';
+import type { SeamDrivers } from '../../runtime/effects/seams.ts';
+import { findTool, toolFacts } from '../../runtime/tools.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { PackService } from '../packs/service.ts';
 import { entryOf } from './inventory.ts';
@@ -7,8 +9,17 @@ const AGENTS_MAX = 1_000;
 
 export type AgentService = ReturnType<typeof agentService>;
 
-export function agentService({ advertises }: Host, { packs }: { readonly packs: PackService }) {
+export function agentService({ runtime, advertises }: Host, { packs }: { readonly packs: PackService }) {
   return {
+    /** Who is to do something, and with what. */
+    seam: (async ({ agentId, version, tools: asked }, firing) => {
+      const agent = agentId === undefined ? undefined : await packs.agent(firing, agentId, version);
+      const listed = agentId === undefined ? (asked ?? []) : (agent?.manifest.toolAllowlist ?? []);
+      const allowed = [...new Set(listed)].filter((name) => asked?.includes(name) ?? true);
+      const found = await Promise.all(allowed.map((name) => findTool(runtime.tools, firing, name)));
+      return { agent: agent ?? null, allowed, tools: found.flatMap((tool) => (tool ? [toolFacts(tool)] : [])) };
+    }) satisfies SeamDrivers['agent'],
+
     async list({ subject }: Caller): Promise<AgentInventory> {
       const found = await packs.agents(subject, AGENTS_MAX);
       return { agents: found.map((agent) => entryOf(agent, advertises)), total: found.length };

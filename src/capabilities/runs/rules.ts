@@ -92,7 +92,6 @@ function checkModels(
 
 /** A limit that nobody would keep must not be believed in. */
 function checkBudget({ budget }: Configurable): Refusal | undefined {
-  if (budget?.maxToolCalls !== undefined) return notEnforced('maxToolCalls');
   return budget?.onExhaustion === 'interrupt' ? notEnforced('onExhaustion') : undefined;
 }
 

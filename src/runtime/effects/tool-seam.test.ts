@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
-import { type Tool, ToolFailure } from '../tools.ts';
+import { NodeFailure } from '../node-type.ts';
+import { type CallableTool, type Tool, ToolFailure } from '../tools.ts';
 import type { Firing } from './seams.ts';
-import { toolSeam } from './tool-seam.ts';
+import { type ToolRequest, toolSeam } from './tool-seam.ts';
 
 const firing: Firing = {
   effectId: 'effect-1',
@@ -20,10 +21,15 @@ const echo: Tool = {
   call: async ({ text }) => ({ text }),
 };
 
-function call(tool: Tool | undefined, name = 'test:echo', args: Record<string, unknown> = { text: 'hello' }) {
+function call(
+  tool: Tool | undefined,
+  name = 'test:echo',
+  args: Record<string, unknown> = { text: 'hello' },
+  more: Partial<ToolRequest> = {},
+) {
   const source = { scope: 'test', find: async () => tool };
   const seam = toolSeam([source], new ManualClock());
-  return seam({ agentId: 'core.test.agent', name, arguments: args }, firing);
+  return seam({ agentId: 'core.test.agent', name, arguments: args, ...more }, firing);
 }
 
 describe('the way to tools', () => {
@@ -51,11 +57,44 @@ describe('the way to tools', () => {
     expect(await call(tool, name, args)).toMatchObject({ error: { code } });
   });
 
+  it('leads to workflows through child runs, which may take their time', async () => {
+    const { call: _call, ...facts } = echo as CallableTool;
+    const tool: Tool = { ...facts, workflowId: 'wf' };
+    const outcomes = ['completed', 'failed'] as const;
+    const [done, lost] = await Promise.all(
+      outcomes.map((status) =>
+        call(
+          tool,
+          'test:echo',
+          { text: 'x' },
+          {
+            run: async ({ workflowId, variables }) => ({
+              runId: `run-of-${workflowId}`,
+              status,
+              variables,
+              shown: { last: { said: variables.text } },
+            }),
+          },
+        ),
+      ),
+    );
+    expect(done).toMatchObject({
+      childRunId: 'run-of-wf',
+      outcome: { runId: 'run-of-wf', outputs: { last: { said: 'x' } } },
+    });
+    expect(lost).toMatchObject({ childRunId: 'run-of-wf', error: { code: 'child_failed' } });
+    const wait = () => Promise.reject(new Error('it is not over yet'));
+    await expect(call(tool, 'test:echo', { text: 'x' }, { run: wait })).rejects.toThrow('it is not over yet');
+    expect(await call(tool)).toMatchObject({ error: { code: 'tool_not_found' } });
+  });
+
   it('tells why a tool failed, and leaves alone what is no failure of the tool', async () => {
     const failing = (error: Error): Tool => ({ ...echo, call: () => Promise.reject(error) });
     expect(await call(failing(new ToolFailure('no such page')))).toMatchObject({
       error: { code: 'tool_failed', message: 'no such page' },
     });
+    const denied = new NodeFailure({ code: 'egress_denied', message: 'That is a private address.', retryable: false });
+    expect(await call(failing(denied))).toMatchObject({ error: { code: 'egress_denied' } });
     await expect(call(failing(new Error('the store is away')))).rejects.toThrow('the store is away');
   });
 });

@@ -1,17 +1,20 @@
 import { compileSchema } from '../../engine/json-schema.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Clock } from '../../system/clock.ts';
-import { type CallableTool, findTool, ToolFailure, type ToolSource } from '../tools.ts';
+import { type ChildRequest, type ChildResult, NodeFailure } from '../node-type.ts';
+import { findTool, type Tool, ToolFailure, type ToolSource } from '../tools.ts';
 import type { Firing, SeamDrivers } from './seams.ts';
 
 export interface ToolRequest {
   readonly agentId: string;
   readonly name: string;
   readonly arguments: JsonObject;
+  /** How a child run ended, where workflows may be used as tools. Throws while there is no saying. */
+  readonly run?: (child: ChildRequest) => Promise<ChildResult>;
 }
 
 /** What came of a call; either way the model is told. */
-export type ToolResult = { readonly durationMs: number } & (
+export type ToolResult = { readonly durationMs: number; readonly childRunId?: string } & (
   | { readonly outcome: unknown }
   | { readonly error: { readonly code: string; readonly message: string } }
 );
@@ -28,29 +31,44 @@ export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDriv
   };
 }
 
-type Answer = { readonly outcome: unknown } | { readonly error: { readonly code: string; readonly message: string } };
+type Answer = Omit<ToolResult, 'durationMs'> &
+  ({ readonly outcome: unknown } | { readonly error: { readonly code: string; readonly message: string } });
 
-async function answerOf(
-  sources: readonly ToolSource[],
-  { name, arguments: args, agentId }: ToolRequest,
-  firing: Firing,
-): Promise<Answer> {
+async function answerOf(sources: readonly ToolSource[], request: ToolRequest, firing: Firing): Promise<Answer> {
+  const { name, arguments: args, agentId, run } = request;
   const tool = await findTool(sources, firing, name);
-  if (!tool || !('call' in tool)) return failed('tool_not_found', 'There is no such tool here.');
+  if (!tool) return failed('tool_not_found', 'There is no such tool here.');
   const problems = misfits(tool, args);
   if (problems.length > 0) return failed('tool_arguments_invalid', `The arguments do not fit: ${problems.join('; ')}.`);
   try {
-    const outcome = (await tool.call(args, { ...firing, agentId })) ?? null;
-    if (JSON.stringify(outcome).length <= RESULT_CHARACTERS_MAX) return { outcome };
-    return failed('tool_result_too_large', `The result has more than ${RESULT_CHARACTERS_MAX} characters.`);
+    if ('call' in tool) return withinBounds((await tool.call(args, { ...firing, agentId })) ?? null);
+    if (!run) return failed('tool_not_found', 'A workflow cannot be used as a tool here.');
+    return fromChild(await run({ workflowId: tool.workflowId, variables: args }));
   } catch (error) {
     if (error instanceof ToolFailure) return failed('tool_failed', error.message);
+    // What would fail a node for good is something for the model to deal with.
+    if (error instanceof NodeFailure && error.error.retryable === false) {
+      return failed(error.error.code, error.error.message);
+    }
     throw error;
   }
 }
 
+function fromChild({ runId, status, shown = {}, error }: ChildResult): Answer {
+  const answer =
+    status === 'completed'
+      ? withinBounds({ runId, outputs: shown })
+      : failed('child_failed', `The run ended as ${status}${error ? `: ${error.message}` : '.'}`);
+  return { ...answer, childRunId: runId };
+}
+
+function withinBounds(outcome: unknown): Answer {
+  if (JSON.stringify(outcome).length <= RESULT_CHARACTERS_MAX) return { outcome };
+  return failed('tool_result_too_large', `The result has more than ${RESULT_CHARACTERS_MAX} characters.`);
+}
+
 /** A tool from elsewhere may come with a schema that is none; then nothing fits it. */
-function misfits({ inputSchema }: CallableTool, args: JsonObject): readonly string[] {
+function misfits({ inputSchema }: Tool, args: JsonObject): readonly string[] {
   try {
     return compileSchema(inputSchema)(args);
   } catch (error) {

@@ -166,6 +166,36 @@ onEachStore('memory', (host) => {
     expect((await api().get(`${MEMORY}?memoryRef=${ref}`)).body.items).toEqual([]);
   });
 
+  describe('as conformance suites try it', () => {
+    const variables = async (name: string): Promise<Answer['body']> => {
+      const run = await api().ended(await api().run(`conformance-agent-memory-${name}`));
+      expect(run, JSON.stringify(run.error)).toMatchObject({ status: 'completed' });
+      return run.variables;
+    };
+
+    it('gives back what was written', async () => {
+      const { memoryReadback } = await variables('roundtrip');
+      expect(loadSchemas().memoryEntry(memoryReadback)).toEqual([]);
+    });
+
+    it('calls a secret by its name', async () => {
+      const { memoryReadback } = await variables('redaction');
+      expect(memoryReadback.content).toBe('the value is [REDACTED:conformance-test-secret]');
+    });
+
+    it('lets go of what is over', async () => {
+      const { memoryList, expiredId, freshId } = await variables('ttl');
+      expect(memoryList.map(({ id }: { id: string }) => id)).toEqual([freshId]);
+      expect(expiredId).not.toBe(freshId);
+    });
+
+    it('shows nobody what another tenant has', async () => {
+      const { ownerProbe, ownerEntryId, crossTenantProbe } = await variables('cross-tenant');
+      expect(ownerProbe.map(({ id }: { id: string }) => id)).toEqual([ownerEntryId]);
+      expect(crossTenantProbe).toEqual([]);
+    });
+  });
+
   it('is advertised as the protocol has it', async () => {
     const { body } = await host().anonymous.get('/.well-known/openwop');
     expect(body.memory).toMatchObject({ supported: true, writable: true, retention: { ttl: true, forget: true } });

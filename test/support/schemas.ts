@@ -8,6 +8,7 @@ import { ErrorEnvelope } from '../../src/protocol/errors.ts';
 import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
 import { Goal } from '../../src/protocol/goals.ts';
 import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
+import { MemoryEntry } from '../../src/protocol/memory.ts';
 import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/packs.ts';
 import { PromptTemplate } from '../../src/protocol/prompts.ts';
 import { Proposal } from '../../src/protocol/proposals.ts';
@@ -35,6 +36,7 @@ export interface Schemas {
   readonly proposal: Check;
   readonly chainPack: Check;
   readonly packLockfile: Check;
+  readonly memoryEntry: Check;
   readonly agentInventory: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
@@ -82,6 +84,7 @@ function publishedSchemas(): Schemas {
     proposal: checkOf('proposal.schema.json'),
     chainPack: checkOf('workflow-chain-pack-manifest.schema.json'),
     packLockfile: checkOf('pack-lockfile.schema.json'),
+    memoryEntry: checkOf('memory-entry.schema.json'),
     agentInventory: checkOf('agent-inventory-response.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
@@ -110,6 +113,7 @@ function ownSchemas(): Schemas {
     proposal: checkOf(Proposal),
     chainPack: checkOf(WorkflowChainPackManifest),
     packLockfile: checkOf(PackLockfile),
+    memoryEntry: checkOf(MemoryEntry),
     agentInventory: checkOf(AgentInventory),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };

@@ -79,6 +79,17 @@ const callChild = (workflowId: string, mappings: JsonObject): WorkflowNode =>
 const MAPPED_CHILD = 'conformance-subworkflow-input-mapping-child';
 const mapsInput = callChild(MAPPED_CHILD, { inputMapping: { receivedPrdId: 'currentPrdId' } });
 
+/** Another tenant has something there. */
+export const FOREIGN_MEMORY = 'conformance/another-tenant/agent-memory';
+
+const memory = (name: string, config: JsonObject): WorkflowDefinition =>
+  line(`conformance-agent-memory-${name}`, `Tries memory: ${name}`, [
+    {
+      ...node('memory', 'core.conformance.memory', config),
+      agent: { agentId: 'core.conformance.memory-agent', memoryRef: `conformance/agent-memory-${name}` },
+    },
+  ]);
+
 const MOCK_AI = 'local.sample.demo.mock-ai';
 const writerPrompt = (name: string): string => `prompt:conformance.prompt.${name}@1.0.0`;
 
@@ -303,6 +314,10 @@ export const FIXTURES: readonly WorkflowDefinition[] = [
   line('conformance-envelope-recovery-applied', 'Finds JSON among words', [
     structured({ result: { type: 'string' } }, { retryOnInvalidJson: 0 }),
   ]),
+  memory('roundtrip', { memoryAction: 'write-then-read' }),
+  memory('redaction', { memoryAction: 'redaction-probe', byokSecretId: 'conformance-test-secret' }),
+  memory('ttl', { memoryAction: 'ttl-probe' }),
+  memory('cross-tenant', { memoryAction: 'cross-tenant-probe', probeMemoryRef: FOREIGN_MEMORY }),
   line('conformance-stream-text', 'Streams what a mock model says', [
     node('ai', 'core.ai.callPrompt', { promptId: 'conformance.stream-text-noop', expectsStreaming: true }),
   ]),

@@ -1,13 +1,14 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import { CONFORMANCE_NODES } from '../../runtime/nodes/conformance.ts';
 import type { Capability } from '../capability.ts';
+import type { MemoryService } from '../memory/service.ts';
 import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { CHAIN_PACK } from './chain-pack.ts';
 import { commitmentFire } from './commitment-fire.ts';
 import { draftProposal } from './draft-proposal.ts';
-import { FIXTURES } from './fixtures.ts';
+import { FIXTURES, FOREIGN_MEMORY } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
 import { heartbeatTick } from './heartbeat-tick.ts';
 import { mockAiSeams } from './mock-ai.ts';
@@ -21,7 +22,10 @@ interface Fitted {
   readonly workflows: WorkflowService;
   readonly prompts: PromptService;
   readonly packs: PackService;
+  readonly memory: MemoryService;
 }
+
+const FOREIGNER = { tenant: 'conformance-another-tenant', runId: 'none', nodeId: 'none', effectId: 'seed' };
 
 /** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
 export const conformance: Capability<'conformance', Fitted> = {
@@ -40,7 +44,8 @@ export const conformance: Capability<'conformance', Fitted> = {
     heartbeatTick,
     commitmentFire,
   ],
-  prepare: async (_host, { workflows, prompts, packs }) => {
+  prepare: async (_host, { workflows, prompts, packs, memory }) => {
+    await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
     await packs.installShared(CHAIN_PACK);
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
     for (const fixture of FIXTURES) {

@@ -1,5 +1,6 @@
 import type { NodeType } from '../node-type.ts';
 import { hold } from './delay.ts';
+import { memoryProbe } from './memory-probe.ts';
 import { mockAi } from './mock-ai.ts';
 
 /** Needs something that no host provides, so that its refusal can be seen. */
@@ -18,4 +19,4 @@ const sideEffect: NodeType = {
 };
 
 /** Reachable only where the conformance switch is on. */
-export const CONFORMANCE_NODES: readonly NodeType[] = [requiresMissing, hold, sideEffect, mockAi];
+export const CONFORMANCE_NODES: readonly NodeType[] = [requiresMissing, hold, sideEffect, mockAi, memoryProbe];

@@ -35,6 +35,20 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
   };
 }
 
+/** What does not fit a schema, by JSON pointer: to the very member where one is missing, or is not known. */
+export function placesOfMisfits(validator: Validator, value: unknown): { path: string; message: string }[] {
+  if (validator.Check(value)) return [];
+  return validator.Errors(value).flatMap(({ keyword, instancePath, message, params }) => {
+    if (keyword === 'required') {
+      const { requiredProperties } = params as { requiredProperties: string[] };
+      return requiredProperties.map((name) => ({ path: `${instancePath}/${name}`, message: 'is missing' }));
+    }
+    // Told of each member by itself already.
+    if (keyword === 'additionalProperties' || keyword === 'anyOf') return [];
+    return [{ path: instancePath, message: keyword === 'boolean' ? 'is not known here' : message }];
+  });
+}
+
 /** What does not fit a schema, by path. */
 export function misfitsOf(validator: Validator, value: unknown): ConfigProblem[] {
   return validator

@@ -59,7 +59,7 @@ onEachStore('a proposal', (host) => {
     expect(text).not.toContain(secret);
     const refused = await revise(editor(), id, { artifact: template({ text: secret }) });
     expectRefusal(refused, 422, 'validation_error');
-    expect(refused.body.details.path).toBe('text');
+    expect(refused.body.details.path).toBe('/text');
     expect((await revise(editor(), id, { rationale: secret })).text).not.toContain(secret);
   });
 

@@ -16,6 +16,7 @@ import {
   WorkflowChainPackManifest,
 } from '../../protocol/packs.ts';
 import type { WorkflowEdge, WorkflowNode } from '../../protocol/workflows.ts';
+import { placesOfMisfits } from '../../runtime/catalog.ts';
 import { findSecret } from '../../system/redaction.ts';
 import { refusalOf } from '../workflows/service.ts';
 import type { KnownVersion } from './records.ts';
@@ -101,17 +102,7 @@ export function peersOf(manifest: PackManifest): readonly { capability: string; 
 
 function shapeMisfits(manifest: JsonObject): Misfit[] {
   const shape = manifest.kind === 'workflow-chain' ? chainShape : agentShape;
-  if (shape.Check(manifest)) return [];
-  return shape.Errors(manifest).flatMap((error): Misfit[] => {
-    const { keyword, instancePath, message, params } = error;
-    if (keyword === 'required') {
-      const { requiredProperties } = params as { requiredProperties: string[] };
-      return requiredProperties.map((name) => ({ path: `${instancePath}/${name}`, message: 'is missing' }));
-    }
-    // Told of each member by itself already.
-    if (keyword === 'additionalProperties' || keyword === 'anyOf') return [];
-    return [{ path: instancePath, message: keyword === 'boolean' ? 'is not known here' : message }];
-  });
+  return placesOfMisfits(shape, manifest);
 }
 
 function misfitsOf(manifest: PackManifest): Misfit[] {

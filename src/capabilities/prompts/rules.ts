@@ -3,7 +3,7 @@ import { isOfType } from '../../engine/check.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { PromptTemplate, TEMPLATE_TEXT_MAX } from '../../protocol/prompts.ts';
 import { compareVersions } from '../../protocol/versions.ts';
-import { misfitsOf } from '../../runtime/catalog.ts';
+import { placesOfMisfits } from '../../runtime/catalog.ts';
 import { findSecret } from '../../system/redaction.ts';
 import type { Caller } from '../capability.ts';
 import type { KnownVersion } from './records.ts';
@@ -15,10 +15,9 @@ const shape = Compile(PromptTemplate);
 
 /** What is wrong with the shape of what is said to be a template. */
 export function shapeMisfits(value: unknown): Refusal | undefined {
-  const [first, ...others] = shape.Check(value) ? [] : misfitsOf(shape, value);
-  if (!first) return undefined;
-  const fields = [first, ...others].map(({ path, message }) => ({ path: path.replace(/^\./, ''), message }));
-  return refuse('validation_error', `${fields[0]!.path} ${first.message}`.trim(), { fields });
+  const fields = placesOfMisfits(shape, value);
+  const [first] = fields;
+  return first && refuse('validation_error', `${first.path} ${first.message}.`.trim(), { fields });
 }
 
 /** What is wrong with a template whose shape is right. */

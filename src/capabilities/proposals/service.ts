@@ -13,6 +13,7 @@ import { Activation, candidateOf } from './activation.ts';
 import { factsOf } from './document.ts';
 import { drafting } from './drafting.ts';
 import { installersOf, type Places } from './installers/index.ts';
+import { pointerOf } from './installers/installer.ts';
 import {
   findProposal,
   type InstalledRow,
@@ -258,5 +259,5 @@ function clean(text: string | undefined): string | undefined {
 /** What is kept to the letter cannot be cleaned. */
 function refuseSecrets(text: string | undefined): Refusal | undefined {
   const path = text === undefined ? undefined : findSecret(JSON.parse(text));
-  return path === undefined ? undefined : malformed([{ path, message: 'looks like a secret' }]);
+  return path === undefined ? undefined : malformed([{ path: pointerOf(path), message: 'looks like a secret' }]);
 }

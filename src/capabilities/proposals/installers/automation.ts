@@ -1,7 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { ScheduleSpec } from '../../../protocol/schedules.ts';
-import { misfitsOf } from '../../../runtime/catalog.ts';
+import { placesOfMisfits } from '../../../runtime/catalog.ts';
 import type { ScheduleService } from '../../schedules/service.ts';
 import { type Candidate, type Installer, problemsOf } from './installer.ts';
 
@@ -19,9 +19,8 @@ export function automationInstaller(schedules: ScheduleService): Installer {
 
     async check(candidate) {
       const spec: unknown = JSON.parse(candidate.text);
-      if (!shape.Check(spec)) {
-        return misfitsOf(shape, spec).map(({ path, message }) => ({ path: path.replace(/^\./, ''), message }));
-      }
+      const misfits = placesOfMisfits(shape, spec);
+      if (misfits.length > 0) return misfits;
       const made = await make(candidate);
       return isRefusal(made) ? problemsOf(made) : [];
     },

@@ -6,6 +6,7 @@ import type { Unit } from '../../../store/sql.ts';
 
 /** What stands in the way of an artifact: where in it, and why. */
 export interface Problem {
+  /** A JSON pointer. */
   readonly path: string;
   readonly message: string;
 }
@@ -40,11 +41,18 @@ export interface Installer {
   uninstall(author: Candidate['author'], undo: JsonObject): Promise<Unit>;
 }
 
-/** The places that a refusal names, in whatever way it does. */
+/** The places that a refusal names, in whatever way it does, as JSON pointers. */
 export function problemsOf({ message, details = {} }: Refusal): Problem[] {
   const { fields, path, field } = details;
   if (Array.isArray(fields) && fields.length > 0) {
-    return fields.filter(isObject).map((each) => ({ path: String(each.path ?? ''), message: String(each.message) }));
+    return fields.filter(isObject).map((each) => ({ path: pointerOf(each.path), message: String(each.message) }));
   }
-  return [{ path: String(path ?? field ?? ''), message }];
+  return [{ path: pointerOf(path ?? field), message }];
+}
+
+/** `a.b[2]` as a JSON pointer; what is one already stays so. */
+export function pointerOf(path: unknown): string {
+  if (typeof path !== 'string' || path === '' || path === '$') return '';
+  if (path.startsWith('/')) return path;
+  return `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
 }

@@ -365,6 +365,52 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`schedules get ${scheduleId}`)).code).toBe(REFUSED);
   });
 
+  it('verifiers are put, shown by version and removed', async () => {
+    const id = unique('ver');
+    const put = await runArgs(['verifiers', 'put', id, '--criterion', 'done=run.status == "completed"', '--json']);
+    expect(put).toMatchObject({ code: DONE, json: { id, version: 1, kind: 'criteria' } });
+    expect(put.json.criteria).toEqual([{ key: 'done', expression: 'run.status == "completed"' }]);
+    const second = await runArgs(['verifiers', 'put', id, '--rubric', 'It is kind.', '--model', 'local']);
+    expect(second.out).toContain(`${id}@2`);
+    expect((await run('verifiers list -q')).out).toContain(`${id}\n`);
+    expect((await run(`verifiers get ${id}@1 --json`)).json).toEqual(put.json);
+    expect((await run(`verifiers put ${id}`)).code).toBe(USAGE);
+    expect((await run(`verifiers put ${id} --criterion nothing`)).code).toBe(USAGE);
+    expect((await run(`verifiers delete ${id} --yes`)).code).toBe(DONE);
+    expect((await run(`verifiers get ${id}`)).code).toBe(REFUSED);
+  });
+
+  it('heartbeats are made, tell what they saw, and are removed', async () => {
+    const id = await registered([node('a')]);
+    const made = await run(`heartbeats create --runs-of ${id} --every 3600 --state observed.count --json`);
+    expect(made).toMatchObject({ code: DONE, json: { intervalSec: 3_600, observe: { runs: { workflowId: id } } } });
+    const heartbeatId: string = made.json.id;
+    expect((await run('heartbeats list -q')).out).toContain(`${heartbeatId}\n`);
+    expect((await run(`heartbeats get ${heartbeatId} --json`)).json.id).toBe(heartbeatId);
+    expect((await run(`heartbeats events ${heartbeatId} --json`)).json.items).toEqual(expect.any(Array));
+    expect((await run('heartbeats create')).code).toBe(USAGE);
+    expect((await run(`heartbeats delete ${heartbeatId} --yes`)).code).toBe(DONE);
+    expect((await run(`heartbeats get ${heartbeatId}`)).code).toBe(REFUSED);
+  });
+
+  it('commitments are made, listed and removed', async () => {
+    const id = await registered([node('a')]);
+    const at = new Date(Date.now() + 3_600_000).toISOString();
+    const made = await run(`commitments create ${id} --memory mem://a --at ${at} --set n=1 --json`);
+    expect(made).toMatchObject({ code: DONE, json: { condition: 'time', state: 'armed', inputs: { n: 1 } } });
+    const commitmentId: string = made.json.id;
+    const watched = await run(`commitments create ${id} --memory mem://a --key a/b --when observed.found --json`);
+    expect(watched.json).toMatchObject({ condition: 'predicate', predicate: { observe: { kv: { key: 'b' } } } });
+    expect((await run('commitments list --state armed -q')).out).toContain(`${commitmentId}\n`);
+    expect((await run(`commitments get ${commitmentId} --json`)).json).toEqual(made.json);
+    expect((await run(`commitments create ${id} --memory mem://a`)).code).toBe(USAGE);
+    expect((await run('commitments list --state nowhere')).code).toBe(USAGE);
+    for (const each of [commitmentId, watched.json.id]) {
+      expect((await run(`commitments delete ${each} --yes`)).code).toBe(DONE);
+    }
+    expect((await run(`commitments get ${commitmentId}`)).code).toBe(REFUSED);
+  });
+
   it('prompts are made, versioned, rendered and removed', async () => {
     const templateId = unique('greeting');
     const variables = [{ name: 'name', type: 'string', required: true }];

@@ -1,10 +1,12 @@
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { audit } from './audit.ts';
+import { commitments } from './commitments.ts';
 import { completionOf } from './completion.ts';
 import { doctor } from './doctor.ts';
 import { events } from './events.ts';
 import { feedback } from './feedback.ts';
 import { goals } from './goals.ts';
+import { heartbeats } from './heartbeats.ts';
 import { inbox, interrupts } from './interrupts.ts';
 import { keys } from './keys.ts';
 import { login, logout } from './login.ts';
@@ -12,6 +14,7 @@ import { packs } from './packs.ts';
 import { prompts } from './prompts.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
+import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
 import { workflows } from './workflows.ts';
 
@@ -21,7 +24,10 @@ export const GROUPS: readonly CommandGroup[] = [
   interrupts,
   feedback,
   goals,
+  verifiers,
   schedules,
+  heartbeats,
+  commitments,
   prompts,
   packs,
   webhooks,

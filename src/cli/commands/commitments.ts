@@ -1,0 +1,113 @@
+import type { Commitment, CommitmentRequest, CommitmentState } from '../../protocol/commitments.ts';
+import { defined } from '../../protocol/json.ts';
+import type { CommandGroup, CommandSpec } from '../command.ts';
+import { EXIT, UsageError } from '../exit.ts';
+import { facts, table } from '../text.ts';
+import { confirm, membersGiven, text, wholeNumber } from '../values.ts';
+import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
+import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+
+const STATES: readonly CommitmentState[] = ['armed', 'fired', 'failed'];
+const EVERY_SEC = 60;
+
+const list: CommandSpec = {
+  name: 'list',
+  aliases: ['ls'],
+  summary: 'Commitments, newest first',
+  flags: { '--state <state>': `one of ${STATES.join(', ')}`, ...PAGE_FLAGS },
+  example: 'commitments list --state armed',
+  async run(context, { options }) {
+    const state = text(options.state) as CommitmentState | undefined;
+    if (state && !STATES.includes(state)) {
+      throw new UsageError(`--state is one of ${STATES.join(', ')}.`);
+    }
+    const page = await (await context.client()).listCommitments({ ...defined({ state }), ...pageQuery(options) });
+    const row = ({ id, state: its, condition, workflowId, nextCheckAt, runId }: Commitment) => [
+      id,
+      its,
+      condition,
+      workflowId,
+      nextCheckAt ?? '',
+      runId ?? '',
+    ];
+    const columns = ['COMMITMENT', 'STATE', 'CONDITION', 'STARTS', 'NEXT', 'RUN'];
+    context.show(
+      page,
+      () => [...table(columns, page.items.map(row)), ...morePages(page)],
+      () => page.items.map(({ id }) => id),
+    );
+    return EXIT.done;
+  },
+};
+
+const get: CommandSpec = {
+  name: 'get',
+  takes: '<commitmentId>',
+  summary: 'A commitment, with what came of it',
+  example: 'commitments get cmt-0mw4x2c1h0001',
+  async run(context, { args: [commitmentId = ''] }) {
+    const commitment = await (await context.client()).getCommitment(commitmentId);
+    context.show(commitment, () => facts(commitment));
+    return EXIT.done;
+  },
+};
+
+const create: CommandSpec = {
+  name: 'create',
+  takes: '<workflowId>',
+  summary: 'Have a workflow run once a time has come or something has become true',
+  flags: {
+    '--memory <ref>': 'the memory that it came from',
+    '--intention <text>': 'what is meant',
+    '--at <time>': 'when, as 2026-12-31T09:00:00Z',
+    ...OBSERVATION_FLAGS,
+    '--when <expression>': 'CEL over observed: kept once it is true, instead of --at',
+    '--every <seconds>': `from one look to the next (${EVERY_SEC})`,
+    '--input <json>': 'inputs of the run: a JSON object, @file, or -',
+    '--set <name=value...>': 'one input',
+  },
+  example: 'commitments create follow-up --memory mem://sales --at 2027-01-04T09:00:00Z',
+  async run(context, { args: [workflowId = ''], options }) {
+    const memoryRef = text(options.memory);
+    const when = text(options.when);
+    const at = text(options.at);
+    if (memoryRef === undefined) throw new UsageError('Give --memory: what it came from.');
+    if ((at === undefined) === (when === undefined)) throw new UsageError('Give either --at or --when.');
+    const inputs = await membersGiven(context.terminal, options);
+    const everySec = wholeNumber(text(options.every) ?? String(EVERY_SEC), '--every');
+    const request: CommitmentRequest = {
+      memoryRef,
+      workflowId,
+      ...defined({ intention: text(options.intention), at }),
+      ...(when === undefined ? {} : { predicate: { observe: observationGiven(options), when, everySec } }),
+      ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
+    };
+    const commitment = await (await context.client()).createCommitment(request);
+    context.show(
+      commitment,
+      () => [`${commitment.id} is looked at next at ${commitment.nextCheckAt}.`],
+      () => [commitment.id],
+    );
+    return EXIT.done;
+  },
+};
+
+const remove: CommandSpec = {
+  name: 'delete',
+  takes: '<commitmentId>',
+  summary: 'Remove a commitment; a run that has begun goes on',
+  flags: { '--yes': 'do not ask' },
+  example: 'commitments delete cmt-0mw4x2c1h0001 --yes',
+  async run(context, { args: [commitmentId = ''], options }) {
+    await confirm(context.terminal, options.yes === true, `Remove ${commitmentId}?`);
+    await (await context.client()).deleteCommitment(commitmentId);
+    context.show(undefined, () => [`${commitmentId} is removed.`]);
+    return EXIT.done;
+  },
+};
+
+export const commitments: CommandGroup = {
+  name: 'commitments',
+  summary: 'Run workflows once something is due',
+  commands: [list, get, create, remove],
+};

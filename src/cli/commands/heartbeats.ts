@@ -1,0 +1,116 @@
+import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/heartbeats.ts';
+import { defined } from '../../protocol/json.ts';
+import type { CommandGroup, CommandSpec } from '../command.ts';
+import { EXIT } from '../exit.ts';
+import { facts, table } from '../text.ts';
+import { confirm, membersGiven, text, wholeNumber } from '../values.ts';
+import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
+import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+
+const INTERVAL_SEC = 60;
+
+const list: CommandSpec = {
+  name: 'list',
+  aliases: ['ls'],
+  summary: 'Heartbeats, newest first',
+  flags: PAGE_FLAGS,
+  example: 'heartbeats list',
+  async run(context, { options }) {
+    const page = await (await context.client()).listHeartbeats(pageQuery(options));
+    const row = ({ id, intervalSec, workflowId, lastStatus, lastChangedAt, nextTickAt }: Heartbeat) => [
+      id,
+      `${intervalSec} s`,
+      workflowId ?? '',
+      lastStatus ?? '',
+      lastChangedAt ?? 'never',
+      nextTickAt ?? 'off',
+    ];
+    const columns = ['HEARTBEAT', 'EVERY', 'STARTS', 'LAST', 'CHANGED', 'NEXT'];
+    context.show(
+      page,
+      () => [...table(columns, page.items.map(row)), ...morePages(page)],
+      () => page.items.map(({ id }) => id),
+    );
+    return EXIT.done;
+  },
+};
+
+const get: CommandSpec = {
+  name: 'get',
+  takes: '<heartbeatId>',
+  summary: 'A heartbeat, with what it saw last',
+  example: 'heartbeats get hb-0mw4x2c1h0001',
+  async run(context, { args: [heartbeatId = ''] }) {
+    const heartbeat = await (await context.client()).getHeartbeat(heartbeatId);
+    context.show(heartbeat, () => facts(heartbeat));
+    return EXIT.done;
+  },
+};
+
+const create: CommandSpec = {
+  name: 'create',
+  summary: 'Have something looked at again and again, and a workflow run when it changes',
+  flags: {
+    ...OBSERVATION_FLAGS,
+    '--every <seconds>': `from one look to the next (${INTERVAL_SEC})`,
+    '--state <expression>': 'CEL over observed and prior: what of it matters',
+    '--when <expression>': 'CEL over from and to: whether a change starts a run',
+    '--workflow <id>': 'what a change starts a run of',
+    '--input <json>': 'inputs of each run: a JSON object, @file, or -',
+    '--set <name=value...>': 'one input',
+  },
+  example: `heartbeats create --url https://example.com/inbox --state 'observed.body.unread' --workflow triage`,
+  async run(context, { options }) {
+    const inputs = await membersGiven(context.terminal, options);
+    const request: HeartbeatRequest = {
+      intervalSec: wholeNumber(text(options.every) ?? String(INTERVAL_SEC), '--every'),
+      observe: observationGiven(options),
+      ...defined({ state: text(options.state), when: text(options.when), workflowId: text(options.workflow) }),
+      ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
+    };
+    const heartbeat = await (await context.client()).createHeartbeat(request);
+    context.show(
+      heartbeat,
+      () => [`${heartbeat.id} looks every ${heartbeat.intervalSec} s.`],
+      () => [heartbeat.id],
+    );
+    return EXIT.done;
+  },
+};
+
+const events: CommandSpec = {
+  name: 'events',
+  takes: '<heartbeatId>',
+  summary: 'What a heartbeat said last, newest first',
+  flags: PAGE_FLAGS,
+  example: 'heartbeats events hb-0mw4x2c1h0001',
+  async run(context, { args: [heartbeatId = ''], options }) {
+    const page = await (await context.client()).listHeartbeatEvents(heartbeatId, pageQuery(options));
+    const row = ({ timestamp, type, payload }: HeartbeatEvent) => {
+      const { heartbeatId: _id, ...rest } = payload;
+      return [timestamp, type, JSON.stringify(rest)];
+    };
+    context.show(page, () => [...table(['AT', 'EVENT', 'WHAT'], page.items.map(row)), ...morePages(page)]);
+    return EXIT.done;
+  },
+};
+
+const remove: CommandSpec = {
+  name: 'delete',
+  takes: '<heartbeatId>',
+  summary: 'Remove a heartbeat; runs that have begun go on',
+  flags: { '--yes': 'do not ask' },
+  example: 'heartbeats delete hb-0mw4x2c1h0001 --yes',
+  async run(context, { args: [heartbeatId = ''], options }) {
+    await confirm(context.terminal, options.yes === true, `Remove ${heartbeatId}?`);
+    await (await context.client()).deleteHeartbeat(heartbeatId);
+    context.show(undefined, () => [`${heartbeatId} is removed.`]);
+    return EXIT.done;
+  },
+};
+
+export const heartbeats: CommandGroup = {
+  name: 'heartbeats',
+  summary: 'Run workflows when something has changed',
+  commands: [list, get, create, events, remove],
+};

@@ -1,4 +1,5 @@
 import { maskMembers } from '../engine/mask.ts';
+import type { Plan } from '../engine/plan.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../protocol/json.ts';
 import { type CreatedRun, createRun } from '../runtime/creation.ts';
@@ -95,11 +96,16 @@ export class RunStarter {
     }
     const shown = inputs && canonicalJson(inputs);
     const isAsShown = shown !== undefined && known?.workflow_id === workflowId && known.shown_inputs === shown;
-    const given: JsonObject = isAsShown ? JSON.parse(known.inputs!) : redactValue(inputs ?? {});
-    const refusal = this.#runs.check({ isTest: false }, { inputs: given, configurable: {} }, workflow.plan);
+    return this.inputsOf(workflow.plan, isAsShown ? JSON.parse(known.inputs!) : inputs && redactValue(inputs));
+  }
+
+  /** Inputs as they are kept, if a workflow that is so takes them. */
+  inputsOf(plan: Plan, inputs: JsonObject | undefined): InputColumns | Refusal {
+    const given = inputs ?? {};
+    const refusal = this.#runs.check({ isTest: false }, { inputs: given, configurable: {} }, plan);
     if (refusal) return refusal;
     if (inputs === undefined) return { inputs: null, shown_inputs: null };
-    const { sensitive, maskingMode } = workflow.plan;
+    const { sensitive, maskingMode } = plan;
     const masked = maskMembers(given, (name) => sensitive.has(name), maskingMode, sha256Hex);
     return { inputs: canonicalJson(given), shown_inputs: canonicalJson(masked) };
   }

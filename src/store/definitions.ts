@@ -108,19 +108,33 @@ export function insertDefinition(row: DefinitionRow): Write {
   };
 }
 
-export function pointWorkflow(owner: string, workflowId: string, version: number, now: number): Write {
+/** Says which version new runs get. Refused when that has changed since it was read: null where there was none. */
+export function pointWorkflow(
+  owner: string,
+  workflowId: string,
+  version: number,
+  now: number,
+  current: number | null,
+): Write {
+  const params = [owner, workflowId, version, now];
+  const guard = { expect: 1, keeps: 'version' } as const;
+  if (current === null) {
+    const insert = 'INSERT INTO workflows (owner, workflow_id, version, updated_at) VALUES ($1, $2, $3, $4)';
+    return { sql: `${insert} ON CONFLICT (owner, workflow_id) DO NOTHING`, params, ...guard };
+  }
   return {
-    sql: `INSERT INTO workflows (owner, workflow_id, version, updated_at) VALUES ($1, $2, $3, $4)
-          ON CONFLICT (owner, workflow_id) DO UPDATE SET version = excluded.version, updated_at = excluded.updated_at`,
-    params: [owner, workflowId, version, now],
+    sql: `UPDATE workflows SET version = $3, updated_at = $4 WHERE owner = $1 AND workflow_id = $2 AND version = $5`,
+    params: [...params, current],
+    ...guard,
   };
 }
 
-export function removeWorkflow(owner: string, workflowId: string): Write {
+/** Refused when it is another version by now, or gone. */
+export function removeWorkflow(owner: string, workflowId: string, current: number): Write {
   return {
-    sql: 'DELETE FROM workflows WHERE owner = $1 AND workflow_id = $2',
-    params: [owner, workflowId],
+    sql: 'DELETE FROM workflows WHERE owner = $1 AND workflow_id = $2 AND version = $3',
+    params: [owner, workflowId, current],
     expect: 1,
-    keeps: 'existence',
+    keeps: 'version',
   };
 }

@@ -438,7 +438,7 @@ export function storeContract(name: string, open: OpenStore): void {
           body: `"${owner}${number}"`,
           created_at: 0,
         }),
-        pointWorkflow(owner, workflowId, number, 0),
+        pointWorkflow(owner, workflowId, number, 0, number === 1 ? null : number - 1),
       ];
 
       it("prefer a tenant's own over the host's, and another tenant's never", async () => {
@@ -458,9 +458,17 @@ export function storeContract(name: string, open: OpenStore): void {
         await commit(version('alpha', 1));
         expect(await commit(version('alpha', 1))).toBe('version');
         expect(await commit(version('alpha', 2))).toBe('committed');
-        expect(await commit([removeWorkflow('alpha', 'w')])).toBe('committed');
-        expect(await commit([removeWorkflow('alpha', 'w')])).toBe('existence');
+        expect(await commit([removeWorkflow('alpha', 'w', 2)])).toBe('committed');
+        expect(await commit([removeWorkflow('alpha', 'w', 2)])).toBe('version');
         expect(await count('definitions')).toBe(2);
+      });
+
+      it('refuse to point elsewhere, or to be removed, when somebody else was there first', async () => {
+        await commit(version('alpha', 1));
+        expect(await commit([pointWorkflow('alpha', 'w', 1, 0, null)])).toBe('version');
+        expect(await commit([pointWorkflow('alpha', 'w', 1, 0, 2)])).toBe('version');
+        expect(await commit([removeWorkflow('alpha', 'w', 2)])).toBe('version');
+        expect(await commit([pointWorkflow('alpha', 'w', 1, 5, 1)])).toBe('committed');
       });
     });
   });

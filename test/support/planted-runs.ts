@@ -111,7 +111,7 @@ class History {
     const { id: workflow_id } = definition;
     const body = JSON.stringify(definition);
     yield insertDefinition({ owner: this.#tenant, workflow_id, version: 1, digest: 'planted', body, created_at: 0 });
-    yield pointWorkflow(this.#tenant, workflow_id, 1, 0);
+    yield pointWorkflow(this.#tenant, workflow_id, 1, 0, null);
   }
 
   *run(definition: WorkflowDefinition, planted: PlantedRun): Generator<Write> {

@@ -1,7 +1,7 @@
 import type { MissedPolicy } from '../../protocol/schedules.ts';
 import type { Visibility } from '../../store/log.ts';
 import { deleteOwned, findOwned, insertOwned, listOwned, updateOwned } from '../../store/owned-rows.ts';
-import type { Statement, Write } from '../../store/sql.ts';
+import { type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
 
 export const SCHEDULE_TABLES: readonly Migration[] = [
@@ -131,6 +131,19 @@ export interface ScheduleFilter {
   readonly workflowId?: string | undefined;
   /** Where the page before ended. */
   readonly before?: string | undefined;
+}
+
+/** Those that belong to a workflow of a tenant, or of one of its workspaces, by the beginning of their owner's name. */
+export function schedulesOf({ tenant, workspace }: Visibility, workflowId: string, owner: string): Statement {
+  return sql(
+    `SELECT * FROM schedules WHERE tenant = $1 AND workflow_id = $2 AND COALESCE(workspace, '') = $3
+     AND SUBSTR(belongs_to, 1, $4) = $5`,
+    tenant,
+    workflowId,
+    workspace ?? '',
+    owner.length,
+    owner,
+  );
 }
 
 export function listSchedules(

@@ -1,16 +1,18 @@
+import type { Plan } from '../../engine/plan.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
 import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
-import type { Unit } from '../../store/sql.ts';
+import type { Unit, Write } from '../../store/sql.ts';
 import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { Also, RunService } from '../runs/service.ts';
 import {
   type Author,
   type BelongsTo,
+  type InputColumns,
   ownerText,
   RunStarter,
   refuseOwned,
@@ -29,6 +31,7 @@ import {
   rewriteSchedule,
   type ScheduleFilter,
   type ScheduleRow,
+  schedulesOf,
   takeBackSchedule,
   type WrittenColumns,
 } from './records.ts';
@@ -42,6 +45,7 @@ export { isTimeZone, nextSlot, offsetAt } from './slots.ts';
 export const SCHEDULE = 'schedule';
 const SCHEDULES_MAX = 10_000;
 const TRIES_MAX = 5;
+export const TOO_MANY = refuse('conflict', `A tenant may have ${SCHEDULES_MAX} schedules.`, { limit: SCHEDULES_MAX });
 
 /** Starts the runs of schedules that belong to something, in the place of who would start them otherwise. */
 export type Starter = (schedule: Schedule, slot: number, subject: Subject) => Promise<Start | Refusal>;
@@ -49,6 +53,12 @@ export type Starter = (schedule: Schedule, slot: number, subject: Subject) => Pr
 /** A schedule that is not there yet: it is once its writes are committed. */
 export interface MadeSchedule {
   readonly schedule: Schedule;
+  readonly writes: Unit;
+}
+
+/** What the schedules of a workflow will be. */
+export interface Accord {
+  readonly schedules: readonly Schedule[];
   readonly writes: Unit;
 }
 
@@ -79,7 +89,7 @@ export function scheduleService(
         await commitAll(store, [...writes, ...also(schedule)]);
       } catch (error) {
         if (!isBroken(error, 'schedules')) throw error;
-        return refuse('conflict', `A tenant may have ${SCHEDULES_MAX} schedules.`, { limit: SCHEDULES_MAX });
+        return TOO_MANY;
       }
       announce(schedule);
       return schedule;
@@ -125,6 +135,7 @@ export function scheduleService(
     },
 
     disposal,
+    accord,
 
     /** Has a schedule that is there start the runs of something else, until it is taken back. */
     async lend({ subject }: Author, scheduleId: string, to: BelongsTo): Promise<MadeSchedule | Refusal> {
@@ -151,8 +162,18 @@ export function scheduleService(
     request: ScheduleRequest,
     belongsTo?: BelongsTo,
   ): Promise<MadeSchedule | Refusal> {
+    const inputs = await starter.inputsFor(subject, request);
+    return isRefusal(inputs) ? inputs : madeOf(subject, request, inputs, belongsTo);
+  }
+
+  function madeOf(
+    subject: Subject,
+    request: ScheduleRequest,
+    inputs: InputColumns,
+    belongsTo: BelongsTo | undefined,
+  ): MadeSchedule | Refusal {
     const now = clock.now();
-    const written = await writtenBy(subject, request, undefined, now);
+    const written = writtenBy(subject, request, inputs, undefined, now);
     if (isRefusal(written)) return written;
     const row: ScheduleRow = {
       ...written,
@@ -199,18 +220,14 @@ export function scheduleService(
     also: Also<Schedule>,
   ): Promise<Schedule | Refusal | undefined> {
     const { subject } = caller;
-    const written = await writtenBy(subject, request, known, clock.now());
+    const inputs = await starter.inputsFor(subjectOf(known), request, known);
+    if (isRefusal(inputs)) return inputs;
+    const written = writtenBy(subject, request, inputs, known, clock.now());
     if (isRefusal(written)) return written;
     const row = { ...known, ...written };
     const schedule = scheduleFrom(row);
     try {
-      await commitAll(store, [
-        rewriteSchedule(row),
-        ...(row.next_run_at === null ? [] : [ensureWork(workOf(row))]),
-        wake(row.schedule_id),
-        ...audited(subject, 'schedule.replace', row.schedule_id, detailsOf(row)),
-        ...also(schedule),
-      ]);
+      await commitAll(store, [...rewriting(subject, row), ...also(schedule)]);
     } catch (error) {
       if (isBroken(error, 'revision')) return undefined;
       throw error;
@@ -219,18 +236,74 @@ export function scheduleService(
     return schedule;
   }
 
+  /** What changes a schedule that is there. Refused when it was changed, or started a run, in between. */
+  function rewriting(subject: Subject, row: ScheduleRow): Unit {
+    return [
+      rewriteSchedule(row),
+      ...(row.next_run_at === null ? [] : [ensureWork(workOf(row))]),
+      wake(row.schedule_id),
+      ...audited(subject, 'schedule.replace', row.schedule_id, detailsOf(row)),
+    ];
+  }
+
+  /**
+   * Has exactly these schedules belong to a workflow that is about to be what the plan says: made, changed or removed
+   * as it takes, in whatever transaction brings the workflow about. Those that are so already are left alone.
+   */
+  async function accord(
+    subject: Subject,
+    { plan, workflowId }: { readonly plan: Plan | undefined; readonly workflowId: string },
+    wanted: ReadonlyMap<string, ScheduleRequest>,
+  ): Promise<Accord | Refusal> {
+    const owner = (name: string): BelongsTo => ({ kind: 'workflow', id: `${workflowId}/${name}` });
+    const known = await store.read<ScheduleRow>(schedulesOf(subject, workflowId, ownerText(owner(''))));
+    const left = new Map(known.map((row) => [row.belongs_to, row]));
+    const [writes, schedules]: [Write[], Schedule[]] = [[], []];
+    for (const [name, request] of wanted) {
+      const row = left.get(ownerText(owner(name)));
+      left.delete(ownerText(owner(name)));
+      const agreed = agree(subject, plan!, request, owner(name), row);
+      if (isRefusal(agreed)) return { ...agreed, details: { ...agreed.details, trigger: name } };
+      writes.push(...agreed.writes);
+      schedules.push(agreed.schedule);
+    }
+    const removals = [...left.values()].flatMap(({ schedule_id }) => disposal(subject, schedule_id));
+    return { writes: [...removals, ...writes], schedules };
+  }
+
+  function agree(
+    subject: Subject,
+    plan: Plan,
+    request: ScheduleRequest,
+    owner: BelongsTo,
+    row: ScheduleRow | undefined,
+  ): MadeSchedule | Refusal {
+    const timing = timingOf(request);
+    if (isRefusal(timing)) return timing;
+    const inputs = starter.inputsOf(plan, request.inputs);
+    if (isRefusal(inputs)) return inputs;
+    if (!row) return madeOf(subject, request, inputs, owner);
+    const isTimed = canonicalJson(timing) === canonicalJson(timingOfRow(row));
+    if (isTimed && row.inputs === inputs.inputs && row.missed === (request.missed ?? DEFAULT_MISSED)) {
+      return { schedule: scheduleFrom(row), writes: [] };
+    }
+    const written = writtenBy(subject, { ...request, enabled: true }, inputs, row, clock.now());
+    if (isRefusal(written)) return written;
+    const rewritten = { ...row, ...written };
+    return { schedule: scheduleFrom(rewritten), writes: rewriting(subject, rewritten) };
+  }
+
   /** The columns that come from what somebody writes down, or why it cannot be taken. */
-  async function writtenBy(
+  function writtenBy(
     subject: Subject,
     request: ScheduleRequest,
+    inputs: InputColumns,
     known: ScheduleRow | undefined,
     now: number,
-  ): Promise<WrittenColumns | Refusal> {
+  ): WrittenColumns | Refusal {
     const { workflowId, timezone = DEFAULT_TIMEZONE, missed = DEFAULT_MISSED, enabled } = request;
     const timing = timingOf(request);
     if (isRefusal(timing)) return timing;
-    const inputs = await starter.inputsFor(known ? subjectOf(known) : subject, request, known);
-    if (isRefusal(inputs)) return inputs;
     const isOn = enabled ?? (known === undefined || known.next_run_at !== null);
     const next = isOn ? nextFor(timing, known, now) : null;
     if (isRefusal(next)) return next;

@@ -64,7 +64,7 @@ export const registerWorkflow = operation({
   body: WorkflowDefinition,
   misfitStatus: 422,
   replies: { 201: WorkflowSummary },
-  refusals: [400, 422],
+  refusals: [400, 409, 422],
   handle: async (request, { workflows }) => {
     const outcome = await workflows.register(request.caller, request.body, (done) =>
       request.remember(summary(201, done)),
@@ -83,7 +83,7 @@ export const replaceWorkflow = operation({
   body: WorkflowDefinition,
   misfitStatus: 422,
   replies: { 200: WorkflowSummary },
-  refusals: [400, 404, 422],
+  refusals: [400, 404, 409, 422],
   handle: async (request, { workflows }) => {
     const { workflowId } = request.params;
     if (request.body.id !== workflowId) {
@@ -112,10 +112,11 @@ export const deleteWorkflow = operation({
   scope: 'workflows:write',
   params: WorkflowParams,
   replies: { 204: 'nothing' },
-  refusals: [404],
+  refusals: [404, 409],
   handle: async (request, { workflows }) => {
     const done: Reply = { status: 204 };
     const removed = await workflows.remove(request.caller, request.params.workflowId, () => request.remember(done));
+    if (isRefusal(removed)) return removed;
     return removed ? done : NOT_FOUND;
   },
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -55,8 +55,9 @@ function link(name: string): void {
   symlinkSync(join(MODULES, name), path, 'junction');
 }
 
-function write(name: string, text: string): Program {
-  writeFileSync(join(user.path, name), text);
+/** A program of the user. Here it is text: nothing of it would be found from this folder. */
+function write(name: string): Program {
+  copyFileSync(new URL(`${name}.txt`, import.meta.url), join(user.path, name));
   return { path: name, folder: user.path };
 }
 
@@ -100,17 +101,7 @@ describe('in an empty folder', () => {
   it('the command serves, and the client and the command speak to it', async () => {
     const host = await spawnHost({ CAPSTAN_DATA: 'served', CAPSTAN_CONFORMANCE: '0' }, capstan);
     const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key };
-    const asking = write(
-      'client.ts',
-      `import { createClient, RefusedError } from 'capstan/client';
-const { CAPSTAN_URL: url = '', CAPSTAN_KEY: key } = process.env;
-const client = createClient({ url, key });
-const { runId } = await client.createRun({ workflowId: 'support-triage', inputs: { subject: 'Hello', plan: 'pro' } });
-const { status } = await client.waitForRun(runId);
-const refused = await client.getRun('run-nowhere').catch((error: unknown) => error);
-console.log(JSON.stringify({ status, code: refused instanceof RefusedError ? refused.code : undefined }));
-`,
-    );
+    const asking = write('client.ts');
     expect(await runProgram([], environment, asking)).toEqual({
       code: 0,
       output: '{"status":"completed","code":"not_found"}\n',
@@ -124,55 +115,14 @@ console.log(JSON.stringify({ status, code: refused instanceof RefusedError ? ref
   });
 
   it('a program runs a host inside itself, and folds the log of a run', async () => {
-    const embedding = write(
-      'embedding.ts',
-      `import { readConfig, realClock, realIds, realLog, startHost } from 'capstan';
-import { createClient } from 'capstan/client';
-import { fold, makePlan, type RunFacts, statusOf } from 'capstan/engine';
-import { ROLES, type RunEvent } from 'capstan/protocol';
-
-const log = await realLog('silent', false);
-const config = readConfig({ port: '0', data: 'embedded' }, {});
-const host = await startHost(config, { clock: realClock, ids: realIds(), log });
-const client = createClient({ url: host.url, key: host.firstKey });
-const definition = await client.getWorkflow('support-triage');
-const inputs = { subject: 'Hello', plan: 'pro' };
-const { runId } = await client.createRun({ workflowId: definition.id, inputs });
-const events: RunEvent[] = [];
-for await (const event of client.followRun(runId, { streamMode: 'debug' })) events.push(event as RunEvent);
-await host.stop();
-
-const facts: RunFacts = {
-  runId,
-  workflowId: definition.id,
-  owner: { tenant: 'default', principal: 'owner' },
-  inputs,
-  configurable: {},
-  createdAt: Date.parse(events[0]!.timestamp),
-  engineVersion: 1,
-  limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 60_000 },
-};
-console.log(statusOf(fold(makePlan(definition, 1), facts, events)), ROLES.join(' '));
-`,
-    );
+    const embedding = write('embedding.ts');
     const ran = await runProgram([], {}, embedding);
     expect(ran).toEqual({ code: 0, output: 'completed viewer editor reviewer owner\n' });
     expect(await complaints('embedding.ts', ...ON_NODE)).toBe('');
   });
 
   it('a page in a browser has client, engine and protocol without the types of Node', async () => {
-    write(
-      'page.ts',
-      `import { createClient } from 'capstan/client';
-import { makePlan } from 'capstan/engine';
-import type { WorkflowDefinition } from 'capstan/protocol';
-const client = createClient({ url: location.origin });
-export const nodesOf = (definition: WorkflowDefinition): number => makePlan(definition, 1).nodes.length;
-export const show = async (id: string): Promise<number> => nodesOf(await client.getWorkflow(id));
-// @ts-expect-error The name of a workflow is text.
-void client.createRun({ workflowId: 7 });
-`,
-    );
+    write('page.ts');
     expect(await complaints('page.ts', ...IN_BROWSER)).toBe('');
   });
 });

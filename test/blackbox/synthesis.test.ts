@@ -1,8 +1,14 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, inject, it, vi } from 'vitest';
+import type { Config } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
+import { freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
-import { onEachStore } from '../support/stores.ts';
+import { startTestHost } from '../support/host.ts';
+import { onEachStore, STORES } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** contract.md 3, 6 and 7: drafts are made from what runs and people really did, once, and of the tenant's own alone. */
 
@@ -59,6 +65,16 @@ async function corrected(api: Api, runId: string, correction: string): Promise<v
   expect(answer.status, answer.text).toBe(201);
 }
 
+async function evidenceOf(api: Api, { id }: Body): Promise<Body> {
+  return (await api.get(`/v1/host/capstan/proposals/${id}/evidence`)).body;
+}
+
+async function applied(api: Api, { id }: Body): Promise<string> {
+  const answer = await api.post(`/v1/proposals/${id}/apply`);
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body.installedArtifactRef;
+}
+
 onEachStore('synthesis of proposals', (host) => {
   const api = (): Api => host().as('editor');
 
@@ -96,6 +112,38 @@ onEachStore('synthesis of proposals', (host) => {
       ]);
 
       expect((await synthesized(api(), { kinds })).created).toEqual([]);
+      const { preview } = await evidenceOf(api(), draft);
+      expect(preview).toMatchObject({ matchingRuns: 3, stepsPerRun: 3, stepsSaved: 6 });
+      expect(preview.runs.toSorted()).toEqual(runs.toSorted());
+
+      const ref = await applied(host().as('reviewer'), draft);
+      const { name: packName } = draft.artifact;
+      const filled = { packName, chainId: chain.chainId, parameters: { step2_value: 'Good day' } };
+      const expanded = await api().post('/v1/host/sample/workflow-chain:expand', filled);
+      expect(expanded.status, expanded.text).toBe(200);
+      const { nodes, edges } = expanded.body.workflow;
+      await ran(api(), await register(api(), workflow(nodes, edges)));
+
+      for (const workflowId of [one, other]) await ran(api(), workflowId);
+      const again = (await synthesized(api(), { kinds })).created;
+      expect(again).toHaveLength(1);
+      expect(again[0]).toMatchObject({ duplicateOf: ref, artifact: { name: packName, version: '1.1.0' } });
+      expect((await evidenceOf(api(), again[0])).nearest[0]).toEqual({ ref, score: 1 });
+    });
+
+    it('is not drafted again on the evidence of one that was turned down', async () => {
+      const kinds = ['workflow-chain-pack'];
+      const steps = ['core.merge', 'core.end', 'core.merge', 'core.noop'];
+      const nodes = steps.map((type, index) => node(`s${index}`, type));
+      const edges = line(...nodes.map(({ id }) => id));
+      const both = [await register(api(), workflow(nodes, edges)), await register(api(), workflow(nodes, edges))];
+      const sourceRunIds = [await ran(api(), both[0]!), await ran(api(), both[0]!), await ran(api(), both[1]!)];
+      const [draft] = (await synthesized(api(), { kinds, sourceRunIds })).created;
+      expect((await api().post(`/v1/proposals/${draft.id}/reject`, { reason: 'No.' })).status).toBe(200);
+      expect((await synthesized(api(), { kinds, sourceRunIds })).created).toEqual([]);
+      expect((await synthesized(api(), { kinds })).created).toEqual([]);
+      await ran(api(), both[0]!);
+      expect((await synthesized(api(), { kinds })).created).toEqual([]);
     });
   });
 
@@ -122,8 +170,23 @@ onEachStore('synthesis of proposals', (host) => {
       expect(draft).toMatchObject({ kind: 'prompt-template', duplicateOf: null });
       expect(draft.provenance.sourceRunIds.toSorted()).toEqual(runs.toSorted());
       expect(draft.rationale).toContain('3 times');
-
       expect((await synthesized(api(), { kinds })).created).toEqual([]);
+
+      const { sources, nearest, preview } = await evidenceOf(api(), draft);
+      expect(sources.map(({ excerpt }: Body) => excerpt)).toContain('Use metric units.');
+      expect(nearest[0].ref).toBe(`prompt:${templateId}@1.2.0`);
+      expect(preview.rendered).toHaveLength(3);
+      for (const { runId, before, after } of preview.rendered) {
+        expect(runs).toContain(runId);
+        expect(before).toBe('Write a report on <UNTRUSTED>the weather</UNTRUSTED>.');
+        expect(after.startsWith(before)).toBe(true);
+        expect(after).toContain('metric units');
+      }
+
+      const ref = await applied(host().as('reviewer'), draft);
+      for (let count = 0; count < 3; count++) await corrected(api(), await ran(api(), workflowId), 'Use metric units.');
+      const [restated] = (await synthesized(api(), { kinds })).created;
+      expect(restated).toMatchObject({ duplicateOf: ref, artifact: { version: '1.4.0' } });
     });
   });
 
@@ -152,7 +215,32 @@ onEachStore('synthesis of proposals', (host) => {
       });
       expect(draft.title).toContain('every day at about 09:00');
       expect((await synthesized(api(), { kinds: ['automation'], sourceRunIds: runs })).created).toEqual([]);
+      const { nextFirings } = (await evidenceOf(api(), draft)).preview;
+      expect(nextFirings).toHaveLength(5);
+      expect(nextFirings.every((time: string) => time.endsWith('T09:00:00.000Z'))).toBe(true);
     });
+  });
+
+  it('is of the runs that the caller may see, and names no others', async () => {
+    const kinds = ['workflow-chain-pack'];
+    const steps = [node('a', 'core.getVariable', { config: { name: 'x' } }), node('b', 'core.merge'), node('c')];
+    const bound = host().as('workspace');
+    const foreign = host().as('other');
+    const seen: string[] = [];
+    for (const owner of [bound, bound, foreign, foreign]) {
+      const workflowId = await register(owner, workflow(steps, line('a', 'b', 'c')));
+      const runId = await ran(owner, workflowId);
+      if (owner === bound) seen.push(runId);
+    }
+    expect((await synthesized(bound, { kinds })).created).toEqual([]);
+    expect((await synthesized(foreign, { kinds })).created).toEqual([]);
+    expect((await synthesized(api(), { kinds })).created).toEqual([]);
+    const workflowId = await register(bound, workflow(steps, line('a', 'b', 'c')));
+    seen.push(await ran(bound, workflowId));
+    const [draft] = (await synthesized(bound, { kinds })).created;
+    expect(draft.owner).toMatchObject({ tenant: 'alpha', workspace: 'north' });
+    expect(draft.provenance.sourceRunIds.toSorted()).toEqual(seen.toSorted());
+    expect((await synthesized(foreign, { kinds })).created).toEqual([]);
   });
 
   it('keeps to what the caller may see, and says so', async () => {
@@ -162,5 +250,46 @@ onEachStore('synthesis of proposals', (host) => {
     expectRefusal(await api().post(SYNTHESIZE, { sourceRunIds: [runId] }), 404, 'not_found');
     expectRefusal(await host().as('viewer').post(SYNTHESIZE, {}), 403, 'forbidden');
     expectRefusal(await api().post(SYNTHESIZE, { kinds: ['rule'] }), 400, 'validation_error');
+  });
+});
+
+describe.each(STORES)('synthesis that nobody asks for, on %s', (kind) => {
+  it('looks at every tenant, drafts each habit once whoever is quicker, and lets a model put it into words', async () => {
+    const script = join(freshFolder().path, 'script.json');
+    const title = 'Greet people in one step';
+    writeFileSync(script, JSON.stringify({ answers: [{ data: { title, rationale: 'Three runs did the same.' } }] }));
+    const overrides: Partial<Config> = {
+      models: [{ provider: 'play', kind: 'scripted', script, models: ['small'], prices: {}, timeoutMs: 1_000 }],
+      synthesis: {
+        supportMin: 3,
+        periodMinMs: 500,
+        timezones: ['UTC'],
+        model: { provider: 'play', model: 'small' },
+        everyMs: 100,
+      },
+    };
+    const one = await startTestHost(kind, inject('postgresUrl'), overrides);
+    const hosts = kind === 'postgres' ? [one, await one.another()] : [one];
+    try {
+      const api = one.as('editor');
+      const workflows = [
+        await register(api, greeting('Dear you', 'core.start')),
+        await register(api, greeting('Hello', 'core.noop')),
+      ];
+      for (const workflowId of [...workflows, ...workflows]) await ran(api, workflowId);
+      const drafts = async (): Promise<Body[]> => (await api.get('/v1/proposals')).body.proposals;
+      const first = await until(drafts, ({ length }) => length > 0);
+      await Promise.all(hosts.map((host) => host.as('editor').post(SYNTHESIZE, { kinds: ['workflow-chain-pack'] })));
+      expect((await drafts()).map(({ id }) => id)).toEqual(first.map(({ id }) => id));
+      expect(first).toHaveLength(1);
+      expect(first[0]).toMatchObject({
+        title,
+        rationale: 'Three runs did the same.',
+        provenance: { synthesizerModel: 'play/small' },
+        owner: { tenant: 'alpha', principal: 'host:synthesis' },
+      });
+    } finally {
+      for (const host of hosts.reverse()) await host.stop();
+    }
   });
 });

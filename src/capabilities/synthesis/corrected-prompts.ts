@@ -112,7 +112,7 @@ async function draftPrompt(
         : 'What they wrote is in the prompt already.',
     ].join(' '),
     // A version that says nothing new restates the one before.
-    ...(isNew ? { revises: promptRefText(template) } : {}),
+    ...(isNew ? { revises: template as unknown as JsonObject } : {}),
     preview: {
       kind: 'prompt-template',
       before: template.text.slice(0, SHOWN_CHARS_MAX),

@@ -35,7 +35,7 @@ export interface Draft {
   readonly title: string;
   readonly rationale: string;
   /** What it is a new version of, which is no duplicate. */
-  readonly revises?: string | undefined;
+  readonly revises?: JsonObject | undefined;
   readonly preview: JsonObject;
 }
 

@@ -27,7 +27,7 @@ export interface Neighbourhood {
   readonly prompts: Pick<PromptService, 'list'>;
   readonly packs: Pick<PackService, 'list'>;
   readonly schedules: Pick<ScheduleService, 'list'>;
-  readonly proposals: Pick<ProposalService, 'list'>;
+  readonly proposals: Pick<ProposalService, 'list' | 'installed'>;
 }
 
 /** From here on two artifacts say the same. */
@@ -52,17 +52,23 @@ export class Neighbours {
     this.#hood = hood;
   }
 
-  /** `revises` is near by nature, and no duplicate. */
-  async nearTo(kind: ArtifactKind, artifact: JsonObject, revises: string | undefined): Promise<Nearness> {
+  /** What it revises is near by nature, and no duplicate. */
+  async nearTo(kind: ArtifactKind, artifact: JsonObject, revises: JsonObject | undefined): Promise<Nearness> {
     const one = neighbourOf(kind, '', artifact);
+    const before = revises && neighbourOf(kind, '', revises);
     const ranked = (await this.#of(kind))
-      .map(({ ref, digest, sketch }) => ({ ref, score: digest === one.digest ? 1 : likeness(one.sketch, sketch) }))
-      .filter(({ score }) => score >= NEAR_MIN)
-      .sort((a, b) => b.score - a.score || (a.ref < b.ref ? -1 : 1))
-      .slice(0, NEAREST_MAX)
-      .map(({ ref, score }) => ({ ref, score: Math.round(score * 1_000) / 1_000 }));
-    const restated = ranked.find(({ ref, score }) => score >= DUPLICATE_MIN && ref !== revises);
-    return { nearest: ranked, duplicateOf: restated?.ref };
+      .map(({ ref, digest, sketch }) => ({
+        ref,
+        score: digest === one.digest ? 1 : likeness(one.sketch, sketch),
+        isRevised: digest === before?.digest,
+      }))
+      .filter(({ score, isRevised }) => score >= NEAR_MIN || isRevised)
+      .sort((a, b) => b.score - a.score)
+      .slice(0, NEAREST_MAX);
+    return {
+      nearest: ranked.map(({ ref, score }) => ({ ref, score: Math.round(score * 1_000) / 1_000 })),
+      duplicateOf: ranked.find(({ score, isRevised }) => score >= DUPLICATE_MIN && !isRevised)?.ref,
+    };
   }
 
   async add(kind: ArtifactKind, ref: string, artifact: JsonObject): Promise<void> {
@@ -75,17 +81,23 @@ export class Neighbours {
     return known;
   }
 
+  /** What proposals have installed goes by the name that it was given then. */
   async #read(kind: ArtifactKind): Promise<Neighbour[]> {
     const { subject } = this.#caller;
+    const installed = await this.#hood.proposals.installed(subject, undefined, HELD_AGAINST_MAX);
+    const learnt = installed
+      .filter((row) => row.kind === kind)
+      .map(({ ref, text }) => neighbourOf(kind, ref, JSON.parse(text) as JsonObject));
+    const others = (await this.#present(kind)).filter(({ digest }) => !learnt.some((one) => one.digest === digest));
     const open: Neighbour[] = [];
     for (const state of ['draft', 'revised']) {
       const rows = await this.#hood.proposals.list(subject, { kind, state }, HELD_AGAINST_MAX);
       open.push(...rows.map((row) => neighbourOf(kind, row.proposal_id, JSON.parse(row.text) as JsonObject)));
     }
-    return [...(await this.#installed(kind)), ...open];
+    return [...learnt, ...others, ...open];
   }
 
-  async #installed(kind: ArtifactKind): Promise<Neighbour[]> {
+  async #present(kind: ArtifactKind): Promise<Neighbour[]> {
     const { prompts, packs, schedules } = this.#hood;
     switch (kind) {
       case 'prompt-template': {

@@ -45,15 +45,20 @@ export class Reading {
   /** Gives the number of runs that were new. */
   async catchUp(tenant: string, signal?: AbortSignal): Promise<number> {
     const [cursor] = await this.#runtime.store.read<CursorRow>(findCursor(tenant));
-    const runs = await this.#readRuns(tenant, cursor?.runs_until ?? 0, signal);
-    if (this.#feedback) await this.#readCorrections(tenant, cursor?.corrections_until ?? 0, signal);
+    const runs = await this.#readRuns(tenant, this.#since(cursor?.runs_until), signal);
+    if (this.#feedback) await this.#readCorrections(tenant, this.#since(cursor?.corrections_until), signal);
     return runs;
   }
 
-  async #readRuns(tenant: string, until: number, signal: AbortSignal | undefined): Promise<number> {
+  /** From where to read on. A clock that was wrong for a while may have taken the cursor into the future. */
+  #since(until = 0): number {
+    return Math.min(until, this.#runtime.clock.now()) - LATE_MS;
+  }
+
+  async #readRuns(tenant: string, since: number, signal: AbortSignal | undefined): Promise<number> {
     const { store, clock } = this.#runtime;
     let count = 0;
-    for (let place: EndPlace = { endedAt: until - LATE_MS, runId: '' }; !signal?.aborted; ) {
+    for (let place: EndPlace = { endedAt: since, runId: '' }; !signal?.aborted; ) {
       const rows = await store.read<RunRow>(findUnread(tenant, place, RUNS_AT_ONCE));
       const last = rows.at(-1);
       if (!last) break;
@@ -102,9 +107,9 @@ export class Reading {
     return logs;
   }
 
-  async #readCorrections(tenant: string, until: number, signal: AbortSignal | undefined): Promise<void> {
+  async #readCorrections(tenant: string, since: number, signal: AbortSignal | undefined): Promise<void> {
     const { store } = this.#runtime;
-    let after = { created_at: until - LATE_MS, annotation_id: '' };
+    let after = { created_at: since, annotation_id: '' };
     while (!signal?.aborted) {
       const rows = await this.#feedback!.corrections(tenant, after, CORRECTIONS_AT_ONCE);
       const last = rows.at(-1);

@@ -77,6 +77,8 @@ export interface NodeState {
   modelCalls?: number;
   /** Events of this visit in which the log tells what an agent did. */
   agentSteps?: number;
+  /** Tools that an agent has asked for and not heard from: the call's id to the event that tells of it. */
+  toolCalls?: Map<string, string>;
   /** Times the node began again because an edge led back to it. */
   visit: number;
   /** Interrupts it has raised in this run: the next one's key is new. */

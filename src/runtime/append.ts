@@ -1,3 +1,4 @@
+import { withCause } from '../engine/agent-steps.ts';
 import { apply } from '../engine/fold.ts';
 import type { Digest } from '../engine/mask.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run.ts';
@@ -25,7 +26,7 @@ export type Reaction = (append: Append) => readonly Write[];
 
 /** Records an event and moves the run on by it: from now on, memory is ahead of the store. */
 export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: Digest): Recorded {
-  const recorded = recordEvent(held.run, event, { sequence: held.run.sequence + 1, time }, digest);
+  const recorded = recordEvent(held.run, withCause(held.run, event), { sequence: held.run.sequence + 1, time }, digest);
   apply(held.run, recorded.event);
   return recorded;
 }

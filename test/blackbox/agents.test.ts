@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { unique } from '../support/definitions.ts';
+import { resolve, waitingRun } from '../support/interrupts.ts';
 import { RegistryPages } from '../support/pack-registry.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
@@ -159,6 +160,69 @@ onEachStore('agents', (host) => {
       expect((await other.get(`/v1/agents/${agentId}`)).status).toBe(404);
       expect((await other.get('/v1/agents')).text).not.toContain(agentId);
       expect((await host().as('nothing').get('/v1/agents')).status).toBe(403);
+    });
+  });
+
+  describe('of conformance suites', () => {
+    const editor = (): Api => host().as('editor');
+    const AGENT_EVENTS = /^agent\.(reasoned|toolCalled|toolReturned|handoff|decided)$/;
+
+    it('are there to be started, and one comes with a pack', async () => {
+      const { body } = await host().anonymous.get('/.well-known/openwop');
+      expect(body.conformance).toMatchObject({ mockAgent: true });
+      expect(body.fixtures).toEqual(
+        expect.arrayContaining([
+          'conformance-agent-identity',
+          'conformance-agent-reasoning',
+          'conformance-agent-low-confidence',
+        ]),
+      );
+      const agent = await editor().get('/v1/agents/core.conformance.pack-installed-agent');
+      expect(agent.body).toMatchObject({ packName: 'core.conformance.agent-pack', toolAllowlist: [] });
+      const run = await editor().ended(await editor().run('conformance-agent-pack-provenance'));
+      expect(run.agent).toMatchObject({ sourceManifestId: 'core.conformance.agent-pack.installed-agent' });
+    });
+
+    it('tell what they do, each return because of its call, and the same again on a replay', async () => {
+      const runId = await editor().run('conformance-agent-reasoning');
+      expect((await editor().ended(runId)).agent).toEqual({
+        agentId: 'core.conformance.reasoning-agent',
+        modelClass: 'reasoning',
+      });
+      const events = (await editor().events(runId)).filter(({ type }) => AGENT_EVENTS.test(type));
+      expect(events.map(({ type }) => type)).toEqual([
+        'agent.reasoned',
+        'agent.toolCalled',
+        'agent.toolReturned',
+        'agent.handoff',
+        'agent.decided',
+      ]);
+      const [, called, returned] = events;
+      expect(returned.causationId).toBe(called.eventId);
+      expect(returned.payload.callId).toBe(called.payload.callId);
+      for (const { type, payload } of events) expect(schemas.payload(type)?.(payload)).toEqual([]);
+      const { body } = await editor().post(`/v1/runs/${runId}:fork`, { mode: 'replay', fromSeq: 0 });
+      await editor().ended(body.runId);
+      const replayed = (await editor().events(body.runId)).filter(({ type }) => AGENT_EVENTS.test(type));
+      expect(replayed.map(({ type, payload }) => [type, payload])).toEqual(
+        events.map(({ type, payload }) => [type, payload]),
+      );
+      expect(replayed[2].causationId).toBe(replayed[1].eventId);
+    });
+
+    it('wait for a person when they are not sure', async () => {
+      const waiting = await waitingRun(editor(), 'conformance-agent-low-confidence');
+      expect(waiting.status).toBe('waiting-approval');
+      const events = await editor().events(waiting.runId);
+      expect(events.find(({ type }) => type === 'node.suspended').payload).toMatchObject({
+        reason: 'low-confidence',
+        agentId: 'core.conformance.low-conf-decider',
+        threshold: 0.7,
+        observed: 0.5,
+      });
+      await resolve(editor(), waiting.runId, 'low-conf-decider', { kind: 'ratified' });
+      const ended = await editor().ended(waiting.runId);
+      expect(ended.nodeStates['low-conf-decider'].outputs).toEqual({ decision: { kind: 'ratified' } });
     });
   });
 });

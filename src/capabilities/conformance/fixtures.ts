@@ -10,7 +10,12 @@ interface Extras {
 }
 
 /** A workflow whose nodes follow each other. */
-function line(id: string, name: string, nodes: readonly WorkflowNode[], extras: Extras = {}): WorkflowDefinition {
+export function line(
+  id: string,
+  name: string,
+  nodes: readonly WorkflowNode[],
+  extras: Extras = {},
+): WorkflowDefinition {
   return {
     id,
     name,
@@ -29,7 +34,7 @@ function line(id: string, name: string, nodes: readonly WorkflowNode[], extras: 
   };
 }
 
-function node(
+export function node(
   id: string,
   typeId: string,
   config: JsonObject = {},

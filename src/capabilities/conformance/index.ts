@@ -5,6 +5,8 @@ import type { MemoryService } from '../memory/service.ts';
 import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
+import { AGENT_FIXTURES } from './agent-fixtures.ts';
+import { AGENT_PACK } from './agent-pack.ts';
 import { CHAIN_PACK } from './chain-pack.ts';
 import { commitmentFire } from './commitment-fire.ts';
 import { draftProposal } from './draft-proposal.ts';
@@ -27,10 +29,12 @@ interface Fitted {
 
 const FOREIGNER = { tenant: 'conformance-another-tenant', runId: 'none', nodeId: 'none', effectId: 'seed' };
 
+const SEEDED = [...FIXTURES, ...AGENT_FIXTURES];
+
 /** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
 export const conformance: Capability<'conformance', Fitted> = {
   name: 'conformance',
-  advertise: () => ({ fixtures: FIXTURES.map(({ id }) => id) }),
+  advertise: () => ({ fixtures: SEEDED.map(({ id }) => id), conformance: { mockAgent: true } }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, services: Fitted) => services,
   routes: [
@@ -47,8 +51,9 @@ export const conformance: Capability<'conformance', Fitted> = {
   prepare: async (_host, { workflows, prompts, packs, memory }) => {
     await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
     await packs.installShared(CHAIN_PACK);
+    await packs.installShared(AGENT_PACK);
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
-    for (const fixture of FIXTURES) {
+    for (const fixture of SEEDED) {
       const outcome = await workflows.registerShared(fixture);
       if (isRefusal(outcome)) throw new Error(`fixture ${fixture.id}: ${outcome.message}`);
     }

@@ -1,6 +1,7 @@
 import type { NodeType } from '../node-type.ts';
 import { hold } from './delay.ts';
 import { memoryProbe } from './memory-probe.ts';
+import { mockAgent } from './mock-agent.ts';
 import { mockAi } from './mock-ai.ts';
 
 /** Needs something that no host provides, so that its refusal can be seen. */
@@ -19,4 +20,11 @@ const sideEffect: NodeType = {
 };
 
 /** Reachable only where the conformance switch is on. */
-export const CONFORMANCE_NODES: readonly NodeType[] = [requiresMissing, hold, sideEffect, mockAi, memoryProbe];
+export const CONFORMANCE_NODES: readonly NodeType[] = [
+  requiresMissing,
+  hold,
+  sideEffect,
+  mockAi,
+  memoryProbe,
+  mockAgent,
+];

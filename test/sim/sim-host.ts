@@ -1,5 +1,8 @@
 import { governanceGate } from '../../src/capabilities/approvals/gate.ts';
+import { commitments } from '../../src/capabilities/commitments/index.ts';
+import { commitmentService } from '../../src/capabilities/commitments/service.ts';
 import { goals } from '../../src/capabilities/goals/index.ts';
+import { heartbeat } from '../../src/capabilities/heartbeat/index.ts';
 import { heartbeatService } from '../../src/capabilities/heartbeat/service.ts';
 import { projectInterrupts } from '../../src/capabilities/interrupts/project.ts';
 import { interruptService } from '../../src/capabilities/interrupts/service.ts';
@@ -38,12 +41,15 @@ export interface SimHostOptions {
   readonly probe: SeamDrivers['probe'];
   /** Where there is a way out, webhooks are delivered to. */
   readonly egress?: Egress;
+  /** What heartbeats and commitments see. */
+  readonly observed?: () => unknown;
   /** Whether there are goals; that takes their tables. */
   readonly hasGoals?: boolean;
 }
 
 /** The whole host but its sockets, in a simulated world. */
-export function createSimHost({ name, world, store, ids, probe, egress, hasGoals = false }: SimHostOptions) {
+export function createSimHost(options: SimHostOptions) {
+  const { name, world, store, ids, probe, egress, hasGoals = false, observed = () => null } = options;
   const clock = world.clock(() => store.state !== 'dead');
   const plans = new Plans(store);
   const hub = new Hub();
@@ -108,12 +114,17 @@ export function createSimHost({ name, world, store, ids, probe, egress, hasGoals
     reactions.push(hooks.lanes.reaction);
     for (const [kind, work] of Object.entries(webhooks.work!(host, hooks))) kinds.set(kind, work);
   }
+  const storage = { perform: async () => ({ found: true, value: observed() }) };
+  const beats = heartbeatService(host, { audit, runs, storage });
+  const promises = commitmentService(host, { audit, runs, heartbeat: beats });
+  const continuing = { ...heartbeat.work!(host, beats), ...commitments.work!(host, promises) };
+  for (const [kind, work] of Object.entries(continuing)) kinds.set(kind, work);
   const aims = goals.service(host, {
     audit,
     feed: { entries: () => [], wake: () => {} },
     runs,
     schedules: timed,
-    heartbeat: heartbeatService(host, { audit, runs, storage: { perform: async () => ({}) } }),
+    heartbeat: beats,
     verifiers: verifierService(host, { audit, runs }),
   } as never);
   if (hasGoals) {
@@ -131,6 +142,8 @@ export function createSimHost({ name, world, store, ids, probe, egress, hasGoals
     replay: replayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
     webhooks: hooks,
     schedules: timed,
+    heartbeats: beats,
+    commitments: promises,
     idempotency: new Idempotency(store, clock),
   };
 }

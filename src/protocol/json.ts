@@ -49,6 +49,12 @@ export function valueAt(root: unknown, path: string): unknown {
   return value;
 }
 
+/** A path such as `a.b[2]` as a JSON pointer; `$` is the whole. What is a pointer already stays one. */
+export function pointerOf(path: string): string {
+  if (path === '' || path === '$') return '';
+  return path.startsWith('/') ? path : `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
+}
+
 /** The members that have a value. */
 export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;

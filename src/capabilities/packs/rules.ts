@@ -3,7 +3,7 @@ import { asWorkflow, type Expansion, expandChain, expandedSize, parametersUsed }
 import { checkDefinition, failure, type NodeCatalog } from '../../engine/check.ts';
 import { compileSchema } from '../../engine/json-schema.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
-import { isObject, type JsonObject, own } from '../../protocol/json.ts';
+import { isObject, type JsonObject, own, pointerOf } from '../../protocol/json.ts';
 import {
   AgentPackManifest,
   agentsOf,
@@ -140,11 +140,6 @@ function twice(values: readonly string[], pathOf: (index: number) => string): Mi
   return values.flatMap((value, index) =>
     first.get(value) === index ? [] : [{ path: pathOf(index), message: 'is there already' }],
   );
-}
-
-/** `a.b[2]` as a JSON pointer. */
-function pointerOf(path: string): string {
-  return path === '$' ? '' : `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
 }
 
 export interface ExpansionRequest {

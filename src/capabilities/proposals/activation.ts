@@ -113,8 +113,16 @@ export class Activation {
     return this.#host.runtime.store;
   }
 
-  /** First whether it fits its kind, then whether the world is still what it was made for. */
+  /** Whoever finds that it cannot be installed may have looked at what somebody else has just installed. */
   async #prepare(row: ProposalRow, by: Subject): Promise<Ready | Refusal> {
+    const ready = await this.#check(row, by);
+    if (!isRefusal(ready)) return ready;
+    const [now] = await this.#store.read<ProposalRow>(findProposalOfRun(row.tenant, row.run_id));
+    return now?.version === row.version ? ready : LOOK_AGAIN;
+  }
+
+  /** First whether it fits its kind, then whether the world is still what it was made for. */
+  async #check(row: ProposalRow, by: Subject): Promise<Ready | Refusal> {
     const candidate = candidateOf(row, by);
     const installer = this.#installers[row.kind];
     const problems = await installer.check(candidate);

@@ -1,5 +1,6 @@
 import { isTerminal } from '../../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../protocol/errors.ts';
+import { pointerOf } from '../../protocol/json.ts';
 import { command, commitUnless } from '../../runtime/command.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
@@ -13,7 +14,6 @@ import { Activation, candidateOf } from './activation.ts';
 import { factsOf } from './document.ts';
 import { drafting } from './drafting.ts';
 import { installersOf, type Places } from './installers/index.ts';
-import { pointerOf } from './installers/installer.ts';
 import {
   findProposal,
   type InstalledRow,

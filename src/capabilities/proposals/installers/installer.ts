@@ -1,5 +1,5 @@
 import type { Refusal } from '../../../protocol/errors.ts';
-import { isObject, type JsonObject } from '../../../protocol/json.ts';
+import { isObject, type JsonObject, pointerOf } from '../../../protocol/json.ts';
 import type { ArtifactKind } from '../../../protocol/proposals.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Unit } from '../../../store/sql.ts';
@@ -45,14 +45,9 @@ export interface Installer {
 export function problemsOf({ message, details = {} }: Refusal): Problem[] {
   const { fields, path, field } = details;
   if (Array.isArray(fields) && fields.length > 0) {
-    return fields.filter(isObject).map((each) => ({ path: pointerOf(each.path), message: String(each.message) }));
+    return fields
+      .filter(isObject)
+      .map((each) => ({ path: pointerOf(String(each.path ?? '')), message: String(each.message) }));
   }
-  return [{ path: pointerOf(path ?? field), message }];
-}
-
-/** `a.b[2]` as a JSON pointer; what is one already stays so. */
-export function pointerOf(path: unknown): string {
-  if (typeof path !== 'string' || path === '' || path === '$') return '';
-  if (path.startsWith('/')) return path;
-  return `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
+  return [{ path: pointerOf(String(path ?? field ?? '')), message }];
 }

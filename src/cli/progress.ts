@@ -25,6 +25,10 @@ export class Progress {
     this.#tick();
   }
 
+  get isShown(): boolean {
+    return this.#columns !== undefined;
+  }
+
   saw({ type, nodeId = '' }: RunEvent): void {
     if (/^node\.(started|resumed)$/.test(type)) this.#running.add(nodeId);
     if (/^node\.(completed|failed|skipped|cancelled)$/.test(type)) this.#done++;
@@ -46,7 +50,7 @@ export class Progress {
   }
 
   #tick(): void {
-    if (this.#columns === undefined) return;
+    if (!this.isShown) return;
     this.#draw();
     this.#stopTicking = platform.after(EVERY_MS, () => this.#tick());
   }
@@ -63,6 +67,6 @@ export class Progress {
   }
 
   #wipe(): void {
-    if (this.#columns !== undefined) this.#terminal.err(WIPE);
+    if (this.isShown) this.#terminal.err(WIPE);
   }
 }

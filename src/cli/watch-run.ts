@@ -36,12 +36,14 @@ export async function followRun(
   context: Context,
   client: Client,
   runId: string,
-  options: { readonly after?: number | undefined; readonly streamMode?: 'updates' | 'debug' },
+  { after, mode }: { readonly after?: number | undefined; readonly mode?: 'updates' | 'debug' | undefined },
 ): Promise<ExitCode> {
   const signal = context.terminal.interrupted();
   const progress = new Progress(context);
+  // Only all events tell what is going on right now.
+  const streamMode = mode ?? (progress.isShown ? 'debug' : 'updates');
   try {
-    for await (const event of client.followRun(runId, { ...options, signal })) {
+    for await (const event of client.followRun(runId, { after, streamMode, signal })) {
       progress.saw(event);
       progress.above(() => showEvent(context, event));
     }

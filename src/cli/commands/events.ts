@@ -15,16 +15,17 @@ export const events: CommandSpec = {
   flags: {
     '--follow': 'go on until the run has ended, whatever happens to the connection',
     '--after <sequence>': 'only what comes after this event',
-    '--mode <mode>': 'updates (the default) or debug, for --follow',
+    '--mode <mode>': 'updates, or debug for everything, with --follow; a terminal shows everything',
   },
   example: 'events run-0mw4x2c1h0001 --follow',
   async run(context, { args: [runId], options }) {
-    const { follow, after: from, mode = 'updates' } = options;
-    if (mode !== 'updates' && mode !== 'debug') throw new UsageError('--mode is updates or debug.');
+    const { follow, after: from, mode } = options;
+    if (mode !== undefined && mode !== 'updates' && mode !== 'debug')
+      throw new UsageError('--mode is updates or debug.');
     const after = from === undefined ? undefined : wholeNumber(String(from), '--after');
     if (runId === undefined) return watchTenant(context);
     const client = await context.client();
-    if (follow) return followRun(context, client, runId, { after, streamMode: mode });
+    if (follow) return followRun(context, client, runId, { after, mode });
     let lastSequence = after;
     for (;;) {
       const query = { timeout: SECONDS, ...(lastSequence === undefined ? {} : { lastSequence }) };

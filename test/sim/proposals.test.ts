@@ -1,0 +1,259 @@
+import { expect, it } from 'vitest';
+import type { AuditRecord } from '../../src/capabilities/audit/record.ts';
+import type { Caller } from '../../src/capabilities/capability.ts';
+import { INTERRUPT_TABLES } from '../../src/capabilities/interrupts/records.ts';
+import { packService } from '../../src/capabilities/packs/service.ts';
+import { PROMPT_TABLES } from '../../src/capabilities/prompts/records.ts';
+import { promptService } from '../../src/capabilities/prompts/service.ts';
+import { PROPOSAL_TABLES } from '../../src/capabilities/proposals/records.ts';
+import { type ProposalService, proposalService } from '../../src/capabilities/proposals/service.ts';
+import { SCHEDULE_TABLES } from '../../src/capabilities/schedules/records.ts';
+import { isRefusal } from '../../src/protocol/errors.ts';
+import { ROLE_SCOPES, type Role } from '../../src/protocol/scopes.ts';
+import { sql, type Write } from '../../src/store/sql.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import type { Migration, Store } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import { freshFolder } from '../support/database.ts';
+import type { SimHost } from './sim-host.ts';
+import { Storm } from './storm.ts';
+import { World } from './world.ts';
+
+/**
+ * Goal: whatever dies when, a proposal is either as it was, or applied with its artifact, its event and its audit entry,
+ * once. Method: people draft, revise, apply, vote, reject, put away and uninstall on hosts that are killed meanwhile, on a
+ * store that fails before and after it has done what it was told; then everything that there is must fit together.
+ */
+
+const SEEDS = [1, 2, 3, 4, 5, 6];
+const STORM_MS = 60_000;
+const RECOVERY_MS = 30_000;
+const PEOPLE = 4;
+/** What stands in the audit log, as far as this is about. */
+const DEEDS: Migration = { id: 'deeds/0001', statements: ['CREATE TABLE deeds (action TEXT NOT NULL, target TEXT)'] };
+
+it.each(SEEDS)('applied is applied whole, or not at all: seed %i', async (seed) => {
+  const folder = freshFolder();
+  const world = new World(seed);
+  const migrations = [
+    ...CORE_TABLES,
+    ...INTERRUPT_TABLES,
+    ...SCHEDULE_TABLES,
+    ...PROMPT_TABLES,
+    ...PROPOSAL_TABLES,
+    DEEDS,
+  ];
+  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
+  const day = new BadDay(world, store);
+  try {
+    await day.pass();
+  } finally {
+    day.end();
+    await world.settle(store.close());
+    folder.remove();
+  }
+});
+
+class BadDay {
+  readonly #world: World;
+  readonly #store: Store;
+  readonly #storm: Storm;
+  readonly #services = new WeakMap<SimHost, ProposalService>();
+  readonly #ids: string[] = [];
+  /** What somebody was told is in use, and what somebody was told is not any more. */
+  readonly #applied = new Map<string, string>();
+  readonly #uninstalled = new Set<string>();
+  #made = 0;
+
+  constructor(world: World, store: Store) {
+    this.#world = world;
+    this.#store = store;
+    this.#storm = new Storm(world, store);
+  }
+
+  async pass(): Promise<void> {
+    const world = this.#world;
+    const storm = this.#storm;
+    await world.settle(this.#open());
+    storm.begin();
+    const people = Array.from({ length: PEOPLE }, () => storm.people((host) => this.#act(host)));
+    const everybody = [...people, storm.kill()];
+    await world.run(world.now() + STORM_MS);
+    storm.end();
+    await world.run(world.now() + RECOVERY_MS);
+    await world.settle(Promise.all(everybody));
+    storm.over();
+    await this.#judge();
+  }
+
+  end(): void {
+    this.#storm.over();
+  }
+
+  async #open(): Promise<void> {
+    for (let count = 0; count < 3; count++) await this.#storm.startHost();
+    for (let count = 0; count < 6; count++) await this.#draft(this.#storm.hosts[0]!);
+  }
+
+  #of(host: SimHost): ProposalService {
+    const known = this.#services.get(host) ?? serviceOn(host);
+    this.#services.set(host, known);
+    return known;
+  }
+
+  async #draft(host: SimHost): Promise<void> {
+    const version = `1.0.${this.#made++}`;
+    const artifact = { templateId: 'learnt', version, kind: 'user', text: `number ${version}` };
+    const evidence = { key: version, sources: [], nearest: [] };
+    const drafted = await this.#of(host).draft(EDITOR.subject, {
+      kind: 'prompt-template',
+      artifact: { ...artifact, templateId: `learnt-${this.#made % 5}` },
+      sourceRunIds: [],
+      evidence,
+    });
+    if (typeof drafted !== 'string' && !isRefusal(drafted)) this.#ids.push(drafted.id);
+  }
+
+  async #act(host: SimHost): Promise<void> {
+    const { random } = this.#world;
+    const proposals = this.#of(host);
+    const id = random.pick(this.#ids);
+    const who = random.pick([REVIEWER, SECOND]);
+    const deed = random.next();
+    if (deed < 0.2) return this.#draft(host);
+    if (deed < 0.4) return void (await proposals.revise(who, id, { note: 'mine' }, () => []));
+    if (deed < 0.45) return void (await proposals.reject(who, id, 'no', () => []));
+    if (deed < 0.5) return void (await proposals.archive(who, id, () => []));
+    if (deed < 0.6) return this.#uninstall(proposals);
+    if (deed < 0.75) return this.#vote(host, proposals, who, id);
+    const applied = await proposals.apply(who, id, () => []);
+    if (!isRefusal(applied) && 'installedArtifactRef' in applied) this.#applied.set(id, applied.installedArtifactRef);
+  }
+
+  async #vote(host: SimHost, proposals: ProposalService, who: Caller, id: string): Promise<void> {
+    const record = await proposals.sideRecord(who.subject, id);
+    if (isRefusal(record) || !record.gate) return;
+    const { row } = record;
+    const decision = this.#world.random.pick(['granted', 'granted', 'rejected']);
+    const answer = { decision, artifactHash: row.sha256 };
+    const outcome = await host.interrupts.resolve(who, row.run_id, 'review', answer, () => []);
+    if (isRefusal(outcome) || outcome.status !== 'completed') return;
+    const now = await proposals.find(who.subject, id);
+    if (!isRefusal(now) && now.state === 'applied') this.#applied.set(id, now.installed_ref!);
+  }
+
+  async #uninstall(proposals: ProposalService): Promise<void> {
+    const [installed] = await proposals.installed(REVIEWER.subject, undefined, 1);
+    if (!installed) return;
+    const refusal = await proposals.uninstall(REVIEWER, installed.ref, () => []);
+    if (!refusal) this.#uninstalled.add(installed.ref);
+  }
+
+  async #judge(): Promise<void> {
+    const rows = await this.#all<Row>('SELECT * FROM proposals');
+    const installed = await this.#all<Installed>('SELECT * FROM installed_artifacts');
+    const versions = await this.#all<Version>('SELECT * FROM prompt_versions');
+    const events = await this.#all<{ run_id: string; type: string }>('SELECT run_id, type FROM events');
+    const deeds = await this.#all<{ action: string; target: string }>('SELECT * FROM deeds');
+    const count = <T>(list: readonly T[], isMeant: (one: T) => boolean): number => list.filter(isMeant).length;
+
+    expect(this.#storm.kills).toBeGreaterThan(3);
+    expect(count(rows, ({ state }) => state === 'applied')).toBeGreaterThan(0);
+    for (const { proposal_id, run_id, state, installed_ref } of rows) {
+      const wasApplied = installed_ref === null ? 0 : 1;
+      const its = installed.filter((each) => each.proposal_id === proposal_id);
+      const told = (type: string): number => count(events, (event) => event.run_id === run_id && event.type === type);
+      const done = (action: string): number =>
+        count(deeds, (deed) => deed.action === action && deed.target === proposal_id);
+      const facts = {
+        artifacts: its.length,
+        activated: told('proposal.activated'),
+        audited: done('proposal.apply'),
+        ended: told('run.completed'),
+        created: told('proposal.created'),
+        uninstalled: done('proposal.uninstall'),
+      };
+      expect(facts, `${proposal_id} is ${state}`).toEqual({
+        artifacts: wasApplied,
+        activated: wasApplied,
+        audited: wasApplied,
+        ended: state === 'draft' || state === 'revised' ? 0 : 1,
+        created: 1,
+        uninstalled: count(its, ({ uninstalled_at }) => uninstalled_at !== null),
+      });
+      for (const { text, uninstalled_at } of its) {
+        const { templateId, version } = JSON.parse(text);
+        const [kept] = versions.filter((each) => each.template_id === templateId && each.version === version);
+        expect(kept?.removed_at === null, `${version} is in use`).toBe(uninstalled_at === null);
+        expect(JSON.parse(kept!.body).text).toBe(`number ${version}`);
+      }
+    }
+    expect(count(versions, ({ removed_at }) => removed_at === null)).toBe(
+      count(installed, ({ uninstalled_at }) => uninstalled_at === null),
+    );
+    // What was acknowledged has happened.
+    for (const [id, ref] of this.#applied) expect(rows.find((row) => row.proposal_id === id)?.installed_ref).toBe(ref);
+    for (const ref of this.#uninstalled)
+      expect(installed.find((row) => row.ref === ref)?.uninstalled_at).not.toBeNull();
+  }
+
+  #all<R>(text: string): Promise<R[]> {
+    return this.#world.settle(this.#store.read<R>(sql(text)));
+  }
+}
+
+interface Row {
+  readonly proposal_id: string;
+  readonly run_id: string;
+  readonly state: string;
+  readonly installed_ref: string | null;
+}
+
+interface Installed {
+  readonly ref: string;
+  readonly proposal_id: string;
+  readonly text: string;
+  readonly uninstalled_at: number | null;
+}
+
+interface Version {
+  readonly template_id: string;
+  readonly version: string;
+  readonly body: string;
+  readonly removed_at: number | null;
+}
+
+function serviceOn(host: SimHost): ProposalService {
+  const settings = {
+    promptObservability: 'hashed',
+    proposals: { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 },
+  };
+  const itself = { ...host, settings, advertises: () => false } as never;
+  const audit = { record: ({ action, target }: AuditRecord): Write[] => [deed(action, target)] };
+  return proposalService(itself, {
+    audit,
+    feed: { entries: () => [], wake: () => {} },
+    interrupts: host.interrupts,
+    schedules: host.schedules,
+    prompts: promptService(itself, { audit }),
+    packs: packService(itself, { audit }),
+  });
+}
+
+function deed(action: string, target: string | undefined): Write {
+  return { sql: 'INSERT INTO deeds (action, target) VALUES ($1, $2)', params: [action, target ?? null] };
+}
+
+function person(principal: string, role: Role): Caller {
+  return {
+    subject: { tenant: 'alpha', tenantName: 'alpha', principal, issuer: 'i', lane: 'l' },
+    scopes: new Set(ROLE_SCOPES[role]),
+    role,
+    keyId: 'key',
+    isTest: false,
+  };
+}
+
+const EDITOR = person('editor', 'editor');
+const REVIEWER = person('reviewer', 'reviewer');
+const SECOND = person('second', 'reviewer');

@@ -75,6 +75,13 @@ async function applied(api: Api, { id }: Body): Promise<string> {
   return answer.body.installedArtifactRef;
 }
 
+/** A file with what a scripted model says. */
+function written(script: object): string {
+  const path = join(freshFolder().path, 'script.json');
+  writeFileSync(path, JSON.stringify(script));
+  return path;
+}
+
 onEachStore('synthesis of proposals', (host) => {
   const api = (): Api => host().as('editor');
 
@@ -253,11 +260,76 @@ onEachStore('synthesis of proposals', (host) => {
   });
 });
 
+onEachStore(
+  'synthesis of an agent',
+  (host) => {
+    it('drafts one of a prompt under which the same tools are used, with a list of these alone', async () => {
+      const api = host().as('editor');
+      const config = {
+        provider: 'play',
+        model: 'small',
+        systemPrompt: 'You keep notes.',
+        tools: ['capstan.kv:get', 'capstan.kv:set', 'capstan.http:get'],
+      };
+      const taking = node('notes', 'core.agents.run', { config, inputs: { task: fixed('Take a note.') } });
+      const workflowId = await register(api, workflow([taking]));
+      const runs = [await ran(api, workflowId), await ran(api, workflowId)];
+      expect((await synthesized(api, { kinds: ['agent-pack'] })).created).toEqual([]);
+      runs.push(await ran(api, workflowId));
+
+      const { created } = await synthesized(api, { kinds: ['agent-pack'] });
+      expect(created).toHaveLength(1);
+      const [draft] = created;
+      expect(draft.provenance.sourceRunIds.toSorted()).toEqual(runs.toSorted());
+      expect(draft.artifact.agents).toEqual([
+        {
+          agentId: `${draft.artifact.name}.default`,
+          persona: 'notes',
+          modelClass: 'general',
+          systemPrompt: 'You keep notes.',
+          toolAllowlist: ['capstan.kv:set'],
+        },
+      ]);
+      const { preview } = await evidenceOf(api, draft);
+      expect(preview).toMatchObject({
+        tools: [{ name: 'capstan.kv:set', isThere: true, transport: 'native' }],
+        secrets: [],
+        cost: { runs: 3 },
+      });
+      expect(preview.cost.meanUsd).toBeGreaterThan(0);
+      expect((await synthesized(api, { kinds: ['agent-pack'] })).created).toEqual([]);
+
+      await applied(host().as('reviewer'), draft);
+      const { body } = await api.get('/v1/agents');
+      expect(body.agents.map(({ agentId }: Body) => agentId)).toContain(`${draft.artifact.name}.default`);
+    });
+  },
+  {
+    models: [
+      {
+        provider: 'play',
+        kind: 'scripted',
+        script: written({
+          answers: [
+            {
+              when: { contains: 'Take a note.' },
+              toolCalls: [{ id: 'c1', name: 'capstan_kv_set', arguments: { key: 'note', value: 'taken' } }],
+            },
+            { content: 'Done.' },
+          ],
+        }),
+        models: ['small'],
+        prices: { small: { input: 1_000, output: 1_000 } },
+        timeoutMs: 1_000,
+      },
+    ],
+  },
+);
+
 describe.each(STORES)('synthesis that nobody asks for, on %s', (kind) => {
   it('looks at every tenant, drafts each habit once whoever is quicker, and lets a model put it into words', async () => {
-    const script = join(freshFolder().path, 'script.json');
     const title = 'Greet people in one step';
-    writeFileSync(script, JSON.stringify({ answers: [{ data: { title, rationale: 'Three runs did the same.' } }] }));
+    const script = written({ answers: [{ data: { title, rationale: 'Three runs did the same.' } }] });
     const overrides: Partial<Config> = {
       models: [{ provider: 'play', kind: 'scripted', script, models: ['small'], prices: {}, timeoutMs: 1_000 }],
       synthesis: {

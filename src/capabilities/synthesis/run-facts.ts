@@ -1,7 +1,7 @@
 import type { Plan } from '../../engine/plan.ts';
 import type { EventType, RunEvent } from '../../protocol/events.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
-import { parsePromptRef } from '../../protocol/prompts.ts';
+import { type PromptResolved, parsePromptRef } from '../../protocol/prompts.ts';
 import { factsOf } from '../../runtime/run-row.ts';
 import type { RunRow } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
@@ -40,7 +40,7 @@ export function findingsOf(row: RunRow, events: readonly RunEvent[], plan: Plan)
 }
 
 /** Members of a run's metadata that name what has started it. */
-const STARTERS = ['scheduleId', 'goalId', 'heartbeatId', 'commitmentId'];
+const STARTERS = ['scheduleId', 'goalId', 'heartbeatId', 'commitmentId', 'verifier', 'trustBoundary'];
 
 /** A digest of the inputs, where somebody from outside has started the run with them. */
 function inputsOf(row: RunRow): string | null {
@@ -78,11 +78,11 @@ function promptsOf({ tenant, run_id }: RunRow, events: readonly RunEvent[]): Giv
 }
 
 function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: Plan): ToolUse[] {
-  const systemPrompts = new Map<string, string>();
+  const systemPrompts = new Map<string, string | undefined>();
   const used = new Map<string, { readonly agentId: string; readonly tools: Set<string> }>();
   for (const event of events) {
-    if (event.type === 'agent.promptResolved' && event.payload.kind === 'system' && isRef(event.payload.resolved)) {
-      systemPrompts.set(event.payload.nodeId, event.payload.resolved);
+    if (event.type === 'agent.promptResolved' && event.payload.kind === 'system') {
+      systemPrompts.set(event.payload.nodeId, resolvedPrompt(event.payload));
     } else if (event.type === 'agent.toolReturned' && event.nodeId !== undefined && wasUsed(event.payload)) {
       const { agentId, toolName } = event.payload;
       const use = used.get(event.nodeId) ?? { agentId, tools: new Set() };
@@ -99,8 +99,10 @@ function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: P
   }));
 }
 
-function isRef(resolved: string | null): resolved is string {
-  return parsePromptRef(resolved) !== undefined;
+/** Which prompt that was: the agent's own, one of the library, or one that is nowhere but in the definition. */
+function resolvedPrompt({ chain, resolved, agentId }: PromptResolved): string | undefined {
+  const isIntrinsic = chain.some(({ layer, applied }) => applied && layer === 'agent-intrinsic');
+  return (isIntrinsic && agentId !== undefined ? AGENT + agentId : resolved) ?? undefined;
 }
 
 /** A call that was turned away was no use of the tool. */

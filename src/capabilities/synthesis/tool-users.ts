@@ -1,5 +1,6 @@
+import { variablesOf } from '../../engine/prompt-text.ts';
 import type { JsonObject } from '../../protocol/json.ts';
-import { PLACEHOLDER, parsePromptRef } from '../../protocol/prompts.ts';
+import { parsePromptRef } from '../../protocol/prompts.ts';
 import { decodeEvent } from '../../runtime/recording.ts';
 import { findTool } from '../../runtime/tools.ts';
 import { redactText } from '../../system/redaction.ts';
@@ -43,10 +44,8 @@ async function draftAgent(
 ): Promise<Draft | undefined> {
   const tools = JSON.parse(use.tools) as string[];
   const systemPrompt = await promptText(mining, use.prompt, rows[0]!, tools);
-  // An agent's prompt has no places to fill in, and a secret that was blotted out is no prompt any more.
-  if (systemPrompt === undefined || PLACES.test(systemPrompt) || redactText(systemPrompt) !== systemPrompt) {
-    return undefined;
-  }
+  // A prompt with a secret blotted out would be another prompt.
+  if (systemPrompt === undefined || redactText(systemPrompt) !== systemPrompt) return undefined;
   const nodes = new Set(rows.map(({ node_id }) => node_id));
   const identity = await packIdentity(mining, key, [...nodes].slice(0, 1));
   const title = `Make an agent of ${named(nodes)}`;
@@ -63,8 +62,6 @@ async function draftAgent(
   };
 }
 
-const PLACES = new RegExp(PLACEHOLDER.source);
-
 /** The text of a prompt of the library, of one that stands in a definition, or of an agent that may use more. */
 async function promptText(
   { runtime, prompts, packs, subject }: Mining,
@@ -73,7 +70,11 @@ async function promptText(
   tools: readonly string[],
 ): Promise<string | undefined> {
   const target = parsePromptRef(prompt);
-  if (target) return (await prompts.find(subject, target))?.template.text;
+  if (target) {
+    const found = await prompts.find(subject, target);
+    // An agent's prompt is taken as it stands, so there is nobody to fill in what this one leaves open.
+    return found && variablesOf(found.template).length === 0 ? found.template.text : undefined;
+  }
   if (prompt.startsWith(AGENT)) {
     const found = await packs.agent(subject, prompt.slice(AGENT.length));
     const { toolAllowlist: allowed = [] } = found?.manifest ?? {};

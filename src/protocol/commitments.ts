@@ -7,10 +7,13 @@ import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.t
 
 const Optional = Type.Optional;
 
+const SECONDS_MAX = 31 * 86_400;
+
 const Predicate = Closed({
   observe: Observation,
   when: Type.String({ ...ObservationExpression, description: 'CEL over `observed`; kept once it is true' }),
-  everySec: Type.Integer({ minimum: 1, maximum: 31 * 86_400, description: 'From one look to the next' }),
+  everySec: Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'From one look to the next' }),
+  repeats: Optional(Type.Boolean({ description: 'Kept again each time that it becomes true; once otherwise' })),
 });
 
 const spec = {
@@ -20,13 +23,20 @@ const spec = {
   workflowId: Type.String({ minLength: 1, maxLength: 128, description: 'What is run when it is kept' }),
   inputs: Optional(MapOf(Type.Unknown(), { description: 'What the run is given, besides `commitment`' })),
   at: Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Kept at this time' })),
+  everySec: Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: SECONDS_MAX,
+      description: 'Kept again so long after `at`, and so on; once otherwise',
+    }),
+  ),
   predicate: Optional(Predicate),
 };
 
 export const CommitmentRequest = Closed(spec, { $id: 'CommitmentRequest' });
 export type CommitmentRequest = Static<typeof CommitmentRequest>;
 
-export const COMMITMENT_STATES = ['armed', 'fired', 'failed'] as const;
+export const COMMITMENT_STATES = ['armed', 'fired', 'failed', 'off'] as const;
 export type CommitmentState = (typeof COMMITMENT_STATES)[number];
 
 export const Commitment = Type.Object(

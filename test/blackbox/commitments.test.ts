@@ -100,6 +100,34 @@ onEachStore('a commitment', (host) => {
     expect(await runsOf(api(), id)).toHaveLength(1);
   });
 
+  it('is kept again where it says so: so long after, or once it has become true again', async () => {
+    const watched = workflow([node('a')]);
+    await register(api(), watched);
+    const odd = { observe: { runs: { workflowId: watched.id } }, when: 'observed.count % 2 == 1', everySec: 1 };
+    const [clock, predicate] = [
+      await commitment(api(), { at: later(0), everySec: 1 }),
+      await commitment(api(), { predicate: { ...odd, repeats: true } }),
+    ];
+    const keptSoOften = (id: string, times: number): Promise<Body[]> =>
+      until(
+        () => runsOf(api(), id),
+        (runs) => runs.length >= times,
+      );
+    await api().ended(await api().run(watched.id));
+    await keptSoOften(predicate.id, 1);
+    await api().ended(await api().run(watched.id));
+    await keptSoOften(clock.id, 2);
+    const { nextCheckAt } = await read(api(), predicate.id);
+    await until(
+      () => read(api(), predicate.id),
+      (seen) => seen.nextCheckAt !== nextCheckAt,
+    );
+    expect(await runsOf(api(), predicate.id)).toHaveLength(1);
+    await api().ended(await api().run(watched.id));
+    await keptSoOften(predicate.id, 2);
+    expect(await read(api(), predicate.id)).toMatchObject({ state: 'armed', nextCheckAt: expect.any(String) });
+  });
+
   it('says why nobody can tell whether it is due', async () => {
     const predicate = { observe: { runs: {} }, when: 'observed.body.ready', everySec: 1 };
     const { id } = await commitment(api(), { predicate });
@@ -129,6 +157,11 @@ onEachStore('a commitment', (host) => {
     ['no memory that it came from', 'memoryRef', { at: later(HOUR_MS), memoryRef: undefined }],
     ['a workflow that is not there', 'workflowId', { at: later(HOUR_MS), workflowId: 'nowhere' }],
     ['no expression', 'when', { predicate: { observe: { runs: {} }, when: 'observed.', everySec: 1 } }],
+    [
+      'a pause after no time',
+      'everySec',
+      { everySec: 5, predicate: { observe: { runs: {} }, when: 'true', everySec: 1 } },
+    ],
     ['nothing to look at', 'observe', { predicate: { observe: {}, when: 'true', everySec: 1 } }],
   ])('is refused with %s', async (_what, field, body) => {
     const answer = await api().post(COMMITMENTS, { memoryRef: 'mem://legal', workflowId: plain.id, ...body });

@@ -11,7 +11,7 @@ import type { HeartbeatService } from '../heartbeat/service.ts';
 import { type RunStarter, type Start, subjectOf } from '../self-starting.ts';
 import { commitmentFrom, conditionOf, specOf } from './document.ts';
 import { type CommitmentRow, findCommitment, moveCommitment } from './records.ts';
-import { holds, retryAt } from './rules.ts';
+import { holds, nextLook, retryAt } from './rules.ts';
 import type { CommitmentStarter } from './service.ts';
 
 /**
@@ -45,7 +45,9 @@ export class Keeping {
     const { next_check_at: due } = row;
     if (due !== null && clock.now() < due) return { writes: [], dueAgainAt: due };
     const isMet = await this.#isMet(row);
-    return isMet === true ? this.#keep(row) : this.#wait(row, isMet === false ? null : isMet);
+    if (typeof isMet === 'string') return this.#wait(row, { last_error: isMet });
+    const isNew = isMet && row.holds === 0;
+    return isNew ? this.#keep(row) : this.#wait(row, { last_error: null, holds: Number(isMet) });
   };
 
   /** A condition that was met stays so until it could be kept. A text says why nobody can tell. */
@@ -56,9 +58,9 @@ export class Keeping {
     return 'observed' in look ? holds(predicate.when, look.observed) : look.error;
   }
 
-  #wait(row: CommitmentRow, last_error: string | null): WorkResult {
+  #wait(row: CommitmentRow, seen: Pick<CommitmentRow, 'last_error'> & { holds?: number }): WorkResult {
     const next_check_at = this.#host.runtime.clock.now() + specOf(row).predicate!.everySec * 1_000;
-    return { writes: [moveCommitment({ ...row, next_check_at, last_error })], dueAgainAt: next_check_at };
+    return { writes: [moveCommitment({ ...row, ...seen, next_check_at })], dueAgainAt: next_check_at };
   }
 
   async #keep(row: CommitmentRow): Promise<WorkResult> {
@@ -69,16 +71,19 @@ export class Keeping {
     const created = this.#told(row, start.created);
     const { runId } = created.held.run.facts;
     const { writes, committed } = executor.birth(created);
+    const spec = specOf(row);
+    const next = nextLook(spec, now);
     const kept: CommitmentRow = {
       ...row,
-      state: 'fired',
+      state: next === undefined ? 'fired' : 'armed',
       fired_at: now,
       run_id: runId,
-      next_check_at: null,
+      next_check_at: next ?? null,
       met_at: null,
+      holds: spec.predicate ? 1 : 0,
       last_error: null,
     };
-    return { writes: [moveCommitment(kept), ...(start.also ?? []), ...writes], committed };
+    return { writes: [moveCommitment(kept), ...(start.also ?? []), ...writes], dueAgainAt: next, committed };
   }
 
   #tryAgain(row: CommitmentRow, { message: last_error }: Refusal, now: number): WorkResult {

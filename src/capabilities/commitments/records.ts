@@ -33,6 +33,7 @@ export const COMMITMENT_TABLES: readonly Migration[] = [
         state TEXT NOT NULL,
         next_check_at BIGINT,
         met_at BIGINT,
+        holds BIGINT NOT NULL,
         last_error TEXT,
         fired_at BIGINT,
         run_id TEXT,
@@ -52,6 +53,8 @@ export interface CommitmentRow extends SubjectColumns, InputColumns {
   readonly next_check_at: number | null;
   /** When its condition was first found to be met, as long as it could not be kept. */
   readonly met_at: number | null;
+  /** 1 where the predicate was true the last time: it is kept again once it was not. */
+  readonly holds: number;
   readonly last_error: string | null;
   readonly fired_at: number | null;
   readonly run_id: string | null;
@@ -74,7 +77,7 @@ const FIXED = [
   'revision',
   'created_at',
 ] as const;
-const MOVED = ['state', 'next_check_at', 'met_at', 'last_error', 'fired_at', 'run_id'] as const;
+const MOVED = ['state', 'next_check_at', 'met_at', 'holds', 'last_error', 'fired_at', 'run_id'] as const;
 
 /** Refused when the tenant has too many already. */
 export function insertCommitment(row: CommitmentRow, most: number): Write {
@@ -84,6 +87,19 @@ export function insertCommitment(row: CommitmentRow, most: number): Write {
 /** Refused when somebody else was there first. */
 export function moveCommitment(row: CommitmentRow): Write {
   return updateOwned(COMMITMENTS, MOVED, row);
+}
+
+/** Refused when it has changed since it was read. */
+export function lendCommitment(row: CommitmentRow): Write {
+  return updateOwned(COMMITMENTS, ['belongs_to', ...MOVED], row);
+}
+
+export function takeBackCommitment(tenant: string, commitmentId: string): Write {
+  return {
+    sql: `UPDATE commitments SET belongs_to = NULL, state = 'off', next_check_at = NULL, revision = revision + 1
+          WHERE commitment_id = $1 AND tenant = $2`,
+    params: [commitmentId, tenant],
+  };
 }
 
 export function deleteCommitment(visibility: Visibility, commitmentId: string): Write {

@@ -1,7 +1,7 @@
 import { ExpressionError, expressionLanguage } from '../../engine/expression.ts';
 import type { CommitmentRequest } from '../../protocol/commitments.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
-import { checkObservation, problemAt } from '../heartbeat/service.ts';
+import { checkObservation, nextTick, problemAt } from '../heartbeat/service.ts';
 
 const PREDICATE = expressionLanguage(['observed']);
 
@@ -13,10 +13,11 @@ const GRACE_MS = 60_000;
 const HORIZON_MS = 3_660 * 24 * 60 * 60_000;
 
 /** What is wrong with what somebody wrote down. */
-export function checkCommitment({ at, predicate }: CommitmentRequest, now: number): Refusal | undefined {
+export function checkCommitment({ at, everySec, predicate }: CommitmentRequest, now: number): Refusal | undefined {
   if ((at === undefined) === (predicate === undefined)) {
     return misfit('at', 'A commitment has either at or predicate.');
   }
+  if (everySec !== undefined && at === undefined) return misfit('everySec', 'everySec goes with at.');
   if (predicate) {
     return (
       checkObservation('predicate.observe', predicate.observe) ??
@@ -37,6 +38,15 @@ export function holds(when: string, observed: unknown): boolean | string {
     if (!(error instanceof ExpressionError)) throw error;
     return `The expression failed: ${error.message}.`;
   }
+}
+
+/** When to look again at one that was kept; undefined where once is enough. */
+export function nextLook(
+  { at, everySec, predicate }: Omit<CommitmentRequest, 'inputs'>,
+  now: number,
+): number | undefined {
+  if (predicate) return predicate.repeats ? now + predicate.everySec * 1_000 : undefined;
+  return everySec === undefined ? undefined : nextTick(Date.parse(at!), everySec, now);
 }
 
 /** When to try again to keep what has been due since `metAt`; undefined once there is no point any more. */

@@ -3,7 +3,7 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/error
 import { defined, type JsonObject } from '../../protocol/json.ts';
 import { commitAll, commitUnless } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
-import { addWork, dropWork } from '../../store/queue.ts';
+import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
 import { findSecret, redactText } from '../../system/redaction.ts';
 import type { AuditService } from '../audit/service.ts';
@@ -27,7 +27,9 @@ import {
   deleteCommitment,
   findCommitment,
   insertCommitment,
+  lendCommitment,
   listCommitments,
+  takeBackCommitment,
 } from './records.ts';
 import { checkCommitment } from './rules.ts';
 import { type Kept, keepTwice } from './trial.ts';
@@ -108,6 +110,24 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
     },
 
     disposal,
+
+    /** Has a commitment that is there start the runs of something else, until it is taken back. */
+    async lend({ subject }: Author, commitmentId: string, to: BelongsTo): Promise<MadeCommitment | Refusal> {
+      const [known] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
+      if (!known) return refuse('not_found', 'There is no such commitment.');
+      const refusal = refuseOwned('commitment', known.belongs_to) ?? refuseKept(known);
+      if (refusal) return refusal;
+      const next_check_at = known.next_check_at ?? clock.now();
+      const row: CommitmentRow = { ...known, belongs_to: ownerText(to), state: 'armed', next_check_at, holds: 0 };
+      const writes = [lendCommitment(row), ensureWork(workOf(row)), wake(commitmentId)];
+      return { commitment: commitmentFrom(row), writes };
+    },
+
+    /** Switches off what was lent. */
+    takeBack: ({ tenant }: Subject, commitmentId: string): Unit => [
+      takeBackCommitment(tenant, commitmentId),
+      dropWork(commitmentId),
+    ],
   };
 
   /** What puts a commitment into the world, for whoever commits it. */
@@ -118,14 +138,13 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
   ): Promise<MadeCommitment | Refusal> {
     const row = await rowFor(author, request, belongsTo);
     if (isRefusal(row)) return row;
-    const { commitment_id: workId, tenant, next_check_at: dueAt } = row;
     const details = { condition: conditionOf(request), workflowId: request.workflowId };
     return {
       commitment: commitmentFrom(row),
       writes: [
         insertCommitment(row, COMMITMENTS_MAX),
-        addWork({ workId, kind: COMMITMENT, tenant, dueAt }),
-        ...audited(author.subject, 'commitment.create', workId, details),
+        addWork(workOf(row)),
+        ...audited(author.subject, 'commitment.create', row.commitment_id, details),
       ],
     };
   }
@@ -152,6 +171,7 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
       state: 'armed',
       next_check_at: spec.at === undefined ? now : Date.parse(spec.at),
       met_at: null,
+      holds: 0,
       last_error: null,
       fired_at: null,
       run_id: null,
@@ -181,6 +201,16 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
   ): Unit {
     return audit.record({ tenant, workspace, actor, action, target, ...defined({ details }) });
   }
+}
+
+function workOf({ commitment_id: workId, tenant, next_check_at: dueAt }: CommitmentRow) {
+  return { workId, kind: COMMITMENT, tenant, dueAt };
+}
+
+/** What was kept, or given up, is over. */
+function refuseKept({ state }: CommitmentRow): Refusal | undefined {
+  if (state === 'armed' || state === 'off') return undefined;
+  return refuse('conflict', 'The commitment is over.', { state });
 }
 
 /** All but what was intended is kept as it is, so there is no place for a secret in it. */

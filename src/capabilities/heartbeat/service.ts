@@ -37,7 +37,7 @@ import {
 import { checkHeartbeat, intervalOf } from './rules.ts';
 import { tickTrial } from './trial.ts';
 
-export { checkObservation, problemAt } from './rules.ts';
+export { checkObservation, nextTick, problemAt } from './rules.ts';
 
 /** The kind of work item that a heartbeat's next tick is. */
 export const HEARTBEAT = 'heartbeat';

@@ -7,7 +7,7 @@ import { confirm, membersGiven, text, wholeNumber } from '../values.ts';
 import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
-const STATES: readonly CommitmentState[] = ['armed', 'fired', 'failed'];
+const STATES: readonly CommitmentState[] = ['armed', 'fired', 'failed', 'off'];
 const EVERY_SEC = 60;
 
 const list: CommandSpec = {
@@ -62,7 +62,8 @@ const create: CommandSpec = {
     '--at <time>': 'when, as 2026-12-31T09:00:00Z',
     ...OBSERVATION_FLAGS,
     '--when <expression>': 'CEL over observed: kept once it is true, instead of --at',
-    '--every <seconds>': `from one look to the next (${EVERY_SEC})`,
+    '--every <seconds>': `from one look to the next (${EVERY_SEC}); with --at, again so long after it`,
+    '--repeat': 'keep it again each time that it becomes true',
     '--input <json>': 'inputs of the run: a JSON object, @file, or -',
     '--set <name=value...>': 'one input',
   },
@@ -74,12 +75,15 @@ const create: CommandSpec = {
     if (memoryRef === undefined) throw new UsageError('Give --memory: what it came from.');
     if ((at === undefined) === (when === undefined)) throw new UsageError('Give either --at or --when.');
     const inputs = await membersGiven(context.terminal, options);
-    const everySec = wholeNumber(text(options.every) ?? String(EVERY_SEC), '--every');
+    const every = text(options.every);
+    const everySec = wholeNumber(every ?? String(EVERY_SEC), '--every');
+    const repeats = options.repeat === true ? { repeats: true } : {};
     const request: CommitmentRequest = {
       memoryRef,
       workflowId,
       ...defined({ intention: text(options.intention), at }),
-      ...(when === undefined ? {} : { predicate: { observe: observationGiven(options), when, everySec } }),
+      ...(at !== undefined && every !== undefined ? { everySec } : {}),
+      ...(when === undefined ? {} : { predicate: { observe: observationGiven(options), when, everySec, ...repeats } }),
       ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
     };
     const commitment = await (await context.client()).createCommitment(request);

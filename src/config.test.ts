@@ -2,7 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { BadConfig, type Config, readConfig, SETTINGS, type SettingName } from './config.ts';
 import { ROLE_SCOPES } from './protocol/scopes.ts';
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
+const HOUR_MS = 60 * 60 * 1_000;
+const DAY_MS = 24 * HOUR_MS;
+const SYNTHESIS = {
+  supportMin: 3,
+  periodMinMs: HOUR_MS,
+  timezones: ['UTC'],
+  model: undefined,
+  everyMs: undefined,
+};
 
 describe('with nothing set', () => {
   it('there is a default for everything', () => {
@@ -14,6 +22,10 @@ describe('with nothing set', () => {
       apiKeys: [],
       oidc: undefined,
       models: [],
+      judgeModel: undefined,
+      goals: { standstillMax: 10, judgeTries: 4, judgeRetryMs: 2_000 },
+      proposals: { activation: 'approval-gate', gates: [], pendingMax: 50 },
+      synthesis: SYNTHESIS,
       mcpServers: [],
       credentials: [],
       mail: undefined,
@@ -69,6 +81,14 @@ describe('a setting', () => {
     ['CAPSTAN_DISCOVERY_MIRROR', '1', { discoveryMirror: true }],
     ['CAPSTAN_FEEDBACK', '0', { feedback: false }],
     ['CAPSTAN_PROMPTS', 'off', { promptObservability: 'off' }],
+    ['CAPSTAN_SYNTHESIS_MIN_SUPPORT', '5', { synthesis: { ...SYNTHESIS, supportMin: 5 } }],
+    ['CAPSTAN_SYNTHESIS_MIN_PERIOD_MS', '1', { synthesis: { ...SYNTHESIS, periodMinMs: 1 } }],
+    [
+      'CAPSTAN_SYNTHESIS_TIMEZONES',
+      'Europe/Berlin, UTC',
+      { synthesis: { ...SYNTHESIS, timezones: ['Europe/Berlin', 'UTC'] } },
+    ],
+    ['CAPSTAN_SYNTHESIS_EVERY_MINUTES', '60', { synthesis: { ...SYNTHESIS, everyMs: HOUR_MS } }],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '1', { maxNodeExecutions: 1 }],
     ['CAPSTAN_MAX_RUN_DURATION_MS', '1000', { maxRunDurationMs: 1_000 }],
     ['CAPSTAN_MAX_BODY_BYTES', '1024', { maxRequestBodyBytes: 1_024 }],
@@ -111,6 +131,11 @@ describe('a setting', () => {
     ['CAPSTAN_LOOPBACK', 'maybe'],
     ['CAPSTAN_AUDIT_KEY', 'two words'],
     ['CAPSTAN_LOG', 'loud'],
+    ['CAPSTAN_SYNTHESIS_MIN_SUPPORT', '1'],
+    ['CAPSTAN_SYNTHESIS_MIN_PERIOD_MS', '0'],
+    ['CAPSTAN_SYNTHESIS_TIMEZONES', 'Berlin'],
+    ['CAPSTAN_SYNTHESIS_MODEL', 'acme/unheard-of'],
+    ['CAPSTAN_SYNTHESIS_EVERY_MINUTES', 'often'],
     ['CAPSTAN_DISCOVERY_MIRROR', '2'],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '0'],
     ['CAPSTAN_MAX_RUN_DURATION_MS', '999'],

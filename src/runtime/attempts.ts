@@ -79,19 +79,19 @@ export class Attempts {
     const { attempt, inputs } = held.run.nodes[planned.index]!;
     if (inputs?.problem) return { failed: inputs.problem };
     const controller = new AbortController();
-    try {
-      const outcome = type.run(this.#contextOf(planned, held, controller.signal, call));
-      if (!(outcome instanceof Promise)) return outcome;
-      this.#inFlight.set(nodeId, { attempt, controller });
-      this.#listen(
-        nodeId,
-        attempt,
-        outcome.then((settled) => ({ outcome: settled })),
-      );
-      return undefined;
-    } catch (error) {
-      return failureOf(error);
+    // What a node says before it first waits counts, too.
+    this.#inFlight.set(nodeId, { attempt, controller });
+    const outcome = callNode(type, this.#contextOf(planned, held, controller.signal, call));
+    if (!(outcome instanceof Promise)) {
+      this.#inFlight.delete(nodeId);
+      return outcome;
     }
+    this.#listen(
+      nodeId,
+      attempt,
+      outcome.then((settled) => ({ outcome: settled })),
+    );
+    return undefined;
   }
 
   /** Waits for the children that a node asked for. */
@@ -217,6 +217,14 @@ export class Attempts {
     };
     const names = Object.keys(SEAMS) as SeamName[];
     return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
+  }
+}
+
+function callNode(type: NodeType, context: NodeContext): Outcome | Promise<Outcome> {
+  try {
+    return type.run(context);
+  } catch (error) {
+    return failureOf(error);
   }
 }
 

@@ -219,7 +219,6 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'clarification.requested': unchanged,
   'clarification.resolved': unchanged,
   'artifact.created': countAddition,
-  'memory.written': countAddition,
   'output.chunk': unchanged,
   'envelope.retry.exhausted': unchanged,
   'envelope.refusal': unchanged,

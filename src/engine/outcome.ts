@@ -1,7 +1,6 @@
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
 import { deepEqual, type JsonObject } from '../protocol/json.ts';
-import type { MemoryWritten } from '../protocol/memory.ts';
 import { isListReducer, mayAccess, overflows, reduceWrite, takesTtl } from './channels.ts';
 import type { PlannedNode } from './plan.ts';
 import { declaredChannel, isDeclaredChannel, type Run, type RunFacts } from './run.ts';
@@ -11,8 +10,6 @@ export interface NodeResult {
   readonly outputs?: JsonObject;
   readonly variables?: JsonObject;
   readonly channels?: readonly ChannelWrite[];
-  /** What it had its agent remember. */
-  readonly written?: readonly MemoryWritten[];
 }
 
 export interface ChannelWrite {
@@ -32,7 +29,6 @@ export function completeNode(run: Run, nodeId: string, result: NodeResult, now: 
   const { outputs } = result;
   const additions = [
     ...(result.channels ?? []).map((write) => writeChannel(run, nodeId, write, now)),
-    ...(result.written ?? []).map((payload): NewEvent => ({ type: 'memory.written', nodeId, payload })),
     ...(outputs ? createArtifact(run, nodeId) : []),
   ];
   // They come with the end of the node; only where a fork begins in between, the first of them are history.

@@ -1,3 +1,4 @@
+import type { NewEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Firing } from './effects/seams.ts';
@@ -19,6 +20,8 @@ export interface ToolFacts {
 export interface CallableTool extends ToolFacts {
   /** Gives what the model is told: any JSON value. Throws a `ToolFailure` for what the model should know and deal with. */
   call(args: JsonObject, by: ToolCaller): Promise<unknown>;
+  /** What the log says of a call besides that it was made, by what came of it. */
+  events?(outcome: unknown, by: ToolCaller): readonly NewEvent[];
 }
 
 /** A tool that is a workflow. It runs as a child of the run that asks, and may take days. */
@@ -31,6 +34,8 @@ export type Tool = CallableTool | WorkflowTool;
 /** On whose behalf a tool is called. The effect's id is the same for every attempt at the call. */
 export interface ToolCaller extends Firing {
   readonly agentId: string;
+  /** How long it may take, where that is not for the tool to say. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** The tools of one scope, which is what stands before the colon in their names. */

@@ -126,6 +126,7 @@ export class Invocation {
       run: (child) => this.#runChild(child),
     });
     if (this.#context.children[this.#childrenUsed]?.runId === result.childRunId) this.#childrenUsed++;
+    for (const event of result.events ?? []) this.#tell(event);
     const told =
       'error' in result
         ? { status: 'error' as const, error: result.error }

@@ -1,3 +1,4 @@
+import { invokeTool } from '../../runtime/nodes/mcp.ts';
 import type { Capability } from '../capability.ts';
 import { type McpClientService, mcpClientService } from './service.ts';
 
@@ -6,6 +7,7 @@ export const mcpClient: Capability<'mcpClient', McpClientService> = {
   name: 'mcpClient',
   advertise: ({ mcpServers }) => (mcpServers.length > 0 ? { mcp: { supported: true, serverUrls: ['/v1/mcp'] } } : {}),
   service: mcpClientService,
+  nodes: () => [invokeTool],
   tools: (_host, { source }) => [source],
   stop: ({ stop }) => stop(),
 };

@@ -1,6 +1,6 @@
 import { isObject } from '../../protocol/json.ts';
 import { McpConnection } from '../../runtime/effects/mcp-connection.ts';
-import type { CallableTool, ToolSource } from '../../runtime/tools.ts';
+import { type CallableTool, ToolFailure, type ToolSource } from '../../runtime/tools.ts';
 import type { Visibility } from '../../store/log.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
 import { storageTenant } from '../authorization/keys.ts';
@@ -35,10 +35,11 @@ export function mcpClientService({ runtime: { clock, egress }, settings }: Host)
     source: {
       scope: 'mcp',
       find: async (user, name) => {
-        for (const { server, tool } of candidates(user, name.slice(SCOPE.length))) {
-          const listed = await server.connection.tools();
-          const found = listed.find((each) => each.name === tool);
-          if (found) return toolOf(server, found, name);
+        const meant = candidates(user, name.slice(SCOPE.length));
+        for (const { server, tool, isNamed } of meant) {
+          const found = await lookUp(server, tool, name);
+          if (found && !('failure' in found)) return found;
+          if (found && isNamed) return absentTool(name, found.failure);
         }
         return undefined;
       },
@@ -50,12 +51,12 @@ export function mcpClientService({ runtime: { clock, egress }, settings }: Host)
   };
 
   /** A name says which server it means, or means the first that has a tool of this name. */
-  function candidates(user: Visibility, name: string): { server: Server; tool: string }[] {
+  function candidates(user: Visibility, name: string): { server: Server; tool: string; isNamed: boolean }[] {
     const open = servers.filter((server) => mayUse(server.settings, user));
     const named = open.find(({ settings: each }) => name.startsWith(`${each.name}.`));
     const meant = named
-      ? [{ server: named, tool: name.slice(named.settings.name.length + 1) }]
-      : open.map((server) => ({ server, tool: name }));
+      ? [{ server: named, tool: name.slice(named.settings.name.length + 1), isNamed: true }]
+      : open.map((server) => ({ server, tool: name, isNamed: false }));
     return meant.filter(({ server, tool }) => TOOL_NAME.test(tool) && isOffered(server.settings, tool));
   }
 }
@@ -69,6 +70,31 @@ function isOffered({ tools }: McpServerSettings, tool: string): boolean {
   return !tools || tools.includes(tool);
 }
 
+async function lookUp(
+  server: Server,
+  tool: string,
+  name: string,
+): Promise<CallableTool | { readonly failure: ToolFailure } | undefined> {
+  try {
+    const listed = (await server.connection.tools()).find((each) => each.name === tool);
+    return listed && toolOf(server, listed, name);
+  } catch (error) {
+    if (error instanceof ToolFailure) return { failure: error };
+    throw error;
+  }
+}
+
+/** What a server has that cannot be asked now, nobody knows. Whoever calls it hears why. */
+function absentTool(name: string, failure: ToolFailure): CallableTool {
+  return {
+    name,
+    description: 'This tool cannot be reached at the moment.',
+    inputSchema: { type: 'object' },
+    transport: 'mcp',
+    call: () => Promise.reject(failure),
+  };
+}
+
 function toolOf({ settings, connection }: Server, listed: ListedTool, name: string): CallableTool {
   const { description = '', inputSchema } = listed;
   return {
@@ -76,7 +102,7 @@ function toolOf({ settings, connection }: Server, listed: ListedTool, name: stri
     description: redactText(description).slice(0, DESCRIPTION_CHARACTERS_MAX),
     inputSchema: isObject(inputSchema) ? redactValue(inputSchema) : {},
     transport: 'mcp',
-    call: (args, { effectId, signal }) =>
-      connection.call({ name: listed.name, arguments: args, key: effectId, timeoutMs: settings.timeoutMs, signal }),
+    call: (args, { effectId, signal, timeoutMs = settings.timeoutMs }) =>
+      connection.call({ name: listed.name, arguments: args, key: effectId, timeoutMs, signal }),
   };
 }

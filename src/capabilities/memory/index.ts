@@ -16,6 +16,7 @@ export const memory: Capability<'memory', MemoryService> = {
       maxEntrySizeBytes: MEMORY_LIMITS.contentBytes,
       ttlSupported: true,
       search: { supported: true, modes: ['filter'] },
+      attribution: { supported: true, emitsWriteEvents: true },
       retention: { ttl: true, forget: true },
     },
     agents: { memoryBackends: ['long-term'] },

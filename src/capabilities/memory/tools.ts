@@ -1,6 +1,7 @@
-import { NodeFailure } from '../../runtime/node-type.ts';
+import type { MemoryWritten } from '../../protocol/memory.ts';
+import type { MemoryList, MemoryPut } from '../../runtime/effects/memory.ts';
 import type { RunReader } from '../../runtime/reader.ts';
-import { type CallableTool, type ToolCaller, ToolFailure, type ToolSource } from '../../runtime/tools.ts';
+import type { CallableTool, ToolCaller, ToolSource } from '../../runtime/tools.ts';
 import type { MemoryService } from './service.ts';
 
 const RECALLED_MAX = 20;
@@ -24,9 +25,12 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
       call: async ({ content, tags = [] }, by) => {
         const memoryRef = await refOf(by);
         const put = { op: 'put', memoryRef, content, tags, agentId: by.agentId } as const;
-        const { entries } = await orFail(memory.perform(by, put as never));
-        return { memoryId: entries[0]!.id };
+        const [entry] = (await memory.perform(by, put as MemoryPut)).entries;
+        return { memoryRef, memoryId: entry!.id, tags: entry!.tags };
       },
+      events: (outcome, { nodeId, agentId }) => [
+        { type: 'memory.written', payload: { ...(outcome as MemoryWritten), nodeId, agentId } },
+      ],
     },
     {
       name: 'memory:recall',
@@ -43,7 +47,7 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
       transport: 'native',
       call: async ({ query, tag, limit = 5 }, by) => {
         const list = { op: 'list', memoryRef: await refOf(by), query, tag, limit } as const;
-        const { entries } = await orFail(memory.perform(by, list as never));
+        const { entries } = await memory.perform(by, list as MemoryList);
         return { entries };
       },
     },
@@ -53,15 +57,5 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
   async function refOf({ tenant, runId, nodeId, agentId }: ToolCaller): Promise<string> {
     const pinned = await reader.view({ tenant }, runId, ({ run }) => run.plan.node(nodeId)?.node.agent?.memoryRef);
     return pinned ?? agentId;
-  }
-}
-
-/** What the memory would not take is for the model to hear. */
-async function orFail<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof NodeFailure) throw new ToolFailure(error.message);
-    throw error;
   }
 }

@@ -1,20 +1,27 @@
 import { compileSchema } from '../../engine/json-schema.ts';
+import type { NewEvent } from '../../protocol/events.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type ChildRequest, type ChildResult, NodeFailure } from '../node-type.ts';
-import { findTool, type Tool, ToolFailure, type ToolSource } from '../tools.ts';
+import { type CallableTool, findTool, type Tool, type ToolCaller, ToolFailure, type ToolSource } from '../tools.ts';
 import type { Firing, SeamDrivers } from './seams.ts';
 
 export interface ToolRequest {
   readonly agentId: string;
   readonly name: string;
   readonly arguments: JsonObject;
+  readonly timeoutMs?: number;
   /** How a child run ended, where workflows may be used as tools. Throws while there is no saying. */
   readonly run?: (child: ChildRequest) => Promise<ChildResult>;
 }
 
 /** What came of a call; either way the model is told. */
-export type ToolResult = { readonly durationMs: number; readonly childRunId?: string } & (
+export type ToolResult = {
+  readonly durationMs: number;
+  readonly childRunId?: string;
+  /** What the log is to say of it. */
+  readonly events?: readonly NewEvent[];
+} & (
   | { readonly outcome: unknown }
   | { readonly error: { readonly code: string; readonly message: string } }
 );
@@ -35,13 +42,13 @@ type Answer = Omit<ToolResult, 'durationMs'> &
   ({ readonly outcome: unknown } | { readonly error: { readonly code: string; readonly message: string } });
 
 async function answerOf(sources: readonly ToolSource[], request: ToolRequest, firing: Firing): Promise<Answer> {
-  const { name, arguments: args, agentId, run } = request;
+  const { name, arguments: args, agentId, timeoutMs, run } = request;
   const tool = await findTool(sources, firing, name);
   if (!tool) return failed('tool_not_found', 'There is no such tool here.');
   const problems = misfits(tool, args);
   if (problems.length > 0) return failed('tool_arguments_invalid', `The arguments do not fit: ${problems.join('; ')}.`);
   try {
-    if ('call' in tool) return withinBounds((await tool.call(args, { ...firing, agentId })) ?? null);
+    if ('call' in tool) return await fromCall(tool, args, { ...firing, agentId, timeoutMs });
     if (!run) return failed('tool_not_found', 'A workflow cannot be used as a tool here.');
     return fromChild(await run({ workflowId: tool.workflowId, variables: args }));
   } catch (error) {
@@ -52,6 +59,11 @@ async function answerOf(sources: readonly ToolSource[], request: ToolRequest, fi
     }
     throw error;
   }
+}
+
+async function fromCall(tool: CallableTool, args: JsonObject, by: ToolCaller): Promise<Answer> {
+  const outcome = (await tool.call(args, by)) ?? null;
+  return { ...withinBounds(outcome), ...(tool.events ? { events: tool.events(outcome, by) } : {}) };
 }
 
 function fromChild({ runId, status, shown = {}, error }: ChildResult): Answer {

@@ -25,7 +25,7 @@ const remember: NodeType = {
     ttlSeconds: Optional(Type.Number({ exclusiveMinimum: 0, maximum: ttlSeconds, description: 'For ever without it' })),
   }),
   run: async (context) => {
-    const { config, inputs, node, effects } = context;
+    const { config, inputs, node, effects, tell } = context;
     if (inputs.content === undefined || inputs.content === null) return invalid('The input `content` is missing.');
     const content = typeof inputs.content === 'string' ? inputs.content : JSON.stringify(inputs.content);
     const memoryRef = refOf(context);
@@ -46,7 +46,8 @@ const remember: NodeType = {
       ...(node.agent ? { agentId: node.agent.agentId } : {}),
       ...(tags.length > 0 ? { tags } : {}),
     };
-    return { done: { outputs, written: [written] } };
+    tell({ type: 'memory.written', nodeId: node.id, payload: written });
+    return { done: { outputs } };
   },
 };
 

@@ -13,7 +13,7 @@ import { HOST, operation, type Page, type PageQuery, V1 } from './operation.ts';
 
 const needs = 'agents.proposals';
 
-interface ProposalFilter extends PageQuery {
+export interface ProposalFilter extends PageQuery {
   readonly state?: string;
   readonly kind?: string;
 }

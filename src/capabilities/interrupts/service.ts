@@ -193,7 +193,7 @@ export function interruptService({ runtime }: Host) {
 }
 
 /** What of an open interrupt a token names. */
-interface Mintable {
+export interface Mintable {
   readonly nodeId: string;
   readonly interruptId: string;
   readonly expiresAt?: string;

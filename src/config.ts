@@ -32,6 +32,8 @@ export interface Config {
   readonly workflowsFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
+  /** Tenants of configured keys are given something to look at. */
+  readonly samples: boolean;
   /** Outgoing requests may go to this machine, over plain http too. */
   readonly allowLoopback: boolean;
   readonly logLevel: string;
@@ -289,6 +291,7 @@ export function readConfig(flags: Values = {}, environment: Record<string, strin
     workflowsFolder: values.workflows,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
     conformance,
+    samples: conformance,
     allowLoopback: conformance && loopback,
     logLevel: log === 'pretty' ? 'info' : log,
     prettyLog: log === 'pretty',

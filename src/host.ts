@@ -65,6 +65,7 @@ export async function startHost(config: Config, system: System): Promise<Running
   const settings: CapabilitySettings = {
     version: VERSION,
     conformance: config.conformance,
+    samples: config.samples,
     publicUrl: config.publicUrl,
     feedback: config.feedback,
     promptObservability: config.promptObservability,

@@ -113,6 +113,8 @@ export interface Host {
 export interface CapabilitySettings {
   readonly version: string;
   readonly conformance: boolean;
+  /** Whether the tenants of configured keys are given something to look at, as suites expect it. */
+  readonly samples: boolean;
   /** Where callers reach the host, if the operator says so. */
   readonly publicUrl?: string | undefined;
   /** Whether people may say what they think of runs. */

@@ -235,3 +235,19 @@ describe('two hosts on one database', () => {
     }
   });
 });
+
+describe('under the conformance switch', () => {
+  it('there is a draft for whoever has a configured key, once, which they may see and not apply', async () => {
+    const first = await startTestHost('postgres', inject('postgresUrl'), { samples: true });
+    cleanUps.push(() => first.stop());
+    const host = await first.another();
+    cleanUps.push(() => host.stop());
+    for (const who of ['editor', 'workspace', 'test'] as const) {
+      const { proposals } = (await host.as(who).get('/v1/host/sample/proposals?state=draft')).body;
+      const { workspace } = { workspace: undefined, ...KEYS[who] };
+      const own = proposals.filter(({ owner }: Answer['body']) => owner.workspace === workspace);
+      expect(own).toHaveLength(1);
+      expectRefusal(await host.as(who).post(`/v1/host/sample/proposals/${own[0].id}/apply`, {}), 403, 'forbidden');
+    }
+  });
+});

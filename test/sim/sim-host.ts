@@ -89,6 +89,7 @@ export function createSimHost(options: SimHostOptions) {
   const settings = {
     version: '0',
     conformance: true,
+    samples: false,
     configuredKeys: [],
     limits,
     retentionMs: 30 * 24 * 60 * 60 * 1_000,

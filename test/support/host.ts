@@ -37,7 +37,7 @@ export interface TestHost {
   stop(): Promise<void>;
 }
 
-/** Starts a real host on a fresh store, with the conformance switch on. `stop` takes everything away again. */
+/** Starts a real host on a fresh store, with the conformance switch on and nothing in it. `stop` takes everything away again. */
 export async function startTestHost(
   kind: StoreKind,
   postgresUrl: string | undefined,
@@ -53,6 +53,7 @@ export async function startTestHost(
     ),
     databaseUrl,
     leaseMs: 600,
+    samples: false,
     ...overrides,
   };
   return start(config, folder.remove, clock);

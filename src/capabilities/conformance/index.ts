@@ -4,6 +4,7 @@ import type { Capability } from '../capability.ts';
 import type { MemoryService } from '../memory/service.ts';
 import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
+import type { ProposalService } from '../proposals/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
 import { AGENT_FIXTURES } from './agent-fixtures.ts';
 import { AGENT_PACK } from './agent-pack.ts';
@@ -16,6 +17,7 @@ import { heartbeatTick } from './heartbeat-tick.ts';
 import { mockAiSeams } from './mock-ai.ts';
 import { promptSeams } from './prompt-seams.ts';
 import { PROMPT_TEMPLATES } from './prompt-templates.ts';
+import { giveSamples } from './samples.ts';
 import { schedulingTick } from './scheduling-tick.ts';
 import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
@@ -24,6 +26,7 @@ interface Fitted {
   readonly workflows: WorkflowService;
   readonly prompts: PromptService;
   readonly packs: PackService;
+  readonly proposals: ProposalService;
   readonly memory: MemoryService;
 }
 
@@ -48,7 +51,8 @@ export const conformance: Capability<'conformance', Fitted> = {
     heartbeatTick,
     commitmentFire,
   ],
-  prepare: async (_host, { workflows, prompts, packs, memory }) => {
+  prepare: async ({ settings }, { workflows, prompts, packs, memory, proposals }) => {
+    await giveSamples(settings, proposals);
     await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
     await packs.installShared(CHAIN_PACK);
     await packs.installShared(AGENT_PACK);

@@ -17,7 +17,7 @@ export function decision({ kind, data }: Asked, isYes: boolean, reason: string |
     const hash = typeof data.artifactHash === 'string' ? { artifactHash: data.artifactHash } : {};
     return { decision: isYes ? 'granted' : 'rejected', ...hash, ...why };
   }
-  if (kind === 'approval') return { action: isYes ? 'accept' : 'reject', ...why };
+  if (kind === 'approval' || kind === 'low-confidence') return { action: isYes ? 'accept' : 'reject', ...why };
   throw new UsageError(`This is no approval but a ${kind}: answer it with \`capstan approvals answer\`.`);
 }
 

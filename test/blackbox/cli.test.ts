@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COMMANDS, GROUPS } from '../../src/cli/commands/index.ts';
 import { Interrupted } from '../../src/cli/terminal.ts';
@@ -444,6 +444,28 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`packs expand ${name} ${chain.chainId}`)).out).toContain('core.noop');
     expect((await run(`packs uninstall ${name} --yes`)).code).toBe(DONE);
     expect((await run(`packs get ${name}`)).code).toBe(REFUSED);
+  });
+
+  it('packs of agents are installed with the files beside them, and their agents shown', async () => {
+    const name = `vendor.test.${unique('agents')}`;
+    const agentId = `${name}.one`;
+    const agent = { agentId, persona: 'One', modelClass: 'general', systemPromptRef: './one.md' };
+    const pack = {
+      name,
+      version: '1.0.0',
+      engines: { openwop: '>=1.1.0' },
+      runtime: { language: 'remote', entry: 'pack.json' },
+      agents: [agent],
+    };
+    const file = fileOf(pack);
+    expect((await run(`packs install ${file}`)).code).toBe(USAGE);
+    writeFileSync(join(dirname(file), 'one.md'), 'You are the one.');
+    expect((await run(`packs install ${file} -q`)).out).toBe(`${name}\n`);
+    expect((await run('packs list')).out).toContain(agentId);
+    expect((await run('agents list -q')).out).toContain(`${agentId}\n`);
+    expect((await run(`agents get ${agentId} --json`)).json).toMatchObject({ agentId, packName: name });
+    expect((await run(`agents get ${agentId}`)).out).not.toContain('You are the one.');
+    expect((await run('agents get vendor.test.nobody.here')).code).toBe(REFUSED);
   });
 
   it('webhooks are added, listed, rotated, looked after and removed', async () => {

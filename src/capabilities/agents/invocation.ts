@@ -271,7 +271,11 @@ function resumeSchema(rule: SchemaRule | undefined): JsonObject {
   return {
     type: 'object',
     oneOf: [
-      { required: ['action'], properties: { action: { enum: ['accept', 'reject'] } }, additionalProperties: false },
+      {
+        required: ['action'],
+        properties: { action: { enum: ['accept', 'reject'] }, reason: { type: 'string' } },
+        additionalProperties: false,
+      },
       { required: ['decision'], properties: { decision: rule?.schema ?? true }, additionalProperties: false },
     ],
   };

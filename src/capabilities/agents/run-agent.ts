@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { failure as failureIn } from '../../engine/check.ts';
 import { compileSchema } from '../../engine/json-schema.ts';
 import type { Agent } from '../../protocol/agents.ts';
-import { isObject, type JsonObject, own } from '../../protocol/json.ts';
+import { type JsonObject, own } from '../../protocol/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/schema.ts';
 import type { AgentBrief } from '../../runtime/effects/agent.ts';
 import type { ModelMessage } from '../../runtime/effects/model.ts';
@@ -146,11 +146,8 @@ function closing(rule: SchemaRule | undefined): string {
   return `Once you have decided, answer with one JSON object and nothing else: ${form}.${wanted}`;
 }
 
-/** Ports that may hold what a person says. */
-const SPOKEN = ['userPrompt', 'prompt', 'text', 'message', 'content', 'input', 'task'] as const;
-
+/** What somebody says to it in words, or all that comes in. */
 function spoken(context: NodeContext): string {
-  const words = SPOKEN.map((port) => own(context.inputs, port)).find((value) => typeof value === 'string');
-  const task = taskOf(context);
-  return (words as string | undefined) ?? (isObject(task) ? JSON.stringify(task) : String(task));
+  const words = [own(context.inputs, 'userPrompt'), own(context.inputs, 'prompt'), taskOf(context)];
+  return words.find((value) => typeof value === 'string') ?? JSON.stringify(taskOf(context));
 }

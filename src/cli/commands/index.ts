@@ -1,4 +1,5 @@
 import type { CommandGroup, CommandSpec } from '../command.ts';
+import { agents } from './agents.ts';
 import { audit } from './audit.ts';
 import { commitments } from './commitments.ts';
 import { completionOf } from './completion.ts';
@@ -30,6 +31,7 @@ export const GROUPS: readonly CommandGroup[] = [
   commitments,
   prompts,
   packs,
+  agents,
   webhooks,
   keys,
   audit,

@@ -61,7 +61,7 @@ const get: CommandSpec = {
       ...questionLines(question),
       ...('resumeSchema' in shown ? [`answer: ${JSON.stringify(shown.resumeSchema)}`] : []),
       '',
-      `Answer with: capstan approvals ${question.kind === 'approval' ? 'approve|reject' : 'answer'} ${runId} ${question.nodeId}`,
+      `Answer with: capstan approvals ${['approval', 'low-confidence'].includes(question.kind) ? 'approve|reject' : 'answer'} ${runId} ${question.nodeId}`,
     ]);
     return EXIT.done;
   },

@@ -1,5 +1,7 @@
+import { dirname, join } from 'node:path';
+import type { AgentManifest } from '../../protocol/agents.ts';
 import { defined } from '../../protocol/json.ts';
-import type { PackSummary } from '../../protocol/packs.ts';
+import type { InstallPackRequest, PackSummary } from '../../protocol/packs.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';
@@ -16,15 +18,15 @@ const list: CommandSpec = {
   example: 'packs list',
   async run(context, { options }) {
     const page = await (await context.client()).listPacks(pageQuery(options));
-    const row = ({ name, version, chains, provenance }: PackSummary) => [
+    const row = ({ name, version, chains, agents, provenance }: PackSummary) => [
       name,
       version,
       provenance.source,
-      chains.map(({ chainId }) => chainId).join(' '),
+      [...chains.map(({ chainId }) => chainId), ...agents.map(({ agentId }) => agentId)].join(' '),
     ];
     context.show(
       page,
-      () => [...table(['PACK', 'VERSION', 'SOURCE', 'CHAINS'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['PACK', 'VERSION', 'SOURCE', 'CONTENTS'], page.items.map(row)), ...morePages(page)],
       () => page.items.map(({ name }) => name),
     );
     return EXIT.done;
@@ -34,16 +36,17 @@ const list: CommandSpec = {
 const get: CommandSpec = {
   name: 'get',
   takes: '<name>',
-  summary: 'A pack with its chains, in the version in use unless another is named',
+  summary: 'A pack with its chains or agents, in the version in use unless another is named',
   flags: VERSION_FLAG,
   example: 'packs get vendor.acme.support --pack-version 1.2.0',
   async run(context, { args: [name = ''], options }) {
     const pack = await (await context.client()).getPack(name, defined({ version: text(options.packVersion) }));
-    const { chains, manifest: _manifest, file: _file, ...rest } = pack;
+    const { chains, agents, manifest: _manifest, file: _file, ...rest } = pack;
     context.show(pack, () => [
       ...facts(rest),
       '',
       ...chains.map(({ chainId, label, description }) => harmless(`${chainId}  ${label}: ${description}`)),
+      ...agents.map(({ agentId, persona }) => harmless(`${agentId}  ${persona}`)),
     ]);
     return EXIT.done;
   },
@@ -60,7 +63,7 @@ const install: CommandSpec = {
     const pack = await (await context.client()).installPack(
       registry === undefined
         ? // To the letter, since signatures and digests are of its bytes.
-          { file: await fileText(source) }
+          await packIn(source)
         : { registry, name: source, ...defined({ version: text(options.packVersion) }) },
     );
     context.show(
@@ -71,6 +74,32 @@ const install: CommandSpec = {
     return EXIT.done;
   },
 };
+
+/** A pack with the files that its agents refer to, which lie beside it. */
+async function packIn(source: string): Promise<InstallPackRequest> {
+  const file = await fileText(source);
+  const texts = refsIn(file).map(async (ref) => [ref, await fileText(join(dirname(source), ref))] as const);
+  return texts.length === 0 ? { file } : { file, files: Object.fromEntries(await Promise.all(texts)) };
+}
+
+/** Whatever is wrong with the manifest is for the host to say. */
+function refsIn(file: string): string[] {
+  const manifest = parseOr(file, {}) as { agents?: Partial<AgentManifest>[] };
+  const refs = (Array.isArray(manifest.agents) ? manifest.agents : []).flatMap((agent) => [
+    agent?.systemPromptRef,
+    agent?.handoff?.taskSchemaRef,
+    agent?.handoff?.returnSchemaRef,
+  ]);
+  return refs.flatMap((ref) => (typeof ref === 'string' ? [ref.replace(/^\.\//, '')] : []));
+}
+
+function parseOr(text: string, otherwise: unknown): unknown {
+  try {
+    return JSON.parse(text) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
 
 const uninstall: CommandSpec = {
   name: 'uninstall',
@@ -122,6 +151,6 @@ const expand: CommandSpec = {
 
 export const packs: CommandGroup = {
   name: 'packs',
-  summary: 'Install packs and use their chains',
+  summary: 'Install packs of chains or agents, and use their chains',
   commands: [list, get, install, uninstall, lockfile, expand],
 };

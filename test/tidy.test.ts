@@ -56,6 +56,17 @@ const CLOCK_HOMES: readonly string[] = ['src/system/real.ts', 'src/client/machin
 const ENVIRONMENT_HOMES: readonly string[] = ['src/config.ts', 'src/cli/terminal.ts'];
 const SELF = 'test/tidy.test.ts';
 
+/** Parts of the protocol that nobody needs who only speaks it. */
+const OF_HOSTS: readonly string[] = [
+  'src/protocol/asyncapi.ts',
+  'src/protocol/json-text.ts',
+  'src/protocol/management.ts',
+  'src/protocol/openapi.ts',
+  'src/protocol/parse-json.ts',
+  'src/protocol/routes.ts',
+  'src/protocol/schema.ts',
+];
+
 const LINES_MAX = 450;
 /** Files that may be longer, each because it is one thing. */
 const LONG_FILES: Record<string, string> = {
@@ -200,6 +211,18 @@ describe('every file', () => {
           ...(/^[a-z0-9./-]+$/.test(path) ? [] : [`${path} is not in kebab-case.`]),
           ...(vague.test(path) ? [`${path} has a name that says nothing.`] : []),
         ]),
+    ).toEqual([]);
+  });
+});
+
+describe('the package', () => {
+  it('offers every part of the protocol, but those that only hosts need', () => {
+    const offered = importsOf('src/protocol/index.ts', read('src/protocol/index.ts')).map(({ target }) => target);
+    expect(
+      programs()
+        .filter(({ path, part }) => part === 'protocol' && path !== 'src/protocol/index.ts')
+        .filter(({ path }) => !OF_HOSTS.includes(path) && !offered.includes(path))
+        .map(({ path }) => `${path} is not in src/protocol/index.ts: add it, or list it here as a thing of hosts.`),
     ).toEqual([]);
   });
 });

@@ -417,8 +417,12 @@ export const OPERATIONS = {
     { takes: 'body', needs: 'agents.proposals' },
   ),
 
-  listAgents: operation<{ reply: AgentInventory }>()('GET', `${V1}/agents`),
-  getAgent: operation<{ reply: AgentInventoryEntry }>()('GET', `${V1}/agents/{agentId}`),
+  listAgents: operation<{ reply: AgentInventory }>()('GET', `${V1}/agents`, {
+    needs: 'agents.manifestRuntime.supported',
+  }),
+  getAgent: operation<{ reply: AgentInventoryEntry }>()('GET', `${V1}/agents/{agentId}`, {
+    needs: 'agents.manifestRuntime.supported',
+  }),
   ...LEARNING_OPERATIONS,
 
   listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),

@@ -178,8 +178,17 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
     expect(called.payload).toMatchObject({ toolName: 'mcp:web.command', transport: 'mcp' });
   });
 
+  it('are called by the fixture of the protocol, which is there because they are', async () => {
+    const ended = await api().ended(await api().run('conformance-mcp-tool-roundtrip'));
+    expect(ended.nodeStates['mcp-call'].outputs).toMatchObject({
+      result: 'roundtrip-probe',
+      markedContent: '<UNTRUSTED tool="mcp:echo">roundtrip-probe</UNTRUSTED>',
+    });
+  });
+
   it('are advertised', async () => {
     const { body } = await host.anonymous.get('/.well-known/openwop');
+    expect(body.fixtures).toContain('conformance-mcp-tool-roundtrip');
     expect(body.mcp).toMatchObject({
       supported: true,
       serverUrls: ['/v1/mcp'],

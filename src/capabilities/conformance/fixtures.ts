@@ -115,6 +115,11 @@ const LOOPBACK: WorkflowDefinition = {
   settings: { timeout: 0, maxLoopbackIterations: 2 },
 };
 
+/** Only for a host that has an MCP server to ask. */
+export const MCP_FIXTURE = line('conformance-mcp-tool-roundtrip', 'Asks a tool to say it again', [
+  node('mcp-call', 'core.ai.callPrompt', { mcp: { tool: 'echo', arguments: { text: 'roundtrip-probe' } } }),
+]);
+
 export const FIXTURES: readonly WorkflowDefinition[] = [
   line('conformance-noop', 'Does nothing', [noop('noop')]),
   line(

@@ -1,6 +1,7 @@
 import { isRefusal } from '../../protocol/errors.ts';
+import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import { CONFORMANCE_NODES } from '../../runtime/nodes/conformance.ts';
-import type { Capability } from '../capability.ts';
+import type { Capability, CapabilitySettings } from '../capability.ts';
 import type { MemoryService } from '../memory/service.ts';
 import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
@@ -11,7 +12,7 @@ import { AGENT_PACK } from './agent-pack.ts';
 import { CHAIN_PACK } from './chain-pack.ts';
 import { commitmentFire } from './commitment-fire.ts';
 import { draftProposal } from './draft-proposal.ts';
-import { FIXTURES, FOREIGN_MEMORY } from './fixtures.ts';
+import { FIXTURES, FOREIGN_MEMORY, MCP_FIXTURE } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
 import { heartbeatTick } from './heartbeat-tick.ts';
 import { mockAiSeams } from './mock-ai.ts';
@@ -32,12 +33,14 @@ interface Fitted {
 
 const FOREIGNER = { tenant: 'conformance-another-tenant', runId: 'none', nodeId: 'none', effectId: 'seed' };
 
-const SEEDED = [...FIXTURES, ...AGENT_FIXTURES];
+function seeded({ mcpServers }: Pick<CapabilitySettings, 'mcpServers'>): readonly WorkflowDefinition[] {
+  return [...FIXTURES, ...AGENT_FIXTURES, ...(mcpServers.length > 0 ? [MCP_FIXTURE] : [])];
+}
 
 /** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
 export const conformance: Capability<'conformance', Fitted> = {
   name: 'conformance',
-  advertise: () => ({ fixtures: SEEDED.map(({ id }) => id), conformance: { mockAgent: true } }),
+  advertise: (settings) => ({ fixtures: seeded(settings).map(({ id }) => id), conformance: { mockAgent: true } }),
   nodes: () => CONFORMANCE_NODES,
   service: (_host, services: Fitted) => services,
   routes: [
@@ -57,7 +60,7 @@ export const conformance: Capability<'conformance', Fitted> = {
     await packs.installShared(CHAIN_PACK);
     await packs.installShared(AGENT_PACK);
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
-    for (const fixture of SEEDED) {
+    for (const fixture of seeded(settings)) {
       const outcome = await workflows.registerShared(fixture);
       if (isRefusal(outcome)) throw new Error(`fixture ${fixture.id}: ${outcome.message}`);
     }

@@ -6,6 +6,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { connection, edge, expression, fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
+import { evaluations, plan, reaches, run, setGoal } from '../support/goals.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { STORES } from '../support/stores.ts';
 
@@ -40,7 +41,8 @@ describe.each(STORES)('a verifier, on %s', (kind) => {
     writeFileSync(script, JSON.stringify(SCRIPT));
     const prices = { small: { input: 1_000, output: 2_000 } };
     const model = { provider: 'local', kind: 'scripted', script, models: ['small'], prices, timeoutMs: 5_000 } as const;
-    host = await startTestHost(kind, inject('postgresUrl'), { models: [model] });
+    const goals = { standstillMax: 5, judgeTries: 1, judgeRetryMs: 10 };
+    host = await startTestHost(kind, inject('postgresUrl'), { models: [model], judgeModel: 'local', goals });
   });
   afterAll(async () => {
     await host?.stop();
@@ -264,6 +266,79 @@ describe.each(STORES)('a verifier, on %s', (kind) => {
       expect(verdictOf(replayed)).toEqual(nodeStates.judge.outputs);
       const types = (events: Body[]): string[] => events.map(({ type }) => type);
       expect(types(await api().events(fork.body.runId))).toEqual(types(await api().events(runId)));
+    });
+  });
+
+  describe('judges what the runs of a goal come to', () => {
+    const SECRET = 'Sesam-oeffne-dich';
+    const work = workflow([node('write', 'core.identity', { inputs: { text: fixed('A friendly word.') } })], [], {
+      variables: [{ name: 'password', type: 'string', sensitive: true, defaultValue: SECRET }],
+    });
+    beforeAll(() => register(api(), work));
+
+    /** Works on a goal until it is in that state, and gives what was said of its runs. */
+    async function judged(state: string, goal: object, criteria: object[] = []): Promise<Body> {
+      const { id } = await setGoal(api(), goal);
+      await plan(api(), id, { workflowId: work.id, criteria });
+      await run(api(), id);
+      await reaches(api(), id, state);
+      return evaluations(api(), id);
+    }
+
+    const judgingRuns = async (goalId: string): Promise<Body[]> => {
+      const { items } = (await api().get('/v1/host/capstan/runs?workflowId=capstan-judge&limit=200')).body;
+      const runs = await Promise.all(items.map(({ runId }: Body) => api().get(`/v1/runs/${runId}`)));
+      return runs.map(({ body }) => body).filter(({ metadata }) => metadata.goalId === goalId);
+    };
+
+    it('by a model and a rubric, in a run of its own that says what it cost', async () => {
+      const { id } = await put({ kind: 'model', rubric: 'It is said kindly.' });
+      const { goalId, items, costUsd } = await judged('satisfied', {
+        completion: { check: 'verifier', verifierRef: id },
+      });
+      expect(items).toMatchObject([
+        { satisfied: true, confidence: 0.9, judge: `${id}@1`, evidence: evidence(true), costUsd: 0.2 },
+      ]);
+      expect(costUsd).toBeCloseTo(0.2);
+      const [judging, ...others] = await judgingRuns(goalId);
+      expect(others).toEqual([]);
+      expect(judging).toMatchObject({
+        status: 'completed',
+        metadata: { verifier: `${id}@1`, judgedRunId: items[0].runId },
+      });
+      const told = JSON.stringify(judging.inputs);
+      expect(told).toContain('A friendly word.');
+      expect(told).not.toContain(SECRET);
+      const listed = (await api().get('/v1/host/capstan/runs?limit=200')).body.items;
+      expect(listed.map(({ runId }: Body) => runId)).not.toContain(judging.runId);
+      const fork = await api().post(`/v1/runs/${judging.runId}:fork`, { fromSeq: 0, mode: 'branch' });
+      expectRefusal(fork, 409, 'conflict');
+    });
+
+    it('by the model of the host where nobody says how', async () => {
+      const { items } = await judged('satisfied', { objective: 'Say it kindly.' });
+      expect(items).toMatchObject([{ satisfied: true, judge: 'host:local' }]);
+    });
+
+    it('by its criteria where it has some, and by nothing that only the values say', async () => {
+      const criteria = [
+        { key: 'text', expression: 'outputs.write.text.startsWith("A friendly")' },
+        { key: 'ended', expression: 'run.status == "completed" && annotations.size() == 0' },
+        { key: 'password', expression: `variables.password == "${SECRET}"` },
+      ];
+      const { items } = await judged('satisfied', {}, criteria);
+      expect(items).toMatchObject([{ judge: 'host:criteria', satisfied: true }]);
+    });
+
+    it.each([
+      ['says nothing of use', 'It is said.', 'envelope_invalid'],
+      ['is too dear', 'It is said kindly.', 'budget_exhausted'],
+    ])('and leaves it to people when the model %s', async (_what, rubric, reason) => {
+      const { id } = await put({ kind: 'model', rubric });
+      const bounds = { maxLoopIterations: 3, maxCostUsd: reason === 'budget_exhausted' ? 0.01 : 5 };
+      const { items } = await judged('escalated', { completion: { check: 'verifier', verifierRef: id }, bounds });
+      expect(items).toMatchObject([{ satisfied: false, evidence: [] }]);
+      expect(JSON.stringify(items)).toContain(reason);
     });
   });
 });

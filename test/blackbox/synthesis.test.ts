@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, inject, it, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
 import type { Config } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
@@ -75,9 +75,12 @@ async function applied(api: Api, { id }: Body): Promise<string> {
   return answer.body.installedArtifactRef;
 }
 
+const scripts = freshFolder();
+afterAll(() => scripts.remove());
+
 /** A file with what a scripted model says. */
 function written(script: object): string {
-  const path = join(freshFolder().path, 'script.json');
+  const path = join(scripts.path, `${unique('script')}.json`);
   writeFileSync(path, JSON.stringify(script));
   return path;
 }
@@ -94,8 +97,11 @@ onEachStore('synthesis of proposals', (host) => {
       const other = await register(api(), greeting('Hello', 'core.noop'));
       const runs = [await ran(api(), one), await ran(api(), one), await ran(api(), other)];
 
+      const logs = await Promise.all(runs.map((runId) => api().events(runId)));
+
       const { created, scannedRuns } = await synthesized(api(), { kinds });
       expect(scannedRuns).toBeGreaterThanOrEqual(3);
+      expect(await Promise.all(runs.map((runId) => api().events(runId)))).toEqual(logs);
       expect(created).toHaveLength(1);
       const [draft] = created;
       expect(draft).toMatchObject({ kind: 'workflow-chain-pack', state: 'draft', duplicateOf: null });

@@ -55,7 +55,10 @@ async function draftAutomation(
       `The nearest that a schedule can say is "${cron}" by the clock of ${timezone}.`,
       `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
     ].join(' '),
-    preview: { kind: 'automation', nextFirings: firings(mining.runtime.clock.now(), cron, timezone) },
+    preview: async () => ({
+      kind: 'automation',
+      nextFirings: firings(mining.runtime.clock.now(), cron, timezone),
+    }),
   };
 }
 

@@ -9,6 +9,8 @@ import { type CountedShape, countShapes, type EvidenceRow, runsOfShapes } from '
 const SHAPES_MAX = 2_000;
 /** Workflows whose versions of a path make a chain; more would only make more parameters. */
 const OCCURRENCES_MAX = 50;
+/** Steps that a title names. */
+const WORDS_MAX = 6;
 
 /** The same path of node types in runs of several workflows: a chain that all of them could be made from. */
 export async function* findChains(mining: Mining): AsyncGenerator<Habit> {
@@ -46,7 +48,7 @@ async function shapeUses({ runtime, among }: Mining): Promise<ShapeUse[]> {
 async function draftChain(mining: Mining, key: string, path: RecurringPath, rows: readonly EvidenceRow[]) {
   const words = path.types.map((type) => type.split('.').at(-1)!);
   const identity = await packIdentity(mining, key, words);
-  const title = `Reuse ${words.join(' → ')}`;
+  const title = `Reuse ${inShort(words).join(' → ')}`;
   const workflows = new Set(path.occurrences.map(({ use }) => use.workflowId));
   const artifact = chainPackOf({ ...path, occurrences: path.occurrences.slice(0, OCCURRENCES_MAX) }, identity, title);
   const lifted = Object.keys((artifact.chains[0]!.parameters.properties ?? {}) as JsonObject);
@@ -62,7 +64,7 @@ async function draftChain(mining: Mining, key: string, path: RecurringPath, rows
         : `What they did differently is a parameter: ${named(lifted)}.`,
       `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
     ].join(' '),
-    preview: {
+    preview: async () => ({
       kind: 'workflow-chain-pack',
       matchingRuns: path.support,
       runs: rows.slice(0, 20).map(({ run_id }) => run_id),
@@ -70,6 +72,10 @@ async function draftChain(mining: Mining, key: string, path: RecurringPath, rows
       stepsPerRun: steps,
       // One thing to put into a workflow instead of so many.
       stepsSaved: path.support * (steps - 1),
-    },
+    }),
   };
+}
+
+function inShort(words: readonly string[]): readonly string[] {
+  return words.length <= WORDS_MAX ? words : [...words.slice(0, WORDS_MAX - 2), '…', words.at(-1)!];
 }

@@ -113,12 +113,7 @@ async function draftPrompt(
     ].join(' '),
     // A version that says nothing new restates the one before.
     ...(isNew ? { revises: template as unknown as JsonObject } : {}),
-    preview: {
-      kind: 'prompt-template',
-      before: template.text.slice(0, SHOWN_CHARS_MAX),
-      after: text.slice(0, SHOWN_CHARS_MAX),
-      rendered: await renderedOn(mining, template, artifact, rows),
-    },
+    preview: async (revised) => previewOf(mining, template, revised as unknown as PromptTemplate, rows),
   };
 }
 
@@ -141,6 +136,20 @@ export function revisedText(
     .map(([, line]) => `- ${line}`);
   if (added.length === 0) return { text, added: 0 };
   return { text: [text.trimEnd(), '', GUIDANCE, ...added, ''].join('\n'), added: added.length };
+}
+
+async function previewOf(
+  mining: Mining,
+  before: PromptTemplate,
+  after: PromptTemplate,
+  rows: readonly CorrectedRow[],
+): Promise<JsonObject> {
+  return {
+    kind: 'prompt-template',
+    before: before.text.slice(0, SHOWN_CHARS_MAX),
+    after: after.text.slice(0, SHOWN_CHARS_MAX),
+    rendered: await renderedOn(mining, before, after, rows),
+  };
 }
 
 /** Before and after, with what the nodes were given then. Only a log that shows what that was can tell. */

@@ -36,7 +36,8 @@ export interface Draft {
   readonly rationale: string;
   /** What it is a new version of, which is no duplicate. */
   readonly revises?: JsonObject | undefined;
-  readonly preview: JsonObject;
+  /** What would change with the artifact as it is in the end. */
+  preview(artifact: JsonObject): Promise<JsonObject>;
 }
 
 /** What those who look for habits may look at. */

@@ -78,7 +78,7 @@ export class Reading {
     const logs = await this.#logsOf(rows.map(({ run_id }) => run_id));
     const found: RunFindings[] = [];
     for (const row of rows) {
-      const plan = await this.#runtime.plans.pinned(row.workflow_owner, row.workflow_id, row.workflow_version);
+      const plan = await this.#runtime.plans.find(row.workflow_owner, row.workflow_id, row.workflow_version);
       found.push(findingsOf(row, logs.get(row.run_id) ?? [], plan));
     }
     const shapes = new Map(found.flatMap(({ shape }) => (shape ? [[shape.shape, shape]] : [])));
@@ -88,8 +88,14 @@ export class Reading {
         'synthesis_runs',
         found.map(({ run }) => run),
       ),
-      ...found.flatMap(({ prompts }) => keepRows('synthesis_prompts', prompts)),
-      ...found.flatMap(({ uses }) => keepRows('synthesis_agents', uses)),
+      ...keepRows(
+        'synthesis_prompts',
+        found.flatMap(({ prompts }) => prompts),
+      ),
+      ...keepRows(
+        'synthesis_agents',
+        found.flatMap(({ uses }) => uses),
+      ),
     ];
   }
 

@@ -198,18 +198,22 @@ interface Rows {
   readonly synthesis_corrections: Correction;
 }
 
+const ROWS_PER_INSERT = 100;
+
 /** What is there already stays: another host may have read the same. */
 export function keepRows<T extends keyof Rows>(table: T, rows: readonly Rows[T][]): Write[] {
-  if (rows.length === 0) return [];
   const columns: readonly string[] = COLUMNS[table];
   const values = rows as readonly unknown[] as readonly Record<string, Param>[];
-  return [
-    {
-      sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${placeholders(rows.length, columns.length)}
+  const writes: Write[] = [];
+  for (let start = 0; start < values.length; start += ROWS_PER_INSERT) {
+    const chunk = values.slice(start, start + ROWS_PER_INSERT);
+    writes.push({
+      sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${placeholders(chunk.length, columns.length)}
             ON CONFLICT DO NOTHING`,
-      params: values.flatMap((row) => columns.map((column) => row[column]!)),
-    },
-  ];
+      params: chunk.flatMap((row) => columns.map((column) => row[column]!)),
+    });
+  }
+  return writes;
 }
 
 export function forgetHabits({ tenant, runId }: RunRef): Write[] {

@@ -25,7 +25,7 @@ export interface RunFindings {
 }
 
 /** What a run that is over shows of the habits of those who work with it. */
-export function findingsOf(row: RunRow, events: readonly RunEvent[], plan: Plan): RunFindings {
+export function findingsOf(row: RunRow, events: readonly RunEvent[], plan: Plan | undefined): RunFindings {
   const { tenant, run_id, workspace, workflow_id } = row;
   const { fork } = factsOf(row);
   // A copy of another run is no second witness.
@@ -77,7 +77,7 @@ function promptsOf({ tenant, run_id }: RunRow, events: readonly RunEvent[]): Giv
   return [...given.values()];
 }
 
-function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: Plan): ToolUse[] {
+function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: Plan | undefined): ToolUse[] {
   const systemPrompts = new Map<string, string | undefined>();
   const used = new Map<string, { readonly agentId: string; readonly tools: Set<string> }>();
   for (const event of events) {
@@ -114,13 +114,13 @@ function wasUsed({ status = 'ok' }: { readonly status?: string }): boolean {
 export const INLINE = 'text:';
 export const AGENT = 'agent:';
 
-function inlinePrompt(plan: Plan, nodeId: string): string | undefined {
+function inlinePrompt(plan: Plan | undefined, nodeId: string): string | undefined {
   const text = systemPromptOf(plan, nodeId);
   return text === undefined ? undefined : INLINE + sha256Hex(text);
 }
 
 /** The system prompt that a definition has for a node. */
-export function systemPromptOf(plan: Plan, nodeId: string): string | undefined {
-  const text = plan.node(nodeId)?.node.config.systemPrompt;
+export function systemPromptOf(plan: Plan | undefined, nodeId: string): string | undefined {
+  const text = plan?.node(nodeId)?.node.config.systemPrompt;
   return typeof text === 'string' && text.trim() !== '' ? text : undefined;
 }

@@ -1,13 +1,11 @@
-import { isRefusal, NOT_FOUND, type Refusal } from '../../protocol/errors.ts';
-import { ARTIFACT_KINDS, type ArtifactKind, type Proposal } from '../../protocol/proposals.ts';
+import { NOT_FOUND, type Refusal } from '../../protocol/errors.ts';
+import type { ArtifactKind, Proposal } from '../../protocol/proposals.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { WorkHandler } from '../../runtime/executor.ts';
 import { identityOf } from '../../runtime/run-row.ts';
 import { Turns } from '../../runtime/turns.ts';
-import { ownerOf } from '../../store/definitions.ts';
 import type { RunRow } from '../../store/log.ts';
 import { ensureWork } from '../../store/queue.ts';
-import { sha256Hex } from '../../system/digest.ts';
 import { firstIdAt } from '../../system/ids.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
@@ -16,15 +14,12 @@ import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import type { ProposalService } from '../proposals/service.ts';
 import type { ScheduleService } from '../schedules/service.ts';
-import { findAutomations } from './automations.ts';
-import { findChains } from './chains.ts';
-import { findCorrectedPrompts } from './corrected-prompts.ts';
-import { EVIDENCE_MAX, type Habit, type Mining } from './habit.ts';
+import type { Mining } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
+import { Pass } from './pass.ts';
 import { Reading } from './reading.ts';
-import { findHabit, type HabitRow, keepHabit, latestRun, listTenants } from './records.ts';
-import { findToolUsers } from './tool-users.ts';
-import { type Writer, worded } from './wording.ts';
+import { latestRun, listTenants } from './records.ts';
+import type { Writer } from './wording.ts';
 
 /** What the operator says of looking for habits. */
 export interface SynthesisSettings {
@@ -65,13 +60,6 @@ export type SynthesisService = ReturnType<typeof synthesisService>;
 /** The kinds of work items: the round that sees to all tenants, and the look at one of them. */
 export const ROUND = 'synthesis-round';
 export const LOOK = 'synthesis';
-
-const MINERS: Record<ArtifactKind, (mining: Mining) => AsyncGenerator<Habit>> = {
-  'prompt-template': findCorrectedPrompts,
-  'workflow-chain-pack': findChains,
-  'agent-pack': findToolUsers,
-  automation: findAutomations,
-};
 
 const TENANTS_AT_ONCE = 200;
 /** In whose name drafts are made that nobody asked for. */
@@ -121,20 +109,16 @@ export function synthesisService({ runtime, settings }: Host, needs: SynthesisNe
   };
 
   async function look(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<Synthesized> {
-    const { tenant } = caller.subject;
-    const scannedRuns = await reading.catchUp(tenant, signal);
-    const mining = miningFor(caller, request);
-    const neighbours = new Neighbours(caller, needs);
-    const created: Proposal[] = [];
-    for (const kind of ARTIFACT_KINDS.filter((each) => request.kinds?.includes(each) ?? true)) {
-      for await (const habit of MINERS[kind](mining)) {
-        if (signal?.aborted) return { created, scannedRuns };
-        const proposal = await propose(mining, habit, neighbours);
-        if (proposal === 'too-many-pending') return { created, scannedRuns };
-        if (proposal) created.push(proposal);
-      }
-    }
-    return { created, scannedRuns };
+    const scannedRuns = await reading.catchUp(caller.subject.tenant, signal);
+    const pass = new Pass({
+      mining: miningFor(caller, request),
+      proposals: needs.proposals,
+      neighbours: new Neighbours(caller, needs),
+      writer: writer(),
+      kinds: request.kinds,
+      signal,
+    });
+    return { created: await pass.run(), scannedRuns };
   }
 
   function miningFor({ subject }: Caller, { sourceRunIds, since }: SynthesisRequest): Mining {
@@ -151,61 +135,11 @@ export function synthesisService({ runtime, settings }: Host, needs: SynthesisNe
     };
   }
 
-  /** Drafts what a habit comes to, unless it was drafted before and there is not as much new behind it as there was. */
-  async function propose(
-    { subject }: Mining,
-    habit: Habit,
-    neighbours: Neighbours,
-  ): Promise<Proposal | 'too-many-pending' | undefined> {
-    const { kind, support, evidence } = habit;
-    const [owner, key] = [ownerOf(subject), sha256Hex(habit.key)];
-    const [known] = await store.read<HabitRow>(findHabit(owner, key));
-    if (known && !isRenewed(known, habit)) return undefined;
-    const plain = await habit.draft();
-    if (!plain) return undefined;
-    const draft = await worded(writer(), habit, plain, subject.tenant);
-    const { nearest, duplicateOf } = await neighbours.nearTo(kind, draft.artifact, draft.revises);
-    const through = evidence[0]!.id;
-    const outcome = await needs.proposals.draft(
-      subject,
-      {
-        kind,
-        artifact: draft.artifact,
-        title: draft.title,
-        rationale: draft.rationale,
-        sourceRunIds: [...new Set(evidence.map(({ runId }) => runId))],
-        synthesizerModel: draft.synthesizerModel,
-        duplicateOf,
-        evidence: {
-          key: sha256Hex(JSON.stringify([key, support, through])),
-          sources: evidence.map(({ runId, why, excerpt }) => ({ runId, why, ...(excerpt ? { excerpt } : {}) })),
-          nearest,
-          preview: draft.preview,
-        },
-      },
-      [keepHabit(owner, key, { support, through })],
-    );
-    if (outcome === 'known-evidence') return undefined;
-    if (outcome === 'too-many-pending') return outcome;
-    if (isRefusal(outcome)) {
-      log.warn({ kind, reason: outcome.message }, 'what recurs does not make a valid artifact; it is left alone');
-      return undefined;
-    }
-    await neighbours.add(kind, outcome.id, draft.artifact);
-    return outcome;
-  }
-
   function writer(): Writer | undefined {
     const { model: choice } = settings.synthesis;
     const provider = choice && needs.models.providers.find(({ id }) => id === choice.provider);
     return provider && { provider, model: choice.model, clock, log };
   }
-}
-
-/** The same habit is worth another look once there is as much new evidence as there was before. */
-function isRenewed({ support, through }: HabitRow, { evidence }: Habit): boolean {
-  const fresh = evidence.filter(({ id }) => id > through).length;
-  return fresh >= Math.min(support, EVIDENCE_MAX);
 }
 
 /** The host itself, on behalf of a whole tenant. */

@@ -58,7 +58,7 @@ async function draftAgent(
       'The agent may use these and no others.',
       `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
     ].join(' '),
-    preview: { kind: 'agent-pack', ...(await reachOf(mining, tools, rows)) },
+    preview: async () => ({ kind: 'agent-pack', ...(await reachOf(mining, tools, rows)) }),
   };
 }
 
@@ -82,8 +82,8 @@ async function promptText(
     return allowed.some((tool) => !tools.includes(tool)) ? found?.systemPrompt : undefined;
   }
   const run = await runtime.reader.row(subject, row.run_id);
-  const plan = run && (await runtime.plans.pinned(run.workflow_owner, run.workflow_id, run.workflow_version));
-  return plan && prompt.startsWith(INLINE) ? systemPromptOf(plan, row.node_id) : undefined;
+  const plan = run && (await runtime.plans.find(run.workflow_owner, run.workflow_id, run.workflow_version));
+  return prompt.startsWith(INLINE) ? systemPromptOf(plan, row.node_id) : undefined;
 }
 
 function agentPackOf(

@@ -11,7 +11,7 @@ const draft: Draft = {
   artifact: { templateId: 'report', version: '1.1.0', kind: 'system', text: 'Report on {{topic}}.' },
   title: 'Plain title',
   rationale: 'Plain words.',
-  preview: {},
+  preview: async () => ({}),
 };
 const habit: Habit = {
   kind: 'prompt-template',

@@ -1,0 +1,121 @@
+import { isRefusal } from '../../protocol/errors.ts';
+import { ARTIFACT_KINDS, type ArtifactKind, type Proposal } from '../../protocol/proposals.ts';
+import { ownerOf } from '../../store/definitions.ts';
+import { sha256Hex } from '../../system/digest.ts';
+import type { Drafted, ProposalService } from '../proposals/service.ts';
+import { findAutomations } from './automations.ts';
+import { findChains } from './chains.ts';
+import { findCorrectedPrompts } from './corrected-prompts.ts';
+import { type Draft, EVIDENCE_MAX, type Habit, type Mining } from './habit.ts';
+import type { Neighbours } from './neighbours.ts';
+import { findHabit, type HabitRow, keepHabit } from './records.ts';
+import { findToolUsers } from './tool-users.ts';
+import { type Worded, type Writer, worded } from './wording.ts';
+
+const MINERS: Record<ArtifactKind, (mining: Mining) => AsyncGenerator<Habit>> = {
+  'prompt-template': findCorrectedPrompts,
+  'workflow-chain-pack': findChains,
+  'agent-pack': findToolUsers,
+  automation: findAutomations,
+};
+
+/** Drafts that a model is asked about in one go; the others keep their plain words. */
+const WORDED_MAX = 10;
+
+export interface PassOptions {
+  readonly mining: Mining;
+  readonly proposals: Pick<ProposalService, 'draft'>;
+  readonly neighbours: Neighbours;
+  readonly writer: Writer | undefined;
+  readonly kinds?: readonly ArtifactKind[] | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** One look at everything that is known of what recurs. */
+export class Pass {
+  readonly #options: PassOptions;
+  #wordedCount = 0;
+
+  constructor(options: PassOptions) {
+    this.#options = options;
+  }
+
+  /** Drafts what is new, as long as people have room for it. */
+  async run(): Promise<Proposal[]> {
+    const { mining, kinds = ARTIFACT_KINDS, signal } = this.#options;
+    const created: Proposal[] = [];
+    for (const kind of ARTIFACT_KINDS.filter((each) => kinds.includes(each))) {
+      for await (const habit of MINERS[kind](mining)) {
+        if (signal?.aborted) return created;
+        const outcome = await this.#propose(habit);
+        if (outcome === 'too-many-pending') return created;
+        if (outcome) created.push(outcome);
+      }
+    }
+    return created;
+  }
+
+  async #propose(habit: Habit): Promise<Proposal | 'too-many-pending' | undefined> {
+    if (!(await this.#isNew(habit))) return undefined;
+    const plain = await habit.draft();
+    if (!plain) return undefined;
+    const draft = await this.#word(habit, plain);
+    const outcome = await this.#draft(habit, draft);
+    // Whatever a model has written must not stand in the way of what was found without it.
+    return this.#settle(habit, isRefusal(outcome) && draft !== plain ? await this.#draft(habit, plain) : outcome);
+  }
+
+  /** What was drafted before is worth another look once there is as much new evidence as there was then. */
+  async #isNew({ key, evidence }: Habit): Promise<boolean> {
+    const { subject, runtime } = this.#options.mining;
+    const [known] = await runtime.store.read<HabitRow>(findHabit(ownerOf(subject), sha256Hex(key)));
+    if (!known) return true;
+    const fresh = evidence.filter(({ id }) => id > known.through).length;
+    return fresh >= Math.min(known.support, EVIDENCE_MAX);
+  }
+
+  async #word(habit: Habit, plain: Draft): Promise<Worded> {
+    const { writer, mining } = this.#options;
+    if (!writer || this.#wordedCount === WORDED_MAX) return plain;
+    this.#wordedCount++;
+    return worded(writer, habit, plain, mining.subject.tenant);
+  }
+
+  /** The draft, and that it was made, in one transaction. */
+  async #draft({ kind, key, support, evidence }: Habit, draft: Worded): Promise<Drafted> {
+    const { mining, proposals, neighbours } = this.#options;
+    const { artifact, title, rationale, synthesizerModel, revises } = draft;
+    const { nearest, duplicateOf } = await neighbours.nearTo(kind, artifact, revises);
+    const habit = sha256Hex(key);
+    const through = evidence[0]!.id;
+    const outcome = await proposals.draft(
+      mining.subject,
+      {
+        kind,
+        artifact,
+        title,
+        rationale,
+        sourceRunIds: [...new Set(evidence.map(({ runId }) => runId))],
+        synthesizerModel,
+        duplicateOf,
+        evidence: {
+          key: sha256Hex(JSON.stringify([habit, support, through])),
+          sources: evidence.map(({ id: _id, ...source }) => source),
+          nearest,
+          preview: await draft.preview(artifact),
+        },
+      },
+      [keepHabit(ownerOf(mining.subject), habit, { support, through })],
+    );
+    if (typeof outcome === 'object' && !isRefusal(outcome)) await neighbours.add(kind, outcome.id, artifact);
+    return outcome;
+  }
+
+  #settle({ kind }: Habit, outcome: Drafted): Proposal | 'too-many-pending' | undefined {
+    if (outcome === 'known-evidence') return undefined;
+    if (!isRefusal(outcome)) return outcome;
+    const { log } = this.#options.mining.runtime;
+    log.warn({ kind, reason: outcome.message }, 'what recurs does not make a valid artifact; it is left alone');
+    return undefined;
+  }
+}

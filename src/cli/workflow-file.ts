@@ -1,6 +1,8 @@
 import { capabilities } from '../capabilities/index.ts';
+import { triggersOf } from '../capabilities/schedules/service.ts';
 import { checkDefinition } from '../engine/check.ts';
 import { validator } from '../http/validation.ts';
+import { isRefusal } from '../protocol/errors.ts';
 import { WorkflowDefinition } from '../protocol/workflows.ts';
 import { catalogOf } from '../runtime/catalog.ts';
 import { NODES } from '../runtime/nodes/index.ts';
@@ -33,9 +35,15 @@ export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
   const secret = findSecret(definition);
   const problems = [
     ...checkDefinition(definition, catalog),
+    ...triggerProblems(definition),
     ...(secret === undefined ? [] : [{ path: secret, message: 'looks like a secret; refer to it by name instead' }]),
   ];
   return problems.length === 0 ? { definition, problems } : { problems };
+}
+
+function triggerProblems(definition: WorkflowDefinition): readonly FileProblem[] {
+  const triggers = triggersOf(definition);
+  return isRefusal(triggers) ? (triggers.details!.fields as FileProblem[]) : [];
 }
 
 function parse(text: string): { readonly value: unknown } | { readonly problem: FileProblem } {

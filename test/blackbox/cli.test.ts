@@ -309,9 +309,13 @@ describe('capstan workflows', () => {
     const misfit = fileOf({ ...workflow([node('a')]), version: 7 });
     const loose = fileOf(workflow([node('a'), node('b', 'core.nothing')], line('a', 'c')));
     expect((await run(`workflows validate ${good}`, { environment: nowhere })).code).toBe(DONE);
-    const checked = await run(`workflows validate ${good} ${broken} ${misfit} ${loose}`, { environment: nowhere });
+    const late = fileOf(
+      workflow([node('a')], [], { triggers: [{ id: 't', type: 'schedule', config: { cron: 'soon' } }] }),
+    );
+    const files = [good, broken, misfit, loose, late];
+    const checked = await run(`workflows validate ${files.join(' ')}`, { environment: nowhere });
     expect(checked.code).toBe(REFUSED);
-    for (const place of ['line 2', 'version: must be', 'nodes[1].typeId', 'edges[0]'])
+    for (const place of ['line 2', 'version: must be', 'nodes[1].typeId', 'edges[0]', 'triggers[0].config.cron'])
       expect(checked.out).toContain(place);
     expect((await run('workflows validate absent.json')).code).toBe(USAGE);
   });
@@ -606,6 +610,27 @@ describe('capstan', () => {
       ...GROUPS.flatMap(({ name, commands }) => commands.map((spec) => `${name} ${spec.name}`)),
     ];
     expect(all.filter((command) => !tried.has(command))).toEqual([]);
+  });
+});
+
+describe('capstan, as a process of its own', () => {
+  it('ends with the exit code that says how it went', async () => {
+    const good = await endedRun();
+    const asking = await registered([approval('gate')]);
+    const codes: [string, number][] = [
+      [`runs get ${good}`, DONE],
+      ['runs get run-nowhere', REFUSED],
+      ['runs get', USAGE],
+      [`runs start ${asking} --wait`, WAITING],
+    ];
+    const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key, HOME: folder.path };
+    const ends = codes.map(async ([command, code]) => {
+      const ran = await runProgram(command.split(' '), environment);
+      expect(ran, command).toMatchObject({ code });
+    });
+    const away = runProgram(['runs', 'list'], { ...environment, CAPSTAN_URL: 'http://127.0.0.1:9' });
+    await Promise.all(ends);
+    expect(await away).toMatchObject({ code: UNREACHABLE, output: expect.stringContaining('capstan serve') });
   });
 });
 

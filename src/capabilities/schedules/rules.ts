@@ -1,5 +1,8 @@
-import { type Refusal, refuse } from '../../protocol/errors.ts';
-import type { MissedPolicy, ScheduleSpec } from '../../protocol/schedules.ts';
+import { Compile } from 'typebox/compile';
+import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
+import { type MissedPolicy, ScheduleRequest, type ScheduleSpec } from '../../protocol/schedules.ts';
+import type { WorkflowDefinition } from '../../protocol/workflows.ts';
+import { misfitsOf } from '../../runtime/catalog.ts';
 import { cronProblem, isTimeZone, latestSlot, nextSlot, type Timing } from './slots.ts';
 
 /** A slot that nobody got to for longer than this was missed: the hosts were down, not busy. */
@@ -66,6 +69,28 @@ export function settle(timing: Timing, missed: MissedPolicy, awaited: number, no
     isDue: now - slot <= GRACE_MS || missed === 'once',
     next: isBehind ? nextSlot(timing, now) : following,
   };
+}
+
+const requests = Compile(ScheduleRequest);
+
+/** The schedules that a definition asks for, by the ids of its triggers. */
+export function triggersOf(definition: WorkflowDefinition): ReadonlyMap<string, ScheduleRequest> | Refusal {
+  const wanted = new Map<string, ScheduleRequest>();
+  for (const [index, { id, type, config = {}, enabled }] of definition.triggers.entries()) {
+    if (type !== 'schedule' || enabled === false) continue;
+    const request = { ...config, workflowId: definition.id, enabled: true };
+    const [wrong] = misfitsOf(requests, request);
+    if (wrong) return misfitAt(`triggers[${index}].config${wrong.path}`, wrong.message);
+    const timing = timingOf(request as ScheduleRequest);
+    if (isRefusal(timing)) return misfitAt(`triggers[${index}].config.${timing.details!.field}`, timing.message);
+    if (wanted.has(id)) return misfitAt(`triggers[${index}].id`, 'is the id of another schedule, too');
+    wanted.set(id, request as ScheduleRequest);
+  }
+  return wanted;
+}
+
+function misfitAt(path: string, message: string): Refusal {
+  return { ...refuse('validation_error', `${path}: ${message}`, { fields: [{ path, message }] }), status: 422 };
 }
 
 function misfit(field: string, message: string): Refusal {

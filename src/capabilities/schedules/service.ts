@@ -39,6 +39,7 @@ import { DEFAULT_MISSED, DEFAULT_TIMEZONE, firstSlot, settle, timingOf } from '.
 import type { Timing } from './slots.ts';
 
 export type { Author, BelongsTo, Start } from '../self-starting.ts';
+export { triggersOf } from './rules.ts';
 export { isTimeZone, nextSlot, offsetAt } from './slots.ts';
 
 /** The kind of work item that a schedule's next slot is. */

@@ -13,6 +13,7 @@ import { keys } from './keys.ts';
 import { login, logout } from './login.ts';
 import { packs } from './packs.ts';
 import { prompts } from './prompts.ts';
+import { proposals } from './proposals.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
 import { verifiers } from './verifiers.ts';
@@ -24,6 +25,7 @@ export const GROUPS: readonly CommandGroup[] = [
   workflows,
   interrupts,
   feedback,
+  proposals,
   goals,
   verifiers,
   schedules,

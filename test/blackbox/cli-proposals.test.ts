@@ -1,0 +1,93 @@
+import { expect, it } from 'vitest';
+import { capstan, type Ran } from '../support/command-line.ts';
+import { KEYS } from '../support/host.ts';
+import { drafted, evidenceOf, revise, stateOf, template } from '../support/proposals.ts';
+import { onEachStore } from '../support/stores.ts';
+
+/** contract 5 and 7: what agents have learnt, from the command line. */
+
+onEachStore('capstan proposals', (host) => {
+  const as =
+    (who: keyof typeof KEYS, environment: Record<string, string> = {}) =>
+    (...args: string[]): Promise<Ran> =>
+      capstan(['proposals', ...args], {
+        environment: { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS[who].key, ...environment },
+      });
+  const draft = (more = {}) => drafted(host().as('editor'), 'prompt-template', template({ text: 'One.' }), more);
+
+  it('lists, and shows what the host answers with --json', async () => {
+    const { id } = await draft({ title: 'Shorter' });
+    const listed = await as('editor')('list', '--state', 'draft', '--json');
+    expect(listed.code).toBe(0);
+    expect(listed.json.proposals.map((each: { id: string }) => each.id)).toContain(id);
+    expect((await as('editor')('list', '--kind', 'prompt-template')).out).toMatch(
+      `${id}  prompt-template  draft  Shorter`,
+    );
+    const { json, code } = await as('editor')('get', id, '--json');
+    expect({ code, json }).toEqual({ code: 3, json: (await host().as('editor').get(`/v1/proposals/${id}`)).body });
+  });
+
+  it('ends with how it stands: waiting, applied, or come to nothing', async () => {
+    const { id } = await draft();
+    expect((await as('editor')('apply', id)).code).toBe(1);
+    const applied = await as('reviewer')('apply', id);
+    expect(applied).toMatchObject({ code: 0, out: expect.stringMatching(/^Applied: art-/) });
+    expect((await as('editor')('get', id)).code).toBe(0);
+    const other = await draft();
+    expect((await as('editor')('reject', other.id, '--note', 'no')).code).toBe(1);
+    expect((await evidenceOf(host().as('editor'), other.id)).rejectReason).toBe('no');
+    expect((await as('editor')('archive', other.id)).code).toBe(2);
+    expect(await stateOf(host().as('editor'), other.id)).toBe('rejected');
+    expect((await as('editor')('archive', other.id, '--yes')).code).toBe(1);
+    expect(await stateOf(host().as('editor'), other.id)).toBe('archived');
+  });
+
+  it('says who has to agree, and how', async () => {
+    const { id } = await draft();
+    await revise(host().as('reviewer'), id, { note: 'mine' });
+    const { runId } = await evidenceOf(host().as('editor'), id);
+    const { code, err } = await as('reviewer')('apply', id);
+    expect(code).toBe(3);
+    expect(err).toContain(`capstan approvals approve ${runId} review`);
+    const environment = { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS.owner.key };
+    expect((await capstan(['approvals', 'approve', runId, 'review'], { environment })).code).toBe(0);
+    expect((await as('editor')('get', id, '-q')).code).toBe(0);
+  });
+
+  it('revises by flags, and in the editor of the person', async () => {
+    const { id } = await draft();
+    const byFlags = await as('editor')(
+      'revise',
+      id,
+      '--artifact-json',
+      JSON.stringify(template({ text: 'Two.' })),
+      '--json',
+    );
+    expect(byFlags).toMatchObject({ code: 3, json: { state: 'revised', artifact: { text: 'Two.' } } });
+    expect((await as('editor')('revise', id, '--note', 'fine')).code).toBe(3);
+    const inEditor = await as('editor', { EDITOR: "sed -i 's/Two/Three/'" })('revise', id, '--json');
+    expect(inEditor).toMatchObject({ code: 3, json: { artifact: { text: 'Three.' } } });
+    expect((await as('editor', { EDITOR: 'true' })('revise', id)).code).toBe(2);
+    expect((await as('editor', { EDITOR: 'false' })('revise', id)).code).toBe(2);
+    expect((await as('editor')('revise', id)).code).toBe(2);
+    const { out, code } = await as('editor')('diff', id);
+    expect(code).toBe(3);
+    expect(out).toContain('-  "text": "Two."\n+  "text": "Three."');
+  });
+
+  it('takes back what was installed', async () => {
+    const { id } = await draft();
+    const ref = (await as('reviewer')('apply', id, '-q')).out.trim();
+    expect((await as('editor')('installed')).out).toContain(`${ref}  prompt-template  ${id}`);
+    expect((await as('reviewer')('uninstall', ref)).code).toBe(2);
+    expect((await as('reviewer')('uninstall', ref, '--yes')).code).toBe(0);
+    expect(
+      (await as('editor')('installed', '--json')).json.items.map((each: { ref: string }) => each.ref),
+    ).not.toContain(ref);
+  });
+
+  it('drafts on demand', async () => {
+    const { code, json } = await as('editor')('synthesize', '--kind', 'automation', '--json');
+    expect({ code, created: json.created }).toEqual({ code: 0, created: [] });
+  });
+});

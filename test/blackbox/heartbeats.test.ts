@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
+import { copiesOf, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
@@ -225,5 +226,39 @@ describe.each(STORES)('the seam of heartbeats, on %s', (kind) => {
     const answer = await host.as('editor').post('/v1/host/sample/heartbeat/tick', { heartbeatId: 'a' });
     await host.stop();
     expect(answer.status).toBe(404);
+  });
+});
+
+describe('many heartbeats', () => {
+  it('that are due at once tick once each and start one run each, on two hosts', async () => {
+    const COUNT = 1_000;
+    const one = await startTestHost('postgres', inject('postgresUrl'));
+    const two = await one.another();
+    cleanUps.push(async () => {
+      await two.stop();
+      await one.stop();
+    });
+    const editor = one.as('editor');
+    await register(editor, plain);
+    const observe = { kv: { namespace: 'none', key: 'none' } };
+    const { body } = await editor.post(HEARTBEATS, { intervalSec: DAY_SEC, observe, workflowId: plain.id });
+    await ticked(editor, body.id, 1);
+    const due = Date.now() + 500;
+    await writeStore(one.config, [
+      `UPDATE heartbeats SET next_tick_at = ${due}, state = '"something else"'`,
+      copiesOf('heartbeats', 'heartbeat_id', 'hb-', COUNT),
+      copiesOf('work', 'work_id', 'hb-', COUNT),
+      `UPDATE work SET due_at = ${due} WHERE kind = 'heartbeat'`,
+    ]);
+    const left = `SELECT COUNT(*)::int AS left FROM heartbeats WHERE next_tick_at = ${due}`;
+    await until(
+      () => readStore<{ left: number }>(one.config, left),
+      ([now]) => now!.left === 0,
+    );
+    const counted = `SELECT COUNT(*)::int AS ticks, COUNT(DISTINCT heartbeat_id)::int AS heartbeats,
+      (SELECT COUNT(*)::int FROM run_tags) AS runs FROM heartbeat_events WHERE type = 'heartbeat.evaluated'`;
+    const [seen] = await readStore(one.config, counted);
+    // One tick and one run are from before.
+    expect(seen).toEqual({ ticks: COUNT + 1, heartbeats: COUNT, runs: COUNT + 1 });
   });
 });

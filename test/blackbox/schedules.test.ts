@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
-import { freshFolder, readStore, writeStore } from '../support/database.ts';
+import { copiesOf, freshFolder, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
@@ -438,10 +438,7 @@ describe('many schedules', () => {
     await one.stop();
   });
 
-  /** Makes as many of the rows of a table as are wanted, out of the one there is. */
-  const copies = (table: string, id: string, count: number): string =>
-    `INSERT INTO ${table} SELECT (jsonb_populate_record(t, jsonb_build_object('${id}', ${id} || '-' || n))).*
-     FROM ${table} t, generate_series(2, ${count}) n WHERE ${id} LIKE 'sch-%'`;
+  const copies = (table: string, id: string, count: number): string => copiesOf(table, id, 'sch-', count);
 
   it('that are due in the same second start a thousand runs and not one more, on two hosts', async () => {
     const COUNT = 1_000;

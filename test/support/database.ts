@@ -66,6 +66,12 @@ async function commitToPostgres(url: string, writes: Iterable<Write>): Promise<v
   await database.end();
 }
 
+/** Makes as many rows of a table as are wanted, out of the one there is whose id begins so; on PostgreSQL. */
+export function copiesOf(table: string, id: string, prefix: string, count: number): string {
+  return `INSERT INTO ${table} SELECT (jsonb_populate_record(t, jsonb_build_object('${id}', ${id} || '-' || n))).*
+          FROM ${table} t, generate_series(2, ${count}) n WHERE ${id} LIKE '${prefix}%'`;
+}
+
 /** Looks into the store of a host, past the host. */
 export async function readStore<R>({ databaseUrl, dataFolder }: Config, query: string): Promise<R[]> {
   if (databaseUrl === undefined) {

@@ -22,9 +22,9 @@ function settings(): Setting[] {
 }
 
 function variablesHelp(): string {
-  const lines = settings()
-    .filter(({ flag }) => !flag)
-    .map(({ variable, meaning }) => `  ${variable.padEnd(30)}${meaning}`);
+  const shown = settings().filter(({ flag }) => !flag);
+  const width = Math.max(...shown.map(({ variable }) => variable.length)) + 2;
+  const lines = shown.map(({ variable, meaning }) => `  ${variable.padEnd(width)}${meaning}`);
   return [
     '',
     'Environment only:',

@@ -55,7 +55,11 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
   return { scope: 'memory', find: async (_user, name) => tools.find((tool) => tool.name === name) };
 
   async function refOf({ tenant, runId, nodeId, agentId }: ToolCaller): Promise<string> {
-    const pinned = await reader.view({ tenant }, runId, ({ run }) => run.plan.node(nodeId)?.node.agent?.memoryRef);
-    return pinned ?? agentId;
+    const named = await reader.view({ tenant }, runId, ({ run: { plan } }) => {
+      const { memoryRef } = plan.node(nodeId)?.node.agent ?? {};
+      // An agent that comes with no pack is nobody outside its workflow.
+      return memoryRef ?? (agentId.startsWith('host:') ? `workflows/${plan.definition.id}` : agentId);
+    });
+    return named ?? agentId;
   }
 }

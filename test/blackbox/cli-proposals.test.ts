@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { capstan, type Ran } from '../support/command-line.ts';
+import { GROUPS } from '../../src/cli/commands/index.ts';
+import { capstan, type Ran, untried } from '../support/command-line.ts';
 import { KEYS } from '../support/host.ts';
 import { drafted, evidenceOf, revise, stateOf, template } from '../support/proposals.ts';
 import { onEachStore } from '../support/stores.ts';
@@ -89,5 +90,9 @@ onEachStore('capstan proposals', (host) => {
   it('drafts on demand', async () => {
     const { code, json } = await as('editor')('synthesize', '--kind', 'automation', '--json');
     expect({ code, created: json.created }).toEqual({ code: 0, created: [] });
+  });
+
+  it('has been tried with every command', () => {
+    expect(untried(GROUPS.filter(({ name }) => name === 'proposals'))).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import type { CommandGroup } from '../../src/cli/command.ts';
 import { runCommandLine } from '../../src/cli/program.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 
@@ -21,8 +22,18 @@ export interface Sitting {
   readonly signal?: AbortSignal;
 }
 
+/** What was called in this file of tests: commands, and commands of groups. */
+export const triedCommands = new Set<string>();
+
+/** Commands of groups that no test in this file has called. */
+export function untried(groups: readonly CommandGroup[]): string[] {
+  const all = groups.flatMap(({ name, commands }) => commands.map((spec) => `${name} ${spec.name}`));
+  return all.filter((command) => !triedCommands.has(command));
+}
+
 /** Runs the `capstan` command in this process, as it runs in one of its own. */
 export async function capstan(args: readonly string[], sitting: Sitting = {}): Promise<Ran> {
+  if (!args.includes('--help')) triedCommands.add(args[0] ?? '').add(args.slice(0, 2).join(' '));
   const { environment = {}, input = '', typed, onOut = () => {}, signal } = sitting;
   const answers = [...(typed ?? [])];
   let [out, err] = ['', ''];

@@ -10,6 +10,7 @@ const LOOKS_AT_ONCE = 1;
 /** Finds out from runs and feedback what people do again and again, and drafts what would do it for them. */
 export const synthesis: Capability<'synthesis', SynthesisService> = {
   name: 'synthesis',
+  advertise: () => ({ agents: { proposals: { duplicationDetection: true } } }),
   migrations: SYNTHESIS_TABLES,
   service: synthesisService,
   routes,

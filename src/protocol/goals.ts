@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { CommitmentRequest } from './commitments.ts';
 import { Owner } from './events.ts';
 import { Confidence } from './goal-events.ts';
 import { HeartbeatRequest } from './heartbeats.ts';
@@ -9,6 +10,7 @@ import { CRITERIA_MAX, Criterion, Evidence } from './verifiers.ts';
 
 const Optional = Type.Optional;
 const { intervalSec, state, when } = HeartbeatRequest.properties;
+const { intention, at, everySec, predicate, memoryRef } = CommitmentRequest.properties;
 
 export const GOAL_STATES = ['active', 'satisfied', 'escalated', 'abandoned', 'bound-exceeded'] as const;
 export type GoalState = (typeof GOAL_STATES)[number];
@@ -113,6 +115,12 @@ export const GoalPlan = Closed(
       Closed(
         { intervalSec, observe: Optional(Observation), state, when },
         { description: 'A look now and then; the goal itself is looked at where nothing else is' },
+      ),
+    ),
+    commitment: Optional(
+      Closed(
+        { intention, at, everySec, predicate, memoryRef: Optional(memoryRef) },
+        { description: 'Kept at a time, or when something is so' },
       ),
     ),
     maxParallel: Optional(

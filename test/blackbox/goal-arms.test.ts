@@ -34,6 +34,7 @@ type Body = Answer['body'];
 
 const SCHEDULES = '/v1/host/capstan/schedules';
 const HEARTBEATS = '/v1/host/capstan/heartbeats';
+const COMMITMENTS = '/v1/host/capstan/commitments';
 const EVERY_SECOND = '* * * * * *';
 /** A run costs a hundredth of a dollar: ten thousand tokens at a dollar a million. */
 const SCRIPT = { answers: [{ content: 'Done.', usage: { inputTokens: 4_000, outputTokens: 6_000 } }] };
@@ -72,13 +73,18 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     const bySchedule = { continuation: { mode: 'schedule' }, bounds: { maxLoopIterations: 5 } };
     const byHeartbeat = { continuation: { mode: 'heartbeat' }, bounds: { maxLoopIterations: 5 } };
 
+    const byCommitment = { continuation: { mode: 'commitment' }, bounds: { maxLoopIterations: 5 } };
+    const at = new Date().toISOString();
+    const ARMS: Readonly<Record<string, string>> = { sch: SCHEDULES, hb: HEARTBEATS, cmt: COMMITMENTS };
+
     it.concurrent.each<[string, object, object]>([
       ['a schedule', bySchedule, { schedule: { cron: EVERY_SECOND } }],
       ['a heartbeat', byHeartbeat, { heartbeat: { intervalSec: 1 } }],
+      ['a commitment', byCommitment, { commitment: { at, everySec: 1 } }],
     ])('by %s is reached on the run that reaches it, and its arm is gone with it', async (_arm, body, how) => {
       const id = await planned(api(), body, { criteria: [onThird], ...how });
       const armed = (await read(api(), id)).continuation.armRef;
-      const path = armed.startsWith('sch-') ? SCHEDULES : HEARTBEATS;
+      const path = ARMS[armed.split('-')[0]];
       expect((await api().get(`${path}/${armed}`)).body.belongsTo).toBe(`goal:${id}`);
       const goal = await reaches(api(), id, 'satisfied');
       expect(goal).toMatchObject({ continuation: { armRef: null }, progress: { iterations: 3 } });
@@ -114,6 +120,10 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       expect((await api().get(`${SCHEDULES}/${resumed}`)).body.enabled).toBe(true);
       const moved = await api().request('PATCH', `${GOALS}/${id}`, { continuation: { mode: 'manual' } });
       expect(moved.body.continuation).toEqual({ mode: 'manual', armRef: null });
+      expect((await schedules()).map(({ belongsTo }) => belongsTo)).not.toContain(`goal:${id}`);
+      await api().request('PATCH', `${GOALS}/${id}`, { continuation: { mode: 'schedule' } });
+      const abandoned = await api().post(`${GOALS}/${id}/abandon`);
+      expect(abandoned.body.continuation.armRef).toBeNull();
       expect((await schedules()).map(({ belongsTo }) => belongsTo)).not.toContain(`goal:${id}`);
     });
   });

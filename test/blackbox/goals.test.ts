@@ -380,6 +380,20 @@ onEachStore(
         await judged(api(), id, 2);
       });
 
+      it('and has what ended meanwhile judged when it goes on', async () => {
+        const id = await planned(api(), {}, { workflowId: waiting.id });
+        const other = await run(api(), id);
+        await waits(api(), other);
+        await plan(api(), id, { workflowId: unsure.id });
+        await run(api(), id);
+        await reaches(api(), id, 'escalated');
+        await resolve(api(), other, 'wait', { action: 'accept' });
+        await api().ended(other);
+        expect((await read(api(), id)).progress.iterations).toBe(0);
+        await api().post(`${GOALS}/${id}/resume`);
+        expect((await judged(api(), id, 1)).progress.contributingRunIds).toEqual([other]);
+      });
+
       it('when the judge cannot decide, however often it is asked', async () => {
         const id = await planned(api(), {}, { criteria: [] });
         const runId = await run(api(), id);
@@ -526,7 +540,7 @@ onEachStore(
       const { body } = await host().anonymous.get('/.well-known/openwop');
       expect(body.agents.goals).toEqual({
         judge: 'host',
-        continuation: expect.arrayContaining(['schedule', 'manual']),
+        continuation: expect.arrayContaining(['schedule', 'heartbeat', 'commitment', 'manual']),
         requiresBounds: true,
       });
     });

@@ -126,6 +126,7 @@ export function createSimHost(options: SimHostOptions) {
     runs,
     schedules: timed,
     heartbeat: beats,
+    commitments: promises,
     verifiers: verifierService(host, { audit, runs }),
   } as never);
   if (hasGoals) {

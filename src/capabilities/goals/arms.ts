@@ -3,9 +3,10 @@ import type { Continuation, GoalPlan } from '../../protocol/goals.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import type { Unit } from '../../store/sql.ts';
+import type { CommitmentService } from '../commitments/service.ts';
 import type { HeartbeatService } from '../heartbeat/service.ts';
 import type { ScheduleService } from '../schedules/service.ts';
-import { type Author, type BelongsTo, subjectOf } from '../self-starting.ts';
+import { type Author, type BelongsTo, ownerText, subjectOf } from '../self-starting.ts';
 import { type Arm, briefing, type HeldGoal } from './document.ts';
 import { misfit } from './rules.ts';
 
@@ -38,6 +39,7 @@ interface ArmKind {
 
 export interface ArmNeeds {
   readonly schedules: Pick<ScheduleService, 'make' | 'announce' | 'disposal' | 'lend' | 'takeBack'>;
+  readonly commitments: Pick<CommitmentService, 'make' | 'announce' | 'disposal' | 'lend' | 'takeBack'>;
   readonly heartbeat: Pick<HeartbeatService, 'make' | 'announce' | 'disposal' | 'lend' | 'takeBack'>;
 }
 
@@ -48,8 +50,12 @@ export const OWNER_KIND = 'goal';
 export class Arms {
   readonly #kinds: Partial<Record<Continuation, ArmKind>>;
 
-  constructor({ schedules, heartbeat }: ArmNeeds) {
-    this.#kinds = { schedule: scheduleArm(schedules), heartbeat: heartbeatArm(heartbeat) };
+  constructor({ schedules, commitments, heartbeat }: ArmNeeds) {
+    this.#kinds = {
+      schedule: scheduleArm(schedules),
+      commitment: commitmentArm(commitments),
+      heartbeat: heartbeatArm(heartbeat),
+    };
   }
 
   get served(): ReadonlySet<Continuation> {
@@ -124,5 +130,28 @@ function heartbeatArm(heartbeats: ArmNeeds['heartbeat']): ArmKind {
     lend: async (author, ref, owner) => thing(await heartbeats.lend(author, ref, owner)),
     disposal: heartbeats.disposal,
     takeBack: heartbeats.takeBack,
+  };
+}
+
+/** It is kept again and again, unless it says otherwise: one run seldom does it. */
+function commitmentArm(commitments: ArmNeeds['commitments']): ArmKind {
+  type Made = Awaited<ReturnType<typeof commitments.make>>;
+  const thing = (made: Made): Thing | Refusal => {
+    if (isRefusal(made)) return made;
+    const { commitment, writes } = made;
+    return { ref: commitment.id, runs: commitment, writes, committed: () => commitments.announce(commitment) };
+  };
+  return {
+    make: (goal, author, owner) => {
+      const { commitment, workflowId } = goal.plan ?? {};
+      if (!commitment || workflowId === undefined) return undefined;
+      const { predicate, memoryRef = ownerText(owner), ...rest } = commitment;
+      const repeated = predicate ? { predicate: { repeats: true, ...predicate } } : {};
+      const request = { workflowId, ...rest, ...repeated, memoryRef, inputs: inputsOf(goal) };
+      return commitments.make(author, request, owner).then(thing);
+    },
+    lend: async (author, ref, owner) => thing(await commitments.lend(author, ref, owner)),
+    disposal: commitments.disposal,
+    takeBack: commitments.takeBack,
   };
 }

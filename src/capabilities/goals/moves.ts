@@ -18,6 +18,8 @@ export const GOAL = 'goal';
 /** What becomes of a goal, on whose account, and what else happens with it. */
 export interface Move {
   readonly after: HeldGoal;
+  /** When it happens, where that was said already. */
+  readonly at?: number;
   readonly actor: string;
   readonly action: string;
   readonly details?: JsonObject;
@@ -45,13 +47,13 @@ export class Moves {
 
   /** What the move writes, for whoever commits it with something else. It must not stop the goal. */
   unit(before: HeldGoal, move: Move): Unit {
-    return this.#writes(before, move, this.#settled(before, move.after));
+    return this.#writes(before, move, this.#settled(before, move));
   }
 
   /** The goal as it is then; undefined when it has changed since it was read. */
   async commit(before: HeldGoal, move: Move): Promise<HeldGoal | undefined> {
     const { hub } = this.#runtime;
-    const after = this.#settled(before, move.after);
+    const after = this.#settled(before, move);
     const events = [...(move.events ?? []), ...endings(before, after)];
     const isDone = await this.#write(before, events, this.#writes(before, move, after));
     if (!isDone) return undefined;
@@ -61,8 +63,7 @@ export class Moves {
   }
 
   /** What follows from a stop, whoever brought it about: a goal that has stopped has no arm. */
-  #settled(before: HeldGoal, after: HeldGoal): HeldGoal {
-    const now = this.#runtime.clock.now();
+  #settled(before: HeldGoal, { after, at: now = this.#runtime.clock.now() }: Move): HeldGoal {
     const isActive = after.progress.state === 'active';
     const stoppedAt = hasStopped(before.progress, after.progress) ? now : before.row.stopped_at;
     const row = { ...before.row, updated_at: now, stopped_at: isActive ? null : stoppedAt };

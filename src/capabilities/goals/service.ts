@@ -13,6 +13,7 @@ import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
 import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
+import type { CommitmentService } from '../commitments/service.ts';
 import type { FeedService } from '../feed/service.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { HeartbeatService } from '../heartbeat/service.ts';
@@ -56,6 +57,7 @@ export interface GoalNeeds {
   readonly runs: Pick<RunService, 'check'>;
   readonly schedules: ScheduleService;
   readonly heartbeat: HeartbeatService;
+  readonly commitments: CommitmentService;
   readonly verifiers: Pick<VerifierService, 'judge' | 'judgedRun' | 'get'>;
 }
 
@@ -65,15 +67,16 @@ export type GoalService = ReturnType<typeof goalService>;
 type Deed<T> = (goal: HeldGoal) => Promise<T | Refusal | undefined>;
 
 export function goalService(host: Host, services: GoalNeeds) {
-  const { audit, feed, feedback, runs, schedules, heartbeat, verifiers } = services;
+  const { audit, feed, feedback, runs, schedules, heartbeat, commitments, verifiers } = services;
   const { runtime, executor } = host;
   const { store, clock, ids, hub, plans, reader } = runtime;
-  const arms = new Arms({ schedules, heartbeat });
+  const arms = new Arms({ schedules, commitments, heartbeat });
   const moves = new Moves(runtime, { audit, feed, arms });
   const contributing = new ContributingRuns(host, runs, moves);
   const attendant = new Attendant(host, { verifiers, arms, moves });
 
   schedules.startWith(OWNER_KIND, async ({ belongsTo }, _slot, subject) => startFor(subject, belongsTo));
+  commitments.startWith(OWNER_KIND, ({ belongsTo }, subject) => startFor(subject, belongsTo));
   heartbeat.startWith(OWNER_KIND, {
     observe: ({ belongsTo }, subject) => lookAt(subject, belongsTo),
     start: ({ belongsTo }, _change, subject) => startFor(subject, belongsTo),
@@ -96,12 +99,9 @@ export function goalService(host: Host, services: GoalNeeds) {
       if (armed && isRefusal(armed)) return armed;
       const goal = { ...unarmed, arm: armed?.arm, plan: armed?.plan };
       const shown = goalFrom(goal, []);
-      try {
-        await commitAll(store, [...birth(goal, armed), ...life.writes, ...also(shown)]);
-      } catch (error) {
-        if (!(error instanceof UnitRefused) || error.broke !== 'goals') throw error;
-        return refuse('conflict', `A tenant may have ${GOALS_MAX} goals at once.`, { limit: GOALS_MAX });
-      }
+      const unit = [...birth(goal, armed), ...life.writes, ...also(shown)];
+      const refused = await commitAll(store, unit).catch(refuseFull);
+      if (refused) return refused;
       life.committed();
       armed?.committed();
       hub.callToWork(goalId, goal.progress.deadlineAt);
@@ -259,11 +259,14 @@ export function goalService(host: Host, services: GoalNeeds) {
     const { state, isPaused } = move.after.progress;
     const armed = rearms && state === 'active' && !isPaused ? await arms.arm(move.after) : undefined;
     if (armed && isRefusal(armed)) return armed;
-    const after = rearms ? { ...move.after, arm: armed?.arm, plan: move.after.plan ?? armed?.plan } : move.after;
-    const shown = await shownOf({ ...after, row: { ...after.row, updated_at: clock.now() } });
+    const plan = move.after.plan ?? armed?.plan;
+    const arm = rearms || state !== 'active' ? armed?.arm : move.after.arm;
+    const after: HeldGoal = { ...move.after, plan, arm };
+    const at = clock.now();
+    const shown = await shownOf({ ...after, row: { ...after.row, updated_at: at } });
     const writes = [...(move.writes ?? []), ...(armed?.writes ?? []), ...also(shown)];
-    const done = await moves.commit(goal, { ...move, after, actor: subject.principal, writes });
-    if (!done) return undefined;
+    const done = await moves.commit(goal, { ...move, after, at, actor: subject.principal, writes }).catch(refuseFull);
+    if (!done || isRefusal(done)) return done;
     armed?.committed();
     return shown;
   }
@@ -372,6 +375,17 @@ export function goalService(host: Host, services: GoalNeeds) {
     const row = objectiveRow({ ...goal, ...reworded }, subject.principal, clock.now());
     return { objective: reworded, writes: [insertObjective(row)] };
   }
+}
+
+/** What a tenant may have only so many of: goals that go on, and what can be their arms. */
+const LIMITED: readonly string[] = ['goals', 'schedules', 'heartbeats', 'commitments'];
+
+function refuseFull(error: unknown): Refusal {
+  if (!(error instanceof UnitRefused)) throw error;
+  if (LIMITED.includes(error.broke)) return refuse('conflict', `There is no room for more ${error.broke}.`);
+  // What was to be lent has just been changed by somebody.
+  if (error.broke === 'revision') return refuse('conflict', 'The arm is being changed by others. Try again.');
+  throw error;
 }
 
 function withoutObjective({ completion, continuation }: GoalEdit): Pick<GoalEdit, 'completion' | 'continuation'> {

@@ -5,7 +5,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface EntryRules<T> {
   readonly schema: TSchema;
-  /** What no two entries may share. */
+  /** What an entry is, and the member that no two of them may share. */
+  readonly what: string;
   readonly name: keyof T & string;
   /** What is wrong with an entry whose shape is right, each beginning with the member that it is about. */
   check(entry: T): readonly string[];
@@ -17,7 +18,7 @@ interface EntryRules<T> {
  */
 export function readOperatorList<T>(
   text: string,
-  { schema, name, check }: EntryRules<T>,
+  { schema, what, name, check }: EntryRules<T>,
 ): { readonly entries: readonly T[]; readonly problems: readonly string[] } {
   const list = parse(text);
   if (!Array.isArray(list)) return { entries: [], problems: [' must be a JSON array.'] };
@@ -28,7 +29,7 @@ export function readOperatorList<T>(
     return [...(misfits.length > 0 ? misfits : check(entry as T))].map((problem) => `[${index}]${problem}`);
   });
   const names = (list as readonly Partial<T>[]).map((entry) => entry?.[name]);
-  if (problems.length === 0 && new Set(names).size < names.length) problems.push(` names a ${name} twice.`);
+  if (problems.length === 0 && new Set(names).size < names.length) problems.push(` names a ${what} twice.`);
   return { entries: problems.length === 0 ? (list as T[]) : [], problems };
 }
 

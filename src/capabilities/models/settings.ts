@@ -28,7 +28,12 @@ export function readModels(
   environment: Environment,
 ): { readonly models: readonly ModelSettings[]; readonly problems: readonly string[] } {
   const check = (entry: Entry): string[] => problemsOf(entry, environment);
-  const { entries, problems } = readOperatorList<Entry>(text, { schema: Entry, name: 'provider', check });
+  const { entries, problems } = readOperatorList<Entry>(text, {
+    schema: Entry,
+    what: 'provider',
+    name: 'provider',
+    check,
+  });
   return { models: entries.map((entry) => settingsOf(entry, environment)), problems };
 }
 

@@ -1,8 +1,8 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import type { WorkflowDefinition } from '../../src/protocol/workflows.ts';
 import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
-import { KEYS } from '../support/host.ts';
+import { KEYS, startTestHost } from '../support/host.ts';
 import { approval } from '../support/interrupts.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
@@ -171,7 +171,7 @@ onEachStore('workflows as MCP tools', (host) => {
     await client.close();
   });
 
-  it('have one run for all calls with one key, however many hosts are asked', async () => {
+  it('have one run for all calls with one key', async () => {
     const tool = await register(host().as('editor'), greeting());
     const client = await connect();
     const call = (name: string, key: string) =>
@@ -268,5 +268,35 @@ onEachStore('workflows as MCP tools', (host) => {
     expect(body.mcp).toMatchObject({ supported: false, serverMount: { supported: true } });
     expect(body.supportedTransports).toContain('mcp');
     expect(loadSchemas().discovery(body)).toEqual([]);
+  });
+});
+
+describe('workflows as MCP tools of two hosts', () => {
+  it.each(['2025', '2026'] as const)('are called at either, by a client of %s', async (era) => {
+    const first = await startTestHost('postgres', inject('postgresUrl'));
+    const second = await first.another();
+    try {
+      const tool = await register(first.as('editor'), greeting());
+      let asked = 0;
+      const inTurns: typeof fetch = (input, init) => {
+        const { url } = asked++ % 2 === 0 ? first : second;
+        return fetch(String(input).replace(first.url, url), init);
+      };
+      const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: MODES[era] } });
+      const requestInit = { headers: { authorization: `Bearer ${KEYS.editor.key}` } };
+      const target = new URL(`${first.url}/v1/mcp`);
+      await client.connect(new StreamableHTTPClientTransport(target, { requestInit, fetch: inTurns }));
+      const _meta = { 'capstan/idempotencyKey': unique('key') };
+      const calls = Array.from({ length: 6 }, () => client.callTool({ name: tool, arguments: { name: 'Ada' }, _meta }));
+      const ids = (await Promise.all(calls)).map(
+        ({ structuredContent }) => (structuredContent as { runId: string }).runId,
+      );
+      expect(new Set(ids).size).toBe(1);
+      expect(asked).toBeGreaterThan(6);
+      await client.close();
+    } finally {
+      await second.stop();
+      await first.stop();
+    }
   });
 });

@@ -54,3 +54,13 @@ export function pageOf<R, T>(
   const last = shown.at(-1);
   return rows.length > limit && last !== undefined ? { items, nextCursor: encodeCursor(placeOf(last)) } : { items };
 }
+
+/** The same for things that are shown as they are, in the order of their ids. */
+export function pageById<T extends { readonly id: string }>(found: readonly T[], page: PageRequest) {
+  return pageOf(
+    found,
+    page,
+    (each) => each,
+    ({ id }) => id,
+  );
+}

@@ -1,6 +1,7 @@
 import { maskMembers } from '../engine/mask.ts';
 import type { Plan } from '../engine/plan.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
+import type { Owner } from '../protocol/events.ts';
 import { canonicalJson, type JsonObject } from '../protocol/json.ts';
 import { type CreatedRun, createRun } from '../runtime/creation.ts';
 import type { Subject } from '../runtime/run-row.ts';
@@ -51,6 +52,20 @@ export interface SubjectColumns {
 export function subjectOf(row: SubjectColumns): Subject {
   const { tenant, tenant_name: tenantName, workspace, principal, issuer, lane } = row;
   return { tenant, tenantName, workspace: workspace ?? undefined, principal, issuer, lane };
+}
+
+/** Whose it is, as callers see it. */
+export function ownerFrom({ tenant_name: tenant, workspace, principal }: SubjectColumns): Owner {
+  return { tenant, ...(workspace === null ? {} : { workspace }), principal };
+}
+
+export function timeText(at: number): string {
+  return new Date(at).toISOString();
+}
+
+/** Undefined for a time that there is not, or not yet. */
+export function timeIfAny(at: number | null): string | undefined {
+  return at === null ? undefined : timeText(at);
 }
 
 export function subjectColumns({ tenant, tenantName, workspace, principal, issuer, lane }: Subject): SubjectColumns {

@@ -1,5 +1,7 @@
 import type { VerifyResult } from '../../protocol/audit-chain.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/json.ts';
+import type { Subject } from '../../runtime/run-row.ts';
 import type { Write } from '../../store/sql.ts';
 import { storageTenant } from '../authorization/keys.ts';
 import type { Caller, Host } from '../capability.ts';
@@ -15,6 +17,17 @@ import { Sealing, sealHandler } from './sealing.ts';
 export { HOST_ACTOR } from './record.ts';
 
 export type AuditService = ReturnType<typeof auditService>;
+
+/** What somebody did to something, for the unit in which it happens. */
+export function recordBy(
+  { record }: Pick<AuditService, 'record'>,
+  { tenant, workspace, principal: actor }: Subject,
+  action: string,
+  target: string,
+  details?: JsonObject,
+): Write[] {
+  return record({ tenant, workspace, actor, action, target, ...(details ? { details } : {}) });
+}
 
 /** Sequences that were asked for; what is left out is the beginning or the end of the log. */
 export interface AskedRange {

@@ -1,6 +1,7 @@
 import type { FireCondition } from '../../protocol/commitment-events.ts';
 import type { Commitment, CommitmentRequest } from '../../protocol/commitments.ts';
 import { defined } from '../../protocol/json.ts';
+import { ownerFrom, timeIfAny, timeText } from '../self-starting.ts';
 import type { CommitmentRow } from './records.ts';
 
 /** A commitment as callers see it. */
@@ -13,18 +14,14 @@ export function commitmentFrom(row: CommitmentRow): Commitment {
     condition: conditionOf(spec),
     state: row.state,
     ...defined({
-      nextCheckAt: timeText(row.next_check_at),
+      nextCheckAt: timeIfAny(row.next_check_at),
       lastError: row.last_error ?? undefined,
-      firedAt: timeText(row.fired_at),
+      firedAt: timeIfAny(row.fired_at),
       runId: row.run_id ?? undefined,
       belongsTo: row.belongs_to ?? undefined,
     }),
-    owner: {
-      tenant: row.tenant_name,
-      ...(row.workspace === null ? {} : { workspace: row.workspace }),
-      principal: row.principal,
-    },
-    createdAt: timeText(row.created_at)!,
+    owner: ownerFrom(row),
+    createdAt: timeText(row.created_at),
   };
 }
 
@@ -35,8 +32,4 @@ export function specOf({ spec }: CommitmentRow): Omit<CommitmentRequest, 'inputs
 
 export function conditionOf({ predicate }: Pick<CommitmentRequest, 'predicate'>): FireCondition {
   return predicate ? 'predicate' : 'time';
-}
-
-function timeText(at: number | null): string | undefined {
-  return at === null ? undefined : new Date(at).toISOString();
 }

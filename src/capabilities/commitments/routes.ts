@@ -3,7 +3,7 @@ import { COMMITMENT_STATES, Commitment, CommitmentRequest } from '../../protocol
 import { isRefusal, type Refusal } from '../../protocol/errors.ts';
 import { Closed, OneOf } from '../../protocol/schema.ts';
 import { type Answer, type Reply, reply, route } from '../capability.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
+import { ListQuery, Page, pageById, pageRequest } from '../page.ts';
 import type { CommitmentService } from './service.ts';
 
 const operation = route<{ readonly commitments: CommitmentService }>();
@@ -24,15 +24,7 @@ const listCommitments = operation({
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
     const found = await commitments.list(caller, { state: query.state, before: page.after }, page.limit + 1);
-    return reply(
-      200,
-      pageOf(
-        found,
-        page,
-        (each) => each,
-        ({ id }) => id,
-      ),
-    );
+    return reply(200, pageById(found, page));
   },
 });
 

@@ -1,12 +1,11 @@
 import type { Commitment, CommitmentRequest } from '../../protocol/commitments.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
-import { defined, type JsonObject } from '../../protocol/json.ts';
 import { commitAll, commitUnless } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
 import { findSecret, redactText } from '../../system/redaction.ts';
-import type { AuditService } from '../audit/service.ts';
+import { type AuditService, recordBy } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { HeartbeatService } from '../heartbeat/service.ts';
 import type { Also, RunService } from '../runs/service.ts';
@@ -144,7 +143,7 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
       writes: [
         insertCommitment(row, COMMITMENTS_MAX),
         addWork(workOf(row)),
-        ...audited(author.subject, 'commitment.create', row.commitment_id, details),
+        ...recordBy(audit, author.subject, 'commitment.create', row.commitment_id, details),
       ],
     };
   }
@@ -189,17 +188,8 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
     return [
       deleteCommitment(subject, commitmentId),
       dropWork(commitmentId),
-      ...audited(subject, 'commitment.remove', commitmentId),
+      ...recordBy(audit, subject, 'commitment.remove', commitmentId),
     ];
-  }
-
-  function audited(
-    { tenant, workspace, principal: actor }: Subject,
-    action: string,
-    target: string,
-    details?: JsonObject,
-  ): Unit {
-    return audit.record({ tenant, workspace, actor, action, target, ...defined({ details }) });
   }
 }
 

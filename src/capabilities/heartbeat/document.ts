@@ -1,5 +1,6 @@
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/heartbeats.ts';
 import { defined } from '../../protocol/json.ts';
+import { ownerFrom, timeIfAny, timeText } from '../self-starting.ts';
 import type { HeartbeatEventRow, HeartbeatRow } from './records.ts';
 
 /** A heartbeat as callers see it. */
@@ -9,21 +10,17 @@ export function heartbeatFrom(row: HeartbeatRow): Heartbeat {
     ...specOf(row),
     ...(row.shown_inputs === null ? {} : { inputs: JSON.parse(row.shown_inputs) }),
     ...defined({
-      nextTickAt: timeText(row.next_tick_at),
-      lastTickAt: timeText(row.last_tick_at),
+      nextTickAt: timeIfAny(row.next_tick_at),
+      lastTickAt: timeIfAny(row.last_tick_at),
       lastStatus: (row.last_status ?? undefined) as Heartbeat['lastStatus'],
       lastError: row.last_error ?? undefined,
       lastState: row.state === null ? undefined : JSON.parse(row.state),
-      lastChangedAt: timeText(row.last_changed_at),
+      lastChangedAt: timeIfAny(row.last_changed_at),
       lastRunId: row.last_run_id ?? undefined,
       belongsTo: row.belongs_to ?? undefined,
     }),
-    owner: {
-      tenant: row.tenant_name,
-      ...(row.workspace === null ? {} : { workspace: row.workspace }),
-      principal: row.principal,
-    },
-    createdAt: timeText(row.created_at)!,
+    owner: ownerFrom(row),
+    createdAt: timeText(row.created_at),
   };
 }
 
@@ -33,9 +30,5 @@ export function specOf({ spec }: HeartbeatRow): Omit<HeartbeatRequest, 'inputs'>
 }
 
 export function eventFrom({ sequence, at, type, payload }: HeartbeatEventRow): HeartbeatEvent {
-  return { sequence, timestamp: timeText(at)!, type: type as HeartbeatEvent['type'], payload: JSON.parse(payload) };
-}
-
-function timeText(at: number | null): string | undefined {
-  return at === null ? undefined : new Date(at).toISOString();
+  return { sequence, timestamp: timeText(at), type: type as HeartbeatEvent['type'], payload: JSON.parse(payload) };
 }

@@ -3,7 +3,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts';
 import { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/heartbeats.ts';
 import { Closed } from '../../protocol/schema.ts';
 import { type Answer, type Reply, reply, route } from '../capability.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
+import { ListQuery, Page, pageById, pageOf, pageRequest } from '../page.ts';
 import type { HeartbeatService } from './service.ts';
 
 const operation = route<{ readonly heartbeat: HeartbeatService }>();
@@ -24,15 +24,7 @@ const listHeartbeats = operation({
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
     const found = await heartbeat.list(caller, page.after, page.limit + 1);
-    return reply(
-      200,
-      pageOf(
-        found,
-        page,
-        (each) => each,
-        ({ id }) => id,
-      ),
-    );
+    return reply(200, pageById(found, page));
   },
 });
 

@@ -1,12 +1,12 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/heartbeats.ts';
-import { defined, type JsonObject } from '../../protocol/json.ts';
+import { defined } from '../../protocol/json.ts';
 import { commitAll, commitUnless } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
 import { findSecret } from '../../system/redaction.ts';
-import type { AuditService } from '../audit/service.ts';
+import { type AuditService, recordBy } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { Also, RunService } from '../runs/service.ts';
 import {
@@ -192,7 +192,7 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
       writes: [
         insertHeartbeat(row, HEARTBEATS_MAX),
         addWork(workOf(row)),
-        ...audited(subject, 'heartbeat.create', row.heartbeat_id, defined({ intervalSec, workflowId })),
+        ...recordBy(audit, subject, 'heartbeat.create', row.heartbeat_id, defined({ intervalSec, workflowId })),
       ],
     };
   }
@@ -215,17 +215,8 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
     return [
       ...deleteHeartbeat(subject, heartbeatId),
       dropWork(heartbeatId),
-      ...audited(subject, 'heartbeat.remove', heartbeatId),
+      ...recordBy(audit, subject, 'heartbeat.remove', heartbeatId),
     ];
-  }
-
-  function audited(
-    { tenant, workspace, principal: actor }: Subject,
-    action: string,
-    target: string,
-    details?: JsonObject,
-  ): Unit {
-    return audit.record({ tenant, workspace, actor, action, target, ...defined({ details }) });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Schedule } from '../../protocol/schedules.ts';
+import { ownerFrom, timeText } from '../self-starting.ts';
 import type { ScheduleRow } from './records.ts';
 import type { Timing } from './slots.ts';
 
@@ -21,11 +22,7 @@ export function scheduleFrom(row: ScheduleRow): Schedule {
     ...(row.last_run_id === null ? {} : { lastRunId: row.last_run_id }),
     ...timeMember('lastMissedAt', row.last_missed_at),
     ...(row.last_error === null ? {} : { lastError: JSON.parse(row.last_error) }),
-    owner: {
-      tenant: row.tenant_name,
-      ...(row.workspace === null ? {} : { workspace: row.workspace }),
-      principal: row.principal,
-    },
+    owner: ownerFrom(row),
     ...(row.belongs_to === null ? {} : { belongsTo: row.belongs_to }),
     createdAt: timeText(row.created_at),
     updatedAt: timeText(row.updated_at),
@@ -34,8 +31,4 @@ export function scheduleFrom(row: ScheduleRow): Schedule {
 
 function timeMember(name: string, at: number | null): Record<string, string> {
   return at === null ? {} : { [name]: timeText(at) };
-}
-
-export function timeText(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -1,8 +1,8 @@
 import { isRefusal, type Refusal } from '../../protocol/errors.ts';
 import type { WorkHandler } from '../../runtime/executor.ts';
 import type { Host } from '../capability.ts';
-import { type RunStarter, type Start, subjectOf } from '../self-starting.ts';
-import { scheduleFrom, timeText, timingOfRow } from './document.ts';
+import { type RunStarter, type Start, subjectOf, timeText } from '../self-starting.ts';
+import { scheduleFrom, timingOfRow } from './document.ts';
 import { findSchedule, moveSchedule, type ScheduleRow } from './records.ts';
 import { settle } from './rules.ts';
 import type { Starter } from './service.ts';

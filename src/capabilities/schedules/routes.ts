@@ -3,7 +3,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts';
 import { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import { Closed } from '../../protocol/schema.ts';
 import { type Answer, type Reply, reply, route } from '../capability.ts';
-import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
+import { ListQuery, Page, pageById, pageRequest } from '../page.ts';
 import type { ScheduleService } from './service.ts';
 
 const operation = route<{ readonly schedules: ScheduleService }>();
@@ -25,15 +25,7 @@ const listSchedules = operation({
     if (isRefusal(page)) return page;
     const filter = { workflowId: query.workflowId, before: page.after };
     const found = await schedules.list(caller, filter, page.limit + 1);
-    return reply(
-      200,
-      pageOf(
-        found,
-        page,
-        (schedule) => schedule,
-        ({ id }) => id,
-      ),
-    );
+    return reply(200, pageById(found, page));
   },
 });
 

@@ -6,7 +6,7 @@ import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit, Write } from '../../store/sql.ts';
-import type { AuditService } from '../audit/service.ts';
+import { type AuditService, recordBy } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { Also, RunService } from '../runs/service.ts';
 import {
@@ -19,8 +19,9 @@ import {
   type Start,
   subjectColumns,
   subjectOf,
+  timeText,
 } from '../self-starting.ts';
-import { scheduleFrom, timeText, timingOfRow } from './document.ts';
+import { scheduleFrom, timingOfRow } from './document.ts';
 import { Firing } from './fire.ts';
 import {
   deleteSchedule,
@@ -194,7 +195,7 @@ export function scheduleService(
       writes: [
         insertSchedule(row, SCHEDULES_MAX),
         ...(row.next_run_at === null ? [] : [addWork(workOf(row))]),
-        ...audited(subject, 'schedule.create', row.schedule_id, detailsOf(row)),
+        ...recordBy(audit, subject, 'schedule.create', row.schedule_id, detailsOf(row)),
       ],
     };
   }
@@ -209,7 +210,7 @@ export function scheduleService(
     return [
       deleteSchedule(subject, scheduleId),
       dropWork(scheduleId),
-      ...audited(subject, 'schedule.remove', scheduleId),
+      ...recordBy(audit, subject, 'schedule.remove', scheduleId),
     ];
   }
 
@@ -243,7 +244,7 @@ export function scheduleService(
       rewriteSchedule(row),
       ...(row.next_run_at === null ? [] : [ensureWork(workOf(row))]),
       wake(row.schedule_id),
-      ...audited(subject, 'schedule.replace', row.schedule_id, detailsOf(row)),
+      ...recordBy(audit, subject, 'schedule.replace', row.schedule_id, detailsOf(row)),
     ];
   }
 
@@ -321,15 +322,6 @@ export function scheduleService(
       next_run_at: next,
       updated_at: now,
     };
-  }
-
-  function audited(
-    { tenant, workspace, principal: actor }: Subject,
-    action: string,
-    target: string,
-    details?: JsonObject,
-  ): Unit {
-    return audit.record({ tenant, workspace, actor, action, target, ...(details ? { details } : {}) });
   }
 }
 

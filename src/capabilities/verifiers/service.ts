@@ -1,6 +1,5 @@
 import { specProblems } from '../../engine/verifier-spec.ts';
 import { NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
-import { defined, type JsonObject } from '../../protocol/json.ts';
 import type { Verifier, VerifierRequest } from '../../protocol/verifiers.ts';
 import { commitUnless } from '../../runtime/command.ts';
 import type { SeamDrivers } from '../../runtime/effects/seams.ts';
@@ -8,7 +7,7 @@ import { ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
 import { findSecret } from '../../system/redaction.ts';
-import type { AuditService } from '../audit/service.ts';
+import { type AuditService, recordBy } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { Also, RunService } from '../runs/service.ts';
@@ -71,7 +70,7 @@ export function verifierService(host: Host, { audit, runs, feedback }: VerifierN
     async remove({ subject }: Caller, verifierId: string, also: () => Unit): Promise<Refusal | undefined> {
       const isDone = await commitUnless('existence', store, [
         removeVerifier(ownerOf(subject), verifierId),
-        ...recorded(subject, 'verifier.remove', verifierId),
+        ...recordBy(audit, subject, 'verifier.remove', verifierId),
         ...also(),
       ]);
       return isDone ? undefined : NOT_FOUND;
@@ -122,7 +121,7 @@ export function verifierService(host: Host, { audit, runs, feedback }: VerifierN
     const isDone = await commitUnless('version', store, [
       insertVersion(row),
       pointVerifier(row),
-      ...recorded(subject, 'verifier.put', verifierId, { version, kind }),
+      ...recordBy(audit, subject, 'verifier.put', verifierId, { version, kind }),
       ...also(verifier),
     ]);
     return isDone ? verifier : undefined;
@@ -131,15 +130,6 @@ export function verifierService(host: Host, { audit, runs, feedback }: VerifierN
   async function isFull(owner: string): Promise<boolean> {
     const [row] = await store.read<{ count: number }>(countVerifiers(owner));
     return row!.count >= VERIFIERS_MAX;
-  }
-
-  function recorded(
-    { tenant, workspace, principal: actor }: Caller['subject'],
-    action: string,
-    target: string,
-    details?: JsonObject,
-  ) {
-    return audit.record({ tenant, workspace, actor, action, target, ...defined({ details }) });
   }
 }
 

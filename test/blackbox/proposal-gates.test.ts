@@ -1,5 +1,6 @@
 import { describe, expect, inject, it } from 'vitest';
 import { Api } from '../support/api.ts';
+import { node, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
 import { eventsOf, resolve } from '../support/interrupts.ts';
@@ -189,6 +190,8 @@ onEachStore(
       expect(await listed('')).not.toContain(runId);
       expect(await listed('&workflowId=capstan-proposal')).toContain(runId);
       expectRefusal(await editor().post('/v1/runs', { workflowId: 'capstan-proposal' }), 404, 'not_found');
+      const usurper = workflow([node('mine')], [], { id: 'capstan-proposal' });
+      expectRefusal(await editor().post(WORKFLOWS, usurper), 409, 'conflict');
     });
   },
   { apiKeys },

@@ -22,8 +22,11 @@ export function refuseMove(
   return refuse('conflict', `A proposal that is ${state} cannot become ${to}.${hint}`, { state });
 }
 
-/** It has moved on since it was looked at. */
-export const LOOK_AGAIN = refuse('conflict', 'The proposal is being changed by others. Try again.');
+/** It has moved on since it was looked at. The header keeps this answer from being kept: it is none. */
+export const LOOK_AGAIN: Refusal = {
+  ...refuse('conflict', 'The proposal is being changed by others. Try again.'),
+  headers: { 'Retry-After': '1' },
+};
 
 /** Each try that fails is one that succeeded elsewhere. */
 const TRIES_MAX = 10;

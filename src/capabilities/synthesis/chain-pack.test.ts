@@ -9,20 +9,18 @@ import { isObject, type JsonObject } from '../../protocol/json.ts';
 import { type WorkflowChain, WorkflowChainPackManifest } from '../../protocol/packs.ts';
 import type { WorkflowNode } from '../../protocol/workflows.ts';
 import { chainPackOf } from './chain-pack.ts';
-import { recurringPaths } from './paths.ts';
 
 const IDENTITY = { name: 'private.learned.greet-1', version: '1.0.0' };
 const TYPES = ['a', 'b', 'c'];
 
 /** The chain of workflows that have these nodes, one after the other. */
 function chainOf(...workflows: (readonly Partial<WorkflowNode>[])[]): WorkflowChain {
-  const uses = workflows.map((parts, index) => {
+  const occurrences = workflows.map((parts, index) => {
     const nodes = TYPES.map((type, step) => node(`w${index}-${step}`, type, parts[step]));
-    const definition = workflow(nodes, line(...nodes.map(({ id }) => id)));
-    const done = new Set(nodes.map(({ id }) => id));
-    return { shape: definition.id, workflowId: definition.id, plan: makePlan(definition, 1), done, runs: 2 };
+    const nodeIds = nodes.map(({ id }) => id);
+    return { plan: makePlan(workflow(nodes, line(...nodeIds)), 1), nodeIds };
   });
-  const pack = chainPackOf(recurringPaths(uses, 3)[0]!, IDENTITY, 'Greet');
+  const pack = chainPackOf({ types: TYPES, support: 3, occurrences }, IDENTITY, 'Greet');
   expect([...Value.Errors(WorkflowChainPackManifest, pack)]).toEqual([]);
   return pack.chains[0]!;
 }

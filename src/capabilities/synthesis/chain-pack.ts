@@ -1,13 +1,25 @@
-import type { PlannedEdge } from '../../engine/plan.ts';
+import type { Plan, PlannedEdge } from '../../engine/plan.ts';
 import { deepEqual, isObject, type JsonObject } from '../../protocol/json.ts';
 import type { FragmentEdge, FragmentNode, WorkflowChainPackManifest } from '../../protocol/packs.ts';
 import type { PortValue, WorkflowNode } from '../../protocol/workflows.ts';
 import { redactValue } from '../../system/redaction.ts';
-import type { Occurrence, RecurringPath } from './paths.ts';
 
 export interface PackIdentity {
   readonly name: string;
   readonly version: string;
+}
+
+/** Where a path lies in a workflow: its nodes, in order. */
+export interface Occurrence {
+  readonly plan: Plan;
+  readonly nodeIds: readonly string[];
+}
+
+/** A path, and some of the workflows that have it. */
+export interface FoundPath {
+  readonly types: readonly string[];
+  readonly support: number;
+  readonly occurrences: readonly Occurrence[];
 }
 
 export const ENGINES = { openwop: '>=1.1.0 <2.0.0' };
@@ -17,7 +29,7 @@ const EXAMPLE_CHARS_MAX = 200;
 const CHAIN_ID = 'learned';
 
 /** A path as a chain that workflows can be made from: what is the same everywhere stays, what varied is a parameter. */
-export function chainPackOf(path: RecurringPath, identity: PackIdentity, label: string): WorkflowChainPackManifest {
+export function chainPackOf(path: FoundPath, identity: PackIdentity, label: string): WorkflowChainPackManifest {
   const lifted = new Parameters();
   const nodes = path.types.map((typeId, step) => fragmentNode(path, typeId, step, lifted));
   return {
@@ -39,8 +51,8 @@ export function chainPackOf(path: RecurringPath, identity: PackIdentity, label: 
 }
 
 /** The node of a step in every workflow that has the path. */
-function nodesAt({ occurrences }: RecurringPath, step: number): WorkflowNode[] {
-  return occurrences.map(({ use, nodeIds }) => use.plan.node(nodeIds[step]!)!.node);
+function nodesAt({ occurrences }: FoundPath, step: number): WorkflowNode[] {
+  return occurrences.map(({ plan, nodeIds }) => plan.node(nodeIds[step]!)!.node);
 }
 
 /** Unlike in workflows, a dot here parts a node from its port. */
@@ -48,7 +60,7 @@ function idOf(step: number): string {
   return `step${step + 1}`;
 }
 
-function fragmentNode(path: RecurringPath, typeId: string, step: number, lifted: Parameters): FragmentNode {
+function fragmentNode(path: FoundPath, typeId: string, step: number, lifted: Parameters): FragmentNode {
   const nodes = nodesAt(path, step);
   const config = merge(
     nodes.map((node) => node.config),
@@ -97,7 +109,7 @@ function hasToken(value: unknown): boolean {
   return JSON.stringify(value ?? null).includes('{{params.');
 }
 
-function mergePorts(path: RecurringPath, step: number, lifted: Parameters): JsonObject {
+function mergePorts(path: FoundPath, step: number, lifted: Parameters): JsonObject {
   const nodes = nodesAt(path, step);
   const ports = new Set(nodes.flatMap(({ inputs }) => Object.keys(inputs)));
   return Object.fromEntries(
@@ -137,10 +149,8 @@ function mergePort(
 }
 
 /** Ports and rules of an edge stay where all workflows have the same. */
-function fragmentEdge(path: RecurringPath, step: number): FragmentEdge {
-  const edges = path.occurrences.map(({ use, nodeIds }) =>
-    edgeBetween(use.plan.node(nodeIds[step]!)!.outgoing, use, nodeIds[step + 1]!),
-  );
+function fragmentEdge(path: FoundPath, step: number): FragmentEdge {
+  const edges = path.occurrences.map((occurrence) => edgeAfter(occurrence, step));
   const common = <T>(of: (edge: PlannedEdge['edge']) => T): T | undefined =>
     edges.every((edge) => of(edge) === of(edges[0]!)) ? of(edges[0]!) : undefined;
   const [output, input, triggerRule] = [
@@ -155,12 +165,11 @@ function fragmentEdge(path: RecurringPath, step: number): FragmentEdge {
   };
 }
 
-function edgeBetween(
-  outgoing: readonly PlannedEdge[],
-  { plan }: Occurrence['use'],
-  targetId: string,
-): PlannedEdge['edge'] {
-  return outgoing.find(({ target, condition }) => !condition && plan.nodes[target]!.node.id === targetId)!.edge;
+function edgeAfter({ plan, nodeIds }: Occurrence, step: number): PlannedEdge['edge'] {
+  const { outgoing } = plan.node(nodeIds[step]!)!;
+  const isNext = ({ target, condition }: PlannedEdge): boolean =>
+    !condition && plan.nodes[target]!.node.id === nodeIds[step + 1];
+  return outgoing.find(isNext)!.edge;
 }
 
 /** What varied, by name, with what it has been. */

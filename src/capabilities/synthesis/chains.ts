@@ -1,12 +1,14 @@
 import type { JsonObject } from '../../protocol/json.ts';
-import { chainPackOf } from './chain-pack.ts';
+import { chainPackOf, type Occurrence } from './chain-pack.ts';
 import { counted, EVIDENCE_MAX, type Habit, type Mining, named } from './habit.ts';
 import { packIdentity } from './pack-identity.ts';
-import { type RecurringPath, recurringPaths, type ShapeUse } from './paths.ts';
-import { type CountedShape, countShapes, type EvidenceRow, runsOfShapes } from './records.ts';
+import { nodesAlong, PathCount, type RecurringPath, type Walked } from './paths.ts';
+import { type CountedShape, countShapes, type EvidenceRow, findShape, runsOfShapes } from './records.ts';
 
 /** Shapes that are held against each other: those that most runs have. */
 const SHAPES_MAX = 2_000;
+/** Shapes whose runs are named as evidence of one path. */
+const SHAPES_OF_A_PATH_MAX = 200;
 /** Workflows whose versions of a path make a chain; more would only make more parameters. */
 const OCCURRENCES_MAX = 50;
 /** Steps that a title names. */
@@ -15,9 +17,15 @@ const WORDS_MAX = 6;
 /** The same path of node types in runs of several workflows: a chain that all of them could be made from. */
 export async function* findChains(mining: Mining): AsyncGenerator<Habit> {
   const { runtime, among, rules } = mining;
-  const uses = await shapeUses(mining);
-  for (const path of recurringPaths(uses, rules.supportMin)) {
-    const shapes = path.occurrences.map(({ use }) => use.shape);
+  const count = new PathCount<Shape>();
+  for (const row of await runtime.store.read<CountedShape>(countShapes(among, SHAPES_MAX))) {
+    const walked = await walkedBy(mining, row);
+    if (walked) count.add({ ...row, workflowId: row.workflow_id }, walked);
+    // Others get their turn in between.
+    await new Promise<void>((resolve) => runtime.clock.soon(resolve));
+  }
+  for (const path of count.recurring(rules.supportMin)) {
+    const shapes = path.walkers.slice(0, SHAPES_OF_A_PATH_MAX).map(({ shape }) => shape);
     const rows = await runtime.store.read<EvidenceRow>(runsOfShapes(among, shapes, EVIDENCE_MAX));
     const key = JSON.stringify(['path', path.types]);
     yield {
@@ -34,23 +42,34 @@ export async function* findChains(mining: Mining): AsyncGenerator<Habit> {
   }
 }
 
-async function shapeUses({ runtime, among }: Mining): Promise<ShapeUse[]> {
-  const rows = await runtime.store.read<CountedShape>(countShapes(among, SHAPES_MAX));
-  const uses: ShapeUse[] = [];
-  for (const { shape, workflow_owner, workflow_id, workflow_version, nodes, runs } of rows) {
-    const plan = await runtime.plans.find(workflow_owner, workflow_id, workflow_version);
-    const done = new Set(JSON.parse(nodes) as string[]);
-    if (plan) uses.push({ shape, workflowId: workflow_id, plan, done, runs });
-  }
-  return uses;
+type Shape = CountedShape & { readonly workflowId: string };
+
+async function walkedBy(
+  { runtime, subject }: Mining,
+  { shape, workflow_owner, workflow_id, workflow_version }: CountedShape,
+): Promise<Walked | undefined> {
+  const plan = await runtime.plans.find(workflow_owner, workflow_id, workflow_version);
+  const [row] = await runtime.store.read<{ nodes: string }>(findShape(subject.tenant, shape));
+  return plan && row && { plan, done: new Set(JSON.parse(row.nodes) as string[]) };
 }
 
-async function draftChain(mining: Mining, key: string, path: RecurringPath, rows: readonly EvidenceRow[]) {
+/** Where the path lies in some of the workflows that have it. */
+async function occurrencesOf(mining: Mining, { types, walkers }: RecurringPath<Shape>): Promise<Occurrence[]> {
+  const occurrences: Occurrence[] = [];
+  for (const shape of walkers.slice(0, OCCURRENCES_MAX)) {
+    const walked = await walkedBy(mining, shape);
+    const nodeIds = walked && nodesAlong(types, walked);
+    if (nodeIds) occurrences.push({ plan: walked.plan, nodeIds });
+  }
+  return occurrences;
+}
+
+async function draftChain(mining: Mining, key: string, path: RecurringPath<Shape>, rows: readonly EvidenceRow[]) {
   const words = path.types.map((type) => type.split('.').at(-1)!);
   const identity = await packIdentity(mining, key, words);
   const title = `Reuse ${inShort(words).join(' → ')}`;
-  const workflows = new Set(path.occurrences.map(({ use }) => use.workflowId));
-  const artifact = chainPackOf({ ...path, occurrences: path.occurrences.slice(0, OCCURRENCES_MAX) }, identity, title);
+  const workflows = new Set(path.walkers.map(({ workflowId }) => workflowId));
+  const artifact = chainPackOf({ ...path, occurrences: await occurrencesOf(mining, path) }, identity, title);
   const lifted = Object.keys((artifact.chains[0]!.parameters.properties ?? {}) as JsonObject);
   const steps = path.types.length;
   return {

@@ -19,6 +19,10 @@ const MINERS: Record<ArtifactKind, (mining: Mining) => AsyncGenerator<Habit>> = 
   automation: findAutomations,
 };
 
+/** Names of nodes may be of any length; what people read is not. */
+const TITLE_CHARS_MAX = 200;
+const RATIONALE_CHARS_MAX = 4_000;
+const WHY_CHARS_MAX = 500;
 /** Drafts that a model is asked about in one go; the others keep their plain words. */
 const WORDED_MAX = 10;
 
@@ -93,14 +97,14 @@ export class Pass {
       {
         kind,
         artifact,
-        title,
-        rationale,
+        title: title.slice(0, TITLE_CHARS_MAX),
+        rationale: rationale.slice(0, RATIONALE_CHARS_MAX),
         sourceRunIds: [...new Set(evidence.map(({ runId }) => runId))],
         synthesizerModel,
         duplicateOf,
         evidence: {
           key: sha256Hex(JSON.stringify([habit, support, through])),
-          sources: evidence.map(({ id: _id, ...source }) => source),
+          sources: evidence.map(({ id: _id, why, ...source }) => ({ ...source, why: why.slice(0, WHY_CHARS_MAX) })),
           nearest,
           preview: await draft.preview(artifact),
         },

@@ -3,11 +3,21 @@ import { describe, expect, it } from 'vitest';
 import { edge, line, node, workflow } from '../../../test/support/definitions.ts';
 import { makePlan } from '../../engine/plan.ts';
 import type { WorkflowDefinition } from '../../protocol/workflows.ts';
-import { recurringPaths, type ShapeUse } from './paths.ts';
+import { nodesAlong, PathCount, type RecurringPath, type Walked } from './paths.ts';
 
-function use(definition: WorkflowDefinition, runs: number, done = definition.nodes.map(({ id }) => id)): ShapeUse {
-  const plan = makePlan(definition, 1);
-  return { shape: `${definition.id} ${done}`, workflowId: definition.id, plan, done: new Set(done), runs };
+interface Use extends Walked {
+  readonly workflowId: string;
+  readonly runs: number;
+}
+
+function use(definition: WorkflowDefinition, runs: number, done = definition.nodes.map(({ id }) => id)): Use {
+  return { workflowId: definition.id, plan: makePlan(definition, 1), done: new Set(done), runs };
+}
+
+function recurringPaths(uses: readonly Use[], supportMin: number): RecurringPath<Use>[] {
+  const count = new PathCount<Use>();
+  for (const each of uses) count.add(each, each);
+  return count.recurring(supportMin);
 }
 
 /** A workflow of these types, one after the other. */
@@ -16,7 +26,7 @@ function row(...types: string[]): WorkflowDefinition {
   return workflow(nodes, line(...nodes.map(({ id }) => id)));
 }
 
-const typesOf = (uses: readonly ShapeUse[], supportMin = 3): string[] =>
+const typesOf = (uses: readonly Use[], supportMin = 3): string[] =>
   recurringPaths(uses, supportMin).map(({ types }) => types.join(' '));
 
 describe('a path that recurs', () => {
@@ -25,7 +35,7 @@ describe('a path that recurs', () => {
     expect(recurringPaths(uses, 3)).toMatchObject([{ types: ['a', 'b', 'c', 'd'], support: 3 }]);
   });
 
-  it.each<[string, ShapeUse[]]>([
+  it.each<[string, Use[]]>([
     ['is in one workflow alone', [use(row('a', 'b', 'c'), 100)]],
     ['has too few runs', [use(row('a', 'b', 'c'), 1), use(row('a', 'b', 'c'), 1)]],
     ['is short', [use(row('a', 'b', 'x'), 9), use(row('y', 'a', 'b'), 9)]],
@@ -70,18 +80,22 @@ describe('for all workflows', () => {
     .map((rows) => rows.map(({ types, runs }) => use(row(...types), runs)));
   const has = (whole: readonly string[], part: readonly string[]): boolean =>
     ` ${whole.join(' ')} `.includes(` ${part.join(' ')} `);
-  const typesIn = ({ plan }: ShapeUse): string[] => plan.nodes.map((planned) => planned.node.typeId);
+  const typesIn = ({ plan }: Use): string[] => plan.nodes.map((planned) => planned.node.typeId);
 
   it('what is found is really there, often enough, and not part of something longer', () => {
     fc.assert(
       fc.property(uses, (all) => {
         const found = recurringPaths(all, 3);
-        for (const { types, support, occurrences } of found) {
+        for (const { types, support, walkers } of found) {
           const users = all.filter((one) => has(typesIn(one), types));
           expect(support).toBe(users.reduce((sum, { runs }) => sum + runs, 0));
           expect(support).toBeGreaterThanOrEqual(3);
           expect(new Set(users.map(({ workflowId }) => workflowId)).size).toBeGreaterThanOrEqual(2);
-          expect(occurrences).toHaveLength(users.length);
+          expect(walkers).toEqual(users);
+          for (const walked of walkers) {
+            const along = nodesAlong(types, walked)!.map((id) => walked.plan.node(id)!.node.typeId);
+            expect(along).toEqual(types);
+          }
           expect(found.filter((other) => has(other.types, types))).toHaveLength(1);
         }
       }),

@@ -261,7 +261,7 @@ class Counting {
   }
 }
 
-export interface CountedShape extends ShapeRow {
+export interface CountedShape extends Omit<ShapeRow, 'nodes'> {
   readonly runs: number;
 }
 
@@ -270,11 +270,17 @@ export function countShapes(among: Among, limit: number): Statement {
   const counting = new Counting(among);
   const limited = counting.place(limit);
   return counting.statement(
-    (where) => `SELECT synthesis_shapes.*, counted.runs FROM synthesis_shapes JOIN (
+    (where) => `SELECT tenant, shape, workflow_owner, workflow_id, workflow_version, counted.runs
+      FROM synthesis_shapes JOIN (
         SELECT shape, COUNT(*) AS runs FROM synthesis_runs runs WHERE ${where} AND shape IS NOT NULL GROUP BY shape
       ) AS counted USING (shape)
       WHERE synthesis_shapes.tenant = $1 ORDER BY runs DESC, shape LIMIT ${limited}`,
   );
+}
+
+/** The nodes of a shape, which may be many. */
+export function findShape(tenant: string, shape: string): Statement {
+  return sql('SELECT nodes FROM synthesis_shapes WHERE tenant = $1 AND shape = $2', tenant, shape);
 }
 
 export interface EvidenceRow {

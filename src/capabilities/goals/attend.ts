@@ -5,7 +5,8 @@ import type { NewEvent } from '../../protocol/events.ts';
 import { defined } from '../../protocol/json.ts';
 import { commitAll } from '../../runtime/command.ts';
 import type { WorkHandler } from '../../runtime/executor.ts';
-import { childRuns, type RunRef, type RunRow } from '../../store/log.ts';
+import { costOfRun, type RunCost } from '../../runtime/run-cost.ts';
+import type { RunRef } from '../../store/log.ts';
 import { StoreFailure } from '../../store/store.ts';
 import { redactText } from '../../system/redaction.ts';
 import { HOST_ACTOR } from '../audit/service.ts';
@@ -30,7 +31,6 @@ import {
 const STEPS_MAX = 100;
 /** A run that judges says when it is done; should that get lost, it is looked for now and then. */
 const PENDING_LOOK_MS = 10 * 60_000;
-const DESCENDANTS_MAX = 1_000;
 const DETAIL_CHARS_MAX = 500;
 
 /** How far judging a run has come, as long as there is no verdict. */
@@ -126,7 +126,7 @@ export class Attendant {
     const { deadlineAt = Number.POSITIVE_INFINITY } = goal.progress;
     if ((state.notBefore ?? 0) > this.#now()) return { until: Math.min(state.notBefore!, deadlineAt) };
     const ref = { tenant: ended.tenant, runId: ended.run_id };
-    const spent = await this.#costOf(ref);
+    const spent = await costOfRun(this.#host.runtime, ref);
     const judgement = await this.#ask(goal, ref, state, spent);
     if ('pending' in judgement) {
       const { runId: pendingRunId, writes, committed } = judgement.pending;
@@ -144,7 +144,7 @@ export class Attendant {
     return this.#conclude(goal, ref, judgement, { ...spent, judgingUsd });
   }
 
-  async #ask(goal: HeldGoal, ref: RunRef, { costUsd, pendingRunId }: JudgingState, spent: Spent): Promise<Judgement> {
+  async #ask(goal: HeldGoal, ref: RunRef, { costUsd, pendingRunId }: JudgingState, spent: RunCost): Promise<Judgement> {
     const { verifiers } = this.#needs;
     const { row, completion, plan, objective, objectiveVersion } = goal;
     const left = costLeft(goal.progress);
@@ -184,7 +184,7 @@ export class Attendant {
   }
 
   /** The verdict, what it makes of the goal and what the log says of both, in one transaction. */
-  #conclude(goal: HeldGoal, ref: RunRef, judgement: Verdict | Undecided, spent: Spent & Judging): Promise<Step> {
+  #conclude(goal: HeldGoal, ref: RunRef, judgement: Verdict | Undecided, spent: RunCost & Judging): Promise<Step> {
     const { runId } = ref;
     const isUndecided = 'undecided' in judgement;
     const satisfied = !isUndecided && judgement.satisfied;
@@ -241,26 +241,6 @@ export class Attendant {
     });
   }
 
-  /** What a run, and those it sent for, have spent on models. */
-  async #costOf({ tenant, runId }: RunRef): Promise<Spent> {
-    const { reader } = this.#host.runtime;
-    let costUsd = 0;
-    let ranOutOfMoney = false;
-    const left = [runId];
-    for (let seen = 0; left.length > 0 && seen < DESCENDANTS_MAX; seen++) {
-      const next = left.pop()!;
-      const budget = await reader.view({ tenant }, next, ({ run }) => ({
-        spent: run.budget.spent.cost,
-        isOut: run.budget.exhausted.has('cost'),
-      }));
-      costUsd = addUsd(costUsd, budget?.spent ?? 0);
-      ranOutOfMoney ||= budget?.isOut ?? false;
-      const children = await this.#read<RunRow>(childRuns({ tenant, runId: next }));
-      left.push(...children.map(({ run_id }) => run_id));
-    }
-    return { costUsd, ranOutOfMoney };
-  }
-
   /** Whether or not it came to pass, the goal is looked at again: somebody may have been quicker. */
   async #move(goal: HeldGoal, move: Omit<Move, 'actor'>): Promise<Step> {
     await this.#needs.moves.commit(goal, { actor: HOST_ACTOR, ...move });
@@ -274,12 +254,6 @@ export class Attendant {
   #now(): number {
     return this.#host.runtime.clock.now();
   }
-}
-
-interface Spent {
-  readonly costUsd: number;
-  /** It was stopped by what was left for it to spend. */
-  readonly ranOutOfMoney: boolean;
 }
 
 interface Judging {

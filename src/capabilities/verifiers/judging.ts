@@ -9,6 +9,7 @@ import type { Criterion, Evidence, Verifier, VerifierSpec } from '../../protocol
 import { createRun } from '../../runtime/creation.ts';
 import { managementPlan } from '../../runtime/management.ts';
 import type { PinnedPlan } from '../../runtime/plans.ts';
+import { costOfRun } from '../../runtime/run-cost.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
@@ -186,12 +187,14 @@ export class Judging {
 
   /** What the run says that was to give the verdict. */
   async #conclude(from: Visibility, runId: string): Promise<Judgement> {
-    const said = await this.#host.runtime.reader.view(from, runId, ({ run }) => sayingOf(run));
+    const { runtime } = this.#host;
+    const said = await runtime.reader.view(from, runId, ({ run }) => sayingOf(run));
     if (!said) return undecided('The run that was to judge is not kept any more.');
-    const { name, ended, costUsd, finding, problem } = said;
+    const { name, ended, finding, problem } = said;
     if (!ended) return { pending: { runId, writes: [], committed: () => {} } };
-    if (finding) return { ...verdictOf(name, finding), ...cost(costUsd) };
-    return { ...undecided(problem, name), ...cost(costUsd) };
+    const { costUsd } = await costOfRun(runtime, { tenant: from.tenant, runId });
+    const judgement = finding ? verdictOf(name, finding) : undecided(problem, name);
+    return costUsd > 0 ? { ...judgement, costUsd } : judgement;
   }
 }
 
@@ -202,7 +205,7 @@ function sayingOf(run: Run) {
     ? 'The run that was to judge gave no verdict: it must end with one { satisfied, confidence?, evidence? }.'
     : `The run that was to judge ended as ${run.ended}${run.error ? `: ${run.error.code}` : ''}.`;
   const finding = isDone ? findFinding(finalOutputs(run)) : undefined;
-  return { name, ended: run.ended, costUsd: run.budget.spent.cost, finding, problem };
+  return { name, ended: run.ended, finding, problem };
 }
 
 /** Others are told what readers are, and nothing that is sensitive. */
@@ -228,8 +231,4 @@ function verdictOf(judge: string, finding: Finding): Verdict {
 
 function undecided(reason: string, judge?: string): Undecided {
   return { undecided: true, reason, ...defined({ judge }) };
-}
-
-function cost(costUsd: number): { costUsd?: number } {
-  return costUsd > 0 ? { costUsd } : {};
 }

@@ -382,6 +382,22 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`verifiers get ${id}`)).code).toBe(REFUSED);
   });
 
+  it('memory is listed, shown and forgotten', async () => {
+    const ref = unique('clerks/one');
+    const keep = node('keep', 'vendor.capstan.memory.remember', {
+      config: { memoryRef: ref },
+      inputs: { content: { type: 'static', value: 'Prefers e-mail.' } },
+    });
+    const runId = await host.as('owner').run(await registered([keep]));
+    const { memoryId } = (await host.as('owner').ended(runId)).nodeStates.keep.outputs;
+    expect((await run(`memory list --ref ${ref}`)).out).toContain('Prefers e-mail.');
+    expect((await run(`memory get ${memoryId} --json`)).json).toMatchObject({ id: memoryId, memoryRef: ref, runId });
+    expect((await run(`memory delete ${memoryId} --yes`)).code).toBe(DONE);
+    expect((await run(`memory get ${memoryId}`)).code).toBe(REFUSED);
+    expect((await run(`memory forget ${ref} --yes`)).code).toBe(DONE);
+    expect((await run(`memory list --ref ${ref} -q`)).out.trim()).toBe('');
+  });
+
   it('heartbeats are made, tell what they saw, and are removed', async () => {
     const id = await registered([node('a')]);
     const made = await run(`heartbeats create --runs-of ${id} --every 3600 --state observed.count --json`);

@@ -11,6 +11,7 @@ import { heartbeats } from './heartbeats.ts';
 import { inbox, interrupts } from './interrupts.ts';
 import { keys } from './keys.ts';
 import { login, logout } from './login.ts';
+import { memory } from './memory.ts';
 import { packs } from './packs.ts';
 import { prompts } from './prompts.ts';
 import { proposals } from './proposals.ts';
@@ -34,6 +35,7 @@ export const GROUPS: readonly CommandGroup[] = [
   prompts,
   packs,
   agents,
+  memory,
   webhooks,
   keys,
   audit,

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../support/api.ts';
+import { freshFolder } from '../support/database.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import {
@@ -20,6 +21,7 @@ import {
   start,
   told,
 } from '../support/goals.ts';
+import { startTestHost } from '../support/host.ts';
 import { interrupt, resolve, waits } from '../support/interrupts.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
@@ -566,3 +568,24 @@ onEachStore(
   },
   SETTINGS,
 );
+
+describe('a goal for suites', () => {
+  it('is there, once, for everybody who has a configured key', async () => {
+    const folder = freshFolder();
+    const first = await startTestHost('sqlite', undefined, { samples: true, dataFolder: folder.path });
+    await first.stop();
+    const host = await first.another();
+    try {
+      for (const who of ['editor', 'workspace', 'other', 'test'] as const) {
+        const { body } = await host.as(who).get('/v1/host/sample/goals?state=active');
+        const ours = body.goals.filter(({ owner }: { owner: { workspace?: string } }) => !owner.workspace);
+        expect(who === 'workspace' ? body.goals : ours).toHaveLength(1);
+        const claim = await host.as(who).post(`/v1/host/sample/goals/${body.goals[0].id}`, { state: 'satisfied' });
+        expectRefusal(claim, 422, 'validation_error');
+      }
+    } finally {
+      await host.stop();
+      folder.remove();
+    }
+  });
+});

@@ -2,6 +2,7 @@ import { isRefusal } from '../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import { CONFORMANCE_NODES } from '../../runtime/nodes/conformance.ts';
 import type { Capability, CapabilitySettings } from '../capability.ts';
+import type { GoalService } from '../goals/service.ts';
 import type { MemoryService } from '../memory/service.ts';
 import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
@@ -28,6 +29,7 @@ interface Fitted {
   readonly prompts: PromptService;
   readonly packs: PackService;
   readonly proposals: ProposalService;
+  readonly goals: GoalService;
   readonly memory: MemoryService;
 }
 
@@ -54,8 +56,8 @@ export const conformance: Capability<'conformance', Fitted> = {
     heartbeatTick,
     commitmentFire,
   ],
-  prepare: async ({ settings }, { workflows, prompts, packs, memory, proposals }) => {
-    await giveSamples(settings, proposals);
+  prepare: async ({ settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
+    await giveSamples(settings, { proposals, goals });
     await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
     await packs.installShared(CHAIN_PACK);
     await packs.installShared(AGENT_PACK);

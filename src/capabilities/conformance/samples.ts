@@ -1,8 +1,9 @@
 import { isRefusal } from '../../protocol/errors.ts';
-import type { Subject } from '../../runtime/run-row.ts';
+import type { GoalRequest } from '../../protocol/goals.ts';
 import { ownerOf } from '../../store/definitions.ts';
 import { callerOf } from '../authorization/keys.ts';
-import type { CapabilitySettings } from '../capability.ts';
+import type { Caller, CapabilitySettings } from '../capability.ts';
+import type { GoalService } from '../goals/service.ts';
 import type { Draft, ProposalService } from '../proposals/service.ts';
 
 const PROPOSED: Draft = {
@@ -15,17 +16,35 @@ const PROPOSED: Draft = {
   evidence: { key: 'conformance-sample', sources: [], nearest: [] },
 };
 
-/** Suites look for a draft that nobody can make from outside: whoever has a configured key gets one, once. */
-export async function giveSamples(settings: CapabilitySettings, proposals: ProposalService): Promise<void> {
+const AIM: GoalRequest = {
+  objective: 'A sample, so that there is something to look at.',
+  completion: { check: 'host' },
+  continuation: { mode: 'manual' },
+  bounds: { maxLoopIterations: 3 },
+};
+
+interface Sampled {
+  readonly proposals: ProposalService;
+  readonly goals: GoalService;
+}
+
+/**
+ * Suites look for a draft, which nobody can make from outside, and for a goal that is active: whoever has a configured
+ * key gets one of each, once.
+ */
+export async function giveSamples(settings: CapabilitySettings, { proposals, goals }: Sampled): Promise<void> {
   if (!settings.samples) return;
-  for (const subject of ownersAmong(settings)) {
-    const drafted = await proposals.draft(subject, PROPOSED);
+  for (const caller of ownersAmong(settings)) {
+    const drafted = await proposals.draft(caller.subject, PROPOSED);
     if (isRefusal(drafted)) throw new Error(`sample proposal: ${drafted.message}`);
+    const [active] = await goals.list(caller, { state: 'active' }, 1);
+    const aimed = active ?? (await goals.create(caller, AIM, () => []));
+    if (isRefusal(aimed)) throw new Error(`sample goal: ${aimed.message}`);
   }
 }
 
 /** One for each tenant, and each workspace of it, that configured keys are of. */
-function ownersAmong({ configuredKeys }: CapabilitySettings): Iterable<Subject> {
-  const subjects = configuredKeys.map((key) => callerOf(key).subject);
-  return new Map(subjects.map((subject) => [ownerOf(subject), subject])).values();
+function ownersAmong({ configuredKeys }: CapabilitySettings): Iterable<Caller> {
+  const callers = configuredKeys.map(callerOf);
+  return new Map(callers.map((caller) => [ownerOf(caller.subject), caller])).values();
 }

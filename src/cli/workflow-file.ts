@@ -22,8 +22,9 @@ export interface WorkflowFile {
 }
 
 const misfitOf = validator(WorkflowDefinition, 'body');
-const mounted = capabilities({ conformance: false, feedback: true });
-const catalog = catalogOf([...NODES, ...mounted.flatMap(({ nodes }) => nodes?.() ?? [])]);
+const SETTINGS = { conformance: false, feedback: true };
+const mounted = capabilities(SETTINGS);
+const catalog = catalogOf([...NODES, ...mounted.flatMap(({ nodes }) => nodes?.(SETTINGS) ?? [])]);
 
 /** Checks a definition as a host of this version does when it is registered. */
 export async function readWorkflowFile(path: string): Promise<WorkflowFile> {

@@ -406,6 +406,8 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run('heartbeats list -q')).out).toContain(`${heartbeatId}\n`);
     expect((await run(`heartbeats get ${heartbeatId} --json`)).json.id).toBe(heartbeatId);
     expect((await run(`heartbeats events ${heartbeatId} --json`)).json.items).toEqual(expect.any(Array));
+    expect((await run(`heartbeats pause ${heartbeatId} --json`)).json.nextTickAt).toBeUndefined();
+    expect((await run(`heartbeats resume ${heartbeatId}`)).out).toContain('is on');
     expect((await run('heartbeats create')).code).toBe(USAGE);
     expect((await run(`heartbeats delete ${heartbeatId} --yes`)).code).toBe(DONE);
     expect((await run(`heartbeats get ${heartbeatId}`)).code).toBe(REFUSED);
@@ -421,6 +423,8 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect(watched.json).toMatchObject({ condition: 'predicate', predicate: { observe: { kv: { key: 'b' } } } });
     expect((await run('commitments list --state armed -q')).out).toContain(`${commitmentId}\n`);
     expect((await run(`commitments get ${commitmentId} --json`)).json).toEqual(made.json);
+    expect((await run(`commitments pause ${commitmentId}`)).out).toContain('is off');
+    expect((await run(`commitments resume ${commitmentId} --json`)).json).toEqual(made.json);
     expect((await run(`commitments create ${id} --memory mem://a`)).code).toBe(USAGE);
     expect((await run('commitments list --state nowhere')).code).toBe(USAGE);
     for (const each of [commitmentId, watched.json.id]) {
@@ -616,6 +620,13 @@ describe('capstan', () => {
       expect(out).toContain(name);
       expect(out).toContain(commands.map((spec) => spec.name).join(' '));
     }
+  });
+
+  it('is described on its page, command by command', () => {
+    const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+    const rows = GROUPS.map(({ name, commands }) => `| \`${name} ${commands.map((spec) => spec.name).join('\\|')}\``);
+    for (const row of rows) expect(page).toContain(row);
+    for (const { name } of COMMANDS) expect(page).toMatch(new RegExp(`\`(capstan )?${name}\\b`));
   });
 
   it('has been tried with every command', () => {

@@ -21,10 +21,13 @@ export class MailServer {
   /** What it did not take. */
   readonly turnedAway: Letter[] = [];
   readonly #server: SMTPServer;
+  #onLetter: () => void = () => {};
   /** How often somebody told it who they are. */
   logins = 0;
   /** Answers to the next letters, before it takes them: a status for each. */
   readonly refusals: number[] = [];
+  /** Until when it does not say that it has taken a letter. */
+  silence: Promise<void> = Promise.resolve();
   /** Addresses that it does not know. */
   readonly unknown = new Set<string>();
 
@@ -41,12 +44,14 @@ export class MailServer {
       onRcptTo: ({ address }, _session, done) =>
         done(this.unknown.has(address) ? Object.assign(new Error('nobody here'), { responseCode: 550 }) : undefined),
       onData: (stream, { envelope, user }, done) => {
-        void text(stream).then((raw) => {
+        void text(stream).then(async (raw) => {
           const from = envelope.mailFrom ? envelope.mailFrom.address : '';
           const to = envelope.rcptTo.map(({ address }) => address);
           const letter = { from, to, raw, headers: headersOf(raw), user: user as string | undefined };
           const status = this.refusals.shift();
           (status === undefined ? this.letters : this.turnedAway).push(letter);
+          this.#onLetter();
+          await this.silence;
           done(status === undefined ? null : Object.assign(new Error('not now'), { responseCode: status }));
         });
       },
@@ -64,6 +69,13 @@ export class MailServer {
 
   get port(): number {
     return (this.#server.server.address() as AddressInfo).port;
+  }
+
+  /** Settles with the next letter that comes, before it is said to be taken. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onLetter = resolve;
+    });
   }
 
   close(): Promise<void> {

@@ -15,7 +15,7 @@ import { factsOf } from './document.ts';
 import type { Installers } from './installers/index.ts';
 import type { Candidate, Installation } from './installers/installer.ts';
 import { findProposal, findProposalOfRun, insertInstalled, moveProposal, type ProposalRow } from './records.ts';
-import { type Activated, gateOf, isPassed, openWithGrant, passDirectly, passGate, type Review } from './review.ts';
+import { type Activated, gateOf, openWithGrant, passDirectly, passGate, passing, type Review } from './review.ts';
 import { LOOK_AGAIN, malformed, refuseMove, retrying, stale } from './rules.ts';
 import { gateFor } from './settings.ts';
 import type { Telling } from './telling.ts';
@@ -76,7 +76,7 @@ export class Activation {
       const [row] = await this.#store.read<ProposalRow>(findProposalOfRun(from.tenant, runId));
       if (!row) return NOT_FOUND;
       const foreseen = await this.#host.runtime.reader.view(from, runId, ({ run }) => decideAs(row)(run));
-      const passes = Array.isArray(foreseen) && isPassed(foreseen);
+      const passes = Array.isArray(foreseen) && passing(foreseen) !== undefined;
       const ready = passes && subject ? await this.#prepare(row, subject) : undefined;
       if (isRefusal(ready)) return ready;
       const approvalId = await this.#openGate(row);
@@ -86,12 +86,15 @@ export class Activation {
         runId,
         (run) => {
           const decision = decideAs(row)(run);
-          if (!Array.isArray(decision) || !isPassed(decision)) return decision;
+          const passed = Array.isArray(decision) ? passing(decision) : undefined;
+          if (!Array.isArray(decision) || passed === undefined) return decision;
           if (!ready || gateOf(run)?.interruptId !== approvalId) return LOOK_AGAIN;
-          return [...decision, ...passGate(activatedBy(ready, approvalId ?? null))];
+          return [...decision, ...passGate(activatedBy(ready, approvalId), passed)];
         },
         (done) => [
-          ...(ready && done.status === 'completed' ? this.#installed(ready, approvalId ?? null, done) : []),
+          ...(ready && done.status === 'completed'
+            ? this.#installed(ready, approvalId, done)
+            : this.#telling.voted(row)),
           ...also(done),
         ],
       ).then((outcome) => announced(outcome, ready));
@@ -169,7 +172,8 @@ export class Activation {
         pending = open?.interruptId ?? review.approvalId;
         if (open) return OPEN_ALREADY;
         const events = openWithGrant(run, review, voter);
-        return isPassed(events) ? [...events, ...passGate(activatedBy(ready, review.approvalId))] : events;
+        const passed = passing(events);
+        return passed ? [...events, ...passGate(activatedBy(ready, review.approvalId), passed)] : events;
       },
       (done) => {
         const isInstalled = done.status === 'completed';
@@ -243,8 +247,8 @@ export class Activation {
     ];
   }
 
-  async #openGate({ tenant, run_id }: ProposalRow): Promise<string | undefined> {
-    return this.#host.runtime.reader.view({ tenant }, run_id, ({ run }) => gateOf(run)?.interruptId);
+  async #openGate({ tenant, run_id }: ProposalRow): Promise<string | null> {
+    return (await this.#host.runtime.reader.view({ tenant }, run_id, ({ run }) => gateOf(run)?.interruptId)) ?? null;
   }
 }
 

@@ -74,15 +74,15 @@ export function openWithGrant(run: Run, review: Review, by: Resolver): NewEvent[
   return Array.isArray(decision) ? [...opened, ...decision] : opened;
 }
 
-/** Whether these events let the proposal pass. */
-export function isPassed(events: readonly NewEvent[]): boolean {
-  return events.some(
-    ({ type, payload }) =>
-      type === 'interrupt.resolved' &&
-      'resumeValue' in payload &&
-      isObject(payload.resumeValue) &&
-      payload.resumeValue.decision !== 'rejected',
-  );
+/** The decision that lets the proposal pass, if these events do. */
+export function passing(events: readonly NewEvent[]): string | undefined {
+  for (const event of events) {
+    if (event.type !== 'interrupt.resolved') continue;
+    const { resumeValue } = event.payload;
+    const decision = isObject(resumeValue) ? resumeValue.decision : undefined;
+    if (decision === 'granted' || decision === 'overridden') return decision;
+  }
+  return undefined;
 }
 
 /** What is asked about is no longer what is proposed. */
@@ -117,10 +117,10 @@ export interface Activated {
 }
 
 /** The end of a proposal's run that was let pass by its gate. */
-export function passGate(activated: Activated): NewEvent[] {
+export function passGate(activated: Activated, decision: string): NewEvent[] {
   return [
     { type: 'proposal.activated', payload: { ...activated } },
-    { type: 'node.completed', nodeId: REVIEW, payload: { nodeId: REVIEW, outputs: { decision: 'granted' } } },
+    { type: 'node.completed', nodeId: REVIEW, payload: { nodeId: REVIEW, outputs: { decision } } },
     completed('applied'),
   ];
 }

@@ -21,6 +21,9 @@ export function tellingOf({ audit, feed }: Ears) {
       ...shown('proposal.created', row),
     ],
 
+    /** Somebody has voted; the audit log has that from the run. */
+    voted: (row: ProposalRow): Unit => shown('proposal.updated', row),
+
     activated: (by: Subject, row: ProposalRow, details: JsonObject): Unit => [
       ...audited(by, 'proposal.apply', row, details),
       ...shown('proposal.activated', row),

@@ -10,6 +10,7 @@ import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { approval, clarification, governanceGate, waitingRun } from '../support/interrupts.ts';
 import { runProgram, spawnHost } from '../support/process.ts';
 import { Receiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Goal: every command does what it says against a running host, and ends with the exit code that scripts rely on.
@@ -365,6 +366,39 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`schedules create ${id}`)).code).toBe(USAGE);
     expect((await run(`schedules delete ${scheduleId} --yes`)).code).toBe(DONE);
     expect((await run(`schedules get ${scheduleId}`)).code).toBe(REFUSED);
+  });
+
+  it('goals are set, planned, worked on and decided on, each command ending by the state of the goal', async () => {
+    const workflowId = await registered([node('work')]);
+    const made = await runArgs(['goals', 'create', '--objective', 'Finish it', '--max-iterations', '2', '--json']);
+    expect(made.code).toBe(WAITING);
+    const { id } = made.json;
+    expect((await runArgs(['goals', 'create', '--objective', 'Endless'])).code).toBe(REFUSED);
+    expect((await run('goals create --max-iterations 2')).code).toBe(USAGE);
+    expect((await run('goals create --objective x --max-cost dear')).code).toBe(USAGE);
+    expect((await run(`goals plan ${id}`)).code).toBe(REFUSED);
+    const criterion = 'done=run.status == "completed"';
+    const planned = await runArgs(['goals', 'plan', id, '--workflow', workflowId, '--criterion', criterion, '--json']);
+    expect(planned.json).toEqual({ workflowId, criteria: [{ key: 'done', expression: criterion.slice(5) }] });
+    expect((await run(`goals plan ${id} --json`)).json).toEqual(planned.json);
+    expect((await run(`goals pause ${id} -q`)).out).toBe(`${id}\n`);
+    expect((await run(`goals run ${id}`)).code).toBe(REFUSED);
+    expect((await runArgs(['goals', 'resume', id, '--note', 'Go on.'])).code).toBe(WAITING);
+    const started = await run(`goals run ${id} -q`);
+    expect(started.code).toBe(DONE);
+    const reached = await until(
+      () => run(`goals get ${id} --json`),
+      ({ code }) => code !== WAITING,
+    );
+    expect(reached.code).toBe(DONE);
+    expect(reached.json).toEqual((await owner().get(`/v1/goals/${id}`)).body);
+    const verdicts = await run(`goals evaluations ${id}`);
+    expect(verdicts.out).toContain(started.out.trim());
+    expect((await run(`goals abandon ${id} --yes`)).code).toBe(REFUSED);
+    const other = await runArgs(['goals', 'create', '--objective', 'Another', '--timeout-ms', '600000', '-q']);
+    expect((await run(`goals abandon ${other.out.trim()}`)).code).toBe(USAGE);
+    expect((await run(`goals abandon ${other.out.trim()} --yes --json`)).json.state).toBe('abandoned');
+    expect((await run('goals list --state satisfied -q')).out).toContain(id);
   });
 
   it('verifiers are put, shown by version and removed', async () => {

@@ -202,7 +202,7 @@ function createRuntime(
     hub: new Hub(),
     plans,
     reader: new RunReader(store, plans, clock),
-    catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.() ?? [])]),
+    catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.(settings) ?? [])]),
     seams: {
       model: mockModel(clock),
       probe: probeSeam(store),

@@ -30,7 +30,7 @@ const sections = readSections(readFileSync(new URL('../docs/nodes.md', import.me
 
 function mountedTypes(): readonly NodeType[] {
   const settings = readConfig({ log: 'silent' }, {}) as never;
-  return [...NODES, ...capabilities(settings).flatMap((capability) => capability.nodes?.() ?? [])];
+  return [...NODES, ...capabilities(settings).flatMap((capability) => capability.nodes?.(settings) ?? [])];
 }
 
 function readSections(page: string): Section[] {

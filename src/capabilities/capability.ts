@@ -206,7 +206,7 @@ export interface Capability<N extends string = string, S = unknown> {
   /** Its part of the discovery document: families at the root, as they are once it is prepared. */
   advertise?(settings: CapabilitySettings, service: S): Record<string, unknown>;
   readonly migrations?: readonly Migration[];
-  nodes?(): readonly NodeType[];
+  nodes?(settings: Pick<CapabilitySettings, 'conformance'>): readonly NodeType[];
   /** What its routes, and other capabilities, call. */
   service(host: Host, services: never): S;
   readonly routes?: readonly Route<never>[];

@@ -23,6 +23,12 @@ export const AGENT_ROWS = {
   'agent.handoff': countStep,
   'memory.written': countStep,
   'agent.decided': countStep,
+  'runOrchestrator.decided': (run: Run, payload: EventPayload<'runOrchestrator.decided'>, envelope: Envelope): void => {
+    const { agentId, decision } = payload;
+    const pinned = run.plan.node(envelope.nodeId ?? '')?.node.agent;
+    run.decisions.push(decision);
+    run.orchestrator ??= pinned?.agentId === agentId ? pinned : { agentId };
+  },
   // What has failed may be tried again, and goes on then where it was.
   'agent.invocation.completed': (run: Run, payload: EventPayload<'agent.invocation.completed'>, envelope: Envelope) => {
     if (payload.outcome !== 'failed') countStep(run, payload, envelope);

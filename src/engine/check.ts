@@ -9,6 +9,7 @@ import { isKnownReducer, takesTtl } from './channels.ts';
 import { compileCondition, compilePort } from './condition.ts';
 import { topologicalOrder } from './graph.ts';
 import { compileSchema } from './json-schema.ts';
+import { scheduledEdges } from './orchestration.ts';
 
 /** Something wrong with a definition, named so that its author finds it. */
 export interface Problem {
@@ -150,12 +151,13 @@ function checkEdge(edge: WorkflowEdge, path: string, ids: NodeIds): Problem[] {
 }
 
 /** A circle must leave an approval gate over a condition, or over the gate's failure; then every round is asked for. */
-function checkCycles({ nodes, edges }: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
+function checkCycles(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
+  const { nodes } = definition;
   const index = new Map(nodes.map((node, position) => [node.id, position]));
   const mayLoop = ({ sourceNodeId, condition, triggerRule }: WorkflowEdge): boolean =>
     (condition !== undefined || triggerRule === 'any_failed') &&
     catalog.isGate(nodes[index.get(sourceNodeId)!]!.typeId);
-  const known = edges.flatMap((edge) => {
+  const known = scheduledEdges(definition).flatMap((edge) => {
     const source = index.get(edge.sourceNodeId);
     const target = index.get(edge.targetNodeId);
     return source === undefined || target === undefined || mayLoop(edge) ? [] : [{ source, target }];

@@ -9,6 +9,7 @@ import { type Condition, compileCondition, compilePort } from './condition.ts';
 import type { Expression } from './expression.ts';
 import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { compileSchema, type SchemaCheck } from './json-schema.ts';
+import { scheduledEdges } from './orchestration.ts';
 import { type SensitivePorts, sensitiveNames, sensitivePorts } from './sensitivity.ts';
 
 /** A definition prepared for running: everything looked up once, nothing decided yet. */
@@ -132,13 +133,13 @@ function ruleOf(incoming: readonly PlannedEdge[]): TriggerRule {
   return first?.triggerRule ?? DEFAULT_RULE;
 }
 
-function planEdges({ nodes, edges }: WorkflowDefinition, index: ReadonlyMap<string, number>): PlannedEdge[] {
-  const arcs = edges.map((edge) => ({
+function planEdges(definition: WorkflowDefinition, index: ReadonlyMap<string, number>): PlannedEdge[] {
+  const arcs = scheduledEdges(definition).map((edge) => ({
     edge,
     source: index.get(edge.sourceNodeId)!,
     target: index.get(edge.targetNodeId)!,
     condition: edge.condition && compileCondition(edge.condition),
   }));
-  const back = backEdges(nodes, arcs);
+  const back = backEdges(definition.nodes, arcs);
   return arcs.map((arc) => ({ ...arc, isLoopback: back.has(arc) }));
 }

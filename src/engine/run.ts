@@ -1,9 +1,10 @@
+import type { OrchestratorDecision } from '../protocol/agents.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { DrainPolicy, InterruptKind, Owner } from '../protocol/events.ts';
 import type { ForkMode } from '../protocol/forks.ts';
 import { type JsonObject, own } from '../protocol/json.ts';
 import type { Configurable, RunStatus } from '../protocol/runs.ts';
-import type { ChannelDeclaration } from '../protocol/workflows.ts';
+import type { AgentRef, ChannelDeclaration } from '../protocol/workflows.ts';
 import { type BudgetState, emptyBudget } from './budget.ts';
 import { initialState } from './channels.ts';
 import type { Plan } from './plan.ts';
@@ -159,6 +160,9 @@ export interface Run {
   exhausted?: number;
   executions: number;
   readonly budget: BudgetState;
+  /** What a supervisor has decided, turn by turn, and who it is. */
+  readonly decisions: OrchestratorDecision[];
+  orchestrator?: AgentRef;
   readonly nodes: NodeState[];
   readonly tallies: Tally[];
   /** Nodes that may start, by topological order. */
@@ -191,6 +195,7 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     updatedAt: facts.createdAt,
     executions: 0,
     budget: emptyBudget(),
+    decisions: [],
     nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),
     ready: new ReadyList((index) => plan.nodes[index]!.order),

@@ -30,6 +30,7 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
     metadata: facts.metadata,
     configurable: Object.keys(facts.configurable).length > 0 ? facts.configurable : undefined,
     agent: currentAgent(run),
+    runOrchestrator: run.orchestrator,
     parentRunId: facts.parent?.runId,
     parentNodeId: facts.parent?.nodeId,
   }) as RunSnapshot;

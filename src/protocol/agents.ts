@@ -108,6 +108,23 @@ export type AgentInventory = Static<typeof AgentInventory>;
 
 const AgentId = Type.String({ minLength: 3, maxLength: 256 });
 
+/** What a supervisor wants done next. Workers are workflows. */
+export const OrchestratorDecision = Type.Union([
+  Closed({
+    kind: Type.Literal('next-worker'),
+    nextWorkerIds: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 }),
+    confidence: Optional(Confidence),
+  }),
+  Closed({ kind: Type.Literal('ask-user'), prompt: NonEmpty }),
+  Closed({
+    kind: Type.Literal('terminate'),
+    reason: Optional(NonEmpty),
+    confidence: Optional(Confidence),
+    successCriteria: Optional(Type.Array(Closed({ key: NonEmpty, met: Type.Boolean() }))),
+  }),
+]);
+export type OrchestratorDecision = Static<typeof OrchestratorDecision>;
+
 /** What an agent did, as the log tells it. Texts and arguments in it are redacted like everything else. */
 export const AGENT_EVENTS = {
   'agent.invocation.started': {
@@ -167,6 +184,10 @@ export const AGENT_EVENTS = {
   'agent.decided': {
     tier: 'debug',
     payload: Type.Object({ agentId: AgentId, decision: Type.Unknown(), confidence: Optional(Confidence) }),
+  },
+  'runOrchestrator.decided': {
+    tier: 'debug',
+    payload: Closed({ agentId: AgentId, decision: OrchestratorDecision }),
   },
   'agent.invocation.completed': {
     tier: 'debug',

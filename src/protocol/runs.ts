@@ -131,6 +131,7 @@ export const RunSnapshot = Type.Object(
     metadata: Optional(AnyObject),
     configurable: Optional(AnyObject),
     agent: Optional(AgentRef),
+    runOrchestrator: Optional(AgentRef),
     parentRunId: Optional(RunId),
     parentNodeId: Optional(Type.String()),
     childRuns: Optional(Type.Array(Type.Object({ runId: RunId, status: OneOf(RUN_STATUSES) }))),

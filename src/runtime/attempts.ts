@@ -138,7 +138,7 @@ export class Attempts {
     signal: AbortSignal,
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
-    const { attempt, startedAt, inputs, answer, visit, agentSteps = 0, children = [] } = run.nodes[index]!;
+    const { attempt, startedAt, inputs, answer, visit, agentSteps = 0, interrupts, children = [] } = run.nodes[index]!;
     const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
@@ -161,6 +161,8 @@ export class Attempts {
       now,
       signal,
       answer,
+      answers: interrupts,
+      decisions: [...run.decisions],
       isRouted: outgoing.some(({ condition }) => condition !== undefined),
       child,
       children,

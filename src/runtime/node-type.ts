@@ -3,6 +3,7 @@ import type { ConfigProblem } from '../engine/check.ts';
 import type { InterruptRequest } from '../engine/interrupts.ts';
 import type { NodeResult } from '../engine/outcome.ts';
 import type { ChildState } from '../engine/run.ts';
+import type { OrchestratorDecision } from '../protocol/agents.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent, Owner } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
@@ -31,7 +32,7 @@ export interface NodeType {
 export interface NodeContext {
   readonly runId: string;
   readonly owner: Owner;
-  readonly workflow: Pick<WorkflowDefinition, 'id' | 'name' | 'defaults'>;
+  readonly workflow: Pick<WorkflowDefinition, 'id' | 'name' | 'defaults' | 'nodes' | 'edges'>;
   readonly node: WorkflowNode;
   readonly config: JsonObject;
   /** All input ports; `declared` only those that the definition names. */
@@ -52,6 +53,10 @@ export interface NodeContext {
   readonly signal: AbortSignal;
   /** What somebody answered to the interrupt that an earlier call of this node raised. */
   readonly answer: { readonly value: unknown } | undefined;
+  /** Questions that this node has had answered. */
+  readonly answers: number;
+  /** What the supervisor of the run has decided so far, turn by turn. */
+  readonly decisions: readonly OrchestratorDecision[];
   /** An outgoing edge has a condition, so the outcome can be routed by it. */
   readonly isRouted: boolean;
   /** How the child run ended that an earlier call of this node asked for. */

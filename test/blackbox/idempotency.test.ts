@@ -260,7 +260,7 @@ onEachStore('an idempotency key on a refusal', (host) => {
 
   it('does keep a capability refusal', async () => {
     const key = keyed(unique('key'));
-    const definition = workflow([node('d', 'core.dispatch')]);
+    const definition = workflow([node('d', 'core.conversationGate')]);
     const first = await api().post(WORKFLOWS, definition, key);
     expectRefusal(first, 422, 'capability_required');
     expectReplay(await api().post(WORKFLOWS, definition, key), first);

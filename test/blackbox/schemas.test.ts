@@ -218,7 +218,7 @@ onEachStore(`what the host sends, by the schemas of ${schemas.from}`, (host) => 
       api.post('/v1/runs', { mode: 'eval' }),
       api.post('/v1/runs:bulk-cancel', { runIds: [] }),
       api.post(WORKFLOWS, { ...EXTRA.skips, edges: [edge('a', 'nowhere')] }),
-      api.post(WORKFLOWS, workflow([node('d', 'core.dispatch')])),
+      api.post(WORKFLOWS, workflow([node('d', 'core.conversationGate')])),
       finished.api.post(`/v1/runs/${finished.runId}:pause`),
       finished.api.get(`/v1/runs/${finished.runId}/events?streamMode=all`),
       finished.api.get(`/v1/runs/${finished.runId}/events?bufferMs=-1`),

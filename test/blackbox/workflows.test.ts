@@ -511,16 +511,13 @@ onEachStore('registering workflows', (host) => {
     expectRefusal(await get(definition.id), 404, 'not_found');
   });
 
-  it.each([
-    ['core.dispatch', /dispatch/],
-    ['core.conversationGate', /^conversationPrimitive$/],
-    ['core.orchestrator.supervisor', /orchestrator/],
-  ])('refuses %s as a capability that the host does not have', async (typeId, capability) => {
+  it('refuses a type of a capability that the host does not have', async () => {
+    const typeId = 'core.conversationGate';
+    const requiredCapability = 'conversationPrimitive';
     const answer = await post(workflow([node('fine'), node('gated', typeId)]));
     expectRefusal(answer, 422, 'capability_required');
-    expect(answer.body.details).toMatchObject({ offendingTypeId: typeId, nodeId: 'gated' });
-    expect(answer.body.details.requiredCapability).toMatch(capability);
-    expect(answer.text).toContain(answer.body.details.requiredCapability);
+    expect(answer.body.details).toMatchObject({ offendingTypeId: typeId, nodeId: 'gated', requiredCapability });
+    expect(answer.text).toContain(requiredCapability);
   });
 
   it('refuses compensations and deployments as capabilities that the host does not have', async () => {

@@ -1,4 +1,5 @@
 import type { Capability } from '../capability.ts';
+import { orchestration } from './orchestration.ts';
 import { routes } from './routes.ts';
 import { runAgent } from './run-agent.ts';
 import { type AgentService, agentService } from './service.ts';
@@ -10,6 +11,9 @@ export const agents: Capability<'agents', AgentService> = {
   advertise: () => ({
     agents: {
       supported: true,
+      orchestrator: true,
+      dispatch: true,
+      dispatchMapping: true,
       reasoning: { verbosity: 'summary', streaming: false },
       manifestRuntime: { supported: true, handoffValidation: true, installScope: 'tenant' },
       liveRuntime: {
@@ -19,10 +23,18 @@ export const agents: Capability<'agents', AgentService> = {
         sources: ['workflow-node'],
       },
     },
+    orchestrator: { supported: true, workerIdInterpretation: 'workflow-id', fanOutSupported: true },
+    dispatch: {
+      supported: true,
+      models: ['child-run'],
+      fanOutSupported: false,
+      fanOutPolicies: ['sequential', 'reject'],
+      askUserRoutings: ['clarification'],
+    },
     prompts: { agentBindings: true },
     budget: { dimensions: ['toolCalls'] },
   }),
-  nodes: () => [runAgent],
+  nodes: (settings) => [runAgent, ...orchestration(settings)],
   service: agentService,
   routes,
   seams: (_host, { seam }) => ({ agent: seam }),

@@ -27,6 +27,8 @@ const CORRECTIONS_MAX = 2;
 const SUMMARY_CHARACTERS_MAX = 2_000;
 
 export interface Assignment {
+  /** The same each time the node is called. */
+  readonly id: string;
   readonly brief: AgentBrief;
   readonly agentId: string;
   /** What the model is told to begin with. */
@@ -52,10 +54,10 @@ export class Invocation {
   #childrenUsed = 0;
 
   constructor(context: NodeContext, assignment: Assignment) {
-    const { brief, messages } = assignment;
+    const { id, brief, messages } = assignment;
     this.#context = context;
     this.#assignment = assignment;
-    this.#id = invocationId(context);
+    this.#id = id;
     this.#names = modelNames(brief.tools.map(({ name }) => name));
     this.#tools = brief.tools.map(({ description, inputSchema }, index) => ({
       name: [...this.#names.keys()][index]!,

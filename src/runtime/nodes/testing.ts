@@ -41,7 +41,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
   return {
     runId: 'run-1',
     owner: { tenant: 'alpha', principal: 'somebody' },
-    workflow: { id: 'wf', name: 'A workflow' },
+    workflow: { id: 'wf', name: 'A workflow', nodes: [], edges: [] },
     node: definitionNode('a', typeId, { config }),
     config,
     inputs: given.declared ?? {},
@@ -55,6 +55,8 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     now: () => STARTED_AT,
     signal: new AbortController().signal,
     answer: undefined,
+    answers: 0,
+    decisions: [],
     isRouted: false,
     child: undefined,
     children: [],

@@ -236,6 +236,8 @@ onEachStore('workflows as MCP tools', (host) => {
         status: 403,
         body: { details: { scopeRequired: 'runs:create' } },
       });
+      const status = await send('tools/call', { name: 'runStatus', arguments: { runId: 'run-0' } }, {}, 'viewer');
+      expect(status.text).toContain('"error":"not_found"');
     });
 
     it.each([

@@ -2,7 +2,7 @@ import { refuse } from '../../protocol/errors.ts';
 import { McpMessage } from '../../protocol/mcp.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import { type Caller, route } from '../capability.ts';
-import { isOwnOrigin } from './rules.ts';
+import { isOwnOrigin, STATUS_TOOL } from './rules.ts';
 import { serve } from './serve.ts';
 import type { McpServerService } from './service.ts';
 
@@ -13,6 +13,9 @@ const SCOPES: Readonly<Record<string, readonly Scope[]>> = {
   'prompts/list': ['prompts:read'],
   'prompts/get': ['prompts:read'],
 };
+
+/** To ask about a run is not to start one. */
+const STATUS_SCOPES: readonly Scope[] = ['runs:read'];
 
 /** Speaks the Model Context Protocol, in single requests that need no session. */
 const exchangeMcp = route<{ readonly mcpServer: McpServerService }>()({
@@ -30,14 +33,16 @@ const exchangeMcp = route<{ readonly mcpServer: McpServerService }>()({
     if (page !== undefined && !isOwnOrigin(page, { origin, publicUrl: mcpServer.publicUrl })) {
       return refuse('forbidden', 'Pages of other origins may not ask here.', { field: 'Origin' });
     }
-    const scopeRequired = missing(caller, message.method);
+    const scopeRequired = missing(caller, message);
     if (scopeRequired) return refuse('forbidden', `This takes the scope ${scopeRequired}.`, { scopeRequired });
     return serve(mcpServer, { caller, message, origin, signal, header });
   },
 });
 
-function missing({ scopes }: Caller, method: string): Scope | undefined {
-  return Object.hasOwn(SCOPES, method) ? SCOPES[method]!.find((scope) => !scopes.has(scope)) : undefined;
+function missing({ scopes }: Caller, { method, params = {} }: McpMessage): Scope | undefined {
+  const isQuestion = method === 'tools/call' && params.name === STATUS_TOOL;
+  const needed = isQuestion ? STATUS_SCOPES : Object.hasOwn(SCOPES, method) ? SCOPES[method]! : [];
+  return needed.find((scope) => !scopes.has(scope));
 }
 
 export const routes = [exchangeMcp];

@@ -49,56 +49,79 @@ async function replyOf(response: Response): Promise<Reply> {
 }
 
 function serverFor(sdk: Sdk, service: McpServerService, exchange: Exchange): Server {
-  const { caller } = exchange;
   const server = new sdk.Server(
     { name: 'capstan', version: service.version },
     { capabilities: { tools: {}, resources: {}, prompts: {}, logging: {} }, instructions: INSTRUCTIONS },
   );
-  const orFail = <T extends object>(outcome: T | Refusal): T => {
-    if (!isRefusal(outcome)) return outcome;
-    const { refused, message, details } = outcome;
-    throw new sdk.ProtocolError(sdk.INVALID_PARAMS, message, { error: refused, ...details });
-  };
+  const serving = { sdk, service, exchange };
+  serveTools(server, serving);
+  serveResources(server, serving);
+  servePrompts(server, serving);
+  return server;
+}
 
+interface Serving {
+  readonly sdk: Sdk;
+  readonly service: McpServerService;
+  readonly exchange: Exchange;
+}
+
+function serveTools(server: Server, serving: Serving): void {
+  const { sdk, service, exchange } = serving;
+  const { caller } = exchange;
   server.setRequestHandler('tools/list', async ({ params }) => {
-    const { tools, next } = await service.tools(caller, placeIn(params?.cursor));
+    const { tools, next } = await outcomeOf(serving, service.tools(caller, placeIn(params?.cursor)));
     const isFirst = params?.cursor === undefined;
     return { tools: [...tools, ...(isFirst ? [RUN_STATUS] : [])], ...cursorTo(next) };
   });
-
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { name, arguments: args = {} } = params;
     const waiting = waitingFor(exchange, context);
     if (name === STATUS_TOOL) {
       const problems = problemsWith(RUN_STATUS, args);
       if (problems.length > 0) throw new sdk.ProtocolError(sdk.INVALID_PARAMS, problems.join('; '));
-      return { ...orFail(await service.status(caller, args.runId as string, waiting)) };
+      return { ...(await outcomeOf(serving, service.status(caller, args.runId as string, waiting))) };
     }
     const key = context.mcpReq._meta?.[KEY_IN_META] ?? exchange.header('idempotency-key');
     const call = { name, arguments: args, key: key === undefined ? undefined : String(key) };
-    return { ...orFail(await service.call(caller, call, waiting)) };
+    return { ...(await outcomeOf(serving, service.call(caller, call, waiting))) };
   });
+}
 
+function serveResources(server: Server, serving: Serving): void {
+  const { service, exchange } = serving;
   server.setRequestHandler('resources/list', () => ({ resources: [] }));
   server.setRequestHandler('resources/templates/list', () => ({
     resourceTemplates: [{ uriTemplate: 'openwop://runs/{runId}', name: 'run', mimeType: 'application/json' }],
   }));
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     const [, runId = ''] = RUN_URI.exec(uri) ?? [];
-    const snapshot = await service.snapshot(caller, runId);
-    if (isRefusal(snapshot)) throw new sdk.ResourceNotFoundError(uri);
+    const snapshot = await outcomeOf(serving, service.snapshot(exchange.caller, runId));
     return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(snapshot) }] };
   });
+}
 
+function servePrompts(server: Server, serving: Serving): void {
+  const { service, exchange } = serving;
   server.setRequestHandler('prompts/list', async ({ params }) => {
-    const { templates, next } = await service.prompts(caller, placeIn(params?.cursor));
+    const { templates, next } = await outcomeOf(serving, service.prompts(exchange.caller, placeIn(params?.cursor)));
     return { prompts: templates.map(promptOf), ...cursorTo(next) };
   });
   server.setRequestHandler('prompts/get', async ({ params: { name, arguments: args = {} } }) => {
-    const { text } = orFail(await service.prompt(caller, name, args));
+    const { text } = await outcomeOf(serving, service.prompt(exchange.caller, name, args));
     return { messages: [{ role: 'user', content: { type: 'text', text } }] };
   });
-  return server;
+}
+
+/** What is refused, and what goes wrong here, in the words of the protocol. Only the first is the caller's to know. */
+async function outcomeOf<T extends object>({ sdk, service }: Serving, work: Promise<T | Refusal>): Promise<T> {
+  const outcome = await work.catch((error: unknown) => {
+    service.report(error);
+    throw new sdk.ProtocolError(sdk.INTERNAL_ERROR, 'Something went wrong on our side. Try again.');
+  });
+  if (!isRefusal(outcome)) return outcome;
+  const { refused, message, details } = outcome;
+  throw new sdk.ProtocolError(sdk.INVALID_PARAMS, message, { error: refused, ...details });
 }
 
 /** Clients that ask for progress hear of each node that is done. */

@@ -65,6 +65,7 @@ export function mcpServerService({ runtime, settings }: Host, { workflows, runs,
   return {
     version,
     publicUrl,
+    report: (error: unknown): void => runtime.log.error({ err: error }, 'an MCP message could not be answered'),
 
     async tools({ subject }: Caller, after: string): Promise<ToolPage> {
       const rows = await store.read<{ body: string }>(listExposed(subject, after, PAGE));

@@ -267,6 +267,12 @@ export const OPERATIONS = {
     `${HOST}/heartbeats/{heartbeatId}/events`,
     { takes: 'query', needs: 'heartbeat.supported' },
   ),
+  pauseHeartbeat: operation<{ reply: Heartbeat }>()('POST', `${HOST}/heartbeats/{heartbeatId}:pause`, {
+    needs: 'heartbeat.supported',
+  }),
+  resumeHeartbeat: operation<{ reply: Heartbeat }>()('POST', `${HOST}/heartbeats/{heartbeatId}:resume`, {
+    needs: 'heartbeat.supported',
+  }),
   deleteHeartbeat: operation<{ reply: undefined }>()('DELETE', `${HOST}/heartbeats/{heartbeatId}`, {
     needs: 'heartbeat.supported',
   }),
@@ -280,6 +286,12 @@ export const OPERATIONS = {
     needs: 'agents.commitments.supported',
   }),
   getCommitment: operation<{ reply: Commitment }>()('GET', `${HOST}/commitments/{commitmentId}`, {
+    needs: 'agents.commitments.supported',
+  }),
+  pauseCommitment: operation<{ reply: Commitment }>()('POST', `${HOST}/commitments/{commitmentId}:pause`, {
+    needs: 'agents.commitments.supported',
+  }),
+  resumeCommitment: operation<{ reply: Commitment }>()('POST', `${HOST}/commitments/{commitmentId}:resume`, {
     needs: 'agents.commitments.supported',
   }),
   deleteCommitment: operation<{ reply: undefined }>()('DELETE', `${HOST}/commitments/{commitmentId}`, {

@@ -128,6 +128,18 @@ onEachStore('a commitment', (host) => {
     expect(await read(api(), predicate.id)).toMatchObject({ state: 'armed', nextCheckAt: expect.any(String) });
   });
 
+  it('is not kept while it is paused, and is when it goes on', async () => {
+    const at = later(HOUR_MS);
+    const { id } = await commitment(api(), { at });
+    const paused = (await api().post(`${COMMITMENTS}/${id}:pause`)).body;
+    expect([paused.state, paused.nextCheckAt]).toEqual(['off', undefined]);
+    expect((await api().post(`${COMMITMENTS}/${id}:resume`)).body).toMatchObject({ state: 'armed', nextCheckAt: at });
+    const other = await commitment(api(), { at: later(0) });
+    await kept(api(), other.id);
+    expectRefusal(await api().post(`${COMMITMENTS}/${other.id}:pause`), 409, 'conflict');
+    expect((await host().as('other').post(`${COMMITMENTS}/${id}:pause`)).status).toBe(404);
+  });
+
   it('says why nobody can tell whether it is due', async () => {
     const predicate = { observe: { runs: {} }, when: 'observed.body.ready', everySec: 1 };
     const { id } = await commitment(api(), { predicate });

@@ -168,6 +168,19 @@ onEachStore('a heartbeat', (host) => {
     expect(all[0].id).toBe(id);
   });
 
+  it('looks no more while it is paused, and at once when it goes on', async () => {
+    const { id } = await heartbeat(api(), { intervalSec: DAY_SEC, observe: { runs: {} } });
+    await ticked(api(), id, 1);
+    const headers = { 'idempotency-key': unique('key') };
+    const paused = await api().post(`${HEARTBEATS}/${id}:pause`, undefined, headers);
+    expect([paused.status, paused.body.nextTickAt]).toEqual([200, undefined]);
+    expect((await api().post(`${HEARTBEATS}/${id}:pause`, undefined, headers)).body).toEqual(paused.body);
+    expect((await api().post(`${HEARTBEATS}/${id}:resume`)).body.nextTickAt).toEqual(expect.any(String));
+    await ticked(api(), id, 2);
+    expectRefusal(await host().as('viewer').post(`${HEARTBEATS}/${id}:pause`), 403, 'forbidden');
+    expect((await host().as('other').post(`${HEARTBEATS}/${id}:pause`)).status).toBe(404);
+  });
+
   it('looks no more once it is removed', async () => {
     const { id } = await heartbeat(api(), { intervalSec: 1, observe: { runs: {} } });
     await ticked(api(), id, 1);

@@ -54,6 +54,26 @@ const getCommitment = operation({
     shown(200, await commitments.find(caller, params.commitmentId)),
 });
 
+function turning(verb: 'pause' | 'resume', summary: string) {
+  return operation({
+    operationId: `${verb}Commitment`,
+    summary,
+    method: 'POST',
+    path: `${COMMITMENTS}/{commitmentId}:${verb}`,
+    scope: 'schedules:write',
+    params: CommitmentParams,
+    replies: { 200: Commitment },
+    refusals: [404, 409],
+    handle: async (request, { commitments }) => {
+      const remember = (done: Commitment) => request.remember(reply(200, done));
+      return shown(
+        200,
+        await commitments.turn(request.caller, request.params.commitmentId, verb === 'resume', remember),
+      );
+    },
+  });
+}
+
 const deleteCommitment = operation({
   operationId: 'deleteCommitment',
   summary: 'Remove a commitment; a run that has begun goes on',
@@ -74,4 +94,11 @@ function shown(status: number, outcome: Commitment | Refusal): Answer {
   return isRefusal(outcome) ? outcome : reply(status, outcome);
 }
 
-export const routes = [listCommitments, createCommitment, getCommitment, deleteCommitment];
+export const routes = [
+  listCommitments,
+  createCommitment,
+  getCommitment,
+  turning('pause', 'Keep a commitment without doing anything for it'),
+  turning('resume', 'Have a commitment kept once it is due, again'),
+  deleteCommitment,
+];

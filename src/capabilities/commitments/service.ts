@@ -18,7 +18,7 @@ import {
   type Start,
   subjectColumns,
 } from '../self-starting.ts';
-import { commitmentFrom, conditionOf } from './document.ts';
+import { commitmentFrom, conditionOf, specOf } from './document.ts';
 import { Keeping } from './keep.ts';
 import {
   type CommitmentFilter,
@@ -28,6 +28,7 @@ import {
   insertCommitment,
   lendCommitment,
   listCommitments,
+  moveCommitment,
   takeBackCommitment,
 } from './records.ts';
 import { checkCommitment } from './rules.ts';
@@ -36,6 +37,7 @@ import { type Kept, keepTwice } from './trial.ts';
 /** The kind of work item that a commitment is as long as it is not kept. */
 export const COMMITMENT = 'commitment';
 const COMMITMENTS_MAX = 10_000;
+const TRIES_MAX = 5;
 
 /** Starts the runs of commitments that belong to something. A refusal means that it is tried again soon. */
 export type CommitmentStarter = (commitment: Commitment, subject: Subject) => Promise<Start | Refusal>;
@@ -99,6 +101,33 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
       return (await store.read<CommitmentRow>(listCommitments(subject, filter, limit))).map(commitmentFrom);
     },
 
+    /** Has it wait, or be looked at again from now on. */
+    async turn(
+      { subject }: Caller,
+      commitmentId: string,
+      isOn: boolean,
+      also: Also<Commitment>,
+    ): Promise<Commitment | Refusal> {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const [known] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
+        if (!known) return NOT_FOUND;
+        const refusal = refuseOwned('commitment', known.belongs_to) ?? refuseKept(known);
+        if (refusal) return refusal;
+        const row = isOn ? armed(known) : ({ ...known, state: 'off', next_check_at: null } as const);
+        const commitment = commitmentFrom(row);
+        const isDone = await commitUnless('revision', store, [
+          moveCommitment(row),
+          ...(isOn ? [ensureWork(workOf(row)), wake(commitmentId)] : [dropWork(commitmentId)]),
+          ...recordBy(audit, subject, isOn ? 'commitment.resume' : 'commitment.pause', commitmentId),
+          ...also(commitment),
+        ]);
+        if (!isDone) continue;
+        announce(commitment);
+        return commitment;
+      }
+      return refuse('conflict', 'The commitment is being changed by others. Try again.');
+    },
+
     async remove({ subject }: Caller, commitmentId: string, also: () => Unit): Promise<Refusal | undefined> {
       const [row] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
       if (!row) return NOT_FOUND;
@@ -116,8 +145,7 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
       if (!known) return refuse('not_found', 'There is no such commitment.');
       const refusal = refuseOwned('commitment', known.belongs_to) ?? refuseKept(known);
       if (refusal) return refusal;
-      const next_check_at = known.next_check_at ?? clock.now();
-      const row: CommitmentRow = { ...known, belongs_to: ownerText(to), state: 'armed', next_check_at, holds: 0 };
+      const row: CommitmentRow = { ...armed(known), belongs_to: ownerText(to), holds: 0 };
       const writes = [lendCommitment(row), ensureWork(workOf(row)), wake(commitmentId)];
       return { commitment: commitmentFrom(row), writes };
     },
@@ -128,6 +156,13 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
       dropWork(commitmentId),
     ],
   };
+
+  /** One that was off is looked at when its time comes, or at once. */
+  function armed(row: CommitmentRow): CommitmentRow {
+    const now = clock.now();
+    const { at } = specOf(row);
+    return { ...row, state: 'armed', next_check_at: row.next_check_at ?? Math.max(now, Date.parse(at ?? '') || now) };
+  }
 
   /** What puts a commitment into the world, for whoever commits it. */
   async function make(

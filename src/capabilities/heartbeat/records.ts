@@ -108,6 +108,11 @@ export function moveHeartbeat(row: HeartbeatRow): Write {
 }
 
 /** Refused when it has changed since it was read. */
+export function turnHeartbeat(row: HeartbeatRow): Write {
+  return updateOwned(HEARTBEATS, ['next_tick_at'], row);
+}
+
+/** Refused when it has changed since it was read. */
 export function lendHeartbeat(row: HeartbeatRow): Write {
   return updateOwned(HEARTBEATS, ['belongs_to', 'next_tick_at', 'state'], row);
 }

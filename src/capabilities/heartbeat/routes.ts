@@ -81,6 +81,23 @@ const listHeartbeatEvents = operation({
   },
 });
 
+function turning(verb: 'pause' | 'resume', summary: string) {
+  return operation({
+    operationId: `${verb}Heartbeat`,
+    summary,
+    method: 'POST',
+    path: `${HEARTBEATS}/{heartbeatId}:${verb}`,
+    scope: 'schedules:write',
+    params: HeartbeatParams,
+    replies: { 200: Heartbeat },
+    refusals: [404, 409],
+    handle: async (request, { heartbeat }) => {
+      const remember = (done: Heartbeat) => request.remember(reply(200, done));
+      return shown(200, await heartbeat.turn(request.caller, request.params.heartbeatId, verb === 'resume', remember));
+    },
+  });
+}
+
 const deleteHeartbeat = operation({
   operationId: 'deleteHeartbeat',
   summary: 'Remove a heartbeat; runs that have begun go on',
@@ -101,4 +118,12 @@ function shown(status: number, outcome: Heartbeat | Refusal): Answer {
   return isRefusal(outcome) ? outcome : reply(status, outcome);
 }
 
-export const routes = [listHeartbeats, createHeartbeat, getHeartbeat, listHeartbeatEvents, deleteHeartbeat];
+export const routes = [
+  listHeartbeats,
+  createHeartbeat,
+  getHeartbeat,
+  listHeartbeatEvents,
+  turning('pause', 'Keep a heartbeat without looking'),
+  turning('resume', 'Have a heartbeat look again, from now on'),
+  deleteHeartbeat,
+];

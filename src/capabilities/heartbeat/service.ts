@@ -33,6 +33,7 @@ import {
   listHeartbeatEvents,
   listHeartbeats,
   takeBackHeartbeat,
+  turnHeartbeat,
 } from './records.ts';
 import { checkHeartbeat, intervalOf } from './rules.ts';
 import { tickTrial } from './trial.ts';
@@ -42,6 +43,7 @@ export { checkObservation, nextTick, problemAt } from './rules.ts';
 /** The kind of work item that a heartbeat's next tick is. */
 export const HEARTBEAT = 'heartbeat';
 const HEARTBEATS_MAX = 2_000;
+const TRIES_MAX = 5;
 
 /** What is behind heartbeats that belong to something. */
 export interface HeartbeatStarter {
@@ -121,6 +123,33 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
       if (!row) return NOT_FOUND;
       const found = await store.read<HeartbeatEventRow>(listHeartbeatEvents(row.tenant, heartbeatId, before, limit));
       return found.map(eventFrom);
+    },
+
+    /** Has it look no more, or again from now on. */
+    async turn(
+      { subject }: Caller,
+      heartbeatId: string,
+      isOn: boolean,
+      also: Also<Heartbeat>,
+    ): Promise<Heartbeat | Refusal> {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const [known] = await store.read<HeartbeatRow>(findHeartbeat(subject, heartbeatId));
+        if (!known) return NOT_FOUND;
+        const refusal = refuseOwned('heartbeat', known.belongs_to);
+        if (refusal) return refusal;
+        const row = { ...known, next_tick_at: isOn ? (known.next_tick_at ?? clock.now()) : null };
+        const heartbeat = heartbeatFrom(row);
+        const isDone = await commitUnless('revision', store, [
+          turnHeartbeat(row),
+          ...(isOn ? [ensureWork(workOf(row)), wake(heartbeatId)] : [dropWork(heartbeatId)]),
+          ...recordBy(audit, subject, isOn ? 'heartbeat.resume' : 'heartbeat.pause', heartbeatId),
+          ...also(heartbeat),
+        ]);
+        if (!isDone) continue;
+        announce(heartbeat);
+        return heartbeat;
+      }
+      return refuse('conflict', 'The heartbeat is being changed by others. Try again.');
     },
 
     async remove({ subject }: Caller, heartbeatId: string, also: () => Unit): Promise<Refusal | undefined> {

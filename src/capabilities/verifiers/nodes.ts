@@ -130,10 +130,15 @@ async function findingOf(context: NodeContext, spec: VerifierSpec): Promise<Find
   const { declared: outputs, variables, child } = context;
   if (spec.kind === 'workflow') return findingOfChild(child!);
   if (spec.kind === 'model') {
-    const choice = { ...modelChoice(context), ...modelNamed(spec.model) };
-    return askJudge(context, choice, { rubric: spec.rubric!, material: shownTo(context).outputs });
+    return askJudge(context, choiceFor(context, spec), { rubric: spec.rubric!, material: shownTo(context).outputs });
   }
   return judgeAtOnce(spec, { run: runSeen(context), outputs, variables, annotations: [] })!;
+}
+
+/** A model belongs to its provider: who names one leaves nothing of the other to anybody else. */
+function choiceFor(context: NodeContext, { model }: VerifierSpec): ModelRequest {
+  const choice = modelChoice(context);
+  return model === undefined ? choice : { ...choice, model: undefined, ...modelNamed(model) };
 }
 
 function findingOfChild({ status, outputs = {} }: NonNullable<NodeContext['child']>): Finding {

@@ -96,6 +96,23 @@ const create: CommandSpec = {
   },
 };
 
+function turn(name: 'pause' | 'resume', summary: string): CommandSpec {
+  return {
+    name,
+    takes: '<commitmentId>',
+    summary,
+    example: `commitments ${name} cmt-0mw4x2c1h0001`,
+    async run(context, { args: [commitmentId = ''] }) {
+      const client = await context.client();
+      const commitment = await (name === 'pause'
+        ? client.pauseCommitment(commitmentId)
+        : client.resumeCommitment(commitmentId));
+      context.show(commitment, () => [`${commitmentId} is ${name === 'pause' ? 'off' : 'on'}.`]);
+      return EXIT.done;
+    },
+  };
+}
+
 const remove: CommandSpec = {
   name: 'delete',
   takes: '<commitmentId>',
@@ -113,5 +130,12 @@ const remove: CommandSpec = {
 export const commitments: CommandGroup = {
   name: 'commitments',
   summary: 'Run workflows once something is due',
-  commands: [list, get, create, remove],
+  commands: [
+    list,
+    get,
+    create,
+    turn('pause', 'Keep a commitment without doing anything for it'),
+    turn('resume', 'Have a commitment kept once it is due, again'),
+    remove,
+  ],
 };

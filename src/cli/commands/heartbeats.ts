@@ -95,6 +95,23 @@ const events: CommandSpec = {
   },
 };
 
+function turn(name: 'pause' | 'resume', summary: string): CommandSpec {
+  return {
+    name,
+    takes: '<heartbeatId>',
+    summary,
+    example: `heartbeats ${name} hb-0mw4x2c1h0001`,
+    async run(context, { args: [heartbeatId = ''] }) {
+      const client = await context.client();
+      const heartbeat = await (name === 'pause'
+        ? client.pauseHeartbeat(heartbeatId)
+        : client.resumeHeartbeat(heartbeatId));
+      context.show(heartbeat, () => [`${heartbeatId} is ${name === 'pause' ? 'off' : 'on'}.`]);
+      return EXIT.done;
+    },
+  };
+}
+
 const remove: CommandSpec = {
   name: 'delete',
   takes: '<heartbeatId>',
@@ -112,5 +129,13 @@ const remove: CommandSpec = {
 export const heartbeats: CommandGroup = {
   name: 'heartbeats',
   summary: 'Run workflows when something has changed',
-  commands: [list, get, create, events, remove],
+  commands: [
+    list,
+    get,
+    create,
+    events,
+    turn('pause', 'Keep a heartbeat without looking'),
+    turn('resume', 'Have a heartbeat look again, from now on'),
+    remove,
+  ],
 };

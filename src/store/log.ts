@@ -115,6 +115,12 @@ export function findRun({ tenant, workspace }: Visibility, runId: string): State
   return sql('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2 AND workspace = $3', runId, tenant, workspace);
 }
 
+/** Which of some runs may be seen from here. */
+export function visibleRuns({ tenant, workspace }: Visibility, runIds: readonly string[]): Statement {
+  const among = `SELECT run_id FROM runs WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 3)}`;
+  return sql(`${among} AND ($2 = '' OR workspace = $2)`, tenant, workspace ?? '', ...runIds);
+}
+
 export interface RunRef {
   readonly tenant: string;
   readonly runId: string;

@@ -115,7 +115,8 @@ onEachStore('the life of a proposal', (host) => {
 
   it('has its history beside it: each revision with who wrote it, its hash and what it changed', async () => {
     const artifact = { templateId: unique('t'), version: '1.0.0', kind: 'user', text: 'one' };
-    const { id } = await drafted(editor(), 'prompt-template', artifact, { sourceRunIds: ['run-a'] });
+    const source = await editor().run('conformance-noop');
+    const { id } = await drafted(editor(), 'prompt-template', artifact, { sourceRunIds: [source] });
     const text = JSON.stringify({ ...artifact, text: 'two' });
     await revise(reviewer(), id, `{"artifact":${text},"note":"better"}`);
     const evidence = await evidenceOf(editor(), id);
@@ -133,7 +134,7 @@ onEachStore('the life of a proposal', (host) => {
           note: 'better',
         },
       ],
-      sources: [{ runId: 'run-a', why: 'a test says so' }],
+      sources: [{ runId: source, why: 'a test says so' }],
       nearest: [],
     });
     expect(evidence.revisions[0].diff.split('\n').every((line: string) => line.startsWith('+'))).toBe(true);

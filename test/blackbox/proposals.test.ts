@@ -16,7 +16,9 @@ onEachStore('a proposal', (host) => {
   const draft = (more = {}) => drafted(editor(), 'prompt-template', template(), more);
 
   it('is a closed object wherever it is read, and the same in both places', async () => {
-    const { id } = await draft({ title: 'Shorter digest', rationale: 'Three reviewers cut it.', sourceRunIds: ['r'] });
+    const [ours, theirs] = [await editor().run('conformance-noop'), await host().as('other').run('conformance-noop')];
+    const sourceRunIds = [ours, theirs, 'run-that-never-was'];
+    const { id } = await draft({ title: 'Shorter digest', rationale: 'Three reviewers cut it.', sourceRunIds });
     const { body } = await editor().get(`${PROPOSALS}/${id}`);
     expect(schemas.proposal(body)).toEqual([]);
     expect(body).toMatchObject({
@@ -24,7 +26,7 @@ onEachStore('a proposal', (host) => {
       kind: 'prompt-template',
       state: 'draft',
       title: 'Shorter digest',
-      provenance: { sourceRunIds: ['r'] },
+      provenance: { sourceRunIds: [ours] },
       duplicateOf: null,
       activation: null,
       owner: { tenant: 'alpha', principal: 'editor-of-alpha' },

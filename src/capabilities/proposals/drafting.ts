@@ -5,6 +5,7 @@ import { commitAll, UnitRefused } from '../../runtime/command.ts';
 import { openManagementRun } from '../../runtime/management.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { ownerOf } from '../../store/definitions.ts';
+import { visibleRuns } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
@@ -40,8 +41,9 @@ export type Drafted = Proposal | 'known-evidence' | 'too-many-pending' | Refusal
 export function drafting({ runtime, settings }: Host, installers: Installers, telling: Telling) {
   const { clock, ids, store } = runtime;
 
-  return async (owner: Subject, draft: Draft, also: Unit = []): Promise<Drafted> => {
+  return async (owner: Subject, proposed: Draft, also: Unit = []): Promise<Drafted> => {
     const proposalId = ids.next('prop-');
+    const draft = await withinSight(owner, proposed);
     const { kind, evidence, sourceRunIds, duplicateOf } = draft;
     const text = JSON.stringify(redactValue(draft.artifact));
     const candidate = { proposalId, author: { subject: owner }, text };
@@ -96,6 +98,20 @@ export function drafting({ runtime, settings }: Host, installers: Installers, te
     run.committed();
     return proposalOf(row);
   };
+
+  /** A proposal names no run that its owner may not see, whoever drafted it. */
+  async function withinSight(owner: Subject, draft: Draft): Promise<Draft> {
+    const { sourceRunIds, evidence } = draft;
+    const named = [...new Set([...sourceRunIds, ...evidence.sources.map(({ runId }) => runId)])];
+    if (named.length === 0) return draft;
+    const rows = await store.read<{ run_id: string }>(visibleRuns(owner, named));
+    const seen = new Set(rows.map(({ run_id }) => run_id));
+    return {
+      ...draft,
+      sourceRunIds: sourceRunIds.filter((runId) => seen.has(runId)),
+      evidence: { ...evidence, sources: evidence.sources.filter(({ runId }) => seen.has(runId)) },
+    };
+  }
 }
 
 function factsFor({ tenantName, principal }: Subject, draft: Draft): ProposalFacts {

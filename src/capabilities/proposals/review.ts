@@ -1,4 +1,4 @@
-import { decideGate } from '../../engine/governance.ts';
+import { decideGate, type GateData } from '../../engine/governance.ts';
 import { suspendNode } from '../../engine/interrupts.ts';
 import { cancelActive } from '../../engine/next.ts';
 import type { Resolver } from '../../engine/question.ts';
@@ -70,7 +70,8 @@ export function openWithGrant(run: Run, review: Review, by: Resolver): NewEvent[
     votes: new Map(),
   };
   const grant = { decision: 'granted', artifactHash: review.sha256 };
-  const decision = decideGate({ run, nodeId: REVIEW, interrupt }, interrupt.data as never, grant, by);
+  const gate = interrupt.data as unknown as GateData;
+  const decision = decideGate({ run, nodeId: REVIEW, interrupt }, gate, grant, by);
   return Array.isArray(decision) ? [...opened, ...decision] : opened;
 }
 

@@ -1,17 +1,14 @@
-import { isTerminal } from '../../engine/run.ts';
+import { isTerminal, type Run } from '../../engine/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../protocol/errors.ts';
-import { pointerOf } from '../../protocol/json.ts';
+import type { NewEvent } from '../../protocol/events.ts';
 import { command, commitUnless } from '../../runtime/command.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
-import { sha256Hex } from '../../system/digest.ts';
-import { findSecret, redactText } from '../../system/redaction.ts';
 import type { AuditService } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { FeedService } from '../feed/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { Activation, candidateOf } from './activation.ts';
-import { factsOf } from './document.ts';
 import { drafting } from './drafting.ts';
 import { installersOf, type Places } from './installers/index.ts';
 import {
@@ -23,14 +20,14 @@ import {
   listRevisions,
   markUninstalled,
   moveProposal,
-  type ProposalFacts,
   type ProposalFilter,
   type ProposalRow,
   proposalsOfRuns,
   type RevisionRow,
 } from './records.ts';
 import { close, gateOf, voidGate } from './review.ts';
-import { LOOK_AGAIN, malformed, refuseMove, retrying } from './rules.ts';
+import { clean, type Revision, refuseSecrets, revised, withFacts } from './revising.ts';
+import { LOOK_AGAIN, refuseMove, retrying } from './rules.ts';
 import { tellingOf } from './telling.ts';
 import { pendingSource } from './waiting.ts';
 
@@ -43,15 +40,6 @@ interface Uses extends Places {
   readonly audit: Pick<AuditService, 'record'>;
   readonly feed: Pick<FeedService, 'entries' | 'wake'>;
   readonly interrupts: Pick<InterruptService, 'decideWith'>;
-}
-
-/** What somebody changes about a proposal. */
-export interface Revision {
-  /** To the letter. */
-  readonly artifactText?: string | undefined;
-  readonly title?: string | undefined;
-  readonly rationale?: string | undefined;
-  readonly note?: string | undefined;
 }
 
 /** What a proposal has beside what everybody is shown. */
@@ -97,17 +85,21 @@ export function proposalService(host: Host, uses: Uses) {
     },
 
     /** Changes what is proposed, and never what is in use. A gate that is open was about something else, and closes. */
-    revise: (caller: Caller, proposalId: string, revision: Revision, also: Also): Promise<ProposalRow | Refusal> =>
+    revise: (
+      { subject: by }: Caller,
+      proposalId: string,
+      revision: Revision,
+      also: Also,
+    ): Promise<ProposalRow | Refusal> =>
       retrying(async () => {
-        const row = await find(caller.subject, proposalId);
+        const row = await find(by, proposalId);
         if (isRefusal(row)) return row;
-        const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision.artifactText);
+        const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision);
         if (refusal) return refusal;
-        const next = await revised(row, revision, caller);
-        const written: RevisionRow = { ...next, note: clean(revision.note) ?? null, at: next.updated_at };
-        return move(row, next, (run) => voidGate(run, caller.subject.principal), [
+        const { next, revision: written } = await revised(row, revision, { by, at: clock.now(), installers });
+        return move(next, (run) => voidGate(run, by.principal), [
           insertRevision(written),
-          ...telling.moved(caller.subject, 'proposal.revise', next, { sha256: next.sha256, revision: next.revision }),
+          ...telling.moved(by, 'proposal.revise', next, { sha256: next.sha256, revision: next.revision }),
           ...also(next),
         ]);
       }),
@@ -130,7 +122,7 @@ export function proposalService(host: Host, uses: Uses) {
         const refusal = refuseMove(row, 'rejected');
         if (refusal) return refusal;
         const next = withFacts({ ...row, state: 'rejected', updated_at: clock.now() }, { rejectReason: clean(reason) });
-        return move(row, next, (run) => close(run, 'rejected'), [
+        return move(next, (run) => close(run, 'rejected'), [
           ...telling.moved(caller.subject, 'proposal.reject', next, reason ? { reason } : {}),
           ...also(next),
         ]);
@@ -145,7 +137,7 @@ export function proposalService(host: Host, uses: Uses) {
         const next: ProposalRow = { ...row, state: 'archived', updated_at: clock.now() };
         const writes = [...telling.moved(caller.subject, 'proposal.archive', next), ...also(next)];
         const isOver = row.state === 'rejected' || row.state === 'applied';
-        return isOver ? put(next, writes) : move(row, next, (run) => close(run, 'archived'), writes);
+        return isOver ? put(next, writes) : move(next, (run) => close(run, 'archived'), writes);
       }),
 
     /** What waits for a person, for the inbox. */
@@ -202,33 +194,13 @@ export function proposalService(host: Host, uses: Uses) {
     });
   }
 
-  /** The proposal as somebody wants it, made for the world as it is now. */
-  async function revised(row: ProposalRow, revision: Revision, { subject }: Caller): Promise<ProposalRow> {
-    const { artifactText: text = row.text, title, rationale } = revision;
-    const next: ProposalRow = {
-      ...row,
-      state: 'revised',
-      revision: row.revision + 1,
-      text,
-      sha256: sha256Hex(text),
-      author: subject.principal,
-      updated_at: clock.now(),
-    };
-    const candidate = candidateOf(next, subject);
-    const installer = installers[row.kind];
-    const fits = (await installer.check(candidate)).length === 0;
-    const told = { ...(title === undefined ? {} : { title }), ...(rationale === undefined ? {} : { rationale }) };
-    const cleaned = Object.fromEntries(Object.entries(told).map(([name, value]) => [name, redactText(value)]));
-    return withFacts({ ...next, base: fits ? await installer.current(candidate) : '' }, cleaned);
-  }
-
   /** One transaction moves the proposal and its run. */
   async function move(
-    { tenant, run_id }: ProposalRow,
     next: ProposalRow,
-    decide: (run: Parameters<typeof close>[0]) => ReturnType<typeof close>,
+    decide: (run: Run) => readonly NewEvent[],
     also: Unit,
   ): Promise<ProposalRow | Refusal> {
+    const { tenant, run_id } = next;
     const outcome = await command(
       runtime,
       { tenant },
@@ -245,19 +217,4 @@ export function proposalService(host: Host, uses: Uses) {
     uses.feed.wake(next.tenant);
     return isDone ? next : LOOK_AGAIN;
   }
-}
-
-function withFacts(row: ProposalRow, more: Partial<ProposalFacts>): ProposalRow {
-  return { ...row, facts: JSON.stringify({ ...factsOf(row), ...more }) };
-}
-
-/** Without secrets, and without what a column cannot hold. */
-function clean(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : redactText(text.replaceAll('\0', ''));
-}
-
-/** What is kept to the letter cannot be cleaned. */
-function refuseSecrets(text: string | undefined): Refusal | undefined {
-  const path = text === undefined ? undefined : findSecret(JSON.parse(text));
-  return path === undefined ? undefined : malformed([{ path: pointerOf(path), message: 'looks like a secret' }]);
 }

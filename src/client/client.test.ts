@@ -156,6 +156,18 @@ describe('a list', () => {
   });
 });
 
+describe('a list that the protocol names', () => {
+  it('is walked by its own name', async () => {
+    const machine = new TestMachine(({ url }) => {
+      if (url.includes('well-known')) return json({ agents: { goals: { supported: true } } });
+      return json(url.includes('cursor') ? { goals: [{ id: 'b' }] } : { goals: [{ id: 'a' }], nextCursor: 'more' });
+    });
+    const ids: string[] = [];
+    for await (const { id } of clientOf(machine).each('listGoals', { state: 'active' })) ids.push(id);
+    expect(ids).toEqual(['a', 'b']);
+  });
+});
+
 describe('a stream', () => {
   const frame = (sequence: number, type = 'node.started'): string =>
     `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type })}\n\n`;

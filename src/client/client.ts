@@ -60,8 +60,12 @@ export type Args<K extends OperationName> = [
 ];
 type Methods = { readonly [K in OperationName]: (...args: Args<K>) => Answered<ShapeOf<Operations[K]>> };
 
-type ItemOf<K extends OperationName> =
-  ShapeOf<Operations[K]> extends { reply: { readonly items: readonly (infer T)[] } } ? T : never;
+/** What a page calls its items: the protocol has names of its own for some. */
+const ITEM_MEMBERS = ['items', 'proposals', 'goals'] as const;
+type ItemMember = (typeof ITEM_MEMBERS)[number];
+
+type ItemIn<R> = { [M in ItemMember]: R extends { readonly [N in M]: readonly (infer T)[] } ? T : never }[ItemMember];
+type ItemOf<K extends OperationName> = ItemIn<ShapeOf<Operations[K]>['reply']>;
 /** Operations that answer page by page. */
 export type ListName = { [K in OperationName]: [ItemOf<K>] extends [never] ? never : K }[OperationName];
 
@@ -153,8 +157,9 @@ export function createClient({ url, key, retry, machine = platform }: ClientOpti
     let cursor: string | undefined;
     for (let pages = 0; pages < PAGES_MAX; pages++) {
       const query = cursor === undefined ? first.query : { ...first.query, cursor };
-      const page = (await ask(operation, { ...first, query })) as { items: ItemOf<K>[]; nextCursor?: string };
-      yield* page.items;
+      const page = (await ask(operation, { ...first, query })) as { nextCursor?: string } & Record<string, unknown>;
+      const member = ITEM_MEMBERS.find((name) => Array.isArray(page[name]));
+      yield* member === undefined ? [] : (page[member] as ItemOf<K>[]);
       if (page.nextCursor === undefined) return;
       cursor = page.nextCursor;
     }

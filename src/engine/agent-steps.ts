@@ -22,6 +22,7 @@ export const AGENT_ROWS = {
   },
   'agent.handoff': countStep,
   'memory.written': countStep,
+  'agent.memory.consolidated': countStep,
   'agent.decided': countStep,
   'runOrchestrator.decided': (run: Run, payload: EventPayload<'runOrchestrator.decided'>, envelope: Envelope): void => {
     const { agentId, decision } = payload;

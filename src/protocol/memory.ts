@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Closed, NonEmpty, Timestamp } from './schema.ts';
+import { Closed, NonEmpty, OneOf, Timestamp } from './schema.ts';
 
 const Optional = Type.Optional;
 
@@ -40,6 +40,17 @@ export const MemoryWritten = Type.Object({
 });
 export type MemoryWritten = Static<typeof MemoryWritten>;
 
+/** How many entries there were and are, and never what they say. */
+export const MemoryConsolidated = Type.Object({
+  memoryRef: NonEmpty,
+  inputCount: Type.Integer({ minimum: 0 }),
+  outputCount: Type.Integer({ minimum: 0 }),
+  mergedIds: Optional(Type.Array(NonEmpty)),
+  trigger: Optional(OneOf(['host-managed', 'scheduled', 'on-demand'])),
+});
+export type MemoryConsolidated = Static<typeof MemoryConsolidated>;
+
 export const MEMORY_EVENTS = {
   'memory.written': { tier: 'debug', payload: MemoryWritten },
+  'agent.memory.consolidated': { tier: 'debug', payload: MemoryConsolidated },
 } as const;

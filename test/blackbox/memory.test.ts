@@ -271,6 +271,32 @@ onEachStore(
       });
     });
 
+    it('says nothing twice once it is tidied up, and a second pass changes nothing', async () => {
+      const ref = unique('tidy');
+      const first = await done(api(), remember(ref, 'Prefers e-mail.', { tags: ['a'], ttlSeconds: 600 }));
+      const second = await done(api(), remember(ref, 'prefers  E-MAIL', { tags: ['b'] }));
+      await done(api(), remember(ref, 'Has a dog.'));
+      const tidy = node('tidy', 'vendor.capstan.memory.consolidate', { config: { memoryRef: ref } });
+      const pass = await done(api(), tidy);
+      expect(pass).toMatchObject({ inputCount: 3, outputCount: 2, mergedIds: [first.memoryId] });
+      const [told] = (await api().events(pass.runId)).filter(({ type }) => type === 'agent.memory.consolidated');
+      expect(loadSchemas().payload('agent.memory.consolidated')?.(told.payload)).toEqual([]);
+      expect(told.payload).toMatchObject({ memoryRef: ref, inputCount: 3, outputCount: 2, trigger: 'on-demand' });
+      const { items } = (await api().get(`${MEMORY}?memoryRef=${ref}&tag=a`)).body;
+      expect(items).toEqual([expect.objectContaining({ id: second.memoryId, content: 'prefers  E-MAIL' })]);
+      expect(items[0].tags.sort()).toEqual(['a', 'b']);
+      expect(items[0]).not.toHaveProperty('expiresAt');
+      expect(await done(api(), tidy)).toMatchObject({ inputCount: 2, outputCount: 2, mergedIds: [] });
+    });
+
+    it('shows conformance suites a pass that leaks nothing', async () => {
+      const seam = (body: object) => api().post('/v1/host/sample/memory/consolidate', body);
+      const memoryRef = `mem://${unique('conformance')}`;
+      const { body } = await seam({ memoryRef, includeSecretCanary: true });
+      expect(body).toMatchObject({ event: { memoryRef, inputCount: 4, outputCount: 2 }, secretLeaked: false });
+      expect((await seam({ memoryRef })).body.event).toMatchObject({ inputCount: 2, outputCount: 2 });
+    });
+
     it('is advertised as the protocol has it', async () => {
       const { body } = await host().anonymous.get('/.well-known/openwop');
       expect(body.memory).toMatchObject({ supported: true, writable: true, retention: { ttl: true, forget: true } });

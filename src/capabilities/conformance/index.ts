@@ -16,6 +16,7 @@ import { draftProposal } from './draft-proposal.ts';
 import { FIXTURES, FOREIGN_MEMORY, MCP_FIXTURE } from './fixtures.ts';
 import { forceExpire } from './force-expire.ts';
 import { heartbeatTick } from './heartbeat-tick.ts';
+import { memoryConsolidate } from './memory-consolidate.ts';
 import { mockAiSeams } from './mock-ai.ts';
 import { promptSeams } from './prompt-seams.ts';
 import { PROMPT_TEMPLATES } from './prompt-templates.ts';
@@ -55,6 +56,7 @@ export const conformance: Capability<'conformance', Fitted> = {
     schedulingTick,
     heartbeatTick,
     commitmentFire,
+    memoryConsolidate,
   ],
   prepare: async ({ settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
     await giveSamples(settings, { proposals, goals });

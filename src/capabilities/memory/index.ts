@@ -19,7 +19,7 @@ export const memory: Capability<'memory', MemoryService> = {
       attribution: { supported: true, emitsWriteEvents: true },
       retention: { ttl: true, forget: true },
     },
-    agents: { memoryBackends: ['long-term'] },
+    agents: { memoryBackends: ['long-term'], memoryConsolidation: { supported: true, schedule: 'on-demand' } },
   }),
   migrations: MEMORY_TABLES,
   service: memoryService,

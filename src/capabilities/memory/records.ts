@@ -116,6 +116,17 @@ export function dropEntry({ tenant, workspace, memoryRef }: Place, memoryId: str
   };
 }
 
+/** What the entry has to say stays as it is. */
+export function enrichEntry({ tenant, workspace, memoryRef }: Place, row: MemoryRow): Write {
+  return {
+    sql: `UPDATE memory_entries SET tags = $5, expires_at = $6
+          WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND memory_id = $4`,
+    params: [tenant, workspace, memoryRef, row.memory_id, row.tags, row.expires_at],
+    expect: 1,
+    keeps: 'entry',
+  };
+}
+
 /** How many entries there are, counted no further than a limit. */
 export function countEntries({ tenant, workspace, memoryRef }: Place, limit: number): Statement {
   return sql(

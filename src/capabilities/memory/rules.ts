@@ -22,6 +22,37 @@ export function problemWith(content: string, tags: readonly string[]): string | 
     : `A tag has at most ${tagCharacters} characters, letters and digits and " ._:/@+-".`;
 }
 
+/** What two entries that say the same have in common. */
+function gistOf(content: string): string {
+  return content
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .replace(/[\s.!,;]+$/, '')
+    .trim();
+}
+
+export interface Merge<T> {
+  /** The newest of those that say the same, with what the others knew. */
+  readonly kept: T;
+  readonly merged: readonly T[];
+}
+
+type Mergeable = { readonly content: string; readonly tags: string; readonly expires_at: number | null };
+
+/** Entries that say the same become one. They are given newest first; those that stand alone are left out. */
+export function mergesOf<T extends Mergeable>(entries: readonly T[]): Merge<T>[] {
+  const groups = Map.groupBy(entries, ({ content }) => gistOf(content));
+  return [...groups.values()].flatMap(([newest, ...merged]) => {
+    if (!newest || merged.length === 0) return [];
+    const all = [newest, ...merged];
+    const tags = [...new Set(all.flatMap((each) => JSON.parse(each.tags) as string[]))].slice(0, MEMORY_LIMITS.tags);
+    const ends = all.map(({ expires_at }) => expires_at);
+    const expires_at = ends.includes(null) ? null : Math.max(...ends.map(Number));
+    return [{ kept: { ...newest, tags: JSON.stringify(tags), expires_at }, merged }];
+  });
+}
+
 /** Those that have some of the words, those with most of them first; among equals the order stays. */
 export function rank<T extends { readonly content: string; readonly tags: string }>(
   entries: readonly T[],

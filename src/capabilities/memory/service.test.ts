@@ -5,7 +5,6 @@ import { openSqlite } from '../../store/sqlite.ts';
 import { realIds } from '../../system/real.ts';
 import type { Host } from '../capability.ts';
 import { MEMORY_TABLES } from './records.ts';
-import { isMemoryRef, rank } from './rules.ts';
 import { memoryService } from './service.ts';
 
 const clock = new ManualClock();
@@ -56,27 +55,5 @@ describe('a memory', () => {
     for (let count = 0; count < 1_000; count++) await perform(user(), full);
     await expect(perform(user(), full)).rejects.toThrow('1000 entries');
     await perform(user(), put('elsewhere there is room'));
-  });
-});
-
-describe('a reference', () => {
-  it.each([
-    ['customers/A-1', true],
-    ['mem://support/agent', true],
-    ['', false],
-    ['a/../b', false],
-    ['a\0b', false],
-    ['a\nb', false],
-    ['x'.repeat(257), false],
-  ])('%j names a memory: %s', (text, isOne) => {
-    expect(isMemoryRef(text)).toBe(isOne);
-  });
-});
-
-describe('words', () => {
-  it('decide what comes first, and what does not come at all', () => {
-    const entries = ['one', 'two one', 'three'].map((content) => ({ content, tags: '[]' }));
-    expect(rank(entries, 'ONE two').map(({ content }) => content)).toEqual(['two one', 'one']);
-    expect(rank(entries, '!')).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { NOT_FOUND, type Refusal } from '../../protocol/errors.ts';
 import type { MemoryEntry, MemoryRecord } from '../../protocol/memory.ts';
-import { commitAll } from '../../runtime/command.ts';
+import { commitAll, commitUnless } from '../../runtime/command.ts';
 import type { MemoryList, MemoryPut, MemoryRequest, MemoryResult } from '../../runtime/effects/memory.ts';
 import { NodeFailure } from '../../runtime/node-type.ts';
 import type { Unit, Write } from '../../store/sql.ts';
@@ -11,6 +11,7 @@ import {
   countEntries,
   dropEntry,
   dropMemory,
+  enrichEntry,
   findEntry,
   findRecord,
   findWritten,
@@ -22,11 +23,12 @@ import {
   type MemoryRow,
   type Place,
 } from './records.ts';
-import { isMemoryRef, problemWith, rank } from './rules.ts';
+import { isMemoryRef, mergesOf, problemWith, rank } from './rules.ts';
 
 /** Entries that one memory may have. */
 const ENTRIES_MAX = 1_000;
 const FORGET_MAX = 20;
+const TRIES_MAX = 5;
 
 /** On whose behalf memory is used. */
 export interface MemoryUser {
@@ -53,6 +55,7 @@ export function memoryService(
     async perform(user: MemoryUser, request: MemoryRequest): Promise<MemoryResult> {
       const { tenant, workspace = '' } = user;
       const place = { tenant, workspace, memoryRef: request.memoryRef };
+      if (request.op === 'consolidate') return consolidate(place);
       return { entries: (await rowsOf(place, user, request)).map(entryOf) };
     },
 
@@ -84,13 +87,34 @@ export function memoryService(
   };
 
   /** What is written, found or forgotten. */
-  async function rowsOf(place: Place, user: MemoryUser, request: MemoryRequest): Promise<readonly MemoryRow[]> {
+  async function rowsOf(
+    place: Place,
+    user: MemoryUser,
+    request: Exclude<MemoryRequest, { op: 'consolidate' }>,
+  ): Promise<readonly MemoryRow[]> {
     if (request.op === 'put') return [await put(place, user, request)];
     if (!isMemoryRef(place.memoryRef)) return [];
     if (request.op === 'list') return list(place, request);
     const found = await store.read<MemoryRow>(findEntry(place, request.memoryId));
     if (request.op === 'forget') await commitAll(store, [dropEntry(place, request.memoryId)]);
     return found;
+  }
+
+  /** One of those that say the same is kept. Whoever changes the memory meanwhile is not undone: it is looked at anew. */
+  async function consolidate(place: Place): Promise<MemoryResult> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const rows = isMemoryRef(place.memoryRef)
+        ? await store.read<MemoryRow>(listEntries(place, undefined, ENTRIES_MAX))
+        : [];
+      const merges = mergesOf(rows);
+      const gone = merges.flatMap(({ merged }) => merged);
+      const isDone = await commitUnless('entry', store, [
+        ...merges.map(({ kept }) => enrichEntry(place, kept)),
+        ...gone.map(({ memory_id }) => dropEntry(place, memory_id)),
+      ]);
+      if (isDone) return { entries: gone.map(entryOf), left: rows.length - gone.length };
+    }
+    throw new NodeFailure({ code: 'conflict', message: 'The memory is changing too quickly.', retryable: true });
   }
 
   async function put(place: Place, user: MemoryUser, request: MemoryPut): Promise<MemoryRow> {

@@ -4,7 +4,8 @@ import type { MemoryEntry } from '../../protocol/memory.ts';
 export type MemoryRequest =
   | MemoryPut
   | MemoryList
-  | { readonly op: 'get' | 'forget'; readonly memoryRef: string; readonly memoryId: string };
+  | { readonly op: 'get' | 'forget'; readonly memoryRef: string; readonly memoryId: string }
+  | { readonly op: 'consolidate'; readonly memoryRef: string };
 
 export interface MemoryPut {
   readonly op: 'put';
@@ -26,9 +27,11 @@ export interface MemoryList {
   readonly limit: number;
 }
 
-/** The entries that it was about: written, found or forgotten. */
+/** The entries that it was about: written, found, forgotten, or taken away because others say the same. */
 export interface MemoryResult {
   readonly entries: readonly MemoryEntry[];
+  /** How many there are after a consolidation. */
+  readonly left?: number;
 }
 
 export const MEMORY_LIMITS = {

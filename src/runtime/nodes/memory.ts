@@ -14,6 +14,8 @@ const MemoryRef = Optional(
   }),
 );
 const RECALLED = 20;
+/** More ids than this say nothing to anybody. */
+const MERGED_SHOWN_MAX = 100;
 
 /** Keeps something for later runs. */
 const remember: NodeType = {
@@ -85,9 +87,30 @@ const forget: NodeType = {
   },
 };
 
+/** Makes one of all entries that say the same. */
+const consolidate: NodeType = {
+  typeId: 'vendor.capstan.memory.consolidate',
+  role: 'side-effect',
+  config: Type.Object({ memoryRef: MemoryRef }),
+  run: async (context) => {
+    const { node, effects, tell } = context;
+    const memoryRef = refOf(context);
+    const { entries, left: outputCount = 0 } = await effects.memory({ op: 'consolidate', memoryRef });
+    const mergedIds = entries.map(({ id }) => id);
+    const counts = { memoryRef, inputCount: outputCount + entries.length, outputCount };
+    const named = mergedIds.length > 0 && mergedIds.length <= MERGED_SHOWN_MAX ? { mergedIds } : {};
+    tell({
+      type: 'agent.memory.consolidated',
+      nodeId: node.id,
+      payload: { ...counts, ...named, trigger: 'on-demand' },
+    });
+    return { done: { outputs: { ...counts, mergedIds } } };
+  },
+};
+
 function refOf({ config, node: { agent }, workflow }: NodeContext): string {
   const { memoryRef = agent?.memoryRef ?? agent?.agentId ?? `workflows/${workflow.id}` } = config;
   return memoryRef as string;
 }
 
-export const MEMORY_NODES: readonly NodeType[] = [remember, recall, forget];
+export const MEMORY_NODES: readonly NodeType[] = [remember, recall, forget, consolidate];

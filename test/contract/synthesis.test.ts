@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { FEEDBACK_TABLES } from '../../src/capabilities/feedback/records.ts';
+import { type AnnotationRow, FEEDBACK_TABLES } from '../../src/capabilities/feedback/records.ts';
 import { Reading } from '../../src/capabilities/synthesis/reading.ts';
 import {
   countCorrections,
@@ -58,9 +58,9 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
   });
 
   const corrections = async (tenant: string, after: { created_at: number; annotation_id: string }, limit: number) => {
-    const rows = await store.read<{ annotation_id: string; run_id: string; node_id: string; created_at: number }>(
+    const rows = await store.read<AnnotationRow>(
       sql(
-        `SELECT annotation_id, run_id, node_id, created_at FROM annotations
+        `SELECT annotation_id, run_id, workspace, workflow_id, node_id, created_at FROM annotations
          WHERE tenant = $1 AND (created_at, annotation_id) > ($2, $3) ORDER BY created_at, annotation_id LIMIT $4`,
         tenant,
         after.created_at,
@@ -68,7 +68,7 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
         limit,
       ),
     );
-    return rows.map((row) => ({ ...row, target: { nodeId: row.node_id } }));
+    return rows.map((row) => ({ ...row, target: { nodeId: row.node_id! } }));
   };
 
   const reading = (): Reading => new Reading({ store: counting(), clock, plans: new Plans(store) }, { corrections });

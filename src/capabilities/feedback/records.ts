@@ -149,7 +149,7 @@ export function listAnnotations(tenant: string, runId: string, after: Annotation
 /** Corrections of a whole tenant, oldest first, by authors whose keys begin in one way. */
 export function listCorrections(tenant: string, authors: string, after: AnnotationPlace, limit: number): Statement {
   return sql(
-    `SELECT annotation_id, run_id, target, created_at FROM annotations
+    `SELECT annotation_id, run_id, workspace, workflow_id, target, created_at FROM annotations
      WHERE tenant = $1 AND kind = 'correction' AND (created_at, annotation_id) > ($2, $3) AND author LIKE $4
      ORDER BY created_at, annotation_id LIMIT $5`,
     tenant,

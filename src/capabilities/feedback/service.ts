@@ -51,8 +51,7 @@ export interface Judging {
 }
 
 /** Where a person has corrected what. */
-export interface Correction extends AnnotationPlace {
-  readonly run_id: string;
+export interface Correction extends AnnotationPlace, Pick<AnnotationRow, 'run_id' | 'workspace' | 'workflow_id'> {
   readonly target: Pick<Annotation['target'], 'eventId' | 'nodeId'>;
 }
 

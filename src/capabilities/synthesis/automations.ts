@@ -5,7 +5,7 @@ import { timeOf } from '../../system/ids.ts';
 import { REDACTED, redactValue } from '../../system/redaction.ts';
 import { nextSlot } from '../schedules/service.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
-import { type CountedStart, countStarts, type EvidenceRow, runsOfStart } from './records.ts';
+import { type CountedStart, countStarts, runsOfStart } from './records.ts';
 import { type Rhythm, rhythmOf } from './rhythm.ts';
 
 const FIRINGS_SHOWN = 5;
@@ -15,7 +15,7 @@ export async function* findAutomations(mining: Mining): AsyncGenerator<Habit> {
   const { runtime, among, rules } = mining;
   const starts = await runtime.store.read<CountedStart>(countStarts(among, rules.supportMin, HABITS_MAX));
   for (const start of starts) {
-    const rows = await runtime.store.read<EvidenceRow>(runsOfStart(among, start, EVIDENCE_MAX));
+    const rows = await runtime.store.read<StartedRun>(runsOfStart(among, start, EVIDENCE_MAX));
     const rhythm = rhythmOf(rows.map(startedAt).reverse(), rules);
     if (!rhythm) continue;
     const kept = rows.slice(0, rhythm.kept);
@@ -33,8 +33,12 @@ export async function* findAutomations(mining: Mining): AsyncGenerator<Habit> {
   }
 }
 
+interface StartedRun {
+  readonly run_id: string;
+}
+
 /** Ids of runs tell when they were started. */
-function startedAt({ run_id }: EvidenceRow): number {
+function startedAt({ run_id }: StartedRun): number {
   return timeOf(run_id, RUN_PREFIX);
 }
 
@@ -42,7 +46,7 @@ async function draftAutomation(
   mining: Mining,
   { workflow_id: workflowId }: CountedStart,
   { cron, timezone, words }: Rhythm,
-  rows: readonly EvidenceRow[],
+  rows: readonly StartedRun[],
 ): Promise<Draft | undefined> {
   const inputs = await inputsOf(mining, rows[0]!.run_id);
   if (!inputs) return undefined;

@@ -3,13 +3,11 @@ import { chainPackOf, type Occurrence } from './chain-pack.ts';
 import { counted, EVIDENCE_MAX, type Habit, type Mining, named } from './habit.ts';
 import { packIdentity } from './pack-identity.ts';
 import { nodesAlong, PathCount, type RecurringPath, type Walked } from './paths.ts';
-import { type CountedShape, countShapes, type EvidenceRow, findShape, runsOfShapes } from './records.ts';
+import { type CountedShape, countShapes, findShape, runsOfShape } from './records.ts';
 
 /** Shapes that are held against each other: those that most runs have. */
 const SHAPES_MAX = 2_000;
-/** Shapes whose runs are named as evidence of one path. */
-const SHAPES_OF_A_PATH_MAX = 200;
-/** Workflows whose versions of a path make a chain; more would only make more parameters. */
+/** Shapes that a chain is made from, and whose runs are named; more would only make more parameters. */
 const OCCURRENCES_MAX = 50;
 /** Steps that a title names. */
 const WORDS_MAX = 6;
@@ -25,21 +23,35 @@ export async function* findChains(mining: Mining): AsyncGenerator<Habit> {
     await new Promise<void>((resolve) => runtime.clock.soon(resolve));
   }
   for (const path of count.recurring(rules.supportMin)) {
-    const shapes = path.walkers.slice(0, SHAPES_OF_A_PATH_MAX).map(({ shape }) => shape);
-    const rows = await runtime.store.read<EvidenceRow>(runsOfShapes(among, shapes, EVIDENCE_MAX));
+    const runs = await latestRuns(mining, path);
     const key = JSON.stringify(['path', path.types]);
     yield {
       kind: 'workflow-chain-pack',
       key,
       support: path.support,
-      evidence: rows.map(({ run_id, workflow_id }) => ({
-        id: run_id,
-        runId: run_id,
-        why: `A run of ${workflow_id} that did ${path.types.join(', ')}, one after the other.`,
+      evidence: runs.map(({ runId, workflowId }) => ({
+        id: runId,
+        runId,
+        why: `A run of ${workflowId} that did ${path.types.join(', ')}, one after the other.`,
       })),
-      draft: () => draftChain(mining, key, path, rows),
+      draft: () => draftChain(mining, key, path, runs),
     };
   }
+}
+
+/** One shape after the other: each has its own by time, and they are few. */
+async function latestRuns({ runtime, among }: Mining, { walkers }: RecurringPath<Shape>): Promise<WalkedRun[]> {
+  const runs: WalkedRun[] = [];
+  for (const { shape, workflowId } of walkers.slice(0, OCCURRENCES_MAX)) {
+    const rows = await runtime.store.read<{ run_id: string }>(runsOfShape(among, shape, EVIDENCE_MAX));
+    runs.push(...rows.map(({ run_id: runId }) => ({ runId, workflowId })));
+  }
+  return runs.sort((a, b) => (a.runId < b.runId ? 1 : -1)).slice(0, EVIDENCE_MAX);
+}
+
+interface WalkedRun {
+  readonly runId: string;
+  readonly workflowId: string;
 }
 
 type Shape = CountedShape & { readonly workflowId: string };
@@ -64,7 +76,7 @@ async function occurrencesOf(mining: Mining, { types, walkers }: RecurringPath<S
   return occurrences;
 }
 
-async function draftChain(mining: Mining, key: string, path: RecurringPath<Shape>, rows: readonly EvidenceRow[]) {
+async function draftChain(mining: Mining, key: string, path: RecurringPath<Shape>, runs: readonly WalkedRun[]) {
   const words = path.types.map((type) => type.split('.').at(-1)!);
   const identity = await packIdentity(mining, key, words);
   const title = `Reuse ${inShort(words).join(' → ')}`;
@@ -81,12 +93,12 @@ async function draftChain(mining: Mining, key: string, path: RecurringPath<Shape
       lifted.length === 0
         ? 'They did them in the same way everywhere.'
         : `What they did differently is a parameter: ${named(lifted)}.`,
-      `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
+      `Among them ${named(runs.map(({ runId }) => runId))}.`,
     ].join(' '),
     preview: async () => ({
       kind: 'workflow-chain-pack',
       matchingRuns: path.support,
-      runs: rows.slice(0, 20).map(({ run_id }) => run_id),
+      runs: runs.slice(0, 20).map(({ runId }) => runId),
       workflows: [...workflows].slice(0, 20),
       stepsPerRun: steps,
       // One thing to put into a workflow instead of so many.

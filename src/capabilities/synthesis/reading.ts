@@ -121,9 +121,9 @@ export class Reading {
       const last = rows.at(-1);
       if (!last) return;
       const kept: Correction[] = [];
-      for (const { annotation_id, run_id, target } of rows) {
-        const node_id = await this.#nodeOf(tenant, run_id, target);
-        if (node_id !== undefined) kept.push({ tenant, annotation_id, run_id, node_id });
+      for (const { target, ...row } of rows) {
+        const node_id = await this.#nodeOf(tenant, row.run_id, target);
+        if (node_id !== undefined) kept.push({ ...row, tenant, node_id });
       }
       await commitAll(store, [
         ...keepRows('synthesis_corrections', kept),

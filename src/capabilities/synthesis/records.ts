@@ -23,8 +23,10 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
         inputs TEXT,
         PRIMARY KEY (tenant, run_id)
       ) $clustered`,
-      'CREATE INDEX synthesis_runs_by_shape ON synthesis_runs (tenant, shape, run_id) WHERE shape IS NOT NULL',
-      `CREATE INDEX synthesis_runs_by_start ON synthesis_runs (tenant, workflow_id, inputs, run_id)
+      // Both have everything that is asked of them, so that the table is left alone.
+      `CREATE INDEX synthesis_runs_by_shape ON synthesis_runs (tenant, shape, run_id, workspace)
+       WHERE shape IS NOT NULL`,
+      `CREATE INDEX synthesis_runs_by_start ON synthesis_runs (tenant, workflow_id, inputs, run_id, workspace)
        WHERE inputs IS NOT NULL`,
       // Nodes of one version of a workflow that runs have done.
       `CREATE TABLE synthesis_shapes (
@@ -60,6 +62,8 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
         tenant TEXT NOT NULL,
         annotation_id TEXT NOT NULL,
         run_id TEXT NOT NULL,
+        workspace TEXT,
+        workflow_id TEXT NOT NULL,
         node_id TEXT NOT NULL,
         PRIMARY KEY (tenant, annotation_id)
       ) $clustered`,
@@ -179,6 +183,8 @@ export interface Correction {
   readonly tenant: string;
   readonly annotation_id: string;
   readonly run_id: string;
+  readonly workspace: string | null;
+  readonly workflow_id: string;
   readonly node_id: string;
 }
 
@@ -187,7 +193,7 @@ const COLUMNS = {
   synthesis_shapes: ['tenant', 'shape', 'workflow_owner', 'workflow_id', 'workflow_version', 'nodes'],
   synthesis_prompts: ['tenant', 'run_id', 'node_id', 'template_id', 'version'],
   synthesis_agents: ['tenant', 'run_id', 'node_id', 'prompt', 'tools'],
-  synthesis_corrections: ['tenant', 'annotation_id', 'run_id', 'node_id'],
+  synthesis_corrections: ['tenant', 'annotation_id', 'run_id', 'workspace', 'workflow_id', 'node_id'],
 } as const;
 
 interface Rows {
@@ -283,18 +289,12 @@ export function findShape(tenant: string, shape: string): Statement {
   return sql('SELECT nodes FROM synthesis_shapes WHERE tenant = $1 AND shape = $2', tenant, shape);
 }
 
-export interface EvidenceRow {
-  readonly run_id: string;
-  readonly workflow_id: string;
-}
-
-/** Runs of some shapes, newest first. */
-export function runsOfShapes(among: Among, shapes: readonly string[], limit: number): Statement {
-  const counting = new Counting(among).among('shape', shapes);
+/** Newest first. */
+export function runsOfShape(among: Among, shape: string, limit: number): Statement {
+  const counting = new Counting(among).and('shape =', shape);
   const limited = counting.place(limit);
   return counting.statement(
-    (where) =>
-      `SELECT run_id, workflow_id FROM synthesis_runs runs WHERE ${where} ORDER BY run_id DESC LIMIT ${limited}`,
+    (where) => `SELECT run_id FROM synthesis_runs runs WHERE ${where} ORDER BY run_id DESC LIMIT ${limited}`,
   );
 }
 
@@ -323,8 +323,7 @@ export function runsOfStart(
   const counting = new Counting(among).and('runs.workflow_id =', workflow_id).and('inputs =', inputs);
   const limited = counting.place(limit);
   return counting.statement(
-    (where) =>
-      `SELECT run_id, workflow_id FROM synthesis_runs runs WHERE ${where} ORDER BY run_id DESC LIMIT ${limited}`,
+    (where) => `SELECT run_id FROM synthesis_runs runs WHERE ${where} ORDER BY run_id DESC LIMIT ${limited}`,
   );
 }
 
@@ -334,23 +333,27 @@ export interface CountedPrompt {
   readonly corrections: number;
 }
 
-const CORRECTED = `synthesis_corrections corrections
-  JOIN synthesis_prompts prompts ON prompts.tenant = corrections.tenant AND prompts.run_id = corrections.run_id
-    AND prompts.node_id = corrections.node_id
-  JOIN synthesis_runs runs ON runs.tenant = corrections.tenant AND runs.run_id = corrections.run_id`;
+/**
+ * Only of runs that have been read is it known which prompts their nodes were given. Corrections are few and prompts are
+ * many: a cross join tells SQLite to begin with the former, and PostgreSQL finds that out by itself.
+ */
+const CORRECTED = 'synthesis_corrections runs CROSS JOIN synthesis_prompts prompts';
+const SAME_NODE = 'prompts.tenant = runs.tenant AND prompts.run_id = runs.run_id AND prompts.node_id = runs.node_id';
 
 /** Prompts whose answers people have corrected often enough. */
 export function countCorrections(among: Among, supportMin: number, limit: number): Statement {
   const counting = new Counting(among);
   const [least, limited] = [counting.place(supportMin), counting.place(limit)];
   return counting.statement(
-    (where) => `SELECT template_id, version, COUNT(*) AS corrections FROM ${CORRECTED} WHERE ${where}
+    (where) => `SELECT template_id, version, COUNT(*) AS corrections FROM ${CORRECTED} WHERE ${where} AND ${SAME_NODE}
       GROUP BY template_id, version HAVING COUNT(*) >= ${least}
       ORDER BY corrections DESC, template_id, version LIMIT ${limited}`,
   );
 }
 
-export interface CorrectedRow extends EvidenceRow {
+export interface CorrectedRow {
+  readonly run_id: string;
+  readonly workflow_id: string;
   readonly annotation_id: string;
   readonly node_id: string;
 }
@@ -364,8 +367,8 @@ export function correctionsOf(
   const counting = new Counting(among).and('template_id =', template_id).and('version =', version);
   const limited = counting.place(limit);
   return counting.statement(
-    (where) => `SELECT annotation_id, corrections.run_id, corrections.node_id, workflow_id FROM ${CORRECTED}
-      WHERE ${where} ORDER BY annotation_id DESC LIMIT ${limited}`,
+    (where) => `SELECT annotation_id, runs.run_id, runs.node_id, workflow_id FROM ${CORRECTED}
+      WHERE ${where} AND ${SAME_NODE} ORDER BY annotation_id DESC LIMIT ${limited}`,
   );
 }
 
@@ -389,7 +392,9 @@ export function countUses(among: Among, supportMin: number, limit: number): Stat
   );
 }
 
-export interface UsedRow extends EvidenceRow {
+export interface UsedRow {
+  readonly run_id: string;
+  readonly workflow_id: string;
   readonly node_id: string;
 }
 

@@ -32,6 +32,17 @@ import type {
   PackSummary,
 } from '../protocol/packs.ts';
 import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/prompts.ts';
+import type {
+  AppliedProposal,
+  InstalledArtifact,
+  InstalledArtifactSummary,
+  PendingProposal,
+  Proposal,
+  ProposalEvidence,
+  ProposalList,
+  RejectProposalRequest,
+  ReviseProposalRequest,
+} from '../protocol/proposals.ts';
 import type { RunStatus } from '../protocol/run-status.ts';
 import type {
   BulkCancelReply,
@@ -60,7 +71,6 @@ import type {
 } from '../protocol/webhooks.ts';
 import type { WorkflowDefinition, WorkflowSummary } from '../protocol/workflows.ts';
 import type { DiscoveryDocument } from './discovery.ts';
-import { LEARNING_OPERATIONS } from './learning-operations.ts';
 import {
   type Bytes,
   HOST,
@@ -77,6 +87,11 @@ export type { Bytes, Messages, Method, Operation, Page } from './operation.ts';
 interface GoalPage {
   readonly goals: readonly Goal[];
   readonly nextCursor?: string;
+}
+
+interface ProposalFilter extends PageQuery {
+  readonly state?: string;
+  readonly kind?: string;
 }
 
 interface Span {
@@ -423,6 +438,43 @@ export const OPERATIONS = {
     needs: 'mcp.serverMount.supported',
   }),
 
+  listProposals: operation<{ query?: ProposalFilter; reply: ProposalList }>()('GET', `${V1}/proposals`, {
+    takes: 'query',
+    needs: 'agents.proposals',
+  }),
+  getProposal: operation<{ reply: Proposal }>()('GET', `${V1}/proposals/{proposalId}`, { needs: 'agents.proposals' }),
+  reviseProposal: operation<{ body: ReviseProposalRequest; reply: Proposal }>()(
+    'PATCH',
+    `${V1}/proposals/{proposalId}`,
+    { takes: 'body', needs: 'agents.proposals' },
+  ),
+  applyProposal: operation<{ body?: object; reply: AppliedProposal | PendingProposal }>()(
+    'POST',
+    `${V1}/proposals/{proposalId}/apply`,
+    { takes: 'body', needs: 'agents.proposals' },
+  ),
+  rejectProposal: operation<{ body?: RejectProposalRequest; reply: Proposal }>()(
+    'POST',
+    `${V1}/proposals/{proposalId}/reject`,
+    { takes: 'body', needs: 'agents.proposals' },
+  ),
+  archiveProposal: operation<{ reply: Proposal }>()('DELETE', `${V1}/proposals/{proposalId}`, {
+    needs: 'agents.proposals',
+  }),
+  getProposalEvidence: operation<{ reply: ProposalEvidence }>()('GET', `${HOST}/proposals/{proposalId}/evidence`, {
+    needs: 'agents.proposals',
+  }),
+  listInstalledArtifacts: operation<{ query?: PageQuery; reply: Page<InstalledArtifactSummary> }>()(
+    'GET',
+    `${HOST}/artifacts/installed`,
+    { takes: 'query', needs: 'agents.proposals' },
+  ),
+  getInstalledArtifact: operation<{ reply: InstalledArtifact }>()('GET', `${HOST}/artifacts/installed/{ref}`, {
+    needs: 'agents.proposals',
+  }),
+  uninstallArtifact: operation<{ reply: undefined }>()('DELETE', `${HOST}/artifacts/installed/{ref}`, {
+    needs: 'agents.proposals',
+  }),
   synthesizeProposals: operation<{ body?: SynthesizeRequest; reply: SynthesizeReply }>()(
     'POST',
     `${HOST}/proposals:synthesize`,
@@ -435,8 +487,6 @@ export const OPERATIONS = {
   getAgent: operation<{ reply: AgentInventoryEntry }>()('GET', `${V1}/agents/{agentId}`, {
     needs: 'agents.manifestRuntime.supported',
   }),
-  ...LEARNING_OPERATIONS,
-
   listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),
   installPack: operation<{ body: InstallPackRequest; reply: PackSummary }>()('POST', `${HOST}/packs`, {
     takes: 'body',

@@ -10,7 +10,7 @@ import { replayService } from '../../src/capabilities/replay/service.ts';
 import { runService } from '../../src/capabilities/runs/service.ts';
 import { schedules } from '../../src/capabilities/schedules/index.ts';
 import { scheduleService } from '../../src/capabilities/schedules/service.ts';
-import { verifierService } from '../../src/capabilities/verifiers/service.ts';
+import { verifiers } from '../../src/capabilities/verifiers/index.ts';
 import { webhooks } from '../../src/capabilities/webhooks/index.ts';
 import { webhookService } from '../../src/capabilities/webhooks/service.ts';
 import { Idempotency } from '../../src/http/idempotency.ts';
@@ -120,6 +120,8 @@ export function createSimHost(options: SimHostOptions) {
   const promises = commitmentService(host, { audit, runs, heartbeat: beats });
   const continuing = { ...heartbeat.work!(host, beats), ...commitments.work!(host, promises) };
   for (const [kind, work] of Object.entries(continuing)) kinds.set(kind, work);
+  const judges = verifiers.service(host, { audit, runs } as never);
+  reactions.push(...verifiers.reactions!(host, judges));
   const aims = goals.service(host, {
     audit,
     feed: { entries: () => [], wake: () => {} },
@@ -127,7 +129,7 @@ export function createSimHost(options: SimHostOptions) {
     schedules: timed,
     heartbeat: beats,
     commitments: promises,
-    verifiers: verifierService(host, { audit, runs }),
+    verifiers: judges,
   } as never);
   if (hasGoals) {
     reactions.push(...goals.reactions!(host, aims));
@@ -146,6 +148,7 @@ export function createSimHost(options: SimHostOptions) {
     schedules: timed,
     heartbeats: beats,
     commitments: promises,
+    verifiers: judges,
     idempotency: new Idempotency(store, clock),
   };
 }

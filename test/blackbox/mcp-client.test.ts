@@ -117,12 +117,12 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
   });
 
   it.each([
-    ['says too much', 'web', 'huge', /characters/],
-    ['makes no sense', 'web', 'malformed', /said no/],
-    ['says nothing', 'local', 'silence', /gave no answer/],
-    ['is not there', 'gone', 'echo', /gave no answer|is not there/],
-  ])('are only a failed call when a server %s', async (_what, serverId, tool, message) => {
-    const { result, isError } = await outputs(invoke(serverId, tool, {}, { timeoutMs: 200 }));
+    ['says too much', 'web', 'huge', {}, /characters/],
+    ['makes no sense', 'web', 'malformed', {}, /said no/],
+    ['says nothing', 'local', 'silence', { timeoutMs: 200 }, /gave no answer/],
+    ['is not there', 'gone', 'echo', {}, /gave no answer|is not there/],
+  ])('are only a failed call when a server %s', async (_what, serverId, tool, config, message) => {
+    const { result, isError } = await outputs(invoke(serverId, tool, {}, config));
     expect(isError).toBe(true);
     expect(result).toMatch(message);
   });

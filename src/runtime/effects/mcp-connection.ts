@@ -37,6 +37,8 @@ export interface McpCall {
 }
 
 const ANSWER_BYTES_MAX = 4 * 1_024 * 1_024;
+/** The longest that any call may take. */
+const EXCHANGE_MS = 300_000;
 const TEXT_CHARACTERS_MAX = 90_000;
 const MESSAGE_CHARACTERS_MAX = 300;
 const PAGES_MAX = 10;
@@ -142,12 +144,12 @@ export class McpConnection {
   async #transport({
     StreamableHTTPClientTransport,
   }: typeof import('@modelcontextprotocol/client')): Promise<Transport> {
-    const { url, command = '', args, env, token, timeoutMs } = this.#address;
+    const { url, command = '', args, env, token } = this.#address;
     if (url === undefined) {
       const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
       return new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' });
     }
-    const send = egressFetch(this.#means.egress, timeoutMs, ANSWER_BYTES_MAX);
+    const send = egressFetch(this.#means.egress, EXCHANGE_MS, ANSWER_BYTES_MAX);
     return new StreamableHTTPClientTransport(new URL(url), {
       // Nobody here waits for what a server says unasked.
       fetch: async (input, init) => (init?.method === 'GET' ? new Response(null, { status: 405 }) : send(input, init)),

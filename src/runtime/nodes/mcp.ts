@@ -8,7 +8,7 @@ import { invalid, type NodeContext, type NodeType, type Outcome } from '../node-
 const Config = Type.Object({
   serverId: Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$', description: 'As the operator calls it' }),
   toolName: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,128}$' }),
-  timeoutMs: Type.Optional(Type.Integer({ minimum: 100, maximum: 300_000, default: 30_000 })),
+  timeoutMs: Type.Optional(Type.Integer({ minimum: 100, maximum: 300_000, description: 'As the operator says' })),
 });
 type Config = Static<typeof Config>;
 
@@ -21,10 +21,11 @@ export const invokeTool: NodeType = {
   role: 'side-effect',
   config: Config,
   run: async (context) => {
-    const { serverId, toolName, timeoutMs = 30_000 } = context.config as Config;
+    const { serverId, toolName, timeoutMs } = context.config as Config;
     const { args = {} } = context.inputs;
     if (!isObject(args)) return invalid('The input `args` must be an object.');
-    return callMcpTool(context, { name: `mcp:${serverId}.${toolName}`, arguments: args, timeoutMs });
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    return callMcpTool(context, { name: `mcp:${serverId}.${toolName}`, arguments: args, ...limit });
   },
 };
 

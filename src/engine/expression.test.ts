@@ -79,6 +79,11 @@ describe('what comes out is JSON', () => {
     expect(JSON.parse(JSON.stringify(result))).toEqual(result);
   });
 
+  it('also where an object has no prototype, as variables have none', () => {
+    const bare = Object.assign(Object.create(null), { a: 1, inner: Object.create(null) });
+    expect(language.compile('variables')({ variables: bare, inputs: {} })).toEqual({ a: 1, inner: {} });
+  });
+
   it('does not hand out the scope itself to be changed', () => {
     const scope = { variables: { object: { a: 1 } }, inputs: {} };
     const result = language.compile('variables.object')(scope) as { a: number };

@@ -233,7 +233,7 @@ function isCallOf(node: Node, name: string): boolean {
 function toJson(value: unknown, budget: Budget): unknown {
   budget.spendOn(value);
   // Integers, signed ones and unsigned ones.
-  if (typeof value?.valueOf() === 'bigint') return Number(value);
+  if (typeof (value as Partial<object> | undefined)?.valueOf?.() === 'bigint') return Number(value);
   if (typeof value === 'number' && !Number.isFinite(value))
     throw new ExpressionError('the result is not a finite number');
   if (Array.isArray(value)) return value.map((item) => toJson(item, budget));

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
-import { fixed, node, register, workflow } from '../support/definitions.ts';
+import { fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import {
   counting,
@@ -37,7 +37,14 @@ const HEARTBEATS = '/v1/host/capstan/heartbeats';
 const COMMITMENTS = '/v1/host/capstan/commitments';
 const EVERY_SECOND = '* * * * * *';
 /** A run costs a hundredth of a dollar: ten thousand tokens at a dollar a million. */
-const SCRIPT = { answers: [{ content: 'Done.', usage: { inputTokens: 4_000, outputTokens: 6_000 } }] };
+const USAGE = { inputTokens: 4_000, outputTokens: 6_000 };
+const VERDICT = { satisfied: true, confidence: 0.9, evidence: [{ key: 'done', met: true, detail: 'It is.' }] };
+const SCRIPT = {
+  answers: [
+    { when: { contains: 'UNTRUSTED' }, data: VERDICT, usage: USAGE },
+    { content: 'Done.', usage: USAGE },
+  ],
+};
 const asking = workflow([
   node('ask', 'core.ai.chatCompletion', {
     config: { provider: 'play', model: 'small', maxTokens: 6_000 },
@@ -158,6 +165,20 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       await run(api(), id);
       const goal = await reaches(api(), id, 'bound-exceeded');
       expect(goal.progress.iterations).toBe(2);
+    });
+
+    it('pays its judge, too', async () => {
+      const verifier = { id: unique('ver'), kind: 'model', rubric: 'It is done.', model: 'play/small' };
+      expect((await api().post('/v1/host/capstan/verifiers', verifier)).status).toBe(201);
+      const completion = { check: 'verifier', verifierRef: verifier.id };
+      const id = await planned(api(), { completion, bounds: { maxCostUsd: 1 } }, { workflowId: asking.id });
+      await run(api(), id);
+      await reaches(api(), id, 'satisfied');
+      const { costUsd, items } = await evaluations(api(), id);
+      expect(costUsd).toBe(0.02);
+      expect(items).toMatchObject([
+        { satisfied: true, confidence: 0.9, judge: `${verifier.id}@1`, costUsd: 0.02, evidence: VERDICT.evidence },
+      ]);
     });
 
     it('has one run at a time: no two may spend the same', async () => {

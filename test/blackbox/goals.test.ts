@@ -365,6 +365,18 @@ onEachStore(
         expect((await told(api(), id)).map(({ type }) => type)).toEqual(['goal.closed', 'goal.evaluated']);
       });
 
+      it('also when the unsure one is a run that its run sent for', async () => {
+        const parent = workflow([node('sub', 'core.subWorkflow', { config: { workflowId: unsure.id } })]);
+        await register(api(), parent);
+        const id = await planned(api(), {}, { workflowId: parent.id });
+        const runId = await run(api(), id);
+        await reaches(api(), id, 'escalated');
+        expect((await evaluations(api(), id)).escalation).toMatchObject({ reason: 'low-confidence', runId });
+        const { childRuns } = await api().until(runId, (snapshot) => 'childRuns' in snapshot);
+        await resolve(api(), childRuns[0].runId, 'ask', { answer: 'go on' });
+        expect((await judged(api(), id, 1)).state).toBe('active');
+      });
+
       it('and goes on when told to, once for each question', async () => {
         const id = await planned(api(), {}, { workflowId: unsure.id });
         const runId = await run(api(), id);

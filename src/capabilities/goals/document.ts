@@ -1,7 +1,7 @@
 import type { GoalProgress } from '../../engine/goal.ts';
-import type { Goal, GoalEvaluation, GoalPlan, GoalRequest } from '../../protocol/goals.ts';
+import type { Goal, GoalEvaluation, GoalEvaluations, GoalPlan, GoalRequest } from '../../protocol/goals.ts';
 import { defined, type JsonObject } from '../../protocol/json.ts';
-import type { GoalRow, GoalRunRow } from './records.ts';
+import type { GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
 
 /** What is at work for a goal, and whether it goes when the goal has no more use for it. */
 export interface Arm {
@@ -99,6 +99,38 @@ export function evaluationFrom(row: GoalRunRow): GoalEvaluation {
   };
 }
 
-export function timeText(at: number): string {
+/** What the goal itself has no room for. */
+export function factsFrom(
+  { row, progress, objectiveVersion, escalation, note }: HeldGoal,
+  objectives: readonly ObjectiveRow[],
+): Omit<GoalEvaluations, 'items' | 'nextCursor'> {
+  return {
+    goalId: row.goal_id,
+    managementRunId: row.run_id,
+    paused: progress.isPaused,
+    costUsd: progress.costUsd,
+    ...(progress.deadlineAt === undefined ? {} : { deadlineAt: timeText(progress.deadlineAt) }),
+    runsStarted: progress.started,
+    objectiveVersion,
+    objectives: objectives.map(({ version, objective, principal: by, at }) => ({
+      version,
+      objective,
+      at: timeText(at),
+      by,
+    })),
+    ...(escalation
+      ? {
+          escalation: {
+            reason: escalation.reason,
+            at: timeText(escalation.at),
+            ...defined({ runId: escalation.runId, detail: escalation.detail }),
+          },
+        }
+      : {}),
+    ...(note ? { note: { ...note, at: timeText(note.at) } } : {}),
+  };
+}
+
+function timeText(at: number): string {
   return new Date(at).toISOString();
 }

@@ -217,6 +217,8 @@ export interface GoalRunRow {
   readonly judging: string | null;
   readonly judged_at: number | null;
   readonly verdict: string | null;
+  readonly judge: string | null;
+  readonly satisfied: number | null;
   readonly disputed_by: string | null;
   readonly disputed_at: number | null;
 }

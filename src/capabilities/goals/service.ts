@@ -11,7 +11,7 @@ import type { Subject } from '../../runtime/run-row.ts';
 import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
-import type { AuditService } from '../audit/service.ts';
+import { type AuditService, HOST_ACTOR } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { CommitmentService } from '../commitments/service.ts';
 import type { FeedService } from '../feed/service.ts';
@@ -24,7 +24,7 @@ import type { VerifierService } from '../verifiers/service.ts';
 import { type Armed, Arms, OWNER_KIND } from './arms.ts';
 import { Attendant } from './attend.ts';
 import { standWrites } from './disputes.ts';
-import { briefing, evaluationFrom, goalFrom, type HeldGoal, holdGoal, rowOf, timeText } from './document.ts';
+import { briefing, evaluationFrom, factsFrom, goalFrom, type HeldGoal, holdGoal, rowOf } from './document.ts';
 import { GOAL, type Move, Moves } from './moves.ts';
 import {
   type CalibrationRow,
@@ -208,7 +208,7 @@ export function goalService(host: Host, services: GoalNeeds) {
       if (!goal) return NOT_FOUND;
       const objectives = await store.read<ObjectiveRow>(listObjectives(goalId));
       return {
-        facts: factsOf(goal, objectives),
+        facts: factsFrom(goal, objectives),
         rows: await store.read<GoalRunRow>(listVerdicts(goalId, before, limit)),
       };
     },
@@ -275,7 +275,7 @@ export function goalService(host: Host, services: GoalNeeds) {
   async function startFor(subject: Subject, belongsTo: string | undefined): Promise<Start | Refusal> {
     const goal = await ownerOf(subject, belongsTo);
     if (!goal) return NOT_FOUND;
-    const prepared = await contributing.prepare(goal, { actor: goal.row.principal, isByArm: true });
+    const prepared = await contributing.prepare(goal, { actor: HOST_ACTOR, isByArm: true });
     return isRefusal(prepared) ? prepared : { created: prepared.created, also: prepared.writes };
   }
 
@@ -398,35 +398,4 @@ function objectiveRow({ row, objective, objectiveVersion }: HeldGoal, principal:
 
 function refuseClosed({ progress: { state } }: HeldGoal): Refusal {
   return refuse('conflict', `A goal that is ${state} has no use for a plan.`, { state });
-}
-
-function factsOf(
-  { row, progress, objectiveVersion, escalation, note }: HeldGoal,
-  objectives: readonly ObjectiveRow[],
-): Omit<GoalEvaluations, 'items' | 'nextCursor'> {
-  return {
-    goalId: row.goal_id,
-    managementRunId: row.run_id,
-    paused: progress.isPaused,
-    costUsd: progress.costUsd,
-    ...(progress.deadlineAt === undefined ? {} : { deadlineAt: timeText(progress.deadlineAt) }),
-    runsStarted: progress.started,
-    objectiveVersion,
-    objectives: objectives.map(({ version, objective, principal: by, at }) => ({
-      version,
-      objective,
-      at: timeText(at),
-      by,
-    })),
-    ...(escalation
-      ? {
-          escalation: {
-            reason: escalation.reason,
-            at: timeText(escalation.at),
-            ...defined({ runId: escalation.runId, detail: escalation.detail }),
-          },
-        }
-      : {}),
-    ...(note ? { note: { ...note, at: timeText(note.at) } } : {}),
-  };
 }

@@ -114,6 +114,16 @@ export const ProposalEvidence = Type.Object(
         expiresAt: Optional(Timestamp),
       }),
     ),
+    obstacle: Optional(
+      Type.Object(
+        {
+          message: Type.String(),
+          path: Optional(Type.String({ description: 'Where it does not fit its kind: a JSON pointer' })),
+          reason: Optional(Type.String({ description: '`stale`: what it would take the place of has changed' })),
+        },
+        { description: 'What would keep it from being applied now' },
+      ),
+    ),
     rejectReason: Optional(Type.String()),
     sources: Type.Array(
       Type.Object({ runId: NonEmpty, why: Type.String(), excerpt: Optional(Type.String()) }, { description: 'Runs' }),

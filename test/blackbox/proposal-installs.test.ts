@@ -8,6 +8,7 @@ import {
   apply,
   chainPack,
   drafted,
+  evidenceOf,
   INSTALLED,
   PROPOSALS,
   revise,
@@ -163,7 +164,9 @@ onEachStore('what is installed', (host) => {
     for (const [kind, good, bad, path] of misfits) {
       expectRefusal(await tryDraft(editor(), kind, bad as never), 422, 'validation_error');
       const { id } = await drafted(editor(), kind, good as never);
+      expect((await evidenceOf(editor(), id)).obstacle).toBeUndefined();
       expect((await revise(editor(), id, { artifact: bad })).status).toBe(200);
+      expect((await evidenceOf(editor(), id)).obstacle.path).toBe(path);
       const refused = await apply(reviewer(), id);
       expectRefusal(refused, 422, 'validation_error');
       expect(refused.body.details.path, `${kind} ${JSON.stringify(refused.body)}`).toBe(path);
@@ -180,6 +183,7 @@ onEachStore('what is installed', (host) => {
     expectRefusal(refused, 409, 'conflict');
     expect(refused.body.details).toEqual({ reason: 'stale', current: `prompt:${base.templateId}@1.1.0` });
     expect(await stateOf(editor(), id)).toBe('draft');
+    expect((await evidenceOf(editor(), id)).obstacle).toMatchObject(refused.body.details);
     await revise(editor(), id, { note: 'still wanted' });
     const { installedArtifactRef } = (await apply(reviewer(), id)).body;
     expect((await installed(installedArtifactRef)).replaces).toBe(`prompt:${base.templateId}@1.1.0`);

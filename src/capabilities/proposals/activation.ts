@@ -112,6 +112,20 @@ export class Activation {
     return dueAgainAt;
   }
 
+  /** What would keep it from being applied now, whoever asked. */
+  obstacle(row: ProposalRow): Promise<Refusal | undefined> {
+    return this.#obstacle(row, candidateOf(row, ownerOf(row)));
+  }
+
+  /** First whether it fits its kind, then whether the world is still what it was made for. */
+  async #obstacle({ kind, base }: ProposalRow, candidate: Candidate): Promise<Refusal | undefined> {
+    const installer = this.#installers[kind];
+    const problems = await installer.check(candidate);
+    if (problems.length > 0) return malformed(problems);
+    const current = await installer.current(candidate);
+    return current === base ? undefined : stale(current);
+  }
+
   get #store() {
     return this.#host.runtime.store;
   }
@@ -124,15 +138,11 @@ export class Activation {
     return now?.version === row.version ? ready : LOOK_AGAIN;
   }
 
-  /** First whether it fits its kind, then whether the world is still what it was made for. */
   async #check(row: ProposalRow, by: Subject): Promise<Ready | Refusal> {
     const candidate = candidateOf(row, by);
-    const installer = this.#installers[row.kind];
-    const problems = await installer.check(candidate);
-    if (problems.length > 0) return malformed(problems);
-    const current = await installer.current(candidate);
-    if (current !== row.base) return stale(current);
-    const installation = await installer.install(candidate);
+    const obstacle = await this.#obstacle(row, candidate);
+    if (obstacle) return obstacle;
+    const installation = await this.#installers[row.kind].install(candidate);
     if (isRefusal(installation)) return installation;
     return { row, by, installation, ref: this.#host.runtime.ids.next('art-') };
   }
@@ -261,6 +271,13 @@ const NOBODY: Resolver = { principal: 'nobody', mayNameVoters: false, hasScope: 
 /** It is installed where the proposal belongs, in the name of whoever decided. */
 export function candidateOf({ proposal_id, workspace, text }: ProposalRow, by: Subject): Candidate {
   return { proposalId: proposal_id, author: { subject: { ...by, workspace: workspace ?? undefined } }, text };
+}
+
+/** The proposal's own, where nobody in particular is meant. */
+function ownerOf(row: ProposalRow): Subject {
+  const { tenantName, principal } = factsOf(row);
+  const { tenant, workspace } = row;
+  return { tenant, tenantName, workspace: workspace ?? undefined, principal, issuer: 'host', lane: 'host' };
 }
 
 function activatedBy({ row, ref }: Ready, approvalId: string | null): Activated {

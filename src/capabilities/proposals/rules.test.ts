@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
 import { PROPOSAL_STATES, type ProposalState } from '../../protocol/proposals.ts';
 import { UnitRefused } from '../../runtime/command.ts';
-import { LOOK_AGAIN, malformed, refuseMove, retrying, stale } from './rules.ts';
+import { LOOK_AGAIN, malformed, refuseMoreRevisions, refuseMove, retrying, stale } from './rules.ts';
 
 describe('what may become of a proposal', () => {
   const ALLOWED: Record<ProposalState, readonly ProposalState[]> = {
@@ -29,6 +29,13 @@ describe('what may become of a proposal', () => {
       details: { state: 'applied' },
       message: expect.stringContaining('Uninstall'),
     });
+  });
+});
+
+describe('revisions', () => {
+  it('are so many and no more', () => {
+    expect(refuseMoreRevisions({ revision: 199 })).toBeUndefined();
+    expect(refuseMoreRevisions({ revision: 200 })).toMatchObject({ refused: 'conflict', details: { limit: 200 } });
   });
 });
 

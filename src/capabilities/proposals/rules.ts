@@ -22,6 +22,14 @@ export function refuseMove(
   return refuse('conflict', `A proposal that is ${state} cannot become ${to}.${hint}`, { state });
 }
 
+/** Each revision is kept whole, and shown with what it changed. */
+const REVISIONS_MAX = 200;
+
+export function refuseMoreRevisions({ revision }: { readonly revision: number }): Refusal | undefined {
+  if (revision < REVISIONS_MAX) return undefined;
+  return refuse('conflict', `A proposal may have ${REVISIONS_MAX} revisions.`, { limit: REVISIONS_MAX });
+}
+
 /** It has moved on since it was looked at. The header keeps this answer from being kept: it is none. */
 export const LOOK_AGAIN: Refusal = {
   ...refuse('conflict', 'The proposal is being changed by others. Try again.'),

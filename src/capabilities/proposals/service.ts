@@ -27,7 +27,7 @@ import {
 } from './records.ts';
 import { close, gateOf, voidGate } from './review.ts';
 import { clean, type Revision, refuseSecrets, revised, withFacts } from './revising.ts';
-import { LOOK_AGAIN, refuseMove, retrying } from './rules.ts';
+import { LOOK_AGAIN, refuseMoreRevisions, refuseMove, retrying } from './rules.ts';
 import { tellingOf } from './telling.ts';
 import { pendingSource } from './waiting.ts';
 
@@ -47,6 +47,8 @@ export interface SideRecord {
   readonly row: ProposalRow;
   readonly revisions: readonly RevisionRow[];
   readonly gate: OpenGate | undefined;
+  /** What would be in the way if somebody applied it now. */
+  readonly obstacle: Refusal | undefined;
 }
 
 export interface OpenGate {
@@ -81,7 +83,8 @@ export function proposalService(host: Host, uses: Uses) {
       const row = await find(from, proposalId);
       if (isRefusal(row)) return row;
       const revisions = await store.read<RevisionRow>(listRevisions(row.tenant, proposalId));
-      return { row, revisions, gate: await openGate(row) };
+      const obstacle = refuseMove(row, 'applied') ? undefined : await activation.obstacle(row);
+      return { row, revisions, gate: await openGate(row), obstacle };
     },
 
     /** Changes what is proposed, and never what is in use. A gate that is open was about something else, and closes. */
@@ -94,7 +97,7 @@ export function proposalService(host: Host, uses: Uses) {
       retrying(async () => {
         const row = await find(by, proposalId);
         if (isRefusal(row)) return row;
-        const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision);
+        const refusal = refuseMove(row, 'revised') ?? refuseMoreRevisions(row) ?? refuseSecrets(revision);
         if (refusal) return refusal;
         const { next, revision: written } = await revised(row, revision, { by, at: clock.now(), installers });
         return move(next, (run) => voidGate(run, by.principal), [

@@ -31,7 +31,7 @@ const evidence = operation({
   },
 });
 
-function evidenceOf({ row, revisions, gate }: SideRecord): object {
+function evidenceOf({ row, revisions, gate, obstacle }: SideRecord): object {
   const { sources, nearest, preview, rejectReason } = factsOf(row);
   return defined({
     proposalId: row.proposal_id,
@@ -47,6 +47,7 @@ function evidenceOf({ row, revisions, gate }: SideRecord): object {
       }),
     ),
     gate: gate && gateShown(gate),
+    obstacle: obstacle && { message: obstacle.message, ...obstacle.details },
     rejectReason,
     sources,
     nearest,

@@ -1,7 +1,7 @@
 import { indented } from '../../protocol/json-text.ts';
 
 /** Pairs of lines that are compared at most; texts that differ in more are shown as two. */
-const PAIRS_MAX = 4_000_000;
+const PAIRS_MAX = 250_000;
 
 /**
  * What one JSON text has that another has not, a line for each member: `+` and `-` in front of what came and went, a space

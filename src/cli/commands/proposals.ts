@@ -84,7 +84,7 @@ const diff: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const evidence = await client.getProposalEvidence(proposalId);
-    const { revisions, artifactHash, nearest, sources } = evidence;
+    const { revisions, artifactHash, nearest, sources, obstacle } = evidence;
     const shown = options.all === true ? revisions : revisions.slice(-1);
     context.show(evidence, () => [
       ...shown.flatMap(({ at, by, note, diff: lines }) => [
@@ -94,6 +94,7 @@ const diff: CommandSpec = {
       '',
       ...facts({ artifactHash }),
       ...sources.map(({ runId, why }) => harmless(`learnt from ${runId}: ${why}`)),
+      ...(obstacle ? [context.paint('yellow', harmless(`cannot be applied as it is: ${obstacle.message}`))] : []),
       ...nearest.map(({ ref, score }) => harmless(`like ${ref}: ${Math.round(score * 100)} %`)),
     ]);
     return exitOfProposal(await client.getProposal(proposalId));

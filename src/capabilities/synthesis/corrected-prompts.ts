@@ -5,16 +5,7 @@ import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../pro
 import { decodeEvent } from '../../runtime/recording.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
-import {
-  counted,
-  type Draft,
-  EVIDENCE_MAX,
-  type Evidence,
-  HABITS_MAX,
-  type Habit,
-  type Mining,
-  named,
-} from './habit.ts';
+import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { nextMinor } from './pack-identity.ts';
 import {
   type CorrectedRow,
@@ -40,13 +31,16 @@ export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habi
     const template = await latest(mining, prompt);
     if (!template) continue;
     const rows = await runtime.store.read<CorrectedRow>(correctionsOf(among, prompt, EVIDENCE_MAX));
-    const evidence = await evidenceOf(mining, rows);
     yield {
       kind: 'prompt-template',
       key: JSON.stringify(['corrected', prompt.template_id, prompt.version]),
       support: prompt.corrections,
-      evidence,
-      draft: async () => draftPrompt(mining, template, { corrections: prompt.corrections, rows, evidence }),
+      evidence: rows.map(({ annotation_id, run_id, node_id, workflow_id }) => ({
+        id: annotation_id,
+        runId: run_id,
+        why: `Somebody corrected what ${node_id} of ${workflow_id} gave.`,
+      })),
+      draft: () => draftPrompt(mining, template, prompt.corrections, rows),
     };
   }
 }
@@ -62,41 +56,28 @@ async function latest(
   return template;
 }
 
-async function evidenceOf({ feedback, subject }: Mining, rows: readonly CorrectedRow[]): Promise<Evidence[]> {
+/** What people wrote, newest first. */
+async function textsOf({ feedback, subject }: Mining, rows: readonly CorrectedRow[]): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
-  for (const runId of new Set(rows.map(({ run_id }) => run_id))) {
-    for await (const page of feedback?.pages({ tenant: subject.tenant, run_id: runId }) ?? []) {
+  for (const run_id of new Set(rows.map((row) => row.run_id))) {
+    for await (const page of feedback?.pages({ tenant: subject.tenant, run_id }) ?? []) {
       for (const { annotation_id, kind, body } of page) {
         if (kind === 'correction') texts.set(annotation_id, (JSON.parse(body) as Annotation).signal.correction ?? '');
       }
     }
   }
-  return rows.map(({ annotation_id, run_id, node_id, workflow_id }) => {
-    const text = texts.get(annotation_id);
-    return {
-      id: annotation_id,
-      runId: run_id,
-      why: `Somebody corrected what ${node_id} of ${workflow_id} gave.`,
-      ...(text === undefined ? {} : { excerpt: redactText(text).slice(0, CORRECTION_CHARS_MAX) }),
-    };
-  });
-}
-
-interface Corrected {
-  readonly corrections: number;
-  readonly rows: readonly CorrectedRow[];
-  readonly evidence: readonly Evidence[];
+  const short = (text: string): string => redactText(text).slice(0, CORRECTION_CHARS_MAX);
+  return new Map(rows.map(({ annotation_id }) => [annotation_id, short(texts.get(annotation_id) ?? '')]));
 }
 
 async function draftPrompt(
   mining: Mining,
   template: PromptTemplate,
-  { corrections, rows, evidence }: Corrected,
+  corrections: number,
+  rows: readonly CorrectedRow[],
 ): Promise<Draft | undefined> {
-  const { added, text } = revisedText(
-    template.text,
-    evidence.flatMap(({ excerpt }) => excerpt ?? []),
-  );
+  const excerpts = await textsOf(mining, rows);
+  const { added, text } = revisedText(template.text, [...excerpts.values()]);
   if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX) return undefined;
   const artifact: PromptTemplate = { ...template, version: nextMinor(template.version), text };
   const runs = new Set(rows.map(({ run_id }) => run_id));
@@ -111,6 +92,7 @@ async function draftPrompt(
         ? `Version ${artifact.version} tells the model of ${counted(added, 'correction')}.`
         : 'What they wrote is in the prompt already.',
     ].join(' '),
+    excerpts,
     // A version that says nothing new restates the one before.
     ...(isNew ? { revises: template as unknown as JsonObject } : {}),
     preview: async (revised) => previewOf(mining, template, revised as unknown as PromptTemplate, rows),
@@ -124,10 +106,10 @@ export function revisedText(
   text: string,
   corrections: readonly string[],
 ): { readonly text: string; readonly added: number } {
-  const lines = corrections.map((correction) => {
-    const line = redactText(correction).replaceAll(/\s+/g, ' ').replaceAll('{{', '{ {').trim();
-    return asSegment(line.slice(0, CORRECTION_CHARS_MAX), 'untrusted');
-  });
+  const lines = corrections
+    .map((correction) => redactText(correction).replaceAll(/\s+/g, ' ').replaceAll('{{', '{ {').trim())
+    .filter((line) => line !== '')
+    .map((line) => asSegment(line.slice(0, CORRECTION_CHARS_MAX), 'untrusted'));
   const known = text.toLowerCase();
   const distinct = new Map(lines.map((line) => [line.toLowerCase(), line]));
   const added = [...distinct]

@@ -13,7 +13,6 @@ export interface Evidence {
   readonly id: string;
   readonly runId: string;
   readonly why: string;
-  readonly excerpt?: string;
 }
 
 /** Something that people, or their runs, do again and again. */
@@ -34,6 +33,8 @@ export interface Draft {
   readonly artifact: JsonObject;
   readonly title: string;
   readonly rationale: string;
+  /** What people wrote, by the evidence that it is. */
+  readonly excerpts?: ReadonlyMap<string, string>;
   /** What it is a new version of, which is no duplicate. */
   readonly revises?: JsonObject | undefined;
   /** What would change with the artifact as it is in the end. */

@@ -6,7 +6,7 @@ import type { Drafted, ProposalService } from '../proposals/service.ts';
 import { findAutomations } from './automations.ts';
 import { findChains } from './chains.ts';
 import { findCorrectedPrompts } from './corrected-prompts.ts';
-import { type Draft, EVIDENCE_MAX, type Habit, type Mining } from './habit.ts';
+import { type Draft, EVIDENCE_MAX, type Evidence, type Habit, type Mining } from './habit.ts';
 import type { Neighbours } from './neighbours.ts';
 import { findHabit, type HabitRow, keepHabit } from './records.ts';
 import { findToolUsers } from './tool-users.ts';
@@ -104,7 +104,7 @@ export class Pass {
         duplicateOf,
         evidence: {
           key: sha256Hex(JSON.stringify([habit, support, through])),
-          sources: evidence.map(({ id: _id, why, ...source }) => ({ ...source, why: why.slice(0, WHY_CHARS_MAX) })),
+          sources: sourcesOf(evidence, draft),
           nearest,
           preview: await draft.preview(artifact),
         },
@@ -122,4 +122,13 @@ export class Pass {
     log.warn({ kind, reason: outcome.message }, 'what recurs does not make a valid artifact; it is left alone');
     return undefined;
   }
+}
+
+type Sources = Parameters<ProposalService['draft']>[1]['evidence']['sources'];
+
+function sourcesOf(evidence: readonly Evidence[], { excerpts }: Draft): Sources {
+  return evidence.map(({ id, runId, why }) => {
+    const excerpt = excerpts?.get(id);
+    return { runId, why: why.slice(0, WHY_CHARS_MAX), ...(excerpt === undefined ? {} : { excerpt }) };
+  });
 }

@@ -85,8 +85,8 @@ async function ask(
 }
 
 /** Cleaned of secrets, and marked as what it is: others' words. */
-function materialOf({ kind, support, evidence }: Habit, { artifact, title, rationale }: Draft): string {
-  const seen = evidence.slice(0, EXCERPTS_MAX).map(({ runId, why, excerpt }) => ({ runId, why, excerpt }));
+function materialOf({ kind, support, evidence }: Habit, { artifact, title, rationale, excerpts }: Draft): string {
+  const seen = evidence.slice(0, EXCERPTS_MAX).map(({ id, runId, why }) => ({ runId, why, said: excerpts?.get(id) }));
   const material = redactValue({ kind, support, title, rationale, artifact, evidence: seen });
   return asSegment(redactText(JSON.stringify(material)).slice(0, EVIDENCE_CHARS_MAX), 'untrusted');
 }

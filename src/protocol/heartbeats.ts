@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Owner } from './events.ts';
+import type { JsonObject } from './json.ts';
 import { Observation, ObservationExpression } from './observations.ts';
 import { RunId } from './runs.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from './schema.ts';
@@ -9,7 +10,7 @@ const Optional = Type.Optional;
 /** Shorter intervals become this long. */
 export const MIN_INTERVAL_SEC = 1;
 /** A look that takes longer is given up. */
-export const MAX_RUNTIME_MS = 2_000;
+export const MAX_RUNTIME_MS = 5_000;
 
 const spec = {
   intervalSec: Type.Integer({ minimum: 0, maximum: 31 * 86_400, description: 'From one look to the next' }),
@@ -17,7 +18,8 @@ const spec = {
   state: Optional(
     Type.String({
       ...ObservationExpression,
-      description: 'CEL over `observed` and `prior`: what of it matters; all of it where this is silent',
+      description:
+        'CEL over `observed` and `prior`: what of it matters; of a page its digest where this is silent, else all of it',
     }),
   ),
   when: Optional(
@@ -47,7 +49,7 @@ export const Heartbeat = Type.Object(
     lastTickAt: Optional(Timestamp),
     lastStatus: Optional(OneOf(TICK_STATUSES)),
     lastError: Optional(Type.String({ description: 'What went wrong the last time' })),
-    lastState: Optional(Type.Unknown({ description: 'What changes are told from' })),
+    lastState: Optional(Type.Unsafe<JsonObject>({ ...AnyObject, description: 'What changes are told from' })),
     lastChangedAt: Optional(Timestamp),
     lastRunId: Optional(RunId),
     owner: Owner,
@@ -65,7 +67,7 @@ export const HeartbeatEvaluated = Closed({
 });
 export type HeartbeatEvaluated = Static<typeof HeartbeatEvaluated>;
 
-export const HeartbeatStateChanged = Closed({ heartbeatId: NonEmpty, from: Type.Unknown(), to: Type.Unknown() });
+export const HeartbeatStateChanged = Closed({ heartbeatId: NonEmpty, from: AnyObject, to: AnyObject });
 export type HeartbeatStateChanged = Static<typeof HeartbeatStateChanged>;
 
 /** What a heartbeat says. None of it is an event of a run. */

@@ -3,6 +3,7 @@ import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
+import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
@@ -10,6 +11,7 @@ import { until } from '../support/until.ts';
 
 type Body = Answer['body'];
 
+const { payload } = loadSchemas();
 const COMMITMENTS = '/v1/host/capstan/commitments';
 const HOUR_MS = 60 * 60_000;
 
@@ -79,6 +81,7 @@ onEachStore('a commitment', (host) => {
       condition: 'time',
       enqueuedRunId: runId,
     });
+    expect(payload('commitment.fired')!(events[1].payload)).toEqual([]);
     expect(JSON.stringify(events)).not.toContain(intention);
     expect(await runsOf(api(), id)).toHaveLength(1);
     const { dataFolder, databaseUrl } = host().config;

@@ -116,7 +116,7 @@ function nextOf({ next_tick_at }: HeartbeatRow, intervalSec: number, now: number
 function movedBy(row: HeartbeatRow, tick: Tick, now: number, next: number | null): HeartbeatRow {
   return {
     ...row,
-    ...(tick.change ? { state: JSON.stringify(tick.change.to ?? null), last_changed_at: now } : {}),
+    ...(tick.change ? { state: JSON.stringify(tick.change.to), last_changed_at: now } : {}),
     next_tick_at: next,
     last_tick_at: now,
     last_status: tick.status,
@@ -136,7 +136,7 @@ function eventsOf({ heartbeat_id: heartbeatId }: HeartbeatRow, { status, change 
   return [
     { type: 'heartbeat.evaluated', payload: evaluated, at },
     ...(change
-      ? [{ type: 'heartbeat.stateChanged', payload: { heartbeatId, from: change.from, to: change.to ?? null }, at }]
+      ? [{ type: 'heartbeat.stateChanged', payload: { heartbeatId, from: change.from, to: change.to }, at }]
       : []),
   ];
 }

@@ -1,8 +1,10 @@
+import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
 import type { Observation } from '../../protocol/observations.ts';
 import { NodeFailure } from '../../runtime/node-type.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { listRuns, type RunRow, type Visibility } from '../../store/log.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
+import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
 import type { StorageService } from '../storage/service.ts';
 import type { Look } from './rules.ts';
@@ -11,6 +13,11 @@ const PAGE_BYTES_MAX = 256 * 1_024;
 /** Whoever looks gives up sooner. */
 const PAGE_MS_MAX = 60_000;
 const RUNS_MAX = 1_000;
+
+interface Page {
+  readonly status: number;
+  readonly body: unknown;
+}
 
 /** Looks at things, without changing any, and for no longer than it is given. */
 export class Observer {
@@ -22,8 +29,10 @@ export class Observer {
     this.#storage = storage;
   }
 
-  look(from: Visibility, observation: Observation, limitMs: number): Promise<Look> {
-    return lookWithin(this.#runtime.clock, limitMs, (signal) => this.#observe(from, observation, signal));
+  async look(from: Visibility, observation: Observation, limitMs: number): Promise<Look> {
+    const { clock } = this.#runtime;
+    const look = await lookWithin(clock, limitMs, (signal) => this.#observe(from, observation, signal));
+    return observation.http && 'observed' in look ? { ...look, token: digestOf(look.observed as Page) } : look;
   }
 
   async #observe(from: Visibility, { http, kv, runs }: Observation, signal: AbortSignal): Promise<unknown> {
@@ -38,13 +47,18 @@ export class Observer {
     return { found, ...(found ? { value } : {}) };
   }
 
-  async #readPage({ tenant }: Visibility, url: string, signal: AbortSignal): Promise<unknown> {
+  async #readPage({ tenant }: Visibility, url: string, signal: AbortSignal): Promise<Page> {
     const limits = { timeoutMs: PAGE_MS_MAX, maxBytes: PAGE_BYTES_MAX };
     const request = { url, method: 'GET', headers: {}, isKeyed: false, ...limits } as const;
     const firing = { effectId: '', signal, tenant, runId: '', nodeId: '' };
     const { status, body } = await this.#runtime.seams.http({ ...request, failOn: ['network', '5xx'] }, firing);
     return { status, body };
   }
+}
+
+/** What others have written is not kept unless somebody says what of it matters. */
+function digestOf({ status, body }: Page): JsonObject {
+  return { status, digest: sha256Hex(canonicalJson(body)) };
 }
 
 /** What somebody sees in time. One who takes longer is told to stop, and not waited for. */

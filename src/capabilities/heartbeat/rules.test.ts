@@ -6,7 +6,7 @@ const json = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.string
 
 /** Feeds a heartbeat what it sees, one after the other, and gives what it says. */
 function watch(states: readonly unknown[]) {
-  let prior: unknown = NOTHING_SEEN;
+  let prior = NOTHING_SEEN;
   return states.map((observed) => {
     const tick = tickOf({}, prior, { observed });
     if (tick.change) prior = tick.change.to;
@@ -23,6 +23,17 @@ describe('a tick', () => {
         expect(told(watch(repeated))).toEqual(told(watch(states)));
       }),
     );
+  });
+
+  it('knows states that are objects, and makes one of anything else', () => {
+    const [first, second] = watch([3, null]);
+    expect([first!.change?.to, second!.change?.to]).toEqual([{ value: 3 }, { value: null }]);
+  });
+
+  it('keeps no more of a page than tells a change, unless somebody says what matters', () => {
+    const look = { observed: { status: 200, body: 'a long text' }, token: { status: 200, digest: 'd' } };
+    expect(tickOf({}, NOTHING_SEEN, look).change?.to).toEqual(look.token);
+    expect(tickOf({ state: 'observed.body' }, NOTHING_SEEN, look).change?.to).toEqual({ value: 'a long text' });
   });
 
   it('begins with nothing seen, and does not care for the order of members', () => {

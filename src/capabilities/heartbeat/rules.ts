@@ -1,13 +1,15 @@
 import { ExpressionError, expressionLanguage } from '../../engine/expression.ts';
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { type HeartbeatRequest, MIN_INTERVAL_SEC, type TickStatus } from '../../protocol/heartbeats.ts';
-import { deepEqual } from '../../protocol/json.ts';
+import { deepEqual, isObject, type JsonObject } from '../../protocol/json.ts';
 import type { Observation } from '../../protocol/observations.ts';
 
 export const STATE_BYTES_MAX = 16 * 1_024;
 
-/** What a look came to. */
-export type Look = { readonly observed: unknown } | { readonly status: 'timeout' | 'error'; readonly error: string };
+/** What a look came to: what was seen and, where that is a lot, what of it is enough to tell a change. */
+export type Look =
+  | { readonly observed: unknown; readonly token?: JsonObject }
+  | { readonly status: 'timeout' | 'error'; readonly error: string };
 
 /** What there is to say of a tick, and what is different from now on. */
 export interface Tick {
@@ -17,25 +19,25 @@ export interface Tick {
 }
 
 export interface Change {
-  readonly from: unknown;
-  readonly to: unknown;
+  readonly from: JsonObject;
+  readonly to: JsonObject;
   /** Whether it is to start a run. */
   readonly isWanted: boolean;
 }
 
 /** Before the first look nothing was seen, so that seeing anything is a change. */
-export const NOTHING_SEEN = {};
+export const NOTHING_SEEN: JsonObject = {};
 
 const STATE = expressionLanguage(['observed', 'prior']);
 const WHEN = expressionLanguage(['from', 'to']);
 
 /** What a heartbeat makes of what it sees: the same for the same, so that nobody is told anything twice. */
-export function tickOf({ state, when }: Pick<HeartbeatRequest, 'state' | 'when'>, prior: unknown, look: Look): Tick {
+export function tickOf({ state, when }: Pick<HeartbeatRequest, 'state' | 'when'>, prior: JsonObject, look: Look): Tick {
   if (!('observed' in look)) return look;
   try {
-    const { observed } = look;
-    const to = state === undefined ? observed : STATE.compile(state)({ observed, prior });
-    if (Buffer.byteLength(JSON.stringify(to ?? null)) > STATE_BYTES_MAX) {
+    const { observed, token = observed } = look;
+    const to = asState(state === undefined ? token : STATE.compile(state)({ observed, prior }));
+    if (Buffer.byteLength(JSON.stringify(to)) > STATE_BYTES_MAX) {
       return { status: 'error', error: `The state is larger than ${STATE_BYTES_MAX} bytes.` };
     }
     if (deepEqual(to, prior)) return { status: 'ok' };
@@ -45,6 +47,11 @@ export function tickOf({ state, when }: Pick<HeartbeatRequest, 'state' | 'when'>
     if (!(error instanceof ExpressionError)) throw error;
     return { status: 'error', error: `An expression failed: ${error.message}.` };
   }
+}
+
+/** The protocol knows states that are objects. */
+function asState(value: unknown): JsonObject {
+  return isObject(value) ? value : { value: value ?? null };
 }
 
 /** The first tick that is not over, on the beat. Those that were missed are never made up for. */

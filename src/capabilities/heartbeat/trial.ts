@@ -1,4 +1,5 @@
 import { type HeartbeatEvaluated, type HeartbeatStateChanged, MAX_RUNTIME_MS } from '../../protocol/heartbeats.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Visibility } from '../../store/log.ts';
 import { sleep } from '../../system/clock.ts';
@@ -29,7 +30,7 @@ export function tickTrial({ clock }: Runtime, storage: Pick<StorageService, 'per
       await sleep(clock, slowMs, signal);
       return observedState;
     });
-    const { status, change } = tickOf({}, found ? value : NOTHING_SEEN, look);
+    const { status, change } = tickOf({}, found ? (value as JsonObject) : NOTHING_SEEN, look);
     if (change) await storage.perform(scope, { op: 'set', ...place, value: change.to });
     return {
       evaluated: [{ heartbeatId, status, changed: change !== undefined }],

@@ -16,7 +16,7 @@ export class Progress {
   readonly #running = new Set<string>();
   readonly #asking = new Set<string>();
   readonly #since = platform.now();
-  #done = 0;
+  #done: number | undefined;
   #stopTicking = (): void => {};
 
   constructor({ terminal, isJson, isQuiet }: Context) {
@@ -30,6 +30,7 @@ export class Progress {
   }
 
   saw({ type, nodeId = '' }: RunEvent): void {
+    this.#done ??= 0;
     if (/^node\.(started|resumed)$/.test(type)) this.#running.add(nodeId);
     if (/^node\.(completed|failed|skipped|cancelled)$/.test(type)) this.#done++;
     if (/^node\.(completed|failed|cancelled|suspended)$/.test(type)) this.#running.delete(nodeId);
@@ -58,7 +59,7 @@ export class Progress {
   #draw(): void {
     if (this.#columns === undefined) return;
     const parts = [
-      `${this.#done} done`,
+      this.#done === undefined ? 'waiting' : `${this.#done} done`,
       ...(this.#running.size > 0 ? [`running: ${[...this.#running].join(', ')}`] : []),
       ...(this.#asking.size > 0 ? [`waiting for an answer: ${[...this.#asking].join(', ')}`] : []),
       duration(platform.now() - this.#since),

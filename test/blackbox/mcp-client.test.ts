@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
+import { freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, waits } from '../support/interrupts.ts';
@@ -209,5 +210,31 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
       },
       (isThere) => !isThere,
     );
+  });
+});
+
+describe.each(STORES)('a call that a host leaves behind when it stops, on %s', (kind) => {
+  it('is made again by the next one, under the same key', async () => {
+    const server = await McpHttpServer.open();
+    const mcpServers = [{ ...PLAIN, name: 'web', url: server.url }];
+    const folder = freshFolder();
+    const first = await startTestHost(kind, inject('postgresUrl'), { mcpServers, dataFolder: folder.path });
+    const by = first.as('editor');
+    const workflowId = await register(by, workflow([invoke('web', 'echo', { text: 'at last' })]));
+    await by.ended(await by.run(workflowId));
+    const before = server.headers.length;
+    server.instead = () => {};
+    const runId = await by.run(workflowId);
+    await by.until(runId, () => server.headers.length > before);
+    await first.stop();
+    server.instead = undefined;
+    const second = await first.another();
+    const ended = await second.as('editor').ended(runId);
+    expect(ended).toMatchObject({ status: 'completed', nodeStates: { call: { outputs: { result: 'at last' } } } });
+    const told = (await second.as('editor').events(runId)).map(({ type }) => type);
+    expect(told.filter((type) => type === 'agent.toolCalled')).toHaveLength(1);
+    await second.stop();
+    server.close();
+    folder.remove();
   });
 });

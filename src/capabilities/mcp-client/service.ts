@@ -46,7 +46,7 @@ export function mcpClientService({ runtime: { clock, egress }, settings }: Host)
     } satisfies ToolSource,
 
     stop: async (): Promise<void> => {
-      await Promise.all(servers.map(({ connection }) => connection.close()));
+      await Promise.all(servers.map(({ connection }) => connection.stop()));
     },
   };
 

@@ -5,6 +5,7 @@ import { McpHttpServer } from '../../../test/support/mcp-http.ts';
 import { until } from '../../../test/support/until.ts';
 import { createEgress } from '../../system/egress.ts';
 import { ToolFailure } from '../tools.ts';
+import { LeaseLost } from './ledger.ts';
 import { McpConnection, type McpServerAddress } from './mcp-connection.ts';
 
 const STDIO = fileURLToPath(new URL('../../../test/support/mcp-stdio.ts', import.meta.url));
@@ -33,7 +34,7 @@ beforeEach(async () => {
   server = await McpHttpServer.open();
 });
 afterEach(async () => {
-  await connection.close();
+  await connection.stop();
   server.close();
 });
 
@@ -130,8 +131,17 @@ describe('a program', () => {
   it('ends with the connection', async () => {
     connection = connect(PROGRAM);
     const id = await pid();
-    await connection.close();
+    await connection.stop();
     await until(() => isGone(id), Boolean);
+  });
+
+  it('that is ended while somebody waits has given no answer, not even a bad one', async () => {
+    connection = connect(PROGRAM);
+    await pid();
+    const asked = call('silence');
+    const failed = expect(asked).rejects.toThrow(LeaseLost);
+    await connection.stop();
+    await failed;
   });
 
   it('that is none is no reason to fall over', async () => {

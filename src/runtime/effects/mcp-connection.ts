@@ -5,6 +5,7 @@ import type { Egress } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';
 import { ToolFailure } from '../tools.ts';
 import { egressFetch } from './egress-fetch.ts';
+import { LeaseLost } from './ledger.ts';
 
 /** Somebody else's MCP server, as the operator has set it up: a program that is started here, or an address. */
 export interface McpServerAddress {
@@ -62,6 +63,7 @@ export class McpConnection {
   #list: { readonly tools: Promise<readonly Tool[]>; readonly until: number } | undefined;
   #failures = 0;
   #closedUntil = 0;
+  #isStopped = false;
 
   constructor(address: McpServerAddress, means: McpMeans) {
     this.#address = address;
@@ -97,7 +99,13 @@ export class McpConnection {
     return typeof value === 'string' ? this.#redact(value) : redactValue(value, this.#redact);
   }
 
-  async close(): Promise<void> {
+  /** For good. What is being asked was not answered, nor was it refused: whoever takes the run over asks again. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
     this.#list = undefined;
@@ -110,6 +118,7 @@ export class McpConnection {
       this.#failures = 0;
       return result;
     } catch (error) {
+      if (this.#isStopped) throw new LeaseLost('this host is stopping');
       if (error instanceof ToolFailure) throw error;
       const { name } = this.#address;
       const said = this.#shown((error as Error).message);
@@ -120,6 +129,7 @@ export class McpConnection {
   }
 
   #open(): Promise<Client> {
+    if (this.#isStopped) throw new Error('this host is stopping');
     const waitMs = this.#closedUntil - this.#means.clock.now();
     if (!this.#client && waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1_000);
@@ -136,7 +146,11 @@ export class McpConnection {
       { name: 'capstan', version },
       { versionNegotiation: { mode: 'auto' }, listMaxPages: PAGES_MAX },
     );
-    await client.connect(await this.#transport(sdk), { timeout: this.#address.timeoutMs });
+    const transport = await this.#transport(sdk);
+    await client.connect(transport, { timeout: this.#address.timeoutMs }).catch(async (error) => {
+      await transport.close();
+      throw error;
+    });
     client.onclose = () => void this.#failed(false, client);
     return client;
   }
@@ -163,7 +177,7 @@ export class McpConnection {
     this.#failures++;
     if (isKept) return;
     this.#closedUntil = this.#means.clock.now() + Math.min(PAUSE_MS * 2 ** (this.#failures - 1), PAUSE_MAX_MS);
-    await this.close().catch(() => {});
+    await this.#close().catch(() => {});
   }
 
   #shown(text: string): string {

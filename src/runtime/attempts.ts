@@ -78,17 +78,17 @@ export class Attempts {
     const { id: nodeId } = planned.node;
     const { attempt, inputs } = held.run.nodes[planned.index]!;
     if (inputs?.problem) return { failed: inputs.problem };
-    const controller = new AbortController();
+    const current = { attempt, controller: new AbortController() };
     // What a node says before it first waits counts, too.
-    this.#inFlight.set(nodeId, { attempt, controller });
-    const outcome = callNode(type, this.#contextOf(planned, held, controller.signal, call));
+    this.#inFlight.set(nodeId, current);
+    const outcome = callNode(type, this.#contextOf(planned, held, current.controller.signal, call));
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);
       return outcome;
     }
     this.#listen(
       nodeId,
-      attempt,
+      current,
       outcome.then((settled) => ({ outcome: settled })),
     );
     return undefined;
@@ -96,30 +96,33 @@ export class Attempts {
 
   /** Waits for the children that a node asked for. */
   await(nodeId: string, attempt: number, prepared: Promise<PreparedChildren>): void {
-    this.#inFlight.set(nodeId, { attempt, controller: new AbortController() });
-    this.#listen(nodeId, attempt, prepared);
+    const current = { attempt, controller: new AbortController() };
+    this.#inFlight.set(nodeId, current);
+    this.#listen(nodeId, current, prepared);
   }
 
   /** Cuts attempts that the run, as it is now, does not wait for. */
   cutLost(run: Run): void {
     for (const [nodeId, { attempt }] of this.#inFlight) {
       const state = run.nodes[run.plan.node(nodeId)!.index]!;
-      if (!isExpected(state, attempt)) this.#cut(nodeId);
+      if (!isExpected(state, attempt)) this.cut(nodeId);
     }
   }
 
-  cutAll(): void {
-    for (const nodeId of [...this.#inFlight.keys()]) this.#cut(nodeId);
-  }
-
-  #cut(nodeId: string): void {
+  /** Cuts what goes on at a node, if anything does: what it has said is lost. */
+  cut(nodeId: string): void {
     this.#inFlight.get(nodeId)?.controller.abort();
     this.#inFlight.delete(nodeId);
   }
 
-  #listen(nodeId: string, attempt: number, work: Promise<{ outcome: Outcome } | PreparedChildren>): void {
+  cutAll(): void {
+    for (const nodeId of [...this.#inFlight.keys()]) this.cut(nodeId);
+  }
+
+  #listen(nodeId: string, current: InFlight, work: Promise<{ outcome: Outcome } | PreparedChildren>): void {
+    const { attempt } = current;
     const arrive = (message: Message): void => {
-      if (this.#inFlight.get(nodeId)?.attempt !== attempt) return;
+      if (this.#inFlight.get(nodeId) !== current) return;
       this.#inFlight.delete(nodeId);
       this.#hooks.say(message);
     };
@@ -170,10 +173,10 @@ export class Attempts {
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
-          : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, { visit, attempt }, signal),
+          : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, visit, signal),
       sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
-      emit: (event) => this.#say(node.id, attempt, event),
-      tell: after(agentSteps, (event) => this.#say(node.id, attempt, event)),
+      emit: (event) => this.#say(node.id, signal, event),
+      tell: after(agentSteps, (event) => this.#say(node.id, signal, event)),
     };
   }
 
@@ -185,8 +188,10 @@ export class Attempts {
     throw new NodeFailure({ code: 'budget_exhausted', message, retryable: false });
   }
 
-  #say(nodeId: string, attempt: number, event: NewEvent): void {
-    if (this.#inFlight.get(nodeId)?.attempt === attempt) this.#hooks.say({ nodeId, attempt, event });
+  /** An attempt that was cut is heard no more, even where the same attempt has begun anew. */
+  #say(nodeId: string, signal: AbortSignal, event: NewEvent): void {
+    const current = this.#inFlight.get(nodeId);
+    if (current?.controller.signal === signal) this.#hooks.say({ nodeId, attempt: current.attempt, event });
   }
 
   /**
@@ -195,7 +200,7 @@ export class Attempts {
    */
   #effectsFor(
     { workspace, ...scope }: { tenant: string; workspace: string | undefined; runId: string; nodeId: string },
-    { visit, attempt }: { visit: number; attempt: number },
+    visit: number,
     signal: AbortSignal,
   ): Effects {
     const { tenant, runId, nodeId } = scope;
@@ -211,7 +216,7 @@ export class Attempts {
         );
       if (seam === 'tool') return written().then(() => this.#mayUseTools() ?? perform({}));
       if (seam !== 'model') return written().then(() => perform({}));
-      const say = (event: NewEvent): void => this.#say(nodeId, attempt, event);
+      const say = (event: NewEvent): void => this.#say(nodeId, signal, event);
       const ask = perform as (more: object) => Promise<ModelResult>;
       const result = await this.#models.call({ nodeId, place, written, perform: ask, say });
       place++;

@@ -296,12 +296,19 @@ export class Drive {
     const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWakes(workId));
     if (work?.epoch !== epoch) throw new LeaseLost('the run has ended or was taken over');
     this.#wakes = work.wakes;
-    await this.#journal.catchUp();
+    for (const nodeId of await this.#journal.catchUp()) this.#callAnew(nodeId);
     if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
     const { ended, changed } = await harvestChildren(this.#runtime, this.#journal.held);
     this.#journal.record(changed);
     for (const [nodeId, child] of ended) this.#call(this.#run.plan.node(nodeId)!, child);
     for (const index of [...this.#run.active]) this.#askForMore(this.#run.plan.nodes[index]!);
+  }
+
+  /** What it said is lost, so it must say it again: whatever goes on there is cut, and what the log has of it is idle. */
+  #callAnew(nodeId: string): void {
+    this.#attempts.cut(nodeId);
+    const heard = this.#inbox.filter((message) => !('nodeId' in message) || message.nodeId !== nodeId);
+    this.#inbox.splice(0, this.#inbox.length, ...heard);
   }
 
   async #leave(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {

@@ -43,6 +43,8 @@ export class Journal {
   #companions: Companion[] = [];
   /** A commit was refused: memory has moved on from something that did not happen. */
   #isStale = false;
+  /** Nodes of which something was thrown away. */
+  #lost = new Set<string>();
 
   constructor(runtime: Runtime, lease: Lease, held: HeldRun) {
     this.#runtime = runtime;
@@ -83,7 +85,10 @@ export class Journal {
       ...this.#eventWrites(pending),
       ...companions.flatMap(({ writes }) => writes),
     ]);
-    if (!outcome.committed) return this.#refused(outcome.broke, move);
+    if (!outcome.committed) {
+      this.#lose(pending);
+      return this.#refused(outcome.broke, move);
+    }
     const before = this.#written;
     this.#written = whereIs(this.#held.run);
     if (pending.length > 0) announce(this.#runtime, this.#held, pending, before);
@@ -91,17 +96,28 @@ export class Journal {
     return true;
   }
 
-  /** Starts over from the log if somebody else wrote to it, or if a commit of ours was refused. */
-  async catchUp(): Promise<void> {
+  /**
+   * Starts over from the log if somebody else wrote to it, or if a commit of ours was refused. Names the nodes that have
+   * said something which is not in the log.
+   */
+  async catchUp(): Promise<readonly string[]> {
     const { identity, run } = this.#held;
     const row = await this.#runtime.reader.row(identity.subject, run.facts.runId);
     if (!row) throw new LeaseLost('the run is gone');
-    if (row.sequence === this.#written.sequence && !this.#isStale) return;
+    if (row.sequence === this.#written.sequence && !this.#isStale) return [];
+    this.#lose(this.#pending);
     this.#pending = [];
     this.#companions = [];
     this.#held = await this.#runtime.reader.fresh(row);
     this.#written = whereIs(this.#held.run);
     this.#isStale = false;
+    const lost = [...this.#lost];
+    this.#lost = new Set();
+    return lost;
+  }
+
+  #lose(recorded: readonly Recorded[]): void {
+    for (const { event } of recorded) if (event.nodeId !== undefined) this.#lost.add(event.nodeId);
   }
 
   #leaseWrites(move: LeaseMove, pending: readonly Recorded[]): Unit {

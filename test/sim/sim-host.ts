@@ -1,3 +1,5 @@
+import { orchestration } from '../../src/capabilities/agents/orchestration.ts';
+import { runAgent } from '../../src/capabilities/agents/run-agent.ts';
 import { governanceGate } from '../../src/capabilities/approvals/gate.ts';
 import { commitments } from '../../src/capabilities/commitments/index.ts';
 import { commitmentService } from '../../src/capabilities/commitments/service.ts';
@@ -18,6 +20,7 @@ import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
 import { type SeamDrivers, unprovidedSeam } from '../../src/runtime/effects/seams.ts';
+import { toolSeam } from '../../src/runtime/effects/tool-seam.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { Hub } from '../../src/runtime/hub.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
@@ -28,6 +31,7 @@ import { RunReader } from '../../src/runtime/reader.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { createEgress, type Egress } from '../../src/system/egress.ts';
 import type { Ids } from '../../src/system/ids.ts';
+import type { SimAgents } from './agents.ts';
 import type { FaultyStore } from './faulty-store.ts';
 import type { World } from './world.ts';
 
@@ -43,13 +47,15 @@ export interface SimHostOptions {
   readonly egress?: Egress;
   /** What heartbeats and commitments see. */
   readonly observed?: () => unknown;
+  /** Whom agents ask, and what they may use. */
+  readonly agents?: SimAgents;
   /** Whether there are goals; that takes their tables. */
   readonly hasGoals?: boolean;
 }
 
 /** The whole host but its sockets, in a simulated world. */
 export function createSimHost(options: SimHostOptions) {
-  const { name, world, store, ids, probe, egress, hasGoals = false, observed = () => null } = options;
+  const { name, world, store, ids, probe, egress, agents, hasGoals = false, observed = () => null } = options;
   const clock = world.clock(() => store.state !== 'dead');
   const plans = new Plans(store);
   const hub = new Hub();
@@ -63,9 +69,16 @@ export function createSimHost(options: SimHostOptions) {
     plans,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBrokenPromise },
     reader: new RunReader(store, plans, clock),
-    catalog: catalogOf([...NODES, ...CONFORMANCE_NODES, governanceGate, ...simNodes(world)]),
+    catalog: catalogOf([
+      ...NODES,
+      ...CONFORMANCE_NODES,
+      governanceGate,
+      runAgent,
+      ...orchestration({ conformance: true }),
+      ...simNodes(world),
+    ]),
     seams: {
-      model: async () => ({ chunks: [] }),
+      model: agents?.model ?? (async () => ({ chunks: [] })),
       probe,
       annotate: unprovidedSeam('feedback'),
       prompts: unprovidedSeam('prompts'),
@@ -73,8 +86,8 @@ export function createSimHost(options: SimHostOptions) {
       mail: unprovidedSeam('email'),
       kv: unprovidedSeam('kvStorage'),
       memory: unprovidedSeam('memory'),
-      agent: unprovidedSeam('agents'),
-      tool: unprovidedSeam('agents'),
+      agent: agents?.agent ?? unprovidedSeam('agents'),
+      tool: toolSeam(agents?.tools ?? [], clock),
       verifiers: unprovidedSeam('verifiers'),
     },
     tools: [],

@@ -20,12 +20,13 @@ import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
 import { freshFolder } from '../support/database.ts';
+import { problemsWithAgents, simAgents } from './agents.ts';
 import { Answers } from './answers.ts';
 import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
 import { Receivers } from './receivers.ts';
 import { createSimHost, LEASE_MS, type SimHost } from './sim-host.ts';
 import { problemsWithWaiting } from './waiting.ts';
-import { LOOP, WORKFLOWS } from './workflows.ts';
+import { AGAIN, WORKFLOWS } from './workflows.ts';
 import { World } from './world.ts';
 
 const TENANT = 'alpha';
@@ -155,6 +156,11 @@ class Day {
       ids: sortableIds(world.now, chance),
       probe: (_request, { effectId }) => this.#fire(effectId),
       egress: this.#receivers.egress,
+      agents: simAgents(
+        world,
+        () => this.#isStorm,
+        (effectId) => this.#fire(effectId),
+      ),
     });
     await host.executor.start();
     store.weather = this.#isStorm ? this.#weather : FAIR;
@@ -382,13 +388,14 @@ class Day {
       ends.length <= 1 && (ends.length === 0 || isTerminalEvent(events.at(-1)!.type)),
       say('not one end, last'),
     );
-    for (const type of row.workflow_id === LOOP ? [] : (['node.completed', 'node.dispatched'] as const)) {
+    for (const type of AGAIN.includes(row.workflow_id) ? [] : (['node.completed', 'node.dispatched'] as const)) {
       const nodes = events.filter((event) => event.type === type).map(({ nodeId }) => nodeId);
       this.#must(new Set(nodes).size === nodes.length, say(`a node has ${type} twice`));
     }
     await this.#judgeFold(row, events, say);
     for (const problem of this.#receivers.problemsWith(row.run_id, events)) this.#must(false, say(problem));
     for (const problem of this.#answers.problemsWith(row.run_id, events)) this.#must(false, say(problem));
+    for (const problem of problemsWithAgents(events)) this.#must(false, say(problem));
     for (const { sequences, isEnded } of this.#seen.filter(({ runId }) => runId === row.run_id)) {
       this.#must(
         sequences.every((sequence, index) => sequence === index),

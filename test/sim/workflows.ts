@@ -36,8 +36,10 @@ const line = (nodes: readonly WorkflowNode[]): [string, string][] =>
 const long = Array.from({ length: 60 }, (_, index) => node(`n${index}`, 'core.noop'));
 const effects = ['first', 'second', 'third'].map((id) => node(id, 'core.conformance.side-effect'));
 
-/** The one in which nodes begin again. */
-export const LOOP = 'refined';
+/** Those in which a node completes, or sends for a child, more than once. */
+const LOOP = 'refined';
+const LED = 'led';
+export const AGAIN: readonly string[] = [LOOP, LED];
 
 /** Everything a run can do, in small. */
 export const WORKFLOWS: readonly WorkflowDefinition[] = [
@@ -133,6 +135,30 @@ export const WORKFLOWS: readonly WorkflowDefinition[] = [
       ['two', 'join', { triggerRule: 'all_complete' }],
       ['late', 'join', { triggerRule: 'all_complete' }],
       ['slow', 'join', { triggerRule: 'all_complete' }],
+    ],
+  ),
+  workflow(
+    'agent',
+    [node('agent', 'core.agents.run', { systemPrompt: 'You try.' }), node('after', 'core.noop')],
+    [['agent', 'after']],
+    {
+      settings: { maxRetries: 8 },
+    },
+  ),
+  workflow(
+    LED,
+    [
+      node('supervisor', 'core.orchestrator.supervisor', {
+        mockDispatchPlan: [
+          { kind: 'next-worker', nextWorkerIds: ['child', 'line'] },
+          { kind: 'next-worker', nextWorkerIds: ['doomed'] },
+        ],
+      }),
+      node('dispatch', 'core.dispatch', { outputMapping: { found: 'answer' } }),
+    ],
+    [
+      ['supervisor', 'dispatch'],
+      ['dispatch', 'supervisor'],
     ],
   ),
   workflow('waiting-parent', [node('call', 'core.subWorkflow', { workflowId: 'approval' })], []),

@@ -48,8 +48,6 @@ export const mockAgent: NodeType = {
   role: 'pure',
   config: Config,
   async run(context): Promise<Outcome> {
-    // What a node says before it is under way is heard by nobody.
-    await Promise.resolve();
     const config = context.config as Config;
     const agentId = config.agentId ?? context.node.agent?.agentId ?? `host:mock-agent:${context.node.id}`;
     for (const step of stepsOf(config, agentId, context)) context.tell({ ...step, nodeId: context.node.id });

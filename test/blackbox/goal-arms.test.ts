@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
-import type { Answer, Api } from '../support/api.ts';
+import type { Answer, Api, Frame } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
@@ -24,8 +24,10 @@ import {
   start,
   told,
 } from '../support/goals.ts';
-import { startTestHost, type TestHost } from '../support/host.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
+import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
 
 /** What works on goals by itself, and what stops it: arms, money and time, through restarts and on several hosts. */
@@ -87,7 +89,7 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     it.concurrent.each<[string, object, object]>([
       ['a schedule', bySchedule, { schedule: { cron: EVERY_SECOND } }],
       ['a heartbeat', byHeartbeat, { heartbeat: { intervalSec: 1 } }],
-      ['a commitment', byCommitment, { commitment: { at, everySec: 1 } }],
+      ['a commitment', byCommitment, { commitment: { at, everySec: 2 } }],
     ])('by %s is reached on the run that reaches it, and its arm is gone with it', async (_arm, body, how) => {
       const id = await planned(api(), body, { criteria: [onThird], ...how });
       const armed = (await read(api(), id)).continuation.armRef;
@@ -234,19 +236,26 @@ describe.each(STORES)('a goal, on %s', (kind) => {
   });
 
   it('is told to whoever watches the tenant', async () => {
-    const frames = api().frames('/v1/host/capstan/events', {}, (all) =>
-      all.some(({ event }) => event === 'goal.closed'),
-    );
-    const id = await until(
-      async () => planned(api(), { bounds: { maxLoopIterations: 1 } }),
-      () => true,
-    );
+    const stream = await Stream.open(`${host.url}/v1/host/capstan/events`, KEYS.viewer.key);
+    const id = await planned(api(), { bounds: { maxLoopIterations: 1 } });
     await run(api(), id);
-    const goals = (await frames).frames.filter(({ event, data }) => event?.startsWith('goal.') && data!.includes(id));
-    expect(goals.map(({ event }) => event)).toEqual(
-      expect.arrayContaining(['goal.updated', 'goal.evaluated', 'goal.closed']),
-    );
-    expect(JSON.stringify(goals)).not.toContain('checklist');
+    const its = (): Frame[] =>
+      stream.frames.filter(({ event, data }) => event?.startsWith('goal.') && data!.includes(id));
+    await stream.until(() => its().some(({ event }) => event === 'goal.closed'));
+    stream.drop();
+    const told = its().map(({ event, data }) => {
+      const { state, satisfied, finalState } = JSON.parse(data!);
+      return [event, satisfied ?? finalState ?? state];
+    });
+    expect(told).toEqual([
+      ['goal.updated', 'active'],
+      ['goal.updated', 'active'],
+      ['goal.updated', 'active'],
+      ['goal.evaluated', false],
+      ['goal.updated', 'bound-exceeded'],
+      ['goal.closed', 'bound-exceeded'],
+    ]);
+    expect(JSON.stringify(its())).not.toContain('checklist');
   });
 });
 
@@ -269,6 +278,39 @@ describe('a goal on two hosts', () => {
     } finally {
       await two.stop();
       await one.stop();
+    }
+  });
+});
+
+describe('a goal whose host is killed', () => {
+  it('has its runs and its verdicts once each, whenever that happens', async () => {
+    const data = freshFolder();
+    let host = await spawnHost({ CAPSTAN_DATA: data.path });
+    try {
+      await registerCounting(host.as('editor'));
+      const id = await planned(
+        host.as('editor'),
+        { continuation: { mode: 'schedule' }, bounds: { maxLoopIterations: 3 } },
+        { schedule: { cron: EVERY_SECOND } },
+      );
+      await until(
+        () => evaluations(host.as('editor'), id),
+        ({ runsStarted }) => runsStarted > 0,
+      );
+      host.signal('SIGKILL');
+      await host.exit;
+      host = await spawnHost({ CAPSTAN_DATA: data.path });
+      const api = host.as('editor');
+      const goal = await reaches(api, id, 'bound-exceeded');
+      expect(goal.progress.contributingRunIds).toHaveLength(3);
+      const { body } = await api.get(`/v1/host/capstan/runs?limit=200&tag=goal:${id}`);
+      expect(body.items).toHaveLength(3);
+      const log = (await told(api, id)).map(({ type, payload }) => payload.runId ?? type);
+      expect(log).toEqual([...goal.progress.contributingRunIds, 'goal.closed']);
+    } finally {
+      host.signal('SIGKILL');
+      await host.exit;
+      data.remove();
     }
   });
 });

@@ -88,7 +88,8 @@ export class Keeping {
 
   #tryAgain(row: CommitmentRow, { message: last_error }: Refusal, now: number): WorkResult {
     const met_at = row.met_at ?? now;
-    const next_check_at = retryAt(met_at, now);
+    // What belongs to something is given up by that alone.
+    const next_check_at = retryAt(row.belongs_to === null ? met_at : now, now);
     const state = next_check_at === undefined ? 'failed' : 'armed';
     const moved = { ...row, state, met_at, next_check_at: next_check_at ?? null, last_error } as const;
     return { writes: [moveCommitment(moved)], dueAgainAt: next_check_at };

@@ -17,6 +17,7 @@ import {
   refuseOwned,
   type Start,
   subjectColumns,
+  timeText,
 } from '../self-starting.ts';
 import { commitmentFrom, conditionOf, specOf } from './document.ts';
 import { Keeping } from './keep.ts';
@@ -68,7 +69,7 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
 
     /** One that is kept here and now, as far as it can be: for those who check that the rules are kept. */
     async tryOut(author: Author, request: Omit<CommitmentRequest, 'at'>): Promise<Kept | Refusal> {
-      const due = request.predicate ? {} : { at: new Date(clock.now()).toISOString() };
+      const due = request.predicate ? {} : { at: timeText(clock.now()) };
       const row = await rowFor(author, { ...request, ...due });
       return isRefusal(row) ? row : keepTwice(host.runtime, keeping, row);
     },

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { WorkHandler, WorkResult } from '../../runtime/executor.ts';
 import type { Unit, Write } from '../../store/sql.ts';
 import type { Host } from '../capability.ts';
-import { type RunStarter, type Start, subjectOf } from '../self-starting.ts';
+import { type RunStarter, type Start, subjectOf, timeText } from '../self-starting.ts';
 import { heartbeatFrom, specOf } from './document.ts';
 import { lookWithin, type Observer } from './observing.ts';
 import {
@@ -48,12 +48,11 @@ export class Beating {
     const [row] = await store.read<HeartbeatRow>(findHeartbeat({ tenant }, heartbeatId));
     if (!row || row.next_tick_at === null) return { writes: [] };
     if (clock.now() < row.next_tick_at) return { writes: [], dueAgainAt: row.next_tick_at };
-    const look = await this.#look(row);
-    return this.settle(row, look);
+    return this.#settle(row, row.next_tick_at, await this.#look(row));
   };
 
   /** What comes of a look. */
-  async settle(row: HeartbeatRow, look: Look): Promise<WorkResult> {
+  async #settle(row: HeartbeatRow, awaited: number, look: Look): Promise<WorkResult> {
     const now = this.#host.runtime.clock.now();
     const spec = specOf(row);
     const prior = row.state === null ? NOTHING_SEEN : JSON.parse(row.state);
@@ -61,8 +60,8 @@ export class Beating {
     const start = seen.change?.isWanted ? await this.#start(row, seen.change, now) : undefined;
     // What could not be started is a change that has not been dealt with: it is seen again with the next tick.
     const tick: Tick = isRefusal(start) ? { status: 'error', error: start.message } : seen;
-    const moved = movedBy(row, tick, now, nextOf(row, spec.intervalSec, now));
-    const dueAgainAt = moved.next_tick_at ?? undefined;
+    const dueAgainAt = nextTick(awaited, spec.intervalSec, now);
+    const moved = movedBy(row, tick, now, dueAgainAt);
     const telling = eventsOf(row, tick, now);
     if (!start || isRefusal(start)) return { writes: told(moved, telling), dueAgainAt };
     const { writes, committed } = this.#host.executor.birth(start.created);
@@ -98,7 +97,7 @@ export class Beating {
       workflowId,
       inputs: JSON.stringify(inputs),
       tags: [tag],
-      metadata: { heartbeatId, tickAt: new Date(at).toISOString() },
+      metadata: { heartbeatId, tickAt: timeText(at) },
     });
   }
 
@@ -108,12 +107,7 @@ export class Beating {
   }
 }
 
-/** One that has no next tick is only looked at when somebody asks. */
-function nextOf({ next_tick_at }: HeartbeatRow, intervalSec: number, now: number): number | null {
-  return next_tick_at === null ? null : nextTick(next_tick_at, intervalSec, now);
-}
-
-function movedBy(row: HeartbeatRow, tick: Tick, now: number, next: number | null): HeartbeatRow {
+function movedBy(row: HeartbeatRow, tick: Tick, now: number, next: number): HeartbeatRow {
   return {
     ...row,
     ...(tick.change ? { state: JSON.stringify(tick.change.to), last_changed_at: now } : {}),

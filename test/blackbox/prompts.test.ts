@@ -50,6 +50,7 @@ onEachStore('the prompt library', (host) => {
       variableSources: ['input', 'variable', 'context'],
       maxTemplateBytes: 65_536,
       observability: 'full',
+      agentBindings: true,
       library: { id: 'capstan', renderEndpoint: RENDER, maxRenderRequestBytes: expect.any(Number) },
     });
     expect(schemas.discovery(body)).toEqual([]);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
-import { node, register, unique, workflow } from '../support/definitions.ts';
+import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import {
   counting,
@@ -486,6 +486,35 @@ onEachStore(
         await judged(api(), id, 2);
         const { items } = await evaluations(api(), id);
         expect(items.map(({ objectiveVersion }: { objectiveVersion: number }) => objectiveVersion)).toEqual([2, 1]);
+      });
+
+      it('again where it has become another while a run was judging', async () => {
+        const judge = workflow(
+          [
+            node('wait', 'core.approvalGate', { config: { title: 'Think' } }),
+            node('verdict', 'core.identity', { inputs: { satisfied: fixed(true) } }),
+          ],
+          line('wait', 'verdict'),
+        );
+        await register(api(), judge);
+        const verifier = { id: unique('ver'), kind: 'workflow', workflowId: judge.id };
+        await api().post('/v1/host/capstan/verifiers', verifier);
+        const id = await planned(api(), { completion: { check: 'verifier', verifierRef: verifier.id } });
+        await run(api(), id);
+        const judging = async (): Promise<string[]> => {
+          const { body } = await api().get(`/v1/host/capstan/runs?workflowId=${judge.id}`);
+          return body.items.map(({ runId }: { runId: string }) => runId);
+        };
+        const [first] = await until(judging, ({ length }) => length === 1);
+        await waits(api(), first!);
+        await api().request('PATCH', `${GOALS}/${id}`, { objective: 'Something else' });
+        await resolve(api(), first!, 'wait', { action: 'accept' });
+        const [second] = await until(judging, ({ length }) => length === 2);
+        expect((await read(api(), id)).state).toBe('active');
+        await waits(api(), second!);
+        await resolve(api(), second!, 'wait', { action: 'accept' });
+        await reaches(api(), id, 'satisfied');
+        expect((await evaluations(api(), id)).items).toMatchObject([{ satisfied: true, objectiveVersion: 2 }]);
       });
 
       it('page by page, latest first', async () => {

@@ -316,10 +316,14 @@ export function findGoalRun({ tenant, runId }: RunRef): Statement {
   return sql('SELECT * FROM goal_runs WHERE run_id = $1 AND tenant = $2', runId, tenant);
 }
 
-export function noteJudging({ tenant, runId }: RunRef, judging: string): Write {
+/** How far judging has come. Refused when somebody else has gone on with it since `before` was read. */
+export function noteJudging({ tenant, runId }: RunRef, before: string | null, judging: string): Write {
   return {
-    sql: 'UPDATE goal_runs SET judging = $1 WHERE run_id = $2 AND tenant = $3 AND judged_at IS NULL',
-    params: [judging, runId, tenant],
+    sql: `UPDATE goal_runs SET judging = $1
+          WHERE run_id = $2 AND tenant = $3 AND judged_at IS NULL AND COALESCE(judging, '') = $4`,
+    params: [judging, runId, tenant, before ?? ''],
+    expect: 1,
+    keeps: 'goal',
   };
 }
 

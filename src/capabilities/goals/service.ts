@@ -171,9 +171,9 @@ export function goalService(host: Host, services: GoalNeeds) {
         if (isClosed(goal.progress)) return refuseClosed(goal);
         const refusal = await refusePlan(goal, plan);
         if (refusal) return refusal;
-        const { workflowId } = plan;
         const shown = await shownPlan(goal, plan);
-        const move = { after: { ...goal, plan }, action: 'goal.plan', details: { workflowId } };
+        const details = { workflowId: plan.workflowId, criteria: plan.criteria.map(({ key }) => key) };
+        const move = { after: { ...goal, plan }, action: 'goal.plan', details };
         const outcome = await moved(goal, caller, move, goal.continuation.armRef == null, () => also(shown));
         return outcome && (isRefusal(outcome) ? outcome : shown);
       }),

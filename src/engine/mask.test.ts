@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { node, variable, workflow } from '../../test/support/definitions.ts';
 import type { NewEvent } from '../protocol/events.ts';
 import { MASKING_MODES, type MaskingMode, type WorkflowDefinition } from '../protocol/workflows.ts';
-import { hasSensitiveParts, maskMembers, maskPayload, maskValue, REDACTED } from './mask.ts';
+import { hasSensitiveParts, maskMembers, maskPayload, maskQuestion, maskValue, REDACTED } from './mask.ts';
 import { makePlan } from './plan.ts';
 
 describe('a sensitive value', () => {
@@ -186,3 +186,31 @@ function planOf(maskingMode: MaskingMode) {
     1,
   );
 }
+
+describe('what an agent says', () => {
+  const decided: NewEvent = {
+    type: 'agent.decided',
+    nodeId: 'a',
+    payload: { agentId: 'core.test.agent', decision: 'It is 4711.', confidence: 1 },
+  };
+  const planOf = (sensitive: boolean, more: Partial<WorkflowDefinition> = {}) =>
+    makePlan(
+      workflow([node('a', 'core.agents.run', { inputs: { pin: variable('pin') } })], [], {
+        variables: [{ name: 'pin', type: 'string', sensitive }],
+        ...more,
+      }),
+      1,
+    );
+
+  it('is masked where it was shown something sensitive, in whichever words', () => {
+    expect(maskPayload(planOf(true), decided, digest)).toEqual({ ...decided.payload, decision: REDACTED });
+    expect(maskPayload(planOf(false), decided, digest)).toEqual(decided.payload);
+    const open = { metadata: { complianceConfig: { maskingMode: 'passthrough' as const } } };
+    expect(maskPayload(planOf(true, open), decided, digest)).toEqual(decided.payload);
+  });
+
+  it('is masked in the question that it leaves to a person, too', () => {
+    const data = { agentId: 'core.test.agent', threshold: 0.7, observed: 0.1, decision: 'It is 4711.' };
+    expect(maskQuestion(planOf(true), 'a', data, digest)).toEqual({ ...data, decision: REDACTED });
+  });
+});

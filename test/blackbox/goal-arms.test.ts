@@ -26,6 +26,7 @@ import {
 } from '../support/goals.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { spawnHost } from '../support/process.ts';
+import { Receiver } from '../support/receiver.ts';
 import { STORES } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
@@ -233,6 +234,23 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     const { items } = await evaluations(api(), id);
     expect(items.map((item: Body) => item.runId)).toEqual([runId]);
     expect((await told(api(), id)).map(({ type }) => type)).toEqual(['goal.evaluated']);
+  });
+
+  it('is told to webhooks, by what it comes to and never by how the run goes that tells of it', async () => {
+    const receiver = await Receiver.open();
+    const events = ['goal.evaluated', 'goal.closed', 'run.started', 'run.completed'];
+    const { body } = await api().post('/v1/webhooks', { url: receiver.url, events });
+    const id = await planned(api(), { bounds: { maxLoopIterations: 1 } });
+    const runId = await run(api(), id);
+    await receiver.until((arrivals) => arrivals.some(({ body: { type } }) => type === 'goal.closed'));
+    await api().request('DELETE', `/v1/webhooks/${body.webhookId}`);
+    receiver.close();
+    const { managementRunId } = await evaluations(api(), id);
+    const its = receiver.arrivals.filter((arrival) => arrival.body.runId === managementRunId);
+    expect(its.map((arrival) => [arrival.body.type, arrival.body.event.payload])).toEqual([
+      ['goal.evaluated', { goalId: id, satisfied: false, runId, iterations: 1 }],
+      ['goal.closed', { goalId: id, finalState: 'bound-exceeded' }],
+    ]);
   });
 
   it('is told to whoever watches the tenant', async () => {

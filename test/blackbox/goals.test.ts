@@ -365,6 +365,13 @@ onEachStore(
         expect((await told(api(), id)).map(({ type }) => type)).toEqual(['goal.closed', 'goal.evaluated']);
       });
 
+      it('also when the unsure one is an agent', async () => {
+        const id = await planned(api(), {}, { workflowId: 'conformance-agent-low-confidence' });
+        const runId = await run(api(), id);
+        await reaches(api(), id, 'escalated');
+        expect((await evaluations(api(), id)).escalation).toMatchObject({ reason: 'low-confidence', runId });
+      });
+
       it('also when the unsure one is a run that its run sent for', async () => {
         const parent = workflow([node('sub', 'core.subWorkflow', { config: { workflowId: unsure.id } })]);
         await register(api(), parent);

@@ -70,7 +70,7 @@ export function resultOf(snapshot: RunSnapshot, definition: WorkflowDefinition, 
   if (snapshot.interrupt) {
     const { kind, nodeId } = snapshot.interrupt;
     return told(
-      `The run waits for a person (${kind} at ${nodeId}). Nobody can answer through this tool. Ask ${STATUS_TOOL} later.`,
+      `The run waits for a person (${kind} at ${nodeId}). No tool can answer for them. Ask ${STATUS_TOOL} later.`,
       { ...facts, waitingFor: { kind, nodeId } },
     );
   }

@@ -3,7 +3,7 @@ import { isRefusal, type Refusal } from '../../protocol/errors.ts';
 import type { McpMessage } from '../../protocol/mcp.ts';
 import type { PromptTemplate } from '../../protocol/prompts.ts';
 import type { Caller, Reply } from '../capability.ts';
-import { problemsWith, RUN_STATUS, STATUS_TOOL } from './rules.ts';
+import { type McpToolResult, problemsWith, RUN_STATUS, STATUS_TOOL } from './rules.ts';
 import type { McpServerService, Waiting } from './service.ts';
 
 /** A message that has been let in, and what it takes to answer it. */
@@ -19,6 +19,8 @@ type Sdk = typeof import('@modelcontextprotocol/server');
 
 /** A key in `_meta` that makes two calls of a tool one, however often they are sent. */
 const KEY_IN_META = 'capstan/idempotencyKey';
+/** What the one question of a call is called. */
+const QUESTION = 'answer';
 const RUN_URI = /^openwop:\/\/runs\/([A-Za-z0-9-]{1,128})$/;
 /** Of a request's headers, those that the SDK reads. */
 const HEADERS = ['accept', 'content-type', 'mcp-method', 'mcp-name', 'mcp-protocol-version'] as const;
@@ -82,9 +84,30 @@ function serveTools(server: Server, serving: Serving): void {
       if (problems.length > 0) throw new sdk.ProtocolError(sdk.INVALID_PARAMS, problems.join('; '));
       return { ...(await outcomeOf(serving, service.status(caller, args.runId as string, waiting))) };
     }
+    const token = context.mcpReq.requestState<string>();
+    if (token !== undefined) {
+      const response = context.mcpReq.inputResponses?.[QUESTION];
+      const answer = service.answer(caller, { name, token, response }, waiting);
+      const { result, isAnswered } = await outcomeOf(serving, answer);
+      return isAnswered ? askedOr(serving, context, result) : { ...result };
+    }
     const key = context.mcpReq._meta?.[KEY_IN_META] ?? exchange.header('idempotency-key');
     const call = { name, arguments: args, key: key === undefined ? undefined : String(key) };
-    return { ...(await outcomeOf(serving, service.call(caller, call, waiting))) };
+    return askedOr(serving, context, await outcomeOf(serving, service.call(caller, call, waiting)));
+  });
+}
+
+/** A run that waits for a person may ask the one before the client, if there is one who may answer. */
+async function askedOr({ sdk, service, exchange }: Serving, { mcpReq }: ServerContext, result: McpToolResult) {
+  const { waitingFor, runId } = result.structuredContent;
+  const { [sdk.CLIENT_CAPABILITIES_META_KEY]: client = {} } = (mcpReq.envelope ?? {}) as { [key: string]: object };
+  if (waitingFor === undefined || !('elicitation' in client)) return { ...result };
+  const question = await service.question(exchange.caller, runId as string);
+  if (!question) return { ...result };
+  const { token, message, requestedSchema } = question;
+  return sdk.inputRequired({
+    inputRequests: { [QUESTION]: sdk.inputRequired.elicit({ message, requestedSchema }) },
+    requestState: token,
   });
 }
 

@@ -1,4 +1,5 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
+import type { InterruptView } from '../../protocol/interrupts.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
 import type { PromptTemplate } from '../../protocol/prompts.ts';
 import type { RunSnapshot } from '../../protocol/runs.ts';
@@ -10,9 +11,11 @@ import type { Unit } from '../../store/sql.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { EventService } from '../events/service.ts';
+import type { InterruptService } from '../interrupts/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import type { RunService } from '../runs/service.ts';
 import type { WorkflowService } from '../workflows/service.ts';
+import { answerIn, type Elicitation, elicitationOf } from './questions.ts';
 import { listExposed } from './records.ts';
 import { isExposed, isSettled, type McpTool, type McpToolResult, problemsWith, resultOf, toolOf } from './rules.ts';
 
@@ -23,6 +26,7 @@ export interface McpServerNeeds {
   readonly runs: Pick<RunService, 'create' | 'row' | 'snapshot'>;
   readonly events: Pick<EventService, 'poll'>;
   readonly prompts: Pick<PromptService, 'list' | 'render'>;
+  readonly interrupts: Pick<InterruptService, 'inspect' | 'mint' | 'resolve'>;
 }
 
 export interface ToolCall {
@@ -38,6 +42,19 @@ export interface Waiting {
   readonly signal: AbortSignal;
   /** Told of each node that is done. */
   hear(nodeId: string): Promise<void>;
+}
+
+/** What came back for a question that a tool asked. */
+export interface Response {
+  readonly name: string;
+  readonly token: string;
+  readonly response: unknown;
+}
+
+export interface Answered {
+  readonly result: McpToolResult;
+  /** Nobody said anything; it would be rude to ask again. */
+  readonly isAnswered: boolean;
 }
 
 export interface ToolPage {
@@ -58,7 +75,10 @@ const KEY_RETENTION_MS = 24 * 60 * 60 * 1_000;
 const KEY_CHARACTERS_MAX = 255;
 
 /** Workflows as tools: a call is a run. It goes on when nobody waits for it any more. */
-export function mcpServerService({ runtime, settings }: Host, { workflows, runs, events, prompts }: McpServerNeeds) {
+export function mcpServerService(
+  { runtime, settings }: Host,
+  { workflows, runs, events, prompts, interrupts }: McpServerNeeds,
+) {
   const { store, clock } = runtime;
   const { version, publicUrl } = settings;
 
@@ -85,6 +105,32 @@ export function mcpServerService({ runtime, settings }: Host, { workflows, runs,
     },
 
     status: outcome,
+
+    /** What a run asks, if this caller may answer it. The token says which question it was. */
+    async question(caller: Caller, runId: string): Promise<(Elicitation & { readonly token: string }) | undefined> {
+      const snapshot = await runs.snapshot(caller, runId);
+      const { interrupt } = isRefusal(snapshot) ? {} : snapshot;
+      const elicitation = interrupt && elicitationOf(interrupt as Pick<InterruptView, 'kind' | 'data'>);
+      const token = elicitation && (await interrupts.mint(caller, runId, interrupt));
+      return token === undefined ? undefined : { ...elicitation!, token };
+    },
+
+    /** Gives the run the answer of whoever is behind the client, as an act of the caller, and waits on. */
+    async answer(caller: Caller, { token, response, name }: Response, waiting: Waiting): Promise<Answered | Refusal> {
+      if (!caller.scopes.has('approvals:respond')) {
+        return refuse('forbidden', 'This takes the scope approvals:respond.', { scopeRequired: 'approvals:respond' });
+      }
+      const asked = await interrupts.inspect(token);
+      if (isRefusal(asked)) return asked;
+      const { runId, nodeId } = asked;
+      const row = await runs.row(caller, runId);
+      if (row?.workflow_id !== name) return NOT_FOUND;
+      const value = answerIn(asked, response);
+      const given = value && (await interrupts.resolve(caller, runId, nodeId, value, () => []));
+      if (given && isRefusal(given)) return given;
+      const result = await outcome(caller, runId, waiting);
+      return isRefusal(result) ? result : { result, isAnswered: value !== undefined };
+    },
 
     snapshot: (caller: Caller, runId: string): Promise<RunSnapshot | Refusal> => runs.snapshot(caller, runId),
 

@@ -7,7 +7,7 @@ import { line, node, register, unique, workflow } from '../support/definitions.t
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
 import { ModelServer, type Speech } from '../support/model-server.ts';
-import { spawnHost } from '../support/process.ts';
+import { type HostProcess, spawnHost } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -409,16 +409,32 @@ describe.each(STORES)('agents at work, on %s', (kind) => {
 });
 
 describe('a host that dies while an agent is at work', () => {
+  const folder = freshFolder();
+  const hosts: HostProcess[] = [];
+  let server: ModelServer;
+  beforeAll(async () => {
+    server = await ModelServer.open();
+  });
+  afterAll(async () => {
+    for (const each of hosts) each.signal('SIGKILL');
+    await Promise.all(hosts.map(({ exit }) => exit));
+    server.close();
+    folder.remove();
+  });
+  const startHost = async (environment: Record<string, string>): Promise<HostProcess> => {
+    const started = await spawnHost(environment);
+    hosts.push(started);
+    return started;
+  };
+
   it('is followed by one that goes on where the agent was', async () => {
-    const folder = freshFolder();
-    const server = await ModelServer.open();
     const environment = {
       CAPSTAN_DATA: join(folder.path, 'data'),
       CAPSTAN_MODELS: JSON.stringify([
         { provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['crash'], timeoutMs: 60_000 },
       ]),
     };
-    const first = await spawnHost(environment);
+    const first = await startHost(environment);
     const agentId = await installAgent(first.as('reviewer'), { toolAllowlist: ['capstan.kv:set'] });
     const definition = workflow([agentNode(agentId, 'crash')]);
     await register(first.as('reviewer'), definition);
@@ -433,7 +449,7 @@ describe('a host that dies while an agent is at work', () => {
     await first.exit;
 
     script(server, 'crash', () => {}, says(SURE));
-    const second = await spawnHost(environment);
+    const second = await startHost(environment);
     const api = second.as('reviewer');
     const ended = await api.ended(runId);
     expect(ended.nodeStates.agent.outputs).toMatchObject({ result: 'billing', steps: 2 });
@@ -449,9 +465,5 @@ describe('a host that dies while an agent is at work', () => {
       'agent.decided',
       'agent.invocation.completed',
     ]);
-    second.signal('SIGKILL');
-    await second.exit;
-    server.close();
-    folder.remove();
   });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../support/database.ts';
 import { KEYS } from '../support/host.ts';
 import { runProgram, spawnHost } from '../support/process.ts';
@@ -22,9 +22,17 @@ const commands = PAGE.split('\n').flatMap((line) =>
 const [, models = ''] = /CAPSTAN_MODELS='([^']+)'/.exec(PAGE) ?? [];
 
 describe('the example of an agent that sorts tickets', () => {
+  const folder = freshFolder();
+  const started = spawnHost({ CAPSTAN_CONFORMANCE: '0', CAPSTAN_DATA: folder.path, CAPSTAN_MODELS: models });
+  afterAll(async () => {
+    const host = await started;
+    host.signal('SIGTERM');
+    await host.exit;
+    folder.remove();
+  });
+
   it('works when it is typed in', async () => {
-    const folder = freshFolder();
-    const host = await spawnHost({ CAPSTAN_CONFORMANCE: '0', CAPSTAN_DATA: folder.path, CAPSTAN_MODELS: models });
+    const host = await started;
     const environment = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.reviewer.key };
     let run = '';
     const seen = [];
@@ -58,8 +66,5 @@ describe('the example of an agent that sorts tickets', () => {
     const events = await api.events(sure);
     const [lookUp] = events.filter(({ type }) => type === 'node.dispatched');
     expect((await api.ended(lookUp.payload.childRunId)).workflowId).toBe('triage-customer');
-    host.signal('SIGTERM');
-    await host.exit;
-    folder.remove();
   });
 });

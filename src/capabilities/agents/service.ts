@@ -22,12 +22,23 @@ export function agentService({ runtime, advertises }: Host, { packs }: { readonl
 
     async list({ subject }: Caller): Promise<AgentInventory> {
       const found = await packs.agents(subject, AGENTS_MAX);
-      return { agents: found.map((agent) => entryOf(agent, advertises)), total: found.length };
+      const isHere = remembering(advertises);
+      return { agents: found.map((agent) => entryOf(agent, isHere)), total: found.length };
     },
 
     async find({ subject }: Caller, agentId: string): Promise<AgentInventoryEntry | undefined> {
       const agent = await packs.agent(subject, agentId);
       return agent && entryOf(agent, advertises);
     },
+  };
+}
+
+/** Many agents need the same few things. */
+function remembering(ask: (capability: string) => boolean): (capability: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (capability) => {
+    const isHere = known.get(capability) ?? ask(capability);
+    known.set(capability, isHere);
+    return isHere;
   };
 }

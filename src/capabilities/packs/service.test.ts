@@ -27,7 +27,7 @@ const noted = async (): Promise<string[]> =>
     ({ text }) => text,
   );
 
-const packs = packService({ runtime: { store, clock } } as unknown as Host, {
+const packs = packService({ runtime: { store, clock }, advertises: () => false } as unknown as Host, {
   audit: { record: ({ actor, action, target }) => [note(`${actor} ${action} ${target} ${clock.now()}`)] },
 });
 
@@ -94,6 +94,31 @@ describe('what was decided', () => {
     await packs.uninstall(ada, { name }, nothing);
     expect((await packs.current(subject, name))?.manifest.version).toBe('1.0.0');
     expect(await noted()).toContain(`undone ${name}`);
+  });
+
+  it('brings its agents with it and takes them along, where it is one of agents', async () => {
+    const name = newName();
+    const agentId = `${name}.default`;
+    const agent = { agentId, persona: 'Learned', modelClass: 'general', systemPrompt: 'You have learned.' };
+    const file = JSON.stringify({
+      name,
+      version: '1.0.0',
+      engines: { openwop: '>=1.1.0' },
+      runtime: { language: 'remote', entry: 'pack.json' },
+      agents: [agent],
+    });
+    await packs.install(ada, { file, origin }, nothing);
+    expect((await packs.current(subject, name))?.file).toBe(file);
+    expect(await packs.agent(subject, agentId)).toMatchObject({
+      manifest: agent,
+      systemPrompt: 'You have learned.',
+      packName: name,
+      packVersion: '1.0.0',
+    });
+    expect(await packs.agent({ tenant: 'beta' }, agentId)).toBeUndefined();
+    await packs.uninstall(ada, { name }, nothing);
+    expect(await packs.agent(subject, agentId)).toBeUndefined();
+    expect(await packs.agent(subject, agentId, '1.0.0')).toBeUndefined();
   });
 
   it('never is something else under the same version, not even by a space', async () => {

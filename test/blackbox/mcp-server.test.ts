@@ -16,7 +16,7 @@ const STARTER = {
   principal: 'starter',
   scopes: ['manifest:read', 'runs:create', 'runs:read'],
 };
-const apiKeys = keyRecords([...Object.values(KEYS), STARTER]);
+const apiKeys = keyRecords([STARTER]);
 
 type Era = '2025' | '2026';
 type Who = keyof typeof KEYS;

@@ -200,8 +200,10 @@ export function insertObjective({ goal_id, version, objective, principal, at }: 
   };
 }
 
+const OBJECTIVES_MAX = 1_000;
+
 export function listObjectives(goalId: string): Statement {
-  return sql('SELECT * FROM goal_objectives WHERE goal_id = $1 ORDER BY version', goalId);
+  return sql('SELECT * FROM goal_objectives WHERE goal_id = $1 ORDER BY version LIMIT $2', goalId, OBJECTIVES_MAX);
 }
 
 export interface GoalRunRow {
@@ -341,11 +343,16 @@ export function noteVerdict(
   };
 }
 
+/** Of a goal that has more runs behind it, only so many are named. */
+const CONTRIBUTIONS_MAX = 1_000;
+
 /** Runs that were judged, in their order. */
 export function listContributions(goalIds: readonly string[]): Statement {
   const places = goalIds.map((_, index) => `$${index + 1}`).join(', ');
   return {
     sql: `SELECT goal_id, run_id FROM goal_runs WHERE goal_id IN (${places}) AND judged_at IS NOT NULL
+            AND number > (SELECT MAX(number) FROM goal_runs latest WHERE latest.goal_id = goal_runs.goal_id)
+              - ${CONTRIBUTIONS_MAX}
           ORDER BY goal_id, number`,
     params: goalIds,
   };

@@ -14,6 +14,17 @@ export interface Weather {
 
 export const FAIR: Weather = { slow: 0, slowMs: 0, lostBefore: 0, lostAfter: 0, hintLost: 0 };
 
+/** How bad this day is going to be. */
+export function forecast({ random }: World): Weather {
+  return {
+    slow: random.next() * 0.3,
+    slowMs: random.between(10, 2_000),
+    lostBefore: random.next() * 0.05,
+    lostAfter: random.next() * 0.05,
+    hintLost: random.next(),
+  };
+}
+
 /** One host's way to the shared store, with everything that can go wrong on it. */
 export class FaultyStore implements Store {
   /** Hosts come and go and share this store, as they share PostgreSQL. */

@@ -22,7 +22,7 @@ import { digits, sortableIds } from '../../src/system/ids.ts';
 import { freshFolder } from '../support/database.ts';
 import { problemsWithAgents, simAgents } from './agents.ts';
 import { Answers } from './answers.ts';
-import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
+import { FAIR, FaultyStore, forecast, type Weather } from './faulty-store.ts';
 import { Receivers } from './receivers.ts';
 import { createSimHost, LEASE_MS, type SimHost } from './sim-host.ts';
 import { problemsWithWaiting } from './waiting.ts';
@@ -104,7 +104,7 @@ class Day {
 
   async pass(): Promise<SimulationResult> {
     const world = this.#world;
-    this.#weather = this.#forecast();
+    this.#weather = forecast(world);
     await world.settle(this.#open());
     const people = [this.#people(), this.#people(), this.#troubles(), this.#followers()];
     await world.run(world.now() + STORM_MS + 20_000);
@@ -116,17 +116,6 @@ class Day {
 
   end(): void {
     for (const { store } of this.#hosts) store.state = 'dead';
-  }
-
-  #forecast(): Weather {
-    const { random } = this.#world;
-    return {
-      slow: random.next() * 0.3,
-      slowMs: random.between(10, 2_000),
-      lostBefore: random.next() * 0.05,
-      lostAfter: random.next() * 0.05,
-      hintLost: random.next(),
-    };
   }
 
   async #open(): Promise<void> {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { BadConfig, type Config, readConfig, SETTINGS, type SettingName } from './config.ts';
+import { SETTINGS, type SettingName } from './config/settings.ts';
+import { BadConfig, type Config, readConfig } from './config.ts';
 import { ROLE_SCOPES } from './protocol/scopes.ts';
 
 const HOUR_MS = 60 * 60 * 1_000;

@@ -72,7 +72,6 @@ const LINES_MAX = 450;
 const LONG_FILES: Record<string, string> = {
   'test/contract/store-contract.ts': 'the definition of a store: one list of promises',
   'src/client/operations.ts': 'the table of operations: a row for each',
-  'src/config.ts': 'the list of settings, and how each is read',
 };
 
 describe('imports', () => {

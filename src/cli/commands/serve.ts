@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { BadConfig, type Config, readConfig, SETTINGS, type Setting } from '../../config.ts';
+import { SETTINGS, type Setting } from '../../config/settings.ts';
+import { BadConfig, type Config, readConfig } from '../../config.ts';
 import type { RunningHost } from '../../host.ts';
 import type { Cancel } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';

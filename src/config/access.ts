@@ -1,0 +1,107 @@
+import {
+  hashKey,
+  isSafeSource,
+  type KeyRecord,
+  scopesOf,
+  TEST_KEY_PREFIX,
+} from '../capabilities/authorization/keys.ts';
+import type { OidcSettings } from '../capabilities/capability.ts';
+import { isObject } from '../protocol/json.ts';
+import { NAME } from '../protocol/keys.ts';
+import { isRole, isScope, ROLES } from '../protocol/scopes.ts';
+import type { Reader } from './reader.ts';
+import { SETTINGS, type SettingName } from './settings.ts';
+
+const OIDC_SETTINGS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('oidc'));
+const KEY_CHARACTERS_MIN = 8;
+const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];
+
+/** The issuer whose tokens are taken, where there is one. */
+export function oidcOf(read: Reader): OidcSettings | undefined {
+  for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
+    const url = read.text(name);
+    if (url === undefined || isSafeSource(url)) continue;
+    read.note(name, ' must be an https:// URL, or an http:// one on this machine.');
+  }
+  const settings = {
+    jwksUrl: read.text('oidcJwksUrl'),
+    tenantClaim: read.text('oidcTenantClaim') ?? 'tenant',
+    roleClaim: read.text('oidcRoleClaim') ?? 'role',
+    workspaceClaim: read.text('oidcWorkspaceClaim') ?? 'workspace',
+    clockSkewS: read.whole('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
+  };
+  const issuer = read.text('oidcIssuer');
+  const audience = read.text('oidcAudience');
+  if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings };
+  const given = OIDC_SETTINGS.find((name) => read.text(name) !== undefined);
+  if (given !== undefined) {
+    const missing = issuer === undefined ? SETTINGS.oidcIssuer : SETTINGS.oidcAudience;
+    read.note(given, ` needs ${missing.variable} beside it.`);
+  }
+  return undefined;
+}
+
+/** The keys that are there from the start. */
+export function keysOf(read: Reader): KeyRecord[] {
+  const text = read.text('apiKeys');
+  if (text === undefined) return [];
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch {
+    read.note('apiKeys', ' is not JSON.');
+    return [];
+  }
+  if (!Array.isArray(list)) {
+    read.note('apiKeys', ' must be a JSON array.');
+    return [];
+  }
+  return list.flatMap((entry: unknown, index) => {
+    const given = isObject(entry) ? entry : {};
+    const problems = problemsWithKey(given);
+    read.note('apiKeys', ...problems.map((problem) => `[${index}]${problem}`));
+    return problems.length > 0 ? [] : [keyRecord(given as unknown as GivenKey)];
+  });
+}
+
+interface GivenKey {
+  readonly key: string;
+  readonly tenant: string;
+  readonly workspace?: string;
+  readonly principal: string;
+  readonly role?: unknown;
+  readonly scopes?: unknown;
+}
+
+function problemsWithKey(given: Record<string, unknown>): string[] {
+  const problems: string[] = [];
+  const unknown = Object.keys(given).filter((name) => !KEY_MEMBERS.includes(name));
+  if (unknown.length > 0) problems.push(` has members that mean nothing: ${unknown.join(', ')}.`);
+  if (typeof given.key !== 'string' || given.key.length < KEY_CHARACTERS_MIN) {
+    problems.push(`.key must be a string of at least ${KEY_CHARACTERS_MIN} characters.`);
+  }
+  for (const name of ['tenant', 'principal', 'workspace']) {
+    const value = given[name];
+    if (typeof value === 'string' ? NAME.test(value) : value === undefined && name === 'workspace') continue;
+    problems.push(`.${name} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
+  }
+  if (given.role !== undefined && !isRole(given.role)) problems.push(`.role must be one of ${ROLES.join(', ')}.`);
+  if (given.scopes !== undefined && !(Array.isArray(given.scopes) && given.scopes.every(isScope))) {
+    problems.push('.scopes must be an array of scopes.');
+  }
+  return problems;
+}
+
+function keyRecord({ key, tenant, workspace, principal, role, scopes }: GivenKey): KeyRecord {
+  const hash = hashKey(key);
+  return {
+    keyId: `key-configured-${hash.slice(0, 16)}`,
+    hash,
+    tenant,
+    workspace,
+    principal,
+    role: scopes === undefined && isRole(role) ? role : undefined,
+    scopes: scopesOf({ role, scopes }),
+    isTest: key.startsWith(TEST_KEY_PREFIX),
+  };
+}

@@ -1,0 +1,61 @@
+import type { GoalSettings, ModelSettings } from '../capabilities/capability.ts';
+import { type ProposalSettings, readGates } from '../capabilities/proposals/service.ts';
+import { isTimeZone } from '../capabilities/schedules/service.ts';
+import type { SynthesisSettings } from '../capabilities/synthesis/service.ts';
+import { ACTIVATIONS } from '../protocol/proposals.ts';
+import type { Reader } from './reader.ts';
+import { DAY_MS, MINUTE_MS, SETTINGS } from './settings.ts';
+
+export function goalsOf(read: Reader): GoalSettings {
+  return {
+    standstillMax: read.whole('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
+    judgeTries: read.whole('goalJudgeTries', { otherwise: 4, min: 1, max: 100 }),
+    judgeRetryMs: read.whole('goalJudgeRetryMs', { otherwise: 2_000, min: 1, max: 3_600_000 }),
+  };
+}
+
+export function judgeModelOf(read: Reader, models: readonly ModelSettings[]): string | undefined {
+  const text = read.text('judgeModel') ?? models[0]?.provider;
+  if (text === undefined || text === 'off') return undefined;
+  const [provider = '', ...model] = text.split('/');
+  const known = models.find((each) => each.provider === provider);
+  if (known && (model.length === 0 || known.models.includes(model.join('/')))) return text;
+  read.note('judgeModel', ` must be off, or a provider or model of ${SETTINGS.models.variable}.`);
+  return undefined;
+}
+
+export function proposalsOf(read: Reader): ProposalSettings {
+  const { gates, problems } = readGates(read.text('proposalGates') ?? '[]');
+  read.note('proposalGates', ...problems);
+  const activation = read.oneOf('proposals', ACTIVATIONS, 'approval-gate');
+  return { activation, gates, pendingMax: read.whole('pendingProposals', { otherwise: 50, min: 1, max: 10_000 }) };
+}
+
+export function synthesisOf(read: Reader, models: readonly ModelSettings[], conformance: boolean): SynthesisSettings {
+  const everyMinutes = read.whole('synthesisEvery', { otherwise: 0, min: 0, max: 525_600 });
+  const usualPeriodMs = conformance ? 500 : 60 * MINUTE_MS;
+  return {
+    supportMin: read.whole('synthesisSupport', { otherwise: 3, min: 2, max: 10_000 }),
+    periodMinMs: read.whole('synthesisPeriod', { otherwise: usualPeriodMs, min: 1, max: 365 * DAY_MS }),
+    timezones: timezonesOf(read),
+    model: synthesisModelOf(read, models),
+    everyMs: everyMinutes === 0 ? undefined : everyMinutes * MINUTE_MS,
+  };
+}
+
+function timezonesOf(read: Reader): readonly string[] {
+  const names = (read.text('synthesisTimezones') ?? 'UTC').split(',').map((name) => name.trim());
+  if (names.every(isTimeZone)) return names;
+  read.note('synthesisTimezones', ' takes IANA names like Europe/Berlin, with commas in between.');
+  return [];
+}
+
+function synthesisModelOf(read: Reader, models: readonly ModelSettings[]): SynthesisSettings['model'] {
+  const text = read.text('synthesisModel');
+  if (text === undefined) return undefined;
+  const [provider = '', ...rest] = text.split('/');
+  const model = rest.join('/');
+  if (models.some((each) => each.provider === provider && each.models.includes(model))) return { provider, model };
+  read.note('synthesisModel', ` must be provider/model, one of ${SETTINGS.models.variable}.`);
+  return undefined;
+}

@@ -1,0 +1,35 @@
+import type { ModelSettings } from '../capabilities/capability.ts';
+import { type MailSettings, readMail } from '../capabilities/email/service.ts';
+import { type Credential, readCredentials } from '../capabilities/http-client/service.ts';
+import { type McpServerSettings, readMcpServers } from '../capabilities/mcp-client/service.ts';
+import { readModels } from '../capabilities/models/service.ts';
+import type { Reader } from './reader.ts';
+import type { Environment } from './settings.ts';
+
+/** What runs may reach beyond the host. Secrets are named there, and taken from where their names lead. */
+export function modelsOf(read: Reader, environment: Environment): readonly ModelSettings[] {
+  const { models, problems } = readModels(read.text('models') ?? '[]', environment);
+  read.note('models', ...problems);
+  return models;
+}
+
+export function mcpServersOf(read: Reader, environment: Environment): readonly McpServerSettings[] {
+  const { servers, problems } = readMcpServers(read.text('mcpServers') ?? '[]', environment);
+  read.note('mcpServers', ...problems);
+  return servers;
+}
+
+export function credentialsOf(read: Reader, environment: Environment): readonly Credential[] {
+  const { credentials, problems } = readCredentials(read.text('credentials') ?? '[]', environment);
+  read.note('credentials', ...problems);
+  return credentials;
+}
+
+export function mailOf(read: Reader): MailSettings | undefined {
+  const { mail, problem } = readMail(read.text('smtpUrl'), read.text('smtpSenders'));
+  if (problem === 'url') read.note('smtpUrl', ' must be a URL that begins with smtp:// or smtps://.');
+  if (problem === 'senders') {
+    read.note('smtpSenders', ' must name addresses, or domains as @example.com, who may send.');
+  }
+  return mail;
+}

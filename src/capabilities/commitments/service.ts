@@ -153,8 +153,8 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
 
     /** Switches off what was lent. */
     takeBack: ({ tenant }: Subject, commitmentId: string): Unit => [
-      takeBackCommitment(tenant, commitmentId),
       dropWork(commitmentId),
+      takeBackCommitment(tenant, commitmentId),
     ],
   };
 
@@ -222,8 +222,8 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
   /** What takes a commitment out of the world: it starts nothing more. */
   function disposal(subject: Subject, commitmentId: string): Unit {
     return [
-      deleteCommitment(subject, commitmentId),
       dropWork(commitmentId),
+      deleteCommitment(subject, commitmentId),
       ...recordBy(audit, subject, 'commitment.remove', commitmentId),
     ];
   }

@@ -76,9 +76,10 @@ export class Moves {
     const where = { tenant, workspace: workspace ?? undefined };
     const isLeft = before.arm !== undefined && before.arm.ref !== after.arm?.ref;
     return [
+      // An arm that fires holds itself before it holds the goal; who takes it away does the same.
+      ...(isLeft ? arms.disarm(before) : []),
       moveGoal(rowOf(after)),
       ...writes,
-      ...(isLeft ? arms.disarm(before) : []),
       ...audit.record({ ...where, actor, action, target: goalId, ...defined({ details }) }),
       ...feed.entries(where, [...facts, ...factsOf(before, after)]),
     ];

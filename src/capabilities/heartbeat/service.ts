@@ -181,8 +181,8 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
 
     /** Switches off what was lent. */
     takeBack: ({ tenant }: Subject, heartbeatId: string): Unit => [
-      takeBackHeartbeat(tenant, heartbeatId),
       dropWork(heartbeatId),
+      takeBackHeartbeat(tenant, heartbeatId),
     ],
   };
 
@@ -242,8 +242,8 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
   /** What takes a heartbeat out of the world: it looks no more. */
   function disposal(subject: Subject, heartbeatId: string): Unit {
     return [
-      ...deleteHeartbeat(subject, heartbeatId),
       dropWork(heartbeatId),
+      ...deleteHeartbeat(subject, heartbeatId),
       ...recordBy(audit, subject, 'heartbeat.remove', heartbeatId),
     ];
   }

@@ -153,8 +153,8 @@ export function scheduleService(
 
     /** Switches off what was lent: whoever lent it says when it runs again. */
     takeBack: ({ tenant }: Subject, scheduleId: string): Unit => [
-      takeBackSchedule(tenant, scheduleId),
       dropWork(scheduleId),
+      takeBackSchedule(tenant, scheduleId),
     ],
   };
 
@@ -208,8 +208,8 @@ export function scheduleService(
   /** What takes a schedule out of the world: it starts nothing more. */
   function disposal(subject: Subject, scheduleId: string): Unit {
     return [
-      deleteSchedule(subject, scheduleId),
       dropWork(scheduleId),
+      deleteSchedule(subject, scheduleId),
       ...recordBy(audit, subject, 'schedule.remove', scheduleId),
     ];
   }

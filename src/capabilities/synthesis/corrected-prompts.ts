@@ -107,7 +107,12 @@ export function revisedText(
   corrections: readonly string[],
 ): { readonly text: string; readonly added: number } {
   const lines = corrections
-    .map((correction) => redactText(correction).replaceAll(/\s+/g, ' ').replaceAll('{{', '{ {').trim())
+    .map((correction) =>
+      redactText(correction)
+        .replaceAll(/\s+/g, ' ')
+        .replaceAll(/\{(?=\{)/g, '{ ')
+        .trim(),
+    )
     .filter((line) => line !== '')
     .map((line) => asSegment(line.slice(0, CORRECTION_CHARS_MAX), 'untrusted'));
   const known = text.toLowerCase();

@@ -86,7 +86,19 @@ async function installAgent(api: Api, agent: object = {}, files: Record<string, 
 describe.each(STORES)('agents at work, on %s', (kind) => {
   let server: ModelServer;
   let host: TestHost;
-  const MODELS = ['tools', 'hostile', 'flow', 'unsure', 'budget', 'schema', 'replay', 'plain', 'endless', 'refuses'];
+  const MODELS = [
+    'tools',
+    'hostile',
+    'flow',
+    'unsure',
+    'budget',
+    'schema',
+    'replay',
+    'plain',
+    'endless',
+    'refuses',
+    'branch',
+  ];
 
   beforeAll(async () => {
     server = await ModelServer.open();
@@ -370,6 +382,26 @@ describe.each(STORES)('agents at work, on %s', (kind) => {
     const told = async (id: string) => (await api().events(id)).map(({ type, payload }) => [type, payload]);
     expect((await told(body.runId)).slice(1)).toEqual((await told(runId)).slice(1));
     expect(server.asked('replay')).toEqual([]);
+  });
+
+  it('begin anew in a branch that parts from the middle of their work', async () => {
+    const key = unique('key');
+    const agentId = await installAgent(api(), { toolAllowlist: ['capstan.kv:set'] });
+    script(server, 'branch', asksFor(['capstan_kv_set', { key, value: 1 }]), says('Done.'));
+    const { snapshot, events } = await finish([agentNode(agentId, 'branch')]);
+    const { sequence } = events.find(({ type }) => type === 'agent.toolReturned');
+    script(server, 'branch', says('Done otherwise.'));
+    const { body } = await api().post(`/v1/runs/${snapshot.runId}:fork`, { mode: 'branch', fromSeq: sequence });
+    const branched = await api().ended(body.runId);
+    expect(branched.nodeStates.agent.outputs).toMatchObject({ result: 'Done otherwise.', steps: 1 });
+    const own = (await api().events(body.runId)).filter((event) => event.sequence >= sequence);
+    expect(agentTypes(own)).toEqual([
+      'agent.invocation.started',
+      'agent.promptResolved',
+      'agent.decided',
+      'agent.invocation.completed',
+    ]);
+    expect(types(own)).toContain('provider.usage');
   });
 
   it('need no pack, where the node says who they are', async () => {

@@ -1,5 +1,4 @@
 import type { Caller } from '../../src/capabilities/capability.ts';
-import { follow } from '../../src/capabilities/events/follow.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/interrupts/records.ts';
 import { WEBHOOK_TABLES } from '../../src/capabilities/webhooks/records.ts';
 import { workflowService } from '../../src/capabilities/workflows/service.ts';
@@ -23,6 +22,7 @@ import { freshFolder } from '../support/database.ts';
 import { problemsWithAgents, simAgents } from './agents.ts';
 import { Answers } from './answers.ts';
 import { FAIR, FaultyStore, forecast, type Weather } from './faulty-store.ts';
+import { Readers } from './readers.ts';
 import { Receivers } from './receivers.ts';
 import { createSimHost, LEASE_MS, type SimHost } from './sim-host.ts';
 import { problemsWithWaiting } from './waiting.ts';
@@ -70,13 +70,6 @@ interface Firing {
   readonly at: number;
 }
 
-/** What a reader has got of a run. */
-interface Seen {
-  readonly runId: string;
-  readonly sequences: number[];
-  isEnded: boolean;
-}
-
 class Day {
   readonly #seed: number;
   readonly #world: World;
@@ -87,8 +80,7 @@ class Day {
   readonly #firings: Firing[] = [];
   readonly #receivers: Receivers;
   readonly #answers: Answers;
-  readonly #seen: Seen[] = [];
-  readonly #mourners: (() => void)[] = [];
+  readonly #readers: Readers;
   #weather: Weather = FAIR;
   #isStorm = true;
   #kills = 0;
@@ -100,6 +92,7 @@ class Day {
     this.#store = store;
     this.#receivers = new Receivers(world, () => this.#isStorm);
     this.#answers = new Answers(world, CALLER, this.#hosts, () => this.#isStorm);
+    this.#readers = new Readers(world, CALLER, this.#hosts);
   }
 
   async pass(): Promise<SimulationResult> {
@@ -275,7 +268,7 @@ class Day {
 
   async #kill(victim: SimHost): Promise<void> {
     victim.store.state = 'dead';
-    for (const mourn of this.#mourners) mourn();
+    this.#readers.mourn();
     this.#kills++;
     this.#hosts.splice(this.#hosts.indexOf(victim), 1);
     for (let tries = 0; tries < 100; tries++) {
@@ -287,53 +280,13 @@ class Day {
     }
   }
 
-  /** Readers who follow runs, drop off, and come back where they were. */
   async #followers(): Promise<void> {
     const { random } = this.#world;
     while (this.#isStorm) {
       await this.#world.sleep(random.between(100, 800));
       const [runId] = [...this.#promised.keys()].slice(-1);
-      if (runId !== undefined) void this.#follow(runId);
+      if (runId !== undefined) void this.#readers.follow(runId);
     }
-  }
-
-  async #follow(runId: string): Promise<void> {
-    const { random } = this.#world;
-    const seen: Seen = { runId, sequences: [], isEnded: false };
-    this.#seen.push(seen);
-    while (!seen.isEnded) {
-      const host = random.pick(this.#hosts);
-      const controller = new AbortController();
-      if (random.chance(0.7)) this.#world.clock().after(random.between(100, 20_000), () => controller.abort());
-      // With its host gone, a reader's connection breaks, and it comes back elsewhere.
-      await Promise.race([this.#readOn(host, seen, controller.signal), this.#deathOf(host)]);
-      controller.abort();
-      await this.#world.sleep(random.between(1, 500));
-    }
-  }
-
-  async #readOn(host: SimHost, seen: Seen, signal: AbortSignal): Promise<void> {
-    const isConnected = (): boolean => host.store.state !== 'dead' && !signal.aborted;
-    try {
-      const row = await host.runs.row(CALLER, seen.runId);
-      if (!row) return;
-      const after = seen.sequences.at(-1) ?? -1;
-      for await (const batch of follow({ runtime: host.runtime }, row, { after, signal })) {
-        if (!isConnected()) return;
-        seen.sequences.push(...batch.map(({ sequence }) => sequence));
-        seen.isEnded = batch.some(({ type }) => isTerminalEvent(type));
-      }
-    } catch (error) {
-      if (!(error instanceof StoreFailure)) throw error;
-    }
-  }
-
-  #deathOf(host: SimHost): Promise<void> {
-    return new Promise((resolve) => {
-      this.#mourners.push(() => {
-        if (host.store.state === 'dead') resolve();
-      });
-    });
   }
 
   /** The faults stop, and so does everybody who might help. */
@@ -382,17 +335,13 @@ class Day {
       this.#must(new Set(nodes).size === nodes.length, say(`a node has ${type} twice`));
     }
     await this.#judgeFold(row, events, say);
-    for (const problem of this.#receivers.problemsWith(row.run_id, events)) this.#must(false, say(problem));
-    for (const problem of this.#answers.problemsWith(row.run_id, events)) this.#must(false, say(problem));
-    for (const problem of problemsWithAgents(events)) this.#must(false, say(problem));
-    for (const { sequences, isEnded } of this.#seen.filter(({ runId }) => runId === row.run_id)) {
-      this.#must(
-        sequences.every((sequence, index) => sequence === index),
-        say(`a reader saw ${sequences.join(' ')}`),
-      );
-      this.#must(isEnded === (ends.length === 1), say(`a reader ${isEnded ? 'saw' : 'never saw'} the end`));
-      this.#must(!isEnded || sequences.length === events.length, say('a reader was told of the end too early'));
-    }
+    const problems = [
+      ...this.#receivers.problemsWith(row.run_id, events),
+      ...this.#answers.problemsWith(row.run_id, events),
+      ...this.#readers.problemsWith(row.run_id, events),
+      ...problemsWithAgents(events),
+    ];
+    for (const problem of problems) this.#must(false, say(problem));
     return events;
   }
 

@@ -5,10 +5,12 @@ import { runAgent } from './run-agent.ts';
 import { type AgentService, agentService } from './service.ts';
 import { ownTools } from './tools.ts';
 
+const LIVE = { supported: true, structuredOutput: true, confidenceEscalation: true, sources: ['workflow-node'] };
+
 /** Agents that packs bring: who they are, what they may do, and the node that has them do it. */
 export const agents: Capability<'agents', AgentService> = {
   name: 'agents',
-  advertise: () => ({
+  advertise: ({ models, conformance }) => ({
     agents: {
       supported: true,
       orchestrator: true,
@@ -16,12 +18,8 @@ export const agents: Capability<'agents', AgentService> = {
       dispatchMapping: true,
       reasoning: { verbosity: 'summary', streaming: false },
       manifestRuntime: { supported: true, handoffValidation: true, installScope: 'tenant' },
-      liveRuntime: {
-        supported: true,
-        structuredOutput: true,
-        confidenceEscalation: true,
-        sources: ['workflow-node'],
-      },
+      // Without a model nobody thinks.
+      ...(models.length > 0 || conformance ? { liveRuntime: LIVE } : {}),
     },
     orchestrator: { supported: true, fanOutSupported: true },
     dispatch: {

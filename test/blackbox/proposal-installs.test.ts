@@ -210,8 +210,24 @@ onEachStore('what is installed', (host) => {
     const base = template();
     await editor().post('/v1/prompts', base);
     const { id } = await drafted(editor(), 'prompt-template', { ...base, text: 'other' });
-    expectRefusal(await apply(reviewer(), id), 409, 'conflict');
+    const refused = await apply(reviewer(), id);
+    expectRefusal(refused, 409, 'conflict');
+    expect((await evidenceOf(editor(), id)).obstacle.message).toBe(refused.body.message);
     expect((await editor().get(`/v1/prompts/${base.templateId}`)).body.text).toBe(base.text);
+  });
+
+  it('is foreseen as it is now: when an automation would fire', async () => {
+    const [workflowId, hour] = ['conformance-noop', /T\d\d/];
+    const { id } = await drafted(editor(), 'automation', { workflowId, cron: '0 9 * * *' });
+    const hours = async () =>
+      (await evidenceOf(editor(), id)).preview.nextFirings.map((time: string) => hour.exec(time)?.[0]);
+    expect(await hours()).toEqual(Array(5).fill('T09'));
+    await revise(editor(), id, { artifact: { workflowId, cron: '0 4 * * *' } });
+    expect(await hours()).toEqual(Array(5).fill('T04'));
+    await revise(editor(), id, { artifact: { workflowId, runAt: new Date(Date.now() + 3_600_000).toISOString() } });
+    expect(await hours()).toHaveLength(1);
+    await revise(editor(), id, { artifact: { workflowId, cron: 'often' } });
+    expect(await evidenceOf(editor(), id)).not.toHaveProperty('preview');
   });
 
   it('is listed, without its text, until it is taken back', async () => {

@@ -200,6 +200,11 @@ onEachStore('synthesis of proposals', (host) => {
       for (let count = 0; count < 3; count++) await corrected(api(), await ran(api(), workflowId), 'Use metric units.');
       const [restated] = (await synthesized(api(), { kinds })).created;
       expect(restated).toMatchObject({ duplicateOf: ref, artifact: { version: '1.4.0' } });
+
+      expect((await evidenceOf(api(), restated)).preview.after).toBe(restated.artifact.text);
+      const artifact = { ...restated.artifact, text: 'Write what you like.' };
+      expect((await api().request('PATCH', `/v1/proposals/${restated.id}`, { artifact })).status).toBe(200);
+      expect(await evidenceOf(api(), restated)).not.toHaveProperty('preview');
     });
   });
 

@@ -113,17 +113,18 @@ export class Activation {
   }
 
   /** What would keep it from being applied now, whoever asked. */
-  obstacle(row: ProposalRow): Promise<Refusal | undefined> {
-    return this.#obstacle(row, candidateOf(row, ownerOf(row)));
+  async obstacle(row: ProposalRow): Promise<Refusal | undefined> {
+    const installation = await this.#installationOf(row, candidateOf(row));
+    return isRefusal(installation) ? installation : undefined;
   }
 
-  /** First whether it fits its kind, then whether the world is still what it was made for. */
-  async #obstacle({ kind, base }: ProposalRow, candidate: Candidate): Promise<Refusal | undefined> {
+  /** First whether it fits its kind, then whether the world is still what it was made for, then whether it has room there. */
+  async #installationOf({ kind, base }: ProposalRow, candidate: Candidate): Promise<Installation | Refusal> {
     const installer = this.#installers[kind];
     const problems = await installer.check(candidate);
     if (problems.length > 0) return malformed(problems);
     const current = await installer.current(candidate);
-    return current === base ? undefined : stale(current);
+    return current === base ? installer.install(candidate) : stale(current);
   }
 
   get #store() {
@@ -132,19 +133,10 @@ export class Activation {
 
   /** Whoever finds that it cannot be installed may have looked at what somebody else has just installed. */
   async #prepare(row: ProposalRow, by: Subject): Promise<Ready | Refusal> {
-    const ready = await this.#check(row, by);
-    if (!isRefusal(ready)) return ready;
+    const installation = await this.#installationOf(row, candidateOf(row, by));
+    if (!isRefusal(installation)) return { row, by, installation, ref: this.#host.runtime.ids.next('art-') };
     const [now] = await this.#store.read<ProposalRow>(findProposalOfRun(row.tenant, row.run_id));
-    return now?.version === row.version ? ready : LOOK_AGAIN;
-  }
-
-  async #check(row: ProposalRow, by: Subject): Promise<Ready | Refusal> {
-    const candidate = candidateOf(row, by);
-    const obstacle = await this.#obstacle(row, candidate);
-    if (obstacle) return obstacle;
-    const installation = await this.#installers[row.kind].install(candidate);
-    if (isRefusal(installation)) return installation;
-    return { row, by, installation, ref: this.#host.runtime.ids.next('art-') };
+    return now?.version === row.version ? installation : LOOK_AGAIN;
   }
 
   async #applyDirectly(ready: Ready, also: Also<Applied>): Promise<Applied | Refusal> {
@@ -268,12 +260,12 @@ const OPEN_ALREADY = refuse('conflict', 'The gate is open already.');
 /** Somebody whose vote counts for nothing. */
 const NOBODY: Resolver = { principal: 'nobody', mayNameVoters: false, hasScope: () => false, hasRole: () => false };
 
-/** It is installed where the proposal belongs, in the name of whoever decided. */
-export function candidateOf({ proposal_id, workspace, text }: ProposalRow, by: Subject): Candidate {
-  return { proposalId: proposal_id, author: { subject: { ...by, workspace: workspace ?? undefined } }, text };
+/** It is installed where the proposal belongs, in the name of whoever decided; of its owner where nobody has yet. */
+export function candidateOf(row: ProposalRow, by: Subject = ownerOf(row)): Candidate {
+  const { proposal_id: proposalId, workspace, text } = row;
+  return { proposalId, author: { subject: { ...by, workspace: workspace ?? undefined } }, text };
 }
 
-/** The proposal's own, where nobody in particular is meant. */
 function ownerOf(row: ProposalRow): Subject {
   const { tenantName, principal } = factsOf(row);
   const { tenant, workspace } = row;

@@ -9,6 +9,7 @@ import type { Caller, Host } from '../capability.ts';
 import type { FeedService } from '../feed/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { Activation, candidateOf } from './activation.ts';
+import { factsOf } from './document.ts';
 import { drafting } from './drafting.ts';
 import { installersOf, type Places } from './installers/index.ts';
 import {
@@ -49,6 +50,8 @@ export interface SideRecord {
   readonly gate: OpenGate | undefined;
   /** What would be in the way if somebody applied it now. */
   readonly obstacle: Refusal | undefined;
+  /** What would come of it as it is now. */
+  readonly preview: unknown;
 }
 
 export interface OpenGate {
@@ -84,7 +87,7 @@ export function proposalService(host: Host, uses: Uses) {
       if (isRefusal(row)) return row;
       const revisions = await store.read<RevisionRow>(listRevisions(row.tenant, proposalId));
       const obstacle = refuseMove(row, 'applied') ? undefined : await activation.obstacle(row);
-      return { row, revisions, gate: await openGate(row), obstacle };
+      return { row, revisions, gate: await openGate(row), obstacle, preview: await previewOf(row, revisions[0]) };
     },
 
     /** Changes what is proposed, and never what is in use. A gate that is open was about something else, and closes. */
@@ -186,6 +189,12 @@ export function proposalService(host: Host, uses: Uses) {
   async function findInstalled(from: Visibility, ref: string): Promise<InstalledRow | Refusal> {
     const [row] = await store.read<InstalledRow>(listInstalled(from, { ref }, 1));
     return row ?? NOT_FOUND;
+  }
+
+  /** What was foreseen of the draft holds for nothing else. */
+  async function previewOf(row: ProposalRow, drafted: RevisionRow | undefined): Promise<unknown> {
+    const preview = await installers[row.kind].preview?.(candidateOf(row));
+    return preview ?? (row.sha256 === drafted?.sha256 ? factsOf(row).preview : undefined);
   }
 
   async function openGate({ tenant, run_id }: ProposalRow): Promise<OpenGate | undefined> {

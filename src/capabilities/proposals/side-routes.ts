@@ -31,8 +31,8 @@ const evidence = operation({
   },
 });
 
-function evidenceOf({ row, revisions, gate, obstacle }: SideRecord): object {
-  const { sources, nearest, preview, rejectReason } = factsOf(row);
+function evidenceOf({ row, revisions, gate, obstacle, preview }: SideRecord): object {
+  const { sources, nearest, rejectReason } = factsOf(row);
   return defined({
     proposalId: row.proposal_id,
     artifactHash: row.sha256,

@@ -3,12 +3,9 @@ import { RUN_PREFIX } from '../../runtime/creation.ts';
 import { factsOf } from '../../runtime/run-row.ts';
 import { timeOf } from '../../system/ids.ts';
 import { REDACTED, redactValue } from '../../system/redaction.ts';
-import { nextSlot } from '../schedules/service.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { type CountedStart, countStarts, runsOfStart } from './records.ts';
 import { type Rhythm, rhythmOf } from './rhythm.ts';
-
-const FIRINGS_SHOWN = 5;
 
 /** A workflow that people start with the same inputs at regular times: a schedule that would do so for them. */
 export async function* findAutomations(mining: Mining): AsyncGenerator<Habit> {
@@ -59,10 +56,6 @@ async function draftAutomation(
       `The nearest that a schedule can say is "${cron}" by the clock of ${timezone}.`,
       `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
     ].join(' '),
-    preview: async () => ({
-      kind: 'automation',
-      nextFirings: firings(mining.runtime.clock.now(), cron, timezone),
-    }),
   };
 }
 
@@ -75,13 +68,4 @@ async function inputsOf({ runtime, subject }: Mining, runId: string): Promise<Js
   if (!current || Object.keys(inputs).some((name) => current.plan.sensitive.has(name))) return undefined;
   const isWhole = deepEqual(redactValue(inputs), inputs) && !JSON.stringify(inputs).includes(REDACTED.slice(0, -1));
   return isWhole ? inputs : undefined;
-}
-
-function firings(now: number, cron: string, timezone: string): string[] {
-  const times: string[] = [];
-  for (let at = nextSlot({ cron, timezone }, now); at !== undefined && times.length < FIRINGS_SHOWN; ) {
-    times.push(new Date(at).toISOString());
-    at = nextSlot({ cron, timezone }, at);
-  }
-  return times;
 }

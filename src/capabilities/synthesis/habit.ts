@@ -37,8 +37,8 @@ export interface Draft {
   readonly excerpts?: ReadonlyMap<string, string>;
   /** What it is a new version of, which is no duplicate. */
   readonly revises?: JsonObject | undefined;
-  /** What would change with the artifact as it is in the end. */
-  preview(artifact: JsonObject): Promise<JsonObject>;
+  /** What would change with the artifact as it is in the end, unless that itself tells. */
+  preview?(artifact: JsonObject): Promise<JsonObject>;
 }
 
 /** What those who look for habits may look at. */

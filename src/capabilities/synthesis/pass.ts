@@ -106,7 +106,7 @@ export class Pass {
           key: sha256Hex(JSON.stringify([habit, support, through])),
           sources: sourcesOf(evidence, draft),
           nearest,
-          preview: await draft.preview(artifact),
+          preview: await draft.preview?.(artifact),
         },
       },
       [keepHabit(ownerOf(mining.subject), habit, { support, through })],

@@ -1,13 +1,14 @@
 import { Compile } from 'typebox/compile';
 import { isRefusal } from '../../../protocol/errors.ts';
-import { ScheduleSpec } from '../../../protocol/schedules.ts';
+import { type Schedule, ScheduleSpec } from '../../../protocol/schedules.ts';
 import { placesOfMisfits } from '../../../runtime/catalog.ts';
-import type { ScheduleService } from '../../schedules/service.ts';
+import { nextSlot, type ScheduleService } from '../../schedules/service.ts';
 import { type Candidate, type Installer, problemsOf } from './installer.ts';
 
 const shape = Compile(ScheduleSpec);
 /** Schedules of one workflow that are looked at. */
 const LOOKED_AT = 100;
+const FIRINGS_SHOWN = 5;
 
 /** A schedule comes into the world beside those that there are. It belongs to its proposal, and is changed by nobody. */
 export function automationInstaller(schedules: ScheduleService): Installer {
@@ -18,11 +19,16 @@ export function automationInstaller(schedules: ScheduleService): Installer {
     kind: 'automation',
 
     async check(candidate) {
-      const spec: unknown = JSON.parse(candidate.text);
-      const misfits = placesOfMisfits(shape, spec);
+      const misfits = placesOfMisfits(shape, JSON.parse(candidate.text));
       if (misfits.length > 0) return misfits;
       const made = await make(candidate);
       return isRefusal(made) ? problemsOf(made) : [];
+    },
+
+    async preview(candidate) {
+      const made = shape.Check(JSON.parse(candidate.text)) ? await make(candidate) : undefined;
+      if (!made || isRefusal(made)) return undefined;
+      return { kind: 'automation', nextFirings: firingsOf(made.schedule) };
     },
 
     async current({ author, text }) {
@@ -40,6 +46,16 @@ export function automationInstaller(schedules: ScheduleService): Installer {
 
     uninstall: async ({ subject }, undo) => schedules.disposal(subject, undo.scheduleId as string),
   };
+}
+
+function firingsOf({ nextRunAt, cron, timezone }: Schedule): string[] {
+  const times: string[] = [];
+  let at = nextRunAt === undefined ? undefined : Date.parse(nextRunAt);
+  while (at !== undefined && times.length < FIRINGS_SHOWN) {
+    times.push(new Date(at).toISOString());
+    at = cron === undefined ? undefined : nextSlot({ cron, timezone }, at);
+  }
+  return times;
 }
 
 function specOf(text: string): ScheduleSpec {

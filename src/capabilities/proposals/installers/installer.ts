@@ -35,6 +35,8 @@ export interface Installer {
   check(candidate: Candidate): Promise<readonly Problem[]>;
   /** What it would take the place of, as it is now; empty where there is nothing. */
   current(candidate: Candidate): Promise<string>;
+  /** What would come of it now, where the artifact alone tells. */
+  preview?(candidate: Candidate): Promise<JsonObject | undefined>;
   /** For artifacts that fit. */
   install(candidate: Candidate): Promise<Installation | Refusal>;
   /** Brings back what was there before. */

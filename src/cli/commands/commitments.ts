@@ -3,12 +3,14 @@ import { defined } from '../../protocol/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { confirm, membersGiven, text, wholeNumber } from '../values.ts';
+import { membersGiven, text, wholeNumber } from '../values.ts';
+import { type NamedThings, removal, turning } from './named-things.ts';
 import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const STATES: readonly CommitmentState[] = ['armed', 'fired', 'failed', 'off'];
 const EVERY_SEC = 60;
+const COMMITMENTS: NamedThings = { group: 'commitments', takes: '<commitmentId>', exampleId: 'cmt-0mw4x2c1h0001' };
 
 const list: CommandSpec = {
   name: 'list',
@@ -96,36 +98,9 @@ const create: CommandSpec = {
   },
 };
 
-function turn(name: 'pause' | 'resume', summary: string): CommandSpec {
-  return {
-    name,
-    takes: '<commitmentId>',
-    summary,
-    example: `commitments ${name} cmt-0mw4x2c1h0001`,
-    async run(context, { args: [commitmentId = ''] }) {
-      const client = await context.client();
-      const commitment = await (name === 'pause'
-        ? client.pauseCommitment(commitmentId)
-        : client.resumeCommitment(commitmentId));
-      context.show(commitment, () => [`${commitmentId} is ${name === 'pause' ? 'off' : 'on'}.`]);
-      return EXIT.done;
-    },
-  };
-}
-
-const remove: CommandSpec = {
-  name: 'delete',
-  takes: '<commitmentId>',
-  summary: 'Remove a commitment; a run that has begun goes on',
-  flags: { '--yes': 'do not ask' },
-  example: 'commitments delete cmt-0mw4x2c1h0001 --yes',
-  async run(context, { args: [commitmentId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Remove ${commitmentId}?`);
-    await (await context.client()).deleteCommitment(commitmentId);
-    context.show(undefined, () => [`${commitmentId} is removed.`]);
-    return EXIT.done;
-  },
-};
+const remove = removal(COMMITMENTS, 'Remove a commitment; a run that has begun goes on', (client, id) =>
+  client.deleteCommitment(id),
+);
 
 export const commitments: CommandGroup = {
   name: 'commitments',
@@ -134,8 +109,12 @@ export const commitments: CommandGroup = {
     list,
     get,
     create,
-    turn('pause', 'Keep a commitment without doing anything for it'),
-    turn('resume', 'Have a commitment kept once it is due, again'),
+    turning('pause', COMMITMENTS, 'Keep a commitment without doing anything for it', (client, id) =>
+      client.pauseCommitment(id),
+    ),
+    turning('resume', COMMITMENTS, 'Have a commitment kept once it is due, again', (client, id) =>
+      client.resumeCommitment(id),
+    ),
     remove,
   ],
 };

@@ -3,11 +3,13 @@ import { defined } from '../../protocol/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { confirm, membersGiven, text, wholeNumber } from '../values.ts';
+import { membersGiven, text, wholeNumber } from '../values.ts';
+import { type NamedThings, removal, turning } from './named-things.ts';
 import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const INTERVAL_SEC = 60;
+const HEARTBEATS: NamedThings = { group: 'heartbeats', takes: '<heartbeatId>', exampleId: 'hb-0mw4x2c1h0001' };
 
 const list: CommandSpec = {
   name: 'list',
@@ -95,36 +97,9 @@ const events: CommandSpec = {
   },
 };
 
-function turn(name: 'pause' | 'resume', summary: string): CommandSpec {
-  return {
-    name,
-    takes: '<heartbeatId>',
-    summary,
-    example: `heartbeats ${name} hb-0mw4x2c1h0001`,
-    async run(context, { args: [heartbeatId = ''] }) {
-      const client = await context.client();
-      const heartbeat = await (name === 'pause'
-        ? client.pauseHeartbeat(heartbeatId)
-        : client.resumeHeartbeat(heartbeatId));
-      context.show(heartbeat, () => [`${heartbeatId} is ${name === 'pause' ? 'off' : 'on'}.`]);
-      return EXIT.done;
-    },
-  };
-}
-
-const remove: CommandSpec = {
-  name: 'delete',
-  takes: '<heartbeatId>',
-  summary: 'Remove a heartbeat; runs that have begun go on',
-  flags: { '--yes': 'do not ask' },
-  example: 'heartbeats delete hb-0mw4x2c1h0001 --yes',
-  async run(context, { args: [heartbeatId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Remove ${heartbeatId}?`);
-    await (await context.client()).deleteHeartbeat(heartbeatId);
-    context.show(undefined, () => [`${heartbeatId} is removed.`]);
-    return EXIT.done;
-  },
-};
+const remove = removal(HEARTBEATS, 'Remove a heartbeat; runs that have begun go on', (client, id) =>
+  client.deleteHeartbeat(id),
+);
 
 export const heartbeats: CommandGroup = {
   name: 'heartbeats',
@@ -134,8 +109,10 @@ export const heartbeats: CommandGroup = {
     get,
     create,
     events,
-    turn('pause', 'Keep a heartbeat without looking'),
-    turn('resume', 'Have a heartbeat look again, from now on'),
+    turning('pause', HEARTBEATS, 'Keep a heartbeat without looking', (client, id) => client.pauseHeartbeat(id)),
+    turning('resume', HEARTBEATS, 'Have a heartbeat look again, from now on', (client, id) =>
+      client.resumeHeartbeat(id),
+    ),
     remove,
   ],
 };

@@ -3,7 +3,8 @@ import type { PromptTemplate } from '../../protocol/prompts.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';
-import { confirm, jsonObject, membersGiven, text } from '../values.ts';
+import { jsonObject, membersGiven, text } from '../values.ts';
+import { removal } from './named-things.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -86,19 +87,11 @@ function showVersion(context: Context, template: PromptTemplate): void {
   );
 }
 
-const remove: CommandSpec = {
-  name: 'delete',
-  takes: '<templateId>',
-  summary: 'Remove a prompt template with all its versions; runs that have begun still find them',
-  flags: { '--yes': 'do not ask' },
-  example: 'prompts delete support.reply --yes',
-  async run(context, { args: [templateId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Remove ${templateId}?`);
-    await (await context.client()).deletePromptTemplate(templateId);
-    context.show(undefined, () => [`${templateId} is removed.`]);
-    return EXIT.done;
-  },
-};
+const remove = removal(
+  { group: 'prompts', takes: '<templateId>', exampleId: 'support.reply' },
+  'Remove a prompt template with all its versions; runs that have begun still find them',
+  (client, id) => client.deletePromptTemplate(id),
+);
 
 const render: CommandSpec = {
   name: 'render',

@@ -3,7 +3,8 @@ import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { confirm, membersGiven, text } from '../values.ts';
+import { membersGiven, text } from '../values.ts';
+import { removal } from './named-things.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -99,19 +100,11 @@ function turn(name: 'enable' | 'disable', summary: string): CommandSpec {
   };
 }
 
-const remove: CommandSpec = {
-  name: 'delete',
-  takes: '<scheduleId>',
-  summary: 'Remove a schedule; runs that have begun go on',
-  flags: { '--yes': 'do not ask' },
-  example: 'schedules delete sch-0mw4x2c1h0001 --yes',
-  async run(context, { args: [scheduleId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Remove ${scheduleId}?`);
-    await (await context.client()).deleteSchedule(scheduleId);
-    context.show(undefined, () => [`${scheduleId} is removed.`]);
-    return EXIT.done;
-  },
-};
+const remove = removal(
+  { group: 'schedules', takes: '<scheduleId>', exampleId: 'sch-0mw4x2c1h0001' },
+  'Remove a schedule; runs that have begun go on',
+  (client, id) => client.deleteSchedule(id),
+);
 
 export const schedules: CommandGroup = {
   name: 'schedules',

@@ -3,7 +3,8 @@ import type { Verifier, VerifierKind, VerifierRequest } from '../../protocol/ver
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';
-import { confirm, jsonObject, text, texts } from '../values.ts';
+import { jsonObject, text, texts } from '../values.ts';
+import { removal } from './named-things.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
@@ -98,19 +99,11 @@ function criterion(given: string): { key: string; expression: string } {
   return { key: key.trim(), expression: expression!.trim() };
 }
 
-const remove: CommandSpec = {
-  name: 'delete',
-  takes: '<verifierId>',
-  summary: 'Remove a verifier; verdicts that it gave stay',
-  flags: { '--yes': 'do not ask' },
-  example: 'verifiers delete release-ready --yes',
-  async run(context, { args: [verifierId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Remove ${verifierId}?`);
-    await (await context.client()).deleteVerifier(verifierId);
-    context.show(undefined, () => [`${verifierId} is removed.`]);
-    return EXIT.done;
-  },
-};
+const remove = removal(
+  { group: 'verifiers', takes: '<verifierId>', exampleId: 'release-ready' },
+  'Remove a verifier; verdicts that it gave stay',
+  (client, id) => client.deleteVerifier(id),
+);
 
 export const verifiers: CommandGroup = {
   name: 'verifiers',

@@ -2,8 +2,8 @@ import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { harmless, table } from '../text.ts';
-import { confirm } from '../values.ts';
 import { graphLines } from '../workflow-graph.ts';
+import { removal } from './named-things.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 /** Checking takes the engine and all node types, which other commands need not wait for. */
@@ -89,19 +89,11 @@ const show: CommandSpec = {
   },
 };
 
-const remove: CommandSpec = {
-  name: 'delete',
-  takes: '<workflowId>',
-  summary: 'Remove a workflow; runs that have begun go on',
-  flags: { '--yes': 'do not ask' },
-  example: 'workflows delete support-triage --yes',
-  async run(context, { args: [workflowId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Remove ${workflowId}?`);
-    await (await context.client()).deleteWorkflow(workflowId);
-    context.show(undefined, () => [`${workflowId} is removed.`]);
-    return EXIT.done;
-  },
-};
+const remove = removal(
+  { group: 'workflows', takes: '<workflowId>', exampleId: 'support-triage' },
+  'Remove a workflow; runs that have begun go on',
+  (client, id) => client.deleteWorkflow(id),
+);
 
 export const workflows: CommandGroup = {
   name: 'workflows',

@@ -487,6 +487,7 @@ export const OPERATIONS = {
   getAgent: operation<{ reply: AgentInventoryEntry }>()('GET', `${V1}/agents/{agentId}`, {
     needs: 'agents.manifestRuntime.supported',
   }),
+  listInstalledPacks: operation<{ reply: { packs: PackSummary[] } }>()('GET', `${V1}/packs`),
   listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),
   installPack: operation<{ body: InstallPackRequest; reply: PackSummary }>()('POST', `${HOST}/packs`, {
     takes: 'body',

@@ -175,7 +175,7 @@ export const PackSummary = Type.Object(
     chains: Type.Array(
       Type.Object({ chainId: ChainId, version: PackVersion, label: NonEmpty, description: Type.String() }),
     ),
-    agents: Type.Array(Type.Object({ agentId: ManifestAgentId, persona: NonEmpty })),
+    agents: Type.Array(Type.Object({ agentId: ManifestAgentId, persona: NonEmpty, modelClass: NonEmpty })),
     integrity: Integrity,
     shared: Type.Boolean({ description: 'Comes with the host; every tenant may use it' }),
     provenance: PackProvenance,

@@ -90,7 +90,10 @@ onEachStore('agents', (host) => {
       const fetched = await install(api(), { registry: served.url, name: manifest.name });
       served.close();
       expect(fetched.status, fetched.text).toBe(201);
-      expect(fetched.body).toMatchObject({ kind: 'node', agents: [{ agentId: idOf(manifest), persona: 'Triage' }] });
+      expect(fetched.body).toMatchObject({
+        kind: 'node',
+        agents: [{ agentId: idOf(manifest), persona: 'Triage', modelClass: 'classification' }],
+      });
 
       const brought = agentPack({
         systemPrompt: undefined,
@@ -179,6 +182,12 @@ onEachStore('agents', (host) => {
       );
       const agent = await editor().get('/v1/agents/core.conformance.pack-installed-agent');
       expect(agent.body).toMatchObject({ packName: 'core.conformance.agent-pack', toolAllowlist: [] });
+      const { packs } = (await editor().get('/v1/packs')).body;
+      expect(packs.flatMap(({ agents }: Body) => agents)).toContainEqual({
+        agentId: 'core.conformance.pack-installed-agent',
+        persona: 'Agent from a pack',
+        modelClass: 'general',
+      });
       const run = await editor().ended(await editor().run('conformance-agent-pack-provenance'));
       expect(run.agent).toMatchObject({ sourceManifestId: 'core.conformance.agent-pack.installed-agent' });
     });

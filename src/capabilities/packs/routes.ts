@@ -43,6 +43,19 @@ const listPacks = operation({
   },
 });
 
+const PACKS_MAX = 200;
+
+const listInstalledPacks = operation({
+  operationId: 'listInstalledPacks',
+  summary: 'The packs that the caller may use, with the agents that they bring, at most 200 of them',
+  method: 'GET',
+  path: '/v1/packs',
+  scope: 'manifest:read',
+  replies: { 200: Type.Object({ packs: Type.Array(PackSummary) }) },
+  handle: async ({ caller }, { packs }) =>
+    reply(200, { packs: (await packs.list(caller, undefined, PACKS_MAX)).map(summaryOf) }),
+});
+
 function placeAfter(place: string | undefined): PackPlace | undefined {
   const [, updatedAt, name] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
   return name === undefined ? undefined : { updatedAt: Number(updatedAt), name };
@@ -161,11 +174,11 @@ function summaryOf({ manifest, integrity, provenance, isShared }: Pack): PackSum
     kind,
     ...(description === undefined ? {} : { description }),
     chains,
-    agents: agentsOf(manifest).map(({ agentId, persona }) => ({ agentId, persona })),
+    agents: agentsOf(manifest).map(({ agentId, persona, modelClass }) => ({ agentId, persona, modelClass })),
     integrity,
     shared: isShared,
     provenance,
   };
 }
 
-export const routes = [listPacks, installPack, getLockfile, getPack, uninstallPack, expandChain];
+export const routes = [listPacks, listInstalledPacks, installPack, getLockfile, getPack, uninstallPack, expandChain];

@@ -1,12 +1,13 @@
 import { maskMembers } from '../engine/mask.ts';
 import type { Plan } from '../engine/plan.ts';
-import { type Refusal, refuse } from '../protocol/errors.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../protocol/errors.ts';
 import type { Owner } from '../protocol/events.ts';
 import { canonicalJson, type JsonObject } from '../protocol/json.ts';
 import { type CreatedRun, createRun } from '../runtime/creation.ts';
 import type { Subject } from '../runtime/run-row.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Unit } from '../store/sql.ts';
+import type { Statement, Unit } from '../store/sql.ts';
+import type { Store } from '../store/store.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactValue } from '../system/redaction.ts';
 import type { Caller } from './capability.ts';
@@ -27,10 +28,45 @@ export function ownerText({ kind, id }: BelongsTo): string {
   return `${kind}:${id}`;
 }
 
-/** What belongs to something is changed there. */
-export function refuseOwned(what: string, belongsTo: string | null): Refusal | undefined {
-  if (belongsTo === null) return undefined;
+export interface OwnerColumn {
+  readonly belongs_to: string | null;
+}
+
+/** Who starts the runs of a thing that belongs to something. */
+export function starterOf<S>(starters: ReadonlyMap<string, S>, { belongs_to }: OwnerColumn): S | undefined {
+  const [kind = ''] = belongs_to?.split(':', 1) ?? [];
+  return starters.get(kind);
+}
+
+/** A thing that people may change: what belongs to something is changed there. */
+export async function readFree<R extends OwnerColumn>(
+  store: Store,
+  what: string,
+  statement: Statement,
+  missing: Refusal = NOT_FOUND,
+): Promise<R | Refusal> {
+  const [row] = await store.read<R>(statement);
+  if (!row) return missing;
+  const { belongs_to: belongsTo } = row;
+  if (belongsTo === null) return row;
   return refuse('conflict', `The ${what} belongs to ${belongsTo}. Change it there.`, { belongsTo });
+}
+
+const TRIES_MAX = 5;
+
+/** Starts over with what is there now when somebody else, or its own time, has changed it in between. */
+export async function changeOf<R, T>(
+  what: string,
+  read: () => Promise<R | Refusal>,
+  change: (known: R) => Promise<T | Refusal | undefined>,
+): Promise<T | Refusal> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    const known = await read();
+    if (isRefusal(known)) return known;
+    const changed = await change(known);
+    if (changed) return changed;
+  }
+  return refuse('conflict', `The ${what} is being changed by others. Try again.`);
 }
 
 /** A run that is to begin, and what else is to happen with its birth. */
@@ -48,6 +84,15 @@ export interface SubjectColumns {
   readonly issuer: string;
   readonly lane: string;
 }
+
+export const SUBJECT_COLUMNS = [
+  'tenant',
+  'tenant_name',
+  'workspace',
+  'principal',
+  'issuer',
+  'lane',
+] as const satisfies readonly (keyof SubjectColumns)[];
 
 export function subjectOf(row: SubjectColumns): Subject {
   const { tenant, tenant_name: tenantName, workspace, principal, issuer, lane } = row;
@@ -77,6 +122,8 @@ export interface InputColumns {
   readonly inputs: string | null;
   readonly shown_inputs: string | null;
 }
+
+export const INPUT_COLUMNS = ['inputs', 'shown_inputs'] as const satisfies readonly (keyof InputColumns)[];
 
 /** What a thing that is known already says of its runs. */
 export type KnownInputs = InputColumns & { readonly workflow_id: string | null };

@@ -32,16 +32,29 @@ export function insertOwned<R extends Owned>(table: OwnedTable, columns: Columns
 
 /** Refused when the row has changed since it was read, or is gone. */
 export function updateOwned<R extends Owned>(table: OwnedTable, columns: Columns<R>, row: R): Write {
-  const params = valuesOf(columns, row);
-  const changes = columns.map((column, index) => `${column} = $${index + 1}`).join(', ');
-  const id = (row as Record<string, unknown>)[table.id] as string;
+  const changes = Object.fromEntries(columns.map((column) => [column, row[column] as Param]));
+  const { sql, params } = setOwned(table, row.tenant, (row as Record<string, unknown>)[table.id] as string, changes);
   return {
-    sql: `UPDATE ${table.name} SET ${changes}, revision = revision + 1
-          WHERE ${table.id} = $${params.push(id)} AND tenant = $${params.push(row.tenant)}
-            AND revision = $${params.push(row.revision)}`,
-    params,
+    sql: `${sql} AND revision = $${params.length + 1}`,
+    params: [...params, row.revision],
     expect: 1,
     keeps: 'revision',
+  };
+}
+
+/** Whatever the row has come to in between. */
+export function setOwned(
+  table: OwnedTable,
+  tenant: string,
+  id: string,
+  changes: Readonly<Record<string, Param>>,
+): Write {
+  const params = Object.values(changes);
+  const sets = Object.keys(changes).map((column, index) => `${column} = $${index + 1}`);
+  return {
+    sql: `UPDATE ${table.name} SET ${sets.join(', ')}, revision = revision + 1
+          WHERE ${table.id} = $${params.push(id)} AND tenant = $${params.push(tenant)}`,
+    params,
   };
 }
 

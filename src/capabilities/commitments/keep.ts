@@ -8,7 +8,7 @@ import type { WorkHandler, WorkResult } from '../../runtime/executor.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import type { Host } from '../capability.ts';
 import type { HeartbeatService } from '../heartbeat/service.ts';
-import { type RunStarter, type Start, subjectOf } from '../self-starting.ts';
+import { type RunStarter, type Start, starterOf, subjectOf } from '../self-starting.ts';
 import { commitmentFrom, conditionOf, specOf } from './document.ts';
 import { type CommitmentRow, findCommitment, moveCommitment } from './records.ts';
 import { holds, nextLook, retryAt } from './rules.ts';
@@ -96,8 +96,7 @@ export class Keeping {
   }
 
   #start(row: CommitmentRow): Promise<Start | Refusal> {
-    const [kind = ''] = row.belongs_to?.split(':', 1) ?? [];
-    const starter = this.#starters.get(kind);
+    const starter = starterOf(this.#starters, row);
     if (starter) return starter(commitmentFrom(row), subjectOf(row));
     const spec = specOf(row);
     const { memoryRef, memoryId = null, intention = null, workflowId } = spec;

@@ -6,11 +6,18 @@ import {
   insertOwned,
   listOwned,
   type OwnedTable,
+  setOwned,
   updateOwned,
 } from '../../store/owned-rows.ts';
 import type { Statement, Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
-import type { InputColumns, SubjectColumns } from '../self-starting.ts';
+import {
+  INPUT_COLUMNS,
+  type InputColumns,
+  type OwnerColumn,
+  SUBJECT_COLUMNS,
+  type SubjectColumns,
+} from '../self-starting.ts';
 
 export const COMMITMENT_TABLES: readonly Migration[] = [
   {
@@ -44,9 +51,8 @@ export const COMMITMENT_TABLES: readonly Migration[] = [
   },
 ];
 
-export interface CommitmentRow extends SubjectColumns, InputColumns {
+export interface CommitmentRow extends SubjectColumns, InputColumns, OwnerColumn {
   readonly commitment_id: string;
-  readonly belongs_to: string | null;
   readonly spec: string;
   readonly revision: number;
   readonly state: CommitmentState;
@@ -64,16 +70,10 @@ export interface CommitmentRow extends SubjectColumns, InputColumns {
 const COMMITMENTS: OwnedTable = { name: 'commitments', id: 'commitment_id' };
 const FIXED = [
   'commitment_id',
-  'tenant',
-  'tenant_name',
-  'workspace',
-  'principal',
-  'issuer',
-  'lane',
+  ...SUBJECT_COLUMNS,
+  ...INPUT_COLUMNS,
   'belongs_to',
   'spec',
-  'inputs',
-  'shown_inputs',
   'revision',
   'created_at',
 ] as const;
@@ -95,11 +95,7 @@ export function lendCommitment(row: CommitmentRow): Write {
 }
 
 export function takeBackCommitment(tenant: string, commitmentId: string): Write {
-  return {
-    sql: `UPDATE commitments SET belongs_to = NULL, state = 'off', next_check_at = NULL, revision = revision + 1
-          WHERE commitment_id = $1 AND tenant = $2`,
-    params: [commitmentId, tenant],
-  };
+  return setOwned(COMMITMENTS, tenant, commitmentId, { belongs_to: null, state: 'off', next_check_at: null });
 }
 
 export function deleteCommitment(visibility: Visibility, commitmentId: string): Write {

@@ -4,17 +4,19 @@ import { commitAll, commitUnless } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
-import { findSecret, redactText } from '../../system/redaction.ts';
+import { redactText } from '../../system/redaction.ts';
 import { type AuditService, recordBy } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { HeartbeatService } from '../heartbeat/service.ts';
 import type { Also, RunService } from '../runs/service.ts';
+import { refuseSecrets } from '../secrets.ts';
 import {
   type Author,
   type BelongsTo,
+  changeOf,
   ownerText,
   RunStarter,
-  refuseOwned,
+  readFree,
   type Start,
   subjectColumns,
   timeText,
@@ -38,7 +40,6 @@ import { type Kept, keepTwice } from './trial.ts';
 /** The kind of work item that a commitment is as long as it is not kept. */
 export const COMMITMENT = 'commitment';
 const COMMITMENTS_MAX = 10_000;
-const TRIES_MAX = 5;
 
 /** Starts the runs of commitments that belong to something. A refusal means that it is tried again soon. */
 export type CommitmentStarter = (commitment: Commitment, subject: Subject) => Promise<Start | Refusal>;
@@ -109,10 +110,8 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
       isOn: boolean,
       also: Also<Commitment>,
     ): Promise<Commitment | Refusal> {
-      for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const [known] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
-        if (!known) return NOT_FOUND;
-        const refusal = refuseOwned('commitment', known.belongs_to) ?? refuseKept(known);
+      const tryTurn = async (known: CommitmentRow): Promise<Commitment | Refusal | undefined> => {
+        const refusal = refuseKept(known);
         if (refusal) return refusal;
         const row = isOn ? armed(known) : ({ ...known, state: 'off', next_check_at: null } as const);
         const commitment = commitmentFrom(row);
@@ -122,18 +121,15 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
           ...recordBy(audit, subject, isOn ? 'commitment.resume' : 'commitment.pause', commitmentId),
           ...also(commitment),
         ]);
-        if (!isDone) continue;
-        announce(commitment);
-        return commitment;
-      }
-      return refuse('conflict', 'The commitment is being changed by others. Try again.');
+        if (isDone) announce(commitment);
+        return isDone ? commitment : undefined;
+      };
+      return changeOf('commitment', () => free(subject, commitmentId), tryTurn);
     },
 
     async remove({ subject }: Caller, commitmentId: string, also: () => Unit): Promise<Refusal | undefined> {
-      const [row] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
-      if (!row) return NOT_FOUND;
-      const refusal = refuseOwned('commitment', row.belongs_to);
-      if (refusal) return refusal;
+      const known = await free(subject, commitmentId);
+      if (isRefusal(known)) return known;
       await commitAll(store, [...disposal(subject, commitmentId), ...also()]);
       return undefined;
     },
@@ -142,9 +138,9 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
 
     /** Has a commitment that is there start the runs of something else, until it is taken back. */
     async lend({ subject }: Author, commitmentId: string, to: BelongsTo): Promise<MadeCommitment | Refusal> {
-      const [known] = await store.read<CommitmentRow>(findCommitment(subject, commitmentId));
-      if (!known) return refuse('not_found', 'There is no such commitment.');
-      const refusal = refuseOwned('commitment', known.belongs_to) ?? refuseKept(known);
+      const known = await free(subject, commitmentId, refuse('not_found', 'There is no such commitment.'));
+      if (isRefusal(known)) return known;
+      const refusal = refuseKept(known);
       if (refusal) return refusal;
       const row: CommitmentRow = { ...armed(known), belongs_to: ownerText(to), holds: 0 };
       const writes = [lendCommitment(row), ensureWork(workOf(row)), wake(commitmentId)];
@@ -157,6 +153,10 @@ export function commitmentService(host: Host, { audit, runs, heartbeat }: Commit
       takeBackCommitment(tenant, commitmentId),
     ],
   };
+
+  function free(subject: Subject, commitmentId: string, missing?: Refusal): Promise<CommitmentRow | Refusal> {
+    return readFree<CommitmentRow>(store, 'commitment', findCommitment(subject, commitmentId), missing);
+  }
 
   /** One that was off is looked at when its time comes, or at once. */
   function armed(row: CommitmentRow): CommitmentRow {
@@ -237,10 +237,4 @@ function workOf({ commitment_id: workId, tenant, next_check_at: dueAt }: Commitm
 function refuseKept({ state }: CommitmentRow): Refusal | undefined {
   if (state === 'armed' || state === 'off') return undefined;
   return refuse('conflict', 'The commitment is over.', { state });
-}
-
-/** All but what was intended is kept as it is, so there is no place for a secret in it. */
-function refuseSecrets(spec: object): Refusal | undefined {
-  const field = findSecret(spec);
-  return field === undefined ? undefined : refuse('validation_error', `${field}: this looks like a secret.`, { field });
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../protocol/json.ts';
 import type { WorkHandler, WorkResult } from '../../runtime/executor.ts';
 import type { Unit, Write } from '../../store/sql.ts';
 import type { Host } from '../capability.ts';
-import { type RunStarter, type Start, subjectOf, timeText } from '../self-starting.ts';
+import { type RunStarter, type Start, starterOf, subjectOf, timeText } from '../self-starting.ts';
 import { heartbeatFrom, specOf } from './document.ts';
 import { lookWithin, type Observer } from './observing.ts';
 import {
@@ -77,13 +77,13 @@ export class Beating {
     const { observe } = specOf(row);
     const subject = subjectOf(row);
     if (observe) return this.#observer.look(subject, observe, MAX_RUNTIME_MS);
-    const seenByOwner = this.#ownerOf(row)?.observe;
+    const seenByOwner = starterOf(this.#starters, row)?.observe;
     if (!seenByOwner) return Promise.resolve({ status: 'error', error: 'There is nothing to look at.' });
     return lookWithin(this.#host.runtime.clock, MAX_RUNTIME_MS, () => seenByOwner(heartbeatFrom(row), subject));
   }
 
   async #start(row: HeartbeatRow, { from, to }: Change, at: number): Promise<Start | Refusal | undefined> {
-    const owner = this.#ownerOf(row);
+    const owner = starterOf(this.#starters, row);
     if (owner) return owner.start(heartbeatFrom(row), { from, to, at }, subjectOf(row));
     const { workflowId } = specOf(row);
     if (workflowId === undefined) return undefined;
@@ -99,11 +99,6 @@ export class Beating {
       tags: [tag],
       metadata: { heartbeatId, tickAt: timeText(at) },
     });
-  }
-
-  #ownerOf({ belongs_to }: HeartbeatRow): HeartbeatStarter | undefined {
-    const [kind = ''] = belongs_to?.split(':', 1) ?? [];
-    return this.#starters.get(kind);
   }
 }
 

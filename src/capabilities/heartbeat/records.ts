@@ -5,11 +5,18 @@ import {
   insertOwned,
   listOwned,
   type OwnedTable,
+  setOwned,
   updateOwned,
 } from '../../store/owned-rows.ts';
 import { type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
-import type { InputColumns, SubjectColumns } from '../self-starting.ts';
+import {
+  INPUT_COLUMNS,
+  type InputColumns,
+  type OwnerColumn,
+  SUBJECT_COLUMNS,
+  type SubjectColumns,
+} from '../self-starting.ts';
 
 export const HEARTBEAT_TABLES: readonly Migration[] = [
   {
@@ -55,9 +62,8 @@ export const HEARTBEAT_TABLES: readonly Migration[] = [
   },
 ];
 
-export interface HeartbeatRow extends SubjectColumns, InputColumns {
+export interface HeartbeatRow extends SubjectColumns, InputColumns, OwnerColumn {
   readonly heartbeat_id: string;
-  readonly belongs_to: string | null;
   readonly spec: string;
   readonly revision: number;
   readonly next_tick_at: number | null;
@@ -75,15 +81,11 @@ export interface HeartbeatRow extends SubjectColumns, InputColumns {
 const HEARTBEATS: OwnedTable = { name: 'heartbeats', id: 'heartbeat_id' };
 const FIXED = [
   'heartbeat_id',
-  'tenant',
-  'tenant_name',
-  'workspace',
-  'principal',
-  'issuer',
-  'lane',
+  ...SUBJECT_COLUMNS,
+  ...INPUT_COLUMNS,
+  'belongs_to',
   'spec',
-  'inputs',
-  'shown_inputs',
+  'revision',
   'created_at',
 ] as const;
 const MOVED = [
@@ -99,7 +101,7 @@ const MOVED = [
 
 /** Refused when the tenant has too many already. */
 export function insertHeartbeat(row: HeartbeatRow, most: number): Write {
-  return insertOwned(HEARTBEATS, [...FIXED, ...MOVED, 'belongs_to', 'revision'], row, most);
+  return insertOwned(HEARTBEATS, [...FIXED, ...MOVED], row, most);
 }
 
 /** What a tick brought. Refused when somebody else was there first. */
@@ -118,11 +120,7 @@ export function lendHeartbeat(row: HeartbeatRow): Write {
 }
 
 export function takeBackHeartbeat(tenant: string, heartbeatId: string): Write {
-  return {
-    sql: `UPDATE heartbeats SET belongs_to = NULL, next_tick_at = NULL, revision = revision + 1
-          WHERE heartbeat_id = $1 AND tenant = $2`,
-    params: [heartbeatId, tenant],
-  };
+  return setOwned(HEARTBEATS, tenant, heartbeatId, { belongs_to: null, next_tick_at: null });
 }
 
 export function deleteHeartbeat(visibility: Visibility, heartbeatId: string): Write[] {

@@ -5,17 +5,18 @@ import { commitAll, commitUnless } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit } from '../../store/sql.ts';
-import { findSecret } from '../../system/redaction.ts';
 import { type AuditService, recordBy } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { Also, RunService } from '../runs/service.ts';
+import { refuseSecrets } from '../secrets.ts';
 import {
   type Author,
   type BelongsTo,
+  changeOf,
   type InputColumns,
   ownerText,
   RunStarter,
-  refuseOwned,
+  readFree,
   type Start,
   subjectColumns,
 } from '../self-starting.ts';
@@ -43,7 +44,6 @@ export { checkObservation, nextTick, problemAt } from './rules.ts';
 /** The kind of work item that a heartbeat's next tick is. */
 export const HEARTBEAT = 'heartbeat';
 const HEARTBEATS_MAX = 2_000;
-const TRIES_MAX = 5;
 
 /** What is behind heartbeats that belong to something. */
 export interface HeartbeatStarter {
@@ -132,11 +132,7 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
       isOn: boolean,
       also: Also<Heartbeat>,
     ): Promise<Heartbeat | Refusal> {
-      for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const [known] = await store.read<HeartbeatRow>(findHeartbeat(subject, heartbeatId));
-        if (!known) return NOT_FOUND;
-        const refusal = refuseOwned('heartbeat', known.belongs_to);
-        if (refusal) return refusal;
+      const tryTurn = async (known: HeartbeatRow): Promise<Heartbeat | undefined> => {
         const row = { ...known, next_tick_at: isOn ? (known.next_tick_at ?? clock.now()) : null };
         const heartbeat = heartbeatFrom(row);
         const isDone = await commitUnless('revision', store, [
@@ -145,18 +141,15 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
           ...recordBy(audit, subject, isOn ? 'heartbeat.resume' : 'heartbeat.pause', heartbeatId),
           ...also(heartbeat),
         ]);
-        if (!isDone) continue;
-        announce(heartbeat);
-        return heartbeat;
-      }
-      return refuse('conflict', 'The heartbeat is being changed by others. Try again.');
+        if (isDone) announce(heartbeat);
+        return isDone ? heartbeat : undefined;
+      };
+      return changeOf('heartbeat', () => free(subject, heartbeatId), tryTurn);
     },
 
     async remove({ subject }: Caller, heartbeatId: string, also: () => Unit): Promise<Refusal | undefined> {
-      const [row] = await store.read<HeartbeatRow>(findHeartbeat(subject, heartbeatId));
-      if (!row) return NOT_FOUND;
-      const refusal = refuseOwned('heartbeat', row.belongs_to);
-      if (refusal) return refusal;
+      const known = await free(subject, heartbeatId);
+      if (isRefusal(known)) return known;
       await commitAll(store, [...disposal(subject, heartbeatId), ...also()]);
       return undefined;
     },
@@ -165,10 +158,8 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
 
     /** Has a heartbeat that is there start the runs of something else, until it is taken back. */
     async lend({ subject }: Author, heartbeatId: string, to: BelongsTo): Promise<MadeHeartbeat | Refusal> {
-      const [known] = await store.read<HeartbeatRow>(findHeartbeat(subject, heartbeatId));
-      if (!known) return refuse('not_found', 'There is no such heartbeat.');
-      const refusal = refuseOwned('heartbeat', known.belongs_to);
-      if (refusal) return refusal;
+      const known = await free(subject, heartbeatId, refuse('not_found', 'There is no such heartbeat.'));
+      if (isRefusal(known)) return known;
       const row = {
         ...known,
         belongs_to: ownerText(to),
@@ -186,13 +177,18 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
     ],
   };
 
+  function free(subject: Subject, heartbeatId: string, missing?: Refusal): Promise<HeartbeatRow | Refusal> {
+    return readFree<HeartbeatRow>(store, 'heartbeat', findHeartbeat(subject, heartbeatId), missing);
+  }
+
   /** What puts a heartbeat into the world, for whoever commits it. The first tick is at once. */
   async function make(
     { subject }: Author,
     request: HeartbeatRequest,
     belongsTo?: BelongsTo,
   ): Promise<MadeHeartbeat | Refusal> {
-    const refusal = checkHeartbeat(request) ?? refuseSecrets(request);
+    const { observe, state, when } = request;
+    const refusal = checkHeartbeat(request) ?? refuseSecrets(defined({ observe, state, when }));
     if (refusal) return refusal;
     const columns = await inputColumns(subject, request);
     if (isRefusal(columns)) return columns;
@@ -247,12 +243,6 @@ export function heartbeatService(host: Host, { audit, runs, storage }: Heartbeat
       ...recordBy(audit, subject, 'heartbeat.remove', heartbeatId),
     ];
   }
-}
-
-/** What is looked at is kept and shown, so there is no place for a secret in it. */
-function refuseSecrets({ observe, state, when }: HeartbeatRequest): Refusal | undefined {
-  const field = findSecret(defined({ observe, state, when }));
-  return field === undefined ? undefined : refuse('validation_error', `${field}: this looks like a secret.`, { field });
 }
 
 function workOf({ heartbeat_id: workId, tenant, next_tick_at: dueAt }: HeartbeatRow) {

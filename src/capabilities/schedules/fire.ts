@@ -1,7 +1,7 @@
 import { isRefusal, type Refusal } from '../../protocol/errors.ts';
 import type { WorkHandler } from '../../runtime/executor.ts';
 import type { Host } from '../capability.ts';
-import { type RunStarter, type Start, subjectOf, timeText } from '../self-starting.ts';
+import { type RunStarter, type Start, starterOf, subjectOf, timeText } from '../self-starting.ts';
 import { scheduleFrom, timingOfRow } from './document.ts';
 import { findSchedule, moveSchedule, type ScheduleRow } from './records.ts';
 import { settle } from './rules.ts';
@@ -44,8 +44,7 @@ export class Firing {
   };
 
   #start(row: ScheduleRow, slot: number): Promise<Start | Refusal> {
-    const [kind = ''] = row.belongs_to?.split(':', 1) ?? [];
-    const starter = this.#starters.get(kind);
+    const starter = starterOf(this.#starters, row);
     return starter ? starter(scheduleFrom(row), slot, subjectOf(row)) : this.#startPlain(row, slot);
   }
 

@@ -1,8 +1,9 @@
 import type { MissedPolicy } from '../../protocol/schedules.ts';
 import type { Visibility } from '../../store/log.ts';
-import { deleteOwned, findOwned, insertOwned, listOwned, updateOwned } from '../../store/owned-rows.ts';
+import { deleteOwned, findOwned, insertOwned, listOwned, setOwned, updateOwned } from '../../store/owned-rows.ts';
 import { type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
+import { INPUT_COLUMNS, type InputColumns, type OwnerColumn, type SubjectColumns } from '../self-starting.ts';
 
 export const SCHEDULE_TABLES: readonly Migration[] = [
   {
@@ -42,18 +43,9 @@ export const SCHEDULE_TABLES: readonly Migration[] = [
   },
 ];
 
-export interface ScheduleRow {
+export interface ScheduleRow extends SubjectColumns, InputColumns, OwnerColumn {
   readonly schedule_id: string;
-  readonly tenant: string;
-  readonly tenant_name: string;
-  readonly workspace: string | null;
-  readonly principal: string;
-  readonly issuer: string;
-  readonly lane: string;
-  readonly belongs_to: string | null;
   readonly workflow_id: string;
-  readonly inputs: string | null;
-  readonly shown_inputs: string | null;
   readonly cron: string | null;
   readonly run_at: number | null;
   readonly timezone: string;
@@ -75,8 +67,7 @@ const WRITTEN = [
   'issuer',
   'lane',
   'workflow_id',
-  'inputs',
-  'shown_inputs',
+  ...INPUT_COLUMNS,
   'cron',
   'run_at',
   'timezone',
@@ -112,11 +103,7 @@ export function lendSchedule(row: ScheduleRow): Write {
 }
 
 export function takeBackSchedule(tenant: string, scheduleId: string): Write {
-  return {
-    sql: `UPDATE schedules SET belongs_to = NULL, next_run_at = NULL, revision = revision + 1
-          WHERE schedule_id = $1 AND tenant = $2`,
-    params: [scheduleId, tenant],
-  };
+  return setOwned(SCHEDULES, tenant, scheduleId, { belongs_to: null, next_run_at: null });
 }
 
 export function deleteSchedule(visibility: Visibility, scheduleId: string): Write {

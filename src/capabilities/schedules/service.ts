@@ -2,7 +2,7 @@ import type { Plan } from '../../engine/plan.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts';
 import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
-import { commitAll, UnitRefused } from '../../runtime/command.ts';
+import { commitAll, commitUnless } from '../../runtime/command.ts';
 import type { Subject } from '../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../store/queue.ts';
 import type { Unit, Write } from '../../store/sql.ts';
@@ -12,10 +12,11 @@ import type { Also, RunService } from '../runs/service.ts';
 import {
   type Author,
   type BelongsTo,
+  changeOf,
   type InputColumns,
   ownerText,
   RunStarter,
-  refuseOwned,
+  readFree,
   type Start,
   subjectColumns,
   subjectOf,
@@ -46,7 +47,6 @@ export { isTimeZone, nextSlot, offsetAt } from './slots.ts';
 /** The kind of work item that a schedule's next slot is. */
 export const SCHEDULE = 'schedule';
 const SCHEDULES_MAX = 10_000;
-const TRIES_MAX = 5;
 export const TOO_MANY = refuse('conflict', `A tenant may have ${SCHEDULES_MAX} schedules.`, { limit: SCHEDULES_MAX });
 
 /** Starts the runs of schedules that belong to something, in the place of who would start them otherwise. */
@@ -87,12 +87,7 @@ export function scheduleService(
       const made = await make(caller, request);
       if (isRefusal(made)) return made;
       const { schedule, writes } = made;
-      try {
-        await commitAll(store, [...writes, ...also(schedule)]);
-      } catch (error) {
-        if (!isBroken(error, 'schedules')) throw error;
-        return TOO_MANY;
-      }
+      if (!(await commitUnless('schedules', store, [...writes, ...also(schedule)]))) return TOO_MANY;
       announce(schedule);
       return schedule;
     },
@@ -111,28 +106,22 @@ export function scheduleService(
 
     /** Takes effect at once. From now on its runs are those of whoever replaced it. */
     async replace(
-      caller: Caller,
+      { subject }: Caller,
       scheduleId: string,
       request: ScheduleRequest,
       also: Also<Schedule>,
     ): Promise<Schedule | Refusal> {
-      for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const [known] = await store.read<ScheduleRow>(findSchedule(caller.subject, scheduleId));
-        if (!known) return NOT_FOUND;
-        const refusal = refuseOwned('schedule', known.belongs_to);
-        if (refusal) return refusal;
-        const replaced = await tryReplace(caller, known, request, also);
-        if (replaced) return replaced;
-      }
-      return refuse('conflict', 'The schedule is being changed by others. Try again.');
+      return changeOf(
+        'schedule',
+        () => free(subject, scheduleId),
+        (known) => tryReplace(subject, known, request, also),
+      );
     },
 
-    async remove(caller: Caller, scheduleId: string, also: () => Unit): Promise<Refusal | undefined> {
-      const [row] = await store.read<ScheduleRow>(findSchedule(caller.subject, scheduleId));
-      if (!row) return NOT_FOUND;
-      const refusal = refuseOwned('schedule', row.belongs_to);
-      if (refusal) return refusal;
-      await commitAll(store, [...disposal(caller.subject, scheduleId), ...also()]);
+    async remove({ subject }: Caller, scheduleId: string, also: () => Unit): Promise<Refusal | undefined> {
+      const known = await free(subject, scheduleId);
+      if (isRefusal(known)) return known;
+      await commitAll(store, [...disposal(subject, scheduleId), ...also()]);
       return undefined;
     },
 
@@ -141,10 +130,8 @@ export function scheduleService(
 
     /** Has a schedule that is there start the runs of something else, until it is taken back. */
     async lend({ subject }: Author, scheduleId: string, to: BelongsTo): Promise<MadeSchedule | Refusal> {
-      const [known] = await store.read<ScheduleRow>(findSchedule(subject, scheduleId));
-      if (!known) return refuse('not_found', 'There is no such schedule.');
-      const refusal = refuseOwned('schedule', known.belongs_to);
-      if (refusal) return refusal;
+      const known = await free(subject, scheduleId, refuse('not_found', 'There is no such schedule.'));
+      if (isRefusal(known)) return known;
       const next = known.next_run_at ?? firstSlot(timingOfRow(known), clock.now(), known.last_slot);
       if (isRefusal(next)) return next;
       const row = { ...known, belongs_to: ownerText(to), next_run_at: next };
@@ -157,6 +144,10 @@ export function scheduleService(
       takeBackSchedule(tenant, scheduleId),
     ],
   };
+
+  function free(subject: Subject, scheduleId: string, missing?: Refusal): Promise<ScheduleRow | Refusal> {
+    return readFree<ScheduleRow>(store, 'schedule', findSchedule(subject, scheduleId), missing);
+  }
 
   /** What puts a schedule into the world, for whoever commits it; `belongsTo` names what changes it, and starts its runs. */
   async function make(
@@ -216,24 +207,19 @@ export function scheduleService(
 
   /** Undefined when it was changed, or started a run, in between. */
   async function tryReplace(
-    caller: Caller,
+    subject: Subject,
     known: ScheduleRow,
     request: ScheduleRequest,
     also: Also<Schedule>,
   ): Promise<Schedule | Refusal | undefined> {
-    const { subject } = caller;
     const inputs = await starter.inputsFor(subjectOf(known), request, known);
     if (isRefusal(inputs)) return inputs;
     const written = writtenBy(subject, request, inputs, known, clock.now());
     if (isRefusal(written)) return written;
     const row = { ...known, ...written };
     const schedule = scheduleFrom(row);
-    try {
-      await commitAll(store, [...rewriting(subject, row), ...also(schedule)]);
-    } catch (error) {
-      if (isBroken(error, 'revision')) return undefined;
-      throw error;
-    }
+    const isDone = await commitUnless('revision', store, [...rewriting(subject, row), ...also(schedule)]);
+    if (!isDone) return undefined;
     hub.callToWork(row.schedule_id);
     return schedule;
   }
@@ -331,10 +317,6 @@ function nextFor(timing: Timing, known: ScheduleRow | undefined, now: number): n
     return known.next_run_at;
   }
   return firstSlot(timing, now, known?.last_slot);
-}
-
-function isBroken(error: unknown, promise: string): boolean {
-  return error instanceof UnitRefused && error.broke === promise;
 }
 
 function workOf({ schedule_id: workId, tenant, next_run_at: dueAt }: ScheduleRow) {

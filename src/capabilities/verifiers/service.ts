@@ -6,11 +6,11 @@ import type { SeamDrivers } from '../../runtime/effects/seams.ts';
 import { ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
-import { findSecret } from '../../system/redaction.ts';
 import { type AuditService, recordBy } from '../audit/service.ts';
 import type { Caller, Host } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { Also, RunService } from '../runs/service.ts';
+import { refuseSecrets } from '../secrets.ts';
 import { Judging } from './judging.ts';
 import {
   countVerifiers,
@@ -140,9 +140,7 @@ function refusalOf(request: VerifierRequest): Refusal | undefined {
     const field = problem.path.slice(1);
     return refuse('validation_error', `${field}: ${problem.message}`, { field });
   }
-  const secret = findSecret(request);
-  if (secret === undefined) return undefined;
-  return refuse('validation_error', `${secret}: this looks like a secret.`, { field: secret });
+  return refuseSecrets(request);
 }
 
 function fromRow(row: VerifierRow): Verifier {

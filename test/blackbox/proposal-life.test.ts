@@ -140,6 +140,17 @@ onEachStore('the life of a proposal', (host) => {
     expect(evidence.revisions[0].diff.split('\n').every((line: string) => line.startsWith('+'))).toBe(true);
   });
 
+  it('has a history that can be read at one go, however long people want it', async () => {
+    const { id } = await drafted(editor(), 'prompt-template', template());
+    const rewrite = () => revise(editor(), id, { artifact: { text: 'x'.repeat(1_000_000) } });
+    for (let count = 0; count < 3; count++) expect((await rewrite()).status).toBe(200);
+    const refused = await rewrite();
+    expectRefusal(refused, 409, 'conflict');
+    expect(refused.body.details).toEqual({ limit: 4_000_000 });
+    expect((await evidenceOf(editor(), id)).revisions).toHaveLength(4);
+    expect((await editor().post(`${PROPOSALS}/${id}/reject`)).body.state).toBe('rejected');
+  });
+
   it('is not begun again on the same evidence, whatever became of it', async () => {
     const evidenceKey = unique('evidence');
     const again = () => tryDraft(editor(), 'prompt-template', template(), { evidenceKey });

@@ -317,6 +317,16 @@ export function listInstalled(
   };
 }
 
+/** How many revisions there are, and how long they are together. */
+export function measureRevisions(tenant: string, proposalId: string): Statement {
+  return sql(
+    `SELECT COUNT(*) AS revisions, SUM(LENGTH(text)) AS chars FROM proposal_revisions JOIN proposals USING (proposal_id)
+     WHERE proposal_id = $1 AND tenant = $2`,
+    proposalId,
+    tenant,
+  );
+}
+
 export function listRevisions(tenant: string, proposalId: string): Statement {
   return sql(
     `SELECT proposal_revisions.* FROM proposal_revisions JOIN proposals USING (proposal_id)

@@ -34,8 +34,18 @@ describe('what may become of a proposal', () => {
 
 describe('revisions', () => {
   it('are so many and no more', () => {
-    expect(refuseMoreRevisions({ revision: 199 })).toBeUndefined();
-    expect(refuseMoreRevisions({ revision: 200 })).toMatchObject({ refused: 'conflict', details: { limit: 200 } });
+    expect(refuseMoreRevisions({ revisions: 199, chars: 199 }, '{}')).toBeUndefined();
+    const refusal = refuseMoreRevisions({ revisions: 200, chars: 200 }, '{}');
+    expect(refusal).toMatchObject({ refused: 'conflict', details: { limit: 200 } });
+  });
+
+  it('are so long together and no longer', () => {
+    const [chars, text] = [3_000_000, 'x'.repeat(1_000_000)];
+    expect(refuseMoreRevisions({ revisions: 3, chars }, text)).toBeUndefined();
+    expect(refuseMoreRevisions({ revisions: 3, chars: chars + 1 }, text)).toMatchObject({
+      refused: 'conflict',
+      details: { limit: 4_000_000 },
+    });
   });
 });
 

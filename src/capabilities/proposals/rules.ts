@@ -22,12 +22,23 @@ export function refuseMove(
   return refuse('conflict', `A proposal that is ${state} cannot become ${to}.${hint}`, { state });
 }
 
-/** Each revision is kept whole, and shown with what it changed. */
+/** Each revision is kept whole, and all of them are shown together, with what they changed. */
 const REVISIONS_MAX = 200;
+const HISTORY_CHARS_MAX = 4_000_000;
 
-export function refuseMoreRevisions({ revision }: { readonly revision: number }): Refusal | undefined {
-  if (revision < REVISIONS_MAX) return undefined;
-  return refuse('conflict', `A proposal may have ${REVISIONS_MAX} revisions.`, { limit: REVISIONS_MAX });
+/** How much has been proposed so far. */
+export interface HistorySize {
+  readonly revisions: number;
+  readonly chars: number;
+}
+
+export function refuseMoreRevisions({ revisions, chars }: HistorySize, next: string): Refusal | undefined {
+  if (revisions >= REVISIONS_MAX) {
+    return refuse('conflict', `A proposal may have ${REVISIONS_MAX} revisions.`, { limit: REVISIONS_MAX });
+  }
+  if (chars + next.length <= HISTORY_CHARS_MAX) return undefined;
+  const message = `The revisions of a proposal may have ${HISTORY_CHARS_MAX} characters together.`;
+  return refuse('conflict', message, { limit: HISTORY_CHARS_MAX });
 }
 
 /** It has moved on since it was looked at. The header keeps this answer from being kept: it is none. */

@@ -20,6 +20,7 @@ import {
   listProposals,
   listRevisions,
   markUninstalled,
+  measureRevisions,
   moveProposal,
   type ProposalFilter,
   type ProposalRow,
@@ -28,7 +29,7 @@ import {
 } from './records.ts';
 import { close, gateOf, voidGate } from './review.ts';
 import { clean, type Revision, refuseSecrets, revised, withFacts } from './revising.ts';
-import { LOOK_AGAIN, refuseMoreRevisions, refuseMove, retrying } from './rules.ts';
+import { type HistorySize, LOOK_AGAIN, refuseMoreRevisions, refuseMove, retrying } from './rules.ts';
 import { tellingOf } from './telling.ts';
 import { pendingSource } from './waiting.ts';
 
@@ -100,7 +101,7 @@ export function proposalService(host: Host, uses: Uses) {
       retrying(async () => {
         const row = await find(by, proposalId);
         if (isRefusal(row)) return row;
-        const refusal = refuseMove(row, 'revised') ?? refuseMoreRevisions(row) ?? refuseSecrets(revision);
+        const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision) ?? (await refuseLength(row, revision));
         if (refusal) return refusal;
         const { next, revision: written } = await revised(row, revision, { by, at: clock.now(), installers });
         return move(next, (run) => voidGate(run, by.principal), [
@@ -184,6 +185,11 @@ export function proposalService(host: Host, uses: Uses) {
   async function find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal> {
     const [row] = await store.read<ProposalRow>(findProposal(from, proposalId));
     return row ?? NOT_FOUND;
+  }
+
+  async function refuseLength(row: ProposalRow, { artifactText = row.text }: Revision): Promise<Refusal | undefined> {
+    const [size] = await store.read<HistorySize>(measureRevisions(row.tenant, row.proposal_id));
+    return refuseMoreRevisions(size!, artifactText);
   }
 
   async function findInstalled(from: Visibility, ref: string): Promise<InstalledRow | Refusal> {

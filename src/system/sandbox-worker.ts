@@ -1,5 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { newQuickJSWASMModuleFromVariant, type QuickJSContext, type QuickJSHandle } from 'quickjs-emscripten-core';
+import interpreter from '@jitl/quickjs-wasmfile-release-sync';
+import {
+  newQuickJSWASMModuleFromVariant,
+  newVariant,
+  type QuickJSContext,
+  type QuickJSHandle,
+  type QuickJSSyncVariant,
+} from 'quickjs-emscripten-core';
 
 /**
  * A thread that runs one program of a stranger, in an interpreter that is itself compiled to WebAssembly. The program
@@ -26,6 +33,15 @@ export type SandboxAnswer =
 
 const STACK_BYTES = 256 * 1_024;
 const MESSAGE_CHARACTERS_MAX = 500;
+const PAGE_BYTES = 65_536;
+/** What the interpreter begins with, and how much of it is its own. */
+const FIRST_BYTES = 16 * 1_048_576;
+const OWN_BYTES = 5.5 * 1_048_576;
+
+/** As much as is used of it: the types for it come with those for browsers. */
+declare const WebAssembly: { Memory: new (pages: { initial: number; maximum: number }) => object };
+/** Its types are those of the same module for CommonJS, where the default is one step further down. */
+const variant = interpreter as unknown as QuickJSSyncVariant;
 
 const { code, inputs, now, seed, memoryBytes, resultCharactersMax } = workerData as SandboxJob;
 
@@ -68,10 +84,14 @@ const PRELUDE = `(() => {
   }
 })();`;
 
-const PROGRAM = `JSON.stringify((function (inputs) { 'use strict';\n${code}\n})(JSON.parse(${JSON.stringify(inputs)})) ?? null)`;
+/** What a program returns is the result: a promise would be an empty one. */
+const PROGRAM = `((result) => {
+  if (result instanceof Promise) throw new TypeError('The program returned a promise, and nobody waits for it.');
+  return JSON.stringify(result ?? null);
+})((function (inputs) { 'use strict';\n${code}\n})(JSON.parse(${JSON.stringify(inputs)})))`;
 
 async function run(): Promise<SandboxAnswer> {
-  const quickJs = await newQuickJSWASMModuleFromVariant(import('@jitl/quickjs-wasmfile-release-sync'));
+  const quickJs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: boundedMemory() }));
   const runtime = quickJs.newRuntime();
   runtime.setMemoryLimit(memoryBytes);
   runtime.setMaxStackSize(STACK_BYTES);
@@ -79,6 +99,12 @@ async function run(): Promise<SandboxAnswer> {
   context.unwrapResult(context.evalCode(PRELUDE)).dispose();
   const outcome = context.evalCode(PROGRAM, 'code.js');
   return outcome.error ? problemOf(context, outcome.error) : answerOf(context, outcome.value);
+}
+
+/** The interpreter bounds single pieces of memory; all of them together are bounded by what it has to give. */
+function boundedMemory(): object {
+  const bytesMax = Math.max(FIRST_BYTES, OWN_BYTES + memoryBytes);
+  return new WebAssembly.Memory({ initial: FIRST_BYTES / PAGE_BYTES, maximum: Math.ceil(bytesMax / PAGE_BYTES) });
 }
 
 function answerOf(context: QuickJSContext, value: QuickJSHandle): SandboxAnswer {
@@ -90,14 +116,16 @@ function answerOf(context: QuickJSContext, value: QuickJSHandle): SandboxAnswer 
 
 function problemOf(context: QuickJSContext, error: QuickJSHandle): SandboxAnswer {
   const message = [describe(context, error, 'name'), describe(context, error, 'message')].filter(Boolean).join(': ');
-  if (/^InternalError: out of memory/.test(message) || message === '') {
+  // Where there is no room for an error either, null is thrown.
+  if (/^InternalError: out of memory/.test(message) || context.sameValue(error, context.null)) {
     return { problem: 'memory', message: `The program needs more than ${memoryBytes} bytes.` };
   }
-  return { problem: 'error', message: message.slice(0, MESSAGE_CHARACTERS_MAX) };
+  return { problem: 'error', message: message.slice(0, MESSAGE_CHARACTERS_MAX) || 'The program threw something.' };
 }
 
 /** A member of what was thrown, if it is a text: getters of the program are its own business. */
 function describe(context: QuickJSContext, error: QuickJSHandle, member: string): string {
+  if (context.sameValue(error, context.null)) return '';
   if (context.typeof(error) !== 'object') return member === 'message' ? String(context.dump(error)) : '';
   const value = context.getProp(error, member);
   return context.typeof(value) === 'string' ? context.getString(value) : '';

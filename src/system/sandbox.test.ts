@@ -32,6 +32,10 @@ describe('a program', { timeout: 30_000 }, () => {
     });
     expect(await run('return (')).toMatchObject({ problem: 'error', message: expect.stringContaining('SyntaxError') });
     expect(await run('throw "no";')).toEqual({ problem: 'error', message: 'no' });
+    expect(await run('throw {};')).toMatchObject({ problem: 'error' });
+    for (const code of ['return Promise.resolve(1);', 'return (async () => 1)();']) {
+      expect(await run(code)).toMatchObject({ problem: 'error', message: expect.stringContaining('promise') });
+    }
     expect(await run('const a = {}; a.a = a; return a;')).toMatchObject({ problem: 'error' });
   });
 
@@ -78,9 +82,16 @@ describe('a program', { timeout: 30_000 }, () => {
   it.each([
     ['a list without end', 'const a = []; for (;;) a.push(a.length / 3, a.length / 7);'],
     ['a long text', 'let a = "x"; while (a.length < 1e8) a += a; return a;'],
+    ['many texts', 'const a = []; for (;;) a.push("x".repeat(1e5) + a.length);'],
+    ['many buffers', 'const a = []; for (;;) a.push(new ArrayBuffer(1e5));'],
     ['a buffer', 'return new Uint8Array(1024 * 1024 * 1024).length;'],
   ])('gets no more memory than it may: %s', async (_what, code) => {
     expect(await run(code)).toMatchObject({ problem: 'memory' });
+  });
+
+  it('gets no more by catching what it is told', async () => {
+    const megabytes = await run('const a = []; try { for (;;) a.push("x".repeat(1e6)); } catch { return a.length; }');
+    expect(megabytes).toBeLessThanOrEqual(16);
   });
 
   it('cannot exhaust the stack of the host', async () => {

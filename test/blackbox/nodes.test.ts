@@ -291,7 +291,7 @@ onEachStore('nodes', (host) => {
       ['for (;;) {}', { timeoutMs: 1_000 }, 'sandbox_timeout'],
       [
         'const a = []; for (;;) a.push(a.length / 3, a.length / 7);',
-        { memoryMb: 4, timeoutMs: 20_000 },
+        { memoryMb: 16, timeoutMs: 20_000 },
         'sandbox_memory_exceeded',
       ],
       ['return inputs.absent.member;', {}, 'code_error'],

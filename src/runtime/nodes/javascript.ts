@@ -21,7 +21,7 @@ const Config = Type.Object({
     description: 'The body of a function of `inputs`; what it returns is the outputs',
   }),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1_000, maximum: 30_000, default: TIMEOUT_MS })),
-  memoryMb: Type.Optional(Type.Integer({ minimum: 4, maximum: 128, default: MEMORY_MB })),
+  memoryMb: Type.Optional(Type.Integer({ minimum: 16, maximum: 128, default: MEMORY_MB })),
 });
 type Config = Static<typeof Config>;
 

@@ -206,6 +206,23 @@ onEachStore('what is installed', (host) => {
     });
   });
 
+  it('is put into use once where several proposals are for the same place, and applied at the same time', async () => {
+    const pack = chainPack();
+    const rivals = {
+      automation: ['0 9 * * *', '0 10 * * *', '0 11 * * *'].map((cron) => ({ workflowId: 'conformance-noop', cron })),
+      'workflow-chain-pack': ['1.1.0', '1.2.0', '1.3.0'].map((version) => ({ ...pack, version })),
+    };
+    for (const [kind, artifacts] of Object.entries(rivals)) {
+      const drafts = await Promise.all(artifacts.map((artifact) => drafted(editor(), kind, artifact)));
+      const answers = await Promise.all(drafts.map(({ id }) => apply(reviewer(), id)));
+      expect(answers.map(({ status }) => status).toSorted(), kind).toEqual([200, 409, 409]);
+      for (const { status, body } of answers) {
+        if (status === 409) expect(body.details).toMatchObject({ reason: 'stale' });
+        else await reviewer().request('DELETE', `${INSTALLED}/${body.installedArtifactRef}`);
+      }
+    }
+  });
+
   it('is never a version that there is already', async () => {
     const base = template();
     await editor().post('/v1/prompts', base);

@@ -118,13 +118,17 @@ export class Activation {
     return isRefusal(installation) ? installation : undefined;
   }
 
-  /** First whether it fits its kind, then whether the world is still what it was made for, then whether it has room there. */
+  /**
+   * First whether it fits its kind, then whether the world is still what it was made for, then whether it has room there.
+   * An installation fails when the world changes after it was prepared, so the world is looked at after that.
+   */
   async #installationOf({ kind, base }: ProposalRow, candidate: Candidate): Promise<Installation | Refusal> {
     const installer = this.#installers[kind];
     const problems = await installer.check(candidate);
     if (problems.length > 0) return malformed(problems);
+    const installation = await installer.install(candidate);
     const current = await installer.current(candidate);
-    return current === base ? installer.install(candidate) : stale(current);
+    return current === base ? installation : stale(current);
   }
 
   get #store() {

@@ -65,6 +65,18 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
       'CREATE INDEX installed_artifacts_by_tenant ON installed_artifacts (tenant, ref)',
     ],
   },
+  {
+    id: 'proposals/0002',
+    statements: [
+      // How often an automation of a workflow was put into use: of two at the same time one has looked at the other.
+      `CREATE TABLE automation_turns (
+        tenant TEXT NOT NULL,
+        workflow_id TEXT NOT NULL,
+        turn BIGINT NOT NULL,
+        PRIMARY KEY (tenant, workflow_id)
+      ) $clustered`,
+    ],
+  },
 ];
 
 /** What a proposal has besides its columns, as one JSON text. */
@@ -286,6 +298,28 @@ export function insertInstalled(row: InstalledRow): Write {
   return {
     sql: `INSERT INTO installed_artifacts (${INSTALLED.join(', ')}) VALUES ${placeholders(1, INSTALLED.length)}`,
     params: INSTALLED.map((column) => row[column]),
+  };
+}
+
+/** What automations are put into use for, one after the other. */
+export interface AutomationTarget {
+  readonly tenant: string;
+  readonly workflowId: string;
+}
+
+export function findTurn({ tenant, workflowId }: AutomationTarget): Statement {
+  return sql('SELECT turn FROM automation_turns WHERE tenant = $1 AND workflow_id = $2', tenant, workflowId);
+}
+
+/** Refused when somebody else has had a turn since. */
+export function takeTurn({ tenant, workflowId }: AutomationTarget, known: number): Write {
+  return {
+    sql: `INSERT INTO automation_turns (tenant, workflow_id, turn) VALUES ($1, $2, 1)
+          ON CONFLICT (tenant, workflow_id) DO UPDATE SET turn = automation_turns.turn + 1
+          WHERE automation_turns.turn = $3`,
+    params: [tenant, workflowId, known],
+    expect: 1,
+    keeps: 'revision',
   };
 }
 

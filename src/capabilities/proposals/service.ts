@@ -69,7 +69,7 @@ type Also = (row: ProposalRow) => Unit;
 export function proposalService(host: Host, uses: Uses) {
   const { runtime } = host;
   const { store, clock } = runtime;
-  const installers = installersOf(uses);
+  const installers = installersOf(uses, store);
   const telling = tellingOf(uses);
   const activation = new Activation(host, installers, telling);
   uses.interrupts.decideWith('capstan-proposal', activation.decide);

@@ -2,7 +2,9 @@ import { Compile } from 'typebox/compile';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { type Schedule, ScheduleSpec } from '../../../protocol/schedules.ts';
 import { placesOfMisfits } from '../../../runtime/catalog.ts';
+import type { Store } from '../../../store/store.ts';
 import { nextSlot, type ScheduleService } from '../../schedules/service.ts';
+import { findTurn, takeTurn } from '../records.ts';
 import { type Candidate, type Installer, problemsOf } from './installer.ts';
 
 const shape = Compile(ScheduleSpec);
@@ -11,7 +13,7 @@ const LOOKED_AT = 100;
 const FIRINGS_SHOWN = 5;
 
 /** A schedule comes into the world beside those that there are. It belongs to its proposal, and is changed by nobody. */
-export function automationInstaller(schedules: ScheduleService): Installer {
+export function automationInstaller(schedules: ScheduleService, store: Store): Installer {
   const make = ({ author, proposalId, text }: Candidate) =>
     schedules.make(author, specOf(text), { kind: 'proposal', id: proposalId });
 
@@ -41,7 +43,13 @@ export function automationInstaller(schedules: ScheduleService): Installer {
       const made = await make(candidate);
       if (isRefusal(made)) return made;
       const { schedule, writes } = made;
-      return { writes, undo: { scheduleId: schedule.id }, committed: () => schedules.announce(schedule) };
+      const target = { tenant: candidate.author.subject.tenant, workflowId: schedule.workflowId };
+      const [known] = await store.read<{ turn: number }>(findTurn(target));
+      return {
+        writes: [takeTurn(target, known?.turn ?? 0), ...writes],
+        undo: { scheduleId: schedule.id },
+        committed: () => schedules.announce(schedule),
+      };
     },
 
     uninstall: async ({ subject }, undo) => schedules.disposal(subject, undo.scheduleId as string),

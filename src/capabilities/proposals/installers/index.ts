@@ -1,4 +1,5 @@
 import type { ArtifactKind } from '../../../protocol/proposals.ts';
+import type { Store } from '../../../store/store.ts';
 import type { PackService } from '../../packs/service.ts';
 import type { PromptService } from '../../prompts/service.ts';
 import type { ScheduleService } from '../../schedules/service.ts';
@@ -16,11 +17,11 @@ export interface Places {
 export type Installers = Readonly<Record<ArtifactKind, Installer>>;
 
 /** Where each kind of artifact goes. */
-export function installersOf({ prompts, packs, schedules }: Places): Installers {
+export function installersOf({ prompts, packs, schedules }: Places, store: Store): Installers {
   return {
     'prompt-template': promptInstaller(prompts),
     'workflow-chain-pack': packInstaller(packs, 'chains'),
     'agent-pack': packInstaller(packs, 'agents'),
-    automation: automationInstaller(schedules),
+    automation: automationInstaller(schedules, store),
   };
 }

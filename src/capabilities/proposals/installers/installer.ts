@@ -18,7 +18,7 @@ export interface Candidate {
   readonly text: string;
 }
 
-/** What puts an artifact into use, once its writes are committed. */
+/** What puts an artifact into use, once its writes are committed, unless what is there has changed meanwhile. */
 export interface Installation {
   readonly writes: Unit;
   /** What it takes the place of. */

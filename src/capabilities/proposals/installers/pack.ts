@@ -27,11 +27,11 @@ export function packInstaller(packs: PackService, contents: Contents): Installer
 
     /** Of a pack that fits, whatever is in the way is what there is already. */
     async install(candidate) {
-      const replaces = await current(candidate);
       const prepared = await packs.prepare(candidate.author, packOf(candidate));
       if (isRefusal(prepared)) return { ...prepared, status: 409 };
       if (prepared.isKnown) return refuse('conflict', 'This version of the pack is in use already.');
-      return { writes: prepared.writes, undo: targetOf(candidate.text), replaces: replaces || undefined };
+      const replaces = (await current(candidate)) || undefined;
+      return { writes: prepared.writes, undo: targetOf(candidate.text), replaces };
     },
 
     uninstall: (author, undo) => packs.removal(author, undo as { name: string; version: string }),

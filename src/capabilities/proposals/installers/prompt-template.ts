@@ -23,10 +23,10 @@ export function promptInstaller(prompts: PromptService): Installer {
     async install(candidate) {
       const template = templateOf(candidate.text);
       const { templateId, version } = template;
-      const replaces = await current(candidate);
       const prepared = await prompts.prepare(candidate.author, template);
       if (isRefusal(prepared)) return prepared;
-      return { writes: prepared.writes, undo: { templateId, version }, replaces: replaces || undefined };
+      const replaces = (await current(candidate)) || undefined;
+      return { writes: prepared.writes, undo: { templateId, version }, replaces };
     },
 
     uninstall: (author, undo) => prompts.withdrawal(author, undo as { templateId: string; version: string }),

@@ -34,6 +34,13 @@ describe('a memory', () => {
     expect((await perform(user(), list())).entries).toEqual([first]);
   });
 
+  it('has an entry once, also when two hosts attempt the write at once', async () => {
+    const twins = Array.from({ length: 5 }, () => perform(user('twins'), { ...put('same'), memoryRef: 'twins' }));
+    const written = (await Promise.all(twins)).map(({ entries }) => entries);
+    expect((await perform(user(), { ...list(), memoryRef: 'twins' })).entries).toEqual(written[0]);
+    for (const each of written) expect(each).toEqual(written[0]);
+  });
+
   it('calls values that the host or the run was entrusted with by their names', async () => {
     const secrets = [{ id: 'vault-1', value: 'xyzzy-plugh' }];
     const { entries } = await perform(user(), put('correct horse battery, xyzzy-plugh', { secrets }));

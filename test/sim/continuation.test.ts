@@ -93,12 +93,7 @@ it.each(SEEDS)('a tick happens once, a change starts one run, a promise is kept 
     }
   };
   await world.settle(everything());
-  storm.begin();
-  const everybody = [storm.people((host) => act(host, removed)), storm.kill()];
-  await world.run(world.now() + STORM_MS);
-  storm.end();
-  await world.run(world.now() + RECOVERY_MS);
-  await world.settle(Promise.all(everybody));
+  await storm.rage([(host) => act(host, removed)], STORM_MS, RECOVERY_MS);
   const calmFrom = world.now();
   await world.run(calmFrom + CALM_MS);
 

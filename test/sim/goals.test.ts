@@ -13,15 +13,12 @@ import { isTerminalStatus } from '../../src/protocol/runs.ts';
 import { SCOPES } from '../../src/protocol/scopes.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { CORE_TABLES } from '../../src/store/tables.ts';
-import { freshFolder } from '../support/database.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
 import { interrupt } from '../support/interrupts.ts';
 import type { SimHost } from './sim-host.ts';
-import { Storm } from './storm.ts';
-import { World } from './world.ts';
+import { inStorm, type Scene, type Storm } from './storm.ts';
+import type { World } from './world.ts';
 
 /**
  * Goal: whatever happens to hosts, store and clock, and whoever starts, pauses, resumes, changes and gives up goals
@@ -51,19 +48,9 @@ const asking = workflow(
 );
 const failing = workflow([node('work', 'core.fail')], [], { id: 'failing' });
 
-it.each(SEEDS)('bounds are exact and every stop is told once: seed %i', async (seed) => {
-  const folder = freshFolder();
-  const world = new World(seed);
-  const migrations = [...CORE_TABLES, ...INTERRUPT_TABLES, ...SCHEDULE_TABLES, ...VERIFIER_TABLES, ...GOAL_TABLES];
-  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
-  const days = new BadDays(world, store);
-  try {
-    await days.pass();
-  } finally {
-    days.end();
-    await world.settle(store.close());
-    folder.remove();
-  }
+it.each(SEEDS)('bounds are exact and every stop is told once: seed %i', (seed) => {
+  const tables = [...INTERRUPT_TABLES, ...SCHEDULE_TABLES, ...VERIFIER_TABLES, ...GOAL_TABLES];
+  return inStorm(seed, tables, (scene) => new BadDays(scene).pass(), { hasGoals: true });
 });
 
 class BadDays {
@@ -73,29 +60,21 @@ class BadDays {
   readonly #goalIds: string[] = [];
   #accepted = 0;
 
-  constructor(world: World, store: Store) {
+  constructor({ world, store, storm }: Scene) {
     this.#world = world;
     this.#store = store;
-    this.#storm = new Storm(world, store, { hasGoals: true });
+    this.#storm = storm;
   }
 
   async pass(): Promise<void> {
     const world = this.#world;
     const storm = this.#storm;
     await world.settle(this.#open());
-    storm.begin();
-    const everybody = [...Array.from({ length: 4 }, () => storm.people((host) => this.#act(host))), storm.kill()];
-    await world.run(world.now() + STORM_MS);
-    storm.end();
-    await world.run(world.now() + RECOVERY_MS);
-    await world.settle(Promise.all(everybody));
+    const people = Array.from({ length: 4 }, () => (host: SimHost) => this.#act(host));
+    await storm.rage(people, STORM_MS, RECOVERY_MS);
     // Reading takes time; nothing may move meanwhile.
     storm.over();
     await this.#judge(world.now());
-  }
-
-  end(): void {
-    this.#storm.over();
   }
 
   async #open(): Promise<void> {

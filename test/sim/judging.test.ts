@@ -9,14 +9,11 @@ import { SCOPES } from '../../src/protocol/scopes.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { CORE_TABLES } from '../../src/store/tables.ts';
-import { freshFolder } from '../support/database.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
 import type { SimHost } from './sim-host.ts';
-import { Storm } from './storm.ts';
-import { World } from './world.ts';
+import { inStorm, type Scene, type Storm } from './storm.ts';
+import type { World } from './world.ts';
 
 /**
  * Goal: a judge that takes a run of its own gives one verdict on each run, whoever dies when, and whoever waits for it is
@@ -50,32 +47,20 @@ const judging = workflow(
   { id: 'judging' },
 );
 
-it.each(SEEDS)('each run is judged once, by one run: seed %i', async (seed) => {
-  const folder = freshFolder();
-  const world = new World(seed);
-  const migrations = [...CORE_TABLES, ...INTERRUPT_TABLES, ...VERIFIER_TABLES, ...GOAL_TABLES];
-  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
-  const storm = new Storm(world, store, { hasGoals: true });
-  try {
-    const goalIds = await world.settle(open(storm));
-    storm.begin();
-    const work = async ({ goals }: SimHost): Promise<void> => {
-      await goals.start(CALLER, world.random.pick(goalIds), undefined, () => []);
-    };
-    const everybody = [storm.people(work), storm.people(work), storm.people(work), storm.kill()];
-    await world.run(world.now() + STORM_MS);
-    storm.end();
-    await world.run(world.now() + RECOVERY_MS);
-    await world.settle(Promise.all(everybody));
-    storm.over();
-    expect(storm.kills).toBeGreaterThan(3);
-    await judge(world, store);
-  } finally {
-    storm.over();
-    await world.settle(store.close());
-    folder.remove();
-  }
-});
+it.each(SEEDS)('each run is judged once, by one run: seed %i', (seed) =>
+  inStorm(seed, [...INTERRUPT_TABLES, ...VERIFIER_TABLES, ...GOAL_TABLES], pass, { hasGoals: true }),
+);
+
+async function pass({ world, store, storm }: Scene): Promise<void> {
+  const goalIds = await world.settle(open(storm));
+  const work = async ({ goals }: SimHost): Promise<void> => {
+    await goals.start(CALLER, world.random.pick(goalIds), undefined, () => []);
+  };
+  await storm.rage([work, work, work], STORM_MS, RECOVERY_MS);
+  storm.over();
+  expect(storm.kills).toBeGreaterThan(3);
+  await judge(world, store);
+}
 
 async function open(storm: Storm): Promise<string[]> {
   for (let count = 0; count < 3; count++) await storm.startHost();

@@ -11,13 +11,10 @@ import { SCHEDULE_TABLES } from '../../src/capabilities/schedules/records.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/scopes.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
-import { CORE_TABLES } from '../../src/store/tables.ts';
-import { freshFolder } from '../support/database.ts';
 import type { SimHost } from './sim-host.ts';
-import { Storm } from './storm.ts';
-import { World } from './world.ts';
+import { inStorm, type Scene, type Storm } from './storm.ts';
+import type { World } from './world.ts';
 
 /**
  * Goal: whatever dies when, a proposal is either as it was, or applied with its artifact, its event and its audit entry,
@@ -32,26 +29,9 @@ const PEOPLE = 4;
 /** What stands in the audit log, as far as this is about. */
 const DEEDS: Migration = { id: 'deeds/0001', statements: ['CREATE TABLE deeds (action TEXT NOT NULL, target TEXT)'] };
 
-it.each(SEEDS)('applied is applied whole, or not at all: seed %i', async (seed) => {
-  const folder = freshFolder();
-  const world = new World(seed);
-  const migrations = [
-    ...CORE_TABLES,
-    ...INTERRUPT_TABLES,
-    ...SCHEDULE_TABLES,
-    ...PROMPT_TABLES,
-    ...PROPOSAL_TABLES,
-    DEEDS,
-  ];
-  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
-  const day = new BadDay(world, store);
-  try {
-    await day.pass();
-  } finally {
-    day.end();
-    await world.settle(store.close());
-    folder.remove();
-  }
+it.each(SEEDS)('applied is applied whole, or not at all: seed %i', (seed) => {
+  const tables = [...INTERRUPT_TABLES, ...SCHEDULE_TABLES, ...PROMPT_TABLES, ...PROPOSAL_TABLES, DEEDS];
+  return inStorm(seed, tables, (scene) => new BadDay(scene).pass());
 });
 
 class BadDay {
@@ -65,29 +45,20 @@ class BadDay {
   readonly #uninstalled = new Set<string>();
   #made = 0;
 
-  constructor(world: World, store: Store) {
+  constructor({ world, store, storm }: Scene) {
     this.#world = world;
     this.#store = store;
-    this.#storm = new Storm(world, store);
+    this.#storm = storm;
   }
 
   async pass(): Promise<void> {
     const world = this.#world;
     const storm = this.#storm;
     await world.settle(this.#open());
-    storm.begin();
-    const people = Array.from({ length: PEOPLE }, () => storm.people((host) => this.#act(host)));
-    const everybody = [...people, storm.kill()];
-    await world.run(world.now() + STORM_MS);
-    storm.end();
-    await world.run(world.now() + RECOVERY_MS);
-    await world.settle(Promise.all(everybody));
+    const people = Array.from({ length: PEOPLE }, () => (host: SimHost) => this.#act(host));
+    await storm.rage(people, STORM_MS, RECOVERY_MS);
     storm.over();
     await this.#judge();
-  }
-
-  end(): void {
-    this.#storm.over();
   }
 
   async #open(): Promise<void> {

@@ -10,14 +10,11 @@ import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import { hasten } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
-import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
-import { CORE_TABLES } from '../../src/store/tables.ts';
-import { freshFolder } from '../support/database.ts';
 import { node, workflow } from '../support/definitions.ts';
 import type { SimHost } from './sim-host.ts';
-import { Storm } from './storm.ts';
-import { World } from './world.ts';
+import { inStorm, type Scene, type Storm } from './storm.ts';
+import type { World } from './world.ts';
 
 /**
  * Goal: whatever happens to hosts and store, and whoever changes schedules meanwhile, a slot gets one run or none, and
@@ -33,35 +30,12 @@ const CALM_MS = 20_000;
 const CRONS = ['* * * * * *', '*/3 * * * * *', '*/7 * * * * *', '0 * * * * *', '30 * * * * *'];
 const ticked = workflow([node('a')], [], { id: 'ticked' });
 
-it.each(SEEDS)('a slot gets one run, and in calm weather it always does: seed %i', async (seed) => {
-  const folder = freshFolder();
-  const world = new World(seed);
-  const migrations = [...CORE_TABLES, ...SCHEDULE_TABLES];
-  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
-  const bad = new BadMinute(world, store);
-  try {
-    await bad.pass();
-  } finally {
-    bad.end();
-    await world.settle(store.close());
-    folder.remove();
-  }
-});
+it.each(SEEDS)('a slot gets one run, and in calm weather it always does: seed %i', (seed) =>
+  inStorm(seed, SCHEDULE_TABLES, (scene) => new BadMinute(scene).pass()),
+);
 
-it('what belongs to something is started by it, changed by it alone, and gone with it', async () => {
-  const folder = freshFolder();
-  const world = new World(4711);
-  const migrations = [...CORE_TABLES, ...SCHEDULE_TABLES];
-  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
-  const minute = new BadMinute(world, store);
-  try {
-    await minute.passForGoal();
-  } finally {
-    minute.end();
-    await world.settle(store.close());
-    folder.remove();
-  }
-});
+it('what belongs to something is started by it, changed by it alone, and gone with it', () =>
+  inStorm(4711, SCHEDULE_TABLES, (scene) => new BadMinute(scene).passForGoal()));
 
 class BadMinute {
   readonly #world: World;
@@ -71,22 +45,16 @@ class BadMinute {
   readonly #removed = new Map<string, number>();
   readonly #ids: string[] = [];
 
-  constructor(world: World, store: Store) {
+  constructor({ world, store, storm }: Scene) {
     this.#world = world;
     this.#store = store;
-    this.#storm = new Storm(world, store);
+    this.#storm = storm;
   }
 
   async pass(): Promise<void> {
     const world = this.#world;
-    const storm = this.#storm;
     await world.settle(this.#open());
-    storm.begin();
-    const everybody = [storm.people((host) => this.#change(host)), storm.kill()];
-    await world.run(world.now() + STORM_MS);
-    storm.end();
-    await world.run(world.now() + RECOVERY_MS);
-    await world.settle(Promise.all(everybody));
+    await this.#storm.rage([(host) => this.#change(host)], STORM_MS, RECOVERY_MS);
     const calmFrom = world.now();
     await world.run(calmFrom + CALM_MS);
     await this.#judge(calmFrom);
@@ -128,10 +96,6 @@ class BadMinute {
     expect(await this.#all('SELECT * FROM schedules')).toEqual([]);
     expect(await this.#all('SELECT * FROM work')).toEqual([]);
     expect(executor.inHand).toBe(0);
-  }
-
-  end(): void {
-    this.#storm.over();
   }
 
   async #open(): Promise<void> {

@@ -1,8 +1,41 @@
-import { type Store, StoreFailure } from '../../src/store/store.ts';
+import { openSqlite } from '../../src/store/sqlite.ts';
+import { type Migration, type Store, StoreFailure } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
+import { freshFolder } from '../support/database.ts';
 import { FAIR, FaultyStore, type Weather } from './faulty-store.ts';
 import { createSimHost, type SimHost, type SimHostOptions } from './sim-host.ts';
-import type { World } from './world.ts';
+import { World } from './world.ts';
+
+/** A world of its own, what is kept in it, and what happens to its hosts. */
+export interface Scene {
+  readonly world: World;
+  readonly store: Store;
+  readonly storm: Storm;
+}
+
+/** Begins with an empty store; nothing of it is left afterwards. */
+export async function inStorm(
+  seed: number,
+  tables: readonly Migration[],
+  live: (scene: Scene) => Promise<void>,
+  options?: Partial<SimHostOptions>,
+): Promise<void> {
+  const folder = freshFolder();
+  const world = new World(seed);
+  const migrations = [...CORE_TABLES, ...tables];
+  const store = await openSqlite({ folder: folder.path, clock: world.clock(), migrations, durable: false });
+  const storm = new Storm(world, store, options);
+  try {
+    await live({ world, store, storm });
+  } finally {
+    storm.over();
+    await world.settle(store.close());
+    folder.remove();
+  }
+}
+
+type Act = (host: SimHost) => Promise<void>;
 
 /** Hosts that share a store, bad weather between them, and somebody who kills them one after the other. */
 export class Storm {
@@ -44,13 +77,24 @@ export class Storm {
     this.hosts.push(host);
   }
 
-  begin(): void {
+  /** From the first gust until what it held up can be made up for. Each acts again and again as long as it lasts. */
+  async rage(acts: readonly Act[], forMs: number, recoveryMs: number): Promise<void> {
+    const world = this.#world;
+    this.#begin();
+    const everybody = [...acts.map((act) => this.#people(act)), this.#kill()];
+    await world.run(world.now() + forMs);
+    this.#end();
+    await world.run(world.now() + recoveryMs);
+    await world.settle(Promise.all(everybody));
+  }
+
+  #begin(): void {
     const { random } = this.#world;
     this.isOn = true;
     this.#brings({ slow: 0.3, slowMs: random.between(10, 1_500), lostBefore: 0.05, lostAfter: 0.05, hintLost: 0.5 });
   }
 
-  end(): void {
+  #end(): void {
     this.isOn = false;
     this.#brings(FAIR);
   }
@@ -61,7 +105,7 @@ export class Storm {
   }
 
   /** Kills hosts as long as it lasts; another comes up for each. */
-  async kill(): Promise<void> {
+  async #kill(): Promise<void> {
     const { random } = this.#world;
     while (this.isOn) {
       await this.#world.sleep(random.between(1_000, 8_000));
@@ -74,7 +118,7 @@ export class Storm {
   }
 
   /** Has somebody do one thing after the other. Whoever asks a host that dies gets no answer, and goes on. */
-  async people(act: (host: SimHost) => Promise<void>): Promise<void> {
+  async #people(act: Act): Promise<void> {
     const { random } = this.#world;
     while (this.isOn) {
       await this.#world.sleep(random.between(200, 2_000));

@@ -27,6 +27,12 @@ export function ownerOf({ tenant, workspace }: Visibility): string {
 export const OWNERS = `owner IN ($1, $2, '${HOST_OWNER}')`;
 export const NEARNESS = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END`;
 
+/** Of several owners who have one of that name, the nearest counts. `isThere` says which of their rows do. */
+export function notShadowed(table: string, id: string, isThere = 'TRUE'): string {
+  return `NOT EXISTS (SELECT 1 FROM ${table} nearer WHERE nearer.${id} = ${table}.${id} AND ${isThere}
+    AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS(`${table}.owner`)})`;
+}
+
 /** The version that a new run gets: of the nearest owner that has the workflow. */
 export function findWorkflow(from: Visibility, workflowId: string): Statement {
   return sql(
@@ -86,8 +92,7 @@ export function listWorkflows(from: Visibility, after: WorkflowPlace, limit: num
   return sql(
     `SELECT definitions.*, workflows.updated_at FROM workflows JOIN definitions USING (owner, workflow_id, version)
      WHERE ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND workflow_id > $4))
-       AND NOT EXISTS (SELECT 1 FROM workflows nearer WHERE nearer.workflow_id = workflows.workflow_id
-         AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS('workflows.owner')})
+       AND ${notShadowed('workflows', 'workflow_id')}
      ORDER BY updated_at DESC, workflow_id LIMIT $5`,
     ownerOf(from),
     from.tenant,

@@ -1,4 +1,4 @@
-import { NEARNESS, OWNERS, ownerOf } from '../../store/definitions.ts';
+import { NEARNESS, notShadowed, OWNERS, ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
 import { type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
@@ -124,8 +124,7 @@ export interface PackPlace {
 export function listCurrent(from: Visibility, after: PackPlace, limit: number): Statement {
   return sql(
     `${CURRENT} AND ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND name > $4))
-       AND NOT EXISTS (SELECT 1 FROM packs nearer WHERE nearer.name = packs.name AND nearer.current IS NOT NULL
-         AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS('packs.owner')})
+       AND ${notShadowed('packs', 'name', 'nearer.current IS NOT NULL')}
      ORDER BY updated_at DESC, name LIMIT $5`,
     ownerOf(from),
     from.tenant,

@@ -1,5 +1,5 @@
 import type { PromptKind } from '../../protocol/prompts.ts';
-import { HOST_OWNER, NEARNESS, OWNERS, ownerOf } from '../../store/definitions.ts';
+import { HOST_OWNER, NEARNESS, notShadowed, OWNERS, ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Unit, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
@@ -130,7 +130,12 @@ export interface PromptFilter {
 /** Latest versions that can be used from here, by their ids. */
 export function listLatest(from: Visibility, filter: PromptFilter, after: string, limit: number): Statement {
   const params: Param[] = [ownerOf(from), from.tenant, after];
-  const where = [OWNERS, IS_LATEST, 'template_id > $3', NOT_SHADOWED];
+  const where = [
+    OWNERS,
+    IS_LATEST,
+    'template_id > $3',
+    notShadowed('prompts', 'template_id', 'nearer.latest IS NOT NULL'),
+  ];
   const add = (condition: (place: string) => string, value: string | undefined): void => {
     if (value === undefined) return;
     params.push(value);
@@ -153,9 +158,6 @@ export function listLatest(from: Visibility, filter: PromptFilter, after: string
 }
 
 const SOURCE = `CASE prompts.owner WHEN '${HOST_OWNER}' THEN 'host' ELSE 'user' END`;
-
-const NOT_SHADOWED = `NOT EXISTS (SELECT 1 FROM prompts nearer WHERE nearer.template_id = prompts.template_id
-  AND nearer.latest IS NOT NULL AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS('prompts.owner')})`;
 
 /** Moves a template to another latest version, unless somebody has moved it since it was read. */
 export function moveLatest({ owner, templateId }: PromptKey, from: number, latest: string | null): Write {

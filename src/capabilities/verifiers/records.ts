@@ -1,4 +1,4 @@
-import { NEARNESS, OWNERS, ownerOf } from '../../store/definitions.ts';
+import { NEARNESS, notShadowed, OWNERS, ownerOf } from '../../store/definitions.ts';
 import type { RunRef, Visibility } from '../../store/log.ts';
 import { type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
@@ -77,8 +77,7 @@ export function listVerifiers(from: Visibility, after: VerifierPlace, limit: num
   return sql(
     `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
      WHERE ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND verifier_id > $4))
-       AND NOT EXISTS (SELECT 1 FROM verifiers nearer WHERE nearer.verifier_id = verifiers.verifier_id
-         AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS('verifiers.owner')})
+       AND ${notShadowed('verifiers', 'verifier_id')}
      ORDER BY updated_at DESC, verifier_id LIMIT $5`,
     ownerOf(from),
     from.tenant,

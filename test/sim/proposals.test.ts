@@ -5,6 +5,7 @@ import { INTERRUPT_TABLES } from '../../src/capabilities/interrupts/records.ts';
 import { packService } from '../../src/capabilities/packs/service.ts';
 import { PROMPT_TABLES } from '../../src/capabilities/prompts/records.ts';
 import { promptService } from '../../src/capabilities/prompts/service.ts';
+import { proposals } from '../../src/capabilities/proposals/index.ts';
 import { PROPOSAL_TABLES } from '../../src/capabilities/proposals/records.ts';
 import { type ProposalService, proposalService } from '../../src/capabilities/proposals/service.ts';
 import { SCHEDULE_TABLES } from '../../src/capabilities/schedules/records.ts';
@@ -31,7 +32,7 @@ const DEEDS: Migration = { id: 'deeds/0001', statements: ['CREATE TABLE deeds (a
 
 it.each(SEEDS)('applied is applied whole, or not at all: seed %i', (seed) => {
   const tables = [...INTERRUPT_TABLES, ...SCHEDULE_TABLES, ...PROMPT_TABLES, ...PROPOSAL_TABLES, DEEDS];
-  return inStorm(seed, tables, (scene) => new BadDay(scene).pass());
+  return inStorm(seed, tables, (scene) => new BadDay(scene).pass(), { work });
 });
 
 class BadDay {
@@ -192,6 +193,11 @@ interface Version {
   readonly version: string;
   readonly body: string;
   readonly removed_at: number | null;
+}
+
+/** Gates are closed whose time is up. */
+function work(host: SimHost) {
+  return proposals.work!(host as never, serviceOn(host));
 }
 
 function serviceOn(host: SimHost): ProposalService {

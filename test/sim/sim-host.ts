@@ -153,6 +153,7 @@ export function createSimHost(options: SimHostOptions) {
     store,
     runtime,
     executor,
+    kinds,
     goals: aims,
     runs,
     interrupts: interruptService(host),

@@ -1,3 +1,4 @@
+import type { WorkKind } from '../../src/runtime/executor.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { type Migration, type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
@@ -19,7 +20,7 @@ export async function inStorm(
   seed: number,
   tables: readonly Migration[],
   live: (scene: Scene) => Promise<void>,
-  options?: Partial<SimHostOptions>,
+  options?: StormOptions,
 ): Promise<void> {
   const folder = freshFolder();
   const world = new World(seed);
@@ -35,6 +36,12 @@ export async function inStorm(
   }
 }
 
+/** What hosts are like that come up in a storm. */
+interface StormOptions extends Partial<SimHostOptions> {
+  /** Work that they do beyond what every host does. */
+  readonly work?: (host: SimHost) => Readonly<Record<string, WorkKind>>;
+}
+
 type Act = (host: SimHost) => Promise<void>;
 
 /** Hosts that share a store, bad weather between them, and somebody who kills them one after the other. */
@@ -44,11 +51,11 @@ export class Storm {
   isOn = false;
   readonly #world: World;
   readonly #store: Store;
-  readonly #options: Partial<SimHostOptions>;
+  readonly #options: StormOptions;
   #weather: Weather = FAIR;
   #names = 0;
 
-  constructor(world: World, store: Store, options: Partial<SimHostOptions> = {}) {
+  constructor(world: World, store: Store, options: StormOptions = {}) {
     this.#world = world;
     this.#store = store;
     this.#options = options;
@@ -64,14 +71,16 @@ export class Storm {
       for (const other of this.hosts) if (other.store !== store) other.store.hear(topics);
     });
     const chance = (): string => digits(world.random.between(0, 36 ** 5 - 1), 10);
+    const { work, ...options } = this.#options;
     const host = createSimHost({
       name: `host-${this.#names++}`,
       world,
       store,
       ids: sortableIds(world.now, chance),
       probe: async (_request, { effectId }) => ({ effectId }),
-      ...this.#options,
+      ...options,
     });
+    for (const [kind, each] of Object.entries(work?.(host) ?? {})) host.kinds.set(kind, each);
     await host.executor.start();
     store.weather = this.#weather;
     this.hosts.push(host);

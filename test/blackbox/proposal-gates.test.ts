@@ -177,6 +177,18 @@ onEachStore(
       expect(after.filter(({ proposalId }: { proposalId?: string }) => proposalId === id)).toEqual([]);
     });
 
+    it('has a name in the inbox, also where somebody took it away', async () => {
+      const { id } = await drafted(editor(), 'prompt-template', template(), { title: 'Shorter' });
+      await revise(reviewer(), id, { title: '' });
+      await apply(reviewer(), id);
+      const { items } = (await reviewer().get('/v1/host/capstan/inbox?limit=200')).body;
+      const titles = items.filter(({ proposalId }: { proposalId?: string }) => proposalId === id);
+      expect(titles.map(({ title }: { title: string }) => title).sort()).toEqual([
+        'Apply a proposal: prompt-template',
+        'Proposed: prompt-template',
+      ]);
+    });
+
     it('takes no part in what people do to runs', async () => {
       const { runId } = await opened();
       for (const path of [`/v1/runs/${runId}/cancel`, `/v1/runs/${runId}:pause`]) {

@@ -49,7 +49,7 @@ function askedOf({ proposalId, kind, title, sha256, gate }: Review): JsonObject 
   return {
     artifactId: proposalId,
     artifactType: kind,
-    title: title ?? `Apply a proposal: ${kind}`,
+    title: title || `Apply a proposal: ${kind}`,
     actions: ['accept', 'reject'],
     gateId: REVIEW,
     requiredScope: ACTIVATION_SCOPE,

@@ -12,7 +12,7 @@ export function pendingSource(store: Store): InboxSource {
     return rows.map((row) => ({
       kind: 'proposal',
       id: row.proposal_id,
-      title: factsOf(row).title ?? `Proposed: ${row.kind}`,
+      title: factsOf(row).title || `Proposed: ${row.kind}`,
       createdAt: row.updated_at,
       link: `/console/proposals/${row.proposal_id}`,
       runId: row.run_id,

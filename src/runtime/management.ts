@@ -13,8 +13,6 @@ import type { Runtime } from './runtime.ts';
 
 /** The node of a proposal's run at which people decide. */
 export const REVIEW = 'review';
-/** The node of a goal's run at which people are asked to take over. */
-export const ESCALATION = 'escalation';
 
 /**
  * What management runs are runs of. They are part of the program and lie in no table: nobody can list, start, replace
@@ -29,7 +27,7 @@ const DEFINITIONS: Record<ManagementWorkflow, readonly WorkflowDefinition[]> = {
     }),
   ],
   'capstan-goal': [
-    definition('capstan-goal', 'Life of a goal', { ...node(ESCALATION, 'Escalation'), typeId: 'core.interrupt' }),
+    definition('capstan-goal', 'Life of a goal', { ...node('escalation', 'Escalation'), typeId: 'core.interrupt' }),
   ],
   'capstan-judge': [
     definition('capstan-judge', 'Verdict of a model', {

@@ -15,7 +15,16 @@ import { factsOf } from './document.ts';
 import type { Installers } from './installers/index.ts';
 import type { Candidate, Installation } from './installers/installer.ts';
 import { findProposal, findProposalOfRun, insertInstalled, moveProposal, type ProposalRow } from './records.ts';
-import { type Activated, gateOf, openWithGrant, passDirectly, passGate, passing, type Review } from './review.ts';
+import {
+  type Activated,
+  gateOf,
+  openWithGrant,
+  passDirectly,
+  passGate,
+  passing,
+  type Review,
+  timeoutOf,
+} from './review.ts';
 import { LOOK_AGAIN, malformed, refuseMove, retrying, stale } from './rules.ts';
 import { gateFor } from './settings.ts';
 import type { Telling } from './telling.ts';
@@ -203,23 +212,12 @@ export class Activation {
   }
 
   #gateOpened({ row, by }: Ready, { gate, approvalId, at, sha256 }: Review): Unit {
-    const { tenant, run_id: runId } = row;
-    const { timeoutSec } = gate;
-    const timeout =
-      timeoutSec === undefined
-        ? []
-        : [
-            ensureWork({
-              workId: `${GATE_TIMEOUT}:${approvalId}`,
-              kind: GATE_TIMEOUT,
-              tenant,
-              payload: runId,
-              dueAt: at + Math.ceil(timeoutSec * 1_000),
-            }),
-          ];
+    const { tenant, run_id: payload } = row;
+    const timeoutMs = timeoutOf(gate);
+    const work = { workId: `${GATE_TIMEOUT}:${approvalId}`, kind: GATE_TIMEOUT, tenant, payload };
     return [
       moveProposal(row),
-      ...timeout,
+      ...(timeoutMs === undefined ? [] : [ensureWork({ ...work, dueAt: at + timeoutMs })]),
       ...this.#telling.moved(by, 'proposal.gate.open', row, { approvalId, sha256 }),
     ];
   }

@@ -18,8 +18,6 @@ export function automationInstaller(schedules: ScheduleService, store: Store): I
     schedules.make(author, specOf(text), { kind: 'proposal', id: proposalId });
 
   return {
-    kind: 'automation',
-
     async check(candidate) {
       const misfits = placesOfMisfits(shape, JSON.parse(candidate.text));
       if (misfits.length > 0) return misfits;

@@ -1,6 +1,5 @@
 import type { Refusal } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject, pointerOf } from '../../../protocol/json.ts';
-import type { ArtifactKind } from '../../../protocol/proposals.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Unit } from '../../../store/sql.ts';
 
@@ -30,7 +29,6 @@ export interface Installation {
 
 /** Where things of one kind are installed. Nothing but `install` makes anything of an artifact. */
 export interface Installer {
-  readonly kind: ArtifactKind;
   /** What does not fit its kind. */
   check(candidate: Candidate): Promise<readonly Problem[]>;
   /** What it would take the place of, as it is now; empty where there is nothing. */

@@ -15,7 +15,6 @@ export function packInstaller(packs: PackService, contents: Contents): Installer
   };
 
   return {
-    kind: contents === 'chains' ? 'workflow-chain-pack' : 'agent-pack',
     current,
 
     async check(candidate) {

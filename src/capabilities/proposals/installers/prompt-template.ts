@@ -12,7 +12,6 @@ export function promptInstaller(prompts: PromptService): Installer {
   };
 
   return {
-    kind: 'prompt-template',
     current,
 
     async check({ text }) {

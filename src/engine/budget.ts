@@ -47,7 +47,8 @@ export function spend({ spent }: BudgetState, dimension: BudgetDimension, amount
 
 /** Also right for what is counted in whole numbers. */
 export function addUsd(sum: number, amount: number): number {
-  return Math.round((sum + amount) * COST_PRECISION) / COST_PRECISION;
+  const exact = Math.round((sum + amount) * COST_PRECISION) / COST_PRECISION;
+  return Number.isFinite(exact) ? exact : sum + amount;
 }
 
 /** What a model call may take at most, and of which models. */

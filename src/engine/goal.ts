@@ -23,13 +23,16 @@ export interface GoalProgress {
   readonly standstill: number;
 }
 
+/** Later than this no clock can tell. */
+const TIME_MAX = 8.64e15;
+
 export function newProgress(bounds: GoalBounds, createdAt: number): GoalProgress {
   const { runTimeoutMs } = bounds;
   return {
     state: 'active',
     isPaused: false,
     bounds,
-    deadlineAt: runTimeoutMs === undefined ? undefined : createdAt + runTimeoutMs,
+    deadlineAt: runTimeoutMs === undefined ? undefined : Math.min(createdAt + runTimeoutMs, TIME_MAX),
     started: 0,
     iterations: 0,
     costUsd: 0,

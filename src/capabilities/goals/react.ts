@@ -49,7 +49,8 @@ function questionOf(event: RunEvent): string | undefined {
   return kind === 'low-confidence' || reason === 'low-confidence' ? interruptId : undefined;
 }
 
+/** Silence is no answer. Whether it was such a question is what the store says. */
 function answerOf(event: RunEvent): string | undefined {
-  if (event.type !== 'interrupt.resolved' || event.payload.kind !== 'low-confidence') return undefined;
+  if (event.type !== 'interrupt.resolved' || event.payload.reason === 'timeout') return undefined;
   return event.payload.interruptId;
 }

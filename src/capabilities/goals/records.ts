@@ -235,10 +235,10 @@ export function insertGoalRun(
   };
 }
 
-/** Nothing, unless it is a contributing run. */
+/** Nothing, unless it is a contributing run. A question that nobody answered stays one. */
 export function noteEnd({ tenant, runId }: RunRef, at: number): Write {
   return {
-    sql: 'UPDATE goal_runs SET ended_at = $1, asks = NULL WHERE run_id = $2 AND tenant = $3',
+    sql: 'UPDATE goal_runs SET ended_at = $1 WHERE run_id = $2 AND tenant = $3',
     params: [at, runId, tenant],
   };
 }

@@ -1,6 +1,6 @@
 import { addUsd } from '../../engine/budget.ts';
 import { costLeft, type GoalProgress, judge } from '../../engine/goal.ts';
-import { defined } from '../../protocol/json.ts';
+import { deepEqual, defined } from '../../protocol/json.ts';
 import { commitUnless } from '../../runtime/command.ts';
 import { costOfRun, type RunCost } from '../../runtime/run-cost.ts';
 import type { RunRef } from '../../store/log.ts';
@@ -29,9 +29,12 @@ interface JudgingState {
   readonly costUsd: number;
   /** Not before then. */
   readonly notBefore?: number;
-  /** The run that is to give the verdict, and which wording of the objective it was told. */
-  readonly pending?: { readonly runId: string; readonly objectiveVersion: number };
+  /** The run that is to give the verdict, and on what. */
+  readonly pending?: Question & { readonly runId: string };
 }
+
+/** Which wording of the objective is judged, and by whom. */
+type Question = Pick<HeldGoal, 'objectiveVersion' | 'completion'>;
 
 const UNTRIED: JudgingState = { tries: 0, costUsd: 0 };
 
@@ -68,8 +71,7 @@ export class GoalJudging {
     const judgement = await this.#ask(its);
     if ('pending' in judgement) return this.#await(its, judgement.pending);
     const costUsd = addUsd(state.costUsd, judgement.costUsd ?? 0);
-    // What was judged is not what the goal is about any more.
-    if (state.pending && state.pending.objectiveVersion !== goal.objectiveVersion) {
+    if (state.pending && !isSameQuestion(state.pending, goal)) {
       return this.#note(its, { tries: state.tries, costUsd });
     }
     if ('undecided' in judgement && this.#mayTryAgain(its, costUsd)) {
@@ -110,8 +112,9 @@ export class GoalJudging {
     const { goal, state } = its;
     const until = { until: earlier(this.#now() + PENDING_LOOK_MS, goal) };
     if (state.pending?.runId === runId) return until;
-    const { objectiveVersion } = goal;
-    if (!(await this.#write(its, { ...state, pending: { runId, objectiveVersion } }, writes))) return 'more';
+    const { objectiveVersion, completion } = goal;
+    if (!(await this.#write(its, { ...state, pending: { runId, objectiveVersion, completion } }, writes)))
+      return 'more';
     committed();
     return until;
   }
@@ -190,6 +193,11 @@ function verdictOf(
   }
   const { satisfied, confidence, evidence } = judgement;
   return { satisfied, judge, objectiveVersion, evidence: [...evidence], ...defined({ confidence }), ...cost };
+}
+
+/** Whether what was judged is still what the goal is about, and who judged still its judge. */
+function isSameQuestion(asked: Question, goal: Question): boolean {
+  return asked.objectiveVersion === goal.objectiveVersion && deepEqual(asked.completion, goal.completion);
 }
 
 /** The time of a goal may be over before something else is due. */

@@ -66,7 +66,8 @@ describe.each(STORES)('a goal, on %s', (kind) => {
     const prices = { small: { input: 1, output: 1 } };
     const provider = { provider: 'play', kind: 'scripted', script, models: ['small'], prices };
     const { models } = readConfig({ models: JSON.stringify([provider]) }, {});
-    host = await startTestHost(kind, inject('postgresUrl'), { models, dataFolder: folder.path });
+    const goals = { standstillMax: 10, judgeTries: 2, judgeRetryMs: 20 };
+    host = await startTestHost(kind, inject('postgresUrl'), { models, goals, dataFolder: folder.path });
     await registerCounting(api());
     await register(api(), asking);
   });
@@ -135,6 +136,42 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       const abandoned = await api().post(`${GOALS}/${id}/abandon`);
       expect(abandoned.body.continuation.armRef).toBeNull();
       expect((await schedules()).map(({ belongsTo }) => belongsTo)).not.toContain(`goal:${id}`);
+    });
+  });
+
+  describe('whose arm is spoken of by its name', () => {
+    const rarely = { schedule: { cron: '0 0 1 1 *' } };
+    const edit = (id: string, continuation: object): Promise<Answer> =>
+      api().request('PATCH', `${GOALS}/${id}`, { continuation });
+
+    it('takes none of another kind for it, and leaves nothing behind', async () => {
+      const id = await planned(api(), { continuation: { mode: 'schedule' } }, rarely);
+      const { armRef } = (await read(api(), id)).continuation;
+      expectRefusal(await edit(id, { mode: 'heartbeat', armRef }), 422, 'validation_error');
+      expect((await read(api(), id)).continuation).toEqual({ mode: 'schedule', armRef });
+      await api().post(`${GOALS}/${id}/abandon`);
+      expectRefusal(await api().get(`${SCHEDULES}/${armRef}`), 404, 'not_found');
+    });
+
+    it('goes on after a pause though somebody wrote back what they had read', async () => {
+      const id = await planned(api(), { continuation: { mode: 'schedule' } }, rarely);
+      const { continuation } = await read(api(), id);
+      expect((await edit(id, continuation)).body.continuation).toEqual(continuation);
+      await api().post(`${GOALS}/${id}/pause`);
+      const resumed = await api().post(`${GOALS}/${id}/resume`);
+      expect(resumed.status, resumed.text).toBe(200);
+      expect((await api().get(`${SCHEDULES}/${resumed.body.continuation.armRef}`)).body.belongsTo).toBe(`goal:${id}`);
+    });
+
+    it('goes on without it when a person says so after a stop, though the arm is gone', async () => {
+      const armRef = (await api().post(SCHEDULES, { workflowId: counting.id, cron: '0 0 1 1 *' })).body.id;
+      const id = await planned(api(), { continuation: { mode: 'schedule', armRef } }, { criteria: [] });
+      await run(api(), id);
+      await reaches(api(), id, 'escalated');
+      expect((await api().request('DELETE', `${SCHEDULES}/${armRef}`)).status).toBe(204);
+      expect((await api().post(`${GOALS}/${id}/resume`)).body.state).toBe('active');
+      expect((await edit(id, { mode: 'manual' })).body.continuation).toEqual({ mode: 'manual', armRef: null });
+      await run(api(), id);
     });
   });
 

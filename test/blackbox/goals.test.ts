@@ -22,7 +22,7 @@ import {
   told,
 } from '../support/goals.ts';
 import { startTestHost } from '../support/host.ts';
-import { interrupt, resolve, waits } from '../support/interrupts.ts';
+import { eventsOf, interrupt, resolve, waits } from '../support/interrupts.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -80,6 +80,22 @@ onEachStore(
           const { body } = await api().get(`${path}?state=active&limit=200`);
           expect(body.goals).toContainEqual(made);
         }
+      });
+
+      it.each<[string, object]>([
+        ['more time than there is', { runTimeoutMs: Number.MAX_SAFE_INTEGER }],
+        ['more time than can be written', { runTimeoutMs: 1e300 }],
+        ['more money than there is', { maxCostUsd: 1e308 }],
+        ['more runs than there can be', { maxLoopIterations: 1e300 }],
+      ])('with %s', async (_what, bounds) => {
+        const { id } = await setGoal(api(), { bounds });
+        await plan(api(), id);
+        const runId = await run(api(), id);
+        await judged(api(), id, 1);
+        expect(await read(api(), id)).toMatchObject({ state: 'active', bounds });
+        expect(await evaluations(api(), id)).toMatchObject({ goalId: id, runsStarted: 1 });
+        const { configurable } = await api().ended(runId);
+        if ('maxCostUsd' in bounds) expect(configurable.budget).toEqual(bounds);
       });
 
       it('once for each idempotency key', async () => {
@@ -370,6 +386,33 @@ onEachStore(
         const runId = await run(api(), id);
         await reaches(api(), id, 'escalated');
         expect((await evaluations(api(), id)).escalation).toMatchObject({ reason: 'low-confidence', runId });
+        const [{ nodeId }] = await eventsOf(api(), runId, 'node.suspended');
+        await resolve(api(), runId, nodeId, { action: 'accept' });
+        await reaches(api(), id, 'active');
+      });
+
+      it('also when the unsure one gives up before anybody answers: silence is no answer', async () => {
+        const brief = workflow([
+          interrupt(
+            'ask',
+            'low-confidence',
+            { agentId: 'acme.agent', threshold: 0.7, observed: 0.2 },
+            { timeoutMs: 20 },
+          ),
+        ]);
+        await register(api(), brief);
+        const id = await planned(api(), {}, { workflowId: brief.id });
+        const runId = await run(api(), id);
+        expect((await api().ended(runId)).status).toBe('failed');
+        await reaches(api(), id, 'escalated');
+        await api().post(`/v1/runs/${runId}/annotations`, { signal: { kind: 'flag' } });
+        expect((await read(api(), id)).progress.iterations).toBe(0);
+        await api().post(`${GOALS}/${id}/resume`);
+        expect(await judged(api(), id, 1)).toMatchObject({
+          state: 'active',
+          progress: { contributingRunIds: [runId] },
+        });
+        expect((await told(api(), id)).map(({ type }) => type)).toEqual(['goal.closed', 'goal.evaluated']);
       });
 
       it('also when the unsure one is a run that its run sent for', async () => {
@@ -522,6 +565,30 @@ onEachStore(
         await resolve(api(), second!, 'wait', { action: 'accept' });
         await reaches(api(), id, 'satisfied');
         expect((await evaluations(api(), id)).items).toMatchObject([{ satisfied: true, objectiveVersion: 2 }]);
+      });
+
+      it('by the judge that it has then, though another was asked before', async () => {
+        const judge = workflow(
+          [
+            node('wait', 'core.approvalGate', { config: { title: 'Think' } }),
+            node('verdict', 'core.identity', { inputs: { satisfied: fixed(true) } }),
+          ],
+          line('wait', 'verdict'),
+        );
+        await register(api(), judge);
+        const verifier = { id: unique('ver'), kind: 'workflow', workflowId: judge.id };
+        await api().post('/v1/host/capstan/verifiers', verifier);
+        const id = await planned(api(), { completion: { check: 'verifier', verifierRef: verifier.id } });
+        await run(api(), id);
+        const [first] = await until(
+          async () => (await api().get(`/v1/host/capstan/runs?workflowId=${judge.id}`)).body.items,
+          ({ length }) => length === 1,
+        );
+        await waits(api(), first.runId);
+        await api().request('PATCH', `${GOALS}/${id}`, { completion: { check: 'host' } });
+        await resolve(api(), first.runId, 'wait', { action: 'accept' });
+        expect((await judged(api(), id, 1)).state).toBe('active');
+        expect((await evaluations(api(), id)).items).toMatchObject([{ satisfied: false, judge: 'host:criteria' }]);
       });
 
       it('page by page, latest first', async () => {

@@ -64,11 +64,10 @@ export class Arms {
 
   /** An arm for the goal as it is to be, in the place of the one it may have. */
   async arm(goal: HeldGoal): Promise<Armed | Refusal | undefined> {
-    const { row, continuation, arm } = goal;
+    const { row, continuation } = goal;
     const kind = this.#kinds[continuation.mode];
     const ref = continuation.armRef;
     if (!kind) return undefined;
-    if (ref != null && ref === arm?.ref) return { arm, writes: [], committed: () => {} };
     const author = { subject: subjectOf(row) };
     const owner = { kind: OWNER_KIND, id: row.goal_id };
     const thing = await (ref == null ? kind.make(goal, author, owner) : kind.lend(author, ref, owner));

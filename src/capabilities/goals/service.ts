@@ -125,9 +125,10 @@ export function goalService(host: Host, services: GoalNeeds) {
         const impossible = refuseChange(goal.progress) ?? refusal;
         if (impossible) return impossible;
         const { objective, writes } = reword(goal, caller, edit.objective);
-        const after: HeldGoal = { ...goal, ...objective, ...defined(withoutObjective(edit)) };
+        const continued = continueBy(goal, edit.continuation);
+        const after: HeldGoal = { ...goal, ...objective, ...continued, ...defined({ completion: edit.completion }) };
         const details = { changed: Object.keys(edit) };
-        return moved(goal, caller, { after, action: 'goal.update', details, writes }, edit.continuation, also);
+        return moved(goal, caller, { after, action: 'goal.update', details, writes }, continued, also);
       });
     },
 
@@ -257,8 +258,11 @@ export function goalService(host: Host, services: GoalNeeds) {
     also: Also<Goal>,
   ): Promise<Goal | Refusal | undefined> {
     const { state, isPaused } = move.after.progress;
-    const armed = rearms && state === 'active' && !isPaused ? await arms.arm(move.after) : undefined;
-    if (armed && isRefusal(armed)) return armed;
+    const found = rearms && state === 'active' && !isPaused ? await arms.arm(move.after) : undefined;
+    const isMissing = found !== undefined && isRefusal(found);
+    // What stopped to ask cannot be changed before it goes on: it does so without an arm that is gone.
+    if (isMissing && goal.progress.state === 'active') return found;
+    const armed = isMissing ? undefined : found;
     const plan = move.after.plan ?? armed?.plan;
     const arm = rearms || state !== 'active' ? armed?.arm : move.after.arm;
     const after: HeldGoal = { ...move.after, plan, arm };
@@ -388,8 +392,13 @@ function refuseFull(error: unknown): Refusal {
   throw error;
 }
 
-function withoutObjective({ completion, continuation }: GoalEdit): Pick<GoalEdit, 'completion' | 'continuation'> {
-  return { ...(completion ? { completion } : {}), ...(continuation ? { continuation } : {}) };
+/** Another way to go on; nothing where it is the one that there is. An arm of one kind is none of another. */
+function continueBy(
+  { continuation: { mode }, arm }: HeldGoal,
+  given: GoalEdit['continuation'],
+): Pick<HeldGoal, 'continuation' | 'arm'> | undefined {
+  if (!given || (arm && given.mode === mode && given.armRef === arm.ref)) return undefined;
+  return { continuation: given, arm: undefined };
 }
 
 function objectiveRow({ row, objective, objectiveVersion }: HeldGoal, principal: string, at: number): ObjectiveRow {

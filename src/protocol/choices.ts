@@ -8,3 +8,7 @@ export type Bucket = (typeof BUCKETS)[number];
 
 export const DELIVERY_STATES = ['pending', 'delivered', 'dead'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** Where tools come from. */
+export const TOOL_SOURCES = ['node-pack', 'workflow', 'mcp', 'connector', 'host-extension'] as const;
+export type ToolSourceKind = (typeof TOOL_SOURCES)[number];

@@ -31,6 +31,7 @@ export * from './runs.ts';
 export * from './schedules.ts';
 export * from './scopes.ts';
 export * from './synthesis.ts';
+export * from './tools.ts';
 export * from './verifiers.ts';
 export * from './versions.ts';
 export * from './webhooks.ts';

@@ -1,12 +1,14 @@
+import type { ToolSourceKind } from '../protocol/choices.ts';
 import type { NewEvent } from '../protocol/events.ts';
 import type { JsonObject } from '../protocol/json.ts';
+import type { ToolDescriptor } from '../protocol/tools.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Firing } from './effects/seams.ts';
 
 /** How a call travels; the log says so. */
 export const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
 
-/** What is said of a tool, to models and to people. */
+/** What is said of a tool to models. */
 export interface ToolFacts {
   /** `<scope>:<tool>`, as the allow-lists of agents have it. */
   readonly name: string;
@@ -16,8 +18,15 @@ export interface ToolFacts {
   readonly transport: (typeof TOOL_TRANSPORTS)[number];
 }
 
+/** What is said of it besides, to people who decide whether an agent may use it. The host answers for it, not the tool. */
+export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'> {
+  readonly title?: string | undefined;
+}
+
 /** A tool that answers while somebody waits for it. It keeps to limits of its own in time and size. */
-export interface CallableTool extends ToolFacts {
+export interface CallableTool extends ToolFacts, ToolTraits {
+  /** Whether there is such a tool cannot be found out now; calls say why. */
+  readonly isAway?: boolean;
   /** Gives what the model is told: any JSON value. Throws a `ToolFailure` for what the model should know and deal with. */
   call(args: JsonObject, by: ToolCaller): Promise<unknown>;
   /** What the log says of a call besides that it was made, by what came of it. */
@@ -25,7 +34,7 @@ export interface CallableTool extends ToolFacts {
 }
 
 /** A tool that is a workflow. It runs as a child of the run that asks, and may take days. */
-export interface WorkflowTool extends ToolFacts {
+export interface WorkflowTool extends ToolFacts, ToolTraits {
   readonly workflowId: string;
 }
 
@@ -41,8 +50,21 @@ export interface ToolCaller extends Firing {
 /** The tools of one scope, which is what stands before the colon in their names. */
 export interface ToolSource {
   readonly scope: string;
+  readonly kind: ToolSourceKind;
   /** The tool of this whole name, for somebody who may use it; nothing for anybody else. */
   find(user: Visibility, name: string): Promise<Tool | undefined>;
+  /** What somebody may use of it, as far as it can be found out soon; where that is very much, not all of it. */
+  list(user: Visibility): Promise<readonly Tool[]>;
+}
+
+/** A few tools of the host's own, for everybody. */
+export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
+  return {
+    scope,
+    kind: 'host-extension',
+    find: async (_user, name) => tools.find((tool) => tool.name === name),
+    list: async () => tools,
+  };
 }
 
 /** The tool would not, or could not. The model is told why; the run goes on. */
@@ -50,13 +72,18 @@ export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
 }
 
+/** Where to look for a tool of this name. */
+export function sourceOf(sources: readonly ToolSource[], name: string): ToolSource | undefined {
+  const scope = name.slice(0, Math.max(0, name.indexOf(':')));
+  return sources.find((source) => source.scope === scope);
+}
+
 export async function findTool(
   sources: readonly ToolSource[],
   user: Visibility,
   name: string,
 ): Promise<Tool | undefined> {
-  const scope = name.slice(0, Math.max(0, name.indexOf(':')));
-  return sources.find((source) => source.scope === scope)?.find(user, name);
+  return sourceOf(sources, name)?.find(user, name);
 }
 
 /** What is said of a tool, without the way to it. */

@@ -23,3 +23,14 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
     signal?.addEventListener('abort', done, { once: true });
   });
 }
+
+/** What comes of some work, or nothing where that takes too long. The work itself goes on. */
+export async function inTime<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
+  const isOver = new AbortController();
+  const tooLate = sleep(clock, ms, isOver.signal).then(() => undefined);
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    isOver.abort();
+  }
+}

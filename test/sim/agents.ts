@@ -1,6 +1,12 @@
 import type { RunEvent } from '../../src/protocol/events.ts';
 import type { SeamDrivers } from '../../src/runtime/effects/seams.ts';
-import { type CallableTool, type ToolSource, toolFacts, type WorkflowTool } from '../../src/runtime/tools.ts';
+import {
+  type CallableTool,
+  fixedTools,
+  type ToolSource,
+  toolFacts,
+  type WorkflowTool,
+} from '../../src/runtime/tools.ts';
 import type { World } from './world.ts';
 
 /** What agents have in a simulated world: a model that thinks aloud, a tool that touches the world, and one that is a workflow. */
@@ -18,7 +24,14 @@ export function simAgents(
   isStorm: () => boolean,
   touch: (effectId: string) => Promise<unknown>,
 ): SimAgents {
-  const facts = { description: '', inputSchema: { type: 'object' }, transport: 'native' as const };
+  const facts = {
+    description: '',
+    inputSchema: { type: 'object' },
+    transport: 'native',
+    safetyTier: 'write',
+    egress: 'none',
+    replayPolicy: 'idempotent',
+  } as const;
   const touching: CallableTool = { ...facts, name: TOUCH, call: (_args, { effectId }) => touch(effectId) };
   const child: WorkflowTool = { ...facts, name: CHILD, workflowId: 'child' };
   const tools = [touching, child];
@@ -32,7 +45,7 @@ export function simAgents(
       return steps[messages.filter(({ role }) => role === 'assistant').length]!;
     },
     agent: async () => ({ agent: null, allowed: tools.map(({ name }) => name), tools: tools.map(toolFacts) }),
-    tools: [{ scope: 'sim', find: async (_user, name) => tools.find((tool) => tool.name === name) }],
+    tools: [fixedTools('sim', tools)],
   };
 }
 

@@ -26,6 +26,7 @@ export function testTools(heard: (name: string) => void = () => {}): Server {
     tools: Object.keys(ANSWERS).map((name) => ({
       name,
       description: `The tool ${name}`,
+      annotations: { readOnlyHint: true },
       inputSchema: { type: 'object' as const, ...SCHEMAS[name] },
     })),
   }));

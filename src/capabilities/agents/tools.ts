@@ -1,38 +1,68 @@
 import { argumentsSchema } from '../../engine/workflow-arguments.ts';
 import type { JsonObject } from '../../protocol/json.ts';
+import type { WorkflowDefinition } from '../../protocol/workflows.ts';
 import type { KvRequest } from '../../runtime/effects/kv.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import type { CallableTool, ToolSource } from '../../runtime/tools.ts';
+import { type CallableTool, fixedTools, type ToolSource, type WorkflowTool } from '../../runtime/tools.ts';
+import { listWorkflows, type WorkflowPlace, type WorkflowRow } from '../../store/definitions.ts';
+import type { Store } from '../../store/store.ts';
 
 const HTTP_TIMEOUT_MS = 15_000;
 /** Pages are longer than models care to read. */
 const HTTP_BYTES_MAX = 100_000;
+const WORKFLOW_SCOPE = 'capstan.workflow';
+/** The workflows that are listed, what was changed last first, and how many are in memory at a time. */
+const WORKFLOWS_MAX = 1_000;
+const PAGE = 100;
 /** Where agents keep what they set; nodes reach it under the same name. */
 const NAMESPACE = 'agents';
 
 /** The tools that come with the host: what nodes can do, for agents. */
-export function ownTools({ plans, seams }: Runtime): readonly ToolSource[] {
-  return [workflows(plans), fixed('capstan.http', [httpGet(seams)]), fixed('capstan.kv', [kvGet(seams), kvSet(seams)])];
+export function ownTools({ plans, store, seams }: Runtime): readonly ToolSource[] {
+  return [
+    workflows(plans, store),
+    fixedTools('capstan.http', [httpGet(seams)]),
+    fixedTools('capstan.kv', [kvGet(seams), kvSet(seams)]),
+  ];
 }
 
 /** `capstan.workflow:<id>` is the workflow of that id. */
-function workflows(plans: Runtime['plans']): ToolSource {
-  const scope = 'capstan.workflow';
+function workflows(plans: Runtime['plans'], store: Store): ToolSource {
   return {
-    scope,
+    scope: WORKFLOW_SCOPE,
+    kind: 'workflow',
     find: async (user, name) => {
-      const workflowId = name.slice(scope.length + 1);
-      const pinned = await plans.current(user, workflowId);
-      if (!pinned) return undefined;
-      const { definition } = pinned.plan;
-      const { description = definition.name } = definition;
-      return { name, description, inputSchema: argumentsSchema(definition), transport: 'native', workflowId };
+      const pinned = await plans.current(user, name.slice(WORKFLOW_SCOPE.length + 1));
+      return pinned && workflowTool(pinned.plan.definition);
+    },
+    list: async (user) => {
+      const tools: WorkflowTool[] = [];
+      let after: WorkflowPlace | undefined = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };
+      while (after && tools.length < WORKFLOWS_MAX) {
+        const rows: WorkflowRow[] = await store.read<WorkflowRow>(listWorkflows(user, after, PAGE));
+        tools.push(...rows.map(({ body }) => workflowTool(JSON.parse(body) as WorkflowDefinition)));
+        const last = rows[PAGE - 1];
+        after = last && { updatedAt: last.updated_at, workflowId: last.workflow_id };
+      }
+      return tools;
     },
   };
 }
 
-function fixed(scope: string, tools: readonly CallableTool[]): ToolSource {
-  return { scope, find: async (_user, name) => tools.find((tool) => tool.name === name) };
+/** What it does is up to its nodes, so nothing less is promised than that it may change things. */
+function workflowTool(definition: WorkflowDefinition): WorkflowTool {
+  const { id, name: title, description = title } = definition;
+  return {
+    name: `${WORKFLOW_SCOPE}:${id}`,
+    title,
+    description,
+    inputSchema: argumentsSchema(definition),
+    transport: 'native',
+    safetyTier: 'write',
+    egress: 'host-mediated',
+    replayPolicy: 'non-deterministic',
+    workflowId: id,
+  };
 }
 
 const textOf = (description: string): JsonObject => ({ type: 'string', minLength: 1, description });
@@ -47,6 +77,9 @@ function httpGet(seams: Runtime['seams']): CallableTool {
     description: 'Fetches what is at an address of the public network.',
     inputSchema: closed({ url: textOf('An http or https address') }),
     transport: 'http',
+    safetyTier: 'read',
+    egress: 'host-mediated',
+    replayPolicy: 'non-deterministic',
     async call({ url }, by) {
       const request = { method: 'GET', headers: {}, isKeyed: false, failOn: [] };
       const limits = { timeoutMs: HTTP_TIMEOUT_MS, maxBytes: HTTP_BYTES_MAX };
@@ -62,6 +95,9 @@ function kvGet(seams: Runtime['seams']): CallableTool {
     description: 'Reads the value that was set under a key.',
     inputSchema: closed({ key: textOf('The key') }),
     transport: 'native',
+    safetyTier: 'read',
+    egress: 'none',
+    replayPolicy: 'non-deterministic',
     call: ({ key }, by) => seams.kv({ op: 'get', namespace: NAMESPACE, key: key as string }, by),
   };
 }
@@ -72,6 +108,9 @@ function kvSet(seams: Runtime['seams']): CallableTool {
     description: 'Sets the value of a key, for good or until it is set again.',
     inputSchema: closed({ key: textOf('The key'), value: { description: 'Any JSON value' } }),
     transport: 'native',
+    safetyTier: 'write',
+    egress: 'none',
+    replayPolicy: 'idempotent',
     call: ({ key, value }, by) =>
       seams.kv({ op: 'set', namespace: NAMESPACE, key: key as string, value } as KvRequest, by),
   };

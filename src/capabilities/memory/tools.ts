@@ -1,7 +1,7 @@
 import type { MemoryWritten } from '../../protocol/memory.ts';
 import type { MemoryList, MemoryPut } from '../../runtime/effects/memory.ts';
 import type { RunReader } from '../../runtime/reader.ts';
-import type { CallableTool, ToolCaller, ToolSource } from '../../runtime/tools.ts';
+import { type CallableTool, fixedTools, type ToolCaller, type ToolSource } from '../../runtime/tools.ts';
 import type { MemoryService } from './service.ts';
 
 const RECALLED_MAX = 20;
@@ -22,6 +22,9 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
         additionalProperties: false,
       },
       transport: 'native',
+      safetyTier: 'write',
+      egress: 'none',
+      replayPolicy: 'idempotent',
       call: async ({ content, tags = [] }, by) => {
         const memoryRef = await refOf(by);
         const put = { op: 'put', memoryRef, content, tags, agentId: by.agentId } as const;
@@ -45,6 +48,9 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
         additionalProperties: false,
       },
       transport: 'native',
+      safetyTier: 'read',
+      egress: 'none',
+      replayPolicy: 'non-deterministic',
       call: async ({ query, tag, limit = 5 }, by) => {
         const list = { op: 'list', memoryRef: await refOf(by), query, tag, limit } as const;
         const { entries } = await memory.perform(by, list as MemoryList);
@@ -52,7 +58,7 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
       },
     },
   ];
-  return { scope: 'memory', find: async (_user, name) => tools.find((tool) => tool.name === name) };
+  return fixedTools('memory', tools);
 
   async function refOf({ tenant, runId, nodeId, agentId }: ToolCaller): Promise<string> {
     const named = await reader.view({ tenant }, runId, ({ run: { plan } }) => {

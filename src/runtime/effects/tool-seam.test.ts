@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { NodeFailure } from '../node-type.ts';
-import { type CallableTool, type Tool, ToolFailure } from '../tools.ts';
+import { type CallableTool, fixedTools, type Tool, ToolFailure } from '../tools.ts';
 import type { Firing } from './seams.ts';
 import { type ToolRequest, toolSeam } from './tool-seam.ts';
 
@@ -18,6 +18,9 @@ const echo: Tool = {
   description: 'Says it again.',
   inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
   transport: 'native',
+  safetyTier: 'pure',
+  egress: 'none',
+  replayPolicy: 'deterministic',
   call: async ({ text }) => ({ text }),
 };
 
@@ -27,8 +30,7 @@ function call(
   args: Record<string, unknown> = { text: 'hello' },
   more: Partial<ToolRequest> = {},
 ) {
-  const source = { scope: 'test', find: async () => tool };
-  const seam = toolSeam([source], new ManualClock());
+  const seam = toolSeam([fixedTools('test', tool ? [tool] : [])], new ManualClock());
   return seam({ agentId: 'core.test.agent', name, arguments: args, ...more }, firing);
 }
 

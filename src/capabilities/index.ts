@@ -35,6 +35,7 @@ import { schedules } from './schedules/index.ts';
 import { storage } from './storage/index.ts';
 import { synthesis } from './synthesis/index.ts';
 import { timeTravel } from './time-travel/index.ts';
+import { tools } from './tools/index.ts';
 import { verifiers } from './verifiers/index.ts';
 import { webhooks } from './webhooks/index.ts';
 import { workflows } from './workflows/index.ts';
@@ -50,6 +51,7 @@ export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 
     prompts,
     packs,
     agents,
+    tools,
     runs,
     retention,
     replay,
@@ -97,6 +99,7 @@ export interface Services {
   readonly prompts: ServiceOf<typeof prompts>;
   readonly packs: ServiceOf<typeof packs>;
   readonly agents: ServiceOf<typeof agents>;
+  readonly tools: ServiceOf<typeof tools>;
   readonly runs: ServiceOf<typeof runs>;
   readonly replay: ServiceOf<typeof replay>;
   readonly interrupts: ServiceOf<typeof interrupts>;

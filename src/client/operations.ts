@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import type { AgentInventory, AgentInventoryEntry } from '../protocol/agents.ts';
 import type { Annotation, AnnotationCreate, AnnotationList, Bucket, FeedbackSummary } from '../protocol/annotations.ts';
 import type { AuditItem, AuditVerifyResult } from '../protocol/audit.ts';
+import type { ToolSourceKind } from '../protocol/choices.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/commitments.ts';
 import type { StreamMode } from '../protocol/events.ts';
 import type { ForkReply, ForkRequest } from '../protocol/forks.ts';
@@ -61,6 +62,7 @@ import type {
 } from '../protocol/runs.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/schedules.ts';
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/synthesis.ts';
+import type { ToolDescriptor, ToolList } from '../protocol/tools.ts';
 import type { Verifier, VerifierRequest } from '../protocol/verifiers.ts';
 import type {
   DeliveryState,
@@ -488,6 +490,11 @@ export const OPERATIONS = {
     needs: 'agents.manifestRuntime.supported',
   }),
   listInstalledPacks: operation<{ reply: { packs: PackSummary[] } }>()('GET', `${V1}/packs`),
+  listTools: operation<{ query?: { readonly source?: ToolSourceKind }; reply: ToolList }>()('GET', `${V1}/tools`, {
+    takes: 'query',
+    needs: 'toolCatalog.supported',
+  }),
+  getTool: operation<{ reply: ToolDescriptor }>()('GET', `${V1}/tools/{toolId}`, { needs: 'toolCatalog.supported' }),
   listPacks: operation<{ query?: PageQuery; reply: Page<PackSummary> }>()('GET', `${HOST}/packs`, { takes: 'query' }),
   installPack: operation<{ body: InstallPackRequest; reply: PackSummary }>()('POST', `${HOST}/packs`, {
     takes: 'body',

@@ -13,6 +13,7 @@ import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/pack
 import { PromptTemplate } from '../../src/protocol/prompts.ts';
 import { Proposal } from '../../src/protocol/proposals.ts';
 import { RunSnapshot } from '../../src/protocol/runs.ts';
+import { ToolDescriptor } from '../../src/protocol/tools.ts';
 import { WorkflowDefinition } from '../../src/protocol/workflows.ts';
 
 /** What is wrong with a value, in words; empty when it fits. */
@@ -38,6 +39,7 @@ export interface Schemas {
   readonly packLockfile: Check;
   readonly memoryEntry: Check;
   readonly agentInventory: Check;
+  readonly toolDescriptor: Check;
   /** Undefined for types that the catalogue does not know: readers must let those pass. */
   payload(type: string): Check | undefined;
 }
@@ -86,6 +88,7 @@ function publishedSchemas(): Schemas {
     packLockfile: checkOf('pack-lockfile.schema.json'),
     memoryEntry: checkOf('memory-entry.schema.json'),
     agentInventory: checkOf('agent-inventory-response.schema.json'),
+    toolDescriptor: checkOf('tool-descriptor.schema.json'),
     payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
   };
 }
@@ -115,6 +118,7 @@ function ownSchemas(): Schemas {
     packLockfile: checkOf(PackLockfile),
     memoryEntry: checkOf(MemoryEntry),
     agentInventory: checkOf(AgentInventory),
+    toolDescriptor: checkOf(ToolDescriptor),
     payload: (type) => rows[type] && checkOf(rows[type].payload),
   };
 }

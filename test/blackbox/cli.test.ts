@@ -524,6 +524,16 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run('agents get vendor.test.nobody.here')).code).toBe(REFUSED);
   });
 
+  it('tools that agents may be allowed are listed and shown', async () => {
+    const workflowId = await registered([node('a')], [], { name: 'Tell the weather' });
+    const toolId = `capstan.workflow:${workflowId}`;
+    expect((await run('tools list')).out).toMatch(new RegExp(`${toolId} +workflow +write .*Tell the weather`));
+    expect((await run('tools list --source host-extension -q')).out).not.toContain(toolId);
+    expect((await run('tools list --source elsewhere')).code).toBe(USAGE);
+    expect((await run(`tools get ${toolId} --json`)).json).toMatchObject({ toolId, safetyTier: 'write' });
+    expect((await run('tools get capstan.workflow:none')).code).toBe(REFUSED);
+  });
+
   it('webhooks are added, listed, rotated, looked after and removed', async () => {
     const receiver = await Receiver.open();
     const added = await run(`webhooks add ${receiver.url} --event run.completed --json`);

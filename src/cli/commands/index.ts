@@ -17,6 +17,7 @@ import { prompts } from './prompts.ts';
 import { proposals } from './proposals.ts';
 import { runs } from './runs.ts';
 import { schedules } from './schedules.ts';
+import { tools } from './tools.ts';
 import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
 import { workflows } from './workflows.ts';
@@ -35,6 +36,7 @@ export const GROUPS: readonly CommandGroup[] = [
   prompts,
   packs,
   agents,
+  tools,
   memory,
   webhooks,
   keys,

@@ -213,7 +213,8 @@ export class Drive {
   #settle(planned: PlannedNode, outcome: Outcome): void {
     const { id: nodeId } = planned.node;
     const { attempt } = this.#run.nodes[planned.index]!;
-    if ('sleepUntil' in outcome) this.#sleeping.set(nodeId, { attempt, until: outcome.sleepUntil });
+    // Queues count whole milliseconds.
+    if ('sleepUntil' in outcome) this.#sleeping.set(nodeId, { attempt, until: Math.ceil(outcome.sleepUntil) });
     else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
     else if ('interrupt' in outcome) {
       const interruptId = this.#runtime.ids.next('int-');

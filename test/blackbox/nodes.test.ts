@@ -71,6 +71,32 @@ onEachStore('nodes', (host) => {
     expect(await shape((await replayed(run.runId)).runId)).toEqual(await shape(run.runId));
   });
 
+  it.each([
+    ['core.delay', { delayMs: 0.5 }],
+    ['core.flow.wait', { mode: 'duration', seconds: 0.0015 }],
+    ['vendor.capstan.memory.remember', { memoryRef: 'moments', ttlSeconds: 0.0015 }],
+    ['core.storage.kv-set', { ttlSeconds: 0.0015 }],
+  ])('take parts of a millisecond: %s', async (typeId, config) => {
+    const inputs = { key: fixed('moment'), value: fixed(1), content: fixed('soon over') };
+    const run = await ended(await register(api(), workflow([node('a', typeId, { config, inputs })])));
+    expect(run.status).toBe('completed');
+  });
+
+  it.each([
+    ['core.approvalGate', {}],
+    ['core.clarificationGate', { questions: [{ id: 'size', question: 'Which size?' }] }],
+    ['core.interrupt', { kind: 'external-event', data: { eventType: 'payment', correlation: {} } }],
+  ])('wait for somebody no longer than a year: %s', async (typeId, config) => {
+    const open = (timeoutMs: number) =>
+      api().post('/v1/host/capstan/workflows', workflow([node('a', typeId, { config: { ...config, timeoutMs } })]));
+    expect((await open(31_536_000_001)).body).toMatchObject({ error: 'validation_error' });
+    const { status, body } = await open(31_536_000_000);
+    expect(status).toBe(201);
+    const runId = await api().run(body.id);
+    const waiting = await api().until(runId, ({ status }) => status.startsWith('waiting'));
+    expect(waiting.interrupt).toMatchObject({ nodeId: 'a' });
+  });
+
   it('refuse an expression that is none when the definition is registered, and say where', async () => {
     const definition = workflow([node('map', 'vendor.capstan.data.map', { config: { expression: 'item +' } })]);
     const answer = await api().post('/v1/host/capstan/workflows', definition);

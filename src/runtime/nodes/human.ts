@@ -12,7 +12,8 @@ import { misfitsOf } from '../catalog.ts';
 import type { NodeContext, NodeType, Outcome } from '../node-type.ts';
 
 const Optional = Type.Optional;
-const TimeoutMs = Optional(Type.Integer({ minimum: 1 }));
+/** A year at most: beyond what a clock can show, nobody could see what is asked. */
+const TimeoutMs = Optional(Type.Integer({ minimum: 1, maximum: 31_536_000_000 }));
 const Names = Type.Array(NonEmpty);
 
 const ApprovalConfig = Type.Object({

@@ -4,7 +4,9 @@ import { Reading } from '../../src/capabilities/synthesis/reading.ts';
 import {
   countCorrections,
   countShapes,
+  findHabit,
   forgetHabits,
+  keepHabit,
   SYNTHESIS_TABLES,
 } from '../../src/capabilities/synthesis/records.ts';
 import { Plans } from '../../src/runtime/plans.ts';
@@ -120,6 +122,17 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
     expect(await reading().catchUp('alpha')).toBe(1);
     await store.commit(forgetHabits({ tenant: 'alpha', runId: late!.run_id }));
     expect(await readRuns()).toBe(RUNS - 1);
+  });
+
+  it('is followed by one draft of a habit, whoever has seen more of it', async () => {
+    const first = { support: 3, through: 'run-3' };
+    const keeping = (seen: typeof first, known?: typeof first) => store.commit([keepHabit('alpha', 'h', seen, known)]);
+    expect(await keeping(first)).toMatchObject({ committed: true });
+    expect(await keeping({ support: 4, through: 'run-4' })).toMatchObject({ committed: false });
+    const grown = { support: 6, through: 'run-6' };
+    expect(await keeping(grown, first)).toMatchObject({ committed: true });
+    expect(await keeping({ support: 7, through: 'run-7' }, first)).toMatchObject({ committed: false });
+    expect(await store.read(findHabit('alpha', 'h'))).toEqual([grown]);
   });
 
   /** The same history, of somebody else: ids of runs are everybody's. */

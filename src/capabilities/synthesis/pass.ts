@@ -60,22 +60,21 @@ export class Pass {
   }
 
   async #propose(habit: Habit): Promise<Proposal | 'too-many-pending' | undefined> {
-    if (!(await this.#isNew(habit))) return undefined;
+    const known = await this.#known(habit);
+    if (known && !hasGrown(habit, known)) return undefined;
     const plain = await habit.draft();
     if (!plain) return undefined;
     const draft = await this.#word(habit, plain);
-    const outcome = await this.#draft(habit, draft);
+    const outcome = await this.#draft(habit, draft, known);
     // Whatever a model has written must not stand in the way of what was found without it.
-    return this.#settle(habit, isRefusal(outcome) && draft !== plain ? await this.#draft(habit, plain) : outcome);
+    const isTurnedDown = isRefusal(outcome) && draft !== plain;
+    return this.#settle(habit, isTurnedDown ? await this.#draft(habit, plain, known) : outcome);
   }
 
-  /** What was drafted before is worth another look once there is as much new evidence as there was then. */
-  async #isNew({ key, evidence }: Habit): Promise<boolean> {
+  async #known({ key }: Habit): Promise<HabitRow | undefined> {
     const { subject, runtime } = this.#options.mining;
     const [known] = await runtime.store.read<HabitRow>(findHabit(ownerOf(subject), sha256Hex(key)));
-    if (!known) return true;
-    const fresh = evidence.filter(({ id }) => id > known.through).length;
-    return fresh >= Math.min(known.support, EVIDENCE_MAX);
+    return known;
   }
 
   async #word(habit: Habit, plain: Draft): Promise<Worded> {
@@ -86,7 +85,7 @@ export class Pass {
   }
 
   /** The draft, and that it was made, in one transaction. */
-  async #draft({ kind, key, support, evidence }: Habit, draft: Worded): Promise<Drafted> {
+  async #draft({ kind, key, support, evidence }: Habit, draft: Worded, known: HabitRow | undefined): Promise<Drafted> {
     const { mining, proposals, neighbours } = this.#options;
     const { artifact, title, rationale, synthesizerModel, revises } = draft;
     const { nearest, duplicateOf } = await neighbours.nearTo(kind, artifact, revises);
@@ -109,7 +108,7 @@ export class Pass {
           preview: await draft.preview?.(artifact),
         },
       },
-      [keepHabit(ownerOf(mining.subject), habit, { support, through })],
+      [keepHabit(ownerOf(mining.subject), habit, { support, through }, known)],
     );
     if (typeof outcome === 'object' && !isRefusal(outcome)) await neighbours.add(kind, outcome.id, artifact);
     return outcome;
@@ -122,6 +121,11 @@ export class Pass {
     log.warn({ kind, reason: outcome.message }, 'what recurs does not make a valid artifact; it is left alone');
     return undefined;
   }
+}
+
+/** What was drafted before is worth another look once there is as much new evidence as there was then. */
+function hasGrown({ evidence }: Habit, { through, support }: HabitRow): boolean {
+  return evidence.filter(({ id }) => id > through).length >= Math.min(support, EVIDENCE_MAX);
 }
 
 type Sources = Parameters<ProposalService['draft']>[1]['evidence']['sources'];

@@ -420,11 +420,20 @@ export function findHabit(owner: string, habit: string): Statement {
   return sql('SELECT support, through FROM synthesis_habits WHERE owner = $1 AND habit = $2', owner, habit);
 }
 
-export function keepHabit(owner: string, habit: string, { support, through }: HabitRow): Write {
+/** Refused when somebody else has made a draft of it since it was known, with however much behind it. */
+export function keepHabit(
+  owner: string,
+  habit: string,
+  { support, through }: HabitRow,
+  known: HabitRow | undefined,
+): Write {
   return {
     sql: `INSERT INTO synthesis_habits (owner, habit, support, through) VALUES ($1, $2, $3, $4)
-          ON CONFLICT (owner, habit) DO UPDATE SET support = excluded.support, through = excluded.through`,
-    params: [owner, habit, support, through],
+          ON CONFLICT (owner, habit) DO UPDATE SET support = excluded.support, through = excluded.through
+          WHERE synthesis_habits.through = $5`,
+    params: [owner, habit, support, through, known?.through ?? ''],
+    expect: 1,
+    keeps: 'evidence',
   };
 }
 

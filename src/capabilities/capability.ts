@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox';
-import type { Refusal } from '../protocol/errors.ts';
+import { isRefusal, type Refusal } from '../protocol/errors.ts';
 import type { PromptObservability } from '../protocol/prompts.ts';
 import type { RouteContract } from '../protocol/routes.ts';
 import type { Role, Scope } from '../protocol/scopes.ts';
@@ -96,6 +96,11 @@ export function route<S>() {
 
 export function reply(status: number, body: unknown, headers?: Record<string, string>): Reply {
   return headers ? { status, body, headers } : { status, body };
+}
+
+/** What came of a request, or why nothing did. */
+export function answer(status: number, outcome: object | Refusal): Answer {
+  return isRefusal(outcome) ? outcome : reply(status, outcome);
 }
 
 /** What a capability may build on. */

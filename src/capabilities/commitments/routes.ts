@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { COMMITMENT_STATES, Commitment, CommitmentRequest } from '../../protocol/commitments.ts';
-import { isRefusal, type Refusal } from '../../protocol/errors.ts';
+import { isRefusal } from '../../protocol/errors.ts';
 import { Closed, OneOf } from '../../protocol/schema.ts';
-import { type Answer, type Reply, reply, route } from '../capability.ts';
+import { answer, type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageById, pageRequest } from '../page.ts';
 import type { CommitmentService } from './service.ts';
 
@@ -38,7 +38,7 @@ const createCommitment = operation({
   replies: { 201: Commitment },
   refusals: [400, 409],
   handle: async (request, { commitments }) =>
-    shown(201, await commitments.create(request.caller, request.body, (done) => request.remember(reply(201, done)))),
+    answer(201, await commitments.create(request.caller, request.body, (done) => request.remember(reply(201, done)))),
 });
 
 const getCommitment = operation({
@@ -51,7 +51,7 @@ const getCommitment = operation({
   replies: { 200: Commitment },
   refusals: [404],
   handle: async ({ caller, params }, { commitments }) =>
-    shown(200, await commitments.find(caller, params.commitmentId)),
+    answer(200, await commitments.find(caller, params.commitmentId)),
 });
 
 function turning(verb: 'pause' | 'resume', summary: string) {
@@ -66,7 +66,7 @@ function turning(verb: 'pause' | 'resume', summary: string) {
     refusals: [404, 409],
     handle: async (request, { commitments }) => {
       const remember = (done: Commitment) => request.remember(reply(200, done));
-      return shown(
+      return answer(
         200,
         await commitments.turn(request.caller, request.params.commitmentId, verb === 'resume', remember),
       );
@@ -89,10 +89,6 @@ const deleteCommitment = operation({
     return (await commitments.remove(request.caller, commitmentId, () => request.remember(done))) ?? done;
   },
 });
-
-function shown(status: number, outcome: Commitment | Refusal): Answer {
-  return isRefusal(outcome) ? outcome : reply(status, outcome);
-}
 
 export const routes = [
   listCommitments,

@@ -14,7 +14,7 @@ import {
 } from '../../protocol/goals.ts';
 import { CreateRunReply } from '../../protocol/runs.ts';
 import { Closed, OneOf } from '../../protocol/schema.ts';
-import { type About, type Answer, type Caller, reply, route } from '../capability.ts';
+import { type About, answer, type Caller, reply, route } from '../capability.ts';
 import { ListQuery, pageOf, pageRequest } from '../page.ts';
 import { startedReply } from '../started-reply.ts';
 import { refuseBounds, refuseNewBounds, refuseOwned } from './rules.ts';
@@ -80,7 +80,7 @@ const createGoal = operation({
   replies: { 200: Goal },
   refusals: [400, 409, 422],
   handle: async (request, { goals }) =>
-    shown(200, await goals.create(request.caller, request.body, (goal) => request.remember(reply(200, goal)))),
+    answer(200, await goals.create(request.caller, request.body, (goal) => request.remember(reply(200, goal)))),
 });
 
 const getGoal = operation({
@@ -92,7 +92,7 @@ const getGoal = operation({
   params: GoalParams,
   replies: { 200: Goal },
   refusals: [404],
-  handle: async ({ caller, params }, { goals }) => shown(200, await goals.find(caller, params.goalId)),
+  handle: async ({ caller, params }, { goals }) => answer(200, await goals.find(caller, params.goalId)),
 });
 
 /** By both methods: only a judge satisfies a goal, however it is asked. */
@@ -110,7 +110,7 @@ const [editGoal, postGoal] = (['PATCH', 'POST'] as const).map((method) =>
     replies: { 200: Goal },
     refusals: [400, 404, 409, 422],
     handle: async (request, { goals }) =>
-      shown(
+      answer(
         200,
         await goals.edit(request.caller, request.params.goalId, request.body, (goal) =>
           request.remember(reply(200, goal)),
@@ -133,7 +133,7 @@ function verb(operationId: string, name: 'pause' | 'abandon', summary: string) {
     replies: { 200: Goal },
     refusals: [404, 409],
     handle: async (request, { goals }) =>
-      shown(
+      answer(
         200,
         await goals[name](request.caller, request.params.goalId, (goal) => request.remember(reply(200, goal))),
       ),
@@ -153,7 +153,7 @@ const resumeGoal = operation({
   replies: { 200: Goal },
   refusals: [400, 404, 409],
   handle: async (request, { goals }) =>
-    shown(
+    answer(
       200,
       await goals.resume(request.caller, request.params.goalId, request.body?.note, (goal) =>
         request.remember(reply(200, goal)),
@@ -170,7 +170,7 @@ const getGoalPlan = operation({
   params: GoalParams,
   replies: { 200: GoalPlan },
   refusals: [404],
-  handle: async ({ caller, params }, { goals }) => shown(200, await goals.plan(caller, params.goalId)),
+  handle: async ({ caller, params }, { goals }) => answer(200, await goals.plan(caller, params.goalId)),
 });
 
 const putGoalPlan = operation({
@@ -185,7 +185,7 @@ const putGoalPlan = operation({
   replies: { 200: GoalPlan },
   refusals: [400, 404, 409],
   handle: async (request, { goals }) =>
-    shown(
+    answer(
       200,
       await goals.setPlan(request.caller, request.params.goalId, request.body, (plan) =>
         request.remember(reply(200, plan)),
@@ -247,10 +247,6 @@ const listJudgeCalibration = operation({
   replies: { 200: Type.Object({ items: Type.Array(JudgeCalibration) }) },
   handle: async ({ caller }: { caller: Caller }, { goals }) => reply(200, { items: await goals.calibration(caller) }),
 });
-
-function shown(status: number, outcome: object | Refusal): Answer {
-  return isRefusal(outcome) ? outcome : reply(status, outcome);
-}
 
 export const routes = [
   listGoals,

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { isRefusal, type Refusal } from '../../protocol/errors.ts';
+import { isRefusal } from '../../protocol/errors.ts';
 import { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/heartbeats.ts';
 import { Closed } from '../../protocol/schema.ts';
-import { type Answer, type Reply, reply, route } from '../capability.ts';
+import { answer, type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageById, pageOf, pageRequest } from '../page.ts';
 import type { HeartbeatService } from './service.ts';
 
@@ -38,7 +38,7 @@ const createHeartbeat = operation({
   replies: { 201: Heartbeat },
   refusals: [400, 409],
   handle: async (request, { heartbeat }) =>
-    shown(201, await heartbeat.create(request.caller, request.body, (done) => request.remember(reply(201, done)))),
+    answer(201, await heartbeat.create(request.caller, request.body, (done) => request.remember(reply(201, done)))),
 });
 
 const getHeartbeat = operation({
@@ -50,7 +50,7 @@ const getHeartbeat = operation({
   params: HeartbeatParams,
   replies: { 200: Heartbeat },
   refusals: [404],
-  handle: async ({ caller, params }, { heartbeat }) => shown(200, await heartbeat.find(caller, params.heartbeatId)),
+  handle: async ({ caller, params }, { heartbeat }) => answer(200, await heartbeat.find(caller, params.heartbeatId)),
 });
 
 const listHeartbeatEvents = operation({
@@ -93,7 +93,7 @@ function turning(verb: 'pause' | 'resume', summary: string) {
     refusals: [404, 409],
     handle: async (request, { heartbeat }) => {
       const remember = (done: Heartbeat) => request.remember(reply(200, done));
-      return shown(200, await heartbeat.turn(request.caller, request.params.heartbeatId, verb === 'resume', remember));
+      return answer(200, await heartbeat.turn(request.caller, request.params.heartbeatId, verb === 'resume', remember));
     },
   });
 }
@@ -113,10 +113,6 @@ const deleteHeartbeat = operation({
     return refusal ?? done;
   },
 });
-
-function shown(status: number, outcome: Heartbeat | Refusal): Answer {
-  return isRefusal(outcome) ? outcome : reply(status, outcome);
-}
 
 export const routes = [
   listHeartbeats,

@@ -22,7 +22,7 @@ import { OneOf, Timestamp } from '../../protocol/schema.ts';
 import { RUN_PREFIX } from '../../runtime/creation.ts';
 import type { RunFilter, RunRow } from '../../store/log.ts';
 import { firstIdAt } from '../../system/ids.ts';
-import { type Answer, type Caller, reply, route } from '../capability.ts';
+import { answer, type Caller, reply, route } from '../capability.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
@@ -272,10 +272,6 @@ function summaryOf(row: RunRow): object {
     ...(row.error_code === null ? {} : { errorCode: row.error_code }),
     ...(row.parent_run_id === null ? {} : { parentRunId: row.parent_run_id }),
   };
-}
-
-function answer(status: number, outcome: object | Refusal): Answer {
-  return isRefusal(outcome) ? outcome : reply(status, outcome);
 }
 
 export const routes = [createRun, getRun, cancelRun, bulkCancelRuns, pauseRun, resumeRun, listRuns];

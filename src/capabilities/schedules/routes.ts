@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { isRefusal, type Refusal } from '../../protocol/errors.ts';
+import { isRefusal } from '../../protocol/errors.ts';
 import { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import { Closed } from '../../protocol/schema.ts';
-import { type Answer, type Reply, reply, route } from '../capability.ts';
+import { answer, type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageById, pageRequest } from '../page.ts';
 import type { ScheduleService } from './service.ts';
 
@@ -39,7 +39,7 @@ const createSchedule = operation({
   replies: { 201: Schedule },
   refusals: [400, 409],
   handle: async (request, { schedules }) =>
-    shown(201, await schedules.create(request.caller, request.body, (done) => request.remember(reply(201, done)))),
+    answer(201, await schedules.create(request.caller, request.body, (done) => request.remember(reply(201, done)))),
 });
 
 const getSchedule = operation({
@@ -51,7 +51,7 @@ const getSchedule = operation({
   params: ScheduleParams,
   replies: { 200: Schedule },
   refusals: [404],
-  handle: async ({ caller, params }, { schedules }) => shown(200, await schedules.find(caller, params.scheduleId)),
+  handle: async ({ caller, params }, { schedules }) => answer(200, await schedules.find(caller, params.scheduleId)),
 });
 
 const replaceSchedule = operation({
@@ -65,7 +65,7 @@ const replaceSchedule = operation({
   replies: { 200: Schedule },
   refusals: [400, 404, 409],
   handle: async (request, { schedules }) =>
-    shown(
+    answer(
       200,
       await schedules.replace(request.caller, request.params.scheduleId, request.body, (done) =>
         request.remember(reply(200, done)),
@@ -88,9 +88,5 @@ const deleteSchedule = operation({
     return refusal ?? done;
   },
 });
-
-function shown(status: number, outcome: Schedule | Refusal): Answer {
-  return isRefusal(outcome) ? outcome : reply(status, outcome);
-}
 
 export const routes = [listSchedules, createSchedule, getSchedule, replaceSchedule, deleteSchedule];

@@ -1,7 +1,8 @@
 import type { AgentInventoryEntry } from '../../protocol/agents.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
-import { facts, table } from '../text.ts';
+import { table } from '../text.ts';
+import { showing } from './named-things.ts';
 
 const list: CommandSpec = {
   name: 'list',
@@ -26,17 +27,11 @@ const list: CommandSpec = {
   },
 };
 
-const get: CommandSpec = {
-  name: 'get',
-  takes: '<agentId>',
-  summary: 'An agent: who it is, which tools it may use, and when it asks a person',
-  example: 'agents get vendor.acme.support.triage',
-  async run(context, { args: [agentId = ''] }) {
-    const agent = await (await context.client()).getAgent(agentId);
-    context.show(agent, () => facts(agent));
-    return EXIT.done;
-  },
-};
+const get = showing(
+  { group: 'agents', takes: '<agentId>', exampleId: 'vendor.acme.support.triage' },
+  'An agent: who it is, which tools it may use, and when it asks a person',
+  (client, id) => client.getAgent(id),
+);
 
 export const agents: CommandGroup = {
   name: 'agents',

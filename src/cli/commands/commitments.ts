@@ -2,9 +2,9 @@ import type { Commitment, CommitmentRequest, CommitmentState } from '../../proto
 import { defined } from '../../protocol/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { facts, table } from '../text.ts';
+import { table } from '../text.ts';
 import { membersGiven, text, wholeNumber } from '../values.ts';
-import { type NamedThings, removal, turning } from './named-things.ts';
+import { type NamedThings, removal, showing, turning } from './named-things.ts';
 import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
@@ -42,17 +42,7 @@ const list: CommandSpec = {
   },
 };
 
-const get: CommandSpec = {
-  name: 'get',
-  takes: '<commitmentId>',
-  summary: 'A commitment, with what came of it',
-  example: 'commitments get cmt-0mw4x2c1h0001',
-  async run(context, { args: [commitmentId = ''] }) {
-    const commitment = await (await context.client()).getCommitment(commitmentId);
-    context.show(commitment, () => facts(commitment));
-    return EXIT.done;
-  },
-};
+const get = showing(COMMITMENTS, 'A commitment, with what came of it', (client, id) => client.getCommitment(id));
 
 const create: CommandSpec = {
   name: 'create',

@@ -2,9 +2,9 @@ import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol
 import { defined } from '../../protocol/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
-import { facts, table } from '../text.ts';
+import { table } from '../text.ts';
 import { membersGiven, text, wholeNumber } from '../values.ts';
-import { type NamedThings, removal, turning } from './named-things.ts';
+import { type NamedThings, removal, showing, turning } from './named-things.ts';
 import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
@@ -37,17 +37,7 @@ const list: CommandSpec = {
   },
 };
 
-const get: CommandSpec = {
-  name: 'get',
-  takes: '<heartbeatId>',
-  summary: 'A heartbeat, with what it saw last',
-  example: 'heartbeats get hb-0mw4x2c1h0001',
-  async run(context, { args: [heartbeatId = ''] }) {
-    const heartbeat = await (await context.client()).getHeartbeat(heartbeatId);
-    context.show(heartbeat, () => facts(heartbeat));
-    return EXIT.done;
-  },
-};
+const get = showing(HEARTBEATS, 'A heartbeat, with what it saw last', (client, id) => client.getHeartbeat(id));
 
 const create: CommandSpec = {
   name: 'create',

@@ -2,8 +2,9 @@ import { defined } from '../../protocol/json.ts';
 import type { MemoryRecord } from '../../protocol/memory.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
-import { facts, table } from '../text.ts';
+import { table } from '../text.ts';
 import { confirm, text } from '../values.ts';
+import { showing } from './named-things.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 /** Of longer ones a table shows the beginning. */
@@ -33,17 +34,11 @@ const list: CommandSpec = {
   },
 };
 
-const get: CommandSpec = {
-  name: 'get',
-  takes: '<memoryId>',
-  summary: 'Something that is remembered, and which run it is from',
-  example: 'memory get mem-0mw4x2c1h0001',
-  async run(context, { args: [memoryId = ''] }) {
-    const record = await (await context.client()).getMemory(memoryId);
-    context.show(record, () => facts(record));
-    return EXIT.done;
-  },
-};
+const get = showing(
+  { group: 'memory', takes: '<memoryId>', exampleId: 'mem-0mw4x2c1h0001' },
+  'Something that is remembered, and which run it is from',
+  (client, id) => client.getMemory(id),
+);
 
 const remove: CommandSpec = {
   name: 'delete',

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/index.ts';
 import type { CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
+import { facts } from '../text.ts';
 import { confirm } from '../values.ts';
 
 /** Things of one kind that the host knows by name, and the group of commands that they have. */
@@ -12,6 +13,24 @@ export interface NamedThings {
 }
 
 type Act = (client: Client, id: string) => Promise<unknown>;
+
+export function showing(
+  { group, takes, exampleId }: NamedThings,
+  summary: string,
+  get: (client: Client, id: string) => Promise<Readonly<Record<string, unknown>>>,
+): CommandSpec {
+  return {
+    name: 'get',
+    takes,
+    summary,
+    example: `${group} get ${exampleId}`,
+    async run(context, { args: [id = ''] }) {
+      const thing = await get(await context.client(), id);
+      context.show(thing, () => facts(thing));
+      return EXIT.done;
+    },
+  };
+}
 
 export function removal({ group, takes, exampleId }: NamedThings, summary: string, remove: Act): CommandSpec {
   return {

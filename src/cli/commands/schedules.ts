@@ -2,10 +2,12 @@ import { defined } from '../../protocol/json.ts';
 import type { Schedule, ScheduleRequest } from '../../protocol/schedules.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { facts, table } from '../text.ts';
+import { table } from '../text.ts';
 import { membersGiven, text } from '../values.ts';
-import { removal } from './named-things.ts';
+import { type NamedThings, removal, showing } from './named-things.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+
+const SCHEDULES: NamedThings = { group: 'schedules', takes: '<scheduleId>', exampleId: 'sch-0mw4x2c1h0001' };
 
 const list: CommandSpec = {
   name: 'list',
@@ -32,17 +34,9 @@ const list: CommandSpec = {
   },
 };
 
-const get: CommandSpec = {
-  name: 'get',
-  takes: '<scheduleId>',
-  summary: 'A schedule, with what came of it the last time',
-  example: 'schedules get sch-0mw4x2c1h0001',
-  async run(context, { args: [scheduleId = ''] }) {
-    const schedule = await (await context.client()).getSchedule(scheduleId);
-    context.show(schedule, () => facts(schedule));
-    return EXIT.done;
-  },
-};
+const get = showing(SCHEDULES, 'A schedule, with what came of it the last time', (client, id) =>
+  client.getSchedule(id),
+);
 
 const create: CommandSpec = {
   name: 'create',
@@ -100,10 +94,8 @@ function turn(name: 'enable' | 'disable', summary: string): CommandSpec {
   };
 }
 
-const remove = removal(
-  { group: 'schedules', takes: '<scheduleId>', exampleId: 'sch-0mw4x2c1h0001' },
-  'Remove a schedule; runs that have begun go on',
-  (client, id) => client.deleteSchedule(id),
+const remove = removal(SCHEDULES, 'Remove a schedule; runs that have begun go on', (client, id) =>
+  client.deleteSchedule(id),
 );
 
 export const schedules: CommandGroup = {

@@ -2,10 +2,12 @@ import { defined } from '../../protocol/json.ts';
 import type { Verifier, VerifierKind, VerifierRequest } from '../../protocol/verifiers.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { facts, table } from '../text.ts';
+import { table } from '../text.ts';
 import { jsonObject, text, texts } from '../values.ts';
-import { removal } from './named-things.ts';
+import { type NamedThings, removal, showing } from './named-things.ts';
 import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+
+const VERIFIERS: NamedThings = { group: 'verifiers', takes: '<verifierId>', exampleId: 'release-ready' };
 
 const list: CommandSpec = {
   name: 'list',
@@ -31,17 +33,7 @@ const list: CommandSpec = {
   },
 };
 
-const get: CommandSpec = {
-  name: 'get',
-  takes: '<verifierId>',
-  summary: 'A verifier; id@version for an earlier version',
-  example: 'verifiers get release-ready',
-  async run(context, { args: [verifierId = ''] }) {
-    const verifier = await (await context.client()).getVerifier(verifierId);
-    context.show(verifier, () => facts(verifier));
-    return EXIT.done;
-  },
-};
+const get = showing(VERIFIERS, 'A verifier; id@version for an earlier version', (client, id) => client.getVerifier(id));
 
 const put: CommandSpec = {
   name: 'put',
@@ -99,10 +91,8 @@ function criterion(given: string): { key: string; expression: string } {
   return { key: key.trim(), expression: expression!.trim() };
 }
 
-const remove = removal(
-  { group: 'verifiers', takes: '<verifierId>', exampleId: 'release-ready' },
-  'Remove a verifier; verdicts that it gave stay',
-  (client, id) => client.deleteVerifier(id),
+const remove = removal(VERIFIERS, 'Remove a verifier; verdicts that it gave stay', (client, id) =>
+  client.deleteVerifier(id),
 );
 
 export const verifiers: CommandGroup = {

@@ -67,6 +67,23 @@ describe(TYPE, () => {
     },
   );
 
+  it.each(['', '.', '..'])('asks nobody where a value would lead to another address: %j', async (id) => {
+    const { outcome } = await sent({ url: 'https://api.example/orders/{{ id }}?all' }, { variables: { id } });
+    expect(outcome).toMatchObject({ failed: { code: 'INVALID_URL' } });
+  });
+
+  it('takes dots and nothing for what they are where they lead nowhere', async () => {
+    const url = 'https://api.example/{{ name }}.txt?from=/{{ from }}/&q={{ q }}';
+    const { request } = await sent({ url }, { variables: { name: '..', from: '..', q: '' } });
+    expect(request).toMatchObject({ url: 'https://api.example/...txt?from=/../&q=' });
+  });
+
+  it('is not led up the path by two values together', async () => {
+    const url = 'https://api.example/orders/{{ a }}{{ b }}/items';
+    const { outcome } = await sent({ url }, { variables: { a: '.', b: '.' } });
+    expect(outcome).toMatchObject({ failed: { code: 'INVALID_URL' } });
+  });
+
   it('takes a body of bounded size', async () => {
     const { outcome } = await sent({ url: 'https://api.example', method: 'POST' }, { body: 'x'.repeat(1_048_577) });
     expect(outcome).toMatchObject({ failed: { code: 'validation_error' } });

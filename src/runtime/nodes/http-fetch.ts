@@ -100,11 +100,11 @@ export const httpFetch: NodeType = {
 
 const INVALID_URL = {
   code: 'INVALID_URL',
-  message: 'The address has a placeholder for which the input `variables` has no value.',
+  message: 'The address has a placeholder for which the input `variables` has no value, or one that leads elsewhere.',
   retryable: false,
 };
 
-/** What has no value is not left out: another address might be meant then. */
+/** What has no value is not left out, and nothing leads up the path: another address might be meant then. */
 function fill(template: string, variables: unknown): string | undefined {
   const values = isObject(variables) ? variables : {};
   let isComplete = true;
@@ -113,7 +113,18 @@ function fill(template: string, variables: unknown): string | undefined {
     if (value === null || value === undefined || typeof value === 'object') isComplete = false;
     return encodeURIComponent(String(value).toWellFormed());
   });
-  return isComplete ? url : undefined;
+  return isComplete && !strays(template, url) ? url : undefined;
+}
+
+/** Whether a part of the path that was to be filled in is gone, or means a step up. Dots mean so however they are written. */
+function strays(template: string, url: string): boolean {
+  const filled = pathParts(url);
+  return pathParts(template).some((part, index) => part.includes('{{') && /^(\.|%2e){0,2}$/i.test(filled[index]!));
+}
+
+function pathParts(url: string): string[] {
+  const [path = ''] = url.split(/[?#]/, 1);
+  return path.split('/');
 }
 
 function textOf(body: unknown): string | undefined {

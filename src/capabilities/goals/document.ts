@@ -1,6 +1,7 @@
 import type { GoalProgress } from '../../engine/goal.ts';
 import type { Goal, GoalEvaluation, GoalEvaluations, GoalPlan, GoalRequest } from '../../protocol/goals.ts';
 import { defined, type JsonObject } from '../../protocol/json.ts';
+import { ownerFrom } from '../self-starting.ts';
 import type { GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
 
 /** What is at work for a goal, and whether it goes when the goal has no more use for it. */
@@ -65,11 +66,7 @@ export function goalFrom(held: HeldGoal, contributingRunIds: readonly string[]):
     continuation: { mode: continuation.mode, armRef: arm?.ref ?? continuation.armRef ?? null },
     bounds: progress.bounds,
     progress: { iterations: progress.iterations, contributingRunIds: [...contributingRunIds] },
-    owner: {
-      tenant: row.tenant_name,
-      ...(row.workspace === null ? {} : { workspace: row.workspace }),
-      principal: row.principal,
-    },
+    owner: ownerFrom(row),
     createdAt: timeText(row.created_at),
     updatedAt: timeText(row.updated_at),
   };

@@ -2,6 +2,7 @@ import type { GoalState } from '../../protocol/goals.ts';
 import type { RunRef, Visibility } from '../../store/log.ts';
 import { type Param, type Statement, sql, type Write } from '../../store/sql.ts';
 import type { Migration } from '../../store/store.ts';
+import { SUBJECT_COLUMNS, type SubjectColumns } from '../self-starting.ts';
 
 export const GOAL_TABLES: readonly Migration[] = [
   {
@@ -66,14 +67,8 @@ export const GOAL_TABLES: readonly Migration[] = [
   },
 ];
 
-export interface GoalRow {
+export interface GoalRow extends SubjectColumns {
   readonly goal_id: string;
-  readonly tenant: string;
-  readonly tenant_name: string;
-  readonly workspace: string | null;
-  readonly principal: string;
-  readonly issuer: string;
-  readonly lane: string;
   readonly run_id: string;
   readonly state: GoalState;
   readonly body: string;
@@ -85,12 +80,7 @@ export interface GoalRow {
 
 const GOAL_COLUMNS = [
   'goal_id',
-  'tenant',
-  'tenant_name',
-  'workspace',
-  'principal',
-  'issuer',
-  'lane',
+  ...SUBJECT_COLUMNS,
   'run_id',
   'state',
   'body',

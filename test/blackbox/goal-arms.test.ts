@@ -1,7 +1,4 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { readConfig } from '../../src/config.ts';
 import type { Answer, Api, Frame } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { fixed, node, register, unique, workflow } from '../support/definitions.ts';
@@ -27,6 +24,7 @@ import {
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
 import { spawnHost } from '../support/process.ts';
 import { Receiver } from '../support/receiver.ts';
+import { scriptedModel } from '../support/scripted-model.ts';
 import { STORES } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
 import { until } from '../support/until.ts';
@@ -61,11 +59,7 @@ describe.each(STORES)('a goal, on %s', (kind) => {
   const api = (): Api => host.as('editor');
 
   beforeAll(async () => {
-    const script = join(folder.path, 'script.json');
-    writeFileSync(script, JSON.stringify(SCRIPT));
-    const prices = { small: { input: 1, output: 1 } };
-    const provider = { provider: 'play', kind: 'scripted', script, models: ['small'], prices };
-    const { models } = readConfig({ models: JSON.stringify([provider]) }, {});
+    const models = [scriptedModel(folder.path, SCRIPT, { prices: { small: { input: 1, output: 1 } } })];
     const goals = { standstillMax: 10, judgeTries: 2, judgeRetryMs: 20 };
     host = await startTestHost(kind, inject('postgresUrl'), { models, goals, dataFolder: folder.path });
     await registerCounting(api());
@@ -78,6 +72,12 @@ describe.each(STORES)('a goal, on %s', (kind) => {
 
   const runsOf = async (goalId: string): Promise<Body[]> =>
     (await api().get(`/v1/host/capstan/runs?limit=200&tag=goal:${goalId}`)).body.items;
+  /** How each run below a run ended, and what it was given to spend, in the order in which they began. */
+  const paidBelow = async (runId: string): Promise<[string, number][]> => {
+    const dispatched = (await api().events(runId)).filter(({ type }) => type === 'node.dispatched');
+    const below = dispatched.map(({ payload }) => api().get(`/v1/runs/${payload.childRunId}`));
+    return (await Promise.all(below)).map(({ body }) => [body.status, body.configurable.budget.maxCostUsd]);
+  };
   const schedules = async (): Promise<Body[]> => (await api().get(`${SCHEDULES}?limit=200`)).body.items;
 
   describe('that goes on by itself', () => {
@@ -207,6 +207,26 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       expect(goal.progress.iterations).toBe(2);
     });
 
+    it('pays for what its runs send for, one after the other, and no more than is left', async () => {
+      const each = workflow([
+        node('all', 'vendor.capstan.flow.for-each', {
+          config: { workflowId: asking.id, concurrency: 4 },
+          inputs: { array: fixed([1, 2, 3, 4]) },
+        }),
+      ]);
+      await register(api(), each);
+      const id = await planned(api(), { bounds: { maxCostUsd: 0.023 } }, { workflowId: each.id });
+      const runId = await run(api(), id);
+      const goal = await reaches(api(), id, 'bound-exceeded');
+      expect(goal.progress.iterations).toBe(1);
+      expect((await evaluations(api(), id)).costUsd).toBe(0.02);
+      expect(await paidBelow(runId)).toEqual([
+        ['completed', 0.023],
+        ['completed', 0.013],
+        ['failed', 0.003],
+      ]);
+    });
+
     it('pays its judge, too', async () => {
       const verifier = { id: unique('ver'), kind: 'model', rubric: 'It is done.', model: 'play/small' };
       expect((await api().post('/v1/host/capstan/verifiers', verifier)).status).toBe(201);
@@ -234,6 +254,25 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       );
       expect(new Set(snapshots).size).toBe(snapshots.length);
     });
+  });
+
+  it('has runs whose branches take turns in what they send for', async () => {
+    const branches = workflow(
+      ['one', 'two', 'three'].map((id) => node(id, 'core.subWorkflow', { config: { workflowId: asking.id } })),
+    );
+    await register(api(), branches);
+    const runId = await api().run(branches.id, { configurable: { budget: { maxCostUsd: 0.035 } } });
+    expect((await api().ended(runId)).status).toBe('completed');
+    expect(await paidBelow(runId)).toEqual([
+      ['completed', 0.035],
+      ['completed', 0.025],
+      ['completed', 0.015],
+    ]);
+    const consumed = (await api().events(runId)).filter(({ type }) => type === 'budget.consumed');
+    expect(consumed.map(({ payload }) => payload.consumed)).toEqual([0.01, 0.02, 0.03]);
+    const { body } = await api().post(`/v1/runs/${runId}:fork`, { mode: 'replay', fromSeq: 0 });
+    expect((await api().ended(body.runId)).status).toBe('completed');
+    expect((await api().events(body.runId)).map(({ type }) => type)).not.toContain('replay.diverged');
   });
 
   describe('that has so much time', () => {

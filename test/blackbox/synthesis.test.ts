@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, inject, it, vi } from 'vitest';
 import type { Config } from '../../src/config.ts';
 import type { Answer, Api } from '../support/api.ts';
@@ -7,6 +5,7 @@ import { freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
+import { scriptedModel } from '../support/scripted-model.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
@@ -77,13 +76,6 @@ async function applied(api: Api, { id }: Body): Promise<string> {
 
 const scripts = freshFolder();
 afterAll(() => scripts.remove());
-
-/** A file with what a scripted model says. */
-function written(script: object): string {
-  const path = join(scripts.path, `${unique('script')}.json`);
-  writeFileSync(path, JSON.stringify(script));
-  return path;
-}
 
 onEachStore('synthesis of proposals', (host) => {
   const api = (): Api => host().as('editor');
@@ -266,6 +258,8 @@ onEachStore('synthesis of proposals', (host) => {
     const workflowId = await register(foreign, workflow([node('only')]));
     const runId = await ran(foreign, workflowId);
     expectRefusal(await api().post(SYNTHESIZE, { sourceRunIds: [runId] }), 404, 'not_found');
+    await ran(api(), await register(api(), workflow([node('only')])));
+    expect((await synthesized(host().as('workspace'))).scannedRuns).toBe(0);
     expectRefusal(await host().as('viewer').post(SYNTHESIZE, {}), 403, 'forbidden');
     expectRefusal(await api().post(SYNTHESIZE, { kinds: ['rule'] }), 400, 'validation_error');
   });
@@ -317,10 +311,9 @@ onEachStore(
   },
   {
     models: [
-      {
-        provider: 'play',
-        kind: 'scripted',
-        script: written({
+      scriptedModel(
+        scripts.path,
+        {
           answers: [
             {
               when: { contains: 'Take a note.' },
@@ -328,11 +321,9 @@ onEachStore(
             },
             { content: 'Done.' },
           ],
-        }),
-        models: ['small'],
-        prices: { small: { input: 1_000, output: 1_000 } },
-        timeoutMs: 1_000,
-      },
+        },
+        { prices: { small: { input: 1_000, output: 1_000 } } },
+      ),
     ],
   },
 );
@@ -340,9 +331,9 @@ onEachStore(
 describe.each(STORES)('synthesis that nobody asks for, on %s', (kind) => {
   it('looks at every tenant, drafts each habit once whoever is quicker, and lets a model put it into words', async () => {
     const title = 'Greet people in one step';
-    const script = written({ answers: [{ data: { title, rationale: 'Three runs did the same.' } }] });
+    const script = { answers: [{ data: { title, rationale: 'Three runs did the same.' } }] };
     const overrides: Partial<Config> = {
-      models: [{ provider: 'play', kind: 'scripted', script, models: ['small'], prices: {}, timeoutMs: 1_000 }],
+      models: [scriptedModel(scripts.path, script)],
       synthesis: {
         supportMin: 3,
         periodMinMs: 500,

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
@@ -8,6 +6,7 @@ import { connection, edge, expression, fixed, line, node, register, unique, work
 import { expectRefusal } from '../support/envelope.ts';
 import { evaluations, plan, reaches, run, setGoal } from '../support/goals.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
+import { scriptedModel } from '../support/scripted-model.ts';
 import { STORES } from '../support/stores.ts';
 
 /**
@@ -37,10 +36,8 @@ describe.each(STORES)('a verifier, on %s', (kind) => {
   const api = (): Api => host.as('editor');
 
   beforeAll(async () => {
-    const script = join(folder.path, 'script.json');
-    writeFileSync(script, JSON.stringify(SCRIPT));
     const prices = { small: { input: 1_000, output: 2_000 } };
-    const model = { provider: 'local', kind: 'scripted', script, models: ['small'], prices, timeoutMs: 5_000 } as const;
+    const model = scriptedModel(folder.path, SCRIPT, { provider: 'local', prices });
     const goals = { standstillMax: 5, judgeTries: 1, judgeRetryMs: 10 };
     host = await startTestHost(kind, inject('postgresUrl'), { models: [model], judgeModel: 'local', goals });
   });

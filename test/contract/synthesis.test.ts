@@ -89,18 +89,18 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
   it('takes in a page at a time, once, of one tenant alone', async () => {
     await plant('alpha');
     await plantOther();
-    expect(await reading().catchUp('alpha')).toBe(RUNS);
+    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(RUNS);
     expect(mostRowsAtOnce).toBeLessThanOrEqual(2_000);
     const eventsBefore = eventsRead;
     expect(eventsBefore).toBeGreaterThan(RUNS);
-    expect(await reading().catchUp('alpha')).toBe(0);
+    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(0);
     expect(eventsRead).toBe(eventsBefore);
     expect(await readRuns()).toBe(RUNS);
   });
 
   it('by several at once counts everything once', async () => {
     await plant('alpha');
-    await Promise.all([1, 2, 3].map(() => reading().catchUp('alpha')));
+    await Promise.all([1, 2, 3].map(() => reading().catchUp({ tenant: 'alpha' })));
     expect(await readRuns()).toBe(RUNS);
     const shapes = await store.read<{ runs: number; workflow_id: string }>(countShapes({ tenant: 'alpha' }, 100));
     const speaking = shapes.filter(({ workflow_id }) => workflow_id === 'habit-speaking');
@@ -116,10 +116,10 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
     );
     const live = { sql: 'UPDATE runs SET ended_at = NULL WHERE run_id = $1', params: [late!.run_id] };
     await store.commit([live]);
-    expect(await reading().catchUp('alpha')).toBe(RUNS - 1);
+    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(RUNS - 1);
     const over = { sql: 'UPDATE runs SET ended_at = $1 WHERE run_id = $2', params: [late!.ended_at, late!.run_id] };
     await store.commit([over]);
-    expect(await reading().catchUp('alpha')).toBe(1);
+    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(1);
     await store.commit(forgetHabits({ tenant: 'alpha', runId: late!.run_id }));
     expect(await readRuns()).toBe(RUNS - 1);
   });

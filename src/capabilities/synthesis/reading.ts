@@ -2,7 +2,7 @@ import type { RunEvent } from '../../protocol/events.ts';
 import { commitAll } from '../../runtime/command.ts';
 import { decodeEvent, sequenceOf } from '../../runtime/recording.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { type RunRow, readEvents, type StoredEvent } from '../../store/log.ts';
+import { type RunRow, readEvents, type StoredEvent, type Visibility } from '../../store/log.ts';
 import type { Unit } from '../../store/sql.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import {
@@ -42,10 +42,11 @@ export class Reading {
     this.#feedback = feedback;
   }
 
-  /** Gives the number of runs that were new. */
-  async catchUp(tenant: string, signal?: AbortSignal): Promise<number> {
+  /** Reads for the whole tenant, and gives the number of runs that were new to whoever asks. */
+  async catchUp({ tenant, workspace }: Visibility, signal?: AbortSignal): Promise<number> {
     const [cursor] = await this.#runtime.store.read<CursorRow>(findCursor(tenant));
-    const runs = await this.#readRuns(tenant, this.#since(cursor?.runs_until), signal);
+    const isSeen = (row: RunRow): boolean => workspace === undefined || row.workspace === workspace;
+    const runs = await this.#readRuns(tenant, this.#since(cursor?.runs_until), isSeen, signal);
     if (this.#feedback) await this.#readCorrections(tenant, this.#since(cursor?.corrections_until), signal);
     return runs;
   }
@@ -55,7 +56,12 @@ export class Reading {
     return Math.min(until, this.#runtime.clock.now()) - LATE_MS;
   }
 
-  async #readRuns(tenant: string, since: number, signal: AbortSignal | undefined): Promise<number> {
+  async #readRuns(
+    tenant: string,
+    since: number,
+    isSeen: (row: RunRow) => boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
     const { store, clock } = this.#runtime;
     let count = 0;
     for (let place: EndPlace = { endedAt: since, runId: '' }; !signal?.aborted; ) {
@@ -67,7 +73,7 @@ export class Reading {
         ...(await this.#keep(rows)),
         moveCursor(tenant, { runs_until: place.endedAt, corrections_until: 0 }),
       ]);
-      count += rows.length;
+      count += rows.filter(isSeen).length;
       // Others get their turn in between.
       await new Promise<void>((resolve) => clock.soon(resolve));
     }

@@ -42,7 +42,7 @@ export interface SynthesisRequest {
 
 export interface Synthesized {
   readonly created: readonly Proposal[];
-  /** Runs that were read for the first time. */
+  /** Runs that the caller may see and that were read for the first time. */
   readonly scannedRuns: number;
 }
 
@@ -109,7 +109,7 @@ export function synthesisService({ runtime, settings }: Host, needs: SynthesisNe
   };
 
   async function look(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<Synthesized> {
-    const scannedRuns = await reading.catchUp(caller.subject.tenant, signal);
+    const scannedRuns = await reading.catchUp(caller.subject, signal);
     const pass = new Pass({
       mining: miningFor(caller, request),
       proposals: needs.proposals,

@@ -1,7 +1,7 @@
 import type { GoalProgress } from '../../engine/goal.ts';
 import type { Goal, GoalEvaluation, GoalEvaluations, GoalPlan, GoalRequest } from '../../protocol/goals.ts';
 import { defined, type JsonObject } from '../../protocol/json.ts';
-import { ownerFrom } from '../self-starting.ts';
+import { ownerFrom, timeText } from '../self-starting.ts';
 import type { GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
 
 /** What is at work for a goal, and whether it goes when the goal has no more use for it. */
@@ -126,8 +126,4 @@ export function factsFrom(
       : {}),
     ...(note ? { note: { ...note, at: timeText(note.at) } } : {}),
   };
-}
-
-function timeText(at: number): string {
-  return new Date(at).toISOString();
 }

@@ -53,7 +53,7 @@ interface MockAnswer {
 const PROVIDERS: Record<string, (config: JsonObject) => MockAnswer> = {
   'stream-text': (config) => {
     const given = Value.Parse(StreamText, config);
-    const tokens = given.tokens ?? ['Hello', ' world'];
+    const tokens = given.tokens ?? ['mock', ' response'];
     const model = given.model ?? 'mock-stream-text-v1';
     const last: ChunkMeta = {
       model,

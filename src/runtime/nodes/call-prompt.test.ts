@@ -74,6 +74,11 @@ describe('the mock providers', () => {
     });
   });
 
+  it("stream-text says the protocol's words where it is told none", async () => {
+    const { chunks } = await call('stream-text');
+    expect(chunks.map(({ text }) => text)).toEqual(['mock', ' response']);
+  });
+
   it('say the same every time', async () => {
     for (const id of ['stream-text', 'usage-only']) expect(await call(id)).toEqual(await call(id));
   });

@@ -2,7 +2,8 @@ import { TOOL_SOURCES } from '../../protocol/choices.ts';
 import type { ToolDescriptor } from '../../protocol/tools.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { facts, table } from '../text.ts';
+import { table } from '../text.ts';
+import { showing } from './named-things.ts';
 
 const list: CommandSpec = {
   name: 'list',
@@ -30,17 +31,11 @@ const list: CommandSpec = {
   },
 };
 
-const get: CommandSpec = {
-  name: 'get',
-  takes: '<toolId>',
-  summary: 'A tool: what it takes, and what a call of it does',
-  example: 'tools get capstan.workflow:look-up',
-  async run(context, { args: [toolId = ''] }) {
-    const tool = await (await context.client()).getTool(toolId);
-    context.show(tool, () => facts(tool));
-    return EXIT.done;
-  },
-};
+const get = showing(
+  { group: 'tools', takes: '<toolId>', exampleId: 'capstan.workflow:look-up' },
+  'A tool: what it takes, and what a call of it does',
+  (client, id) => client.getTool(id),
+);
 
 export const tools: CommandGroup = {
   name: 'tools',

@@ -5,6 +5,7 @@ import { freshFolder } from '../support/database.ts';
 import { fixed, line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { startTestHost } from '../support/host.ts';
+import { INSTALLED } from '../support/proposals.ts';
 import { scriptedModel } from '../support/scripted-model.ts';
 import { onEachStore, STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -197,6 +198,12 @@ onEachStore('synthesis of proposals', (host) => {
       const artifact = { ...restated.artifact, text: 'Write what you like.' };
       expect((await api().request('PATCH', `/v1/proposals/${restated.id}`, { artifact })).status).toBe(200);
       expect(await evidenceOf(api(), restated)).not.toHaveProperty('preview');
+
+      expect((await host().as('reviewer').request('DELETE', `${INSTALLED}/${ref}`)).status).toBe(204);
+      for (let count = 0; count < 3; count++) await corrected(api(), await ran(api(), workflowId), 'Be brief.');
+      const [anew] = (await synthesized(api(), { kinds })).created;
+      expect(anew.artifact.version).toBe('1.4.0');
+      await applied(host().as('reviewer'), anew);
     });
   });
 

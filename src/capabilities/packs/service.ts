@@ -126,6 +126,10 @@ export function packService(
     /** The version in use. */
     current: (from: Visibility, name: string): Promise<Pack | undefined> => readOne(findCurrent(from, name)),
 
+    /** Every version that a pack of the caller's own ever had: none of them can become something else. */
+    versions: async (from: Visibility, name: string): Promise<string[]> =>
+      (await knowledgeOf({ owner: ownerOf(from), name })).versions.map(({ version }) => version),
+
     /** A version that is installed; without one, that in use. */
     find: (from: Visibility, target: PackTarget): Promise<Pack | undefined> => find(from, target),
 

@@ -93,6 +93,10 @@ export function promptService(
     /** Without a version, the latest. */
     find: (from: Visibility, target: PromptTarget): Promise<RegisteredPrompt | undefined> => find(from, target, NOW),
 
+    /** Every version that a template ever had in the caller's own library: none of them can become something else. */
+    versions: async (from: Visibility, templateId: string): Promise<string[]> =>
+      (await knowledgeOf({ owner: ownerOf(from), templateId })).versions.map(({ version }) => version),
+
     /** What is wrong with what is said to be a template. */
     check: (value: unknown): Refusal | undefined => shapeMisfits(value) ?? checkTemplate(value as PromptTemplate),
 

@@ -6,7 +6,7 @@ import { decodeEvent } from '../../runtime/recording.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
-import { nextMinor } from './pack-identity.ts';
+import { versionAfter } from './pack-identity.ts';
 import {
   type CorrectedRow,
   type CountedPrompt,
@@ -79,7 +79,8 @@ async function draftPrompt(
   const excerpts = await textsOf(mining, rows);
   const { added, text } = revisedText(template.text, [...excerpts.values()]);
   if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX) return undefined;
-  const artifact: PromptTemplate = { ...template, version: nextMinor(template.version), text };
+  const taken = await mining.prompts.versions(mining.subject, template.templateId);
+  const artifact: PromptTemplate = { ...template, version: versionAfter(template.version, taken), text };
   const runs = new Set(rows.map(({ run_id }) => run_id));
   const isNew = added > 0;
   return {

@@ -47,8 +47,8 @@ export interface Mining {
   readonly subject: Subject;
   readonly among: Among;
   readonly rules: RhythmRules;
-  readonly prompts: Pick<PromptService, 'find'>;
-  readonly packs: Pick<PackService, 'current' | 'agent'>;
+  readonly prompts: Pick<PromptService, 'find' | 'versions'>;
+  readonly packs: Pick<PackService, 'current' | 'versions' | 'agent'>;
   readonly feedback: Pick<FeedbackService, 'pages'> | undefined;
 }
 

@@ -19,11 +19,18 @@ export async function packIdentity(
     .slice(0, SLUG_CHARS_MAX);
   const name = `private.learned.${slug || 'habit'}-${sha256Hex(key).slice(0, DIGEST_CHARS)}`;
   const inUse = await packs.current(subject, name);
-  return { name, version: inUse ? nextMinor(inUse.manifest.version) : '1.0.0' };
+  const version = versionAfter(inUse?.manifest.version, await packs.versions(subject, name));
+  return { name, version };
 }
 
-/** The next version that brings something new and breaks nothing. */
-export function nextMinor(version: string): string {
+/** The next version that brings something new and breaks nothing, and that has never been anything else. */
+export function versionAfter(inUse: string | undefined, taken: readonly string[]): string {
+  let version = inUse === undefined ? '1.0.0' : nextMinor(inUse);
+  while (taken.includes(version)) version = nextMinor(version);
+  return version;
+}
+
+function nextMinor(version: string): string {
   const [major = '0', minor = '0'] = version.split(/[.+-]/);
   return `${BigInt(major)}.${BigInt(minor) + 1n}.0`;
 }

@@ -21,10 +21,7 @@ export type ToolResult = {
   readonly childRunId?: string;
   /** What the log is to say of it. */
   readonly events?: readonly NewEvent[];
-} & (
-  | { readonly outcome: unknown }
-  | { readonly error: { readonly code: string; readonly message: string } }
-);
+} & ({ readonly outcome: unknown } | { readonly error: { readonly code: string; readonly message: string } });
 
 /** The longest result, as JSON: it becomes part of what the model is told with every further step. */
 const RESULT_CHARACTERS_MAX = 100_000;

@@ -1,14 +1,8 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { type AnnotationRow, FEEDBACK_TABLES } from '../../src/capabilities/feedback/records.ts';
+import { countCorrections, countShapes } from '../../src/capabilities/synthesis/counts.ts';
 import { Reading } from '../../src/capabilities/synthesis/reading.ts';
-import {
-  countCorrections,
-  countShapes,
-  findHabit,
-  forgetHabits,
-  keepHabit,
-  SYNTHESIS_TABLES,
-} from '../../src/capabilities/synthesis/records.ts';
+import { findHabit, forgetHabits, keepHabit, SYNTHESIS_TABLES } from '../../src/capabilities/synthesis/records.ts';
 import { Plans } from '../../src/runtime/plans.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { sql, type Write } from '../../src/store/sql.ts';

@@ -3,8 +3,8 @@ import { RUN_PREFIX } from '../../runtime/creation.ts';
 import { factsOf } from '../../runtime/run-row.ts';
 import { timeOf } from '../../system/ids.ts';
 import { REDACTED, redactValue } from '../../system/redaction.ts';
+import { type CountedStart, countStarts, runsOfStart } from './counts.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
-import { type CountedStart, countStarts, runsOfStart } from './records.ts';
 import { type Rhythm, rhythmOf } from './rhythm.ts';
 
 /** A workflow that people start with the same inputs at regular times: a schedule that would do so for them. */

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../protocol/json.ts';
 import { chainPackOf, type Occurrence } from './chain-pack.ts';
+import { type CountedShape, countShapes, findShape, runsOfShape } from './counts.ts';
 import { counted, EVIDENCE_MAX, type Habit, type Mining, named } from './habit.ts';
 import { packIdentity } from './pack-identity.ts';
 import { nodesAlong, PathCount, type RecurringPath, type Walked } from './paths.ts';
-import { type CountedShape, countShapes, findShape, runsOfShape } from './records.ts';
 
 /** Shapes that are held against each other: those that most runs have. */
 const SHAPES_MAX = 2_000;

@@ -5,16 +5,10 @@ import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../pro
 import { decodeEvent } from '../../runtime/recording.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
+import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './counts.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { versionAfter } from './pack-identity.ts';
-import {
-  type CorrectedRow,
-  type CountedPrompt,
-  correctionsOf,
-  countCorrections,
-  findEvents,
-  type LoggedRow,
-} from './records.ts';
+import { findEvents, type LoggedRow } from './records.ts';
 
 /** What corrections may add to a prompt. */
 const CORRECTIONS_MAX = 10;

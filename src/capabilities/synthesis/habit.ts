@@ -5,7 +5,7 @@ import type { Runtime } from '../../runtime/runtime.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { PackService } from '../packs/service.ts';
 import type { PromptService } from '../prompts/service.ts';
-import type { Among } from './records.ts';
+import type { Among } from './counts.ts';
 import type { RhythmRules } from './rhythm.ts';
 
 /** One thing that was seen: the run, and what it shows. Ids sort by time. */

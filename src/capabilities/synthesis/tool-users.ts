@@ -5,9 +5,10 @@ import { decodeEvent } from '../../runtime/recording.ts';
 import { findTool } from '../../runtime/tools.ts';
 import { redactText } from '../../system/redaction.ts';
 import { ENGINES, type PackIdentity } from './chain-pack.ts';
+import { type CountedUse, countUses, runsOfUse, type UsedRow } from './counts.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { packIdentity } from './pack-identity.ts';
-import { type CountedUse, countUses, findEvents, type LoggedRow, runsOfUse, type UsedRow } from './records.ts';
+import { findEvents, type LoggedRow } from './records.ts';
 import { AGENT, INLINE, systemPromptOf } from './run-facts.ts';
 
 const COSTED_RUNS = 20;

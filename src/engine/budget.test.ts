@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../test/support/definitions.ts';
 import type { BudgetPolicy, ProviderUsage } from '../protocol/models.ts';
-import { allowanceOf, refuseCall } from './budget.ts';
+import { allowanceOf, billOf, budgetBelow, refuseCall } from './budget.ts';
+import { isTurnTaken } from './run.ts';
 import { Story } from './testing.ts';
 
 const usage = (tokens: number, costEstimateUsd = 0): ProviderUsage => ({
@@ -91,6 +92,52 @@ describe('a budget', () => {
     ]);
     story.record(events[0]!);
     expect(refuseCall(story.run, 'a', 'tokens', 3)).toHaveLength(1);
+  });
+
+  describe('that runs below draw on', () => {
+    const dispatch = (story: Story, childRunId: string): Story =>
+      story.record({ type: 'node.dispatched', nodeId: 'a', payload: { childRunId, childWorkflowId: 'w' } });
+    const bill = (story: Story, childRunId: string, cost: number, more: object = {}): void => {
+      const payload = { nodeId: 'a', childRunId, status: 'running', spent: { cost, tokens: 5 }, ...more };
+      story.record({ type: 'capstan.child.changed', nodeId: 'a', payload });
+    };
+
+    it('gives each of them what is left, and counts what it took', () => {
+      const story = spendOn(
+        begun({ maxCostUsd: 1, maxTokens: 100, modelDeny: ['x'], thresholdPercent: 50 }),
+        usage(30),
+      );
+      expect(budgetBelow(story.run)).toEqual({ maxCostUsd: 1, maxTokens: 70, modelDeny: ['x'] });
+      dispatch(story, 'run-1');
+      bill(story, 'run-1', 0.3, { exhausted: ['cost'] });
+      expect(budgetBelow(story.run)).toEqual({ maxCostUsd: 0.7, maxTokens: 65, modelDeny: ['x'] });
+      expect(billOf(story.run)).toEqual({
+        spent: { cost: 0.3, tokens: 35, toolCalls: 0, retries: 0 },
+        exhausted: ['cost'],
+      });
+      bill(story, 'run-2', 0.9);
+      expect(budgetBelow(story.run)?.maxCostUsd).toBe(0);
+      story.step();
+      expect(told(story)).toContain('cap.breached');
+    });
+
+    it('has them take turns, until what the one before took is known', () => {
+      const story = begun({ maxCostUsd: 1 });
+      expect(isTurnTaken(story.run)).toBe(false);
+      dispatch(story, 'run-1');
+      expect(isTurnTaken(story.run)).toBe(true);
+      bill(story, 'run-1', 0.1);
+      expect(isTurnTaken(story.run)).toBe(false);
+    });
+
+    it('is none where there is none', () => {
+      const story = new Story(workflow([node('a')]));
+      story.step();
+      story.step();
+      dispatch(story, 'run-1');
+      expect(isTurnTaken(story.run)).toBe(false);
+      expect(budgetBelow(story.run)).toBeUndefined();
+    });
   });
 
   it('never says that less than the limit is too much, and never lets more pass', () => {

@@ -1,4 +1,5 @@
 import type { EventPayload, NewEvent } from '../protocol/events.ts';
+import { defined } from '../protocol/json.ts';
 import type { BudgetPolicy } from '../protocol/models.ts';
 import type { Run } from './run.ts';
 
@@ -29,6 +30,9 @@ export interface BudgetState {
   readonly told: Record<BudgetDimension, number>;
   readonly crossed: Set<string>;
   readonly exhausted: Set<string>;
+  /** Runs below it whose spending is part of this, and what one of them could not pay for. */
+  readonly counted: Set<string>;
+  readonly exhaustedBelow: Set<string>;
 }
 
 export function emptyBudget(): BudgetState {
@@ -38,6 +42,8 @@ export function emptyBudget(): BudgetState {
     told: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
     crossed: new Set(),
     exhausted: new Set(),
+    counted: new Set(),
+    exhaustedBelow: new Set(),
   };
 }
 
@@ -49,6 +55,32 @@ export function spend({ spent }: BudgetState, dimension: BudgetDimension, amount
 export function addUsd(sum: number, amount: number): number {
   const exact = Math.round((sum + amount) * COST_PRECISION) / COST_PRECISION;
   return Number.isFinite(exact) ? exact : sum + amount;
+}
+
+/** What a run that is over has spent, with all that ran below it. */
+export type Bill = Pick<EventPayload<'capstan.child.changed'>, 'spent' | 'exhausted'>;
+
+export function billOf({ budget: { spent, exhausted, exhaustedBelow } }: Run): Bill {
+  return { spent: { ...spent }, exhausted: [...new Set([...exhausted, ...exhaustedBelow])] };
+}
+
+/** A run below is over: what it spent was spent by the run that sent for it, too. */
+export function payFor(budget: BudgetState, childRunId: string, { spent = {}, exhausted = [] }: Bill): void {
+  budget.counted.add(childRunId);
+  for (const dimension of BUDGET_DIMENSIONS) spend(budget, dimension, spent[dimension] ?? 0);
+  for (const dimension of exhausted) budget.exhaustedBelow.add(dimension);
+}
+
+/** What a run below may spend: all that is left. Nothing for a run without a budget. */
+export function budgetBelow({ facts, budget }: Run): BudgetPolicy | undefined {
+  const policy = facts.configurable.budget;
+  if (!policy) return undefined;
+  const { modelAllow, modelDeny } = policy;
+  const left = BUDGET_DIMENSIONS.flatMap((dimension) => {
+    const limit = policy[LIMITS[dimension]];
+    return limit === undefined ? [] : [[LIMITS[dimension], Math.max(0, addUsd(limit, -budget.spent[dimension]))]];
+  });
+  return { ...Object.fromEntries(left), ...defined({ modelAllow, modelDeny }) };
 }
 
 /** What a model call may take at most, and of which models. */

@@ -3,7 +3,7 @@ import { type JsonObject, own } from '../protocol/json.ts';
 import type { RunStatus } from '../protocol/runs.ts';
 import { AGENT_ROWS } from './agent-steps.ts';
 import { assert } from './assert.ts';
-import { spend } from './budget.ts';
+import { payFor, spend } from './budget.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { ExpressionError } from './expression.ts';
 import { followFork, goOnAlone } from './fork.ts';
@@ -155,7 +155,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'approval.overridden': (run, { principal }, { nodeId }) => {
     lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'overridden');
   },
-  'capstan.child.changed': (run, { nodeId, childRunId, status }) => {
+  'capstan.child.changed': (run, { nodeId, childRunId, status, ...bill }) => {
+    if (bill.spent) payFor(run.budget, childRunId, bill);
     const child = lookUp(run, nodeId)[0].children?.find(({ runId }) => runId === childRunId);
     if (child) child.status = status as RunStatus;
   },

@@ -271,6 +271,15 @@ export function isOver({ status }: ChildState): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled';
 }
 
+/** With a budget, runs below take turns: what is left for one depends on what the one before it took. */
+export function isTurnTaken({ facts, budget, active, nodes }: Run): boolean {
+  if (!facts.configurable.budget) return false;
+  return [...active].some((index) => {
+    const { status, children = [] } = nodes[index]!;
+    return status === 'waiting' && children.some((child) => !isOver(child) && !budget.counted.has(child.runId));
+  });
+}
+
 export function isDeclaredChannel(run: Run, name: string): boolean {
   return declaredChannel(run, name) !== undefined;
 }

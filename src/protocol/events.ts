@@ -362,7 +362,14 @@ export const EVENTS = {
   },
   'capstan.child.changed': {
     tier: 'debug',
-    payload: Type.Object({ nodeId: NonEmpty, childRunId: NonEmpty, status: NonEmpty }),
+    payload: Type.Object({
+      nodeId: NonEmpty,
+      childRunId: NonEmpty,
+      status: NonEmpty,
+      // Of one that is over, where there is a budget that pays for it.
+      spent: Type.Optional(MapOf(Type.Number({ minimum: 0 }))),
+      exhausted: Type.Optional(Type.Array(Type.String())),
+    }),
   },
   'capstan.pause.requested': {
     tier: 'debug',

@@ -1,3 +1,4 @@
+import { type Bill, billOf, budgetBelow } from '../engine/budget.ts';
 import { maskRunOutputs } from '../engine/mask.ts';
 import { finalOutputs } from '../engine/next.ts';
 import type { PlannedNode } from '../engine/plan.ts';
@@ -38,6 +39,7 @@ export async function prepareChild(
   owner: string,
 ): Promise<PreparedChild> {
   const { subject, depth } = parent.identity;
+  const budget = budgetBelow(parent.run);
   const workflow = await runtime.plans.current(subject, workflowId);
   if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
   if (depth >= CHILD_DEPTH_MAX) {
@@ -47,7 +49,7 @@ export async function prepareChild(
     subject,
     workflow,
     inputs: variables,
-    configurable: {},
+    configurable: budget ? { budget } : {},
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
     depth: depth + 1,
   });
@@ -86,13 +88,22 @@ export async function harvestChildren(runtime: Runtime, { identity, run }: HeldR
   for (const row of rows) {
     const { nodeId, typeId, child } = awaited.get(row.run_id)!;
     const isAlone = !runtime.catalog.get(typeId)?.fansOut;
-    if (row.ended_at !== null && isAlone) ended.set(nodeId, await resultOf(runtime, row));
-    else if (row.status !== child.status) {
-      const payload = { nodeId, childRunId: row.run_id, status: row.status };
-      changed.push({ type: 'capstan.child.changed', nodeId, payload });
-    }
+    const isEnd = row.ended_at !== null && isAlone;
+    if (isEnd) ended.set(nodeId, await resultOf(runtime, row));
+    // A node that is alone with its child is told of its end, and needs to be told again should that be lost.
+    const status = isEnd ? child.status : row.status;
+    const bill = await billFor(runtime, run, row);
+    if (status === child.status && !bill) continue;
+    const payload = { nodeId, childRunId: row.run_id, status, ...bill };
+    changed.push({ type: 'capstan.child.changed', nodeId, payload });
   }
   return { ended, changed };
+}
+
+/** What a child has cost that is over, where its parent has a budget and has not paid yet. */
+async function billFor({ reader }: Runtime, { facts, budget }: Run, row: RunRow): Promise<Bill | undefined> {
+  const isDue = row.ended_at !== null && facts.configurable.budget && !budget.counted.has(row.run_id);
+  return isDue ? reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => billOf(run)) : undefined;
 }
 
 interface Awaited {

@@ -1,9 +1,11 @@
+import { budgetBelow } from '../engine/budget.ts';
 import { suspendNode } from '../engine/interrupts.ts';
 import { dueAt, next } from '../engine/next.ts';
 import { completeNode, failAttempt } from '../engine/outcome.ts';
 import type { PlannedNode } from '../engine/plan.ts';
-import { type Fork, isTerminal, type Run } from '../engine/run.ts';
+import { type Fork, isTerminal, isTurnTaken, type Run } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
+import { deepEqual } from '../protocol/json.ts';
 import { type Lease, readWakes } from '../store/queue.ts';
 import { announce } from './append.ts';
 import { Attempts, type Message } from './attempts.ts';
@@ -47,6 +49,8 @@ export class Drive {
   readonly #attempts: Attempts;
   readonly #inbox: Message[] = [];
   readonly #sleeping = new Map<string, { readonly attempt: number; readonly until: number }>();
+  /** Attempts at nodes that want a child, once it is their turn. */
+  readonly #inLine = new Map<string, number>();
   /** Nodes of which a child was over while they were at work, and may have looked before. */
   readonly #missed = new Set<string>();
   readonly #untilWritten: { resolve(): void; reject(error: Error): void }[] = [];
@@ -183,7 +187,8 @@ export class Drive {
       const { status, attempt } = this.#run.nodes[index]!;
       const sleep = this.#sleeping.get(planned.node.id);
       const isAsleep = sleep?.attempt === attempt && sleep.until > now;
-      if (status !== 'running' || isAsleep || this.#attempts.isRunning(planned.node.id)) continue;
+      const isInLine = this.#inLine.get(planned.node.id) === attempt && isTurnTaken(this.#run);
+      if (status !== 'running' || isAsleep || isInLine || this.#attempts.isRunning(planned.node.id)) continue;
       this.#call(planned);
       return true;
     }
@@ -192,6 +197,7 @@ export class Drive {
 
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
+    this.#inLine.delete(planned.node.id);
     const type = this.#runtime.catalog.get(planned.node.typeId);
     if (this.#script && type?.role !== 'pure') {
       this.#repeat(planned, this.#script);
@@ -224,7 +230,8 @@ export class Drive {
       this.#journal.record(completeNode(this.#run, nodeId, outcome.done, time), { time });
     } else {
       const requests = 'child' in outcome ? [outcome.child] : outcome.children;
-      if (requests.length > 0) this.#attempts.await(nodeId, attempt, this.#prepare(planned, requests));
+      if (requests.length > 0 && isTurnTaken(this.#run)) this.#inLine.set(nodeId, attempt);
+      else if (requests.length > 0) this.#attempts.await(nodeId, attempt, this.#prepare(planned, requests));
       else if (this.#missed.delete(nodeId)) this.#askForMore(planned);
     }
   }
@@ -246,6 +253,7 @@ export class Drive {
     const wanted = after === childCount(this.#run, planned) ? children : [];
     for (const { event, writes, created, lease } of wanted) {
       const { held, recorded } = created;
+      if (!this.#isAffordable(held.run)) break;
       const afterwards = (): void => {
         this.#options.adopt(lease, held);
         announce(this.#runtime, held, recorded);
@@ -253,6 +261,11 @@ export class Drive {
       this.#journal.record([event], { companion: { writes, afterwards } });
     }
     this.#askForMore(planned);
+  }
+
+  /** What a child was promised must still be there, all of it; if not, its node is asked again. */
+  #isAffordable({ facts: { configurable } }: Run): boolean {
+    return !isTurnTaken(this.#run) && deepEqual(configurable.budget, budgetBelow(this.#run));
   }
 
   /**

@@ -20,12 +20,13 @@ export async function costOfRun({ reader, store }: Runtime, { tenant, runId }: R
     const next = left.pop()!;
     const budget = await reader.view({ tenant }, next, ({ run }) => ({
       spent: run.budget.spent.cost,
-      isOut: run.budget.exhausted.has('cost'),
+      isOut: run.budget.exhausted.has('cost') || run.budget.exhaustedBelow.has('cost'),
+      counted: new Set(run.budget.counted),
     }));
     costUsd = addUsd(costUsd, budget?.spent ?? 0);
     ranOutOfMoney ||= budget?.isOut ?? false;
     const children = await store.read<RunRow>(childRuns({ tenant, runId: next }));
-    left.push(...children.map(({ run_id }) => run_id));
+    left.push(...children.flatMap(({ run_id }) => (budget?.counted.has(run_id) ? [] : [run_id])));
   }
   return { costUsd, ranOutOfMoney };
 }

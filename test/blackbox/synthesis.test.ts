@@ -207,6 +207,20 @@ onEachStore('synthesis of proposals', (host) => {
     });
   });
 
+  describe('of a prompt of a workspace', () => {
+    it('is drafted there, and not for others whose prompt only has the same name', async () => {
+      const kinds = ['prompt-template'];
+      const bound = host().as('workspace');
+      const { workflowId, templateId } = await prompted(bound);
+      const other = { templateId, version: '1.2.0', kind: 'system', text: 'Something else.' };
+      expect((await api().post('/v1/prompts', other)).status).toBe(201);
+      for (let count = 0; count < 3; count++) await corrected(bound, await ran(bound, workflowId), 'Be brief.');
+      expect((await synthesized(api(), { kinds })).created).toEqual([]);
+      const [draft] = (await synthesized(bound, { kinds })).created;
+      expect(draft).toMatchObject({ artifact: { templateId, version: '1.3.0' }, owner: { workspace: 'north' } });
+    });
+  });
+
   describe('of an automation', () => {
     it('drafts a schedule for what people start regularly with the same inputs', async () => {
       const workflowId = await register(

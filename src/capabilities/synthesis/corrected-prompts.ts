@@ -5,6 +5,7 @@ import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../pro
 import { decodeEvent } from '../../runtime/recording.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
+import type { RegisteredPrompt } from '../prompts/service.ts';
 import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './counts.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { versionAfter } from './pack-identity.ts';
@@ -22,19 +23,22 @@ export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habi
   const { runtime, among, rules } = mining;
   const prompts = await runtime.store.read<CountedPrompt>(countCorrections(among, rules.supportMin, HABITS_MAX));
   for (const prompt of prompts) {
-    const template = await latest(mining, prompt);
-    if (!template) continue;
-    const rows = await runtime.store.read<CorrectedRow>(correctionsOf(among, prompt, EVIDENCE_MAX));
+    const found = await latest(mining, prompt);
+    if (!found) continue;
+    const all = await runtime.store.read<CorrectedRow>(correctionsOf(among, prompt, EVIDENCE_MAX));
+    const rows = await saidOf(mining, found, all);
+    const support = prompt.corrections - (all.length - rows.length);
+    if (rows.length < rules.supportMin) continue;
     yield {
       kind: 'prompt-template',
       key: JSON.stringify(['corrected', prompt.template_id, prompt.version]),
-      support: prompt.corrections,
+      support,
       evidence: rows.map(({ annotation_id, run_id, node_id, workflow_id }) => ({
         id: annotation_id,
         runId: run_id,
         why: `Somebody corrected what ${node_id} of ${workflow_id} gave.`,
       })),
-      draft: () => draftPrompt(mining, template, prompt.corrections, rows),
+      draft: () => draftPrompt(mining, bodyOf(found), support, rows),
     };
   }
 }
@@ -43,10 +47,27 @@ export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habi
 async function latest(
   { prompts, subject }: Mining,
   { template_id: templateId, version }: CountedPrompt,
-): Promise<PromptTemplate | undefined> {
+): Promise<RegisteredPrompt | undefined> {
   const found = await prompts.find(subject, { templateId });
-  if (found?.source !== 'user' || found.template.version !== version) return undefined;
-  const { meta: _ours, ...template } = found.template;
+  return found?.source === 'user' && found.template.version === version ? found : undefined;
+}
+
+/** A workspace may have another text under the same name and version: what was said of that was not said of this. */
+async function saidOf(
+  { prompts, subject: { tenant } }: Mining,
+  { template: { templateId, version }, digest }: RegisteredPrompt,
+  rows: readonly CorrectedRow[],
+): Promise<CorrectedRow[]> {
+  const said: CorrectedRow[] = [];
+  for (const [workspace, theirs] of Map.groupBy(rows, (row) => row.workspace ?? undefined)) {
+    const seen = await prompts.find({ tenant, workspace }, { templateId, version });
+    if (seen?.digest === digest) said.push(...theirs);
+  }
+  return said.sort((a, b) => (a.annotation_id < b.annotation_id ? 1 : -1));
+}
+
+/** The template without what the host says of it. */
+function bodyOf({ template: { meta: _ours, ...template } }: RegisteredPrompt): PromptTemplate {
   return template;
 }
 

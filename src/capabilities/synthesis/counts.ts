@@ -126,6 +126,7 @@ export function countCorrections(among: Among, supportMin: number, limit: number
 
 export interface CorrectedRow {
   readonly run_id: string;
+  readonly workspace: string | null;
   readonly workflow_id: string;
   readonly annotation_id: string;
   readonly node_id: string;
@@ -140,7 +141,7 @@ export function correctionsOf(
   const counting = new Counting(among).and('template_id =', template_id).and('version =', version);
   const limited = counting.place(limit);
   return counting.statement(
-    (where) => `SELECT annotation_id, runs.run_id, runs.node_id, workflow_id FROM ${CORRECTED}
+    (where) => `SELECT annotation_id, runs.run_id, runs.workspace, runs.node_id, workflow_id FROM ${CORRECTED}
       WHERE ${where} AND ${SAME_NODE} ORDER BY annotation_id DESC LIMIT ${limited}`,
   );
 }

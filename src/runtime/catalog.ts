@@ -45,13 +45,19 @@ export function placesOfMisfits(validator: Validator, value: unknown): { path: s
     }
     // Told of each member by itself already.
     if (keyword === 'additionalProperties' || keyword === 'anyOf') return [];
-    return [{ path: instancePath, message: keyword === 'boolean' ? 'is not known here' : message }];
+    return [{ path: instancePath, message: wordsFor(keyword, params) ?? message }];
   });
+}
+
+/** For what validators say without saying it. */
+function wordsFor(keyword: string, params: object): string | undefined {
+  const { allowedValues, allowedValue } = params as { allowedValues?: unknown[]; allowedValue?: unknown };
+  if (keyword === 'boolean') return 'is not known here';
+  if (keyword === 'enum') return `must be one of ${allowedValues!.join(', ')}`;
+  return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : undefined;
 }
 
 /** What does not fit a schema, by path. */
 export function misfitsOf(validator: Validator, value: unknown): ConfigProblem[] {
-  return validator
-    .Errors(value)
-    .map(({ instancePath, message }) => ({ path: instancePath.replaceAll('/', '.'), message }));
+  return placesOfMisfits(validator, value).map(({ path, message }) => ({ path: path.replaceAll('/', '.'), message }));
 }

@@ -90,7 +90,7 @@ describe('an approval gate', () => {
     [{ timeoutMs: 0 }, '.timeoutMs'],
     [{ approversList: [''] }, '.approversList.0'],
     [{ title: '' }, '.title'],
-    [{ audience: { people: ['ada'] } }, '.audience'],
+    [{ audience: { people: ['ada'] } }, '.audience.people'],
   ])('does not take the config %j', (config, path) => {
     expect(configProblems(gate, config)).toContain(path);
   });
@@ -110,7 +110,7 @@ describe('a clarification gate', () => {
   });
 
   it.each([
-    [{}, ''],
+    [{}, '.questions'],
     [{ questions: [] }, '.questions'],
     [{ questions: [{ id: '', question: 'Why?' }] }, '.questions.0.id'],
     [{ questions: [{ id: 'q', question: '' }] }, '.questions.0.question'],
@@ -141,10 +141,10 @@ describe('an interrupt', () => {
 
   it.each([
     [{ ...config, kind: 'question' }, '.kind'],
-    [{ ...config, data: { eventType: 'e' } }, '.data'],
+    [{ ...config, data: { eventType: 'e' } }, '.data.correlation'],
     [{ ...config, data: { eventType: '', correlation: {} } }, '.data.eventType'],
-    [{ ...config, data: { ...config.data, more: 1 } }, '.data'],
-    [{ kind: 'custom', data: {} }, '.data'],
+    [{ ...config, data: { ...config.data, more: 1 } }, '.data.more'],
+    [{ kind: 'custom', data: {} }, '.data.customKind'],
     [{ kind: 'low-confidence', data: { agentId: 'abc', threshold: 2, observed: 0 } }, '.data.threshold'],
     [
       { kind: 'clarification', data: { questions: [{ id: 'q', question: '?', schema: { type: 1 } }] } },
@@ -157,7 +157,7 @@ describe('an interrupt', () => {
   });
 
   it('names only what is wrong with the kind that was meant', () => {
-    expect(configProblems(type, { ...config, data: { eventType: 'e' } })).toEqual(['.data']);
+    expect(configProblems(type, { ...config, data: { eventType: 'e' } })).toEqual(['.data.correlation']);
   });
 
   it.each(['conversation.start', 'conversation.exchange', 'conversation.close'])(

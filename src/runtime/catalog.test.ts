@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+import { describe, expect, it } from 'vitest';
+import { node } from '../../test/support/definitions.ts';
+import { Closed, OneOf } from '../protocol/schema.ts';
+import { catalogOf } from './catalog.ts';
+
+const TYPE = 'vendor.test.thing';
+const Config = Closed({
+  size: OneOf(['small', 'large']),
+  waits: Type.Optional(Type.Literal(true)),
+  choice: Type.Optional(Type.Union([OneOf(['auto', 'none']), Closed({ name: Type.String() })])),
+  seconds: Type.Optional(Type.Number({ maximum: 60 })),
+});
+
+const problems = (config: object) =>
+  catalogOf([{ typeId: TYPE, role: 'pure', config: Config, run: () => ({ done: {} }) }]).checkConfig(
+    node('a', TYPE, { config: { ...config } }),
+  );
+
+describe('what is wrong with a config', () => {
+  it('is nothing where it fits', () => {
+    expect(problems({ size: 'small', waits: true, choice: { name: 'x' }, seconds: 60 })).toEqual([]);
+  });
+
+  it.each([
+    [{ size: 'huge' }, '.size', 'must be one of small, large'],
+    [{}, '.size', 'is missing'],
+    [{ size: 'small', waits: false }, '.waits', 'must be true'],
+    [{ size: 'small', colour: 'red' }, '.colour', 'is not known here'],
+    [{ size: 'small', choice: 'all' }, '.choice', 'must be one of auto, none'],
+    [{ size: 'small', seconds: 61 }, '.seconds', 'must be <= 60'],
+  ])('is told by place, in words that say what would do: %j', (config, path, message) => {
+    expect(problems(config)[0]).toEqual({ path, message });
+  });
+});

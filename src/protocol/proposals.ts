@@ -101,6 +101,11 @@ export const ProposalEvidence = Type.Object(
         note: Optional(Type.String()),
       }),
     ),
+    change: Optional(
+      Type.String({
+        description: 'Against what it would take the place of: a line each, with +, - or a space in front',
+      }),
+    ),
     gate: Optional(
       Type.Object({
         approvalId: NonEmpty,

@@ -233,6 +233,28 @@ onEachStore('what is installed', (host) => {
     expect((await editor().get(`/v1/prompts/${base.templateId}`)).body.text).toBe(base.text);
   });
 
+  it('is shown against what it would take the place of', async () => {
+    const base = template();
+    await editor().post('/v1/prompts', base);
+    const { id } = await drafted(editor(), 'prompt-template', { ...base, version: '1.1.0', text: 'Two.' });
+    const changes = async (proposalId: string): Promise<string[] | undefined> =>
+      (await evidenceOf(editor(), proposalId)).change?.split('\n').filter((line: string) => /^[+-]/.test(line));
+    expect(await changes(id)).toEqual([
+      '-  "version": "1.0.0",',
+      '+  "version": "1.1.0",',
+      `-  "text": "${base.text}"`,
+      '+  "text": "Two."',
+    ]);
+    await revise(editor(), id, { artifact: { text: 'alone' } });
+    expect(await changes(id)).toBeUndefined();
+
+    const pack = chainPack();
+    await reviewer().post('/v1/host/capstan/packs', { manifest: pack });
+    const chain = await drafted(editor(), 'workflow-chain-pack', { ...pack, version: '2.0.0' });
+    expect(await changes(chain.id)).toEqual(['-  "version": "1.0.0",', '+  "version": "2.0.0",']);
+    expect(await changes((await drafted(editor(), 'prompt-template', template())).id)).toBeUndefined();
+  });
+
   it('is foreseen as it is now: when an automation would fire', async () => {
     const [workflowId, hour] = ['conformance-noop', /T\d\d/];
     const { id } = await drafted(editor(), 'automation', { workflowId, cron: '0 9 * * *' });

@@ -321,7 +321,7 @@ function isThere({ removed_at }: KnownVersion): boolean {
 }
 
 /** The template without what the host says of it. */
-function bodyOf({ meta, ...template }: PromptTemplate): PromptTemplate {
+export function bodyOf({ meta, ...template }: PromptTemplate): PromptTemplate {
   return meta?.author === undefined ? template : { ...template, meta: { author: meta.author } };
 }
 

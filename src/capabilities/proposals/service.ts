@@ -53,6 +53,8 @@ export interface SideRecord {
   readonly obstacle: Refusal | undefined;
   /** What would come of it as it is now. */
   readonly preview: unknown;
+  /** The text of what it would take the place of, while it may be applied. */
+  readonly replaced: string | undefined;
 }
 
 export interface OpenGate {
@@ -87,8 +89,12 @@ export function proposalService(host: Host, uses: Uses) {
       const row = await find(from, proposalId);
       if (isRefusal(row)) return row;
       const revisions = await store.read<RevisionRow>(listRevisions(row.tenant, proposalId));
-      const obstacle = refuseMove(row, 'applied') ? undefined : await activation.obstacle(row);
-      return { row, revisions, gate: await openGate(row), obstacle, preview: await previewOf(row, revisions[0]) };
+      const isOpen = refuseMove(row, 'applied') === undefined;
+      const obstacle = isOpen ? await activation.obstacle(row) : undefined;
+      const fits = isOpen && obstacle?.status !== 422;
+      const replaced = fits ? await installers[row.kind].replaced?.(candidateOf(row)) : undefined;
+      const preview = await previewOf(row, revisions[0]);
+      return { row, revisions, gate: await openGate(row), obstacle, preview, replaced };
     },
 
     /** Changes what is proposed, and never what is in use. A gate that is open was about something else, and closes. */

@@ -31,7 +31,7 @@ const evidence = operation({
   },
 });
 
-function evidenceOf({ row, revisions, gate, obstacle, preview }: SideRecord): object {
+function evidenceOf({ row, revisions, gate, obstacle, preview, replaced }: SideRecord): object {
   const { sources, nearest, rejectReason } = factsOf(row);
   return defined({
     proposalId: row.proposal_id,
@@ -46,6 +46,7 @@ function evidenceOf({ row, revisions, gate, obstacle, preview }: SideRecord): ob
         note: note ?? undefined,
       }),
     ),
+    change: replaced === undefined ? undefined : diffOfTexts(replaced, row.text),
     gate: gate && gateShown(gate),
     obstacle: obstacle && { message: obstacle.message, ...obstacle.details },
     rejectReason,

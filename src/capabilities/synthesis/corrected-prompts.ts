@@ -5,7 +5,7 @@ import { type PromptTemplate, promptRefText, TEMPLATE_TEXT_MAX } from '../../pro
 import { decodeEvent } from '../../runtime/recording.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { redactText, redactValue } from '../../system/redaction.ts';
-import type { RegisteredPrompt } from '../prompts/service.ts';
+import { bodyOf, type RegisteredPrompt } from '../prompts/service.ts';
 import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './counts.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { versionAfter } from './pack-identity.ts';
@@ -38,7 +38,7 @@ export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habi
         runId: run_id,
         why: `Somebody corrected what ${node_id} of ${workflow_id} gave.`,
       })),
-      draft: () => draftPrompt(mining, bodyOf(found), support, rows),
+      draft: () => draftPrompt(mining, bodyOf(found.template), support, rows),
     };
   }
 }
@@ -64,11 +64,6 @@ async function saidOf(
     if (seen?.digest === digest) said.push(...theirs);
   }
   return said.sort((a, b) => (a.annotation_id < b.annotation_id ? 1 : -1));
-}
-
-/** The template without what the host says of it. */
-function bodyOf({ template: { meta: _ours, ...template } }: RegisteredPrompt): PromptTemplate {
-  return template;
 }
 
 /** What people wrote, newest first. */

@@ -33,6 +33,8 @@ export interface Installer {
   check(candidate: Candidate): Promise<readonly Problem[]>;
   /** What it would take the place of, as it is now; empty where there is nothing. */
   current(candidate: Candidate): Promise<string>;
+  /** The text of that, for those who want to see what would change. */
+  replaced?(candidate: Candidate): Promise<string | undefined>;
   /** What would come of it now, where the artifact alone tells. */
   preview?(candidate: Candidate): Promise<JsonObject | undefined>;
   /** For artifacts that fit. */

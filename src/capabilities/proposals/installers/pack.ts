@@ -17,6 +17,8 @@ export function packInstaller(packs: PackService, contents: Contents): Installer
   return {
     current,
 
+    replaced: async ({ author, text }) => (await packs.current(author.subject, targetOf(text).name))?.file,
+
     async check(candidate) {
       const foreign = misplaced(JSON.parse(candidate.text), contents);
       if (foreign) return [foreign];

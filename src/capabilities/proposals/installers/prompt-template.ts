@@ -1,6 +1,6 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { PromptTemplate } from '../../../protocol/prompts.ts';
-import type { PromptService } from '../../prompts/service.ts';
+import { bodyOf, type PromptService } from '../../prompts/service.ts';
 import { type Installer, problemsOf } from './installer.ts';
 
 /** A template goes into the library, as the latest version of its name. */
@@ -13,6 +13,12 @@ export function promptInstaller(prompts: PromptService): Installer {
 
   return {
     current,
+
+    async replaced({ author, text }) {
+      const { templateId } = templateOf(text);
+      const found = await prompts.find(author.subject, { templateId });
+      return found && JSON.stringify(bodyOf(found.template));
+    },
 
     async check({ text }) {
       const refusal = prompts.check(JSON.parse(text));

@@ -79,6 +79,16 @@ function checkKind(manifest: JsonObject): Refusal | undefined {
   return refuse('capability_required', message, { requiredCapability });
 }
 
+/** The protocol's own names are given by registries, to keys that may sign such packs: a file shows no such thing. */
+export function checkNamespace(
+  { name }: PackManifest,
+  { source }: Pick<PackProvenance, 'source'>,
+): Refusal | undefined {
+  if (source !== 'file' || !name.startsWith('core.')) return undefined;
+  const message = 'Packs whose names begin with core. come from registries alone. Call it vendor.… or private.…';
+  return refuse('pack_namespace_unauthorized', message, { name });
+}
+
 /** What a pack needs must be here, unless it can do without. */
 export function checkPeers(manifest: PackManifest, isAdvertised: (capability: string) => boolean): Refusal | undefined {
   const missing = peersOf(manifest).find(({ isOptional, capability }) => !isOptional && !isAdvertised(capability));

@@ -6,6 +6,7 @@ import { UnitRefused } from '../../runtime/command.ts';
 import type { Write } from '../../store/sql.ts';
 import { openSqlite } from '../../store/sqlite.ts';
 import type { Host } from '../capability.ts';
+import type { PackFile } from './pack-file.ts';
 import { PACK_TABLES } from './records.ts';
 import { type Author, packService } from './service.ts';
 
@@ -57,6 +58,15 @@ const fileOf = (name: string, version = '1.0.0', spaces = 1): string =>
   );
 const origin = { source: 'proposal', proposalId: 'prop-1' } as const;
 const newName = (): string => `private.acme.${unique('learned')}`;
+
+describe('a pack with a name of the protocol', () => {
+  it('comes from a registry, and from no file', async () => {
+    const file = fileOf('core.acme.steps');
+    const install = (from: PackFile['origin']) => packs.install(ada, { file, origin: from }, nothing);
+    expect(await install({ source: 'file' })).toMatchObject({ refused: 'pack_namespace_unauthorized' });
+    expect(await install({ source: 'registry' })).toMatchObject({ pack: { manifest: { name: 'core.acme.steps' } } });
+  });
+});
 
 describe('what was decided', () => {
   it('is installed byte for byte, with the reason and the writes of whoever decided', async () => {

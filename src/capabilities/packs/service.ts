@@ -47,7 +47,7 @@ import {
   removeVersion,
 } from './records.ts';
 import { fetchPack } from './registry.ts';
-import { checkManifest, checkPeers, checkSuccession, expand, invalid } from './rules.ts';
+import { checkManifest, checkNamespace, checkPeers, checkSuccession, expand, invalid } from './rules.ts';
 
 /** A pack as it lies here. */
 export interface Pack extends Pick<PackFile, 'file'> {
@@ -247,7 +247,8 @@ export function packService(
   /** Fit in itself, and for a host that offers what this one does. */
   function checkFor(pack: PackFile): Fit | Refusal {
     const fit = check(pack);
-    return isRefusal(fit) ? fit : (checkPeers(fit.manifest, advertises) ?? fit);
+    if (isRefusal(fit)) return fit;
+    return checkNamespace(fit.manifest, fit.origin) ?? checkPeers(fit.manifest, advertises) ?? fit;
   }
 
   async function prepare(author: Author, pack: PackFile): Promise<PreparedPack | Refusal> {

@@ -55,6 +55,17 @@ onEachStore('capstan proposals', (host) => {
     expect((await as('editor')('get', id, '-q')).code).toBe(0);
   });
 
+  it('shows what would change of what is in use', async () => {
+    const base = template({ text: 'One.' });
+    await host().as('editor').post('/v1/prompts', base);
+    const { id } = await drafted(host().as('editor'), 'prompt-template', { ...base, version: '1.1.0', text: 'Two.' });
+    const { code, out } = await as('editor')('diff', id);
+    expect(code).toBe(3);
+    expect(out.split('Against what it would take the place of')[1]).toMatch(
+      /- {2}"text": "One\."\n\+ {2}"text": "Two\."/,
+    );
+  });
+
   it('revises by flags, and in the editor of the person', async () => {
     const { id } = await draft();
     const byFlags = await as('editor')(

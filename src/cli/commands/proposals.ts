@@ -84,13 +84,17 @@ const diff: CommandSpec = {
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
     const evidence = await client.getProposalEvidence(proposalId);
-    const { revisions, artifactHash, nearest, sources, obstacle } = evidence;
+    const { revisions, change, artifactHash, nearest, sources, obstacle } = evidence;
     const shown = options.all === true ? revisions : revisions.slice(-1);
+    const titled = (title: string, lines: string): string[] => [
+      context.paint('bold', harmless(title)),
+      ...lines.split('\n').map((line) => painted(context.paint, line)),
+    ];
     context.show(evidence, () => [
-      ...shown.flatMap(({ at, by, note, diff: lines }) => [
-        context.paint('bold', harmless(`${at}  ${by}${note === undefined ? '' : `  ${note}`}`)),
-        ...lines.split('\n').map((line) => painted(context.paint, line)),
-      ]),
+      ...shown.flatMap(({ at, by, note, diff: lines }) =>
+        titled(`${at}  ${by}${note === undefined ? '' : `  ${note}`}`, lines),
+      ),
+      ...(change === undefined ? [] : ['', ...titled('Against what it would take the place of', change)]),
       '',
       ...facts({ artifactHash }),
       ...sources.map(({ runId, why }) => harmless(`learnt from ${runId}: ${why}`)),

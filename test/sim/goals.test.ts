@@ -12,6 +12,7 @@ import type { GoalPlan } from '../../src/protocol/goals.ts';
 import { isTerminalStatus } from '../../src/protocol/runs.ts';
 import { SCOPES } from '../../src/protocol/scopes.ts';
 import type { RunRow } from '../../src/store/log.ts';
+import type { WorkItem } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
@@ -130,8 +131,14 @@ class BadDays {
     if (deed < 0.43) return void (await goals.abandon(CALLER, id, () => []));
     if (deed < 0.5) return void (await goals.setPlan(CALLER, id, this.#plan(), () => []));
     if (deed < 0.6) return this.#answer(host);
+    if (deed < 0.75) return this.#attendWithoutLease(host, id);
     const started = await goals.start(CALLER, id, undefined, () => []);
     if (!isRefusal(started)) this.#accepted++;
+  }
+
+  /** Like a host that was thought dead and is not: others look after the goal at the same time. */
+  async #attendWithoutLease({ goals }: SimHost, goalId: string): Promise<void> {
+    await goals.attend({ work_id: goalId, tenant: CALLER.subject.tenant } as WorkItem);
   }
 
   async #answer({ interrupts, runtime }: SimHost): Promise<void> {

@@ -16,6 +16,7 @@ interface Schema {
   readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: boolean | Schema;
+  readonly minProperties?: number;
   readonly items?: Schema;
   readonly minItems?: number;
   readonly maxItems?: number;
@@ -126,7 +127,11 @@ function* listProblems(schema: Schema, value: readonly unknown[], path: string):
 }
 
 function* memberProblems(schema: Schema, value: Record<string, unknown>, path: string): Generator<FieldProblem> {
-  const { properties = {}, required = [], additionalProperties } = schema;
+  const { properties = {}, required = [], additionalProperties, minProperties = 0 } = schema;
+  if (Object.keys(value).length < minProperties) {
+    const names = Object.keys(properties).join(', ');
+    yield { path, message: `must have at least ${minProperties} of ${names}` };
+  }
   const at = (name: string): string => (path === '' ? name : `${path}.${name}`);
   for (const name of required) if (!Object.hasOwn(value, name)) yield { path: at(name), message: 'is missing' };
   for (const [name, member] of Object.entries(value)) {

@@ -31,6 +31,11 @@ describe('what does not fit', () => {
     expect(refusal!.message).toBe('nodes[1].name must be a string.');
   });
 
+  it('may be that nothing was said', () => {
+    const some = validator(Closed({ title: Type.Optional(Type.String()) }, { minProperties: 1 }), 'body');
+    expect(some({})!.message).toBe('The body must have at least 1 of title.');
+  });
+
   it('may be named with a slash, a tilde or a number in it', () => {
     const keyed = validator(
       Closed({ map: Type.Unsafe({ type: 'object', additionalProperties: Type.String() }) }),

@@ -59,6 +59,8 @@ describe('a manifest', () => {
     ['a name of nobody', '/name', (m) => (m.name = 'other.acme.greetings')],
     ['a version that is a range', '/version', (m) => (m.version = '^1.0.0')],
     ['no engine', '/engines/openwop', (m) => (m.engines = {})],
+    ['an engine that is no range', '/engines/openwop', (m) => (m.engines = { openwop: 'latest' })],
+    ['an engine of another major', '/engines/openwop', (m) => (m.engines = { openwop: '>=2.0.0' })],
     ['no chains', '/chains', (m) => delete m.chains],
     ['none in the list of chains', '/chains', (m) => (m.chains = [])],
     ['something nobody knows', '/surprise', (m) => (m.surprise = 1)],

@@ -20,6 +20,7 @@ import { placesOfMisfits } from '../../runtime/catalog.ts';
 import { findSecret } from '../../system/redaction.ts';
 import { refusalOf } from '../workflows/service.ts';
 import type { KnownVersion } from './records.ts';
+import { takesMajor } from './version-ranges.ts';
 
 /** What says what a pack is of; a pack has one of them. */
 const CONTENTS: Record<string, readonly string[]> = {
@@ -35,6 +36,7 @@ const CONTENTS: Record<string, readonly string[]> = {
 const PROBLEMS_MAX = 10;
 const EXPANSION_MAX = 2_000_000;
 const VERSIONS_MAX = 1_000;
+const PROTOCOL_MAJOR = 1;
 
 /** Something wrong with a manifest: where, as a JSON pointer, and what. */
 export interface Misfit {
@@ -119,6 +121,7 @@ function misfitsOf(manifest: PackManifest): Misfit[] {
   const secret = findSecret(manifest);
   const chains = chainsOf(manifest);
   return [
+    ...engineMisfits(manifest.engines.openwop),
     ...twice(
       chains.map(({ chainId }) => chainId),
       (index) => `/chains/${index}/chainId`,
@@ -130,6 +133,17 @@ function misfitsOf(manifest: PackManifest): Misfit[] {
     ...chains.flatMap((chain, index) => chainMisfits(chain, `/chains/${index}`)),
     ...(secret === undefined ? [] : [{ path: pointerOf(secret), message: 'looks like a secret' }]),
   ];
+}
+
+/** A pack for another major speaks of things that are not here, or mean something else. */
+function engineMisfits(range: string): Misfit[] {
+  const isMeant = takesMajor(range, PROTOCOL_MAJOR);
+  if (isMeant) return [];
+  const message =
+    isMeant === undefined
+      ? 'is not a range of versions'
+      : `leaves out version ${PROTOCOL_MAJOR}, which this host speaks`;
+  return [{ path: '/engines/openwop', message }];
 }
 
 function chainMisfits({ dag, parameters }: WorkflowChain, path: string): Misfit[] {

@@ -98,6 +98,14 @@ onEachStore(
         if ('maxCostUsd' in bounds) expect(configurable.budget).toEqual(bounds);
       });
 
+      it('in whatever characters there are', async () => {
+        for (const objective of ['a\u0000b', 'a\ud800b', '💡 \u202e']) {
+          const made = await setGoal(api(), { objective });
+          await api().request('PATCH', `${GOALS}/${made.id}`, { objective: `${objective}!` });
+          expect((await evaluations(api(), made.id)).objectives).toHaveLength(2);
+        }
+      });
+
       it('once for each idempotency key', async () => {
         const body = {
           objective: 'Once',

@@ -546,7 +546,8 @@ onEachStore(
         expect(items.map(({ objectiveVersion }: { objectiveVersion: number }) => objectiveVersion)).toEqual([2, 1]);
       });
 
-      it('again where it has become another while a run was judging', async () => {
+      /** A goal whose judge thinks until somebody lets it answer, which is yes; and the runs in which it does. */
+      async function slowlyJudged() {
         const judge = workflow(
           [
             node('wait', 'core.approvalGate', { config: { title: 'Think' } }),
@@ -559,42 +560,35 @@ onEachStore(
         await api().post('/v1/host/capstan/verifiers', verifier);
         const id = await planned(api(), { completion: { check: 'verifier', verifierRef: verifier.id } });
         await run(api(), id);
-        const judging = async (): Promise<string[]> => {
+        const runs = async (): Promise<string[]> => {
           const { body } = await api().get(`/v1/host/capstan/runs?workflowId=${judge.id}`);
           return body.items.map(({ runId }: { runId: string }) => runId);
         };
-        const [first] = await until(judging, ({ length }) => length === 1);
-        await waits(api(), first!);
+        const judging = async (count: number): Promise<string> => {
+          const [latest] = await until(runs, ({ length }) => length === count);
+          await waits(api(), latest!);
+          return latest!;
+        };
+        return { id, judging };
+      }
+
+      it('again where it has become another while a run was judging', async () => {
+        const { id, judging } = await slowlyJudged();
+        const first = await judging(1);
         await api().request('PATCH', `${GOALS}/${id}`, { objective: 'Something else' });
-        await resolve(api(), first!, 'wait', { action: 'accept' });
-        const [second] = await until(judging, ({ length }) => length === 2);
+        await resolve(api(), first, 'wait', { action: 'accept' });
+        const second = await judging(2);
         expect((await read(api(), id)).state).toBe('active');
-        await waits(api(), second!);
-        await resolve(api(), second!, 'wait', { action: 'accept' });
+        await resolve(api(), second, 'wait', { action: 'accept' });
         await reaches(api(), id, 'satisfied');
         expect((await evaluations(api(), id)).items).toMatchObject([{ satisfied: true, objectiveVersion: 2 }]);
       });
 
       it('by the judge that it has then, though another was asked before', async () => {
-        const judge = workflow(
-          [
-            node('wait', 'core.approvalGate', { config: { title: 'Think' } }),
-            node('verdict', 'core.identity', { inputs: { satisfied: fixed(true) } }),
-          ],
-          line('wait', 'verdict'),
-        );
-        await register(api(), judge);
-        const verifier = { id: unique('ver'), kind: 'workflow', workflowId: judge.id };
-        await api().post('/v1/host/capstan/verifiers', verifier);
-        const id = await planned(api(), { completion: { check: 'verifier', verifierRef: verifier.id } });
-        await run(api(), id);
-        const [first] = await until(
-          async () => (await api().get(`/v1/host/capstan/runs?workflowId=${judge.id}`)).body.items,
-          ({ length }) => length === 1,
-        );
-        await waits(api(), first.runId);
+        const { id, judging } = await slowlyJudged();
+        const first = await judging(1);
         await api().request('PATCH', `${GOALS}/${id}`, { completion: { check: 'host' } });
-        await resolve(api(), first.runId, 'wait', { action: 'accept' });
+        await resolve(api(), first, 'wait', { action: 'accept' });
         expect((await judged(api(), id, 1)).state).toBe('active');
         expect((await evaluations(api(), id)).items).toMatchObject([{ satisfied: false, judge: 'host:criteria' }]);
       });

@@ -163,6 +163,17 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       expect((await api().get(`${SCHEDULES}/${resumed.body.continuation.armRef}`)).body.belongsTo).toBe(`goal:${id}`);
     });
 
+    it('stays paused when the arm that it was lent is gone, until another is named', async () => {
+      const armRef = (await api().post(SCHEDULES, { workflowId: counting.id, cron: '0 0 1 1 *' })).body.id;
+      const { id } = await setGoal(api(), { continuation: { mode: 'schedule', armRef } });
+      await api().post(`${GOALS}/${id}/pause`);
+      await api().request('DELETE', `${SCHEDULES}/${armRef}`);
+      expectRefusal(await api().post(`${GOALS}/${id}/resume`), 422, 'validation_error');
+      expect((await evaluations(api(), id)).paused).toBe(true);
+      await edit(id, { mode: 'manual' });
+      expect((await api().post(`${GOALS}/${id}/resume`)).status).toBe(200);
+    });
+
     it('goes on without it when a person says so after a stop, though the arm is gone', async () => {
       const armRef = (await api().post(SCHEDULES, { workflowId: counting.id, cron: '0 0 1 1 *' })).body.id;
       const id = await planned(api(), { continuation: { mode: 'schedule', armRef } }, { criteria: [] });

@@ -151,7 +151,7 @@ const resumeGoal = operation({
   bodyOptional: true,
   before: isAbsent,
   replies: { 200: Goal },
-  refusals: [400, 404, 409],
+  refusals: [400, 404, 409, 422],
   handle: async (request, { goals }) =>
     answer(
       200,

@@ -5,7 +5,7 @@ import type { PlannedNode } from '../engine/plan.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/events.ts';
-import { childRunsAmong, type RunRef, type RunRow } from '../store/log.ts';
+import { childRunsAmong, countRunBelow, type RunRef, type RunRow, runsBelow } from '../store/log.ts';
 import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
@@ -16,6 +16,8 @@ import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
 const CHILD_DEPTH_MAX = 32;
+/** Runs that one may lead to, at whatever depth: a few that each start a few of themselves are many soon. */
+const RUNS_BELOW_MAX = 10_000;
 
 /** A child run that comes to be in the transaction that says so in its parent's log: there is one, or none. */
 export interface PreparedChild {
@@ -38,12 +40,17 @@ export async function prepareChild(
   { workflowId, variables }: ChildRequest,
   owner: string,
 ): Promise<PreparedChild> {
-  const { subject, depth } = parent.identity;
+  const { subject, depth, rootRunId = parent.run.facts.runId } = parent.identity;
+  const root = { tenant: subject.tenant, runId: rootRunId };
   const budget = budgetBelow(parent.run);
   const workflow = await runtime.plans.current(subject, workflowId);
   if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
   if (depth >= CHILD_DEPTH_MAX) {
     throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);
+  }
+  const [tree] = await runtime.store.read<{ below: number }>(runsBelow(root));
+  if (tree && tree.below >= RUNS_BELOW_MAX) {
+    throw failure('recursion_limit_exceeded', `A run leads to at most ${RUNS_BELOW_MAX} others.`);
   }
   const child = createRun(runtime, {
     subject,
@@ -52,11 +59,13 @@ export async function prepareChild(
     configurable: budget ? { budget } : {},
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
     depth: depth + 1,
+    rootRunId,
   });
   const childRunId = child.held.run.facts.runId;
   return {
     event: { type: 'node.dispatched', nodeId: node.id, payload: { childRunId, childWorkflowId: workflowId } },
     writes: [
+      countRunBelow(root),
       ...creationWrites(child, runtime.reactions),
       addWork({ workId: childRunId, kind: 'run', tenant: subject.tenant, dueAt: null, owner }),
     ],

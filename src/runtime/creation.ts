@@ -23,6 +23,7 @@ export interface NewRun {
   readonly transport?: 'rest' | 'mcp' | undefined;
   readonly parent?: { readonly runId: string; readonly nodeId: string };
   readonly depth: number;
+  readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
   readonly engineVersion?: number | undefined;
   readonly fork?: Fork | undefined;
@@ -37,9 +38,9 @@ export interface CreatedRun {
 
 /** A run in memory, before its first event. */
 export function emptyHeld(runtime: Runtime, request: NewRun): HeldRun {
-  const { subject, workflow, depth, scopeKey } = request;
+  const { subject, workflow, depth, rootRunId, scopeKey } = request;
   return {
-    identity: { subject, workflowOwner: workflow.owner, depth, scopeKey },
+    identity: { subject, workflowOwner: workflow.owner, depth, rootRunId, scopeKey },
     run: emptyRun(workflow.plan, factsFor(runtime, request)),
   };
 }

@@ -21,6 +21,8 @@ export interface RunIdentity {
   readonly workflowOwner: string;
   /** Runs above this one. */
   readonly depth: number;
+  /** The first of them, which nobody else started. */
+  readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
 }
 
@@ -39,13 +41,14 @@ interface KeptFacts {
   readonly metadata?: JsonObject | undefined;
   readonly limits: RunLimits;
   readonly depth: number;
+  readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
   readonly fork?: Fork | undefined;
 }
 
 export function rowOf({ identity, run }: HeldRun): RunRow {
   const { facts, plan } = run;
-  const { subject, depth, scopeKey } = identity;
+  const { subject, depth, rootRunId, scopeKey } = identity;
   const kept: KeptFacts = {
     tenantName: subject.tenantName,
     inputs: facts.inputs,
@@ -54,6 +57,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     metadata: facts.metadata,
     limits: facts.limits,
     depth,
+    rootRunId,
     scopeKey,
     fork: facts.fork,
   };
@@ -104,12 +108,13 @@ export function moveOf(run: Run, from: number): RunMove {
 }
 
 export function identityOf(row: RunRow): RunIdentity {
-  const { tenantName, depth, scopeKey } = JSON.parse(row.facts) as KeptFacts;
+  const { tenantName, depth, rootRunId, scopeKey } = JSON.parse(row.facts) as KeptFacts;
   const { tenant, workspace, principal, issuer, lane, workflow_owner: workflowOwner } = row;
   return {
     subject: { tenant, tenantName, workspace: workspace ?? undefined, principal, issuer, lane },
     workflowOwner,
     depth,
+    rootRunId,
     scopeKey,
   };
 }

@@ -3,7 +3,7 @@ import type { Write } from './sql.ts';
 
 /** The run and what stands beside its log. Without its row nobody can read the log any more either. */
 export function forgetRun({ tenant, runId }: RunRef): Write[] {
-  return ['runs', 'run_tags', 'effects'].map((table) => ({
+  return ['runs', 'run_tags', 'effects', 'run_trees'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,
     params: [runId, tenant],
   }));

@@ -160,6 +160,20 @@ export function insertTags({ tenant, runId }: RunRef, tags: readonly string[]): 
   }));
 }
 
+/** How many runs there are below one that nobody else started. */
+export function runsBelow({ tenant, runId }: RunRef): Statement {
+  return sql('SELECT below FROM run_trees WHERE run_id = $1 AND tenant = $2', runId, tenant);
+}
+
+/** One more of them. */
+export function countRunBelow({ tenant, runId }: RunRef): Write {
+  return {
+    sql: `INSERT INTO run_trees (run_id, tenant, below) VALUES ($1, $2, 1)
+          ON CONFLICT (run_id) DO UPDATE SET below = run_trees.below + 1`,
+    params: [runId, tenant],
+  };
+}
+
 /** Takes a scope for a run; `exclusive` refuses the unit when a live run has it. */
 export function takeScope(scopeKey: string, runId: string, exclusive: boolean): Write[] {
   return [

@@ -130,4 +130,15 @@ export const CORE_TABLES: readonly Migration[] = [
       'CREATE INDEX effects_by_run ON effects (run_id)',
     ],
   },
+  {
+    id: 'core/0003',
+    statements: [
+      // How many runs there are below one that nobody else started.
+      `CREATE TABLE run_trees (
+        run_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        below BIGINT NOT NULL
+      ) $clustered`,
+    ],
+  },
 ];

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { EdgeCondition, TriggerRule, WorkflowDefinition, WorkflowNode } from '../../src/protocol/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
+import { readStore, writeStore } from '../support/database.ts';
 import {
   connection,
   edge,
@@ -16,6 +17,7 @@ import {
 } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import type { TestHost } from '../support/host.ts';
+import { approval, resolve, waitingRun } from '../support/interrupts.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** execution.md 1, 2 and 4: what a definition means, seen through real runs. */
@@ -1156,6 +1158,20 @@ onEachStore('sub-workflows', (host) => {
     const done = await runOf(api(), workflow([call(child.id, { inputMapping: { v: 'absent', w: 'absent' } })]));
     expect(done.snapshot.status).toBe('completed');
     expect((await childOf(done)).variables).toEqual({ v: 'default' });
+  });
+
+  it('are only so many below one run, at whatever depth', async () => {
+    const leaf = await register(api(), workflow([node('a')]));
+    const middle = await register(api(), workflow([approval('ask'), call(leaf)], line('ask', 'call')));
+    const root = await waitingRun(api(), await register(api(), workflow([call(middle)])));
+    const [child] = root.childRuns;
+    expect(await readStore(host().config, `SELECT below FROM run_trees WHERE run_id = '${root.runId}'`)).toEqual([
+      { below: expect.toSatisfy((below: unknown) => Number(below) === 1) },
+    ]);
+    await writeStore(host().config, [`UPDATE run_trees SET below = 10000 WHERE run_id = '${root.runId}'`]);
+    await resolve(api(), child.runId, 'ask', { action: 'accept' });
+    expect((await api().ended(child.runId)).error.code).toBe('recursion_limit_exceeded');
+    expect((await api().ended(root.runId)).status).toBe('failed');
   });
 
   it('are read once: what the parent changes later does not reach the child', async () => {

@@ -30,6 +30,7 @@ export interface Config {
   readonly judgeModel: string | undefined;
   readonly goals: GoalSettings;
   readonly workflowsFolder: string | undefined;
+  readonly packFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
   /** Tenants of configured keys are given something to look at. */
@@ -102,6 +103,7 @@ export function readConfig(flags: Values = {}, environment: Environment = proces
     proposals: proposalsOf(read),
     synthesis: synthesisOf(read, models, conformance),
     workflowsFolder: values.workflows,
+    packFolder: values.packs,
     publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
     conformance,
     samples: conformance,

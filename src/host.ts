@@ -79,6 +79,7 @@ export async function startHost(config: Config, system: System): Promise<Running
     audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
     oidc: config.oidc,
     models: config.models,
+    packFolder: config.packFolder,
     mcpServers: config.mcpServers,
     credentials: config.credentials,
     mail: config.mail,

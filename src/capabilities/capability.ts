@@ -153,6 +153,8 @@ export interface CapabilitySettings {
   readonly synthesis: SynthesisSettings;
   /** Whose models may be asked; the first is asked when nobody says whom. */
   readonly models: readonly ModelSettings[];
+  /** A registry of packs that is a folder. */
+  readonly packFolder?: string | undefined;
   /** MCP servers whose tools agents and workflows may call. */
   readonly mcpServers: readonly McpServerSettings[];
   /** What workflows may send along with requests, by name. */

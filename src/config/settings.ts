@@ -110,6 +110,7 @@ export const SETTINGS = {
     flag: '--workflows <folder>',
     meaning: 'folder of workflow definitions (*.json) to load at start',
   },
+  packs: { variable: 'CAPSTAN_PACKS', meaning: 'folder that is a registry of packs' },
   publicUrl: { variable: 'CAPSTAN_PUBLIC_URL', flag: '--public-url <url>', meaning: 'origin to use in absolute URLs' },
   conformance: {
     variable: 'CAPSTAN_CONFORMANCE',

@@ -1,11 +1,12 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Answer, Api } from '../support/api.ts';
+import { freshFolder } from '../support/database.ts';
 import { unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { integrityOf, RegistryPages } from '../support/pack-registry.ts';
 import { loadSchemas } from '../support/schemas.ts';
-import { onEachStore } from '../support/stores.ts';
+import { onEachStore, type Scenarios } from '../support/stores.ts';
 
 /** execution.md 5.5 and 5.8, learning.md 5.2: packs of workflow chains, over the wire. */
 
@@ -14,6 +15,8 @@ type Body = Answer['body'];
 const PACKS = '/v1/host/capstan/packs';
 const EXPAND = '/v1/host/sample/workflow-chain:expand';
 const schemas = loadSchemas();
+const folder = freshFolder();
+afterAll(() => folder.remove());
 const { publicKey, privateKey } = generateKeyPairSync('ed25519');
 
 const SAID = { type: 'connection', nodeId: 'say', outputKey: 'input' };
@@ -65,7 +68,9 @@ const expand = (api: Api, { name }: Body, more: object = {}): Promise<Answer> =>
   api.post(EXPAND, { packName: name, chainId: 'vendor.acme.greet', parameters: { who: 'Ada' }, ...more });
 const versionOf = async (api: Api, { name }: Body): Promise<string> => (await expand(api, { name })).body.packVersion;
 
-onEachStore('packs', (host) => {
+const withFolder = (scenarios: Scenarios): void => onEachStore('packs', scenarios, { packFolder: folder.path });
+
+withFolder((host) => {
   const api = (): Api => host().as('reviewer');
 
   it('are advertised for what they are', async () => {
@@ -206,6 +211,17 @@ onEachStore('packs', (host) => {
         const again = { registry: url, name: locked.name, version: locked.version, integrity: locked.integrity };
         expect((await install(api(), again)).status).toBe(200);
       }));
+
+    it('that is a folder of the host', async () => {
+      const manifest = pack();
+      const registry = new RegistryPages();
+      const archive = registry.publish(manifest);
+      registry.keepIn(folder.path);
+      const answer = await install(api(), { registry: 'folder', name: manifest.name });
+      expect(answer.status, answer.text).toBe(201);
+      expect(answer.body).toMatchObject({ integrity: integrityOf(archive), provenance: { registry: 'folder' } });
+      expectRefusal(await install(api(), { registry: 'folder', name: pack().name }), 404, 'pack_not_found');
+    });
 
     it('not when somebody has been at them', () =>
       served(async (registry, url) => {

@@ -1,7 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
 /** A tar archive, gzipped, as registries hand packs out. */
@@ -58,6 +60,15 @@ export class RegistryPages {
     this.pages.set(`/v1/packs/${name}/-/${version}.tgz`, archive);
     this.pages.set(`/v1/packs/${name}/-/${version}.sig`, this.sign(text));
     return archive;
+  }
+
+  /** As files of a folder. */
+  keepIn(folder: string): void {
+    for (const [path, page] of this.pages) {
+      const file = join(folder, path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, page);
+    }
   }
 
   /** On a port of this machine, until it is closed. */

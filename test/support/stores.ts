@@ -4,12 +4,10 @@ import { type StoreKind, startTestHost, type TestHost } from './host.ts';
 
 export const STORES: readonly StoreKind[] = ['sqlite', 'postgres'];
 
+export type Scenarios = (host: () => TestHost) => void;
+
 /** Runs the same scenarios against a real host on each store. `host()` is the running one. */
-export function onEachStore(
-  title: string,
-  scenarios: (host: () => TestHost) => void,
-  overrides: Partial<Config> = {},
-): void {
+export function onEachStore(title: string, scenarios: Scenarios, overrides: Partial<Config> = {}): void {
   describe.each(STORES)(`${title}, on %s`, (kind) => {
     let host: TestHost | undefined;
     beforeAll(async () => {

@@ -4,6 +4,7 @@ import { archiveOf, integrityOf, RegistryPages } from '../../../test/support/pac
 import { type Egress, EgressFailure } from '../../system/egress.ts';
 import type { PackFile } from './pack-file.ts';
 import { fetchPack, type RegistryRequest } from './registry.ts';
+import { pagesOver } from './registry-pages.ts';
 
 const manifest = { name: 'vendor.acme.greetings', version: '1.2.0', kind: 'workflow-chain' };
 const { name, version } = manifest;
@@ -25,7 +26,7 @@ const fetched = (registry: RegistryPages, more: Partial<RegistryRequest> = {}, f
     return { status: page === undefined ? 404 : 200, headers: {}, body: Buffer.from(page ?? '') };
   };
   const request = { registry: `${BASE}/`, name, ...more };
-  return fetchPack({ send } as Egress, request, new AbortController().signal);
+  return fetchPack(pagesOver({ send } as Egress, new AbortController().signal), request);
 };
 
 /** The registry with another archive, which it announces as it is. */

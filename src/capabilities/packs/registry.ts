@@ -4,9 +4,9 @@ import { isRefusal, type Refusal, refuse } from '../../protocol/errors.ts';
 import { PackVersion } from '../../protocol/packs.ts';
 import { BadJson, parseJson } from '../../protocol/parse-json.ts';
 import { MapOf } from '../../protocol/schema.ts';
-import { type Egress, EgressFailure, type EgressResponse } from '../../system/egress.ts';
 import { filesIn, manifestIn, textsIn } from './archive.ts';
 import { checkIntegrity, misfit, type PackFile } from './pack-file.ts';
+import { NO_PAGE, type ReadPage, unreachable } from './registry-pages.ts';
 
 export interface RegistryRequest {
   readonly registry: string;
@@ -58,7 +58,6 @@ const ENDPOINTS = {
   publicKey: '/keys/{keyId}.pub',
 } as const;
 
-const TIMEOUT_MS = 10_000;
 const DOCUMENT_MAX = 1_000_000;
 const ARCHIVE_MAX = 10_000_000;
 const SIGNATURE_BYTES = 64;
@@ -67,19 +66,17 @@ const SIGNATURE_BYTES = 64;
  * Fetches a pack. What it takes to be believed: the archive is what the registry announced, and pack.json is signed with
  * a key that the registry lists for packs of this name.
  */
-export function fetchPack(egress: Egress, request: RegistryRequest, signal: AbortSignal): Promise<PackFile | Refusal> {
-  return new RegistryVisit(egress, request.registry, signal).fetch(request);
+export function fetchPack(read: ReadPage, request: RegistryRequest): Promise<PackFile | Refusal> {
+  return new RegistryVisit(read, request.registry).fetch(request);
 }
 
 class RegistryVisit {
-  readonly #egress: Egress;
+  readonly #read: ReadPage;
   readonly #registry: string;
-  readonly #signal: AbortSignal;
 
-  constructor(egress: Egress, registry: string, signal: AbortSignal) {
-    this.#egress = egress;
+  constructor(read: ReadPage, registry: string) {
+    this.#read = read;
     this.#registry = registry;
-    this.#signal = signal;
   }
 
   async fetch({ name, version: wanted, integrity }: RegistryRequest): Promise<PackFile | Refusal> {
@@ -88,7 +85,7 @@ class RegistryVisit {
     const metadata = await this.#document(this.#endpoint(directory, 'packMetadata', { name }), metadataShape);
     if (isRefusal(metadata)) return metadata.refused === 'pack_version_not_found' ? NO_PACK : metadata;
     const version = metadata.versions.find((other) => other.version === (wanted ?? metadata.latest));
-    if (!version || version.yanked) return NO_VERSION;
+    if (!version || version.yanked) return NO_PAGE;
     if (integrity !== undefined && integrity !== version.integrity) return misfit(integrity, version.integrity);
     return this.#take(directory, name, version);
   }
@@ -98,7 +95,7 @@ class RegistryVisit {
     const resolved = version.tarballUrl
       ? this.#urlOf(version.tarballUrl)
       : this.#endpoint(directory, 'versionTarball', names);
-    const archive = await this.#bytes(resolved, ARCHIVE_MAX);
+    const archive = await this.#read(resolved, ARCHIVE_MAX);
     if (isRefusal(archive)) return archive;
     const damage = checkIntegrity(archive, version.integrity);
     if (damage) return damage;
@@ -111,7 +108,7 @@ class RegistryVisit {
     const signatureUrl = version.signatureUrl
       ? this.#urlOf(version.signatureUrl)
       : this.#endpoint(directory, 'versionSignature', names);
-    const signature = await this.#bytes(signatureUrl, DOCUMENT_MAX);
+    const signature = await this.#read(signatureUrl, DOCUMENT_MAX);
     if (isRefusal(signature)) return signature.refused === 'pack_version_not_found' ? UNSIGNED : signature;
     return {
       file,
@@ -137,7 +134,7 @@ class RegistryVisit {
     const url = key.publicKeyUrl
       ? this.#urlOf(key.publicKeyUrl)
       : this.#endpoint(directory, 'publicKey', { keyId: key.keyId });
-    const pem = await this.#bytes(url, DOCUMENT_MAX);
+    const pem = await this.#read(url, DOCUMENT_MAX);
     return isRefusal(pem) ? pem : pem.toString('utf8');
   }
 
@@ -156,7 +153,7 @@ class RegistryVisit {
     url: string,
     shape: Validator<Record<never, never>, T>,
   ): Promise<Static<T> | Refusal> {
-    const bytes = await this.#bytes(url, DOCUMENT_MAX);
+    const bytes = await this.#read(url, DOCUMENT_MAX);
     if (isRefusal(bytes)) return bytes;
     try {
       const document = parseJson(bytes.toString('utf8'), 'answer');
@@ -166,30 +163,12 @@ class RegistryVisit {
       throw error;
     }
   }
-
-  async #bytes(url: string, maxBytes: number): Promise<Buffer | Refusal> {
-    let answer: EgressResponse;
-    try {
-      answer = await this.#egress.send({ url, timeoutMs: TIMEOUT_MS, maxBytes, signal: this.#signal });
-    } catch (error) {
-      if (!(error instanceof EgressFailure)) throw error;
-      if (error.reason === 'refused') return refuse('validation_error', error.message, { field: 'registry' });
-      return unreachable(error.message);
-    }
-    if (answer.status === 200) return answer.body;
-    return answer.status === 404 ? NO_VERSION : unreachable(`The registry answered with ${answer.status}.`);
-  }
 }
 
 const NO_PACK = refuse('pack_not_found', 'The registry has no such pack.');
-const NO_VERSION = refuse('pack_version_not_found', 'The registry has no such version of the pack, or took it back.');
 const UNSIGNED = refuse('pack_signature_invalid', 'The pack is not signed with a key that the registry lists.', {
   reason: 'unsigned',
 });
-
-function unreachable(message: string): Refusal {
-  return refuse('pack_registry_unreachable', message);
-}
 
 /** `foo.*` is everything below foo; anything else is one name. */
 function covers(namespace: string, name: string): boolean {

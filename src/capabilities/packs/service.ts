@@ -47,6 +47,7 @@ import {
   removeVersion,
 } from './records.ts';
 import { fetchPack } from './registry.ts';
+import { FOLDER, pagesIn, pagesOver } from './registry-pages.ts';
 import { checkManifest, checkNamespace, checkPeers, checkSuccession, expand, invalid } from './rules.ts';
 
 /** A pack as it lies here. */
@@ -113,7 +114,7 @@ interface Fit extends Required<Pick<PackFile, 'file' | 'integrity' | 'origin'>> 
 }
 
 export function packService(
-  { runtime, advertises }: Host,
+  { runtime, settings, advertises }: Host,
   { audit }: { readonly audit: Pick<AuditService, 'record'> },
 ) {
   const { store, clock, ids, catalog, egress } = runtime;
@@ -163,7 +164,10 @@ export function packService(
     /** The pack that a request brings, or that it names. */
     async take(request: InstallPackRequest, signal: AbortSignal): Promise<PackFile | Refusal> {
       const { manifest, file = JSON.stringify(manifest), files, registry, name, integrity, signature } = request;
-      if (registry !== undefined) return fetchPack(egress, { ...request, registry, name: name! }, signal);
+      if (registry !== undefined) {
+        const read = registry === FOLDER ? pagesIn(settings.packFolder) : pagesOver(egress, signal);
+        return fetchPack(read, { ...request, registry, name: name! });
+      }
       const origin = { source: 'file' as const, ...(signature ? { signature } : {}) };
       return checkIntegrity(file, integrity) ?? { file, files: (path) => own(files, path), origin };
     },

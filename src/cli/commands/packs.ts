@@ -56,7 +56,7 @@ const install: CommandSpec = {
   name: 'install',
   takes: '<source>',
   summary: 'Put a version of a pack into use, from its pack.json or by its name from a registry',
-  flags: { '--registry <url>': 'where a pack of that name is', ...VERSION_FLAG },
+  flags: { '--registry <url>': "where a pack of that name is; `folder` for the host's own folder", ...VERSION_FLAG },
   example: 'packs install support/pack.json',
   async run(context, { args: [source = ''], options }) {
     const registry = text(options.registry);

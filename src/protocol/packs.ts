@@ -141,7 +141,9 @@ export const InstallPackRequest = Closed(
         description: 'Texts of the files that pack.json refers to, by their paths',
       }),
     ),
-    registry: Optional(Type.String({ minLength: 1, maxLength: 2_048, description: 'Address of a registry, or `folder`' })),
+    registry: Optional(
+      Type.String({ minLength: 1, maxLength: 2_048, description: 'Address of a registry, or `folder`' }),
+    ),
     name: Optional(PackName),
     version: Optional(PackVersion),
     integrity: Optional(Integrity),

@@ -33,24 +33,41 @@ export interface PreparedChildren {
   readonly children: readonly PreparedChild[];
 }
 
-export async function prepareChild(
+/** All the children that a node asks for at once, or none of them. */
+export async function prepareChildren(
+  runtime: Runtime,
+  parent: HeldRun,
+  planned: PlannedNode,
+  requests: readonly ChildRequest[],
+  owner: string,
+): Promise<PreparedChild[]> {
+  const root = rootOf(parent);
+  const [tree] = await runtime.store.read<{ below: number }>(runsBelow(root));
+  if ((tree?.below ?? 0) + requests.length > RUNS_BELOW_MAX) {
+    throw failure('recursion_limit_exceeded', `A run leads to at most ${RUNS_BELOW_MAX} others.`);
+  }
+  return Promise.all(requests.map((request) => prepareChild(runtime, parent, planned, request, owner)));
+}
+
+/** The run that nobody else started. */
+function rootOf({ identity: { subject, rootRunId }, run }: HeldRun): RunRef {
+  return { tenant: subject.tenant, runId: rootRunId ?? run.facts.runId };
+}
+
+async function prepareChild(
   runtime: Runtime,
   parent: HeldRun,
   { node }: PlannedNode,
   { workflowId, variables }: ChildRequest,
   owner: string,
 ): Promise<PreparedChild> {
-  const { subject, depth, rootRunId = parent.run.facts.runId } = parent.identity;
-  const root = { tenant: subject.tenant, runId: rootRunId };
+  const { subject, depth } = parent.identity;
+  const root = rootOf(parent);
   const budget = budgetBelow(parent.run);
   const workflow = await runtime.plans.current(subject, workflowId);
   if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
   if (depth >= CHILD_DEPTH_MAX) {
     throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);
-  }
-  const [tree] = await runtime.store.read<{ below: number }>(runsBelow(root));
-  if (tree && tree.below >= RUNS_BELOW_MAX) {
-    throw failure('recursion_limit_exceeded', `A run leads to at most ${RUNS_BELOW_MAX} others.`);
   }
   const child = createRun(runtime, {
     subject,
@@ -59,7 +76,7 @@ export async function prepareChild(
     configurable: budget ? { budget } : {},
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
     depth: depth + 1,
-    rootRunId,
+    rootRunId: root.runId,
   });
   const childRunId = child.held.run.facts.runId;
   return {

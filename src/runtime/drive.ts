@@ -9,7 +9,7 @@ import { deepEqual } from '../protocol/json.ts';
 import { type Lease, readWakes } from '../store/queue.ts';
 import { announce } from './append.ts';
 import { Attempts, type Message } from './attempts.ts';
-import { harvestChildren, type PreparedChildren, prepareChild } from './children.ts';
+import { harvestChildren, type PreparedChildren, prepareChildren } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { Rehearsal } from './fork/rehearsal.ts';
 import { Script } from './fork/script.ts';
@@ -239,8 +239,7 @@ export class Drive {
   async #prepare(planned: PlannedNode, requests: readonly ChildRequest[]): Promise<PreparedChildren> {
     const { lease, held } = this.#journal;
     const after = childCount(held.run, planned);
-    const prepared = requests.map((request) => prepareChild(this.#runtime, held, planned, request, lease.owner));
-    return { after, children: await Promise.all(prepared) };
+    return { after, children: await prepareChildren(this.#runtime, held, planned, requests, lease.owner) };
   }
 
   #fail(nodeId: string, error: RunError): void {

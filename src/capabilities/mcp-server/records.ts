@@ -1,4 +1,4 @@
-import { NEARNESS, OWNERS, ownerOf } from '../../store/definitions.ts';
+import { notShadowed, OWNERS, ownerOf } from '../../store/definitions.ts';
 import type { Visibility } from '../../store/log.ts';
 import { type Statement, sql } from '../../store/sql.ts';
 
@@ -7,8 +7,7 @@ export function listExposed(from: Visibility, after: string, limit: number): Sta
   return sql(
     `SELECT definitions.body FROM workflows JOIN definitions USING (owner, workflow_id, version)
      WHERE ${OWNERS} AND workflow_id > $3 AND body LIKE '%"exposeAsTool":true%'
-       AND NOT EXISTS (SELECT 1 FROM workflows nearer WHERE nearer.workflow_id = workflows.workflow_id
-         AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS('workflows.owner')})
+       AND ${notShadowed('workflows', 'workflow_id')}
      ORDER BY workflow_id LIMIT $4`,
     ownerOf(from),
     from.tenant,

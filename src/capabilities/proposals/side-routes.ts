@@ -5,6 +5,7 @@ import { Closed, NonEmpty } from '../../protocol/schema.ts';
 import { REVIEW } from '../../runtime/management.ts';
 import { type Reply, reply, route } from '../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../page.ts';
+import { timeText } from '../self-starting.ts';
 import { factsOf } from './document.ts';
 import type { InstalledRow } from './records.ts';
 import { ProposalParams } from './routes.ts';
@@ -134,10 +135,6 @@ function summaryOf(row: InstalledRow): object {
     installedBy: row.installed_by,
     replaces: row.replaces ?? undefined,
   });
-}
-
-function timeText(at: number): string {
-  return new Date(at).toISOString();
 }
 
 export const sideRoutes = [evidence, listInstalled, getInstalled, uninstall];

@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { WorkflowDefinition } from '../src/protocol/workflows.ts';
+import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
 import { benchFeedback } from './feedback.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
 import { benchSynthesis } from './synthesis.ts';

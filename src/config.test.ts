@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { SETTINGS, type SettingName } from './config/settings.ts';
 import { BadConfig, type Config, readConfig } from './config.ts';
-import { ROLE_SCOPES } from './protocol/scopes.ts';
+import { ROLE_SCOPES } from './protocol/trust/scopes.ts';
 
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,17 +1,17 @@
-import type { KeyRecord } from './capabilities/authorization/keys.ts';
+import type { McpServerSettings } from './capabilities/ai/mcp-client/service.ts';
 import type { GoalSettings, ModelSettings, OidcSettings } from './capabilities/capability.ts';
-import type { MailSettings } from './capabilities/email/service.ts';
-import type { Credential } from './capabilities/http-client/service.ts';
-import type { McpServerSettings } from './capabilities/mcp-client/service.ts';
-import type { ProposalSettings } from './capabilities/proposals/service.ts';
-import type { SynthesisSettings } from './capabilities/synthesis/service.ts';
+import type { MailSettings } from './capabilities/integrations/email/service.ts';
+import type { Credential } from './capabilities/integrations/http-client/service.ts';
+import type { ProposalSettings } from './capabilities/learning/proposals/service.ts';
+import type { SynthesisSettings } from './capabilities/learning/synthesis/service.ts';
+import type { KeyRecord } from './capabilities/trust/authorization/keys.ts';
 import { keysOf, oidcOf } from './config/access.ts';
 import { goalsOf, judgeModelOf, proposalsOf, synthesisOf } from './config/learning.ts';
 import { credentialsOf, mailOf, mcpServersOf, modelsOf } from './config/reach.ts';
 import { Reader } from './config/reader.ts';
 import { DAY_MS, type Environment, SETTINGS, type SettingName, type Values } from './config/settings.ts';
-import { NAME } from './protocol/keys.ts';
-import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/prompts.ts';
+import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/ai/prompts.ts';
+import { NAME } from './protocol/trust/keys.ts';
 
 /** Everything that an operator can set. Read once, in one place. */
 export interface Config {

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { capabilities } from '../src/capabilities/index.ts';
+import { NODES } from '../src/capabilities/running/nodes/standard.ts';
+import { contextOf } from '../src/capabilities/running/nodes/testing.ts';
 import { readConfig } from '../src/config.ts';
 import { catalogOf } from '../src/runtime/catalog.ts';
 import type { NodeType } from '../src/runtime/node-type.ts';
-import { NODES } from '../src/runtime/nodes/index.ts';
-import { contextOf } from '../src/runtime/nodes/testing.ts';
 import { node } from './support/definitions.ts';
 
 /**

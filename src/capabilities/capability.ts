@@ -1,8 +1,8 @@
 import type { Static, TSchema } from 'typebox';
+import type { PromptObservability } from '../protocol/ai/prompts.ts';
+import type { RouteContract } from '../protocol/documents/routes.ts';
 import { isRefusal, type Refusal } from '../protocol/errors.ts';
-import type { PromptObservability } from '../protocol/prompts.ts';
-import type { RouteContract } from '../protocol/routes.ts';
-import type { Role, Scope } from '../protocol/scopes.ts';
+import type { Role, Scope } from '../protocol/trust/scopes.ts';
 import type { Reaction } from '../runtime/append.ts';
 import type { Credential } from '../runtime/effects/credentials.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
@@ -14,11 +14,11 @@ import type { ToolSource } from '../runtime/tools.ts';
 import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
-import type { KeyRecord } from './authorization/keys.ts';
-import type { MailSettings } from './email/service.ts';
-import type { McpServerSettings } from './mcp-client/service.ts';
-import type { ProposalSettings } from './proposals/service.ts';
-import type { SynthesisSettings } from './synthesis/service.ts';
+import type { McpServerSettings } from './ai/mcp-client/service.ts';
+import type { MailSettings } from './integrations/email/service.ts';
+import type { ProposalSettings } from './learning/proposals/service.ts';
+import type { SynthesisSettings } from './learning/synthesis/service.ts';
+import type { KeyRecord } from './trust/authorization/keys.ts';
 
 /** Who asks, as the credential says; nothing of it comes from a body. */
 export interface Caller {

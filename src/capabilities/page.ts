@@ -1,6 +1,6 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
 import { type Refusal, refuse } from '../protocol/errors.ts';
-import { Closed } from '../protocol/schema.ts';
+import { Closed } from '../protocol/format/schema.ts';
 
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 200;

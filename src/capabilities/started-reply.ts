@@ -1,4 +1,4 @@
-import type { RunStatus } from '../protocol/runs.ts';
+import type { RunStatus } from '../protocol/running/runs.ts';
 import { type Reply, reply } from './capability.ts';
 
 /** What is answered when a run has begun: which one, and where to follow it. */

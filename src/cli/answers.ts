@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { isObject, type JsonObject } from '../protocol/format/json.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 import { harmless } from './text.ts';

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs';
+import { isObject } from '../protocol/format/json.ts';
 import {
   type AuditCheckpoint,
   ChainVerifier,
   type HashedEntry,
   type Proofs,
   type VerifyResult,
-} from '../protocol/audit-chain.ts';
-import { isObject } from '../protocol/json.ts';
+} from '../protocol/trust/audit-chain.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { type IsSignedHex, signatureCheckOf } from '../system/ed25519.ts';
 import { jsonMembers } from './json-members.ts';

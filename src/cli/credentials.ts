@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isObject } from '../protocol/json.ts';
+import { isObject } from '../protocol/format/json.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -1,4 +1,4 @@
-import { isTerminalStatus } from '../protocol/run-status.ts';
+import { isTerminalStatus } from '../protocol/running/run-status.ts';
 
 /** How a command ends. */
 export const EXIT = {

@@ -1,4 +1,4 @@
-import { defined } from '../protocol/json.ts';
+import { defined } from '../protocol/format/json.ts';
 
 const COLOURS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const;
 export type Colour = keyof typeof COLOURS;

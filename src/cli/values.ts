@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { isObject, type JsonObject } from '../protocol/json.ts';
+import { isObject, type JsonObject } from '../protocol/format/json.ts';
 import type { Given } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';

@@ -1,6 +1,6 @@
 import type { Client, RunEvent } from '../client/index.ts';
-import { isObject } from '../protocol/json.ts';
-import type { RunSnapshot } from '../protocol/runs.ts';
+import { isObject } from '../protocol/format/json.ts';
+import type { RunSnapshot } from '../protocol/running/runs.ts';
 import type { Context } from './command.ts';
 import { type ExitCode, exitOfRun } from './exit.ts';
 import { Progress } from './progress.ts';

@@ -1,11 +1,11 @@
 import { capabilities } from '../capabilities/index.ts';
-import { triggersOf } from '../capabilities/schedules/service.ts';
-import { checkDefinition } from '../engine/check.ts';
+import { NODES } from '../capabilities/running/nodes/standard.ts';
+import { triggersOf } from '../capabilities/starting/schedules/service.ts';
+import { checkDefinition } from '../engine/definition/check.ts';
 import { validator } from '../http/validation.ts';
 import { isRefusal } from '../protocol/errors.ts';
-import { WorkflowDefinition } from '../protocol/workflows.ts';
+import { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { catalogOf } from '../runtime/catalog.ts';
-import { NODES } from '../runtime/nodes/index.ts';
 import { findSecret } from '../system/redaction.ts';
 import { fileText } from './values.ts';
 

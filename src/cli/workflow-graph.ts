@@ -1,4 +1,4 @@
-import type { EdgeCondition, WorkflowDefinition, WorkflowEdge } from '../protocol/workflows.ts';
+import type { EdgeCondition, WorkflowDefinition, WorkflowEdge } from '../protocol/running/workflows.ts';
 import { harmless, type Paint } from './text.ts';
 
 /** A workflow as text: each node, in the order of the graph, with the ways that lead on from it. */

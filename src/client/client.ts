@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
-import type { RunEventDoc } from '../protocol/events.ts';
-import { isTerminalStatus } from '../protocol/run-status.ts';
-import type { RunSnapshot } from '../protocol/runs.ts';
+import type { RunEventDoc } from '../protocol/running/events.ts';
+import { isTerminalStatus } from '../protocol/running/run-status.ts';
+import type { RunSnapshot } from '../protocol/running/runs.ts';
 import { checkProvided, type DiscoveryDocument } from './discovery.ts';
 import { type Machine, platform } from './machine.ts';
 import { type Messages, OPERATIONS, type Operation, type OperationName, type Operations } from './operations.ts';

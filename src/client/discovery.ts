@@ -1,4 +1,4 @@
-import { valueAt } from '../protocol/json.ts';
+import { valueAt } from '../protocol/format/json.ts';
 import { NotProvidedError } from './errors.ts';
 
 /** What a host says of itself to everybody. */

@@ -1,11 +1,18 @@
 import type { Static } from 'typebox';
-import type { AgentInventory, AgentInventoryEntry } from '../protocol/agents.ts';
-import type { Annotation, AnnotationCreate, AnnotationList, Bucket, FeedbackSummary } from '../protocol/annotations.ts';
-import type { AuditItem, AuditVerifyResult } from '../protocol/audit.ts';
-import type { ToolSourceKind } from '../protocol/choices.ts';
-import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/commitments.ts';
-import type { StreamMode } from '../protocol/events.ts';
-import type { ForkReply, ForkRequest } from '../protocol/forks.ts';
+import type { AgentInventory, AgentInventoryEntry } from '../protocol/ai/agents.ts';
+import type { McpMessage } from '../protocol/ai/mcp.ts';
+import type { MemoryRecord } from '../protocol/ai/memory.ts';
+import type {
+  ExpandChainReply,
+  ExpandChainRequest,
+  InstalledPack,
+  InstallPackRequest,
+  PackLockfile,
+  PackSummary,
+} from '../protocol/ai/packs.ts';
+import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/ai/prompts.ts';
+import type { ToolDescriptor, ToolList } from '../protocol/ai/tools.ts';
+import type { ToolSourceKind } from '../protocol/format/choices.ts';
 import type {
   Goal,
   GoalEdit,
@@ -16,23 +23,7 @@ import type {
   GoalState,
   JudgeCalibration,
   ResumeGoalRequest,
-} from '../protocol/goals.ts';
-import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/heartbeats.ts';
-import type { InboxItem } from '../protocol/inbox.ts';
-import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/inspection.ts';
-import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/interrupts.ts';
-import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/keys.ts';
-import type { McpMessage } from '../protocol/mcp.ts';
-import type { MemoryRecord } from '../protocol/memory.ts';
-import type {
-  ExpandChainReply,
-  ExpandChainRequest,
-  InstalledPack,
-  InstallPackRequest,
-  PackLockfile,
-  PackSummary,
-} from '../protocol/packs.ts';
-import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/prompts.ts';
+} from '../protocol/learning/goals.ts';
 import type {
   AppliedProposal,
   InstalledArtifact,
@@ -43,8 +34,29 @@ import type {
   ProposalList,
   RejectProposalRequest,
   ReviseProposalRequest,
-} from '../protocol/proposals.ts';
-import type { RunStatus } from '../protocol/run-status.ts';
+} from '../protocol/learning/proposals.ts';
+import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
+import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
+import type {
+  DeliveryState,
+  IssuedWebhook,
+  WebhookDelivery,
+  WebhookRegistration,
+  WebhookSubscription,
+} from '../protocol/operations/webhooks.ts';
+import type {
+  Annotation,
+  AnnotationCreate,
+  AnnotationList,
+  Bucket,
+  FeedbackSummary,
+} from '../protocol/people/annotations.ts';
+import type { InboxItem } from '../protocol/people/inbox.ts';
+import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/people/interrupts.ts';
+import type { StreamMode } from '../protocol/running/events.ts';
+import type { ForkReply, ForkRequest } from '../protocol/running/forks.ts';
+import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/running/inspection.ts';
+import type { RunStatus } from '../protocol/running/run-status.ts';
 import type {
   BulkCancelReply,
   BulkCancelRequest,
@@ -59,19 +71,13 @@ import type {
   ResumeRequest,
   RunSnapshot,
   RunSummary,
-} from '../protocol/runs.ts';
-import type { Schedule, ScheduleRequest } from '../protocol/schedules.ts';
-import type { SynthesizeReply, SynthesizeRequest } from '../protocol/synthesis.ts';
-import type { ToolDescriptor, ToolList } from '../protocol/tools.ts';
-import type { Verifier, VerifierRequest } from '../protocol/verifiers.ts';
-import type {
-  DeliveryState,
-  IssuedWebhook,
-  WebhookDelivery,
-  WebhookRegistration,
-  WebhookSubscription,
-} from '../protocol/webhooks.ts';
-import type { WorkflowDefinition, WorkflowSummary } from '../protocol/workflows.ts';
+} from '../protocol/running/runs.ts';
+import type { WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
+import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
+import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
+import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
+import type { AuditItem, AuditVerifyResult } from '../protocol/trust/audit.ts';
+import type { ApiKey, ApiKeyRequest, NewApiKey, RotateKeyRequest } from '../protocol/trust/keys.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import {
   type Bytes,

@@ -1,4 +1,4 @@
-import { isTerminalStatus } from '../protocol/run-status.ts';
+import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import { Backoff, PATIENT } from './retry.ts';
 import { parseEvents, type ServerSentEvent } from './server-sent-events.ts';
 import { type Request, type Transport, unreachable } from './transport.ts';

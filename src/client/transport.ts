@@ -1,4 +1,4 @@
-import { defined, isObject } from '../protocol/json.ts';
+import { defined, isObject } from '../protocol/format/json.ts';
 import { RefusedError, UnreachableError } from './errors.ts';
 import type { Machine } from './machine.ts';
 import { Backoff, type RetryPolicy } from './retry.ts';

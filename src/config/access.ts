@@ -1,14 +1,14 @@
+import type { OidcSettings } from '../capabilities/capability.ts';
 import {
   hashKey,
   isSafeSource,
   type KeyRecord,
   scopesOf,
   TEST_KEY_PREFIX,
-} from '../capabilities/authorization/keys.ts';
-import type { OidcSettings } from '../capabilities/capability.ts';
-import { isObject } from '../protocol/json.ts';
-import { NAME } from '../protocol/keys.ts';
-import { isRole, isScope, ROLES } from '../protocol/scopes.ts';
+} from '../capabilities/trust/authorization/keys.ts';
+import { isObject } from '../protocol/format/json.ts';
+import { NAME } from '../protocol/trust/keys.ts';
+import { isRole, isScope, ROLES } from '../protocol/trust/scopes.ts';
 import type { Reader } from './reader.ts';
 import { SETTINGS, type SettingName } from './settings.ts';
 

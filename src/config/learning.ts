@@ -1,8 +1,8 @@
 import type { GoalSettings, ModelSettings } from '../capabilities/capability.ts';
-import { type ProposalSettings, readGates } from '../capabilities/proposals/service.ts';
-import { isTimeZone } from '../capabilities/schedules/service.ts';
-import type { SynthesisSettings } from '../capabilities/synthesis/service.ts';
-import { ACTIVATIONS } from '../protocol/proposals.ts';
+import { type ProposalSettings, readGates } from '../capabilities/learning/proposals/service.ts';
+import type { SynthesisSettings } from '../capabilities/learning/synthesis/service.ts';
+import { isTimeZone } from '../capabilities/starting/schedules/service.ts';
+import { ACTIVATIONS } from '../protocol/learning/proposals.ts';
 import type { Reader } from './reader.ts';
 import { DAY_MS, MINUTE_MS, SETTINGS } from './settings.ts';
 

@@ -1,8 +1,8 @@
+import { type McpServerSettings, readMcpServers } from '../capabilities/ai/mcp-client/service.ts';
+import { readModels } from '../capabilities/ai/models/service.ts';
 import type { ModelSettings } from '../capabilities/capability.ts';
-import { type MailSettings, readMail } from '../capabilities/email/service.ts';
-import { type Credential, readCredentials } from '../capabilities/http-client/service.ts';
-import { type McpServerSettings, readMcpServers } from '../capabilities/mcp-client/service.ts';
-import { readModels } from '../capabilities/models/service.ts';
+import { type MailSettings, readMail } from '../capabilities/integrations/email/service.ts';
+import { type Credential, readCredentials } from '../capabilities/integrations/http-client/service.ts';
 import type { Reader } from './reader.ts';
 import type { Environment } from './settings.ts';
 

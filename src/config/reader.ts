@@ -1,4 +1,4 @@
-import { NAME } from '../protocol/keys.ts';
+import { NAME } from '../protocol/trust/keys.ts';
 import { SETTINGS, type SettingName, type Values } from './settings.ts';
 
 /** Reads single values and notes what is wrong with them. */

@@ -1,8 +1,8 @@
 /** What a run means, for programs that look at runs without a host: pure, and at home in a browser. */
-export { checkDefinition, type NodeCatalog, type Problem } from './check.ts';
-export { cancelRun, type Decision, pauseRun, resumeRun } from './commands.ts';
-export { apply, fold } from './fold.ts';
-export { dueAt, next, type Step } from './next.ts';
-export { makePlan, type Plan } from './plan.ts';
-export { emptyRun, isTerminal, type Run, type RunFacts, statusOf } from './run.ts';
-export { snapshotOf } from './snapshot.ts';
+export { checkDefinition, type NodeCatalog, type Problem } from './definition/check.ts';
+export { makePlan, type Plan } from './definition/plan.ts';
+export { cancelRun, type Decision, pauseRun, resumeRun } from './run/commands.ts';
+export { apply, fold } from './run/fold.ts';
+export { dueAt, next, type Step } from './run/next.ts';
+export { emptyRun, isTerminal, type Run, type RunFacts, statusOf } from './run/run.ts';
+export { snapshotOf } from './run/snapshot.ts';

@@ -1,13 +1,13 @@
 import type { RunError } from '../protocol/errors.ts';
-import type { NewEvent, RunEvent } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import type { WorkflowDefinition } from '../protocol/workflows.ts';
-import { apply, fold } from './fold.ts';
-import { type InterruptRequest, suspendNode } from './interrupts.ts';
-import { next, type Step } from './next.ts';
-import { completeNode, failAttempt, type NodeResult } from './outcome.ts';
-import { makePlan, type Plan } from './plan.ts';
-import { emptyRun, type Run, type RunFacts } from './run.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
+import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
+import { makePlan, type Plan } from './definition/plan.ts';
+import { type InterruptRequest, suspendNode } from './people/interrupts.ts';
+import { apply, fold } from './run/fold.ts';
+import { next, type Step } from './run/next.ts';
+import { completeNode, failAttempt, type NodeResult } from './run/outcome.ts';
+import { emptyRun, type Run, type RunFacts } from './run/run.ts';
 
 /** Shared by the engine's tests: a run that is moved on by hand, without a host around it. */
 

@@ -1,5 +1,5 @@
 import type { Capability, CapabilitySettings } from '../capabilities/capability.ts';
-import { isObject, type JsonObject, valueAt } from '../protocol/json.ts';
+import { isObject, type JsonObject, valueAt } from '../protocol/format/json.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
 

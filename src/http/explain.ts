@@ -1,5 +1,5 @@
 import { Compile } from 'typebox/compile';
-import { deepEqual, isObject } from '../protocol/json.ts';
+import { deepEqual, isObject } from '../protocol/format/json.ts';
 
 /** A place in a value that does not fit its schema, and why. Values are never repeated. */
 export interface FieldProblem {

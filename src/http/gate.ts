@@ -1,7 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditService } from '../capabilities/audit/service.ts';
-import { hashKey } from '../capabilities/authorization/keys.ts';
-import { type AuthorizationService, type Credential, UNAUTHENTICATED } from '../capabilities/authorization/service.ts';
+import type { AuditService } from '../capabilities/trust/audit/service.ts';
+import { hashKey } from '../capabilities/trust/authorization/keys.ts';
+import {
+  type AuthorizationService,
+  type Credential,
+  UNAUTHENTICATED,
+} from '../capabilities/trust/authorization/service.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { sendRefusal } from './answers.ts';

@@ -1,6 +1,6 @@
 import type { Reply } from '../capabilities/capability.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
-import { canonicalJson } from '../protocol/json.ts';
+import { canonicalJson } from '../protocol/format/json.ts';
 import { findAnswer, type IdempotencyRow, keepAnswer } from '../store/idempotency.ts';
 import type { Unit } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';

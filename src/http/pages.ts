@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import { asyncapiDocument } from '../protocol/asyncapi.ts';
+import { asyncapiDocument } from '../protocol/documents/asyncapi.ts';
+import { openapiDocument } from '../protocol/documents/openapi.ts';
+import type { RouteContract } from '../protocol/documents/routes.ts';
 import { refuse } from '../protocol/errors.ts';
-import { openapiDocument } from '../protocol/openapi.ts';
-import type { RouteContract } from '../protocol/routes.ts';
-import { AnyObject } from '../protocol/schema.ts';
+import { AnyObject } from '../protocol/format/schema.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import type { Metrics } from './metrics.ts';

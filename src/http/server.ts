@@ -2,7 +2,7 @@ import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, ty
 import type { Caller, Route } from '../capabilities/capability.ts';
 import type { Services } from '../capabilities/index.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
-import { BadJson, parseJson } from '../protocol/parse-json.ts';
+import { BadJson, parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { AnyObject, Closed, NonEmpty } from './schema.ts';
+import { AnyObject, Closed, NonEmpty } from './format/schema.ts';
 
 /**
  * Every code this host may answer with, and its HTTP status. A refusal names a code; only the edge looks up the

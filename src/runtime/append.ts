@@ -1,9 +1,9 @@
-import { withCause } from '../engine/agent-steps.ts';
-import { apply } from '../engine/fold.ts';
-import type { Digest } from '../engine/mask.ts';
-import { isOver, isTerminal, type Run, statusOf } from '../engine/run.ts';
-import type { NewEvent, RunEvent } from '../protocol/events.ts';
-import type { RunStatus } from '../protocol/runs.ts';
+import type { Digest } from '../engine/masking/mask.ts';
+import { withCause } from '../engine/run/agent-steps.ts';
+import { apply } from '../engine/run/fold.ts';
+import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
+import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
+import type { RunStatus } from '../protocol/running/runs.ts';
 import { freeScope, insertEvents, insertRun, insertTags, moveRun } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';

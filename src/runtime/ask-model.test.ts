@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import type { Configurable } from '../protocol/runs.ts';
+import { contextOf, effectsOf } from '../capabilities/running/nodes/testing.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
+import type { Configurable } from '../protocol/running/runs.ts';
 import { askModel, messagesFor, modelChoice } from './ask-model.ts';
 import type { ModelRequest, ModelResult } from './effects/model.ts';
-import { contextOf, effectsOf } from './nodes/testing.ts';
 
 const TYPE = 'core.ai.callPrompt';
 

@@ -1,5 +1,5 @@
-import type { ChunkMeta } from '../protocol/events.ts';
-import { defined, isObject } from '../protocol/json.ts';
+import { defined, isObject } from '../protocol/format/json.ts';
+import type { ChunkMeta } from '../protocol/running/events.ts';
 import type { ModelChunk, ModelMessage, ModelRequest, ModelResult, ToolCall } from './effects/model.ts';
 import type { NodeContext } from './node-type.ts';
 import { composePrompts, messagesOf } from './prompts.ts';

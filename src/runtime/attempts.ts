@@ -1,9 +1,9 @@
-import { mayCallTools } from '../engine/budget.ts';
-import { maskMembers } from '../engine/mask.ts';
-import type { Plan, PlannedNode } from '../engine/plan.ts';
-import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run.ts';
-import type { NewEvent } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
+import type { Plan, PlannedNode } from '../engine/definition/plan.ts';
+import { maskMembers } from '../engine/masking/mask.ts';
+import { mayCallTools } from '../engine/models/budget.ts';
+import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
 import type { Lease } from '../store/queue.ts';
 import { StoreFailure } from '../store/store.ts';
 import { sha256Hex } from '../system/digest.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { describe, expect, it } from 'vitest';
 import { node } from '../../test/support/definitions.ts';
-import { Closed, OneOf } from '../protocol/schema.ts';
+import { Closed, OneOf } from '../protocol/format/schema.ts';
 import { catalogOf } from './catalog.ts';
 
 const TYPE = 'vendor.test.thing';

@@ -1,6 +1,6 @@
 import { Compile, type Validator } from 'typebox/compile';
-import type { ConfigProblem, NodeCatalog } from '../engine/check.ts';
-import { own } from '../protocol/json.ts';
+import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
+import { own } from '../protocol/format/json.ts';
 import type { NodeType } from './node-type.ts';
 
 /** Types that come with a capability, and the capability they come with. */

@@ -1,10 +1,10 @@
-import { type Bill, billOf, budgetBelow } from '../engine/budget.ts';
-import { maskRunOutputs } from '../engine/mask.ts';
-import { finalOutputs } from '../engine/next.ts';
-import type { PlannedNode } from '../engine/plan.ts';
-import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run.ts';
+import type { PlannedNode } from '../engine/definition/plan.ts';
+import { maskRunOutputs } from '../engine/masking/mask.ts';
+import { type Bill, billOf, budgetBelow } from '../engine/models/budget.ts';
+import { finalOutputs } from '../engine/run/next.ts';
+import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
-import type { NewEvent } from '../protocol/events.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
 import { childRunsAmong, countRunBelow, type RunRef, type RunRow, runsBelow } from '../store/log.ts';
 import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';

@@ -1,8 +1,8 @@
-import { cancelRun, type Decision } from '../engine/commands.ts';
-import { isTerminal, type Run, statusOf } from '../engine/run.ts';
+import { cancelRun, type Decision } from '../engine/run/commands.ts';
+import { isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../protocol/errors.ts';
-import type { NewEvent } from '../protocol/events.ts';
-import type { RunStatus } from '../protocol/runs.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
+import type { RunStatus } from '../protocol/running/runs.ts';
 import type { Visibility } from '../store/log.ts';
 import { dropWork, wake } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';

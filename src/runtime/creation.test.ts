@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../test/support/definitions.ts';
 import { ManualClock } from '../../test/support/manual-clock.ts';
-import { makePlan } from '../engine/plan.ts';
-import { statusOf } from '../engine/run.ts';
-import type { WorkflowDefinition } from '../protocol/workflows.ts';
+import { makePlan } from '../engine/definition/plan.ts';
+import { statusOf } from '../engine/run/run.ts';
+import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { sortableIds } from '../system/ids.ts';
 import { creationWrites } from './append.ts';
 import { createRun, type NewRun } from './creation.ts';

@@ -1,6 +1,6 @@
-import { emptyRun, type Fork, type RunFacts, type RunLimits } from '../engine/run.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import { type Configurable, ENGINE_VERSION } from '../protocol/runs.ts';
+import { emptyRun, type Fork, type RunFacts, type RunLimits } from '../engine/run/run.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import { type Configurable, ENGINE_VERSION } from '../protocol/running/runs.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { timeOf } from '../system/ids.ts';
 import { redactValue } from '../system/redaction.ts';

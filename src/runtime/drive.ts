@@ -1,11 +1,11 @@
-import { budgetBelow } from '../engine/budget.ts';
-import { suspendNode } from '../engine/interrupts.ts';
-import { dueAt, next } from '../engine/next.ts';
-import { completeNode, failAttempt } from '../engine/outcome.ts';
-import type { PlannedNode } from '../engine/plan.ts';
-import { type Fork, isTerminal, isTurnTaken, type Run } from '../engine/run.ts';
+import type { PlannedNode } from '../engine/definition/plan.ts';
+import { budgetBelow } from '../engine/models/budget.ts';
+import { suspendNode } from '../engine/people/interrupts.ts';
+import { dueAt, next } from '../engine/run/next.ts';
+import { completeNode, failAttempt } from '../engine/run/outcome.ts';
+import { type Fork, isTerminal, isTurnTaken, type Run } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
-import { deepEqual } from '../protocol/json.ts';
+import { deepEqual } from '../protocol/format/json.ts';
 import { type Lease, readWakes } from '../store/queue.ts';
 import { announce } from './append.ts';
 import { Attempts, type Message } from './attempts.ts';

@@ -1,6 +1,6 @@
 import { BrokenPromise } from '../engine/assert.ts';
-import { isTerminal } from '../engine/run.ts';
-import { ENGINE_VERSION } from '../protocol/runs.ts';
+import { isTerminal } from '../engine/run/run.ts';
+import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import {
   addWork,
   claimDue,

@@ -1,4 +1,4 @@
-import type { NewEvent, RunEvent } from '../protocol/events.ts';
+import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import { finishWork, holdLease, type Lease, releaseLease } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../test/support/database.ts';
 import { ManualClock } from '../../test/support/manual-clock.ts';
-import { suspendNode } from '../engine/interrupts.ts';
-import { statusOf } from '../engine/run.ts';
-import { isManagement } from '../protocol/management.ts';
+import { suspendNode } from '../engine/people/interrupts.ts';
+import { statusOf } from '../engine/run/run.ts';
+import { isManagement } from '../protocol/running/management.ts';
 import { findWorkflow } from '../store/definitions.ts';
 import { listRuns, type RunRow } from '../store/log.ts';
 import { openSqlite } from '../store/sqlite.ts';

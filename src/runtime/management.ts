@@ -1,7 +1,7 @@
-import type { NewEvent } from '../protocol/events.ts';
-import { type JsonObject, own } from '../protocol/json.ts';
-import type { ManagementWorkflow } from '../protocol/management.ts';
-import type { PortValue, WorkflowDefinition, WorkflowNode } from '../protocol/workflows.ts';
+import { type JsonObject, own } from '../protocol/format/json.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
+import type { ManagementWorkflow } from '../protocol/running/management.ts';
+import type { PortValue, WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';

@@ -1,14 +1,14 @@
 import type { TSchema } from 'typebox';
-import type { ConfigProblem } from '../engine/check.ts';
-import type { InterruptRequest } from '../engine/interrupts.ts';
-import type { NodeResult } from '../engine/outcome.ts';
-import type { ChildState } from '../engine/run.ts';
-import type { OrchestratorDecision } from '../protocol/agents.ts';
+import type { ConfigProblem } from '../engine/definition/check.ts';
+import type { InterruptRequest } from '../engine/people/interrupts.ts';
+import type { NodeResult } from '../engine/run/outcome.ts';
+import type { ChildState } from '../engine/run/run.ts';
+import type { OrchestratorDecision } from '../protocol/ai/agents.ts';
 import type { RunError } from '../protocol/errors.ts';
-import type { NewEvent, Owner } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import type { Configurable } from '../protocol/runs.ts';
-import type { WorkflowDefinition, WorkflowNode } from '../protocol/workflows.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import type { NewEvent, Owner } from '../protocol/running/events.ts';
+import type { Configurable } from '../protocol/running/runs.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import type { Effects } from './effects/seams.ts';
 
 /** What a node of some type does. It can reach what its context has, and nothing else. */

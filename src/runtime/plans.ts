@@ -1,5 +1,5 @@
-import { makePlan, type Plan } from '../engine/plan.ts';
-import type { WorkflowDefinition } from '../protocol/workflows.ts';
+import { makePlan, type Plan } from '../engine/definition/plan.ts';
+import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { type DefinitionRow, findDefinition, findWorkflowVersion, ownerOf } from '../store/definitions.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';

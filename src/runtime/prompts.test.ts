@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { NewEvent } from '../protocol/events.ts';
-import type { PromptTarget, PromptTemplate } from '../protocol/prompts.ts';
+import { contextOf } from '../capabilities/running/nodes/testing.ts';
+import type { PromptTarget, PromptTemplate } from '../protocol/ai/prompts.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
 import type { FoundPrompts } from './effects/seams.ts';
 import type { NodeContext } from './node-type.ts';
-import { contextOf } from './nodes/testing.ts';
 import { composePrompts, messagesOf, promptRefProblems } from './prompts.ts';
 
 const template = (templateId: string, more: Partial<PromptTemplate> = {}): PromptTemplate => ({

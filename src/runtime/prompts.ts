@@ -1,5 +1,5 @@
-import type { ConfigProblem } from '../engine/check.ts';
-import { type AgentPrompts, choosePrompt, type PromptChoice, pinChoice } from '../engine/prompt-chain.ts';
+import type { ConfigProblem } from '../engine/definition/check.ts';
+import { type AgentPrompts, choosePrompt, type PromptChoice, pinChoice } from '../engine/models/prompt-chain.ts';
 import {
   type Binding,
   type Composition,
@@ -7,9 +7,8 @@ import {
   composePrompt,
   extract,
   literalPrompt,
-} from '../engine/prompt-text.ts';
-import type { Agent } from '../protocol/agents.ts';
-import { type JsonObject, own } from '../protocol/json.ts';
+} from '../engine/models/prompt-text.ts';
+import type { Agent } from '../protocol/ai/agents.ts';
 import {
   type PromptKind,
   type PromptTarget,
@@ -17,7 +16,8 @@ import {
   type PromptVariable,
   parsePromptRef,
   promptRefText,
-} from '../protocol/prompts.ts';
+} from '../protocol/ai/prompts.ts';
+import { type JsonObject, own } from '../protocol/format/json.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
 import type { ModelMessage } from './effects/model.ts';

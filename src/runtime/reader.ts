@@ -1,4 +1,4 @@
-import { apply, fold } from '../engine/fold.ts';
+import { apply, fold } from '../engine/run/fold.ts';
 import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';

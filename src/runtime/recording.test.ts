@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../test/support/definitions.ts';
-import { makePlan } from '../engine/plan.ts';
+import { makePlan } from '../engine/definition/plan.ts';
 import { factsOf } from '../engine/testing.ts';
-import type { NewEvent } from '../protocol/events.ts';
-import type { WorkflowDefinition } from '../protocol/workflows.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
+import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { sortableIds } from '../system/ids.ts';
 import { decodeEvent, eventIdOf, type Recorded, recordEvent } from './recording.ts';

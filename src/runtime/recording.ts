@@ -1,8 +1,8 @@
-import { type Digest, hasSensitiveParts, maskPayload } from '../engine/mask.ts';
-import type { Plan } from '../engine/plan.ts';
-import type { RunFacts } from '../engine/run.ts';
-import { ENVELOPE_NODE_ID_MAX, type NewEvent, type RunEvent } from '../protocol/events.ts';
-import { EVENT_SCHEMA_VERSION } from '../protocol/runs.ts';
+import type { Plan } from '../engine/definition/plan.ts';
+import { type Digest, hasSensitiveParts, maskPayload } from '../engine/masking/mask.ts';
+import type { RunFacts } from '../engine/run/run.ts';
+import { ENVELOPE_NODE_ID_MAX, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
+import { EVENT_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { StoredEvent } from '../store/log.ts';
 import { digits } from '../system/ids.ts';
 import { redactValue } from '../system/redaction.ts';

@@ -1,4 +1,4 @@
-import { addUsd } from '../engine/budget.ts';
+import { addUsd } from '../engine/models/budget.ts';
 import { childRuns, type RunRef, type RunRow } from '../store/log.ts';
 import type { Runtime } from './runtime.ts';
 

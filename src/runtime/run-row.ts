@@ -1,6 +1,6 @@
-import { type Fork, type Run, type RunFacts, type RunLimits, statusOf } from '../engine/run.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/runs.ts';
+import { type Fork, type Run, type RunFacts, type RunLimits, statusOf } from '../engine/run/run.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { RunMove, RunRow } from '../store/log.ts';
 
 /** On whose behalf something happens: the full subject, of which the protocol's first major shows parts. */

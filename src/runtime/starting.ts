@@ -1,8 +1,8 @@
-import { failAttempt } from '../engine/outcome.ts';
-import type { PlannedNode } from '../engine/plan.ts';
-import type { Run } from '../engine/run.ts';
+import type { PlannedNode } from '../engine/definition/plan.ts';
+import { failAttempt } from '../engine/run/outcome.ts';
+import type { Run } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
-import type { NewEvent } from '../protocol/events.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
 import type { Runtime } from './runtime.ts';
 
 /** The event with which a node starts, or fails because this host lacks what it needs. */

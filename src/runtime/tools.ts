@@ -1,7 +1,7 @@
-import type { ToolSourceKind } from '../protocol/choices.ts';
-import type { NewEvent } from '../protocol/events.ts';
-import type { JsonObject } from '../protocol/json.ts';
-import type { ToolDescriptor } from '../protocol/tools.ts';
+import type { ToolDescriptor } from '../protocol/ai/tools.ts';
+import type { ToolSourceKind } from '../protocol/format/choices.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Firing } from './effects/seams.ts';
 

@@ -1,4 +1,4 @@
-import { MANAGEMENT_IDS } from '../protocol/management.ts';
+import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
 /** Who may see what: a tenant, or one workspace of it. `tenant` is the storage key that auth makes, never a body's. */

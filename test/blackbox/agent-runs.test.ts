@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { WorkflowNode } from '../../src/protocol/workflows.ts';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { freshFolder } from '../support/database.ts';
 import { line, node, register, unique, workflow } from '../support/definitions.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { SCOPES } from '../../src/protocol/scopes.ts';
+import { SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { type Answer, Api } from '../support/api.ts';
 import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';

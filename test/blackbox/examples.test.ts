@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { WorkflowDefinition } from '../../src/protocol/workflows.ts';
+import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { onEachStore } from '../support/stores.ts';
 

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import type { EdgeCondition, TriggerRule, WorkflowDefinition, WorkflowNode } from '../../src/protocol/workflows.ts';
+import type {
+  EdgeCondition,
+  TriggerRule,
+  WorkflowDefinition,
+  WorkflowNode,
+} from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { readStore, writeStore } from '../support/database.ts';
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { mintToken, type TokenClaims } from '../../src/capabilities/interrupts/tokens.ts';
+import { mintToken, type TokenClaims } from '../../src/capabilities/people/interrupts/tokens.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import { realClock } from '../../src/system/real.ts';
 import type { Answer } from '../support/api.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { ROLE_SCOPES, ROLES } from '../../src/protocol/scopes.ts';
+import { ROLE_SCOPES, ROLES } from '../../src/protocol/trust/scopes.ts';
 import { type Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, inject, it } from 'vitest';
-import type { WorkflowDefinition } from '../../src/protocol/workflows.ts';
+import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import { Api } from '../support/api.ts';
 import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost } from '../support/host.ts';

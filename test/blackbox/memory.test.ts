@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import type { WorkflowNode } from '../../src/protocol/workflows.ts';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { expression, fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';
 import { ModelServer } from '../support/model-server.ts';

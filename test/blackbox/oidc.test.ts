@@ -1,7 +1,7 @@
 import type { JWTPayload } from 'jose';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Config } from '../../src/config.ts';
-import { ROLE_SCOPES } from '../../src/protocol/scopes.ts';
+import { ROLE_SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { realClock } from '../../src/system/real.ts';
 import { type Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { WorkflowNode } from '../../src/protocol/workflows.ts';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { edge, node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import type { WorkflowDefinition } from '../../src/protocol/workflows.ts';
+import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
 import { fixed, line, node, register, unique, variable, workflow } from '../support/definitions.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { WorkflowDefinition } from '../../src/protocol/workflows.ts';
+import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { writeStore } from '../support/database.ts';
 import { edge, expression, line, node, register, unique, variable, workflow } from '../support/definitions.ts';

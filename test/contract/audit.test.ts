@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { AUDIT_TABLES } from '../../src/capabilities/audit/records.ts';
-import { type AuditService, auditService } from '../../src/capabilities/audit/service.ts';
 import type { Caller } from '../../src/capabilities/capability.ts';
+import { AUDIT_TABLES } from '../../src/capabilities/trust/audit/records.ts';
+import { type AuditService, auditService } from '../../src/capabilities/trust/audit/service.ts';
 import { Hub } from '../../src/runtime/hub.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { sql } from '../../src/store/sql.ts';

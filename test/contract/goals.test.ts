@@ -6,7 +6,7 @@ import {
   insertGoalRun,
   noteJudging,
   noteVerdict,
-} from '../../src/capabilities/goals/records.ts';
+} from '../../src/capabilities/learning/goals/records.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';

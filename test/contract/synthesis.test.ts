@@ -1,8 +1,13 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { type AnnotationRow, FEEDBACK_TABLES } from '../../src/capabilities/feedback/records.ts';
-import { countCorrections, countShapes } from '../../src/capabilities/synthesis/counts.ts';
-import { Reading } from '../../src/capabilities/synthesis/reading.ts';
-import { findHabit, forgetHabits, keepHabit, SYNTHESIS_TABLES } from '../../src/capabilities/synthesis/records.ts';
+import { countCorrections, countShapes } from '../../src/capabilities/learning/synthesis/counts.ts';
+import { Reading } from '../../src/capabilities/learning/synthesis/reading.ts';
+import {
+  findHabit,
+  forgetHabits,
+  keepHabit,
+  SYNTHESIS_TABLES,
+} from '../../src/capabilities/learning/synthesis/records.ts';
+import { type AnnotationRow, FEEDBACK_TABLES } from '../../src/capabilities/people/feedback/records.ts';
 import { Plans } from '../../src/runtime/plans.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { sql, type Write } from '../../src/store/sql.ts';

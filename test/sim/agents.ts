@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../src/protocol/events.ts';
+import type { RunEvent } from '../../src/protocol/running/events.ts';
 import type { SeamDrivers } from '../../src/runtime/effects/seams.ts';
 import {
   type CallableTool,

@@ -1,7 +1,7 @@
 import type { Caller } from '../../src/capabilities/capability.ts';
-import type { InterruptRow } from '../../src/capabilities/interrupts/records.ts';
+import type { InterruptRow } from '../../src/capabilities/people/interrupts/records.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
-import type { RunEvent } from '../../src/protocol/events.ts';
+import type { RunEvent } from '../../src/protocol/running/events.ts';
 import { type Commanded, UnitRefused } from '../../src/runtime/command.ts';
 import { StoreFailure } from '../../src/store/store.ts';
 import type { SimHost } from './sim-host.ts';

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/capability.ts';
-import { COMMITMENT_TABLES, type CommitmentRow } from '../../src/capabilities/commitments/records.ts';
+import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
+import { COMMITMENT_TABLES, type CommitmentRow } from '../../src/capabilities/starting/commitments/records.ts';
 import {
   HEARTBEAT_TABLES,
   type HeartbeatEventRow,
   type HeartbeatRow,
-} from '../../src/capabilities/heartbeat/records.ts';
-import { workflowService } from '../../src/capabilities/workflows/service.ts';
+} from '../../src/capabilities/starting/heartbeats/records.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
-import type { HeartbeatEvaluated, HeartbeatStateChanged } from '../../src/protocol/heartbeats.ts';
-import { SCOPES } from '../../src/protocol/scopes.ts';
+import type { HeartbeatEvaluated, HeartbeatStateChanged } from '../../src/protocol/starting/heartbeats.ts';
+import { SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { createRun } from '../../src/runtime/creation.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/capability.ts';
-import { GOAL_TABLES, type GoalRunRow } from '../../src/capabilities/goals/records.ts';
-import { INTERRUPT_TABLES } from '../../src/capabilities/interrupts/records.ts';
-import { VERIFIER_TABLES } from '../../src/capabilities/verifiers/records.ts';
-import { workflowService } from '../../src/capabilities/workflows/service.ts';
+import { GOAL_TABLES, type GoalRunRow } from '../../src/capabilities/learning/goals/records.ts';
+import { VERIFIER_TABLES } from '../../src/capabilities/learning/verifiers/records.ts';
+import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
+import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
-import { SCOPES } from '../../src/protocol/scopes.ts';
+import { SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';

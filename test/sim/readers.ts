@@ -1,6 +1,6 @@
 import type { Caller } from '../../src/capabilities/capability.ts';
-import { follow } from '../../src/capabilities/events/follow.ts';
-import { isTerminalEvent, type RunEvent } from '../../src/protocol/events.ts';
+import { follow } from '../../src/capabilities/running/events/follow.ts';
+import { isTerminalEvent, type RunEvent } from '../../src/protocol/running/events.ts';
 import { StoreFailure } from '../../src/store/store.ts';
 import type { SimHost } from './sim-host.ts';
 import type { World } from './world.ts';

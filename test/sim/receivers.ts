@@ -1,7 +1,7 @@
 import type { Caller } from '../../src/capabilities/capability.ts';
-import type { WebhookService } from '../../src/capabilities/webhooks/service.ts';
+import type { WebhookService } from '../../src/capabilities/operations/webhooks/service.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
-import type { RunEvent } from '../../src/protocol/events.ts';
+import type { RunEvent } from '../../src/protocol/running/events.ts';
 import { type Egress, EgressFailure, type EgressRequest, type EgressResponse } from '../../src/system/egress.ts';
 import type { World } from './world.ts';
 

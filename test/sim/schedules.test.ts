@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/capability.ts';
-import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/schedules/records.ts';
-import { nextSlot } from '../../src/capabilities/schedules/slots.ts';
-import { workflowService } from '../../src/capabilities/workflows/service.ts';
+import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
+import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
+import { nextSlot } from '../../src/capabilities/starting/schedules/slots.ts';
 import { isRefusal, refuse } from '../../src/protocol/errors.ts';
-import { SCOPES } from '../../src/protocol/scopes.ts';
+import { SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { createRun } from '../../src/runtime/creation.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';

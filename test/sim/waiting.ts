@@ -1,7 +1,7 @@
-import type { InterruptRow, InterruptState } from '../../src/capabilities/interrupts/records.ts';
-import type { Run } from '../../src/engine/run.ts';
-import type { RunEvent } from '../../src/protocol/events.ts';
-import { isObject } from '../../src/protocol/json.ts';
+import type { InterruptRow, InterruptState } from '../../src/capabilities/people/interrupts/records.ts';
+import type { Run } from '../../src/engine/run/run.ts';
+import { isObject } from '../../src/protocol/format/json.ts';
+import type { RunEvent } from '../../src/protocol/running/events.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';

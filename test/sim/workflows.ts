@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../src/protocol/json.ts';
-import type { WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../src/protocol/workflows.ts';
+import type { JsonObject } from '../../src/protocol/format/json.ts';
+import type { WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../src/protocol/running/workflows.ts';
 
 function workflow(
   id: string,

@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../src/protocol/workflows.ts';
+import type {
+  PortValue,
+  WorkflowDefinition,
+  WorkflowEdge,
+  WorkflowNode,
+} from '../../src/protocol/running/workflows.ts';
 import type { Api } from './api.ts';
 
 /** A name that no other test uses. */

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../src/protocol/json.ts';
-import type { WorkflowNode } from '../../src/protocol/workflows.ts';
+import type { JsonObject } from '../../src/protocol/format/json.ts';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from './api.ts';
 import { node } from './definitions.ts';
 

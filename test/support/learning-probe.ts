@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/protocol/json.ts';
+import type { JsonObject } from '../../src/protocol/format/json.ts';
 import type { Answer, Api } from './api.ts';
 import { node, register, workflow } from './definitions.ts';
 import { ModelServer } from './model-server.ts';

@@ -1,6 +1,6 @@
-import { insertAnnotation } from '../../src/capabilities/feedback/records.ts';
-import type { JsonObject } from '../../src/protocol/json.ts';
-import type { WorkflowDefinition, WorkflowNode } from '../../src/protocol/workflows.ts';
+import { insertAnnotation } from '../../src/capabilities/people/feedback/records.ts';
+import type { JsonObject } from '../../src/protocol/format/json.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import { insertDefinition, pointWorkflow } from '../../src/store/definitions.ts';
 import { insertEvents, insertRun, type StoredEvent } from '../../src/store/log.ts';
 import type { Write } from '../../src/store/sql.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../../src/protocol/json.ts';
+import type { JsonObject } from '../../src/protocol/format/json.ts';
 import type { Answer, Api } from './api.ts';
 import { unique } from './definitions.ts';
 

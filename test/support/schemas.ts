@@ -1,20 +1,20 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
-import { AgentInventory } from '../../src/protocol/agents.ts';
-import { Annotation } from '../../src/protocol/annotations.ts';
-import { AuditVerifyResult } from '../../src/protocol/audit.ts';
+import { AgentInventory } from '../../src/protocol/ai/agents.ts';
+import { MemoryEntry } from '../../src/protocol/ai/memory.ts';
+import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/ai/packs.ts';
+import { PromptTemplate } from '../../src/protocol/ai/prompts.ts';
+import { ToolDescriptor } from '../../src/protocol/ai/tools.ts';
 import { ErrorEnvelope } from '../../src/protocol/errors.ts';
-import { EVENTS, RunEventDoc } from '../../src/protocol/events.ts';
-import { Goal } from '../../src/protocol/goals.ts';
-import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/inspection.ts';
-import { MemoryEntry } from '../../src/protocol/memory.ts';
-import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/packs.ts';
-import { PromptTemplate } from '../../src/protocol/prompts.ts';
-import { Proposal } from '../../src/protocol/proposals.ts';
-import { RunSnapshot } from '../../src/protocol/runs.ts';
-import { ToolDescriptor } from '../../src/protocol/tools.ts';
-import { WorkflowDefinition } from '../../src/protocol/workflows.ts';
+import { Goal } from '../../src/protocol/learning/goals.ts';
+import { Proposal } from '../../src/protocol/learning/proposals.ts';
+import { Annotation } from '../../src/protocol/people/annotations.ts';
+import { EVENTS, RunEventDoc } from '../../src/protocol/running/events.ts';
+import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/running/inspection.ts';
+import { RunSnapshot } from '../../src/protocol/running/runs.ts';
+import { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
+import { AuditVerifyResult } from '../../src/protocol/trust/audit.ts';
 
 /** What is wrong with a value, in words; empty when it fits. */
 export type Check = (value: unknown) => readonly string[];

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../protocol/json.ts';
-import type { AgentRef, WorkflowDefinition, WorkflowNode, WorkflowVariable } from '../../protocol/workflows.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { AgentRef, WorkflowDefinition, WorkflowNode, WorkflowVariable } from '../../protocol/running/workflows.ts';
 import { line, node } from './fixtures.ts';
 
 /** The workflows of agents that conformance suites start by name. */

@@ -1,4 +1,4 @@
-import type { AgentPackManifest } from '../../protocol/packs.ts';
+import type { AgentPackManifest } from '../../protocol/ai/packs.ts';
 
 /** The pack whose agent conformance suites look for. */
 export const AGENT_PACK: AgentPackManifest = {

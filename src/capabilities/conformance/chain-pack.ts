@@ -1,4 +1,4 @@
-import type { WorkflowChainPackManifest } from '../../protocol/packs.ts';
+import type { WorkflowChainPackManifest } from '../../protocol/ai/packs.ts';
 
 const NAME = 'vendor.openwop.workflow-chain-sample';
 const Length = { type: 'string', enum: ['one-sentence', 'one-paragraph', 'executive-summary'] };

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { CommitmentFired, FIRE_CONDITIONS } from '../../protocol/commitment-events.ts';
 import { isRefusal } from '../../protocol/errors.ts';
-import { Closed, OneOf } from '../../protocol/schema.ts';
+import { Closed, OneOf } from '../../protocol/format/schema.ts';
+import { CommitmentFired, FIRE_CONDITIONS } from '../../protocol/starting/commitment-events.ts';
 import { reply, route } from '../capability.ts';
-import type { CommitmentService } from '../commitments/service.ts';
+import type { CommitmentService } from '../starting/commitments/service.ts';
 
 const CANARY = 'canary of an intention that no event may tell';
 

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { isRefusal, refuse } from '../../protocol/errors.ts';
-import { ARTIFACT_KINDS, Proposal } from '../../protocol/proposals.ts';
-import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
+import { ARTIFACT_KINDS, Proposal } from '../../protocol/learning/proposals.ts';
 import { reply, route } from '../capability.ts';
-import type { ProposalService } from '../proposals/service.ts';
+import type { ProposalService } from '../learning/proposals/service.ts';
 
 const Optional = Type.Optional;
 

@@ -1,5 +1,10 @@
-import type { JsonObject } from '../../protocol/json.ts';
-import type { PortValue, WorkflowDefinition, WorkflowNode, WorkflowVariable } from '../../protocol/workflows.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type {
+  PortValue,
+  WorkflowDefinition,
+  WorkflowNode,
+  WorkflowVariable,
+} from '../../protocol/running/workflows.ts';
 
 /** The workflows that conformance suites start by name. */
 

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { HeartbeatEvaluated, HeartbeatStateChanged } from '../../protocol/heartbeats.ts';
-import { Closed } from '../../protocol/schema.ts';
+import { Closed } from '../../protocol/format/schema.ts';
+import { HeartbeatEvaluated, HeartbeatStateChanged } from '../../protocol/starting/heartbeats.ts';
 import { reply, route } from '../capability.ts';
-import type { HeartbeatService } from '../heartbeat/service.ts';
+import type { HeartbeatService } from '../starting/heartbeats/service.ts';
 
 /** The rule by which ticks are told and changes start runs, on a heartbeat that is only thought of. */
 export const heartbeatTick = route<{ readonly heartbeat: HeartbeatService }>()({

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { MemoryConsolidated } from '../../protocol/memory.ts';
-import { Closed } from '../../protocol/schema.ts';
+import { MemoryConsolidated } from '../../protocol/ai/memory.ts';
+import { Closed } from '../../protocol/format/schema.ts';
 import { MEMORY_LIMITS, type MemoryRequest } from '../../runtime/effects/memory.ts';
+import type { MemoryService } from '../ai/memory/service.ts';
 import { reply, route } from '../capability.ts';
-import type { MemoryService } from '../memory/service.ts';
 
 const CANARY = 'canary of a secret that no entry may tell';
 

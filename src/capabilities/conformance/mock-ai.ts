@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { NOT_FOUND } from '../../protocol/errors.ts';
-import { Closed, NonEmpty } from '../../protocol/schema.ts';
+import { Closed, NonEmpty } from '../../protocol/format/schema.ts';
+import type { ModelService } from '../ai/models/service.ts';
 import { reply, route } from '../capability.ts';
-import type { ModelService } from '../models/service.ts';
 
 interface Services {
   readonly models: ModelService;

@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
-import { type AgentPrompts, choosePrompt } from '../../engine/prompt-chain.ts';
-import { composedPayload } from '../../engine/prompt-text.ts';
+import { type AgentPrompts, choosePrompt } from '../../engine/models/prompt-chain.ts';
+import { composedPayload } from '../../engine/models/prompt-text.ts';
+import { ContentTrust, PromptComposed, PromptKind, PromptResolved } from '../../protocol/ai/prompts.ts';
 import { NOT_FOUND, refuse } from '../../protocol/errors.ts';
-import { own } from '../../protocol/json.ts';
-import { ContentTrust, PromptComposed, PromptKind, PromptResolved } from '../../protocol/prompts.ts';
-import { AnyObject, MapOf, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { own } from '../../protocol/format/json.ts';
+import { AnyObject, MapOf, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import { promptRefsOf } from '../../runtime/prompts.ts';
+import { compose, type PromptService } from '../ai/prompts/service.ts';
 import { reply, route } from '../capability.ts';
-import { compose, type PromptService } from '../prompts/service.ts';
 
 const operation = route<{ readonly prompts: PromptService }>();
 const Optional = Type.Optional;

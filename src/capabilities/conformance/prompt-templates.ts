@@ -1,4 +1,4 @@
-import type { PromptTemplate } from '../../protocol/prompts.ts';
+import type { PromptTemplate } from '../../protocol/ai/prompts.ts';
 
 function template(
   name: string,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { Closed, OneOf } from '../../protocol/schema.ts';
+import { Closed, OneOf } from '../../protocol/format/schema.ts';
 import { reply, route } from '../capability.ts';
-import type { ScheduleService } from '../schedules/service.ts';
+import type { ScheduleService } from '../starting/schedules/service.ts';
 
 const MINUTE_MS = 60_000;
 const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };

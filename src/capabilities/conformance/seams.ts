@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { apply } from '../../engine/fold.ts';
-import { resolveInterrupt, suspendNode } from '../../engine/interrupts.ts';
-import { makePlan } from '../../engine/plan.ts';
-import type { Resolver } from '../../engine/question.ts';
-import { emptyRun, type Run } from '../../engine/run.ts';
-import type { NewEvent, RunEvent } from '../../protocol/events.ts';
-import { Closed, NonEmpty, OneOf } from '../../protocol/schema.ts';
-import type { Role } from '../../protocol/scopes.ts';
+import { makePlan } from '../../engine/definition/plan.ts';
+import { resolveInterrupt, suspendNode } from '../../engine/people/interrupts.ts';
+import type { Resolver } from '../../engine/people/question.ts';
+import { apply } from '../../engine/run/fold.ts';
+import { emptyRun, type Run } from '../../engine/run/run.ts';
+import { Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
+import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
+import type { Role } from '../../protocol/trust/scopes.ts';
 import { reply, route } from '../capability.ts';
 
 const operation = route<object>();

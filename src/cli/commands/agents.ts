@@ -1,4 +1,4 @@
-import type { AgentInventoryEntry } from '../../protocol/agents.ts';
+import type { AgentInventoryEntry } from '../../protocol/ai/agents.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { table } from '../text.ts';

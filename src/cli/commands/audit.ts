@@ -1,8 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
-import type { Anomaly, VerifyResult } from '../../protocol/audit-chain.ts';
-import { defined } from '../../protocol/json.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { Anomaly, VerifyResult } from '../../protocol/trust/audit-chain.ts';
 import { type IsSignedHex, signatureCheckOf } from '../../system/ed25519.ts';
 import { type AuditFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';

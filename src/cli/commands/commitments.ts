@@ -1,5 +1,5 @@
-import type { Commitment, CommitmentRequest, CommitmentState } from '../../protocol/commitments.ts';
-import { defined } from '../../protocol/json.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { Commitment, CommitmentRequest, CommitmentState } from '../../protocol/starting/commitments.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { table } from '../text.ts';

@@ -1,6 +1,6 @@
-import type { Annotation, Signal } from '../../protocol/annotations.ts';
-import { BUCKETS, RATING } from '../../protocol/choices.ts';
-import { defined } from '../../protocol/json.ts';
+import { BUCKETS, RATING } from '../../protocol/format/choices.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { Annotation, Signal } from '../../protocol/people/annotations.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';

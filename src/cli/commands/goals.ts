@@ -1,5 +1,5 @@
-import type { Goal, GoalPlan, GoalRequest, GoalState } from '../../protocol/goals.ts';
-import { defined } from '../../protocol/json.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { Goal, GoalPlan, GoalRequest, GoalState } from '../../protocol/learning/goals.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';

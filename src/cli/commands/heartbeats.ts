@@ -1,5 +1,5 @@
-import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/heartbeats.ts';
-import { defined } from '../../protocol/json.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol/starting/heartbeats.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { table } from '../text.ts';

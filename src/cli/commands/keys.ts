@@ -1,6 +1,6 @@
-import { defined } from '../../protocol/json.ts';
-import type { ApiKeyRequest, NewApiKey } from '../../protocol/keys.ts';
-import { isRole, isScope, ROLES } from '../../protocol/scopes.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { ApiKeyRequest, NewApiKey } from '../../protocol/trust/keys.ts';
+import { isRole, isScope, ROLES } from '../../protocol/trust/scopes.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, table } from '../text.ts';

@@ -1,5 +1,5 @@
-import { defined } from '../../protocol/json.ts';
-import type { MemoryRecord } from '../../protocol/memory.ts';
+import type { MemoryRecord } from '../../protocol/ai/memory.ts';
+import { defined } from '../../protocol/format/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { table } from '../text.ts';

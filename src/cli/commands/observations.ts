@@ -1,6 +1,6 @@
-import { defined } from '../../protocol/json.ts';
-import type { Observation } from '../../protocol/observations.ts';
-import type { RunStatus } from '../../protocol/run-status.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { RunStatus } from '../../protocol/running/run-status.ts';
+import type { Observation } from '../../protocol/starting/observations.ts';
 import type { Given } from '../command.ts';
 import { UsageError } from '../exit.ts';
 import { text } from '../values.ts';

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
-import type { AgentManifest } from '../../protocol/agents.ts';
-import { defined } from '../../protocol/json.ts';
-import type { InstallPackRequest, PackSummary } from '../../protocol/packs.ts';
+import type { AgentManifest } from '../../protocol/ai/agents.ts';
+import type { InstallPackRequest, PackSummary } from '../../protocol/ai/packs.ts';
+import { defined } from '../../protocol/format/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';

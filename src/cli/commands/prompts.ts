@@ -1,5 +1,5 @@
-import { defined } from '../../protocol/json.ts';
-import type { PromptTemplate } from '../../protocol/prompts.ts';
+import type { PromptTemplate } from '../../protocol/ai/prompts.ts';
+import { defined } from '../../protocol/format/json.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { facts, harmless, table } from '../text.ts';

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/index.ts';
-import { defined, type JsonObject } from '../../protocol/json.ts';
-import type { InstalledArtifactSummary, Proposal } from '../../protocol/proposals.ts';
-import type { SynthesizeRequest } from '../../protocol/synthesis.ts';
+import { defined, type JsonObject } from '../../protocol/format/json.ts';
+import type { InstalledArtifactSummary, Proposal } from '../../protocol/learning/proposals.ts';
+import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
 import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
 import { edited } from '../editor.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/index.ts';
-import type { InboxItem } from '../../protocol/inbox.ts';
+import type { InboxItem } from '../../protocol/people/inbox.ts';
 import { askedAnswers, decision, questionLines } from '../answers.ts';
 import type { CommandSpec, Context } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';

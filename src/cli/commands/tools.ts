@@ -1,5 +1,5 @@
-import { TOOL_SOURCES } from '../../protocol/choices.ts';
-import type { ToolDescriptor } from '../../protocol/tools.ts';
+import type { ToolDescriptor } from '../../protocol/ai/tools.ts';
+import { TOOL_SOURCES } from '../../protocol/format/choices.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { table } from '../text.ts';

@@ -1,5 +1,5 @@
-import { defined } from '../../protocol/json.ts';
-import type { Verifier, VerifierKind, VerifierRequest } from '../../protocol/verifiers.ts';
+import { defined } from '../../protocol/format/json.ts';
+import type { Verifier, VerifierKind, VerifierRequest } from '../../protocol/learning/verifiers.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { table } from '../text.ts';

@@ -1,4 +1,4 @@
-import { DELIVERY_STATES } from '../../protocol/choices.ts';
+import { DELIVERY_STATES } from '../../protocol/format/choices.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { facts, paintStatus, table } from '../text.ts';

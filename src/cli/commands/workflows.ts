@@ -1,4 +1,4 @@
-import type { WorkflowDefinition } from '../../protocol/workflows.ts';
+import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { harmless, table } from '../text.ts';

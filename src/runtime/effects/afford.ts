@@ -1,4 +1,4 @@
-import type { Allowance } from '../../engine/budget.ts';
+import type { Allowance } from '../../engine/models/budget.ts';
 import { NodeFailure } from '../node-type.ts';
 import { type ModelMessage, OverBudget, type Price, type ProviderQuestion } from './model.ts';
 

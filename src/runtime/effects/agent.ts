@@ -1,4 +1,4 @@
-import type { Agent } from '../../protocol/agents.ts';
+import type { Agent } from '../../protocol/ai/agents.ts';
 import type { ToolFacts } from '../tools.ts';
 
 export interface AgentRequest {

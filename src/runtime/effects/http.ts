@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { BadJson, parseJson } from '../../protocol/parse-json.ts';
+import { BadJson, parseJson } from '../../protocol/format/parse-json.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type Egress, EgressFailure, type EgressReason, type EgressResponse } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';

@@ -1,5 +1,5 @@
 import type { CallToolResult, Client, Tool, Transport } from '@modelcontextprotocol/client';
-import type { JsonObject } from '../../protocol/json.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
 import type { Clock } from '../../system/clock.ts';
 import type { Egress } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';

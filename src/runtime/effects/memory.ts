@@ -1,4 +1,4 @@
-import type { MemoryEntry } from '../../protocol/memory.ts';
+import type { MemoryEntry } from '../../protocol/ai/memory.ts';
 
 /** What may be done with the memory of an agent. Everything stays in the tenant and workspace of the run. */
 export type MemoryRequest =

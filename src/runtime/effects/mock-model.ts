@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { RunError } from '../../protocol/errors.ts';
-import type { ChunkMeta } from '../../protocol/events.ts';
-import type { JsonObject } from '../../protocol/json.ts';
-import { AnyObject, OneOf } from '../../protocol/schema.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import { AnyObject, OneOf } from '../../protocol/format/schema.ts';
+import type { ChunkMeta } from '../../protocol/running/events.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { NodeFailure } from '../node-type.ts';
 import type { ModelChunk, ModelResult } from './model.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
-import type { Allowance } from '../../engine/budget.ts';
+import type { Allowance } from '../../engine/models/budget.ts';
 import { Story } from '../../engine/testing.ts';
-import type { NewEvent } from '../../protocol/events.ts';
-import type { BudgetPolicy } from '../../protocol/models.ts';
+import type { BudgetPolicy } from '../../protocol/ai/models.ts';
+import type { NewEvent } from '../../protocol/running/events.ts';
 import { type ModelResult, OverBudget } from './model.ts';
 import { ModelCalls } from './model-calls.ts';
 

@@ -1,6 +1,6 @@
-import { allowanceOf, refuseCall } from '../../engine/budget.ts';
-import { isTerminal, type Run } from '../../engine/run.ts';
-import type { NewEvent } from '../../protocol/events.ts';
+import { allowanceOf, refuseCall } from '../../engine/models/budget.ts';
+import { isTerminal, type Run } from '../../engine/run/run.ts';
+import type { NewEvent } from '../../protocol/running/events.ts';
 import { NodeFailure } from '../node-type.ts';
 import { type ModelResult, OverBudget } from './model.ts';
 import type { Firing } from './seams.ts';

@@ -1,6 +1,6 @@
-import type { ChunkMeta } from '../../protocol/events.ts';
-import type { JsonObject } from '../../protocol/json.ts';
-import type { ProviderUsage } from '../../protocol/models.ts';
+import type { ProviderUsage } from '../../protocol/ai/models.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { ChunkMeta } from '../../protocol/running/events.ts';
 
 /** What a node asks of a model. The host knows which provider and model to ask where the node does not say. */
 export interface ModelRequest extends Question {

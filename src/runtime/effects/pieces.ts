@@ -1,4 +1,4 @@
-import type { ChunkMeta } from '../../protocol/events.ts';
+import type { ChunkMeta } from '../../protocol/running/events.ts';
 import type { Cancel, Clock } from '../../system/clock.ts';
 import type { ModelChunk, ProviderCall } from './model.ts';
 

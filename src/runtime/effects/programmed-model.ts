@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../protocol/json.ts';
+import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import type { ModelProvider, ModelResult, ProviderCall, ProviderQuestion } from './model.ts';
 import { sayLine } from './scripted-model.ts';
 

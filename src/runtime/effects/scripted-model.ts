@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { ChunkMeta } from '../../protocol/events.ts';
-import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/schema.ts';
+import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
+import type { ChunkMeta } from '../../protocol/running/events.ts';
 import { NodeFailure } from '../node-type.ts';
 import { estimateTokens, inputEstimate } from './afford.ts';
 import type { ModelMessage, ModelProvider, ModelResult, Price, ProviderCall, ProviderQuestion } from './model.ts';

@@ -1,7 +1,7 @@
 import { APICallError, type LanguageModelV4, type LanguageModelV4StreamPart } from '@ai-sdk/provider';
-import type { ChunkMeta } from '../../protocol/events.ts';
-import { isObject } from '../../protocol/json.ts';
-import type { ProviderUsage } from '../../protocol/models.ts';
+import type { ProviderUsage } from '../../protocol/ai/models.ts';
+import { isObject } from '../../protocol/format/json.ts';
+import type { ChunkMeta } from '../../protocol/running/events.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { type Egress, EgressFailure } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';

@@ -1,8 +1,8 @@
-import type { Allowance } from '../../engine/budget.ts';
-import type { Signal } from '../../protocol/annotations.ts';
-import type { JsonObject } from '../../protocol/json.ts';
-import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/prompts.ts';
-import type { Verifier } from '../../protocol/verifiers.ts';
+import type { Allowance } from '../../engine/models/budget.ts';
+import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/ai/prompts.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { Verifier } from '../../protocol/learning/verifiers.ts';
+import type { Signal } from '../../protocol/people/annotations.ts';
 import { NodeFailure } from '../node-type.ts';
 import type { AgentBrief, AgentRequest } from './agent.ts';
 import type { HttpRequest, HttpResult } from './http.ts';

@@ -1,6 +1,6 @@
-import { compileSchema } from '../../engine/json-schema.ts';
-import type { NewEvent } from '../../protocol/events.ts';
-import type { JsonObject } from '../../protocol/json.ts';
+import { compileSchema } from '../../engine/expressions/json-schema.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { NewEvent } from '../../protocol/running/events.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type ChildRequest, type ChildResult, NodeFailure } from '../node-type.ts';
 import { type CallableTool, findTool, type Tool, type ToolCaller, ToolFailure, type ToolSource } from '../tools.ts';

@@ -1,8 +1,8 @@
-import type { Fork } from '../../engine/run.ts';
-import type { RunEvent } from '../../protocol/events.ts';
-import type { ForkMode } from '../../protocol/forks.ts';
-import type { JsonObject } from '../../protocol/json.ts';
-import type { Configurable } from '../../protocol/runs.ts';
+import type { Fork } from '../../engine/run/run.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { RunEvent } from '../../protocol/running/events.ts';
+import type { ForkMode } from '../../protocol/running/forks.ts';
+import type { Configurable } from '../../protocol/running/runs.ts';
 import type { RunRow } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { recordNow } from '../append.ts';

@@ -1,10 +1,10 @@
-import { suspendNode } from '../../engine/interrupts.ts';
-import { next } from '../../engine/next.ts';
-import { completeNode, failAttempt } from '../../engine/outcome.ts';
-import type { PlannedNode } from '../../engine/plan.ts';
-import { isTerminal, type Run } from '../../engine/run.ts';
-import type { NewEvent, RunEvent } from '../../protocol/events.ts';
-import { deepEqual } from '../../protocol/json.ts';
+import type { PlannedNode } from '../../engine/definition/plan.ts';
+import { suspendNode } from '../../engine/people/interrupts.ts';
+import { next } from '../../engine/run/next.ts';
+import { completeNode, failAttempt } from '../../engine/run/outcome.ts';
+import { isTerminal, type Run } from '../../engine/run/run.ts';
+import { deepEqual } from '../../protocol/format/json.ts';
+import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import type { Lease } from '../../store/queue.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';

@@ -1,5 +1,5 @@
-import type { Fork } from '../../engine/run.ts';
-import type { NewEvent, RunEvent } from '../../protocol/events.ts';
+import type { Fork } from '../../engine/run/run.ts';
+import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import { decodeEvent } from '../recording.ts';
 import type { Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';

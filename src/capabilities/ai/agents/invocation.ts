@@ -1,0 +1,308 @@
+import { fromTool } from '../../../engine/models/prompt-text.ts';
+import { isOver } from '../../../engine/run/run.ts';
+import { type Agent, CONFIDENCE_THRESHOLD } from '../../../protocol/ai/agents.ts';
+import type { ProviderUsage } from '../../../protocol/ai/models.ts';
+import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import type { NewEvent } from '../../../protocol/running/events.ts';
+import { type Answer, askModel, modelChoice } from '../../../runtime/ask-model.ts';
+import type { AgentBrief } from '../../../runtime/effects/agent.ts';
+import type { ModelMessage, ModelTool, ToolCall } from '../../../runtime/effects/model.ts';
+import {
+  type ChildRequest,
+  type ChildResult,
+  type NodeContext,
+  NodeFailure,
+  type Outcome,
+} from '../../../runtime/node-type.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import { redactValue } from '../../../system/redaction.ts';
+import { type Decision, readDecision, type SchemaRule } from './decision.ts';
+import { modelNames } from './tool-names.ts';
+
+/** Tools that a model may ask for at once; of more it is told to ask again. */
+const CALLS_PER_STEP_MAX = 16;
+/** Times that an answer which does not fit is sent back. */
+const CORRECTIONS_MAX = 2;
+/** About as much as 512 tokens. */
+const SUMMARY_CHARACTERS_MAX = 2_000;
+
+export interface Assignment {
+  /** The same each time the node is called. */
+  readonly id: string;
+  readonly brief: AgentBrief;
+  readonly agentId: string;
+  /** What the model is told to begin with. */
+  readonly messages: readonly ModelMessage[];
+  readonly rule: SchemaRule | undefined;
+  readonly stepsMax: number;
+}
+
+/**
+ * One agent at one task: the model is asked, the tools that it asks for are called, until it decides. Whatever was asked
+ * or called before is remembered with the node's effects, so an invocation that begins again comes to where it was.
+ */
+export class Invocation {
+  readonly #context: NodeContext;
+  readonly #assignment: Assignment;
+  readonly #id: string;
+  readonly #tools: readonly ModelTool[];
+  readonly #names: ReadonlyMap<string, string>;
+  readonly #messages: ModelMessage[];
+  readonly #usage: ProviderUsage[] = [];
+  readonly #called: string[] = [];
+  #corrections = 0;
+  #childrenUsed = 0;
+
+  constructor(context: NodeContext, assignment: Assignment) {
+    const { id, brief, messages } = assignment;
+    this.#context = context;
+    this.#assignment = assignment;
+    this.#id = id;
+    this.#names = modelNames(brief.tools.map(({ name }) => name));
+    this.#tools = brief.tools.map(({ description, inputSchema }, index) => ({
+      name: [...this.#names.keys()][index]!,
+      description,
+      inputSchema,
+    }));
+    this.#messages = [...messages];
+  }
+
+  async run(): Promise<Outcome> {
+    const { stepsMax } = this.#assignment;
+    for (let step = 1; step <= stepsMax; step++) {
+      const answer = await this.#ask(step === stepsMax);
+      const calls = callsIn(answer);
+      if (calls.length === 0) {
+        const outcome = this.#conclude(answer, step);
+        if (outcome) return outcome;
+      } else if (step < stepsMax) {
+        await this.#use(answer, calls);
+      }
+    }
+    throw failure('agent_steps_exhausted', `The agent came to no decision in ${stepsMax} steps.`);
+  }
+
+  async #ask(isLast: boolean): Promise<Answer> {
+    const tools =
+      this.#tools.length === 0 ? {} : { tools: this.#tools, ...(isLast ? { toolChoice: 'none' as const } : {}) };
+    const answer = await askModel(this.#context, {
+      ...modelChoice(this.#context),
+      messages: [...this.#messages],
+      ...tools,
+    });
+    if (answer.result.usage) this.#usage.push(answer.result.usage);
+    if (answer.result.refusal) {
+      this.#tell({ type: 'agent.invocation.completed', payload: { ...this.#bracket, outcome: 'refused' } });
+      throw failure('envelope_refusal', 'The model would not answer.');
+    }
+    return answer;
+  }
+
+  async #use(answer: Answer, calls: readonly ToolCall[]): Promise<void> {
+    this.#reason(answer.content);
+    this.#messages.push({ role: 'assistant', content: answer.content, toolCalls: calls });
+    for (const [index, call] of calls.entries()) {
+      const content =
+        index < CALLS_PER_STEP_MAX ? await this.#call(call) : `Not called: ask for ${CALLS_PER_STEP_MAX} at most.`;
+      this.#messages.push({ role: 'tool', toolCallId: call.id, name: call.name, content });
+    }
+  }
+
+  /** Whatever the model asks for, only what the agent may use is called. That it was asked for is in the log either way. */
+  async #call({ name, arguments: given }: ToolCall): Promise<string> {
+    const toolName = this.#names.get(name) ?? (name || 'unnamed');
+    const args = isObject(given) ? given : {};
+    const callId = `${this.#id}:${this.#called.length}`;
+    this.#called.push(toolName);
+    const call = { agentId: this.#assignment.agentId, toolName, callId };
+    this.#tell({ type: 'agent.toolCalled', payload: { ...call, ...this.#callFacts(toolName, args) } });
+    if (!this.#assignment.brief.allowed.includes(toolName)) {
+      const error = { code: 'forbidden', message: 'This agent may not use that tool.' };
+      this.#tell({ type: 'agent.toolReturned', payload: { ...call, status: 'forbidden', error } });
+      return `Not called: ${error.message}`;
+    }
+    const { durationMs, ...result } = await this.#context.effects.tool({
+      agentId: call.agentId,
+      name: toolName,
+      arguments: args,
+      run: (child) => this.#runChild(child),
+    });
+    if (this.#context.children[this.#childrenUsed]?.runId === result.childRunId) this.#childrenUsed++;
+    for (const event of result.events ?? []) this.#tell(event);
+    const told =
+      'error' in result
+        ? { status: 'error' as const, error: result.error }
+        : { status: 'ok' as const, outcome: result.outcome };
+    this.#tell({ type: 'agent.toolReturned', payload: { ...call, ...told, durationMs } });
+    return fromTool(toolName, 'error' in result ? `Error: ${result.error.message}` : result.outcome);
+  }
+
+  #callFacts(toolName: string, args: JsonObject) {
+    const { principal } = this.#context.owner;
+    const transport = this.#assignment.brief.tools.find(({ name }) => name === toolName)?.transport;
+    return {
+      inputs: args,
+      argsHash: sha256Hex(canonicalJson(redactValue(args))),
+      ...(principal === undefined ? {} : { principal }),
+      ...(transport === undefined ? {} : { transport }),
+    };
+  }
+
+  /** How the child run of this call ended. Until it has, the node waits, and begins again then. */
+  async #runChild(request: ChildRequest): Promise<ChildResult> {
+    const child = this.#context.children[this.#childrenUsed];
+    if (!child) throw new Awaiting([request]);
+    if (!isOver(child)) throw new Awaiting([]);
+    return this.#context.childResult(child.runId);
+  }
+
+  /** Nothing when the answer is sent back. */
+  #conclude(answer: Answer, steps: number): Outcome | undefined {
+    const { rule } = this.#assignment;
+    const decision = readDecision(answer.content, rule);
+    if ('problem' in decision) return this.#sendBack(answer, decision.problem);
+    this.#reason(decision.reasoning);
+    this.#tell({
+      type: 'agent.decided',
+      payload: {
+        agentId: this.#assignment.agentId,
+        decision: decision.value,
+        ...(decision.confidence === undefined ? {} : { confidence: decision.confidence }),
+      },
+    });
+    const threshold = this.#threshold();
+    if (decision.confidence !== undefined && decision.confidence < threshold) {
+      return this.#escalate(decision, decision.confidence, threshold, { answer, steps });
+    }
+    this.#complete('completed', decision);
+    return { done: { outputs: this.#outputs(decision.value, decision, { answer, steps }) } };
+  }
+
+  #sendBack({ content }: Answer, problem: string): undefined {
+    if (++this.#corrections > CORRECTIONS_MAX) {
+      throw failure('handoff_return_schema_violation', `What the agent gives back does not fit: ${problem}`);
+    }
+    const correction = `The answer does not fit: ${problem} Answer again with JSON alone that fits.`;
+    this.#messages.push({ role: 'assistant', content }, { role: 'user', content: correction });
+  }
+
+  /** A decision that the agent is not sure of is a person's to make. */
+  #escalate(decision: Decision, observed: number, threshold: number, end: End): Outcome {
+    const { agentId, rule } = this.#assignment;
+    this.#complete('escalated', decision);
+    if (!this.#context.answer) {
+      const data = { agentId, threshold, observed, decision: decision.value };
+      return { interrupt: { kind: 'low-confidence', data, resumeSchema: resumeSchema(rule) } };
+    }
+    const ruling = this.#context.answer.value as { readonly action?: string; readonly decision?: unknown };
+    if (ruling.action === 'reject' && !this.#context.isRouted) {
+      throw failure('approval_rejected', 'A person rejected what the agent decided.');
+    }
+    const value = ruling.action === undefined ? ruling.decision : decision.value;
+    const { action = 'decide' } = ruling;
+    return { done: { outputs: { ...this.#outputs(value, decision, end), action } } };
+  }
+
+  #threshold(): number {
+    const { agent } = this.#assignment.brief;
+    const { escalationThreshold } = this.#context.configurable;
+    return escalationThreshold ?? agent?.manifest.confidence?.defaultThreshold ?? CONFIDENCE_THRESHOLD;
+  }
+
+  #outputs(result: unknown, { confidence }: Decision, { answer, steps }: End): JsonObject {
+    const sum = (of: (usage: ProviderUsage) => number): number =>
+      this.#usage.reduce((total, one) => total + of(one), 0);
+    const inputTokens = sum((usage) => usage.inputTokens);
+    const outputTokens = sum((usage) => usage.outputTokens);
+    return {
+      result,
+      ...(confidence === undefined ? {} : { confidence }),
+      finalMessage: answer.content,
+      steps,
+      toolCalls: this.#called,
+      usage: { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens },
+    };
+  }
+
+  get #bracket(): { readonly invocationId: string; readonly agentId: string } {
+    return { invocationId: this.#id, agentId: this.#assignment.agentId };
+  }
+
+  #complete(outcome: 'completed' | 'escalated', { confidence }: Decision): void {
+    this.#tell({
+      type: 'agent.invocation.completed',
+      payload: {
+        ...this.#bracket,
+        outcome,
+        ...(this.#assignment.rule ? { schemaValidated: true } : {}),
+        ...(confidence === undefined ? {} : { confidence }),
+      },
+    });
+  }
+
+  #reason(text: string | undefined): void {
+    const { reasoningVerbosity: verbosity = 'summary' } = this.#context.configurable;
+    if (!text || verbosity === 'off') return;
+    const reasoning = verbosity === 'full' ? text : text.slice(0, SUMMARY_CHARACTERS_MAX).toWellFormed();
+    this.#tell({ type: 'agent.reasoned', payload: { agentId: this.#assignment.agentId, reasoning, verbosity } });
+  }
+
+  #tell(step: NewEvent): void {
+    this.#context.tell({ ...step, nodeId: this.#context.node.id });
+  }
+}
+
+interface End {
+  readonly answer: Answer;
+  readonly steps: number;
+}
+
+/** The same each time the node is called, and another where an edge has led back to it. */
+export function invocationId({ runId, node, visit }: NodeContext): string {
+  return `${runId}:${node.id}:${visit}`;
+}
+
+/** What an agent must give back, whoever describes it. */
+export function ruleOf(agent: Agent | null, { outputSchema }: JsonObject): SchemaRule | undefined {
+  const schema = agent?.returnSchema ?? outputSchema;
+  return isObject(schema) ? { schema } : undefined;
+}
+
+/** What a person may say of a decision: that it stands, that it does not, or what to decide instead. */
+function resumeSchema(rule: SchemaRule | undefined): JsonObject {
+  return {
+    type: 'object',
+    oneOf: [
+      {
+        required: ['action'],
+        properties: { action: { enum: ['accept', 'reject'] }, reason: { type: 'string' } },
+        additionalProperties: false,
+      },
+      { required: ['decision'], properties: { decision: rule?.schema ?? true }, additionalProperties: false },
+    ],
+  };
+}
+
+function callsIn({ end }: Answer): readonly ToolCall[] {
+  return (end.toolCalls ?? []).flatMap((call, index) => {
+    if (!isObject(call) || typeof call.name !== 'string') return [];
+    return [
+      { id: typeof call.id === 'string' ? call.id : `call-${index}`, name: call.name, arguments: call.arguments },
+    ];
+  });
+}
+
+function failure(code: string, message: string): NodeFailure {
+  return new NodeFailure({ code, message, retryable: false });
+}
+
+/** The invocation cannot go on before a child run is over: one that is there, or these. */
+export class Awaiting extends Error {
+  override readonly name = 'Awaiting';
+  readonly children: readonly ChildRequest[];
+
+  constructor(children: readonly ChildRequest[]) {
+    super('a child run is not over yet');
+    this.children = children;
+  }
+}

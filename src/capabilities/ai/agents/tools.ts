@@ -1,0 +1,117 @@
+import { argumentsSchema } from '../../../engine/definition/workflow-arguments.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import type { KvRequest } from '../../../runtime/effects/kv.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { type CallableTool, fixedTools, type ToolSource, type WorkflowTool } from '../../../runtime/tools.ts';
+import { listWorkflows, type WorkflowPlace, type WorkflowRow } from '../../../store/definitions.ts';
+import type { Store } from '../../../store/store.ts';
+
+const HTTP_TIMEOUT_MS = 15_000;
+/** Pages are longer than models care to read. */
+const HTTP_BYTES_MAX = 100_000;
+const WORKFLOW_SCOPE = 'capstan.workflow';
+/** The workflows that are listed, what was changed last first, and how many are in memory at a time. */
+const WORKFLOWS_MAX = 1_000;
+const PAGE = 100;
+/** Where agents keep what they set; nodes reach it under the same name. */
+const NAMESPACE = 'agents';
+
+/** The tools that come with the host: what nodes can do, for agents. */
+export function ownTools({ plans, store, seams }: Runtime): readonly ToolSource[] {
+  return [
+    workflows(plans, store),
+    fixedTools('capstan.http', [httpGet(seams)]),
+    fixedTools('capstan.kv', [kvGet(seams), kvSet(seams)]),
+  ];
+}
+
+/** `capstan.workflow:<id>` is the workflow of that id. */
+function workflows(plans: Runtime['plans'], store: Store): ToolSource {
+  return {
+    scope: WORKFLOW_SCOPE,
+    kind: 'workflow',
+    find: async (user, name) => {
+      const pinned = await plans.current(user, name.slice(WORKFLOW_SCOPE.length + 1));
+      return pinned && workflowTool(pinned.plan.definition);
+    },
+    list: async (user) => {
+      const tools: WorkflowTool[] = [];
+      let after: WorkflowPlace | undefined = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };
+      while (after && tools.length < WORKFLOWS_MAX) {
+        const rows: WorkflowRow[] = await store.read<WorkflowRow>(listWorkflows(user, after, PAGE));
+        tools.push(...rows.map(({ body }) => workflowTool(JSON.parse(body) as WorkflowDefinition)));
+        const last = rows[PAGE - 1];
+        after = last && { updatedAt: last.updated_at, workflowId: last.workflow_id };
+      }
+      return tools;
+    },
+  };
+}
+
+/** What it does is up to its nodes, so nothing less is promised than that it may change things. */
+function workflowTool(definition: WorkflowDefinition): WorkflowTool {
+  const { id, name: title, description = title } = definition;
+  return {
+    name: `${WORKFLOW_SCOPE}:${id}`,
+    title,
+    description,
+    inputSchema: argumentsSchema(definition),
+    transport: 'native',
+    safetyTier: 'write',
+    egress: 'host-mediated',
+    replayPolicy: 'non-deterministic',
+    workflowId: id,
+  };
+}
+
+const textOf = (description: string): JsonObject => ({ type: 'string', minLength: 1, description });
+
+function closed(properties: JsonObject): JsonObject {
+  return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
+}
+
+function httpGet(seams: Runtime['seams']): CallableTool {
+  return {
+    name: 'capstan.http:get',
+    description: 'Fetches what is at an address of the public network.',
+    inputSchema: closed({ url: textOf('An http or https address') }),
+    transport: 'http',
+    safetyTier: 'read',
+    egress: 'host-mediated',
+    replayPolicy: 'non-deterministic',
+    async call({ url }, by) {
+      const request = { method: 'GET', headers: {}, isKeyed: false, failOn: [] };
+      const limits = { timeoutMs: HTTP_TIMEOUT_MS, maxBytes: HTTP_BYTES_MAX };
+      const { status, body, networkError } = await seams.http({ ...request, ...limits, url: url as string }, by);
+      return networkError === undefined ? { status, body } : { status, networkError };
+    },
+  };
+}
+
+function kvGet(seams: Runtime['seams']): CallableTool {
+  return {
+    name: 'capstan.kv:get',
+    description: 'Reads the value that was set under a key.',
+    inputSchema: closed({ key: textOf('The key') }),
+    transport: 'native',
+    safetyTier: 'read',
+    egress: 'none',
+    replayPolicy: 'non-deterministic',
+    call: ({ key }, by) => seams.kv({ op: 'get', namespace: NAMESPACE, key: key as string }, by),
+  };
+}
+
+function kvSet(seams: Runtime['seams']): CallableTool {
+  return {
+    name: 'capstan.kv:set',
+    description: 'Sets the value of a key, for good or until it is set again.',
+    inputSchema: closed({ key: textOf('The key'), value: { description: 'Any JSON value' } }),
+    transport: 'native',
+    safetyTier: 'write',
+    egress: 'none',
+    replayPolicy: 'idempotent',
+    call: ({ key, value }, by) =>
+      seams.kv({ op: 'set', namespace: NAMESPACE, key: key as string, value } as KvRequest, by),
+  };
+}

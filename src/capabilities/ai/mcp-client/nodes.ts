@@ -1,0 +1,67 @@
+import { type Static, Type } from 'typebox';
+import { fromTool } from '../../../engine/models/prompt-text.ts';
+import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import { redactValue } from '../../../system/redaction.ts';
+
+const Config = Type.Object({
+  serverId: Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$', description: 'As the operator calls it' }),
+  toolName: Type.String({ pattern: '^[A-Za-z0-9_.-]{1,128}$' }),
+  timeoutMs: Type.Optional(Type.Integer({ minimum: 100, maximum: 300_000, description: 'As the operator says' })),
+});
+type Config = Static<typeof Config>;
+
+/** Who calls where no agent is pinned. */
+const HOST_AGENT = 'core.system';
+
+/** Calls a tool of somebody's MCP server. What comes back is data, whatever it says. */
+export const invokeTool: NodeType = {
+  typeId: 'core.openwop.mcp.invoke-tool',
+  role: 'side-effect',
+  config: Config,
+  run: async (context) => {
+    const { serverId, toolName, timeoutMs } = context.config as Config;
+    const { args = {} } = context.inputs;
+    if (!isObject(args)) return invalid('The input `args` must be an object.');
+    const limit = timeoutMs === undefined ? {} : { timeoutMs };
+    return callMcpTool(context, { name: `mcp:${serverId}.${toolName}`, arguments: args, ...limit });
+  },
+};
+
+interface McpToolCall {
+  readonly name: string;
+  readonly arguments: JsonObject;
+  readonly timeoutMs?: number;
+}
+
+/** One call and what came of it, both told in the log. A tool that fails is an outcome; one that there is not is none. */
+export async function callMcpTool(context: NodeContext, { name, ...asked }: McpToolCall): Promise<Outcome> {
+  const { node, owner, visit, effects, tell } = context;
+  const agentId = node.agent?.agentId ?? HOST_AGENT;
+  const call = { agentId, toolName: name, callId: `${node.id}:${visit}` };
+  const argsHash = sha256Hex(canonicalJson(redactValue(asked.arguments)));
+  const by = owner.principal === undefined ? {} : { principal: owner.principal };
+  tell({
+    type: 'agent.toolCalled',
+    nodeId: node.id,
+    payload: { ...call, argsHash, transport: 'mcp', ...by },
+  });
+  const { durationMs, ...result } = await effects.tool({ agentId, name, ...asked });
+  const told =
+    'error' in result
+      ? { status: 'error' as const, error: result.error }
+      : { status: 'ok' as const, outcome: digestOf(result.outcome) };
+  tell({ type: 'agent.toolReturned', nodeId: node.id, payload: { ...call, ...told, durationMs } });
+  const isError = 'error' in result;
+  if (isError && result.error.code !== 'tool_failed') return { failed: { ...result.error, retryable: false } };
+  const value = isError ? result.error.message : result.outcome;
+  const marked = { untrustedContent: true, markedContent: fromTool(name, value) };
+  return { done: { outputs: { result: value, isError, ...marked, durationMs } } };
+}
+
+/** What the log says of an answer: enough to recognise it by, and nothing that anybody would follow. */
+function digestOf(outcome: unknown): JsonObject {
+  const text = canonicalJson(outcome);
+  return { sha256: sha256Hex(text), characters: text.length, trustBoundary: 'untrusted' };
+}

@@ -1,0 +1,69 @@
+import { type Static, Type } from 'typebox';
+import { Closed, MapOf, NonEmpty } from '../../../protocol/format/schema.ts';
+import type { McpServerAddress } from '../../../runtime/effects/mcp-connection.ts';
+import { type Environment, readOperatorList, unsetReference } from '../../operator-list.ts';
+
+/** Somebody's MCP server, as the operator has set it up. */
+export interface McpServerSettings extends McpServerAddress {
+  /** Who may use it, and which of its tools: everybody and all, where nothing is said. */
+  readonly tenants?: readonly string[] | undefined;
+  readonly tools?: readonly string[] | undefined;
+}
+
+const Optional = Type.Optional;
+const Reference = Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' });
+
+const Entry = Closed({
+  name: Type.String({ pattern: '^[a-z][a-z0-9-]{0,63}$' }),
+  url: Optional(Type.String({ pattern: '^https?://' })),
+  credentialRef: Optional(Reference),
+  command: Optional(NonEmpty),
+  args: Optional(Type.Array(Type.String())),
+  env: Optional(MapOf(Reference)),
+  tenants: Optional(Type.Array(NonEmpty)),
+  tools: Optional(Type.Array(NonEmpty)),
+  timeoutMs: Optional(Type.Integer({ minimum: 100, maximum: 300_000 })),
+});
+type Entry = Static<typeof Entry>;
+
+const TIMEOUT_MS = 30_000;
+const SERVERS_MAX = 20;
+
+/** What the operator says of MCP servers, with the secrets that it names taken from the environment. */
+export function readMcpServers(
+  text: string,
+  environment: Environment,
+): { readonly servers: readonly McpServerSettings[]; readonly problems: readonly string[] } {
+  const check = (entry: Entry): string[] => problemsOf(entry, environment);
+  const { entries, problems } = readOperatorList<Entry>(text, { schema: Entry, what: 'server', name: 'name', check });
+  if (entries.length > SERVERS_MAX) return { servers: [], problems: [` names more than ${SERVERS_MAX} servers.`] };
+  return { servers: entries.map((entry) => settingsOf(entry, environment)), problems };
+}
+
+function problemsOf({ url, command, credentialRef, args, env = {} }: Entry, environment: Environment): string[] {
+  const unset = Object.entries(env).filter(([, reference]) => !environment[reference]);
+  return [
+    ...((url === undefined) === (command === undefined) ? [' must have either a url or a command.'] : []),
+    ...(url === undefined && credentialRef !== undefined ? ['.credentialRef is for servers with a url.'] : []),
+    ...(url !== undefined && (args ?? Object.keys(env)[0]) ? ['.args and env are for servers with a command.'] : []),
+    ...unsetReference(environment, credentialRef),
+    ...unset.map(([variable]) => `.env.${variable} names an environment variable that is not set.`),
+  ];
+}
+
+function settingsOf(entry: Entry, environment: Environment): McpServerSettings {
+  const { name, url, command, credentialRef, args = [], env = {}, tenants, tools, timeoutMs = TIMEOUT_MS } = entry;
+  const references = [...Object.values(env), ...(credentialRef === undefined ? [] : [credentialRef])];
+  return {
+    name,
+    url,
+    command,
+    args,
+    env: Object.fromEntries(Object.entries(env).map(([variable, reference]) => [variable, environment[reference]!])),
+    secrets: references.map((id) => ({ id, value: environment[id]! })),
+    token: credentialRef === undefined ? undefined : environment[credentialRef],
+    timeoutMs,
+    tenants,
+    tools,
+  };
+}

@@ -1,0 +1,17 @@
+import { notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
+import type { Visibility } from '../../../store/log.ts';
+import { type Statement, sql } from '../../../store/sql.ts';
+
+/** Workflows that say that they are tools, by name. The text of a definition has no blanks. */
+export function listExposed(from: Visibility, after: string, limit: number): Statement {
+  return sql(
+    `SELECT definitions.body FROM workflows JOIN definitions USING (owner, workflow_id, version)
+     WHERE ${OWNERS} AND workflow_id > $3 AND body LIKE '%"exposeAsTool":true%'
+       AND ${notShadowed('workflows', 'workflow_id')}
+     ORDER BY workflow_id LIMIT $4`,
+    ownerOf(from),
+    from.tenant,
+    after,
+    limit,
+  );
+}

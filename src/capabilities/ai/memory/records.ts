@@ -1,0 +1,193 @@
+import { type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { Migration } from '../../../store/store.ts';
+
+export const MEMORY_TABLES: readonly Migration[] = [
+  {
+    id: 'memory/0001',
+    statements: [
+      `CREATE TABLE memory_entries (
+        tenant TEXT NOT NULL,
+        workspace TEXT NOT NULL,
+        memory_ref TEXT NOT NULL,
+        memory_id TEXT NOT NULL,
+        content TEXT NOT NULL,
+        tags TEXT NOT NULL,
+        created_at BIGINT NOT NULL,
+        expires_at BIGINT,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        agent_id TEXT,
+        effect_id TEXT NOT NULL,
+        PRIMARY KEY (tenant, workspace, memory_ref, memory_id)
+      ) $clustered`,
+      'CREATE UNIQUE INDEX memory_entries_by_effect ON memory_entries (tenant, effect_id)',
+      'CREATE INDEX memory_entries_by_id ON memory_entries (tenant, memory_id)',
+      'CREATE INDEX memory_entries_by_expiry ON memory_entries (tenant, expires_at)',
+    ],
+  },
+];
+
+/** Whose memory: another tenant's or workspace's is not there. */
+export interface Place {
+  readonly tenant: string;
+  readonly workspace: string;
+  readonly memoryRef: string;
+}
+
+export interface MemoryRow {
+  readonly workspace: string;
+  readonly memory_ref: string;
+  readonly memory_id: string;
+  readonly content: string;
+  /** JSON. Tags have no quotes, so that one is in the text if and only if it is among them. */
+  readonly tags: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly agent_id: string | null;
+  readonly effect_id: string;
+}
+
+const LIVE = '(expires_at IS NULL OR expires_at > $now)';
+
+/** An effect that is attempted again finds its entry there. */
+export function insertEntry(tenant: string, row: MemoryRow): Write {
+  return {
+    sql: `INSERT INTO memory_entries (tenant, workspace, memory_ref, memory_id, content, tags, created_at, expires_at,
+            run_id, node_id, agent_id, effect_id)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (tenant, effect_id) DO NOTHING`,
+    params: [
+      tenant,
+      row.workspace,
+      row.memory_ref,
+      row.memory_id,
+      row.content,
+      row.tags,
+      row.created_at,
+      row.expires_at,
+      row.run_id,
+      row.node_id,
+      row.agent_id,
+      row.effect_id,
+    ],
+    expect: 1,
+    keeps: 'entry',
+  };
+}
+
+export function findWritten(tenant: string, effectId: string): Statement {
+  return sql('SELECT * FROM memory_entries WHERE tenant = $1 AND effect_id = $2', tenant, effectId);
+}
+
+/** The newest entries of a memory. */
+export function listEntries(
+  { tenant, workspace, memoryRef }: Place,
+  tag: string | undefined,
+  limit: number,
+): Statement {
+  return sql(
+    `SELECT * FROM memory_entries WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND ${LIVE}
+       AND ($4 = '' OR replace(tags, $4, '') <> tags)
+     ORDER BY memory_id DESC LIMIT $5`,
+    tenant,
+    workspace,
+    memoryRef,
+    tag === undefined ? '' : JSON.stringify(tag),
+    limit,
+  );
+}
+
+export function findEntry({ tenant, workspace, memoryRef }: Place, memoryId: string): Statement {
+  return sql(
+    `SELECT * FROM memory_entries
+     WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND memory_id = $4 AND ${LIVE}`,
+    tenant,
+    workspace,
+    memoryRef,
+    memoryId,
+  );
+}
+
+export function dropEntry({ tenant, workspace, memoryRef }: Place, memoryId: string): Write {
+  return {
+    sql: `DELETE FROM memory_entries WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND memory_id = $4`,
+    params: [tenant, workspace, memoryRef, memoryId],
+  };
+}
+
+/** What the entry has to say stays as it is. */
+export function enrichEntry({ tenant, workspace, memoryRef }: Place, row: MemoryRow): Write {
+  return {
+    sql: `UPDATE memory_entries SET tags = $5, expires_at = $6
+          WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND memory_id = $4`,
+    params: [tenant, workspace, memoryRef, row.memory_id, row.tags, row.expires_at],
+    expect: 1,
+    keeps: 'entry',
+  };
+}
+
+/** How many entries there are, counted no further than a limit. */
+export function countEntries({ tenant, workspace, memoryRef }: Place, limit: number): Statement {
+  return sql(
+    `SELECT COUNT(*) AS entries FROM
+     (SELECT 1 FROM memory_entries WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 LIMIT $4) AS counted`,
+    tenant,
+    workspace,
+    memoryRef,
+    limit,
+  );
+}
+
+/** Every new entry takes some away whose time is up. */
+export function forgetExpired(tenant: string, limit: number): Write {
+  return {
+    sql: `DELETE FROM memory_entries WHERE (tenant, workspace, memory_ref, memory_id) IN
+          (SELECT tenant, workspace, memory_ref, memory_id FROM memory_entries
+           WHERE tenant = $1 AND expires_at <= $now LIMIT $2)`,
+    params: [tenant, limit],
+  };
+}
+
+/** What operators look at: one workspace, or all of a tenant where none is named. */
+export interface Listing {
+  readonly tenant: string;
+  readonly workspace: string | undefined;
+  readonly memoryRef: string | undefined;
+  readonly tag: string | undefined;
+  readonly before: string | undefined;
+}
+
+export function listRecords({ tenant, workspace, memoryRef, tag, before }: Listing, limit: number): Statement {
+  const where = ['tenant = $1', LIVE];
+  const params: string[] = [tenant];
+  const add = (condition: (place: string) => string, value: string | undefined): void => {
+    if (value === undefined) return;
+    params.push(value);
+    where.push(condition(`$${params.length}`));
+  };
+  add((place) => `workspace = ${place}`, workspace);
+  add((place) => `memory_ref = ${place}`, memoryRef);
+  add((place) => `replace(tags, ${place}, '') <> tags`, tag === undefined ? undefined : JSON.stringify(tag));
+  add((place) => `memory_id < ${place}`, before);
+  const limited = `$${params.length + 1}`;
+  const text = `SELECT * FROM memory_entries WHERE ${where.join(' AND ')} ORDER BY memory_id DESC LIMIT ${limited}`;
+  return sql(text, ...params, limit);
+}
+
+export function findRecord(tenant: string, workspace: string | undefined, memoryId: string): Statement {
+  return sql(
+    `SELECT * FROM memory_entries
+     WHERE tenant = $1 AND ($2 = '' OR workspace = $2) AND memory_id = $3 AND ${LIVE}`,
+    tenant,
+    workspace ?? '',
+    memoryId,
+  );
+}
+
+export function dropMemory(tenant: string, workspace: string | undefined, memoryRef: string): Write {
+  return {
+    sql: `DELETE FROM memory_entries WHERE tenant = $1 AND ($2 = '' OR workspace = $2) AND memory_ref = $3`,
+    params: [tenant, workspace ?? '', memoryRef],
+  };
+}

@@ -1,0 +1,70 @@
+import { MEMORY_LIMITS } from '../../../runtime/effects/memory.ts';
+
+const TAG = /^[\p{L}\p{N}][\p{L}\p{N} ._:/@+-]*$/u;
+const WORD = /[\p{L}\p{N}]{2,}/gu;
+
+/** Whether it can name a memory. What cannot be kept as it is would name another one. */
+export function isMemoryRef(text: string): boolean {
+  if (text === '' || text.length > MEMORY_LIMITS.refCharacters) return false;
+  return text.isWellFormed() && !/\p{Cc}/u.test(text) && !text.split('/').includes('..');
+}
+
+/** What is wrong with something to be kept. */
+export function problemWith(content: string, tags: readonly string[]): string | undefined {
+  const { contentBytes, tags: tagsMax, tagCharacters } = MEMORY_LIMITS;
+  if (content.trim() === '') return 'There is nothing to remember.';
+  if (!content.isWellFormed() || content.includes('\0')) return 'The content has broken characters.';
+  if (Buffer.byteLength(content) > contentBytes) return `An entry has at most ${contentBytes} bytes.`;
+  if (tags.length > tagsMax) return `An entry has at most ${tagsMax} tags.`;
+  const misfit = tags.find((tag) => tag.length > tagCharacters || !TAG.test(tag));
+  return misfit === undefined
+    ? undefined
+    : `A tag has at most ${tagCharacters} characters, letters and digits and " ._:/@+-".`;
+}
+
+/** What two entries that say the same have in common. */
+function gistOf(content: string): string {
+  return content
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .replace(/[\s.!,;]+$/, '')
+    .trim();
+}
+
+export interface Merge<T> {
+  /** The newest of those that say the same, with what the others knew. */
+  readonly kept: T;
+  readonly merged: readonly T[];
+}
+
+type Mergeable = { readonly content: string; readonly tags: string; readonly expires_at: number | null };
+
+/** Entries that say the same become one. They are given newest first; those that stand alone are left out. */
+export function mergesOf<T extends Mergeable>(entries: readonly T[]): Merge<T>[] {
+  const groups = Map.groupBy(entries, ({ content }) => gistOf(content));
+  return [...groups.values()].flatMap(([newest, ...merged]) => {
+    if (!newest || merged.length === 0) return [];
+    const all = [newest, ...merged];
+    const tags = [...new Set(all.flatMap((each) => JSON.parse(each.tags) as string[]))].slice(0, MEMORY_LIMITS.tags);
+    const ends = all.map(({ expires_at }) => expires_at);
+    const expires_at = ends.includes(null) ? null : Math.max(...ends.map(Number));
+    return [{ kept: { ...newest, tags: JSON.stringify(tags), expires_at }, merged }];
+  });
+}
+
+/** Those that have some of the words, those with most of them first; among equals the order stays. */
+export function rank<T extends { readonly content: string; readonly tags: string }>(
+  entries: readonly T[],
+  query: string,
+): T[] {
+  const words = [...new Set(query.toLowerCase().match(WORD) ?? [])];
+  const scored = entries.map((entry) => {
+    const text = `${entry.content} ${entry.tags}`.toLowerCase();
+    return { entry, score: words.filter((word) => text.includes(word)).length };
+  });
+  return scored
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map(({ entry }) => entry);
+}

@@ -1,0 +1,111 @@
+import { type Static, Type } from 'typebox';
+import { compileSchema } from '../../../engine/expressions/json-schema.ts';
+import type { ProviderUsage } from '../../../protocol/ai/models.ts';
+import { defined, type JsonObject } from '../../../protocol/format/json.ts';
+import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { type Answer, askModel, messagesFor, modelChoice } from '../../../runtime/ask-model.ts';
+import type { ToolChoice } from '../../../runtime/effects/model.ts';
+import type { NodeType, Outcome } from '../../../runtime/node-type.ts';
+import { promptRefProblems } from '../../../runtime/prompts.ts';
+import { askForJson } from './structured.ts';
+
+const Optional = Type.Optional;
+
+const Asking = {
+  provider: NonEmpty,
+  model: NonEmpty,
+  systemPrompt: Optional(Type.String()),
+  temperature: Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  maxTokens: Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  stopSequences: Optional(Type.Array(NonEmpty)),
+};
+const StructuredConfig = Type.Object({
+  ...Asking,
+  outputSchema: AnyObject,
+  retryOnInvalidJson: Optional(Type.Integer({ minimum: 0, maximum: 5 })),
+});
+const ToolConfig = Type.Object({
+  ...Asking,
+  tools: Type.Array(Type.Object({ name: NonEmpty, description: Optional(Type.String()), inputSchema: AnyObject }), {
+    minItems: 1,
+  }),
+  toolChoice: Optional(Type.Union([OneOf(['auto', 'none', 'required']), Type.Object({ name: NonEmpty })])),
+});
+
+/** Asks a model and gives back what it says. */
+const chatCompletion: NodeType = {
+  typeId: 'core.ai.chatCompletion',
+  role: 'side-effect',
+  config: Type.Object(Asking),
+  check: promptRefProblems,
+  async run(context): Promise<Outcome> {
+    const answer = await askModel(context, { ...modelChoice(context), messages: await messagesFor(context) });
+    return { done: { outputs: { content: answer.content, ...factsOf(answer) } } };
+  },
+};
+
+/** Asks a model for JSON that fits a schema. */
+const structuredOutput: NodeType = {
+  typeId: 'core.ai.structuredOutput',
+  role: 'side-effect',
+  config: StructuredConfig,
+  check: (config) => [...promptRefProblems(config), ...schemaProblems(config)],
+  async run(context): Promise<Outcome> {
+    const { outputSchema } = context.config as Static<typeof StructuredConfig>;
+    const request = { ...modelChoice(context), messages: await messagesFor(context) };
+    const { data, usage, retries } = await askForJson(context, request, outputSchema);
+    const model = usage.at(-1)?.model;
+    return { done: { outputs: defined({ data, usage: sumOf(usage), model, retries }) as JsonObject } };
+  },
+};
+
+/** Asks a model that may ask for tools. What it asks for is given back: calling them is another node's work. */
+const toolCalling: NodeType = {
+  typeId: 'core.ai.toolCalling',
+  role: 'side-effect',
+  config: ToolConfig,
+  check: promptRefProblems,
+  async run(context): Promise<Outcome> {
+    const { tools, toolChoice } = context.config as Static<typeof ToolConfig>;
+    const answer = await askModel(context, {
+      ...modelChoice(context),
+      messages: await messagesFor(context),
+      tools,
+      toolChoice: toolChoice as ToolChoice | undefined,
+    });
+    const { toolCalls = [] } = answer.end;
+    return { done: { outputs: { content: answer.content, toolCalls, ...factsOf(answer) } } };
+  },
+};
+
+export const MODEL_NODES: readonly NodeType[] = [chatCompletion, structuredOutput, toolCalling];
+
+const FINISHES = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool-call',
+  content_filter: 'content-filter',
+} as const;
+
+function factsOf({ end, result: { usage } }: Answer): JsonObject {
+  return defined({
+    finishReason: end.finishReason === undefined ? 'other' : FINISHES[end.finishReason],
+    usage: usage && sumOf([usage]),
+    model: usage?.model ?? end.model,
+  });
+}
+
+function sumOf(calls: readonly ProviderUsage[]): JsonObject {
+  const inputTokens = calls.reduce((sum, call) => sum + call.inputTokens, 0);
+  const outputTokens = calls.reduce((sum, call) => sum + call.outputTokens, 0);
+  return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
+}
+
+function schemaProblems({ outputSchema }: JsonObject): ReturnType<typeof promptRefProblems> {
+  try {
+    compileSchema(outputSchema);
+    return [];
+  } catch (error) {
+    return [{ path: '.outputSchema', message: (error as Error).message }];
+  }
+}

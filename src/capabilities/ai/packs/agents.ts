@@ -1,0 +1,121 @@
+import { failure } from '../../../engine/definition/check.ts';
+import { compileSchema } from '../../../engine/expressions/json-schema.ts';
+import type { Agent, AgentManifest } from '../../../protocol/ai/agents.ts';
+import type { AgentPackManifest } from '../../../protocol/ai/packs.ts';
+import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import { findSecret } from '../../../system/redaction.ts';
+import type { PackFiles } from './pack-file.ts';
+import { type Misfit, peersOf } from './rules.ts';
+
+const PROMPT_CHARACTERS_MAX = 65_536;
+
+/** The agents of a pack, with what they refer to, or everything that is wrong with them. */
+export function resolveAgents(
+  manifest: AgentPackManifest,
+  files: PackFiles,
+): { readonly agents: readonly Agent[] } | { readonly misfits: readonly Misfit[] } {
+  const read = manifest.agents.map((agent, index) => new AgentReader(agent, `/agents/${index}`, files).read(manifest));
+  const misfits = read.flatMap((agent) => agent.misfits);
+  return misfits.length > 0 ? { misfits } : { agents: read.map(({ agent }) => agent) };
+}
+
+/** By which two installations of a version can be told to be the same. Where there is nothing beside it, the file's. */
+export function digestOf(file: string, agents: readonly Agent[]): string {
+  const isWhole = agents.every(({ manifest }) => !manifest.systemPromptRef && !manifest.handoff);
+  return sha256Hex(isWhole ? file : `${file}\n${canonicalJson(agents)}`);
+}
+
+class AgentReader {
+  readonly misfits: Misfit[] = [];
+  readonly #manifest: AgentManifest;
+  readonly #path: string;
+  readonly #files: PackFiles;
+
+  constructor(manifest: AgentManifest, path: string, files: PackFiles) {
+    this.#manifest = manifest;
+    this.#path = path;
+    this.#files = files;
+  }
+
+  read(pack: AgentPackManifest): { readonly agent: Agent; readonly misfits: readonly Misfit[] } {
+    const { handoff = {} } = this.#manifest;
+    this.#checkName(pack.name);
+    this.#checkRole();
+    const systemPrompt = this.#prompt();
+    const taskSchema = this.#schema('taskSchemaRef', handoff.taskSchemaRef);
+    const returnSchema = this.#schema('returnSchemaRef', handoff.returnSchemaRef);
+    const peers = peersOf(pack).flatMap(({ capability, isOptional }) => (isOptional ? [capability] : []));
+    const agent: Agent = {
+      manifest: this.#manifest,
+      systemPrompt,
+      ...(peers.length > 0 ? { peers } : {}),
+      ...(taskSchema ? { taskSchema } : {}),
+      ...(returnSchema ? { returnSchema } : {}),
+    };
+    const secret = findSecret(agent);
+    if (secret !== undefined) this.#misfit('', 'has something that looks like a secret');
+    return { agent, misfits: this.misfits };
+  }
+
+  #misfit(member: string, message: string): void {
+    this.misfits.push({ path: `${this.#path}${member}`, message });
+  }
+
+  /** Nobody names an agent as if it were somebody else's. */
+  #checkName(packName: string): void {
+    const [tier, organisation] = packName.split('.');
+    if (!this.#manifest.agentId.startsWith(`${tier}.${organisation}.`)) {
+      this.#misfit('/agentId', `must begin with ${tier}.${organisation}, like the name of the pack`);
+    }
+  }
+
+  #checkRole(): void {
+    const { role, handoff, memoryShape = {} } = this.#manifest;
+    if (role !== 'skill') return;
+    if (!handoff) this.#misfit('/handoff', 'is missing: a skill says what it takes and gives');
+    if (memoryShape.conversation || memoryShape.longTerm) {
+      this.#misfit('/memoryShape', 'must be a scratchpad at most: a skill remembers nothing');
+    }
+  }
+
+  #prompt(): string {
+    const { systemPrompt, systemPromptRef } = this.#manifest;
+    if ((systemPrompt === undefined) === (systemPromptRef === undefined)) {
+      this.#misfit('', 'must have one of systemPrompt and systemPromptRef');
+      return '';
+    }
+    const text = systemPrompt ?? this.#file('/systemPromptRef', systemPromptRef!) ?? '';
+    if (text.length > PROMPT_CHARACTERS_MAX) {
+      this.#misfit('', `has a prompt with more than ${PROMPT_CHARACTERS_MAX} characters`);
+    }
+    return text;
+  }
+
+  #schema(member: string, ref: string | undefined): JsonObject | undefined {
+    const text = ref === undefined ? undefined : this.#file(`/handoff/${member}`, ref);
+    if (text === undefined) return undefined;
+    const schema = jsonIn(text);
+    const [problem] = isObject(schema) ? failure(() => compileSchema(schema)) : ['it is not an object'];
+    if (problem !== undefined) this.#misfit(`/handoff/${member}`, `does not lead to a JSON Schema: ${problem}`);
+    return isObject(schema) ? schema : undefined;
+  }
+
+  #file(member: string, path: string): string | undefined {
+    const isInside = !path.startsWith('/') && !path.includes('\\') && !path.split('/').includes('..');
+    if (!isInside) this.#misfit(member, 'leads out of the pack');
+    const text = isInside ? this.#files(path.replace(/^\.\//, '')) : undefined;
+    if (isInside && text === undefined) this.#misfit(member, `is of ${path}, which is not a text file of this pack`);
+    return text;
+  }
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return parseJson(text, 'file');
+  } catch (error) {
+    if (error instanceof BadJson) return undefined;
+    throw error;
+  }
+}

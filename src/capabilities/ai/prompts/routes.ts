@@ -1,0 +1,198 @@
+import { Type } from 'typebox';
+import {
+  PROMPT_SOURCES,
+  PromptKind,
+  PromptTemplate,
+  parsePromptRef,
+  RenderReply,
+  RenderRequest,
+  TemplateId,
+  TemplateVersion,
+} from '../../../protocol/ai/prompts.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import { type Answer, type Reply, reply, route } from '../../capability.ts';
+import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { checkWorkspace } from './rules.ts';
+import type { PromptService, RegisteredPrompt } from './service.ts';
+
+const operation = route<{ readonly prompts: PromptService }>();
+
+const Optional = Type.Optional;
+const PROMPTS = '/v1/prompts';
+const PromptParams = Closed({ templateId: Type.String({ minLength: 1, maxLength: 128 }) });
+const WorkspaceId = Optional(Type.String({ minLength: 1, maxLength: 256, description: 'Must be your own' }));
+const Workspace = Closed({ workspaceId: WorkspaceId });
+
+const SubmittedTemplate = Closed(
+  { ...PromptTemplate.properties, workspaceId: WorkspaceId },
+  { $id: 'SubmittedPromptTemplate' },
+);
+
+const listPrompts = operation({
+  operationId: 'listPromptTemplates',
+  summary: 'The prompt templates that you may use, each in its latest version',
+  method: 'GET',
+  path: PROMPTS,
+  scope: 'prompts:read',
+  query: ListQuery({
+    kind: Optional(PromptKind),
+    tag: Optional(NonEmpty),
+    modelClass: Optional(NonEmpty),
+    source: Optional(OneOf(PROMPT_SOURCES)),
+    workspaceId: WorkspaceId,
+  }),
+  replies: { 200: Page(PromptTemplate) },
+  refusals: [400, 403],
+  handle: async ({ caller, query }, { prompts }) => {
+    const stranger = checkWorkspace(caller, query.workspaceId);
+    if (stranger) return stranger;
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const found = await prompts.list(caller, query, page.after ?? '', page.limit + 1);
+    return reply(
+      200,
+      pageOf(
+        found,
+        page,
+        (prompt) => prompt.template,
+        (prompt) => prompt.template.templateId,
+      ),
+    );
+  },
+});
+
+const getPrompt = operation({
+  operationId: 'getPromptTemplate',
+  summary: 'A prompt template, in its latest version unless another is named',
+  method: 'GET',
+  path: `${PROMPTS}/{templateId}`,
+  scope: 'prompts:read',
+  params: PromptParams,
+  query: Closed({
+    version: Optional(TemplateVersion),
+    libraryId: Optional(TemplateId),
+    workspaceId: WorkspaceId,
+  }),
+  replies: { 200: PromptTemplate, 304: 'nothing new' },
+  refusals: [403, 404],
+  handle: async ({ caller, params, query, header }, { prompts }) => {
+    const { workspaceId, ...which } = query;
+    const stranger = checkWorkspace(caller, workspaceId);
+    if (stranger) return stranger;
+    const found = await prompts.find(caller.subject, { ...params, ...which });
+    if (!found) return NOT_FOUND;
+    return unlessKnown(header('if-none-match'), found, which.version !== undefined);
+  },
+});
+
+/** A version never changes; which one is the latest may. What one caller sees is not for another's cache. */
+function unlessKnown(known: string | undefined, { template: found }: RegisteredPrompt, isPinned: boolean): Reply {
+  const text = JSON.stringify(found);
+  const etag = `"${sha256Hex(text)}"`;
+  const age = isPinned ? 'max-age=31536000, immutable' : 'max-age=60';
+  const headers = { ETag: etag, 'Cache-Control': `private, ${age}`, Vary: 'Authorization' };
+  const isKnown = known?.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
+  return isKnown ? { status: 304, headers } : { status: 200, headers, text };
+}
+
+const createPrompt = operation({
+  operationId: 'createPromptTemplate',
+  summary: 'Add a prompt template, or a later version of one',
+  method: 'POST',
+  path: PROMPTS,
+  scope: 'prompts:write',
+  body: SubmittedTemplate,
+  replies: { 201: PromptTemplate },
+  refusals: [400, 403, 409],
+  handle: async (request, { prompts }) => {
+    const { workspaceId, ...submitted } = request.body;
+    const stranger = checkWorkspace(request.caller, workspaceId);
+    if (stranger) return stranger;
+    const outcome = await prompts.install(request.caller, submitted, {
+      also: (done) => request.remember(created(done)),
+    });
+    return isRefusal(outcome) ? outcome : created(outcome);
+  },
+});
+
+function created({ template: made }: RegisteredPrompt): Reply {
+  return reply(201, made, { Location: `${PROMPTS}/${made.templateId}` });
+}
+
+const updatePrompt = operation({
+  operationId: 'updatePromptTemplate',
+  summary: 'Give a prompt template a later version; runs that have composed the one before keep it',
+  method: 'PUT',
+  path: `${PROMPTS}/{templateId}`,
+  scope: 'prompts:write',
+  params: PromptParams,
+  query: Workspace,
+  body: SubmittedTemplate,
+  replies: { 200: PromptTemplate },
+  refusals: [400, 403, 404, 409],
+  handle: async (request, { prompts }): Promise<Answer> => {
+    const { workspaceId, ...submitted } = request.body;
+    const refusal =
+      checkWorkspace(request.caller, workspaceId) ??
+      checkWorkspace(request.caller, request.query.workspaceId) ??
+      checkSameId(submitted.templateId, request.params.templateId);
+    if (refusal) return refusal;
+    const outcome = await prompts.install(request.caller, submitted, {
+      mustExist: true,
+      also: (done) => request.remember(reply(200, done.template)),
+    });
+    return isRefusal(outcome) ? outcome : reply(200, outcome.template);
+  },
+});
+
+function checkSameId(inBody: string, inPath: string): Refusal | undefined {
+  if (inBody === inPath) return undefined;
+  return refuse('validation_error', 'The id in the body is not the one in the path.', { field: 'templateId' });
+}
+
+const deletePrompt = operation({
+  operationId: 'deletePromptTemplate',
+  summary: 'Remove a prompt template with all its versions; runs that have begun still find them',
+  method: 'DELETE',
+  path: `${PROMPTS}/{templateId}`,
+  scope: 'prompts:write',
+  params: PromptParams,
+  query: Workspace,
+  replies: { 204: 'nothing' },
+  refusals: [403, 404],
+  handle: async (request, { prompts }) => {
+    const stranger = checkWorkspace(request.caller, request.query.workspaceId);
+    if (stranger) return stranger;
+    const done: Reply = { status: 204 };
+    const refusal = await prompts.remove(request.caller, request.params.templateId, () => request.remember(done));
+    return refusal ?? done;
+  },
+});
+
+const renderPrompt = operation({
+  operationId: 'renderPromptTemplate',
+  summary: 'What a prompt template comes to with some values, without calling a model',
+  method: 'POST',
+  path: `${PROMPTS}:render`,
+  scope: 'prompts:read',
+  body: RenderRequest,
+  replies: { 200: RenderReply },
+  refusals: [400, 403, 404],
+  handle: async ({ caller, body }, { prompts }) => {
+    const stranger = checkWorkspace(caller, body.workspaceId);
+    if (stranger) return stranger;
+    const outcome = await prompts.render(caller, {
+      target: parsePromptRef(body.ref)!,
+      variables: body.variables ?? {},
+      // Nobody vouches for what carries no mark.
+      contentTrust: body.contentTrust ?? 'untrusted',
+    });
+    if (isRefusal(outcome)) return outcome;
+    const { shown, hash, ref, variableHashes, contentTrust } = outcome;
+    return reply(200, { composed: shown, hash, refs: [ref], variableHashes, contentTrust });
+  },
+});
+
+export const routes = [listPrompts, getPrompt, createPrompt, updatePrompt, deletePrompt, renderPrompt];

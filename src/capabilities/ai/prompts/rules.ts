@@ -1,0 +1,71 @@
+import { Compile } from 'typebox/compile';
+import { isOfType } from '../../../engine/definition/check.ts';
+import { PromptTemplate, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts';
+import { type Refusal, refuse } from '../../../protocol/errors.ts';
+import { compareVersions } from '../../../protocol/format/versions.ts';
+import { placesOfMisfits } from '../../../runtime/catalog.ts';
+import { findSecret } from '../../../system/redaction.ts';
+import type { Caller } from '../../capability.ts';
+import type { KnownVersion } from './records.ts';
+
+/** Versions of one template, removed ones too. */
+export const VERSIONS_MAX = 1_000;
+
+const shape = Compile(PromptTemplate);
+
+/** What is wrong with the shape of what is said to be a template. */
+export function shapeMisfits(value: unknown): Refusal | undefined {
+  const fields = placesOfMisfits(shape, value);
+  const [first] = fields;
+  return first && refuse('validation_error', `${first.path} ${first.message}.`.trim(), { fields });
+}
+
+/** What is wrong with a template whose shape is right. */
+export function checkTemplate(template: PromptTemplate): Refusal | undefined {
+  const { text, variables = [] } = template;
+  if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX) {
+    return wrong('text', `The text has more than ${TEMPLATE_TEXT_MAX} bytes.`);
+  }
+  const names = variables.map(({ name }) => name);
+  const twice = names.findIndex((name, index) => names.indexOf(name) < index);
+  if (twice >= 0) return wrong(`variables[${twice}].name`, 'Another variable has this name.');
+  const misfit = variables.findIndex(
+    ({ type, defaultValue = null }) => defaultValue !== null && !isOfType(type, defaultValue),
+  );
+  if (misfit >= 0) return wrong(`variables[${misfit}].defaultValue`, 'The default is not of the type of the variable.');
+  // A template is kept for good and shown to many: a secret in it would be everybody's.
+  const secret = findSecret(template);
+  return secret === undefined ? undefined : wrong(secret, 'This looks like a secret. Make it a variable instead.');
+}
+
+function wrong(path: string, message: string): Refusal {
+  return refuse('validation_error', `${path}: ${message}`, { fields: [{ path, message }] });
+}
+
+/** Whether a version may follow those that there were: it is later than the latest, and means what it meant before. */
+export function checkSuccession(
+  { version, digest }: Pick<KnownVersion, 'version' | 'digest'>,
+  known: readonly KnownVersion[],
+): Refusal | undefined {
+  const latest = known.find(({ removed_at }) => removed_at === null)?.version;
+  const same = known.find((other) => other.version === version);
+  if (same?.removed_at === null) return conflict('This version is there already, and versions do not change.', latest);
+  if (latest !== undefined && compareVersions(version, latest) <= 0) {
+    return conflict('The version must be later than the latest one.', latest);
+  }
+  if (same && same.digest !== digest) {
+    return conflict('This version was something else before it was removed. Take a later one.', latest);
+  }
+  if (known.length < VERSIONS_MAX || same) return undefined;
+  return refuse('conflict', `A template may have ${VERSIONS_MAX} versions.`, { limit: VERSIONS_MAX });
+}
+
+function conflict(message: string, latest: string | undefined): Refusal {
+  return latest === undefined ? refuse('conflict', message) : refuse('conflict', message, { latest });
+}
+
+/** Who names a workspace must be of it. What the caller says of it is no proof. */
+export function checkWorkspace({ subject }: Caller, workspaceId: string | undefined): Refusal | undefined {
+  if (workspaceId === undefined || workspaceId === subject.workspace) return undefined;
+  return refuse('workspace_membership_required', 'You are not a member of this workspace.');
+}

@@ -1,0 +1,16 @@
+import type { NodeType } from '../../../runtime/node-type.ts';
+import { composePrompts, promptRefProblems } from '../../../runtime/prompts.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+
+/** Says something that follows from its prompts alone, so that anybody can tell what it was given. */
+export const mockAi: NodeType = {
+  typeId: 'local.sample.demo.mock-ai',
+  role: 'side-effect',
+  check: promptRefProblems,
+  async run(context) {
+    const prompts = await composePrompts(context);
+    const heard =
+      prompts.length > 0 ? prompts.map(({ shown }) => shown).join('\n\n') : context.shown().variables.prompt;
+    return { done: { outputs: { completion: `I heard ${sha256Hex(String(heard ?? ''))}.` } } };
+  },
+};

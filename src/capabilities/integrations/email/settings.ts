@@ -1,0 +1,42 @@
+import { addressFrom } from '../../../runtime/effects/mail.ts';
+
+/** The mail server that the operator has set up, and in whose name it may send. */
+export interface MailSettings {
+  readonly host: string;
+  readonly port: number;
+  /** TLS from the first byte; otherwise it is asked for, and wanted wherever the server is another machine. */
+  readonly isSecure: boolean;
+  readonly login?: { readonly user: string; readonly password: string } | undefined;
+  /** Addresses, or `@example.com` for all of a domain; in small letters. */
+  readonly senders: readonly string[];
+}
+
+const PORTS: Readonly<Record<string, number>> = { 'smtp:': 587, 'smtps:': 465 };
+
+/** No message repeats a value: there is a password in it. */
+export function readMail(
+  url: string | undefined,
+  senders: string | undefined,
+): { readonly mail?: MailSettings; readonly problem?: 'url' | 'senders' } {
+  if (url === undefined) return senders === undefined ? {} : { problem: 'url' };
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const port = parsed && PORTS[parsed.protocol];
+  if (!parsed || port === undefined || parsed.hostname === '') return { problem: 'url' };
+  const listed = (senders ?? '').split(',').map((sender) => sender.trim().toLowerCase());
+  if (!listed.every(isSender)) return { problem: 'senders' };
+  const [user, password] = [decodeURIComponent(parsed.username), decodeURIComponent(parsed.password)];
+  return {
+    mail: {
+      host: parsed.hostname.replace(/^\[|\]$/g, ''),
+      port: Number(parsed.port || port),
+      isSecure: parsed.protocol === 'smtps:',
+      login: user === '' ? undefined : { user, password },
+      senders: listed,
+    },
+  };
+}
+
+function isSender(sender: string): boolean {
+  const plain = addressFrom(sender.startsWith('@') ? `any${sender}` : sender);
+  return plain !== undefined && plain.name === undefined;
+}

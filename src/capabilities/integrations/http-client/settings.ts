@@ -1,0 +1,42 @@
+import { type Static, Type } from 'typebox';
+import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
+import type { Credential } from '../../../runtime/effects/credentials.ts';
+import { type Environment, readOperatorList, unsetReference } from '../../operator-list.ts';
+
+const Entry = Closed({
+  name: Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,63}$' }),
+  credentialRef: Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }),
+  origins: Type.Array(Type.String({ pattern: '^https?://' }), { minItems: 1 }),
+  tenants: Type.Array(NonEmpty, { minItems: 1 }),
+});
+type Entry = Static<typeof Entry>;
+
+/** What is shorter could not be told from innocent text where it must not be shown. */
+const SECRET_CHARACTERS_MIN = 8;
+
+/** What the operator lets workflows send along with requests, and to whom. */
+export function readCredentials(
+  text: string,
+  environment: Environment,
+): { readonly credentials: readonly Credential[]; readonly problems: readonly string[] } {
+  const { entries, problems } = readOperatorList<Entry>(text, {
+    schema: Entry,
+    what: 'credential',
+    name: 'name',
+    check: ({ credentialRef, origins }) => [
+      ...unsetReference(environment, credentialRef),
+      ...(isSendable(environment[credentialRef])
+        ? []
+        : [`.credentialRef must lead to ${SECRET_CHARACTERS_MIN} or more characters that a header can carry.`]),
+      ...(origins.every((origin) => URL.canParse(origin) && new URL(origin).origin === origin)
+        ? []
+        : ['.origins must be origins, as https://api.example.com.']),
+    ],
+  });
+  const credentials = entries.map(({ credentialRef, ...entry }) => ({ ...entry, secret: environment[credentialRef]! }));
+  return { credentials, problems };
+}
+
+function isSendable(secret: string | undefined): boolean {
+  return !secret || (secret.length >= SECRET_CHARACTERS_MIN && /^[\x21-\x7e]+$/.test(secret));
+}

@@ -1,0 +1,97 @@
+import { Type } from 'typebox';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import { KV_LIMITS, type KvRequest } from '../../../runtime/effects/kv.ts';
+import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
+
+const Namespace = Type.Optional(Type.String({ minLength: 1, default: 'default' }));
+
+type Asked = KvRequest | { readonly problem: string };
+
+/** A node that asks one thing of the store. The config says where, the inputs say what. */
+function kvNode(name: string, options: Parameters<typeof Type.Object>[0], ask: (context: Given) => Asked): NodeType {
+  return {
+    typeId: `core.storage.kv-${name}`,
+    role: 'side-effect',
+    config: Type.Object({ namespace: Namespace, ...options }),
+    run: async ({ config, inputs, effects }: NodeContext): Promise<Outcome> => {
+      const asked = ask({ config, inputs, namespace: (config.namespace as string | undefined) ?? 'default' });
+      if ('problem' in asked) return invalid(asked.problem);
+      return { done: { outputs: await effects.kv(asked) } };
+    },
+  };
+}
+
+interface Given {
+  readonly config: JsonObject;
+  readonly inputs: JsonObject;
+  readonly namespace: string;
+}
+
+/** Only for a key that is one. */
+function keyed(ask: (context: Given & { readonly key: string }) => Asked): (context: Given) => Asked {
+  return (context) => {
+    const { key } = context.inputs;
+    return typeof key === 'string' && key !== ''
+      ? ask({ ...context, key })
+      : { problem: 'The input `key` must be a text.' };
+  };
+}
+
+const get = kvNode(
+  'get',
+  {},
+  keyed(({ namespace, key }) => ({ op: 'get', namespace, key })),
+);
+
+const set = kvNode(
+  'set',
+  { ttlSeconds: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: KV_LIMITS.ttlSeconds })) },
+  keyed(({ config, inputs, namespace, key }) => {
+    if (inputs.value === undefined) return { problem: 'The input `value` is missing.' };
+    return { op: 'set', namespace, key, value: inputs.value, ttlSeconds: config.ttlSeconds as number | undefined };
+  }),
+);
+
+const remove = kvNode(
+  'delete',
+  {},
+  keyed(({ namespace, key }) => ({ op: 'delete', namespace, key })),
+);
+
+const atomicIncrement = kvNode(
+  'atomic-increment',
+  { delta: Type.Optional(Type.Integer({ default: 1 })) },
+  keyed(({ config, namespace, key }) => ({
+    op: 'increment',
+    namespace,
+    key,
+    delta: (config.delta as number | undefined) ?? 1,
+  })),
+);
+
+/** Sets a value if the one that is there is the one that is expected; null expects none. */
+const compareAndSwap = kvNode(
+  'cas',
+  {},
+  keyed(({ inputs, namespace, key }) => {
+    if (inputs.set === undefined) return { problem: 'The input `set` is missing.' };
+    return { op: 'cas', namespace, key, expect: inputs.expect ?? null, set: inputs.set };
+  }),
+);
+
+const list = kvNode(
+  'list',
+  {
+    prefix: Type.Optional(Type.String({ default: '' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: KV_LIMITS.page, default: 50 })),
+  },
+  ({ config, inputs, namespace }) => ({
+    op: 'list',
+    namespace,
+    prefix: (config.prefix as string | undefined) ?? '',
+    limit: (config.limit as number | undefined) ?? 50,
+    ...(typeof inputs.cursor === 'string' ? { cursor: inputs.cursor } : {}),
+  }),
+);
+
+export const KV_NODES: readonly NodeType[] = [get, set, remove, list, atomicIncrement, compareAndSwap];

@@ -1,0 +1,265 @@
+import { Type } from 'typebox';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { Closed, OneOf } from '../../../protocol/format/schema.ts';
+import {
+  GOAL_STATES,
+  Goal,
+  GoalEdit,
+  GoalEvaluations,
+  GoalList,
+  GoalPlan,
+  GoalRequest,
+  GoalRunRequest,
+  JudgeCalibration,
+  ResumeGoalRequest,
+} from '../../../protocol/learning/goals.ts';
+import { CreateRunReply } from '../../../protocol/running/runs.ts';
+import { type About, answer, type Caller, reply, route } from '../../capability.ts';
+import { ListQuery, pageOf, pageRequest } from '../../page.ts';
+import { startedReply } from '../../started-reply.ts';
+import { refuseBounds, refuseNewBounds, refuseOwned } from './rules.ts';
+import type { GoalService } from './service.ts';
+
+interface Services {
+  readonly goals: GoalService;
+}
+const operation = route<Services>();
+
+/** Where goals are, and where the protocol has them until they are final. */
+const GOALS = '/v1/goals';
+const DRAFT = '/v1/host/sample/goals';
+const VENDOR = '/v1/host/capstan/goals';
+
+/** The protocol knows no pages: one has them all, in nearly every tenant. */
+const PAGE = '200';
+
+const at = (rest: string) => ({ path: GOALS + rest, alsoAt: [DRAFT + rest] });
+
+const GoalParams = Closed({ goalId: Type.String({ minLength: 1, maxLength: 128 }) });
+
+/** What is not there, or not yours to see, is absent whatever the body is like. */
+async function isAbsent(
+  { caller, params }: About<{ goalId: string }>,
+  { goals }: Services,
+): Promise<Refusal | undefined> {
+  const found = await goals.find(caller, params.goalId);
+  return isRefusal(found) ? NOT_FOUND : undefined;
+}
+
+const listGoals = operation({
+  operationId: 'listGoals',
+  summary: 'Standing goals, newest first',
+  method: 'GET',
+  ...at(''),
+  scope: 'goals:read',
+  query: ListQuery({ state: Type.Optional(OneOf(GOAL_STATES)) }),
+  replies: { 200: GoalList },
+  refusals: [400],
+  handle: async ({ caller, query }, { goals }) => {
+    const page = pageRequest({ ...query, limit: query.limit ?? PAGE });
+    if (isRefusal(page)) return page;
+    const found = await goals.list(caller, { state: query.state, before: page.after }, page.limit + 1);
+    const { items, nextCursor } = pageOf(
+      found,
+      page,
+      (goal) => goal,
+      ({ id }) => id,
+    );
+    return reply(200, { goals: items, ...(nextCursor === undefined ? {} : { nextCursor }) });
+  },
+});
+
+const createGoal = operation({
+  operationId: 'createGoal',
+  summary: 'Set a goal, with who judges it, what works on it and its bounds',
+  method: 'POST',
+  ...at(''),
+  scope: 'goals:write',
+  body: GoalRequest,
+  first: (body) => refuseBounds(body) ?? refuseOwned(body),
+  replies: { 200: Goal },
+  refusals: [400, 409, 422],
+  handle: async (request, { goals }) =>
+    answer(200, await goals.create(request.caller, request.body, (goal) => request.remember(reply(200, goal)))),
+});
+
+const getGoal = operation({
+  operationId: 'getGoal',
+  summary: 'A goal, with its progress and the last verdict',
+  method: 'GET',
+  ...at('/{goalId}'),
+  scope: 'goals:read',
+  params: GoalParams,
+  replies: { 200: Goal },
+  refusals: [404],
+  handle: async ({ caller, params }, { goals }) => answer(200, await goals.find(caller, params.goalId)),
+});
+
+/** By both methods: only a judge satisfies a goal, however it is asked. */
+const [editGoal, postGoal] = (['PATCH', 'POST'] as const).map((method) =>
+  operation({
+    operationId: method === 'PATCH' ? 'editGoal' : 'postGoal',
+    summary: 'Change what a goal is about, who judges it or what works on it, while it is active',
+    method,
+    ...at('/{goalId}'),
+    scope: 'goals:write',
+    params: GoalParams,
+    body: GoalEdit,
+    before: isAbsent,
+    first: (body) => refuseOwned(body) ?? refuseNewBounds(body),
+    replies: { 200: Goal },
+    refusals: [400, 404, 409, 422],
+    handle: async (request, { goals }) =>
+      answer(
+        200,
+        await goals.edit(request.caller, request.params.goalId, request.body, (goal) =>
+          request.remember(reply(200, goal)),
+        ),
+      ),
+  }),
+);
+
+const pauseGoal = verb('pauseGoal', 'pause', 'Start no more runs until it is resumed');
+const abandonGoal = verb('abandonGoal', 'abandon', 'Give a goal up for good');
+
+function verb(operationId: string, name: 'pause' | 'abandon', summary: string) {
+  return operation({
+    operationId,
+    summary,
+    method: 'POST',
+    ...at(`/{goalId}/${name}`),
+    scope: 'goals:write',
+    params: GoalParams,
+    replies: { 200: Goal },
+    refusals: [404, 409],
+    handle: async (request, { goals }) =>
+      answer(
+        200,
+        await goals[name](request.caller, request.params.goalId, (goal) => request.remember(reply(200, goal))),
+      ),
+  });
+}
+
+const resumeGoal = operation({
+  operationId: 'resumeGoal',
+  summary: 'Let a goal go on that was paused, or that stopped to ask',
+  method: 'POST',
+  ...at('/{goalId}/resume'),
+  scope: 'goals:write',
+  params: GoalParams,
+  body: ResumeGoalRequest,
+  bodyOptional: true,
+  before: isAbsent,
+  replies: { 200: Goal },
+  refusals: [400, 404, 409, 422],
+  handle: async (request, { goals }) =>
+    answer(
+      200,
+      await goals.resume(request.caller, request.params.goalId, request.body?.note, (goal) =>
+        request.remember(reply(200, goal)),
+      ),
+    ),
+});
+
+const getGoalPlan = operation({
+  operationId: 'getGoalPlan',
+  summary: 'How a goal is worked on, and what it is judged by',
+  method: 'GET',
+  path: `${VENDOR}/{goalId}/plan`,
+  scope: 'goals:read',
+  params: GoalParams,
+  replies: { 200: GoalPlan },
+  refusals: [404],
+  handle: async ({ caller, params }, { goals }) => answer(200, await goals.plan(caller, params.goalId)),
+});
+
+const putGoalPlan = operation({
+  operationId: 'putGoalPlan',
+  summary: 'Say how a goal is worked on, and what it is judged by',
+  method: 'PUT',
+  path: `${VENDOR}/{goalId}/plan`,
+  scope: 'goals:write',
+  params: GoalParams,
+  body: GoalPlan,
+  before: isAbsent,
+  replies: { 200: GoalPlan },
+  refusals: [400, 404, 409],
+  handle: async (request, { goals }) =>
+    answer(
+      200,
+      await goals.setPlan(request.caller, request.params.goalId, request.body, (plan) =>
+        request.remember(reply(200, plan)),
+      ),
+    ),
+});
+
+const startGoalRun = operation({
+  operationId: 'startGoalRun',
+  summary: 'Start a contributing run now',
+  method: 'POST',
+  path: `${VENDOR}/{goalId}/runs`,
+  scope: 'goals:write',
+  params: GoalParams,
+  body: GoalRunRequest,
+  bodyOptional: true,
+  before: isAbsent,
+  replies: { 201: CreateRunReply },
+  refusals: [400, 404, 409],
+  handle: async (request, { goals }) => {
+    const { caller, params, body, origin } = request;
+    const outcome = await goals.start(caller, params.goalId, body?.inputs, (started) =>
+      request.remember(startedReply(origin, started)),
+    );
+    return isRefusal(outcome) ? outcome : startedReply(origin, outcome);
+  },
+});
+
+const listGoalEvaluations = operation({
+  operationId: 'listGoalEvaluations',
+  summary: 'Every verdict with its evidence, latest first, and what the goal itself has no room for',
+  method: 'GET',
+  path: `${VENDOR}/{goalId}/evaluations`,
+  scope: 'goals:read',
+  params: GoalParams,
+  query: ListQuery({}),
+  replies: { 200: GoalEvaluations },
+  refusals: [400, 404],
+  handle: async ({ caller, params, query }, { goals }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const before = page.after === undefined ? Number.MAX_SAFE_INTEGER : Number(page.after);
+    if (!Number.isSafeInteger(before)) return refuse('validation_error', 'cursor is not one that this host gave out.');
+    const found = await goals.evaluations(caller, params.goalId, before, page.limit + 1);
+    if (isRefusal(found)) return found;
+    return reply(200, {
+      ...found.facts,
+      ...pageOf(found.rows, page, goals.evaluationFrom, ({ number }) => String(number)),
+    });
+  },
+});
+
+const listJudgeCalibration = operation({
+  operationId: 'listJudgeCalibration',
+  summary: 'How often people agree with those who judge goals',
+  method: 'GET',
+  path: `${VENDOR}/calibration`,
+  scope: 'goals:read',
+  replies: { 200: Type.Object({ items: Type.Array(JudgeCalibration) }) },
+  handle: async ({ caller }: { caller: Caller }, { goals }) => reply(200, { items: await goals.calibration(caller) }),
+});
+
+export const routes = [
+  listGoals,
+  createGoal,
+  getGoal,
+  editGoal!,
+  postGoal!,
+  pauseGoal,
+  resumeGoal,
+  abandonGoal,
+  getGoalPlan,
+  putGoalPlan,
+  startGoalRun,
+  listGoalEvaluations,
+  listJudgeCalibration,
+];

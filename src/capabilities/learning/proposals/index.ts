@@ -1,0 +1,26 @@
+import { ARTIFACT_KINDS } from '../../../protocol/learning/proposals.ts';
+import type { Capability } from '../../capability.ts';
+import { GATE_TIMEOUT } from './activation.ts';
+import { PROPOSAL_TABLES } from './records.ts';
+import { routes } from './routes.ts';
+import { type ProposalService, proposalService } from './service.ts';
+import { sideRoutes } from './side-routes.ts';
+
+/** What agents learn from runs stays without effect until a person applies it. */
+export const proposals: Capability<'proposals', ProposalService> = {
+  name: 'proposals',
+  advertise: ({ proposals: { activation } }) => ({
+    agents: { proposals: { artifactKinds: [...ARTIFACT_KINDS], activation } },
+  }),
+  migrations: PROPOSAL_TABLES,
+  service: proposalService,
+  routes: [...routes, ...sideRoutes],
+  work: (_host, service) => ({
+    [GATE_TIMEOUT]: {
+      handle: async ({ tenant, payload: runId }) => ({
+        writes: [],
+        dueAgainAt: await service.expireGate(tenant, runId),
+      }),
+    },
+  }),
+};

@@ -1,0 +1,27 @@
+import type { ArtifactKind } from '../../../../protocol/learning/proposals.ts';
+import type { Store } from '../../../../store/store.ts';
+import type { PackService } from '../../../ai/packs/service.ts';
+import type { PromptService } from '../../../ai/prompts/service.ts';
+import type { ScheduleService } from '../../../starting/schedules/service.ts';
+import { automationInstaller } from './automation.ts';
+import type { Installer } from './installer.ts';
+import { packInstaller } from './pack.ts';
+import { promptInstaller } from './prompt-template.ts';
+
+export interface Places {
+  readonly prompts: PromptService;
+  readonly packs: PackService;
+  readonly schedules: ScheduleService;
+}
+
+export type Installers = Readonly<Record<ArtifactKind, Installer>>;
+
+/** Where each kind of artifact goes. */
+export function installersOf({ prompts, packs, schedules }: Places, store: Store): Installers {
+  return {
+    'prompt-template': promptInstaller(prompts),
+    'workflow-chain-pack': packInstaller(packs, 'chains'),
+    'agent-pack': packInstaller(packs, 'agents'),
+    automation: automationInstaller(schedules, store),
+  };
+}

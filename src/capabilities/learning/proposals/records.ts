@@ -1,0 +1,371 @@
+import type { ArtifactKind, ProposalState } from '../../../protocol/learning/proposals.ts';
+import type { Visibility } from '../../../store/log.ts';
+import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { Migration } from '../../../store/store.ts';
+
+export const PROPOSAL_TABLES: readonly Migration[] = [
+  {
+    id: 'proposals/0001',
+    statements: [
+      // What was learnt and waits for people, or was decided. `version` moves with every change, `revision` with those
+      // of what is proposed. `base` is what that would take the place of, as it was then.
+      `CREATE TABLE proposals (
+        proposal_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        workspace TEXT,
+        run_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        state TEXT NOT NULL,
+        version BIGINT NOT NULL,
+        revision BIGINT NOT NULL,
+        base TEXT NOT NULL,
+        facts TEXT NOT NULL,
+        approval_id TEXT,
+        installed_ref TEXT,
+        created_at BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL
+      ) $clustered`,
+      'CREATE INDEX proposals_by_tenant ON proposals (tenant, proposal_id)',
+      'CREATE INDEX proposals_by_run ON proposals (run_id)',
+      `CREATE INDEX proposals_pending ON proposals (tenant, updated_at, proposal_id)
+       WHERE state IN ('draft', 'revised')`,
+      // Everything that was ever proposed, to the letter.
+      `CREATE TABLE proposal_revisions (
+        proposal_id TEXT NOT NULL,
+        revision BIGINT NOT NULL,
+        text TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        author TEXT,
+        note TEXT,
+        at BIGINT NOT NULL,
+        PRIMARY KEY (proposal_id, revision)
+      ) $clustered`,
+      // What somebody was shown already, whatever they made of it.
+      `CREATE TABLE proposal_evidence (
+        owner TEXT NOT NULL,
+        evidence_key TEXT NOT NULL,
+        proposal_id TEXT NOT NULL,
+        PRIMARY KEY (owner, evidence_key)
+      ) $clustered`,
+      // What applied proposals put into use. `undo` is what it takes to take it back.
+      `CREATE TABLE installed_artifacts (
+        ref TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        workspace TEXT,
+        kind TEXT NOT NULL,
+        proposal_id TEXT NOT NULL,
+        text TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        replaces TEXT,
+        undo TEXT NOT NULL,
+        installed_by TEXT NOT NULL,
+        installed_at BIGINT NOT NULL,
+        uninstalled_at BIGINT
+      ) $clustered`,
+      'CREATE INDEX installed_artifacts_by_tenant ON installed_artifacts (tenant, ref)',
+    ],
+  },
+  {
+    id: 'proposals/0002',
+    statements: [
+      // How often an automation of a workflow was put into use: of two at the same time one has looked at the other.
+      `CREATE TABLE automation_turns (
+        tenant TEXT NOT NULL,
+        workflow_id TEXT NOT NULL,
+        turn BIGINT NOT NULL,
+        PRIMARY KEY (tenant, workflow_id)
+      ) $clustered`,
+    ],
+  },
+];
+
+/** What a proposal has besides its columns, as one JSON text. */
+export interface ProposalFacts {
+  readonly tenantName: string;
+  readonly principal: string;
+  readonly title?: string | undefined;
+  readonly rationale?: string | undefined;
+  readonly sourceRunIds: readonly string[];
+  readonly synthesizerModel?: string | undefined;
+  readonly duplicateOf?: string | undefined;
+  readonly sources: readonly { readonly runId: string; readonly why: string; readonly excerpt?: string }[];
+  readonly nearest: readonly { readonly ref: string; readonly score: number }[];
+  readonly preview?: unknown;
+  readonly rejectReason?: string | undefined;
+}
+
+interface ProposalColumns {
+  readonly proposal_id: string;
+  readonly tenant: string;
+  readonly workspace: string | null;
+  readonly run_id: string;
+  readonly kind: ArtifactKind;
+  readonly state: ProposalState;
+  readonly version: number;
+  readonly revision: number;
+  readonly base: string;
+  readonly facts: string;
+  readonly approval_id: string | null;
+  readonly installed_ref: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+/** A proposal with its latest revision, and whether what it installed is still there. */
+export interface ProposalRow extends ProposalColumns {
+  readonly text: string;
+  readonly sha256: string;
+  readonly author: string | null;
+  readonly uninstalled_at: number | null;
+}
+
+const COLUMNS = [
+  'proposal_id',
+  'tenant',
+  'workspace',
+  'run_id',
+  'kind',
+  'state',
+  'version',
+  'revision',
+  'base',
+  'facts',
+  'approval_id',
+  'installed_ref',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof ProposalColumns)[];
+
+/** Refused when there are so many that wait for people already. */
+export function insertProposal(row: ProposalRow, pendingMax: number): Write {
+  const params: Param[] = COLUMNS.map((column) => row[column]);
+  const places = params.map((_, index) => `$${index + 1}`).join(', ');
+  return {
+    sql: `INSERT INTO proposals (${COLUMNS.join(', ')}) SELECT ${places}
+          WHERE (SELECT COUNT(*) FROM proposals WHERE tenant = $2 AND state IN ('draft', 'revised'))
+            < $${params.push(pendingMax)}`,
+    params,
+    expect: 1,
+    keeps: 'pending',
+  };
+}
+
+/** Refused when this was shown already, here or in another proposal. */
+export function insertEvidence(owner: string, key: string, proposalId: string): Write {
+  return {
+    sql: `INSERT INTO proposal_evidence (owner, evidence_key, proposal_id) VALUES ($1, $2, $3)
+          ON CONFLICT (owner, evidence_key) DO NOTHING`,
+    params: [owner, key, proposalId],
+    expect: 1,
+    keeps: 'evidence',
+  };
+}
+
+export interface RevisionRow {
+  readonly proposal_id: string;
+  readonly revision: number;
+  readonly text: string;
+  readonly sha256: string;
+  /** Nobody where the host itself drafted it. */
+  readonly author: string | null;
+  readonly note: string | null;
+  readonly at: number;
+}
+
+export function insertRevision(row: RevisionRow): Write {
+  return {
+    sql: `INSERT INTO proposal_revisions (proposal_id, revision, text, sha256, author, note, at)
+          VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    params: [row.proposal_id, row.revision, row.text, row.sha256, row.author, row.note, row.at],
+  };
+}
+
+const MOVED = ['state', 'revision', 'base', 'facts', 'approval_id', 'installed_ref', 'updated_at'] as const;
+
+/** Refused when somebody else has changed it since it was read. */
+export function moveProposal(row: ProposalRow): Write {
+  const params: Param[] = MOVED.map((column) => row[column]);
+  const changes = MOVED.map((column, index) => `${column} = $${index + 1}`).join(', ');
+  const place = (value: Param): string => `$${params.push(value)}`;
+  return {
+    sql: `UPDATE proposals SET ${changes}, version = version + 1 WHERE proposal_id = ${place(row.proposal_id)}
+          AND tenant = ${place(row.tenant)} AND version = ${place(row.version)}`,
+    params,
+    expect: 1,
+    keeps: 'proposal',
+  };
+}
+
+const WHOLE = `SELECT proposals.*, proposal_revisions.text, proposal_revisions.sha256, proposal_revisions.author,
+    installed_artifacts.uninstalled_at
+  FROM proposals JOIN proposal_revisions USING (proposal_id, revision)
+  LEFT JOIN installed_artifacts ON installed_artifacts.ref = proposals.installed_ref`;
+
+export function findProposal({ tenant, workspace }: Visibility, proposalId: string): Statement {
+  const found = `${WHOLE} WHERE proposals.proposal_id = $1 AND proposals.tenant = $2`;
+  if (workspace === undefined) return sql(found, proposalId, tenant);
+  return sql(`${found} AND proposals.workspace = $3`, proposalId, tenant, workspace);
+}
+
+/** The proposal whose life a run tells. */
+export function findProposalOfRun(tenant: string, runId: string): Statement {
+  return sql(`${WHOLE} WHERE proposals.run_id = $1 AND proposals.tenant = $2`, runId, tenant);
+}
+
+export interface ProposalFilter {
+  readonly state?: string | undefined;
+  readonly kind?: string | undefined;
+  /** Where the page before ended. */
+  readonly before?: string | undefined;
+}
+
+/** Newest first: ids sort by the time they were made. */
+export function listProposals(
+  { tenant, workspace }: Visibility,
+  { state, kind, before }: ProposalFilter,
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['proposals.tenant = $1'];
+  if (workspace !== undefined) where.push(`proposals.workspace = $${params.push(workspace)}`);
+  if (state !== undefined) where.push(`proposals.state = $${params.push(state)}`);
+  if (kind !== undefined) where.push(`proposals.kind = $${params.push(kind)}`);
+  if (before !== undefined) where.push(`proposals.proposal_id < $${params.push(before)}`);
+  return {
+    sql: `${WHOLE} WHERE ${where.join(' AND ')} ORDER BY proposals.proposal_id DESC LIMIT $${params.push(limit)}`,
+    params,
+  };
+}
+
+/** Those that nobody has decided on, newest first, from before some place in that order. */
+export function listPending(
+  { tenant, workspace }: Visibility,
+  before: { readonly at: number; readonly id: string } | undefined,
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['proposals.tenant = $1', `proposals.state IN ('draft', 'revised')`];
+  if (workspace !== undefined) where.push(`proposals.workspace = $${params.push(workspace)}`);
+  if (before) {
+    const place = [before.at, before.id].map((part) => `$${params.push(part)}`).join(', ');
+    where.push(`(proposals.updated_at, proposals.proposal_id) < (${place})`);
+  }
+  return {
+    sql: `${WHOLE} WHERE ${where.join(' AND ')}
+          ORDER BY proposals.updated_at DESC, proposals.proposal_id DESC LIMIT $${params.push(limit)}`,
+    params,
+  };
+}
+
+/** Which proposals some runs tell of. */
+export function proposalsOfRuns(tenant: string, runIds: readonly string[]): Statement {
+  return sql(
+    `SELECT run_id, proposal_id FROM proposals WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)}`,
+    tenant,
+    ...runIds,
+  );
+}
+
+export interface InstalledRow {
+  readonly ref: string;
+  readonly tenant: string;
+  readonly workspace: string | null;
+  readonly kind: ArtifactKind;
+  readonly proposal_id: string;
+  readonly text: string;
+  readonly sha256: string;
+  readonly replaces: string | null;
+  readonly undo: string;
+  readonly installed_by: string;
+  readonly installed_at: number;
+}
+
+const INSTALLED = [
+  'ref',
+  'tenant',
+  'workspace',
+  'kind',
+  'proposal_id',
+  'text',
+  'sha256',
+  'replaces',
+  'undo',
+  'installed_by',
+  'installed_at',
+] as const satisfies readonly (keyof InstalledRow)[];
+
+export function insertInstalled(row: InstalledRow): Write {
+  return {
+    sql: `INSERT INTO installed_artifacts (${INSTALLED.join(', ')}) VALUES ${placeholders(1, INSTALLED.length)}`,
+    params: INSTALLED.map((column) => row[column]),
+  };
+}
+
+/** What automations are put into use for, one after the other. */
+export interface AutomationTarget {
+  readonly tenant: string;
+  readonly workflowId: string;
+}
+
+export function findTurn({ tenant, workflowId }: AutomationTarget): Statement {
+  return sql('SELECT turn FROM automation_turns WHERE tenant = $1 AND workflow_id = $2', tenant, workflowId);
+}
+
+/** Refused when somebody else has had a turn since. */
+export function takeTurn({ tenant, workflowId }: AutomationTarget, known: number): Write {
+  return {
+    sql: `INSERT INTO automation_turns (tenant, workflow_id, turn) VALUES ($1, $2, 1)
+          ON CONFLICT (tenant, workflow_id) DO UPDATE SET turn = automation_turns.turn + 1
+          WHERE automation_turns.turn = $3`,
+    params: [tenant, workflowId, known],
+    expect: 1,
+    keeps: 'revision',
+  };
+}
+
+/** Refused when somebody else has taken it back already. */
+export function markUninstalled({ ref, tenant }: InstalledRow, at: number): Write {
+  return {
+    sql: `UPDATE installed_artifacts SET uninstalled_at = $1
+          WHERE ref = $2 AND tenant = $3 AND uninstalled_at IS NULL`,
+    params: [at, ref, tenant],
+    expect: 1,
+    keeps: 'artifact',
+  };
+}
+
+/** What is in use, newest first. */
+export function listInstalled(
+  { tenant, workspace }: Visibility,
+  { ref, before }: { readonly ref?: string; readonly before?: string | undefined },
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['tenant = $1', 'uninstalled_at IS NULL'];
+  if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
+  if (ref !== undefined) where.push(`ref = $${params.push(ref)}`);
+  if (before !== undefined) where.push(`ref < $${params.push(before)}`);
+  return {
+    sql: `SELECT * FROM installed_artifacts WHERE ${where.join(' AND ')} ORDER BY ref DESC LIMIT $${params.push(limit)}`,
+    params,
+  };
+}
+
+/** How many revisions there are, and how long they are together. */
+export function measureRevisions(tenant: string, proposalId: string): Statement {
+  return sql(
+    `SELECT COUNT(*) AS revisions, SUM(LENGTH(text)) AS chars FROM proposal_revisions JOIN proposals USING (proposal_id)
+     WHERE proposal_id = $1 AND tenant = $2`,
+    proposalId,
+    tenant,
+  );
+}
+
+export function listRevisions(tenant: string, proposalId: string): Statement {
+  return sql(
+    `SELECT proposal_revisions.* FROM proposal_revisions JOIN proposals USING (proposal_id)
+     WHERE proposal_id = $1 AND tenant = $2 ORDER BY proposal_revisions.revision`,
+    proposalId,
+    tenant,
+  );
+}

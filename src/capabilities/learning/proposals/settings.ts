@@ -1,0 +1,55 @@
+import { type Static, Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { Closed, OneOf } from '../../../protocol/format/schema.ts';
+import { type Activation, ARTIFACT_KINDS, type ArtifactKind } from '../../../protocol/learning/proposals.ts';
+import { NAME } from '../../../protocol/trust/keys.ts';
+import { ROLES } from '../../../protocol/trust/scopes.ts';
+
+const Optional = Type.Optional;
+const RoleName = OneOf(ROLES);
+
+/** Who has to agree before what is learnt is put into use. The first rule that fits a proposal is the one that counts. */
+export const GateRule = Closed({
+  tenant: Optional(Type.String({ pattern: NAME.source })),
+  kind: Optional(OneOf(ARTIFACT_KINDS)),
+  quorum: Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+  requiredRole: Optional(RoleName),
+  override: Optional(Closed({ requiredRole: RoleName })),
+  overrideBypassesQuorum: Optional(Type.Boolean()),
+  timeoutSec: Optional(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
+});
+export type GateRule = Static<typeof GateRule>;
+
+export interface ProposalSettings {
+  readonly activation: Activation;
+  readonly gates: readonly GateRule[];
+  /** Proposals of a tenant that may wait for people at once. */
+  readonly pendingMax: number;
+}
+
+/** Whoever has no other rule: one person with the scope, or an owner who says why. */
+const DEFAULT_GATE: GateRule = { quorum: 1, override: { requiredRole: 'owner' } };
+
+export function gateFor({ gates }: ProposalSettings, of: { readonly tenant: string; readonly kind: ArtifactKind }) {
+  const isMeant = ({ tenant = of.tenant, kind = of.kind }: GateRule): boolean =>
+    tenant === of.tenant && kind === of.kind;
+  return { ...DEFAULT_GATE, ...gates.find(isMeant) };
+}
+
+/** What the operator says of gates, or what is wrong with it. */
+export function readGates(text: string): { readonly gates: readonly GateRule[]; readonly problems: readonly string[] } {
+  const list = parse(text);
+  if (!Array.isArray(list)) return { gates: [], problems: [' must be a JSON array.'] };
+  const problems = list.flatMap((rule, index) =>
+    Value.Errors(GateRule, rule).map(({ instancePath, message }) => `[${index}]${instancePath} ${message}.`),
+  );
+  return problems.length > 0 ? { gates: [], problems } : { gates: list as GateRule[], problems };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,230 @@
+import type { Plan, PlannedEdge } from '../../../engine/definition/plan.ts';
+import type { FragmentEdge, FragmentNode, WorkflowChainPackManifest } from '../../../protocol/ai/packs.ts';
+import { deepEqual, isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import type { PortValue, WorkflowNode } from '../../../protocol/running/workflows.ts';
+import { redactValue } from '../../../system/redaction.ts';
+
+export interface PackIdentity {
+  readonly name: string;
+  readonly version: string;
+}
+
+/** Where a path lies in a workflow: its nodes, in order. */
+export interface Occurrence {
+  readonly plan: Plan;
+  readonly nodeIds: readonly string[];
+}
+
+/** A path, and some of the workflows that have it. */
+export interface FoundPath {
+  readonly types: readonly string[];
+  readonly support: number;
+  readonly occurrences: readonly Occurrence[];
+}
+
+export const ENGINES = { openwop: '>=1.1.0 <2.0.0' };
+
+const EXAMPLES_MAX = 3;
+const EXAMPLE_CHARS_MAX = 200;
+const CHAIN_ID = 'learned';
+
+/** A path as a chain that workflows can be made from: what is the same everywhere stays, what varied is a parameter. */
+export function chainPackOf(path: FoundPath, identity: PackIdentity, label: string): WorkflowChainPackManifest {
+  const lifted = new Parameters();
+  const nodes = path.types.map((typeId, step) => fragmentNode(path, typeId, step, lifted));
+  return {
+    ...identity,
+    kind: 'workflow-chain',
+    description: `Learned from ${path.support} runs: ${path.types.join(', ')}.`.slice(0, 1_024),
+    engines: ENGINES,
+    chains: [
+      {
+        chainId: CHAIN_ID,
+        version: identity.version,
+        label,
+        description: `Does ${path.types.join(', then ')}.`,
+        parameters: lifted.schema(),
+        dag: { nodes, edges: path.types.slice(1).map((_, index) => fragmentEdge(path, index)) },
+      },
+    ],
+  };
+}
+
+/** The node of a step in every workflow that has the path. */
+function nodesAt({ occurrences }: FoundPath, step: number): WorkflowNode[] {
+  return occurrences.map(({ plan, nodeIds }) => plan.node(nodeIds[step]!)!.node);
+}
+
+/** Unlike in workflows, a dot here parts a node from its port. */
+function idOf(step: number): string {
+  return `step${step + 1}`;
+}
+
+function fragmentNode(path: FoundPath, typeId: string, step: number, lifted: Parameters): FragmentNode {
+  const nodes = nodesAt(path, step);
+  const config = merge(
+    nodes.map((node) => node.config),
+    idOf(step),
+    lifted,
+  ) as JsonObject;
+  const inputs = mergePorts(path, step, lifted);
+  return {
+    id: idOf(step),
+    typeId,
+    name: nodes[0]!.name,
+    ...(Object.keys(config).length === 0 ? {} : { config }),
+    ...(Object.keys(inputs).length === 0 ? {} : { inputs }),
+  };
+}
+
+/**
+ * What values have in common. Objects are gone into; a member that only some have is left out where most do not have
+ * it. Whatever else differs becomes a parameter, and so does what must not be written down.
+ */
+function merge(values: readonly unknown[], name: string, lifted: Parameters): unknown {
+  const [first] = values;
+  if (values.every(isObject)) return mergeMembers(values, name, lifted);
+  const isSame = values.every((value) => deepEqual(value, first));
+  return isSame && isShowable(first) && !hasToken(first) ? first : lifted.add(name, values);
+}
+
+function mergeMembers(values: readonly JsonObject[], name: string, lifted: Parameters): JsonObject {
+  const keys = new Set(values.flatMap((value) => Object.keys(value)));
+  const members = [...keys].flatMap((key) => {
+    const present = values.filter((value) => Object.hasOwn(value, key)).map((value) => value[key]);
+    if (present.length * 2 < values.length) return [];
+    const inner = `${name}_${key}`;
+    const isEverywhere = present.length === values.length;
+    return [[key, isEverywhere ? merge(present, inner, lifted) : lifted.add(inner, present)] as const];
+  });
+  return Object.fromEntries(members);
+}
+
+function isShowable(value: unknown): boolean {
+  return deepEqual(redactValue(value), value);
+}
+
+/** It would be taken for a parameter. */
+function hasToken(value: unknown): boolean {
+  return JSON.stringify(value ?? null).includes('{{params.');
+}
+
+function mergePorts(path: FoundPath, step: number, lifted: Parameters): JsonObject {
+  const nodes = nodesAt(path, step);
+  const ports = new Set(nodes.flatMap(({ inputs }) => Object.keys(inputs)));
+  return Object.fromEntries(
+    [...ports].flatMap((port) => {
+      const present = path.occurrences.flatMap((occurrence, index) => {
+        const value = nodes[index]!.inputs[port];
+        return value === undefined ? [] : [innerPort(value, occurrence)];
+      });
+      if (present.length * 2 < nodes.length) return [];
+      return [[port, mergePort(present, present.length === nodes.length, `${idOf(step)}_${port}`, lifted)]];
+    }),
+  );
+}
+
+/** A port as the fragment writes it; undefined where it leads out of it. */
+function innerPort(value: PortValue, { nodeIds }: Occurrence): PortValue | undefined {
+  // An expression may name any node, so it means something in its own workflow alone.
+  if (value.type === 'expression') return undefined;
+  if (value.type !== 'connection') return value;
+  const step = nodeIds.indexOf(value.nodeId);
+  return step < 0 ? undefined : { ...value, nodeId: idOf(step) };
+}
+
+function mergePort(
+  values: readonly (PortValue | undefined)[],
+  isEverywhere: boolean,
+  name: string,
+  lifted: Parameters,
+): unknown {
+  const statics = values.flatMap((value) => (value?.type === 'static' ? [value.value] : []));
+  if (isEverywhere && statics.length === values.length) {
+    return { type: 'static', value: merge(statics, name, lifted) };
+  }
+  const [first] = values;
+  const isSame = first !== undefined && values.every((value) => deepEqual(value, first));
+  return isEverywhere && isSame ? first : lifted.add(name, statics, 'A value, or where it comes from (a port value).');
+}
+
+/** Ports and rules of an edge stay where all workflows have the same. */
+function fragmentEdge(path: FoundPath, step: number): FragmentEdge {
+  const edges = path.occurrences.map((occurrence) => edgeAfter(occurrence, step));
+  const common = <T>(of: (edge: PlannedEdge['edge']) => T): T | undefined =>
+    edges.every((edge) => of(edge) === of(edges[0]!)) ? of(edges[0]!) : undefined;
+  const [output, input, triggerRule] = [
+    common(({ sourceOutput }) => sourceOutput),
+    common(({ targetInput }) => targetInput),
+    common(({ triggerRule: rule }) => rule),
+  ];
+  return {
+    from: output ? `${idOf(step)}.${output}` : idOf(step),
+    to: input ? `${idOf(step + 1)}.${input}` : idOf(step + 1),
+    ...(triggerRule === undefined ? {} : { triggerRule }),
+  };
+}
+
+function edgeAfter({ plan, nodeIds }: Occurrence, step: number): PlannedEdge['edge'] {
+  const { outgoing } = plan.node(nodeIds[step]!)!;
+  const isNext = ({ target, condition }: PlannedEdge): boolean =>
+    !condition && plan.nodes[target]!.node.id === nodeIds[step + 1];
+  return outgoing.find(isNext)!.edge;
+}
+
+/** What varied, by name, with what it has been. */
+class Parameters {
+  readonly #properties = new Map<string, JsonObject>();
+
+  /** Gives the token that stands for it. */
+  add(wanted: string, values: readonly unknown[], description?: string): string {
+    const name = this.#freeName(wanted);
+    const type = typeOf(values);
+    this.#properties.set(name, {
+      ...(type === undefined || description ? {} : { type }),
+      ...(description === undefined ? {} : { description }),
+      ...examplesOf(values),
+    });
+    return `{{params.${name}}}`;
+  }
+
+  schema(): JsonObject {
+    const names = [...this.#properties.keys()];
+    return {
+      type: 'object',
+      properties: Object.fromEntries(this.#properties),
+      required: names,
+      additionalProperties: false,
+    };
+  }
+
+  #freeName(wanted: string): string {
+    const name = wanted.replaceAll(/[^a-zA-Z0-9_]+/g, '_');
+    for (let count = 2, free = name; ; count++) {
+      if (!this.#properties.has(free)) return free;
+      free = `${name}_${count}`;
+    }
+  }
+}
+
+function typeOf(values: readonly unknown[]): string | undefined {
+  const types = new Set(values.map(jsonType));
+  const [only] = types;
+  return types.size === 1 ? only : undefined;
+}
+
+function jsonType(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  if (Array.isArray(value)) return 'array';
+  return typeof value;
+}
+
+/** Short ones that may be shown. */
+function examplesOf(values: readonly unknown[]): { examples?: unknown[] } {
+  const texts = new Map(values.map((value) => [JSON.stringify(value ?? null), value] as const));
+  const examples = [...texts]
+    .filter(([text, value]) => text.length <= EXAMPLE_CHARS_MAX && isShowable(value))
+    .slice(0, EXAMPLES_MAX)
+    .map(([, value]) => value ?? null);
+  return examples.length === 0 ? {} : { examples };
+}

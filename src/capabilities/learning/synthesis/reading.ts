@@ -1,0 +1,167 @@
+import type { RunEvent } from '../../../protocol/running/events.ts';
+import { commitAll } from '../../../runtime/command.ts';
+import { decodeEvent, sequenceOf } from '../../../runtime/recording.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { type RunRow, readEvents, type StoredEvent, type Visibility } from '../../../store/log.ts';
+import type { Unit } from '../../../store/sql.ts';
+import type { FeedbackService } from '../../people/feedback/service.ts';
+import {
+  type Correction,
+  type CursorRow,
+  type EndPlace,
+  findCursor,
+  findEvents,
+  findUnread,
+  keepRows,
+  type LoggedRow,
+  moveCursor,
+} from './records.ts';
+import { findingsOf, type RunFindings, TELLING } from './run-facts.ts';
+
+/** Inputs may be long, so few runs are in memory at a time. */
+const RUNS_AT_ONCE = 100;
+/** Events in memory at a time; of a run with more only the first count. */
+const EVENTS_AT_ONCE = 20_000;
+const CORRECTIONS_AT_ONCE = 500;
+/** Clocks differ and commits take their time: so far back there may be something that came late. */
+const LATE_MS = 5 * 60 * 1_000;
+
+/**
+ * Reads what has happened since the last time: runs that are over, and corrections. What is kept of it is small, so that
+ * looking for habits never means reading logs again.
+ */
+export class Reading {
+  readonly #runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>;
+  readonly #feedback: Pick<FeedbackService, 'corrections'> | undefined;
+
+  constructor(
+    runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>,
+    feedback: Pick<FeedbackService, 'corrections'> | undefined,
+  ) {
+    this.#runtime = runtime;
+    this.#feedback = feedback;
+  }
+
+  /** Reads for the whole tenant, and gives the number of runs that were new to whoever asks. */
+  async catchUp({ tenant, workspace }: Visibility, signal?: AbortSignal): Promise<number> {
+    const [cursor] = await this.#runtime.store.read<CursorRow>(findCursor(tenant));
+    const isSeen = (row: RunRow): boolean => workspace === undefined || row.workspace === workspace;
+    const runs = await this.#readRuns(tenant, this.#since(cursor?.runs_until), isSeen, signal);
+    if (this.#feedback) await this.#readCorrections(tenant, this.#since(cursor?.corrections_until), signal);
+    return runs;
+  }
+
+  /** From where to read on. A clock that was wrong for a while may have taken the cursor into the future. */
+  #since(until = 0): number {
+    return Math.min(until, this.#runtime.clock.now()) - LATE_MS;
+  }
+
+  async #readRuns(
+    tenant: string,
+    since: number,
+    isSeen: (row: RunRow) => boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const { store, clock } = this.#runtime;
+    let count = 0;
+    for (let place: EndPlace = { endedAt: since, runId: '' }; !signal?.aborted; ) {
+      const rows = await store.read<RunRow>(findUnread(tenant, place, RUNS_AT_ONCE));
+      const last = rows.at(-1);
+      if (!last) break;
+      place = { endedAt: last.ended_at!, runId: last.run_id };
+      await commitAll(store, [
+        ...(await this.#keep(rows)),
+        moveCursor(tenant, { runs_until: place.endedAt, corrections_until: 0 }),
+      ]);
+      count += rows.filter(isSeen).length;
+      // Others get their turn in between.
+      await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    return count;
+  }
+
+  async #keep(rows: readonly RunRow[]): Promise<Unit> {
+    const logs = await this.#logsOf(rows.map(({ run_id }) => run_id));
+    const found: RunFindings[] = [];
+    for (const row of rows) {
+      const plan = await this.#runtime.plans.find(row.workflow_owner, row.workflow_id, row.workflow_version);
+      found.push(findingsOf(row, logs.get(row.run_id) ?? [], plan));
+    }
+    const shapes = new Map(found.flatMap(({ shape }) => (shape ? [[shape.shape, shape]] : [])));
+    return [
+      ...keepRows('synthesis_shapes', [...shapes.values()]),
+      ...keepRows(
+        'synthesis_runs',
+        found.map(({ run }) => run),
+      ),
+      ...keepRows(
+        'synthesis_prompts',
+        found.flatMap(({ prompts }) => prompts),
+      ),
+      ...keepRows(
+        'synthesis_agents',
+        found.flatMap(({ uses }) => uses),
+      ),
+    ];
+  }
+
+  /** The telling events of runs, as many runs at a time as there is room for. */
+  async #logsOf(runIds: readonly string[]): Promise<Map<string, RunEvent[]>> {
+    const logs = new Map<string, RunEvent[]>();
+    for (let left = runIds.toSorted(); left.length > 0; ) {
+      const rows = await this.#runtime.store.read<LoggedRow>(findEvents(left, TELLING, EVENTS_AT_ONCE));
+      const whole = wholeLogs(rows);
+      for (const [runId, events] of whole) logs.set(runId, events);
+      if (rows.length < EVENTS_AT_ONCE) break;
+      const lastRead = [...whole.keys()].at(-1)!;
+      left = left.filter((runId) => runId > lastRead);
+    }
+    return logs;
+  }
+
+  async #readCorrections(tenant: string, since: number, signal: AbortSignal | undefined): Promise<void> {
+    const { store } = this.#runtime;
+    let after = { created_at: since, annotation_id: '' };
+    while (!signal?.aborted) {
+      const rows = await this.#feedback!.corrections(tenant, after, CORRECTIONS_AT_ONCE);
+      const last = rows.at(-1);
+      if (!last) return;
+      const kept: Correction[] = [];
+      for (const { target, ...row } of rows) {
+        const node_id = await this.#nodeOf(tenant, row.run_id, target);
+        if (node_id !== undefined) kept.push({ ...row, tenant, node_id });
+      }
+      await commitAll(store, [
+        ...keepRows('synthesis_corrections', kept),
+        moveCursor(tenant, { runs_until: 0, corrections_until: last.created_at }),
+      ]);
+      after = last;
+    }
+  }
+
+  /** The node that is meant, by its name or by one of its events. */
+  async #nodeOf(
+    tenant: string,
+    runId: string,
+    { nodeId, eventId }: { readonly nodeId?: string; readonly eventId?: string },
+  ): Promise<string | undefined> {
+    if (nodeId !== undefined || eventId === undefined) return nodeId;
+    const [stored] = await this.#runtime.store.read<StoredEvent>(
+      readEvents({ tenant, runId }, sequenceOf(eventId) - 1, 1),
+    );
+    return stored && decodeEvent(stored).nodeId;
+  }
+}
+
+/** Logs by run. The last one may be cut off, and is left for another time unless there is no other. */
+function wholeLogs(rows: readonly LoggedRow[]): Map<string, RunEvent[]> {
+  const logs = new Map<string, RunEvent[]>();
+  for (const row of rows) {
+    const log = logs.get(row.run_id) ?? [];
+    log.push(decodeEvent(row));
+    logs.set(row.run_id, log);
+  }
+  const last = [...logs.keys()].at(-1);
+  if (rows.length === EVENTS_AT_ONCE && logs.size > 1) logs.delete(last!);
+  return logs;
+}

@@ -1,0 +1,274 @@
+import { MANAGEMENT_WORKFLOWS } from '../../../protocol/running/management.ts';
+import type { RunRef } from '../../../store/log.ts';
+import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { Migration } from '../../../store/store.ts';
+
+export const SYNTHESIS_TABLES: readonly Migration[] = [
+  {
+    id: 'synthesis/0001',
+    statements: [
+      // How far the runs and the corrections of a tenant have been read.
+      `CREATE TABLE synthesis_cursors (
+        tenant TEXT PRIMARY KEY,
+        runs_until BIGINT NOT NULL,
+        corrections_until BIGINT NOT NULL
+      ) $clustered`,
+      // What is to be known of a run that is over: what it did, if it came to a good end; with what a person began it.
+      `CREATE TABLE synthesis_runs (
+        tenant TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        workspace TEXT,
+        workflow_id TEXT NOT NULL,
+        shape TEXT,
+        inputs TEXT,
+        PRIMARY KEY (tenant, run_id)
+      ) $clustered`,
+      // Both have everything that is asked of them, so that the table is left alone.
+      `CREATE INDEX synthesis_runs_by_shape ON synthesis_runs (tenant, shape, run_id, workspace)
+       WHERE shape IS NOT NULL`,
+      `CREATE INDEX synthesis_runs_by_start ON synthesis_runs (tenant, workflow_id, inputs, run_id, workspace)
+       WHERE inputs IS NOT NULL`,
+      // Nodes of one version of a workflow that runs have done.
+      `CREATE TABLE synthesis_shapes (
+        tenant TEXT NOT NULL,
+        shape TEXT NOT NULL,
+        workflow_owner TEXT NOT NULL,
+        workflow_id TEXT NOT NULL,
+        workflow_version BIGINT NOT NULL,
+        nodes TEXT NOT NULL,
+        PRIMARY KEY (tenant, shape)
+      ) $clustered`,
+      // Prompts that nodes were given.
+      `CREATE TABLE synthesis_prompts (
+        tenant TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        template_id TEXT NOT NULL,
+        version TEXT NOT NULL,
+        PRIMARY KEY (tenant, run_id, node_id, template_id)
+      ) $clustered`,
+      // Nodes at which a model used tools: under which prompt, and which ones.
+      `CREATE TABLE synthesis_agents (
+        tenant TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        tools TEXT NOT NULL,
+        PRIMARY KEY (tenant, run_id, node_id)
+      ) $clustered`,
+      'CREATE INDEX synthesis_agents_by_use ON synthesis_agents (tenant, prompt, tools, run_id)',
+      // Corrections that people made of what a node gave.
+      `CREATE TABLE synthesis_corrections (
+        tenant TEXT NOT NULL,
+        annotation_id TEXT NOT NULL,
+        run_id TEXT NOT NULL,
+        workspace TEXT,
+        workflow_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        PRIMARY KEY (tenant, annotation_id)
+      ) $clustered`,
+      'CREATE INDEX synthesis_corrections_by_run ON synthesis_corrections (run_id)',
+      // Habits that a draft was made of: with how much behind it, and up to which piece of evidence.
+      `CREATE TABLE synthesis_habits (
+        owner TEXT NOT NULL,
+        habit TEXT NOT NULL,
+        support BIGINT NOT NULL,
+        through TEXT NOT NULL,
+        PRIMARY KEY (owner, habit)
+      ) $clustered`,
+    ],
+  },
+];
+
+export interface CursorRow {
+  readonly runs_until: number;
+  readonly corrections_until: number;
+}
+
+export function findCursor(tenant: string): Statement {
+  return sql('SELECT runs_until, corrections_until FROM synthesis_cursors WHERE tenant = $1', tenant);
+}
+
+/** Never back: whoever has read less further changes nothing. */
+export function moveCursor(tenant: string, { runs_until, corrections_until }: CursorRow): Write {
+  return {
+    sql: `INSERT INTO synthesis_cursors (tenant, runs_until, corrections_until) VALUES ($1, $2, $3)
+          ON CONFLICT (tenant) DO UPDATE SET
+            runs_until = CASE WHEN excluded.runs_until > synthesis_cursors.runs_until
+              THEN excluded.runs_until ELSE synthesis_cursors.runs_until END,
+            corrections_until = CASE WHEN excluded.corrections_until > synthesis_cursors.corrections_until
+              THEN excluded.corrections_until ELSE synthesis_cursors.corrections_until END`,
+    params: [tenant, runs_until, corrections_until],
+  };
+}
+
+/** A place among the runs that are over, in the order of their ends. */
+export interface EndPlace {
+  readonly endedAt: number;
+  readonly runId: string;
+}
+
+/** Runs that are over and have not been read, from a place on. Runs of the host's own are left out. */
+export function findUnread(tenant: string, { endedAt, runId }: EndPlace, limit: number): Statement {
+  return sql(
+    `SELECT * FROM runs WHERE tenant = $1 AND ended_at >= $2 AND (ended_at > $2 OR run_id > $3)
+       AND workflow_id NOT IN (${MANAGEMENT_WORKFLOWS.map((_, index) => `$${index + 5}`).join(', ')})
+       AND NOT EXISTS (SELECT 1 FROM synthesis_runs known WHERE known.tenant = runs.tenant
+         AND known.run_id = runs.run_id)
+     ORDER BY ended_at, run_id LIMIT $4`,
+    tenant,
+    endedAt,
+    runId,
+    limit,
+    ...MANAGEMENT_WORKFLOWS,
+  );
+}
+
+export interface LoggedRow {
+  readonly run_id: string;
+  readonly sequence: number;
+  readonly type: string;
+  readonly body: string;
+  readonly hidden: string | null;
+}
+
+/** Events of some types of some runs of a tenant, run by run. */
+export function findEvents(runIds: readonly string[], types: readonly string[], limit: number): Statement {
+  const among = placeholders(1, runIds.length);
+  const wanted = placeholders(1, types.length, runIds.length + 1);
+  return sql(
+    `SELECT run_id, sequence, type, body, hidden FROM events WHERE run_id IN ${among} AND type IN ${wanted}
+     ORDER BY run_id, sequence LIMIT $${runIds.length + types.length + 1}`,
+    ...runIds,
+    ...types,
+    limit,
+  );
+}
+
+export interface ReadRun {
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly workspace: string | null;
+  readonly workflow_id: string;
+  readonly shape: string | null;
+  readonly inputs: string | null;
+}
+
+export interface ShapeRow {
+  readonly tenant: string;
+  readonly shape: string;
+  readonly workflow_owner: string;
+  readonly workflow_id: string;
+  readonly workflow_version: number;
+  readonly nodes: string;
+}
+
+export interface GivenPrompt {
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly template_id: string;
+  readonly version: string;
+}
+
+export interface ToolUse {
+  readonly tenant: string;
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly prompt: string;
+  readonly tools: string;
+}
+
+export interface Correction {
+  readonly tenant: string;
+  readonly annotation_id: string;
+  readonly run_id: string;
+  readonly workspace: string | null;
+  readonly workflow_id: string;
+  readonly node_id: string;
+}
+
+const COLUMNS = {
+  synthesis_runs: ['tenant', 'run_id', 'workspace', 'workflow_id', 'shape', 'inputs'],
+  synthesis_shapes: ['tenant', 'shape', 'workflow_owner', 'workflow_id', 'workflow_version', 'nodes'],
+  synthesis_prompts: ['tenant', 'run_id', 'node_id', 'template_id', 'version'],
+  synthesis_agents: ['tenant', 'run_id', 'node_id', 'prompt', 'tools'],
+  synthesis_corrections: ['tenant', 'annotation_id', 'run_id', 'workspace', 'workflow_id', 'node_id'],
+} as const;
+
+interface Rows {
+  readonly synthesis_runs: ReadRun;
+  readonly synthesis_shapes: ShapeRow;
+  readonly synthesis_prompts: GivenPrompt;
+  readonly synthesis_agents: ToolUse;
+  readonly synthesis_corrections: Correction;
+}
+
+const ROWS_PER_INSERT = 100;
+
+/** What is there already stays: another host may have read the same. */
+export function keepRows<T extends keyof Rows>(table: T, rows: readonly Rows[T][]): Write[] {
+  const columns: readonly string[] = COLUMNS[table];
+  const values = rows as readonly unknown[] as readonly Record<string, Param>[];
+  const writes: Write[] = [];
+  for (let start = 0; start < values.length; start += ROWS_PER_INSERT) {
+    const chunk = values.slice(start, start + ROWS_PER_INSERT);
+    writes.push({
+      sql: `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${placeholders(chunk.length, columns.length)}
+            ON CONFLICT DO NOTHING`,
+      params: chunk.flatMap((row) => columns.map((column) => row[column]!)),
+    });
+  }
+  return writes;
+}
+
+export function forgetHabits({ tenant, runId }: RunRef): Write[] {
+  return ['synthesis_runs', 'synthesis_prompts', 'synthesis_agents', 'synthesis_corrections'].map((table) => ({
+    sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,
+    params: [runId, tenant],
+  }));
+}
+
+export interface HabitRow {
+  readonly support: number;
+  readonly through: string;
+}
+
+export function findHabit(owner: string, habit: string): Statement {
+  return sql('SELECT support, through FROM synthesis_habits WHERE owner = $1 AND habit = $2', owner, habit);
+}
+
+/** Refused when somebody else has made a draft of it since it was known, with however much behind it. */
+export function keepHabit(
+  owner: string,
+  habit: string,
+  { support, through }: HabitRow,
+  known: HabitRow | undefined,
+): Write {
+  return {
+    sql: `INSERT INTO synthesis_habits (owner, habit, support, through) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (owner, habit) DO UPDATE SET support = excluded.support, through = excluded.through
+          WHERE synthesis_habits.through = $5`,
+    params: [owner, habit, support, through, known?.through ?? ''],
+    expect: 1,
+    keeps: 'evidence',
+  };
+}
+
+/** Tenants that have runs, some at a time, by name. */
+export function listTenants(after: string, limit: number): Statement {
+  return sql(
+    `WITH RECURSIVE tenants (tenant) AS (
+       SELECT MIN(tenant) FROM runs WHERE tenant > $1
+       UNION ALL SELECT (SELECT MIN(tenant) FROM runs WHERE runs.tenant > tenants.tenant) FROM tenants
+       WHERE tenants.tenant IS NOT NULL)
+     SELECT tenant FROM tenants WHERE tenant IS NOT NULL LIMIT $2`,
+    after,
+    limit,
+  );
+}
+
+/** Any run of a tenant, for what is known of the tenant by it. */
+export function latestRun(tenant: string): Statement {
+  return sql('SELECT * FROM runs WHERE tenant = $1 ORDER BY run_id DESC LIMIT 1', tenant);
+}

@@ -1,0 +1,231 @@
+import { offsetAt } from '../../starting/schedules/service.ts';
+
+/** When something happens again and again, as schedules say it and in words. */
+export interface Rhythm {
+  readonly cron: string;
+  readonly timezone: string;
+  readonly words: string;
+  /** How many of the moments keep to it: the latest ones. */
+  readonly kept: number;
+}
+
+export interface RhythmRules {
+  /** Moments that it takes. */
+  readonly supportMin: number;
+  /** What comes more often is no rhythm of people. */
+  readonly periodMinMs: number;
+  /** Whose clocks people may go by, the likeliest first. */
+  readonly timezones: readonly string[];
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const WEEK_MS = 7 * DAY_MS;
+
+/** Gaps may vary by so much of their mean. */
+const VARIATION_MAX = 0.15;
+/** Two gaps at least: of one nobody can say that it is regular. */
+const MOMENTS_MIN = 3;
+/** How far from the usual time of day a start may lie. */
+const TIME_OF_DAY_TOLERANCE_MS = 20 * MINUTE_MS;
+/** On how many of the days that a pattern names there must have been a start. */
+const DAYS_KEPT_MIN = 0.8;
+/** Times of day are given to this. */
+const GRAIN_MS = 5 * MINUTE_MS;
+/** From a minute on, what cron can say must come this near to what people do. */
+const PERIOD_OFF_MAX = 0.25;
+
+/**
+ * The rhythm of moments, oldest first: one a day at the same time by somebody's clock, or evenly apart. Those that keep
+ * to it must be the latest, and at least half of all: among many moments a few are always even by chance.
+ */
+export function rhythmOf(moments: readonly number[], rules: RhythmRules): Rhythm | undefined {
+  const least = Math.max(rules.supportMin, MOMENTS_MIN, Math.ceil(moments.length / 2));
+  for (const timezone of rules.timezones) {
+    const rhythm = dailyRhythm(moments, timezone, least);
+    if (rhythm && rules.periodMinMs <= DAY_MS) return rhythm;
+  }
+  return evenRhythm(moments, rules, least);
+}
+
+function dailyRhythm(moments: readonly number[], timezone: string, least: number): Rhythm | undefined {
+  if ((moments.at(-1) ?? 0) - (moments[0] ?? 0) < (MOMENTS_MIN - 1.5) * DAY_MS) return undefined;
+  const local = moments.map((moment) => localTime(moment, timezone));
+  for (let kept = moments.length; kept >= least; kept--) {
+    const rhythm = sameTimeOfDay(local.slice(-kept), timezone);
+    if (rhythm) return rhythm;
+  }
+  return undefined;
+}
+
+/** All moments at one time of day, one a day, on days that a pattern of weekdays names. */
+function sameTimeOfDay(local: readonly number[], timezone: string): Rhythm | undefined {
+  const time = toGrain(meanPhase(local, DAY_MS)) % DAY_MS;
+  const isNear = (moment: number): boolean => phaseDistance(moment, time, DAY_MS) <= TIME_OF_DAY_TOLERANCE_MS;
+  if (!local.every(isNear)) return undefined;
+  // Around midnight the day is that of the usual time, not that of the moment.
+  const days = local.map((moment) => Math.round((moment - time) / DAY_MS));
+  if (new Set(days).size < days.length) return undefined;
+  const weekdays = weekdaysOf(days);
+  if (!weekdays) return undefined;
+  const { hour, minute } = clockAt(time);
+  const words = `${weekdays.words} at about ${twoDigits(hour)}:${twoDigits(minute)} (${timezone})`;
+  return { cron: `${minute} ${hour} * * ${weekdays.field}`, timezone, words, kept: local.length };
+}
+
+interface Weekdays {
+  readonly field: string;
+  readonly words: string;
+}
+
+/** The first pattern that names every day there was a start on, and few on which there was none. */
+function weekdaysOf(days: readonly number[]): Weekdays | undefined {
+  const counts = Map.groupBy(days, weekday);
+  const seen = [...counts.keys()].sort((a, b) => a - b);
+  const isSeenAgain = [...counts.values()].every(({ length }) => length > 1);
+  const patterns: readonly (Weekdays & { readonly days: readonly number[] })[] = [
+    { days: [0, 1, 2, 3, 4, 5, 6], field: '*', words: 'every day' },
+    { days: [1, 2, 3, 4, 5], field: '1-5', words: 'from Monday to Friday' },
+    ...(isSeenAgain ? [{ days: seen, field: seen.join(','), words: `every ${seen.map(nameOfDay).join(', ')}` }] : []),
+  ];
+  return patterns.find((pattern) => {
+    if (!seen.every((day) => pattern.days.includes(day))) return false;
+    const [first = 0, last = 0] = [days[0], days.at(-1)];
+    let named = 0;
+    for (let day = first; day <= last; day++) if (pattern.days.includes(weekday(day))) named++;
+    return days.length / named >= DAYS_KEPT_MIN;
+  });
+}
+
+/** Days are counted from the first of January 1970, a Thursday. */
+function weekday(day: number): number {
+  return (((day + 4) % 7) + 7) % 7;
+}
+
+function nameOfDay(day: number): string {
+  return ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'][day]!;
+}
+
+function evenRhythm(
+  moments: readonly number[],
+  { periodMinMs, timezones: [timezone = 'UTC'] }: RhythmRules,
+  least: number,
+): Rhythm | undefined {
+  const kept = evenTail(moments);
+  if (kept < least) return undefined;
+  const even = moments.slice(-kept);
+  const periodMs = (even.at(-1)! - even[0]!) / (kept - 1);
+  const step = periodMs < periodMinMs * (1 - VARIATION_MAX) ? undefined : nearestStep(periodMs);
+  if (!step) return undefined;
+  const local = even.map((moment) => localTime(moment, timezone));
+  const phase = meanPhase(local, step.ms);
+  const cron = step.cron(step.ms < HOUR_MS ? phase : toGrain(phase) % step.ms);
+  return { cron, timezone, words: `about every ${inWords(periodMs)}`, kept };
+}
+
+/** The largest number of latest moments whose gaps vary little. */
+function evenTail(moments: readonly number[]): number {
+  let [best, sum, squares] = [0, 0, 0];
+  for (let gaps = 1; gaps < moments.length; gaps++) {
+    const gap = moments.at(-gaps)! - moments.at(-gaps - 1)!;
+    sum += gap;
+    squares += gap * gap;
+    const mean = sum / gaps;
+    const deviation = Math.sqrt(Math.max(0, squares / gaps - mean * mean));
+    if (gaps + 1 >= MOMENTS_MIN && mean > 0 && deviation <= VARIATION_MAX * mean) best = gaps + 1;
+  }
+  return best;
+}
+
+/** A period that cron can say, and how, for a time within it. */
+interface Step {
+  readonly ms: number;
+  cron(phase: number): string;
+}
+
+const SIXTIETHS = [1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30];
+const STEPS: readonly Step[] = [
+  ...SIXTIETHS.map((count) => ({ ms: count * SECOND_MS, cron: () => `${series(0, count, 59)} * * * * *` })),
+  ...SIXTIETHS.map((count) => ({
+    ms: count * MINUTE_MS,
+    cron: (phase: number) => `${series(Math.floor(phase / MINUTE_MS), count, 59)} * * * *`,
+  })),
+  ...[1, 2, 3, 4, 6, 8, 12].map((count) => ({
+    ms: count * HOUR_MS,
+    cron: (phase: number) => {
+      const { hour, minute } = clockAt(phase);
+      return `${minute} ${series(hour % count, count, 23)} * * *`;
+    },
+  })),
+  {
+    ms: DAY_MS,
+    cron: (phase) => {
+      const { hour, minute } = clockAt(phase);
+      return `${minute} ${hour} * * *`;
+    },
+  },
+  {
+    ms: WEEK_MS,
+    cron: (phase) => {
+      const { hour, minute } = clockAt(phase);
+      return `${minute} ${hour} * * ${weekday(Math.floor(phase / DAY_MS))}`;
+    },
+  },
+];
+
+function series(start: number, step: number, last: number): string {
+  if (step === 1) return '*';
+  return start === 0 ? `*/${step}` : `${start}-${last}/${step}`;
+}
+
+function nearestStep(periodMs: number): Step | undefined {
+  const off = ({ ms }: Step): number => Math.abs(Math.log(ms / periodMs));
+  const nearest = STEPS.reduce((best, step) => (off(step) < off(best) ? step : best));
+  const isNear = periodMs < MINUTE_MS || Math.abs(nearest.ms / periodMs - 1) <= PERIOD_OFF_MAX;
+  return isNear ? nearest : undefined;
+}
+
+/** The clock on the wall, as if it were the universal one. */
+function localTime(moment: number, timezone: string): number {
+  return timezone === 'UTC' ? moment : moment + offsetAt(moment, timezone);
+}
+
+/** Where in the period moments lie on average; right after its end is right after its beginning. */
+function meanPhase(moments: readonly number[], periodMs: number): number {
+  const angles = moments.map((moment) => ((moment % periodMs) / periodMs) * 2 * Math.PI);
+  const sine = angles.reduce((sum, angle) => sum + Math.sin(angle), 0);
+  const cosine = angles.reduce((sum, angle) => sum + Math.cos(angle), 0);
+  const phase = (Math.atan2(sine, cosine) / (2 * Math.PI)) * periodMs;
+  return phase < 0 ? phase + periodMs : phase;
+}
+
+function phaseDistance(moment: number, phase: number, periodMs: number): number {
+  const off = Math.abs((moment % periodMs) - phase);
+  return Math.min(off, periodMs - off);
+}
+
+/** To what people mean when they look at the clock. */
+function toGrain(time: number): number {
+  return Math.round(time / GRAIN_MS) * GRAIN_MS;
+}
+
+function clockAt(time: number): { readonly hour: number; readonly minute: number } {
+  return { hour: Math.floor((time % DAY_MS) / HOUR_MS), minute: Math.floor((time % HOUR_MS) / MINUTE_MS) };
+}
+
+function twoDigits(number: number): string {
+  return String(number).padStart(2, '0');
+}
+
+function inWords(periodMs: number): string {
+  const units = [
+    [WEEK_MS, 'weeks'],
+    [DAY_MS, 'days'],
+    [HOUR_MS, 'hours'],
+    [MINUTE_MS, 'minutes'],
+  ] as const;
+  const [ms, name] = units.find(([unit]) => periodMs >= unit * 0.95) ?? [SECOND_MS, 'seconds'];
+  return `${Number((periodMs / ms).toFixed(1))} ${name}`;
+}

@@ -1,0 +1,145 @@
+import { variablesOf } from '../../../engine/models/prompt-text.ts';
+import { parsePromptRef } from '../../../protocol/ai/prompts.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import { decodeEvent } from '../../../runtime/recording.ts';
+import { findTool } from '../../../runtime/tools.ts';
+import { redactText } from '../../../system/redaction.ts';
+import { ENGINES, type PackIdentity } from './chain-pack.ts';
+import { type CountedUse, countUses, runsOfUse, type UsedRow } from './counts.ts';
+import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
+import { packIdentity } from './pack-identity.ts';
+import { findEvents, type LoggedRow } from './records.ts';
+import { AGENT, INLINE, systemPromptOf } from './run-facts.ts';
+
+const COSTED_RUNS = 20;
+const EVENTS_MAX = 2_000;
+const PERSONA_CHARS_MAX = 200;
+
+/** The same prompt under which models use the same tools: an agent that may use these and no others. */
+export async function* findToolUsers(mining: Mining): AsyncGenerator<Habit> {
+  const { runtime, among, rules } = mining;
+  const uses = await runtime.store.read<CountedUse>(countUses(among, rules.supportMin, HABITS_MAX));
+  for (const use of uses) {
+    const rows = await runtime.store.read<UsedRow>(runsOfUse(among, use, EVIDENCE_MAX));
+    const tools = JSON.parse(use.tools) as string[];
+    const key = JSON.stringify(['agent', use.prompt, tools]);
+    yield {
+      kind: 'agent-pack',
+      key,
+      support: use.runs,
+      evidence: rows.map(({ run_id, workflow_id, node_id }) => ({
+        id: run_id,
+        runId: run_id,
+        why: `${node_id} of ${workflow_id} used ${named(tools)}.`,
+      })),
+      draft: () => draftAgent(mining, key, use, rows),
+    };
+  }
+}
+
+async function draftAgent(
+  mining: Mining,
+  key: string,
+  use: CountedUse,
+  rows: readonly UsedRow[],
+): Promise<Draft | undefined> {
+  const tools = JSON.parse(use.tools) as string[];
+  const systemPrompt = await promptText(mining, use.prompt, rows[0]!, tools);
+  // A prompt with a secret blotted out would be another prompt.
+  if (systemPrompt === undefined || redactText(systemPrompt) !== systemPrompt) return undefined;
+  const nodes = new Set(rows.map(({ node_id }) => node_id));
+  const identity = await packIdentity(mining, key, [...nodes].slice(0, 1));
+  const title = `Make an agent of ${named(nodes)}`;
+  return {
+    artifact: agentPackOf(identity, rows[0]!.node_id, systemPrompt, tools),
+    title,
+    rationale: [
+      `${counted(use.runs, 'run')} of ${named(rows.map(({ workflow_id }) => workflow_id))} gave a model the same ` +
+        `system prompt, and it used the same ${counted(tools.length, 'tool')}: ${named(tools)}.`,
+      'The agent may use these and no others.',
+      `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
+    ].join(' '),
+    preview: async () => ({ kind: 'agent-pack', ...(await reachOf(mining, tools, rows)) }),
+  };
+}
+
+/** The text of a prompt of the library, of one that stands in a definition, or of an agent that may use more. */
+async function promptText(
+  { runtime, prompts, packs, subject }: Mining,
+  prompt: string,
+  row: UsedRow,
+  tools: readonly string[],
+): Promise<string | undefined> {
+  const target = parsePromptRef(prompt);
+  if (target) {
+    const found = await prompts.find(subject, target);
+    // An agent's prompt is taken as it stands, so there is nobody to fill in what this one leaves open.
+    return found && variablesOf(found.template).length === 0 ? found.template.text : undefined;
+  }
+  if (prompt.startsWith(AGENT)) {
+    const found = await packs.agent(subject, prompt.slice(AGENT.length));
+    const { toolAllowlist: allowed = [] } = found?.manifest ?? {};
+    // An agent that uses all that it may has nothing to learn from this.
+    return allowed.some((tool) => !tools.includes(tool)) ? found?.systemPrompt : undefined;
+  }
+  const run = await runtime.reader.row(subject, row.run_id);
+  const plan = run && (await runtime.plans.find(run.workflow_owner, run.workflow_id, run.workflow_version));
+  return prompt.startsWith(INLINE) ? systemPromptOf(plan, row.node_id) : undefined;
+}
+
+function agentPackOf(
+  { name, version }: PackIdentity,
+  persona: string,
+  systemPrompt: string,
+  tools: readonly string[],
+): JsonObject {
+  return {
+    name,
+    version,
+    engines: ENGINES,
+    runtime: { language: 'remote', entry: 'pack.json' },
+    agents: [
+      {
+        agentId: `${name}.default`,
+        persona: persona.slice(0, PERSONA_CHARS_MAX),
+        modelClass: 'general',
+        systemPrompt,
+        toolAllowlist: [...tools],
+      },
+    ],
+  };
+}
+
+/** What such an agent can get at: its tools, and what a run of it has cost so far. It is given no secrets. */
+async function reachOf(
+  { runtime, subject }: Mining,
+  tools: readonly string[],
+  rows: readonly UsedRow[],
+): Promise<JsonObject> {
+  const reached: JsonObject[] = [];
+  for (const name of tools) {
+    const tool = await findTool(runtime.tools, subject, name);
+    const facts = tool && { description: tool.description, transport: tool.transport };
+    reached.push({ name, isThere: tool !== undefined, ...facts });
+  }
+  const costs = await costsOf(runtime, rows.slice(0, COSTED_RUNS));
+  const sum = costs.reduce((total, cost) => total + cost, 0);
+  return {
+    tools: reached,
+    secrets: [],
+    cost: { runs: costs.length, meanUsd: costs.length === 0 ? 0 : sum / costs.length, maxUsd: Math.max(0, ...costs) },
+  };
+}
+
+/** What each run spent on models. */
+async function costsOf({ store }: Mining['runtime'], rows: readonly UsedRow[]): Promise<number[]> {
+  const runIds = rows.map(({ run_id }) => run_id);
+  const events = await store.read<LoggedRow>(findEvents(runIds, ['provider.usage'], EVENTS_MAX));
+  const costs = new Map(runIds.map((runId) => [runId, 0]));
+  for (const row of events) {
+    const event = decodeEvent(row);
+    if (event.type !== 'provider.usage') continue;
+    costs.set(row.run_id, costs.get(row.run_id)! + (event.payload.costEstimateUsd ?? 0));
+  }
+  return [...costs.values()];
+}

@@ -1,0 +1,148 @@
+import { NEARNESS, notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
+import type { RunRef, Visibility } from '../../../store/log.ts';
+import { type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { Migration } from '../../../store/store.ts';
+
+export const VERIFIER_TABLES: readonly Migration[] = [
+  {
+    id: 'verifiers/0001',
+    statements: [
+      // The version that is used where none is named; no row once the verifier was removed.
+      `CREATE TABLE verifiers (
+        owner TEXT NOT NULL,
+        verifier_id TEXT NOT NULL,
+        version BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL,
+        PRIMARY KEY (owner, verifier_id)
+      ) $clustered`,
+      // Versions stay: verdicts name them, and a number is never given to anything else.
+      `CREATE TABLE verifier_versions (
+        owner TEXT NOT NULL,
+        verifier_id TEXT NOT NULL,
+        version BIGINT NOT NULL,
+        body TEXT NOT NULL,
+        created_by TEXT NOT NULL,
+        created_at BIGINT NOT NULL,
+        PRIMARY KEY (owner, verifier_id, version)
+      ) $clustered`,
+      // Runs that are to give a verdict, and the work item that waits for it.
+      `CREATE TABLE judging_runs (
+        run_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        work_id TEXT NOT NULL
+      ) $clustered`,
+    ],
+  },
+];
+
+export interface VerifierRow {
+  readonly owner: string;
+  readonly verifier_id: string;
+  readonly version: number;
+  readonly body: string;
+  readonly created_by: string;
+  readonly created_at: number;
+}
+
+export function findVerifier(from: Visibility, verifierId: string): Statement {
+  return sql(
+    `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
+     WHERE verifier_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+    ownerOf(from),
+    from.tenant,
+    verifierId,
+  );
+}
+
+/** A version of a verifier that is there, whether or not it is the one in use. */
+export function findVerifierVersion(from: Visibility, verifierId: string, version: number): Statement {
+  return sql(
+    `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id)
+     WHERE verifier_id = $3 AND verifier_versions.version = $4 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+    ownerOf(from),
+    from.tenant,
+    verifierId,
+    version,
+  );
+}
+
+/** Where a page of verifiers ended. */
+export interface VerifierPlace {
+  readonly createdAt: number;
+  readonly verifierId: string;
+}
+
+/** Verifiers that may be used from here, what was changed last first. */
+export function listVerifiers(from: Visibility, after: VerifierPlace, limit: number): Statement {
+  return sql(
+    `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
+     WHERE ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND verifier_id > $4))
+       AND ${notShadowed('verifiers', 'verifier_id')}
+     ORDER BY updated_at DESC, verifier_id LIMIT $5`,
+    ownerOf(from),
+    from.tenant,
+    after.createdAt,
+    after.verifierId,
+    limit,
+  );
+}
+
+export function latestVersion(owner: string, verifierId: string): Statement {
+  return sql(
+    'SELECT MAX(version) AS version FROM verifier_versions WHERE owner = $1 AND verifier_id = $2',
+    owner,
+    verifierId,
+  );
+}
+
+export function countVerifiers(owner: string): Statement {
+  return sql('SELECT COUNT(*) AS count FROM verifiers WHERE owner = $1', owner);
+}
+
+/** Refused when another version took that number in between. */
+export function insertVersion(row: VerifierRow): Write {
+  return {
+    sql: `INSERT INTO verifier_versions (owner, verifier_id, version, body, created_by, created_at)
+          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (owner, verifier_id, version) DO NOTHING`,
+    params: [row.owner, row.verifier_id, row.version, row.body, row.created_by, row.created_at],
+    expect: 1,
+    keeps: 'version',
+  };
+}
+
+export function pointVerifier({ owner, verifier_id, version, created_at }: VerifierRow): Write {
+  return {
+    sql: `INSERT INTO verifiers (owner, verifier_id, version, updated_at) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (owner, verifier_id) DO UPDATE SET version = excluded.version, updated_at = excluded.updated_at`,
+    params: [owner, verifier_id, version, created_at],
+  };
+}
+
+export function removeVerifier(owner: string, verifierId: string): Write {
+  return {
+    sql: 'DELETE FROM verifiers WHERE owner = $1 AND verifier_id = $2',
+    params: [owner, verifierId],
+    expect: 1,
+    keeps: 'existence',
+  };
+}
+
+export function awaitJudgingRun({ tenant, runId }: RunRef, workId: string): Write {
+  return {
+    sql: 'INSERT INTO judging_runs (run_id, tenant, work_id) VALUES ($1, $2, $3)',
+    params: [runId, tenant, workId],
+  };
+}
+
+/** The verdict is there: whoever waits for it is called. */
+export function wakeWaiting({ tenant, runId }: RunRef): Write {
+  return {
+    sql: `UPDATE work SET due_at = $now, wakes = wakes + 1
+          WHERE work_id = (SELECT work_id FROM judging_runs WHERE run_id = $1 AND tenant = $2)`,
+    params: [runId, tenant],
+  };
+}
+
+export function forgetJudgingRun({ tenant, runId }: RunRef): Write {
+  return { sql: 'DELETE FROM judging_runs WHERE run_id = $1 AND tenant = $2', params: [runId, tenant] };
+}

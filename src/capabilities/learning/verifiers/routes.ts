@@ -1,0 +1,92 @@
+import { Type } from 'typebox';
+import { isRefusal } from '../../../protocol/errors.ts';
+import { Closed } from '../../../protocol/format/schema.ts';
+import { Verifier, VerifierRequest } from '../../../protocol/learning/verifiers.ts';
+import { type Reply, reply, route } from '../../capability.ts';
+import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import type { VerifierPlace } from './records.ts';
+import type { VerifierService } from './service.ts';
+
+const operation = route<{ readonly verifiers: VerifierService }>();
+
+const VERIFIERS = '/v1/host/capstan/verifiers';
+const VerifierParams = Closed({
+  verifierId: Type.String({ minLength: 1, maxLength: 160, description: 'An id, or id@version for an earlier version' }),
+});
+
+const listVerifiers = operation({
+  operationId: 'listVerifiers',
+  summary: 'Verifiers, what was changed last first',
+  method: 'GET',
+  path: VERIFIERS,
+  scope: 'goals:read',
+  query: ListQuery({}),
+  replies: { 200: Page(Verifier) },
+  refusals: [400],
+  handle: async ({ caller, query }, { verifiers }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const found = await verifiers.list(caller, placeAfter(page.after), page.limit + 1);
+    return reply(
+      200,
+      pageOf(found, page, (verifier) => verifier, placeOf),
+    );
+  },
+});
+
+function placeOf({ createdAt, id }: Verifier): string {
+  return `${Date.parse(createdAt)}.${id}`;
+}
+
+function placeAfter(place: string | undefined): VerifierPlace {
+  const [, createdAt, verifierId] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
+  return { createdAt: Number(createdAt ?? Number.MAX_SAFE_INTEGER), verifierId: verifierId ?? '' };
+}
+
+const putVerifier = operation({
+  operationId: 'putVerifier',
+  summary: 'Say how something is judged; for an id that there is already, as a new version',
+  method: 'POST',
+  path: VERIFIERS,
+  scope: 'goals:write',
+  body: VerifierRequest,
+  replies: { 201: Verifier },
+  refusals: [400, 409],
+  handle: async (request, { verifiers }) => {
+    const outcome = await verifiers.put(request.caller, request.body, (done) => request.remember(reply(201, done)));
+    return isRefusal(outcome) ? outcome : reply(201, outcome);
+  },
+});
+
+const getVerifier = operation({
+  operationId: 'getVerifier',
+  summary: 'A verifier',
+  method: 'GET',
+  path: `${VERIFIERS}/{verifierId}`,
+  scope: 'goals:read',
+  params: VerifierParams,
+  replies: { 200: Verifier },
+  refusals: [404],
+  handle: async ({ caller, params }, { verifiers }) => {
+    const outcome = await verifiers.get(caller, params.verifierId);
+    return isRefusal(outcome) ? outcome : reply(200, outcome);
+  },
+});
+
+const deleteVerifier = operation({
+  operationId: 'deleteVerifier',
+  summary: 'Remove a verifier; verdicts that it gave stay',
+  method: 'DELETE',
+  path: `${VERIFIERS}/{verifierId}`,
+  scope: 'goals:write',
+  params: VerifierParams,
+  replies: { 204: 'nothing' },
+  refusals: [404],
+  handle: async (request, { verifiers }) => {
+    const done: Reply = { status: 204 };
+    const refusal = await verifiers.remove(request.caller, request.params.verifierId, () => request.remember(done));
+    return refusal ?? done;
+  },
+});
+
+export const routes = [listVerifiers, putVerifier, getVerifier, deleteVerifier];

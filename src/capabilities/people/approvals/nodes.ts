@@ -1,0 +1,55 @@
+import { type Static, Type } from 'typebox';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import { NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { ROLES, SCOPES } from '../../../protocol/trust/scopes.ts';
+import type { NodeType } from '../../../runtime/node-type.ts';
+import { rejected } from '../interrupts/nodes.ts';
+
+const Optional = Type.Optional;
+const RoleName = OneOf(ROLES);
+const ScopeName = OneOf(SCOPES);
+
+const rest = {
+  title: Optional(NonEmpty),
+  description: Optional(Type.String()),
+  quorum: Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+  override: Optional(Type.Object({ requiredRole: RoleName, audited: Optional(Type.Literal(true)) })),
+  overrideBypassesQuorum: Optional(Type.Boolean()),
+  timeoutSec: Optional(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
+  artifactHash: Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+};
+
+/** At least one of role and scope says who may decide. */
+const GateConfig = Type.Union([
+  Type.Object({ requiredRole: RoleName, requiredScope: Optional(ScopeName), ...rest }),
+  Type.Object({ requiredScope: ScopeName, requiredRole: Optional(RoleName), ...rest }),
+]);
+type GateConfig = Static<typeof GateConfig>;
+
+/** Lets a run pass when enough of the right people say so, each under their own name. */
+export const governanceGate: NodeType = {
+  typeId: 'core.openwop.governance.approvalGate',
+  role: 'pure',
+  isGate: true,
+  config: GateConfig,
+  run: (context) => {
+    const { answer, config, node, declared } = context;
+    if (answer) {
+      const outcome = answer.value as JsonObject;
+      return outcome.decision === 'rejected' ? rejected(context, outcome) : { done: { outputs: outcome } };
+    }
+    const { timeoutSec, title, description, ...gate } = config as GateConfig;
+    const data = {
+      artifactId: node.id,
+      artifactType: node.artifactType ?? 'approval',
+      title: title ?? node.name,
+      ...(description === undefined ? {} : { description }),
+      actions: ['accept', 'reject'],
+      gateId: node.id,
+      ...gate,
+      ...(Object.keys(declared).length > 0 ? { artifactData: declared } : {}),
+    };
+    const timeoutMs = timeoutSec === undefined ? undefined : Math.ceil(timeoutSec * 1_000);
+    return { interrupt: { kind: 'approval', data, timeoutMs } };
+  },
+};

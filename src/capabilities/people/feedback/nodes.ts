@@ -1,0 +1,37 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
+import { Signal } from '../../../protocol/people/annotations.ts';
+import { misfitsOf } from '../../../runtime/catalog.ts';
+import type { AgentJudgement } from '../../../runtime/effects/seams.ts';
+import { invalid, type NodeType } from '../../../runtime/node-type.ts';
+
+const Optional = Type.Optional;
+
+/** What is judged and how; the run is the node's own unless another is named. */
+const ports = {
+  ...Signal.properties,
+  note: Optional(Type.String()),
+  runId: Optional(NonEmpty),
+  eventId: Optional(NonEmpty),
+  nodeId: Optional(NonEmpty),
+};
+const Judgement = Compile(Closed(ports));
+
+/** An agent that judges: it annotates a run as a person would. Input ports win over the config. */
+export const annotate: NodeType = {
+  typeId: 'core.feedback.annotate',
+  role: 'side-effect',
+  config: Closed({ ...ports, kind: Optional(ports.kind) }),
+  run: async ({ node, config, declared, effects }) => {
+    const given = Object.entries({ ...config, ...declared }).filter(
+      ([port, value]) => Object.hasOwn(ports, port) && value !== null,
+    );
+    const judgement = Object.fromEntries(given);
+    const [misfit] = misfitsOf(Judgement, judgement);
+    if (misfit) return invalid(`${misfit.path || 'The judgement'} ${misfit.message}.`);
+    const by = { nodeId: node.id, ...(node.agent ? { agentId: node.agent.agentId } : {}) };
+    const { annotationId } = await effects.annotate({ by, judgement: judgement as unknown as AgentJudgement });
+    return { done: { outputs: { annotationId } } };
+  },
+};

@@ -1,0 +1,17 @@
+import type { RunEvent } from '../../../protocol/running/events.ts';
+import type { Reaction } from '../../../runtime/append.ts';
+import { markRun } from './records.ts';
+
+/** Notes which runs needed a person: somebody answered what a node of theirs asked. */
+export const noteInterventions: Reaction = ({ run: { facts }, identity: { subject }, events, isInherited }) => {
+  if (isInherited || !events.some(isIntervention)) return [];
+  const { tenant, workspace = null } = subject;
+  const place = { tenant, workspace, run_id: facts.runId, workflow_id: facts.workflowId };
+  return [markRun(place, { intervened: true })];
+};
+
+/** Events from outside are delivered by programs, and time that runs out is nobody's answer. */
+function isIntervention(event: RunEvent): boolean {
+  if (event.type !== 'interrupt.resolved') return false;
+  return event.payload.resolvedBy !== undefined && event.payload.kind !== 'external-event';
+}

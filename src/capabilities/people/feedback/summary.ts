@@ -1,0 +1,118 @@
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
+import type { Bucket, FeedbackSummary } from '../../../protocol/people/annotations.ts';
+import { isManagement } from '../../../protocol/running/management.ts';
+import { RUN_PREFIX } from '../../../runtime/creation.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { firstIdAt } from '../../../system/ids.ts';
+import { type Span, spansOf } from './buckets.ts';
+import {
+  type CorrectionRow,
+  type Counted,
+  correctionsOf,
+  type FigureRow,
+  figuresOf,
+  type IdRange,
+  liveCorrectionsOf,
+} from './figures.ts';
+
+export interface SummaryRequest extends Counted {
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  readonly bucket: Bucket;
+}
+
+const SPAN_DEFAULT_MS = 30 * 24 * 60 * 60 * 1_000;
+const BUCKETS_MAX = 400;
+const MOST_CORRECTED = 10;
+/** Later than any run. */
+const END_OF_TIME = 36 ** 9 - 1;
+
+/** What is known of the quality of runs that have ended. Each counts once, by the time it was started. */
+export async function summarize(
+  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
+  request: SummaryRequest,
+): Promise<FeedbackSummary | Refusal> {
+  const spans = stretchOf(request, clock.now());
+  if (isRefusal(spans)) return spans;
+  const isOpen = request.until === undefined;
+  const rows: FigureRow[] = [];
+  for (const span of spans) {
+    const [row] = await store.read<FigureRow>(figuresOf(request, idsOf(span, isOpen && span === spans.at(-1))));
+    rows.push(row!);
+    // Others get their turn in between: a long time is many short looks.
+    await new Promise<void>((resolve) => clock.soon(resolve));
+  }
+  const whole = idsOf({ from: spans[0]!.from, before: spans.at(-1)!.before }, isOpen);
+  const every = await store.read<CorrectionRow>(correctionsOf(request, whole));
+  const live = await store.read<CorrectionRow>(liveCorrectionsOf(request, whole));
+  const counted = [...every, ...live.map((row) => ({ ...row, corrections: -row.corrections }))];
+  const corrections = request.workflowId === undefined ? counted.filter(isOfOthers) : counted;
+  return {
+    ...figures(rows.reduce(sum)),
+    mostCorrectedNodes: mostCorrected(corrections, ({ workflow_id, node_id }) =>
+      node_id === null ? undefined : { workflowId: workflow_id, nodeId: node_id },
+    ),
+    mostCorrectedWorkflows: mostCorrected(corrections, ({ workflow_id }) => ({ workflowId: workflow_id })),
+    buckets: spans.map(({ start }, index) => ({ start: new Date(start).toISOString(), ...figures(rows[index]!) })),
+  };
+}
+
+/** The time that is asked about, in buckets: the last month where it is not said. */
+function stretchOf({ since, until, bucket }: SummaryRequest, now: number): readonly Span[] | Refusal {
+  const from = since ?? (until ?? now) - SPAN_DEFAULT_MS;
+  const before = until ?? Math.max(now, from) + 1;
+  if (from >= before) return refuse('validation_error', 'since must come before until.', { field: 'since' });
+  const spans = spansOf(bucket, from, before, BUCKETS_MAX);
+  if (spans) return spans;
+  const message = `That is more than ${BUCKETS_MAX} buckets. Take larger ones, or a shorter time.`;
+  return refuse('validation_error', message, { field: 'bucket', max: BUCKETS_MAX });
+}
+
+/** Clocks differ: where the end is open, what another host has just started is not in the future. */
+function idsOf({ from, before }: Pick<Span, 'from' | 'before'>, isOpen: boolean): IdRange {
+  return { from: firstIdAt(from, RUN_PREFIX), before: firstIdAt(isOpen ? END_OF_TIME : before, RUN_PREFIX) };
+}
+
+function isOfOthers({ workflow_id }: CorrectionRow): boolean {
+  return !isManagement(workflow_id);
+}
+
+function sum(a: FigureRow, b: FigureRow): FigureRow {
+  return Object.fromEntries(
+    Object.keys(a).map((name) => [name, a[name as keyof FigureRow] + b[name as keyof FigureRow]]),
+  ) as unknown as FigureRow;
+}
+
+type Figures = Omit<FeedbackSummary['buckets'][number], 'start'>;
+
+function figures(row: FigureRow): Figures {
+  const rate = (part: number): number => (row.runs === 0 ? 0 : part / row.runs);
+  return {
+    runs: row.runs,
+    annotatedRuns: row.annotated,
+    ratings: row.ratings,
+    meanRating: row.ratings === 0 ? null : row.rating_sum / row.ratings,
+    correctionRate: rate(row.corrected),
+    flagRate: rate(row.flagged),
+    interventionRate: rate(row.intervened),
+  };
+}
+
+/** The things that were corrected most, ties by name. */
+function mostCorrected<T extends object>(
+  rows: readonly CorrectionRow[],
+  thingOf: (row: CorrectionRow) => T | undefined,
+): (T & { corrections: number })[] {
+  const counts = new Map<string, T & { corrections: number }>();
+  for (const row of rows) {
+    const thing = thingOf(row);
+    if (!thing) continue;
+    const name = JSON.stringify(thing);
+    counts.set(name, { ...thing, corrections: (counts.get(name)?.corrections ?? 0) + row.corrections });
+  }
+  return [...counts]
+    .filter(([, { corrections }]) => corrections > 0)
+    .sort(([a, { corrections: many }], [b, { corrections: more }]) => more - many || (a < b ? -1 : 1))
+    .slice(0, MOST_CORRECTED)
+    .map(([, thing]) => thing);
+}

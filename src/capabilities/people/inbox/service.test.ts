@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import type { Caller } from '../../capability.ts';
+import { type InboxEntry, type InboxPlace, type InboxSource, inboxService, placeOf } from './service.ts';
+
+const item = (id: string, createdAt: number, runId = 'run'): InboxEntry => ({
+  kind: 'interrupt',
+  id,
+  title: id,
+  createdAt,
+  link: '/',
+  runId,
+});
+
+/** A source that keeps its promise: newest first, from before a place, no more than asked for. */
+function sourceOf(...items: InboxEntry[]): InboxSource {
+  const rank = ({ at, id, runId }: InboxPlace): string => `${String(at).padStart(9, '0')} ${id} ${runId}`;
+  return async (_caller, before, limit) =>
+    items
+      .toSorted((a, b) => (rank(placeOf(a)) < rank(placeOf(b)) ? 1 : -1))
+      .filter((each) => !before || rank(placeOf(each)) < rank(before))
+      .slice(0, limit);
+}
+
+const nobody = {} as Caller;
+
+it('what several families have waiting is one list, newest first, ties by id', async () => {
+  const { list } = inboxService([
+    sourceOf(item('a', 10), item('b', 30), item('c', 30)),
+    sourceOf(item('d', 20), item('bb', 30)),
+  ]);
+  expect((await list(nobody, undefined, 10)).map(({ id }) => id)).toEqual(['c', 'bb', 'b', 'd', 'a']);
+});
+
+it('pages join without gaps or doubles, whatever source an item comes from', async () => {
+  const items = Array.from({ length: 23 }, (_, index) => item(`i${index % 9}`, index % 5, `run-${index}`));
+  const { list } = inboxService([
+    sourceOf(...items.filter((_, index) => index % 3 === 0)),
+    sourceOf(...items.filter((_, index) => index % 3 !== 0)),
+  ]);
+  const whole = await list(nobody, undefined, 100);
+  const paged: InboxEntry[] = [];
+  for (let page = await list(nobody, undefined, 4); page.length > 0; ) {
+    paged.push(...page);
+    const last = page.at(-1)!;
+    page = await list(nobody, placeOf(last), 4);
+  }
+  expect(whole).toHaveLength(23);
+  expect(paged).toEqual(whole);
+});

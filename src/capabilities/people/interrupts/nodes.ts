@@ -1,0 +1,145 @@
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
+import { compileSchema } from '../../../engine/expressions/json-schema.ts';
+import { APPROVAL_ACTIONS, type ApprovalData } from '../../../engine/people/approval.ts';
+import type { InterruptRequest } from '../../../engine/people/interrupts.ts';
+import { defined, isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
+import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
+import { INTERRUPT_KINDS } from '../../../protocol/running/events.ts';
+import { misfitsOf } from '../../../runtime/catalog.ts';
+import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
+
+const Optional = Type.Optional;
+/** A year at most: beyond what a clock can show, nobody could see what is asked. */
+const TimeoutMs = Optional(Type.Integer({ minimum: 1, maximum: 31_536_000_000 }));
+const Names = Type.Array(NonEmpty);
+
+const ApprovalConfig = Type.Object({
+  title: Optional(NonEmpty),
+  description: Optional(Type.String()),
+  prompt: Optional(Type.String()),
+  actions: Optional(Type.Array(OneOf(APPROVAL_ACTIONS), { minItems: 1, uniqueItems: true })),
+  artifactType: Optional(NonEmpty),
+  requiredApprovals: Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+  rejectionPolicy: Optional(OneOf(['single-veto', 'majority'])),
+  approversList: Optional(Names),
+  approverGroupRefs: Optional(Names),
+  approverRoleRefs: Optional(Names),
+  audience: INTERRUPT_DATA.approval.properties.audience,
+  timeoutMs: TimeoutMs,
+  profile: Optional(Type.String()),
+});
+type ApprovalConfig = Static<typeof ApprovalConfig>;
+
+/** Asks for approval of what comes in on its ports. */
+export const approvalGate: NodeType = {
+  typeId: 'core.approvalGate',
+  role: 'pure',
+  isGate: true,
+  config: ApprovalConfig,
+  run: (context) => {
+    const { answer } = context;
+    if (!answer) return askForApproval(context);
+    const { action, decidedBy, ...rest } = answer.value as JsonObject;
+    if (action === 'reject' || action === 'timeout') return rejected(context, { action, ...rest, decidedBy });
+    // To refine means: do it again and ask anew. Without an edge that leads there, the question is asked again here.
+    if (action === 'refine' && !context.isRouted) return askForApproval(context, rest.refineFeedback);
+    return { done: { outputs: defined({ action, ...rest, decidedBy }) } };
+  },
+};
+
+function askForApproval({ config, node, declared }: NodeContext, refineFeedback?: unknown): Outcome {
+  const { timeoutMs, actions = ['accept', 'reject'], title, artifactType, ...rest } = config as ApprovalConfig;
+  const { description, prompt, profile, requiredApprovals, rejectionPolicy } = rest;
+  const { approversList, approverGroupRefs, approverRoleRefs, audience } = rest;
+  const data: ApprovalData & JsonObject = {
+    artifactId: node.id,
+    artifactType: artifactType ?? node.artifactType ?? 'approval',
+    title: title ?? node.name,
+    actions,
+    ...defined({ description, prompt, profile, requiredApprovals, rejectionPolicy, refineFeedback }),
+    ...defined({ approversList, approverGroupRefs, approverRoleRefs, audience }),
+    // Run inputs never travel in events, so only ports that the definition names are shown.
+    ...(Object.keys(declared).length > 0 ? { artifactData: declared } : {}),
+  };
+  return { interrupt: { kind: 'approval', data, timeoutMs } };
+}
+
+/** A no goes where the edges send it, or fails the node, which an edge may catch. */
+export function rejected({ isRouted }: NodeContext, outputs: JsonObject): Outcome {
+  if (isRouted) return { done: { outputs: defined(outputs) } };
+  const message =
+    outputs.action === 'timeout' || outputs.reason === 'timeout' ? 'Nobody approved in time.' : 'It was rejected.';
+  return { failed: { code: 'approval_rejected', message, retryable: false } };
+}
+
+const ClarificationConfig = Type.Object({
+  questions: Type.Array(Type.Object({ id: NonEmpty, question: NonEmpty, schema: Optional(AnyObject) }), {
+    minItems: 1,
+    maxItems: 100,
+  }),
+  contextType: Optional(Type.String()),
+  timeoutMs: TimeoutMs,
+});
+
+/** Asks questions. */
+export const clarificationGate: NodeType = {
+  typeId: 'core.clarificationGate',
+  role: 'pure',
+  config: ClarificationConfig,
+  check: ({ questions }) => questionProblems('.questions', questions),
+  run: ({ config, answer }) => {
+    if (answer) return { done: { outputs: { answers: (answer.value as JsonObject).answers } } };
+    const { questions, contextType, timeoutMs } = config as Static<typeof ClarificationConfig>;
+    const data = {
+      questions: questions.map(({ id, question, schema }) => ({ id, question, ...(schema ? { schema } : {}) })),
+      ...(contextType === undefined ? {} : { contextType }),
+    };
+    return { interrupt: { kind: 'clarification', data, timeoutMs } };
+  },
+};
+
+const InterruptConfig = Type.Object({
+  kind: OneOf(INTERRUPT_KINDS),
+  data: AnyObject,
+  resumeSchema: Optional(AnyObject),
+  timeoutMs: TimeoutMs,
+});
+
+/** Waits for somebody or something, in the protocol's own words. */
+export const interrupt: NodeType = {
+  typeId: 'core.interrupt',
+  role: 'pure',
+  config: InterruptConfig,
+  check: (config) => {
+    const { kind, data, resumeSchema } = config as Static<typeof InterruptConfig>;
+    return [...dataProblems(kind, data), ...schemaProblems('.resumeSchema', resumeSchema)];
+  },
+  run: ({ config, answer }) => {
+    if (!answer) return { interrupt: config as unknown as InterruptRequest };
+    const { value } = answer;
+    return { done: { outputs: isObject(value) ? value : { output: value } } };
+  },
+};
+
+function dataProblems(kind: string, data: JsonObject): ConfigProblem[] {
+  const schema = own(INTERRUPT_DATA, kind);
+  if (!schema) {
+    const message = 'This host holds no conversations.';
+    return [{ path: '.kind', message, requiredCapability: 'conversationPrimitive' }];
+  }
+  const misfits = misfitsOf(Compile(schema), data).map((misfit) => ({ ...misfit, path: `.data${misfit.path}` }));
+  return misfits.length > 0 ? misfits : questionProblems('.data.questions', data.questions);
+}
+
+function questionProblems(path: string, questions: unknown): ConfigProblem[] {
+  const asked = (questions ?? []) as { schema?: unknown }[];
+  return asked.flatMap(({ schema }, index) => schemaProblems(`${path}.${index}.schema`, schema));
+}
+
+/** A schema that does not compile would be found out only when somebody answers. */
+function schemaProblems(path: string, schema: unknown): ConfigProblem[] {
+  return schema === undefined ? [] : failure(() => compileSchema(schema)).map((message) => ({ path, message }));
+}

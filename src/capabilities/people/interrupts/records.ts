@@ -1,0 +1,142 @@
+import type { RunRef } from '../../../store/log.ts';
+import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { Migration } from '../../../store/store.ts';
+
+export const INTERRUPT_TABLES: readonly Migration[] = [
+  {
+    id: 'interrupts/0001',
+    statements: [
+      // What the logs say about questions, open and answered, so that they can be found without folding every run.
+      `CREATE TABLE interrupts (
+        interrupt_id TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        workspace TEXT,
+        run_id TEXT NOT NULL,
+        node_id TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        title TEXT NOT NULL,
+        is_gate BIGINT NOT NULL,
+        required_scope TEXT,
+        artifact_hash TEXT,
+        requested_at BIGINT NOT NULL,
+        expires_at BIGINT,
+        state TEXT NOT NULL,
+        PRIMARY KEY (run_id, interrupt_id)
+      ) $clustered`,
+      `CREATE INDEX interrupts_open ON interrupts (tenant, requested_at, interrupt_id) WHERE state = 'open'`,
+      // Keys that sign tokens. The newest signs, all of them are believed until they are retired.
+      `CREATE TABLE token_keys (
+        key_id TEXT PRIMARY KEY,
+        secret TEXT NOT NULL,
+        created_at BIGINT NOT NULL
+      ) $clustered`,
+    ],
+  },
+];
+
+export type InterruptState = 'open' | 'resolved' | 'expired' | 'gone';
+
+export interface InterruptRow {
+  readonly interrupt_id: string;
+  readonly tenant: string;
+  readonly workspace: string | null;
+  readonly run_id: string;
+  readonly node_id: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly is_gate: number;
+  readonly required_scope: string | null;
+  readonly artifact_hash: string | null;
+  readonly requested_at: number;
+  readonly expires_at: number | null;
+  readonly state: InterruptState;
+}
+
+export function insertInterrupt(row: InterruptRow): Write {
+  return {
+    sql: `INSERT INTO interrupts (interrupt_id, tenant, workspace, run_id, node_id, kind, title, is_gate, required_scope,
+            artifact_hash, requested_at, expires_at, state)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+    params: [
+      row.interrupt_id,
+      row.tenant,
+      row.workspace,
+      row.run_id,
+      row.node_id,
+      row.kind,
+      row.title,
+      row.is_gate,
+      row.required_scope,
+      row.artifact_hash,
+      row.requested_at,
+      row.expires_at,
+      row.state,
+    ],
+  };
+}
+
+export function closeInterrupt(tenant: string, runId: string, nodeId: string, state: InterruptState): Write {
+  return {
+    sql: `UPDATE interrupts SET state = $1 WHERE run_id = $2 AND node_id = $3 AND tenant = $4 AND state = 'open'`,
+    params: [state, runId, nodeId, tenant],
+  };
+}
+
+/** A fork has the questions of its source, under the same ids. */
+export function forgetInterrupts({ tenant, runId }: RunRef): Write {
+  return { sql: 'DELETE FROM interrupts WHERE run_id = $1 AND tenant = $2', params: [runId, tenant] };
+}
+
+export function findInterrupt(runId: string, interruptId: string): Statement {
+  return sql('SELECT * FROM interrupts WHERE run_id = $1 AND interrupt_id = $2', runId, interruptId);
+}
+
+/** A place among open ones. A fork waits for what its source waited for, under the same id and since the same time. */
+export interface OpenPlace {
+  readonly at: number;
+  readonly id: string;
+  readonly runId: string;
+}
+
+/** Open ones, newest first, from before some place in that order. */
+export function listOpen(
+  tenant: string,
+  workspace: string | undefined,
+  before: OpenPlace | undefined,
+  limit: number,
+): Statement {
+  const params: Param[] = [tenant];
+  const where = ['tenant = $1', `state = 'open'`];
+  if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
+  if (before) {
+    const place = [before.at, before.id, before.runId].map((part) => `$${params.push(part)}`);
+    where.push(`(requested_at, interrupt_id, run_id) < (${place.join(', ')})`);
+  }
+  const limited = `$${params.push(limit)}`;
+  return {
+    sql: `SELECT * FROM interrupts WHERE ${where.join(' AND ')}
+          ORDER BY requested_at DESC, interrupt_id DESC, run_id DESC LIMIT ${limited}`,
+    params,
+  };
+}
+
+export interface TokenKeyRow {
+  readonly key_id: string;
+  readonly secret: string;
+  readonly created_at: number;
+}
+
+export function listTokenKeys(): Statement {
+  return sql('SELECT key_id, secret, created_at FROM token_keys ORDER BY created_at DESC, key_id DESC');
+}
+
+export function insertTokenKey({ key_id, secret, created_at }: TokenKeyRow): Write {
+  return {
+    sql: 'INSERT INTO token_keys (key_id, secret, created_at) VALUES ($1, $2, $3)',
+    params: [key_id, secret, created_at],
+  };
+}
+
+export function retireTokenKeys(madeBefore: number): Write {
+  return { sql: 'DELETE FROM token_keys WHERE created_at < $1', params: [madeBefore] };
+}

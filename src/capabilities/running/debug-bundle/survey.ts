@@ -1,0 +1,52 @@
+import { Spans } from '../../../engine/inspection/spans.ts';
+import { type Cost, Spending } from '../../../engine/models/spending.ts';
+import { apply } from '../../../engine/run/fold.ts';
+import type { Run } from '../../../engine/run/run.ts';
+import type { RunEvent } from '../../../protocol/running/events.ts';
+import { decodeEvent } from '../../../runtime/recording.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import { logPages } from '../../log-pages.ts';
+
+const SPANS_MAX = 4_000;
+
+/** What a log comes to, with nothing of it kept that grows with its length but a bounded number of spans. */
+export interface Survey {
+  readonly run: Run;
+  readonly spans: Spans;
+  readonly nodeCount: number;
+  readonly cost: Cost | null;
+  /** Size of all events, with a comma after each. */
+  readonly eventBytes: number;
+}
+
+/** Reads a log once from end to end. */
+export async function surveyLog(runtime: Runtime, row: RunRow): Promise<Survey> {
+  const { run } = await runtime.reader.fresh(row, -1);
+  const spans = new Spans(run.facts, { digest: sha256Hex, spansMax: SPANS_MAX });
+  const spending = new Spending();
+  const nodeIds = new Set<string>();
+  let eventBytes = 0;
+  for await (const page of logPages(runtime, row)) {
+    for (const stored of page) {
+      const event = decodeEvent(stored);
+      apply(run, event);
+      spans.add(event);
+      if (event.type === 'provider.usage') spending.add(event.payload);
+      const nodeId = nodeIdOf(event);
+      if (nodeId !== undefined) nodeIds.add(nodeId);
+      eventBytes += bytesOf(stored);
+    }
+  }
+  return { run, spans, nodeCount: nodeIds.size, cost: spending.cost, eventBytes };
+}
+
+function nodeIdOf({ nodeId, payload }: RunEvent): string | undefined {
+  return nodeId ?? (payload as { nodeId?: string } | null)?.nodeId;
+}
+
+/** An event in a list: itself and a comma. */
+export function bytesOf({ body }: StoredEvent): number {
+  return Buffer.byteLength(body) + 1;
+}

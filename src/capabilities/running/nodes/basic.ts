@@ -1,0 +1,50 @@
+import { Type } from 'typebox';
+import { own } from '../../../protocol/format/json.ts';
+import { NonEmpty } from '../../../protocol/format/schema.ts';
+import type { NodeType } from '../../../runtime/node-type.ts';
+
+const doesNothing = (typeId: string): NodeType => ({ typeId, role: 'pure', run: () => ({ done: {} }) });
+
+/** They complete and give nothing, not even what they were given. */
+export const noop = doesNothing('core.noop');
+export const start = doesNothing('core.start');
+export const end = doesNothing('core.end');
+
+/** Copies each declared input port to the output of the same name. */
+export const identity: NodeType = {
+  typeId: 'core.identity',
+  role: 'pure',
+  run: ({ declared }) => ({ done: Object.keys(declared).length > 0 ? { outputs: declared } : {} }),
+};
+
+export const fail: NodeType = {
+  typeId: 'core.fail',
+  role: 'pure',
+  config: Type.Object({ code: Type.Optional(NonEmpty), message: Type.Optional(NonEmpty) }),
+  run: ({ config }) => ({
+    failed: {
+      code: (config.code as string | undefined) ?? 'conformance_test_failure',
+      message: (config.message as string | undefined) ?? 'This node always fails.',
+    },
+  }),
+};
+
+export const setVariable: NodeType = {
+  typeId: 'core.setVariable',
+  role: 'pure',
+  config: Type.Object({ name: NonEmpty, value: Type.Optional(Type.Unknown()) }),
+  run: ({ config, declared }) => {
+    const value = Object.hasOwn(declared, 'value') ? declared.value : (config.value ?? null);
+    return { done: { variables: { [config.name as string]: value } } };
+  },
+};
+
+export const getVariable: NodeType = {
+  typeId: 'core.getVariable',
+  role: 'pure',
+  config: Type.Object({ name: NonEmpty }),
+  run: ({ config, variables }) => {
+    const value = own(variables, config.name as string);
+    return { done: value === undefined ? {} : { outputs: { value } } };
+  },
+};

@@ -1,0 +1,78 @@
+import { Type } from 'typebox';
+import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
+import { type Expression, ExpressionError, expressionLanguage } from '../../../engine/expressions/expression.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import { NonEmpty } from '../../../protocol/format/schema.ts';
+import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
+import { ITEMS_MAX } from './arrays.ts';
+
+const ONE_ITEM = expressionLanguage(['item', 'inputs']);
+const ALL_ITEMS = expressionLanguage(['array', 'inputs']);
+
+const Config = Type.Object({
+  expression: Type.String({
+    minLength: 1,
+    description: 'CEL over `item` and `inputs`, which is all ports of this node',
+  }),
+});
+
+/**
+ * A node that asks a CEL expression of each item. All items together are one evaluation, with one budget: a long list
+ * cannot take longer than a long expression may.
+ */
+function eachItem(typeId: string, macro: string, outputs: (result: unknown[], total: number) => JsonObject): NodeType {
+  const compile = (text: string): Expression => {
+    // By itself first: what is no expression must not become one with what is put around it.
+    ONE_ITEM.compile(text);
+    return ALL_ITEMS.compile(`array.${macro}(item, ${text}\n)`);
+  };
+  return {
+    typeId,
+    role: 'pure',
+    config: Config,
+    check: ({ expression }) => problemsOf('.expression', () => compile(expression as string)),
+    run: ({ config, inputs }): Outcome => {
+      const { array } = inputs;
+      if (!Array.isArray(array)) return invalid('The input `array` must be an array.');
+      if (array.length > ITEMS_MAX) return invalid(`The input \`array\` has more than ${ITEMS_MAX} items.`);
+      return evaluated(() => {
+        const result = compile(config.expression as string)({ array, inputs });
+        return outputs(result as unknown[], array.length);
+      });
+    },
+  };
+}
+
+function problemsOf(path: string, compile: () => unknown): ConfigProblem[] {
+  return failure(compile).map((message) => ({ path, message }));
+}
+
+function evaluated(evaluate: () => JsonObject): Outcome {
+  try {
+    return { done: { outputs: evaluate() } };
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    return invalid(`The expression failed: ${error.message}.`);
+  }
+}
+
+const map = eachItem('vendor.capstan.data.map', 'map', (array) => ({ array }));
+
+const filter = eachItem('vendor.capstan.data.filter', 'filter', (array, total) => ({
+  array,
+  matched: array.length,
+  total,
+}));
+
+const ANYTHING = expressionLanguage(['inputs']);
+
+/** One value out of whatever comes in. */
+const evaluate: NodeType = {
+  typeId: 'vendor.capstan.data.evaluate',
+  role: 'pure',
+  config: Type.Object({ expression: NonEmpty }),
+  check: ({ expression }) => problemsOf('.expression', () => ANYTHING.compile(expression as string)),
+  run: ({ config, inputs }) => evaluated(() => ({ value: ANYTHING.compile(config.expression as string)({ inputs }) })),
+};
+
+export const EXPRESSION_NODES: readonly NodeType[] = [map, filter, evaluate];

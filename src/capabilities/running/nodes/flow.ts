@@ -1,0 +1,201 @@
+import { type Static, Type } from 'typebox';
+import { compilePattern } from '../../../engine/expressions/pattern.ts';
+import { deepEqual, own, valueAt } from '../../../protocol/format/json.ts';
+import { AnyObject, MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { invalid, type NodeType } from '../../../runtime/node-type.ts';
+
+type Operator = (value: unknown, operand: unknown) => boolean;
+
+const text = (test: (value: string, operand: string) => boolean): Operator => {
+  return (value, operand) => typeof value === 'string' && test(value, String(operand));
+};
+const order = (test: (difference: number) => boolean): Operator => {
+  return (value, operand) => {
+    if (typeof value === 'number' && typeof operand === 'number') return test(value - operand);
+    if (typeof value === 'string' && typeof operand === 'string')
+      return test(value < operand ? -1 : Number(value > operand));
+    return false;
+  };
+};
+
+const OPERATORS = {
+  eq: deepEqual,
+  neq: (value, operand) => !deepEqual(value, operand),
+  lt: order((difference) => difference < 0),
+  lte: order((difference) => difference <= 0),
+  gt: order((difference) => difference > 0),
+  gte: order((difference) => difference >= 0),
+  in: (value, operand) => Array.isArray(operand) && operand.some((item) => deepEqual(item, value)),
+  contains: (value, operand) =>
+    Array.isArray(value)
+      ? value.some((item) => deepEqual(item, operand))
+      : typeof value === 'string' && value.includes(String(operand)),
+  'starts-with': text((value, operand) => value.startsWith(operand)),
+  'ends-with': text((value, operand) => value.endsWith(operand)),
+  regex: text((value, operand) => compilePattern(operand).test(value)),
+  exists: (value) => value !== undefined,
+  'not-exists': (value) => value === undefined,
+  truthy: (value) => Boolean(value),
+  falsy: (value) => !value,
+} satisfies Record<string, Operator>;
+
+const Predicate = Type.Object({
+  path: Type.String({ description: 'Dotted path into the value; empty for the value itself' }),
+  op: OneOf(Object.keys(OPERATORS) as (keyof typeof OPERATORS)[]),
+  value: Type.Optional(Type.Unknown()),
+});
+type Predicate = Static<typeof Predicate>;
+
+function holds({ path, op, value: operand }: Predicate, value: unknown): boolean {
+  return OPERATORS[op](path === '' ? value : valueAt(value, path), operand);
+}
+
+/** Says which of two branches to take; edge conditions on `branch` take it. */
+const conditional: Omit<NodeType, 'typeId'> = {
+  role: 'pure',
+  config: Type.Object({ predicate: Predicate }),
+  run: ({ config, inputs: { value } }) => {
+    const matched = holds(config.predicate as Predicate, value);
+    return { done: { outputs: { branch: matched ? 'then' : 'else', matched, ...given(value) } } };
+  },
+};
+
+const RouterConfig = Type.Object({
+  routes: Type.Array(Type.Object({ label: NonEmpty, predicate: Type.Optional(Predicate) }), { minItems: 1 }),
+  mode: Type.Optional(OneOf(['first-match', 'all-match'])),
+  defaultLabel: Type.Optional(Type.String()),
+});
+
+/** Names the branches to take. A route without a predicate is always taken. */
+const router: Omit<NodeType, 'typeId'> = {
+  role: 'pure',
+  config: RouterConfig,
+  run: ({ config, inputs: { value } }) => {
+    const { routes, mode = 'first-match', defaultLabel } = config as Static<typeof RouterConfig>;
+    const matching = routes.filter(({ predicate }) => !predicate || holds(predicate, value)).map(({ label }) => label);
+    const taken = mode === 'first-match' ? matching.slice(0, 1) : matching;
+    const branches = taken.length === 0 && defaultLabel !== undefined ? [defaultLabel] : taken;
+    return { done: { outputs: { branches, ...given(value) } } };
+  },
+};
+
+const SwitchConfig = Type.Object({
+  cases: MapOf(NonEmpty, { description: 'Label by value; a value that is no text is spelled as JSON' }),
+  default: Type.Optional(NonEmpty),
+});
+
+/** Looks a value up and names the branch to take. */
+const switchNode: NodeType = {
+  typeId: 'core.flow.switch',
+  role: 'pure',
+  config: SwitchConfig,
+  run: ({ config, inputs: { value } }) => {
+    const { cases, default: otherwise } = config as Static<typeof SwitchConfig>;
+    const found = own(cases, typeof value === 'string' ? value : JSON.stringify(value ?? null));
+    const label = found ?? otherwise ?? null;
+    return { done: { outputs: { label, matched: label !== null, ...given(value) } } };
+  },
+};
+
+/** Says whether a value passes; one that does not is not handed on. */
+const filter: NodeType = {
+  typeId: 'core.flow.filter',
+  role: 'pure',
+  config: Type.Object({ predicate: Predicate }),
+  run: ({ config, inputs: { value } }) => {
+    const passed = holds(config.predicate as Predicate, value);
+    return { done: { outputs: { passed, value: passed ? (value ?? null) : null } } };
+  },
+};
+
+const StopConfig = Type.Object({
+  code: Type.Optional(NonEmpty),
+  message: Type.Optional(NonEmpty),
+  details: Type.Optional(AnyObject),
+});
+
+/** Ends the run with an error of the author's own, unless an edge catches it. */
+const stopAndError: NodeType = {
+  typeId: 'core.flow.stop-and-error',
+  role: 'pure',
+  config: StopConfig,
+  run: ({ config }) => {
+    const {
+      code = 'WORKFLOW_STOPPED',
+      message = 'The workflow was stopped.',
+      details,
+    } = config as Static<typeof StopConfig>;
+    return { failed: { code, message, retryable: false, ...(details ? { details } : {}) } };
+  },
+};
+
+/** An array as a list of items that know their place. */
+const iterator: Omit<NodeType, 'typeId'> = {
+  role: 'pure',
+  run: ({ inputs: { array } }) => {
+    if (!Array.isArray(array)) return invalid('The input `array` must be an array.');
+    const total = array.length;
+    return { done: { outputs: { items: array.map((item, index) => ({ item, index, total })), total } } };
+  },
+};
+
+const MergeConfig = Type.Object({
+  mode: Type.Optional(OneOf(['append', 'combine-by-key', 'combine-by-position', 'multiplex', 'choose-branch'])),
+  keyPath: Type.Optional(NonEmpty),
+});
+
+type Merge = (lists: readonly unknown[][], keyPath: string) => unknown[];
+
+const MERGES: Record<NonNullable<Static<typeof MergeConfig>['mode']>, Merge> = {
+  append: (lists) => lists.flat(),
+  'combine-by-key': (lists, keyPath) => {
+    const combined = new Map<string, object>();
+    for (const item of lists.flat()) {
+      const key = JSON.stringify(valueAt(item, keyPath) ?? null);
+      combined.set(key, { ...combined.get(key), ...(item as object) });
+    }
+    return [...combined.values()];
+  },
+  'combine-by-position': (lists) => {
+    const longest = Math.max(0, ...lists.map((list) => list.length));
+    return Array.from({ length: longest }, (_, index) => Object.assign({}, ...lists.map((list) => list[index])));
+  },
+  multiplex: (lists) =>
+    lists.reduce<unknown[]>((left, right) => left.flatMap((a) => right.map((b) => Object.assign({}, a, b))), [{}]),
+  'choose-branch': (lists) => lists.find((list) => list.length > 0) ?? [],
+};
+
+const MERGED_ITEMS_MAX = 100_000;
+
+/** Brings lists together. Without an input `inputs`, the values of all its ports are the lists. */
+const merge: Omit<NodeType, 'typeId'> = {
+  role: 'pure',
+  config: MergeConfig,
+  run: ({ config, inputs }) => {
+    const { mode = 'append', keyPath = 'id' } = config as Static<typeof MergeConfig>;
+    const given = Array.isArray(inputs.inputs) ? inputs.inputs : Object.values(inputs);
+    const lists = given.map((list: unknown) => (Array.isArray(list) ? list : [list]));
+    const size = mode === 'multiplex' ? lists.reduce((product, list) => product * list.length, 1) : 0;
+    if (size > MERGED_ITEMS_MAX) return invalid(`The lists would multiply to more than ${MERGED_ITEMS_MAX} items.`);
+    return { done: { outputs: { merged: MERGES[mode](lists, keyPath) } } };
+  },
+};
+
+function given(value: unknown): { value?: unknown } {
+  return value === undefined ? {} : { value };
+}
+
+/** Each under its own name and under the one that the protocol reserves for it. */
+export const FLOW_NODES: readonly NodeType[] = [
+  { ...conditional, typeId: 'core.conditional' },
+  { ...conditional, typeId: 'core.flow.if' },
+  { ...router, typeId: 'core.parallel' },
+  { ...router, typeId: 'core.flow.router' },
+  { ...iterator, typeId: 'core.loop' },
+  { ...iterator, typeId: 'core.flow.iterator' },
+  { ...merge, typeId: 'core.merge' },
+  { ...merge, typeId: 'core.flow.merge' },
+  switchNode,
+  filter,
+  stopAndError,
+];

@@ -1,0 +1,40 @@
+import type { NodeType } from '../../../runtime/node-type.ts';
+import { callPrompt } from '../../ai/mcp-client/call-prompt.ts';
+import { approvalGate, clarificationGate, interrupt } from '../../people/interrupts/nodes.ts';
+import { ARRAY_NODES } from './arrays.ts';
+import { end, fail, getVariable, identity, noop, setVariable, start } from './basic.ts';
+import { channelWrite } from './channel-write.ts';
+import { delay, wait } from './delay.ts';
+import { EXPRESSION_NODES } from './expressions.ts';
+import { FLOW_NODES } from './flow.ts';
+import { forEach } from './for-each.ts';
+import { idempotencyKey } from './idempotency-key.ts';
+import { stringFormat } from './string-format.ts';
+import { subWorkflow } from './sub-workflow.ts';
+import { TEXT_NODES } from './texts.ts';
+
+/** The node types that every tenant may use. */
+export const NODES: readonly NodeType[] = [
+  start,
+  end,
+  noop,
+  identity,
+  fail,
+  delay,
+  wait,
+  setVariable,
+  getVariable,
+  channelWrite,
+  subWorkflow,
+  forEach,
+  approvalGate,
+  clarificationGate,
+  interrupt,
+  ...FLOW_NODES,
+  ...ARRAY_NODES,
+  ...EXPRESSION_NODES,
+  ...TEXT_NODES,
+  stringFormat,
+  idempotencyKey,
+  callPrompt,
+];

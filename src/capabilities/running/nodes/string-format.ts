@@ -1,0 +1,14 @@
+import { render } from '../../../engine/expressions/template.ts';
+import { isObject } from '../../../protocol/format/json.ts';
+import { invalid, type NodeType } from '../../../runtime/node-type.ts';
+
+/** Fills a template. The values come from the input `context`, else from all input ports. */
+export const stringFormat: NodeType = {
+  typeId: 'core.openwop.data.string-format',
+  role: 'pure',
+  run: ({ inputs }) => {
+    const { template, context } = inputs;
+    if (typeof template !== 'string') return invalid('The input `template` must be a string.');
+    return { done: { outputs: { text: render(template, isObject(context) ? context : inputs) } } };
+  },
+};

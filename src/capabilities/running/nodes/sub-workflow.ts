@@ -1,0 +1,53 @@
+import { type Static, Type } from 'typebox';
+import { type JsonObject, own } from '../../../protocol/format/json.ts';
+import { MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import type { ChildResult, NodeType, Outcome } from '../../../runtime/node-type.ts';
+
+const Config = Type.Object({
+  workflowId: NonEmpty,
+  waitForCompletion: Type.Optional(Type.Literal(true)),
+  onChildFailure: Type.Optional(OneOf(['fail-parent', 'absorb'])),
+  inputMapping: Type.Optional(
+    MapOf(Type.String(), { description: 'Variable of the child from variable of the parent' }),
+  ),
+  outputMapping: Type.Optional(
+    MapOf(Type.String(), { description: 'Variable of the parent from variable of the child' }),
+  ),
+  propagateCancellation: Type.Optional(Type.Boolean()),
+});
+type Config = Static<typeof Config>;
+
+/** Runs another workflow and waits for it, without holding anything while it does. */
+export const subWorkflow: NodeType = {
+  typeId: 'core.subWorkflow',
+  role: 'side-effect',
+  config: Config,
+  run: ({ config, variables, child }) => {
+    const { workflowId, inputMapping = {}, ...rest } = config as Config;
+    if (child) return finish(rest, child);
+    return { child: { workflowId, variables: pick(inputMapping, variables) } };
+  },
+};
+
+function finish({ onChildFailure, outputMapping = {} }: Omit<Config, 'workflowId'>, child: ChildResult): Outcome {
+  const outputs = { childRunId: child.runId, childStatus: child.status };
+  if (child.status === 'completed') {
+    return { done: { outputs, variables: pick(outputMapping, child.variables) } };
+  }
+  if (onChildFailure === 'absorb') return { done: { outputs } };
+  const reason = child.error ? `: ${child.error.message}` : '.';
+  return {
+    failed: {
+      code: 'child_failed',
+      message: `The child run ended as ${child.status}${reason}`,
+      details: { ...outputs, ...(child.error ? { childError: child.error.code } : {}) },
+      retryable: false,
+    },
+  };
+}
+
+/** Left from right; what has no value on the right is left out. */
+export function pick(mapping: Record<string, string>, source: JsonObject): JsonObject {
+  const values = Object.entries(mapping).map(([name, from]) => [name, own(source, from)]);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
+}

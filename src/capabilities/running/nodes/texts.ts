@@ -1,0 +1,85 @@
+import { Type } from 'typebox';
+import { compileSchema } from '../../../engine/expressions/json-schema.ts';
+import { type JsonObject, own } from '../../../protocol/format/json.ts';
+import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
+import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
+import { ITEMS_MAX } from './arrays.ts';
+import { parseCsv, writeCsv } from './csv.ts';
+
+const jsonParse: NodeType = {
+  typeId: 'core.openwop.data.json-parse',
+  role: 'pure',
+  config: Type.Object({ failOnError: Type.Optional(Type.Boolean({ default: true })) }),
+  run: ({ config, inputs: { text } }): Outcome => {
+    if (typeof text !== 'string') return invalid('The input `text` must be a string.');
+    try {
+      return { done: { outputs: { value: parseJson(text, 'text') ?? null, error: null } } };
+    } catch (error) {
+      if (!(error instanceof BadJson)) throw error;
+      if (config.failOnError !== false) return invalid(error.message);
+      return { done: { outputs: { value: null, error: error.message } } };
+    }
+  },
+};
+
+const jsonStringify: NodeType = {
+  typeId: 'core.openwop.data.json-stringify',
+  role: 'pure',
+  config: Type.Object({ indent: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })) }),
+  run: ({ config, inputs: { value = null } }) => ({
+    done: { outputs: { text: JSON.stringify(value, null, config.indent as number | undefined) } },
+  }),
+};
+
+/** Says whether a value fits a JSON Schema (2020-12), and where it does not. */
+const jsonSchemaValidate: NodeType = {
+  typeId: 'core.openwop.data.json-schema-validate',
+  role: 'pure',
+  run: ({ inputs: { value = null, schema } }): Outcome => {
+    try {
+      const errors = compileSchema(schema)(value);
+      return { done: { outputs: { valid: errors.length === 0, errors: [...errors] } } };
+    } catch (error) {
+      return invalid(`The input \`schema\` is not usable: ${(error as Error).message}.`);
+    }
+  },
+};
+
+/** Rows are objects by the names in the first row, or lists where there is no such row. */
+const csvParse: NodeType = {
+  typeId: 'core.openwop.data.csv-parse',
+  role: 'pure',
+  config: Type.Object({ hasHeader: Type.Optional(Type.Boolean({ default: true })) }),
+  run: ({ config, inputs: { text } }): Outcome => {
+    if (typeof text !== 'string') return invalid('The input `text` must be a string.');
+    const parsed = parseCsv(text, ITEMS_MAX);
+    if ('problem' in parsed) return invalid(parsed.problem);
+    if (config.hasHeader === false) return { done: { outputs: { rows: parsed.rows, headers: [] } } };
+    const [headers = [], ...rows] = parsed.rows;
+    return { done: { outputs: { headers, rows: rows.map((row) => named(headers, row)) } } };
+  },
+};
+
+function named(headers: readonly string[], row: readonly string[]): JsonObject {
+  return Object.fromEntries(headers.map((header, column) => [header, row[column] ?? '']));
+}
+
+const csvStringify: NodeType = {
+  typeId: 'core.openwop.data.csv-stringify',
+  role: 'pure',
+  config: Type.Object({ includeHeader: Type.Optional(Type.Boolean({ default: true })) }),
+  run: ({ config, inputs: { rows, headers } }): Outcome => {
+    if (!Array.isArray(rows)) return invalid('The input `rows` must be an array.');
+    const names = Array.isArray(headers) ? headers.map(String) : namesIn(rows);
+    const cells = rows.map((row: unknown) => (Array.isArray(row) ? row : names.map((name) => own(Object(row), name))));
+    const hasHeader = config.includeHeader !== false && names.length > 0;
+    return { done: { outputs: { text: writeCsv(hasHeader ? [names, ...cells] : cells) } } };
+  },
+};
+
+/** In the order in which the rows first have them. */
+function namesIn(rows: readonly unknown[]): string[] {
+  return [...new Set(rows.flatMap((row) => (Array.isArray(row) ? [] : Object.keys(Object(row)))))];
+}
+
+export const TEXT_NODES: readonly NodeType[] = [jsonParse, jsonStringify, jsonSchemaValidate, csvParse, csvStringify];

@@ -1,0 +1,137 @@
+import { isOfType } from '../../../engine/definition/check.ts';
+import type { Plan } from '../../../engine/definition/plan.ts';
+import { type Refusal, refuse } from '../../../protocol/errors.ts';
+import { type JsonObject, own } from '../../../protocol/format/json.ts';
+import { type Configurable, ENGINE_VERSION } from '../../../protocol/running/runs.ts';
+import { checkMockProvider, MOCK_PROVIDERS } from '../../../runtime/effects/mock-model.ts';
+import type { Caller, CapabilitySettings } from '../../capability.ts';
+
+/** Engine versions that a test may pretend to be. */
+export const FORCED_ENGINE_VERSIONS = { min: 0, max: ENGINE_VERSION };
+
+const METADATA_BYTES_MAX = 50 * 1_024;
+
+export interface Creation {
+  readonly inputs: JsonObject;
+  readonly configurable: Configurable;
+  readonly metadata?: JsonObject | undefined;
+  readonly engineVersion?: number | undefined;
+}
+
+/** Whether this caller may start this workflow in this way. */
+export function checkCreation(
+  caller: Pick<Caller, 'isTest'>,
+  creation: Creation,
+  plan: Plan,
+  settings: Pick<CapabilitySettings, 'conformance' | 'models'>,
+): Refusal | undefined {
+  return (
+    checkMock(caller, creation.configurable, settings) ??
+    checkEngineVersion(caller, creation.engineVersion) ??
+    checkModels(creation.configurable, settings) ??
+    checkBudget(creation.configurable) ??
+    checkConfigurable(plan, creation.configurable) ??
+    checkInputs(plan, creation.inputs) ??
+    checkMetadata(creation.metadata)
+  );
+}
+
+function checkMock(
+  caller: Pick<Caller, 'isTest'>,
+  { mockProvider }: Configurable,
+  { conformance }: Pick<CapabilitySettings, 'conformance'>,
+): Refusal | undefined {
+  if (!mockProvider) return undefined;
+  const supportedProviders = conformance ? MOCK_PROVIDERS : [];
+  if (!caller.isTest || !conformance) {
+    const details = { requestedProvider: mockProvider.id, supportedProviders };
+    return refuse('mock_provider_forbidden', 'Mock providers are for test keys only.', details);
+  }
+  if (!supportedProviders.includes(mockProvider.id)) {
+    return refuse('unsupported_mock_provider', 'This host has no such mock provider.', { supportedProviders });
+  }
+  const problem = checkMockProvider(mockProvider.id, mockProvider.config ?? {});
+  return problem === undefined
+    ? undefined
+    : refuse('validation_error', `configurable.mockProvider.config${problem}`, {
+        field: 'configurable.mockProvider.config',
+      });
+}
+
+function checkEngineVersion(caller: Pick<Caller, 'isTest'>, version: number | undefined): Refusal | undefined {
+  if (version === undefined) return undefined;
+  if (!caller.isTest) {
+    return refuse('force_engine_version_forbidden', 'X-Force-Engine-Version is for test keys only.');
+  }
+  const { min, max } = FORCED_ENGINE_VERSIONS;
+  if (Number.isInteger(version) && version >= min && version <= max) return undefined;
+  return refuse('unsupported_force_engine_version', 'This host cannot pretend to be that engine version.', {
+    min,
+    max,
+  });
+}
+
+/** Models of the operator's providers alone, and never with a caller's own credentials. */
+function checkModels(
+  { ai, ...rest }: Configurable,
+  { models }: Pick<CapabilitySettings, 'models'>,
+): Refusal | undefined {
+  const flat = Object.keys(rest).find((name) => name.startsWith('ai.'));
+  if (flat !== undefined) {
+    return refuse('validation_error', 'Write what belongs to ai as members of configurable.ai.', {
+      field: `configurable.${flat}`,
+    });
+  }
+  if (ai?.provider === undefined) return undefined;
+  if (!models.some(({ provider }) => provider === ai.provider)) {
+    return refuse('validation_error', 'No such AI provider is configured.', { field: 'configurable.ai.provider' });
+  }
+  if (ai.credentialRef === undefined) return undefined;
+  return refuse('credential_forbidden', 'This provider is asked with the credentials of the host alone.');
+}
+
+/** A limit that nobody would keep must not be believed in. */
+function checkBudget({ budget }: Configurable): Refusal | undefined {
+  return budget?.onExhaustion === 'interrupt' ? notEnforced('onExhaustion') : undefined;
+}
+
+function notEnforced(name: string): Refusal {
+  return refuse('capability_required', `This host does not know how to keep to budget.${name} as it is.`, {
+    field: `configurable.budget.${name}`,
+    requiredCapability: 'budget',
+  });
+}
+
+function checkConfigurable({ configurableSchema }: Plan, configurable: Configurable): Refusal | undefined {
+  const problems = configurableSchema?.(configurable) ?? [];
+  if (problems.length === 0) return undefined;
+  return refuse('validation_error', 'configurable does not fit what the workflow allows.', {
+    field: 'configurable',
+    problems,
+  });
+}
+
+function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefined {
+  const channel = Object.keys(inputs).find((name) => Object.hasOwn(definition.channels ?? {}, name));
+  if (channel !== undefined) {
+    return refuse('validation_error', 'An input has the name of a channel.', { field: `inputs.${channel}` });
+  }
+  const missing = definition.variables.find(
+    ({ name, required, defaultValue }) => required && defaultValue === undefined && own(inputs, name) === undefined,
+  );
+  if (missing) {
+    const field = `inputs.${missing.name}`;
+    return refuse('validation_error', 'The workflow needs an input that is missing.', { field });
+  }
+  const misfit = definition.variables.find(({ name, type }) => {
+    const value = own(inputs, name) ?? null;
+    return value !== null && !isOfType(type, value);
+  });
+  if (!misfit) return undefined;
+  return refuse('validation_error', `The input must be of type ${misfit.type}.`, { field: `inputs.${misfit.name}` });
+}
+
+function checkMetadata(metadata: JsonObject | undefined): Refusal | undefined {
+  if (!metadata || Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES_MAX) return undefined;
+  return refuse('validation_error', 'metadata is too large.', { field: 'metadata', maxBytes: METADATA_BYTES_MAX });
+}

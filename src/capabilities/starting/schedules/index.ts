@@ -1,0 +1,21 @@
+import type { Capability, Host } from '../../capability.ts';
+import type { WorkflowService } from '../../running/workflows/service.ts';
+import { SCHEDULE_TABLES } from './records.ts';
+import { routes } from './routes.ts';
+import { HORIZON } from './rules.ts';
+import { SCHEDULE, type ScheduleService, scheduleService } from './service.ts';
+import { triggerCompanion } from './triggers.ts';
+
+/** Runs that begin by themselves: at a time, or again and again by the clock of a time zone. */
+export const schedules: Capability<'schedules', ScheduleService> = {
+  name: 'schedules',
+  advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
+  migrations: SCHEDULE_TABLES,
+  service(host: Host, services: Parameters<typeof scheduleService>[1] & { readonly workflows: WorkflowService }) {
+    const service = scheduleService(host, services);
+    services.workflows.accompany(triggerCompanion(service));
+    return service;
+  },
+  routes,
+  work: (_host, { firing }) => ({ [SCHEDULE]: { handle: firing.handle } }),
+};

@@ -1,0 +1,372 @@
+import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { Migration } from '../../../store/store.ts';
+
+/** What no hand may change or take away, and how each store is told so. */
+function appendOnly(table: string, key: readonly string[]): Migration['statements'] {
+  const refuse = `SELECT RAISE(ABORT, '${table} is append-only');`;
+  const isTaken = key.map((column) => `${column} = NEW.${column}`).join(' AND ');
+  return [
+    { sqlite: `CREATE TRIGGER ${table}_no_update BEFORE UPDATE ON ${table} BEGIN ${refuse} END` },
+    { sqlite: `CREATE TRIGGER ${table}_no_delete BEFORE DELETE ON ${table} BEGIN ${refuse} END` },
+    // INSERT OR REPLACE deletes without a word to the trigger above.
+    {
+      sqlite: `CREATE TRIGGER ${table}_no_replace BEFORE INSERT ON ${table}
+               WHEN EXISTS (SELECT 1 FROM ${table} WHERE ${isTaken}) BEGIN ${refuse} END`,
+    },
+    {
+      postgres: `CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table}
+                 FOR EACH STATEMENT EXECUTE FUNCTION audit_append_only()`,
+    },
+  ];
+}
+
+export const AUDIT_TABLES: readonly Migration[] = [
+  {
+    id: 'audit/0001',
+    statements: [
+      // What has happened and is not in a chain yet. Written in the transaction in which it happened.
+      `CREATE TABLE audit_pending (
+        tenant TEXT NOT NULL,
+        pending_id TEXT NOT NULL,
+        workspace TEXT,
+        at BIGINT NOT NULL,
+        actor TEXT NOT NULL,
+        action TEXT NOT NULL,
+        target TEXT,
+        outcome TEXT NOT NULL,
+        details TEXT,
+        PRIMARY KEY (tenant, pending_id)
+      ) $clustered`,
+      // Where each chain ends, and since when its end waits for a checkpoint.
+      `CREATE TABLE audit_heads (
+        tenant TEXT PRIMARY KEY,
+        sequence BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        checkpoint_sequence BIGINT NOT NULL,
+        tail_since BIGINT
+      ) $clustered`,
+      'CREATE INDEX audit_tails ON audit_heads (tail_since) WHERE tail_since IS NOT NULL',
+      // The chains. Every column is in the hash, so that there is none to tamper with.
+      `CREATE TABLE audit_entries (
+        tenant TEXT NOT NULL,
+        sequence BIGINT NOT NULL,
+        workspace TEXT,
+        at BIGINT NOT NULL,
+        actor TEXT NOT NULL,
+        action TEXT NOT NULL,
+        target TEXT,
+        outcome TEXT NOT NULL,
+        details TEXT,
+        prev_hash TEXT,
+        hash TEXT NOT NULL,
+        PRIMARY KEY (tenant, sequence)
+      ) $clustered`,
+      'CREATE INDEX audit_by_time ON audit_entries (tenant, at, sequence)',
+      'CREATE INDEX audit_by_action ON audit_entries (tenant, action, at, sequence)',
+      'CREATE INDEX audit_by_actor ON audit_entries (tenant, actor, at, sequence)',
+      `CREATE INDEX audit_by_workspace ON audit_entries (tenant, workspace, at, sequence)
+       WHERE workspace IS NOT NULL`,
+      `CREATE TABLE audit_checkpoints (
+        tenant TEXT NOT NULL,
+        at_sequence BIGINT NOT NULL,
+        checkpoint_id TEXT NOT NULL,
+        merkle_root TEXT NOT NULL,
+        signature TEXT NOT NULL,
+        key_id TEXT NOT NULL,
+        signed_at BIGINT NOT NULL,
+        PRIMARY KEY (tenant, at_sequence)
+      ) $clustered`,
+      // Keys that sign checkpoints and nothing else. The newest signs; the others are kept for what they signed.
+      `CREATE TABLE audit_keys (
+        key_id TEXT PRIMARY KEY,
+        private_key TEXT NOT NULL,
+        public_key TEXT NOT NULL,
+        created_at BIGINT NOT NULL
+      ) $clustered`,
+      {
+        postgres: `CREATE FUNCTION audit_append_only() RETURNS trigger LANGUAGE plpgsql AS
+                   $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$`,
+      },
+      ...appendOnly('audit_entries', ['tenant', 'sequence']),
+      ...appendOnly('audit_checkpoints', ['tenant', 'at_sequence']),
+    ],
+  },
+];
+
+/** What happened, as it is kept. `details` is JSON text. */
+interface FactRow {
+  readonly tenant: string;
+  readonly workspace: string | null;
+  readonly at: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string | null;
+  readonly outcome: string;
+  readonly details: string | null;
+}
+
+export interface PendingRow extends FactRow {
+  readonly pending_id: string;
+}
+
+export interface EntryRow extends FactRow {
+  readonly sequence: number;
+  readonly prev_hash: string | null;
+  readonly hash: string;
+}
+
+const FACT_COLUMNS = [
+  'tenant',
+  'workspace',
+  'at',
+  'actor',
+  'action',
+  'target',
+  'outcome',
+  'details',
+] as const satisfies readonly (keyof FactRow)[];
+const PENDING_COLUMNS = [...FACT_COLUMNS, 'pending_id'] as const;
+const ENTRY_COLUMNS = [...FACT_COLUMNS, 'sequence', 'prev_hash', 'hash'] as const;
+
+const INSERT_PENDING = `INSERT INTO audit_pending (${PENDING_COLUMNS.join(', ')})
+  VALUES ${placeholders(1, PENDING_COLUMNS.length)}`;
+
+export function insertPending(row: PendingRow): Write {
+  return { sql: INSERT_PENDING, params: PENDING_COLUMNS.map((column): Param => row[column]) };
+}
+
+/** The oldest of a tenant, or of all of them tenant by tenant. */
+export function readPending(tenant: string | undefined, limit: number): Statement {
+  if (tenant === undefined) return sql('SELECT * FROM audit_pending ORDER BY tenant, pending_id LIMIT $1', limit);
+  return sql('SELECT * FROM audit_pending WHERE tenant = $1 ORDER BY pending_id LIMIT $2', tenant, limit);
+}
+
+/** Rows that one statement takes: few sizes, so that few statements are prepared. */
+const SIZES: readonly number[] = [50, 10, 1];
+
+const REMOVE_PENDING = new Map(
+  SIZES.map((size) => [
+    size,
+    `DELETE FROM audit_pending WHERE tenant = $1 AND pending_id IN ${placeholders(1, size, 2)}`,
+  ]),
+);
+const INSERT_ENTRIES = new Map(
+  SIZES.map((size) => [
+    size,
+    `INSERT INTO audit_entries (${ENTRY_COLUMNS.join(', ')}) VALUES ${placeholders(size, ENTRY_COLUMNS.length)}`,
+  ]),
+);
+
+function chunks<T>(items: readonly T[]): T[][] {
+  const parts: T[][] = [];
+  for (let start = 0; start < items.length; ) {
+    const size = SIZES.find((most) => most <= items.length - start)!;
+    parts.push(items.slice(start, start + size));
+    start += size;
+  }
+  return parts;
+}
+
+/** Refused when one of them is in a chain already. */
+export function removePending(tenant: string, pendingIds: readonly string[]): Write[] {
+  return chunks(pendingIds).map((ids) => ({
+    sql: REMOVE_PENDING.get(ids.length)!,
+    params: [tenant, ...ids],
+    expect: ids.length,
+    keeps: HEAD,
+  }));
+}
+
+export function insertEntries(rows: readonly EntryRow[]): Write[] {
+  return chunks(rows).map((part) => ({
+    sql: INSERT_ENTRIES.get(part.length)!,
+    params: part.flatMap((row) => ENTRY_COLUMNS.map((column): Param => row[column])),
+  }));
+}
+
+export interface HeadRow {
+  readonly tenant: string;
+  readonly sequence: number;
+  readonly hash: string;
+  readonly checkpoint_sequence: number;
+  /** When the oldest entry happened that no checkpoint covers. */
+  readonly tail_since: number | null;
+}
+
+/** What a unit is refused with when somebody else has moved a chain on. */
+const HEAD = 'audit-head';
+
+export function readHead(tenant: string): Statement {
+  return sql('SELECT * FROM audit_heads WHERE tenant = $1', tenant);
+}
+
+/** How far a log is known to have come, by whichever of those who should know says most. */
+export function furthest(tenant: string): Statement {
+  return sql(
+    `SELECT MAX(sequence) AS sequence FROM (
+       SELECT sequence FROM audit_heads WHERE tenant = $1
+       UNION ALL SELECT MAX(sequence) FROM audit_entries WHERE tenant = $1
+       UNION ALL SELECT MAX(at_sequence) FROM audit_checkpoints WHERE tenant = $1
+     ) AS known`,
+    tenant,
+  );
+}
+
+/** Tenants that have a chain, in order. */
+export function listHeads(after: string, limit: number): Statement {
+  return sql('SELECT * FROM audit_heads WHERE tenant > $1 ORDER BY tenant LIMIT $2', after, limit);
+}
+
+/** Chains whose end has waited for a checkpoint since before that time. */
+export function listTails(before: number, limit: number): Statement {
+  return sql('SELECT * FROM audit_heads WHERE tail_since <= $1 ORDER BY tail_since LIMIT $2', before, limit);
+}
+
+export function oldestTail(): Statement {
+  return sql('SELECT MIN(tail_since) AS since FROM audit_heads WHERE tail_since IS NOT NULL');
+}
+
+/** Only one of those who saw the same end may go on from it: this is what keeps a chain a chain. */
+export function moveHead(before: HeadRow | undefined, after: HeadRow): Write {
+  const { tenant, sequence, hash, checkpoint_sequence, tail_since } = after;
+  const params = [tenant, sequence, hash, checkpoint_sequence, tail_since];
+  if (!before) {
+    return {
+      sql: `INSERT INTO audit_heads (tenant, sequence, hash, checkpoint_sequence, tail_since)
+            VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant) DO NOTHING`,
+      params,
+      expect: 1,
+      keeps: HEAD,
+    };
+  }
+  return {
+    sql: `UPDATE audit_heads SET sequence = $2, hash = $3, checkpoint_sequence = $4, tail_since = $5
+          WHERE tenant = $1 AND sequence = $6 AND checkpoint_sequence = $7`,
+    params: [...params, before.sequence, before.checkpoint_sequence],
+    expect: 1,
+    keeps: HEAD,
+  };
+}
+
+export interface SequenceRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export function readEntries(tenant: string, { from, to }: SequenceRange, limit: number): Statement {
+  return sql(
+    'SELECT * FROM audit_entries WHERE tenant = $1 AND sequence >= $2 AND sequence <= $3 ORDER BY sequence LIMIT $4',
+    tenant,
+    from,
+    to,
+    limit,
+  );
+}
+
+export function readHashes(tenant: string, { from, to }: SequenceRange): Statement {
+  return sql(
+    'SELECT hash FROM audit_entries WHERE tenant = $1 AND sequence >= $2 AND sequence <= $3 ORDER BY sequence',
+    tenant,
+    from,
+    to,
+  );
+}
+
+export interface EntryFilter {
+  readonly workspace?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  readonly since?: number | undefined;
+  readonly until?: number | undefined;
+  /** Entries from before this one. */
+  readonly before?: EntryPlace | undefined;
+}
+
+/** A place in the order of what happened: by time, and among equals by sequence. */
+export interface EntryPlace {
+  readonly at: number;
+  readonly sequence: number;
+}
+
+/** Newest first. */
+export function listEntries(tenant: string, filter: EntryFilter, limit: number): Statement {
+  const params: Param[] = [tenant];
+  const where = ['tenant = $1'];
+  const add = (condition: string, value: Param | undefined): void => {
+    if (value !== undefined) where.push(`${condition} $${params.push(value)}`);
+  };
+  add('workspace =', filter.workspace);
+  add('actor =', filter.actor);
+  add('action =', filter.action);
+  add('at >=', filter.since);
+  add('at <=', filter.until);
+  if (filter.before) {
+    const at = `$${params.push(filter.before.at)}`;
+    where.push(`at <= ${at} AND (at < ${at} OR sequence < $${params.push(filter.before.sequence)})`);
+  }
+  const limited = `$${params.push(limit)}`;
+  return {
+    sql: `SELECT * FROM audit_entries WHERE ${where.join(' AND ')} ORDER BY at DESC, sequence DESC LIMIT ${limited}`,
+    params,
+  };
+}
+
+export interface CheckpointRow {
+  readonly tenant: string;
+  readonly at_sequence: number;
+  readonly checkpoint_id: string;
+  readonly merkle_root: string;
+  readonly signature: string;
+  readonly key_id: string;
+  readonly signed_at: number;
+}
+
+export function insertCheckpoint(row: CheckpointRow): Write {
+  return {
+    sql: `INSERT INTO audit_checkpoints (tenant, at_sequence, checkpoint_id, merkle_root, signature, key_id, signed_at)
+          VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    params: [row.tenant, row.at_sequence, row.checkpoint_id, row.merkle_root, row.signature, row.key_id, row.signed_at],
+  };
+}
+
+export function readCheckpoints(tenant: string, { from, to }: SequenceRange, limit: number): Statement {
+  return sql(
+    `SELECT * FROM audit_checkpoints WHERE tenant = $1 AND at_sequence >= $2 AND at_sequence <= $3
+     ORDER BY at_sequence LIMIT $4`,
+    tenant,
+    from,
+    to,
+    limit,
+  );
+}
+
+/** The sequences of the last checkpoint before a place, and of the first one at it or after. */
+export function checkpointsAround(tenant: string, sequence: number): Statement {
+  return sql(
+    `SELECT (SELECT MAX(at_sequence) FROM audit_checkpoints WHERE tenant = $1 AND at_sequence < $2) AS before,
+            (SELECT MIN(at_sequence) FROM audit_checkpoints WHERE tenant = $1 AND at_sequence >= $2) AS after`,
+    tenant,
+    sequence,
+  );
+}
+
+export interface AuditKeyRow {
+  readonly key_id: string;
+  readonly private_key: string;
+  readonly public_key: string;
+  readonly created_at: number;
+}
+
+/** The one that signs comes first. */
+export function listAuditKeys(): Statement {
+  return sql('SELECT * FROM audit_keys ORDER BY created_at DESC, key_id DESC');
+}
+
+/** Leaves a key of that name as it is: hosts that start together make one. */
+export function ensureAuditKey({ key_id, private_key, public_key, created_at }: AuditKeyRow): Write {
+  return {
+    sql: `INSERT INTO audit_keys (key_id, private_key, public_key, created_at) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (key_id) DO NOTHING`,
+    params: [key_id, private_key, public_key, created_at],
+  };
+}

@@ -1,0 +1,119 @@
+import { Type } from 'typebox';
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { Closed, NonEmpty, Timestamp } from '../../../protocol/format/schema.ts';
+import { AuditItem, AuditVerifyResult } from '../../../protocol/trust/audit.ts';
+import { reply, route } from '../../capability.ts';
+import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { parsed, timeText } from './entries.ts';
+import type { EntryPlace, EntryRow } from './records.ts';
+import type { AskedRange, AuditService } from './service.ts';
+
+const operation = route<{ readonly audit: AuditService }>();
+
+const Optional = Type.Optional;
+const SequenceText = Type.String({ pattern: '^[0-9]{1,15}$', description: 'A sequence; both ends are included' });
+const RangeQuery = Closed({ fromSeq: Optional(SequenceText), toSeq: Optional(SequenceText) });
+
+export const verifyAudit = operation({
+  operationId: 'verifyAudit',
+  summary: 'Walk the audit log and tell whether somebody has tampered with it',
+  method: 'GET',
+  path: '/v1/audit/verify',
+  scope: 'audit:read',
+  query: RangeQuery,
+  replies: { 200: AuditVerifyResult },
+  refusals: [400],
+  handle: async ({ caller, query }, { audit }) => {
+    const range = rangeOf(query);
+    return isRefusal(range) ? range : reply(200, await audit.verify(caller, range));
+  },
+});
+
+export const listAudit = operation({
+  operationId: 'listAudit',
+  summary: 'Who did what, newest first',
+  method: 'GET',
+  path: '/v1/host/capstan/audit',
+  scope: 'audit:read',
+  query: ListQuery({
+    actor: Optional(NonEmpty),
+    action: Optional(NonEmpty),
+    since: Optional(Timestamp),
+    until: Optional(Timestamp),
+  }),
+  replies: { 200: Page(AuditItem) },
+  refusals: [400],
+  handle: async ({ caller, query }, { audit }) => {
+    const page = pageRequest(query);
+    if (isRefusal(page)) return page;
+    const before = page.after === undefined ? undefined : placeOf(page.after);
+    if (before === null) {
+      return refuse('validation_error', 'cursor is not one that this host gave out.', { field: 'cursor' });
+    }
+    const { actor, action, since, until } = query;
+    const filter = { actor, action, since: timeOf(since), until: timeOf(until), before };
+    const rows = await audit.list(caller, filter, page.limit + 1);
+    return reply(
+      200,
+      pageOf(rows, page, itemOf, ({ at, sequence }) => `${at}.${sequence}`),
+    );
+  },
+});
+
+export const exportAudit = operation({
+  operationId: 'exportAudit',
+  summary: 'The audit log as a file that can be verified without this host',
+  method: 'GET',
+  path: '/v1/host/capstan/audit/export',
+  scope: 'audit:read',
+  query: RangeQuery,
+  replies: { 200: 'application/json' },
+  refusals: [400],
+  handle: async ({ caller, query }, { audit }) => {
+    const range = rangeOf(query);
+    if (isRefusal(range)) return range;
+    const pieces = await audit.export(caller, range);
+    if (isRefusal(pieces)) return pieces;
+    const headers = {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Disposition': 'attachment; filename="audit.json"',
+    };
+    return { status: 200, headers, stream: () => pieces };
+  },
+});
+
+function rangeOf({ fromSeq, toSeq }: { fromSeq?: string; toSeq?: string }): AskedRange | Refusal {
+  const range = {
+    fromSeq: fromSeq === undefined ? undefined : Number(fromSeq),
+    toSeq: toSeq === undefined ? undefined : Number(toSeq),
+  };
+  if ((range.toSeq ?? Number.POSITIVE_INFINITY) >= (range.fromSeq ?? 0)) return range;
+  return refuse('validation_error', 'toSeq comes before fromSeq.', { field: 'toSeq' });
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text);
+}
+
+/** Null when the text names no place. */
+function placeOf(text: string): EntryPlace | null {
+  const [, at, sequence] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
+  return at === undefined ? null : { at: Number(at), sequence: Number(sequence) };
+}
+
+function itemOf(row: EntryRow): object {
+  const { sequence, at, actor, action, target, outcome, details, hash, prev_hash } = row;
+  return {
+    sequence,
+    at: timeText(at),
+    actor,
+    action,
+    ...(target === null ? {} : { target }),
+    outcome,
+    ...(details === null ? {} : { details: parsed(details) }),
+    hash,
+    prevHash: prev_hash,
+  };
+}
+
+export const routes = [verifyAudit, listAudit, exportAudit];

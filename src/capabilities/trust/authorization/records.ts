@@ -1,0 +1,185 @@
+import { isRole } from '../../../protocol/trust/scopes.ts';
+import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
+import type { Migration } from '../../../store/store.ts';
+import { type KeyRecord, scopesOf } from './keys.ts';
+
+export const KEY_TABLES: readonly Migration[] = [
+  {
+    id: 'authorization/0001',
+    statements: [
+      `CREATE TABLE api_keys (
+        key_id TEXT PRIMARY KEY,
+        hash TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        prefix TEXT NOT NULL,
+        tenant TEXT NOT NULL,
+        workspace TEXT,
+        principal TEXT NOT NULL,
+        role TEXT,
+        scopes TEXT NOT NULL,
+        is_test BIGINT NOT NULL,
+        created_at BIGINT NOT NULL,
+        expires_at BIGINT,
+        revoked_at BIGINT
+      ) $clustered`,
+    ],
+  },
+  {
+    id: 'authorization/0002',
+    statements: [
+      'ALTER TABLE api_keys ADD COLUMN last_used_at BIGINT',
+      'CREATE INDEX api_keys_by_tenant ON api_keys (tenant, is_test, key_id)',
+    ],
+  },
+];
+
+export interface KeyRow {
+  readonly key_id: string;
+  readonly hash: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly tenant: string;
+  readonly workspace: string | null;
+  readonly principal: string;
+  readonly role: string | null;
+  readonly scopes: string;
+  readonly is_test: number;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+  /** May lie ahead: a key that was rotated stays good for a while. */
+  readonly revoked_at: number | null;
+  readonly last_used_at: number | null;
+}
+
+/** The keys that a caller may manage: of its tenant and lane and, where it is bound to one, of its workspace. */
+export interface KeyRealm {
+  readonly tenant: string;
+  readonly isTest: boolean;
+  readonly workspace?: string | undefined;
+}
+
+/** Hosts may disagree about the time, so whether a key is over is told by the store's clock alone. */
+export function findKey(hash: string): Statement {
+  return sql('SELECT api_keys.*, $now AS now FROM api_keys WHERE hash = $1', hash);
+}
+
+export function findKeyById(realm: KeyRealm, keyId: string): Statement {
+  const { where, params } = within(realm);
+  return {
+    sql: `SELECT api_keys.*, $now AS now FROM api_keys WHERE ${where} AND key_id = $${params.push(keyId)}`,
+    params,
+  };
+}
+
+/** Newest first. */
+export function listKeys(realm: KeyRealm, before: string | undefined, limit: number): Statement {
+  const { where, params } = within(realm);
+  const from = before === undefined ? '' : `AND key_id < $${params.push(before)}`;
+  return {
+    sql: `SELECT * FROM api_keys WHERE ${where} ${from} ORDER BY key_id DESC LIMIT $${params.push(limit)}`,
+    params,
+  };
+}
+
+export function countKeys(): Statement {
+  return sql('SELECT COUNT(*) AS count FROM api_keys');
+}
+
+export function insertKey(row: KeyRow): Write {
+  return {
+    sql: `INSERT INTO api_keys (key_id, hash, name, prefix, tenant, workspace, principal, role, scopes, is_test,
+            created_at, expires_at, revoked_at, last_used_at)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+    params: [
+      row.key_id,
+      row.hash,
+      row.name,
+      row.prefix,
+      row.tenant,
+      row.workspace,
+      row.principal,
+      row.role,
+      row.scopes,
+      row.is_test,
+      row.created_at,
+      row.expires_at,
+      row.revoked_at,
+      row.last_used_at,
+    ],
+  };
+}
+
+/** Refused when the key is over already, or about to be. */
+export function endKeyIn(realm: KeyRealm, keyId: string, graceMs: number): Write {
+  const { where, params } = within(realm);
+  return {
+    sql: `UPDATE api_keys SET revoked_at = $now + $${params.push(graceMs)}
+          WHERE ${where} AND key_id = $${params.push(keyId)} AND revoked_at IS NULL`,
+    params,
+    expect: 1,
+    keeps: 'key',
+  };
+}
+
+/** Also ends a key that was good for a while yet. One that is over stays as it is. */
+export function revokeKey(realm: KeyRealm, keyId: string): Write {
+  const { where, params } = within(realm);
+  return {
+    sql: `UPDATE api_keys SET revoked_at = $now WHERE ${where} AND key_id = $${params.push(keyId)} AND ${IS_LIVE}`,
+    params,
+    expect: 1,
+    keeps: 'key',
+  };
+}
+
+const IS_LIVE = '(revoked_at IS NULL OR revoked_at > $now)';
+
+/**
+ * Holds only if another key that can manage keys stays behind, and holds on to it: of two that revoke each other at
+ * the same moment, one is refused.
+ */
+export function keepManager(realm: KeyRealm, { keyId, isOwner }: { keyId: string; isOwner: boolean }): Write {
+  const { tenant, isTest, workspace } = realm;
+  const params: Param[] = [tenant, isTest ? 1 : 0, keyId];
+  const reach = workspace === undefined ? '' : `OR workspace = $${params.push(workspace)}`;
+  return {
+    sql: `UPDATE api_keys SET tenant = tenant WHERE ${IS_LIVE} AND key_id = (
+            SELECT MAX(key_id) FROM api_keys
+            WHERE tenant = $1 AND is_test = $2 AND key_id <> $3 AND (workspace IS NULL ${reach})
+              AND ${isOwner ? "role = 'owner'" : `scopes LIKE '%"keys:manage"%'`}
+              AND ${IS_LIVE} AND (expires_at IS NULL OR expires_at > $now))`,
+    params,
+    expect: 1,
+    keeps: 'manager',
+  };
+}
+
+export function touchKey(keyId: string, everyMs: number): Write {
+  return {
+    sql: `UPDATE api_keys SET last_used_at = $now
+          WHERE key_id = $1 AND (last_used_at IS NULL OR last_used_at <= $now - $2)`,
+    params: [keyId, everyMs],
+  };
+}
+
+/** A role has the scopes that it has today, whenever the key was made. */
+export function keyFromRow(row: KeyRow): KeyRecord {
+  return {
+    keyId: row.key_id,
+    hash: row.hash,
+    tenant: row.tenant,
+    workspace: row.workspace ?? undefined,
+    principal: row.principal,
+    role: isRole(row.role) ? row.role : undefined,
+    scopes: scopesOf(row.role === null ? { scopes: JSON.parse(row.scopes) } : { role: row.role }),
+    isTest: row.is_test === 1,
+    expiresAt: row.expires_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined,
+  };
+}
+
+function within({ tenant, isTest, workspace }: KeyRealm): { where: string; params: Param[] } {
+  const params: Param[] = [tenant, isTest ? 1 : 0];
+  const bound = workspace === undefined ? '' : ` AND workspace = $${params.push(workspace)}`;
+  return { where: `tenant = $1 AND is_test = $2${bound}`, params };
+}

@@ -1,0 +1,262 @@
+import { describe, expect, it } from 'vitest';
+import { connection, edge, expression, line, node, workflow } from '../../../test/support/definitions.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../../protocol/running/workflows.ts';
+import { checkDefinition, type NodeCatalog, type Problem } from './check.ts';
+
+describe('a definition with nothing wrong', () => {
+  it('has no problems', () => {
+    const definition = workflow(
+      [
+        node('a', 'core.noop', { inputs: { x: expression('inputs.x + 1') } }),
+        node('b', 'core.noop', { inputs: { y: connection('a', 'out') } }),
+      ],
+      [edge('a', 'b', { condition: { type: 'regex', left: 'x', right: '^a+$' } })],
+      {
+        variables: [
+          { name: 's', type: 'string', defaultValue: 'x' },
+          { name: 'n', type: 'number', defaultValue: 1 },
+          { name: 'b', type: 'boolean', defaultValue: false },
+          { name: 'o', type: 'object', defaultValue: {} },
+          { name: 'l', type: 'array', defaultValue: [] },
+          { name: 'nothing', type: 'object', defaultValue: null },
+          { name: 'odd', type: 'string', format: 'whatever' },
+        ],
+        channels: { c: { reducer: 'append', ttlMs: 5, schema: { type: 'string' } }, m: { reducer: 'message' } },
+        configurableSchema: { type: 'object' },
+        triggers: [
+          { id: 't', type: 'manual', nodeId: 'a' },
+          { id: 'w', type: 'channel-write', enabled: false },
+        ],
+      },
+    );
+    expect(problemsOf(definition)).toEqual([]);
+  });
+});
+
+describe('names that are given twice', () => {
+  it('are told apart for nodes, edges and variables', () => {
+    const problems = problemsOf(
+      workflow([node('a'), node('b'), node('a')], [edge('a', 'b', { id: 'e' }), edge('a', 'b', { id: 'e' })], {
+        variables: [
+          { name: 'v', type: 'string' },
+          { name: 'v', type: 'string' },
+        ],
+      }),
+    );
+    expect(problems).toMatchObject([
+      { path: 'nodes[2].id', nodeId: 'a', message: 'There are two nodes called "a".' },
+      { path: 'edges[1].id', message: 'There are two edges called "e".' },
+      { path: 'variables[1].name', message: 'There are two variables called "v".' },
+    ]);
+  });
+});
+
+describe('nodes', () => {
+  it('of a type that nobody provides are refused', () => {
+    expect(problemsOf(workflow([node('a'), node('x', 'vendor.acme.thing')]))).toEqual([
+      { path: 'nodes[1].typeId', nodeId: 'x', message: 'This host has no such node type.' },
+    ]);
+  });
+
+  it('of a type that needs a capability name it', () => {
+    expect(problemsOf(workflow([node('d', 'core.dispatch')]))).toEqual([
+      {
+        path: 'nodes[0].typeId',
+        nodeId: 'd',
+        requiredCapability: 'dispatch.supported',
+        offendingTypeId: 'core.dispatch',
+        message: expect.stringContaining('dispatch.supported'),
+      },
+    ]);
+  });
+
+  it('with a bad config say where inside it', () => {
+    expect(problemsOf(workflow([node('p', 'test.picky')]))).toEqual([
+      { path: 'nodes[0].config.name', nodeId: 'p', message: 'is missing' },
+    ]);
+  });
+
+  it('with an expression that does not parse are refused', () => {
+    const [problem] = problemsOf(workflow([node('a', 'core.noop', { inputs: { port: expression('1 +') } })]));
+    expect(problem).toMatchObject({ path: 'nodes[0].inputs.port', nodeId: 'a' });
+  });
+
+  it('with an expression that names something out of scope are refused', () => {
+    const [problem] = problemsOf(workflow([node('a', 'core.noop', { inputs: { port: expression('output.x') } })]));
+    expect(problem).toMatchObject({
+      path: 'nodes[0].inputs.port',
+      nodeId: 'a',
+      message: expect.stringContaining('output'),
+    });
+  });
+
+  it('connected to a node that is not there are refused', () => {
+    expect(problemsOf(workflow([node('a', 'core.noop', { inputs: { port: connection('ghost', 'x') } })]))).toEqual([
+      { path: 'nodes[0].inputs.port', nodeId: 'a', message: 'There is no node "ghost" to connect to.' },
+    ]);
+  });
+
+  it('pinned to a channel of an agent need a capability that this host lacks', () => {
+    const agent = { agentId: 'acme.agent', channel: 'stable' };
+    expect(problemsOf(workflow([node('a', 'core.noop', { agent })]))).toMatchObject([
+      { path: 'nodes[0].agent.channel', nodeId: 'a', requiredCapability: 'agents.deployment' },
+    ]);
+  });
+
+  it('pinned to a version and a channel of an agent are refused for that', () => {
+    const agent = { agentId: 'acme.agent', channel: 'stable', version: '1.0.0' };
+    const [problem] = problemsOf(workflow([node('a', 'core.noop', { agent })]));
+    expect(problem).toMatchObject({ path: 'nodes[0].agent.channel', nodeId: 'a' });
+    expect(problem).not.toHaveProperty('requiredCapability');
+  });
+
+  it('may be pinned to an agent and its version', () => {
+    expect(
+      problemsOf(workflow([node('a', 'core.noop', { agent: { agentId: 'acme.agent', version: '1.0.0' } })])),
+    ).toEqual([]);
+  });
+});
+
+describe('edges', () => {
+  it('to or from a node that is not there are refused', () => {
+    expect(problemsOf(workflow([node('a')], [edge('ghost', 'phantom')]))).toEqual([
+      { path: 'edges[0].sourceNodeId', message: 'There is no node "ghost".' },
+      { path: 'edges[0].targetNodeId', message: 'There is no node "phantom".' },
+    ]);
+  });
+
+  it.each([
+    { type: 'truthy' } as const,
+    { type: 'falsy', left: '' } as const,
+    { type: 'equals', right: 1 } as const,
+    { type: 'regex', left: 'x', right: '(' } as const,
+    { type: 'regex', left: 'x' } as const,
+    { type: 'expression' } as const,
+    { type: 'expression', expression: 'who == 1' } as const,
+  ])('with the malformed condition %j are refused', (condition) => {
+    expect(problemsOf(workflow([node('a'), node('b')], [edge('a', 'b', { condition })]))).toEqual([
+      { path: 'edges[0].condition', message: expect.any(String) },
+    ]);
+  });
+
+  it('in a circle are refused, and the nodes on it named', () => {
+    const problems = problemsOf(
+      workflow(
+        ['a', 'b', 'c'].map((id) => node(id)),
+        [...line('a', 'b', 'c'), edge('c', 'b')],
+      ),
+    );
+    expect(problems).toMatchObject([{ path: 'edges', nodeId: 'b', message: expect.stringMatching(/"b", "c"/) }]);
+  });
+
+  it('from a node to itself are a circle', () => {
+    expect(problemsOf(workflow([node('a')], [edge('a', 'a')]))).toMatchObject([{ path: 'edges', nodeId: 'a' }]);
+  });
+});
+
+describe('variables', () => {
+  it.each([
+    ['string', 1],
+    ['number', '1'],
+    ['boolean', 'true'],
+    ['object', []],
+    ['array', {}],
+  ] as const)('of type %s do not default to %j', (type, defaultValue) => {
+    expect(problemsOf(workflow([node('a')], [], { variables: [{ name: 'v', type, defaultValue }] }))).toEqual([
+      { path: 'variables[0].defaultValue', message: `The default is not of type ${type}.` },
+    ]);
+  });
+
+  it('do not share a name with a channel', () => {
+    const more = { variables: [{ name: 'c', type: 'array' as const }], channels: { c: { reducer: 'append' } } };
+    expect(problemsOf(workflow([node('a')], [], more))).toEqual([
+      { path: 'variables[0].name', message: 'A channel has this name already.' },
+    ]);
+  });
+
+  it('may be called constructor where there are channels', () => {
+    const more = {
+      variables: [{ name: 'constructor', type: 'string' as const }],
+      channels: { c: { reducer: 'append' } },
+    };
+    expect(problemsOf(workflow([node('a')], [], more))).toEqual([]);
+  });
+});
+
+describe('channels', () => {
+  const channel = (declaration: NonNullable<WorkflowDefinition['channels']>[string]) =>
+    problemsOf(workflow([node('a')], [], { channels: { c: declaration } }));
+
+  it('with a reducer of a vendor are refused', () => {
+    expect(channel({ reducer: 'vendor.acme.special' })).toEqual([
+      { path: 'channels.c.reducer', message: 'This host has no such reducer.' },
+    ]);
+  });
+
+  it.each(['replace', 'merge', 'counter', 'message'])('of kind %s have no time to live', (reducer) => {
+    expect(channel({ reducer, ttlMs: 5 })).toMatchObject([{ path: 'channels.c.ttlMs' }]);
+  });
+
+  it('with a schema that is none are refused', () => {
+    expect(channel({ reducer: 'append', schema: { type: 'strange' } })).toMatchObject([{ path: 'channels.c.schema' }]);
+    expect(channel({ reducer: 'append', schema: { $ref: 'https://example.com/x' } })).toMatchObject([
+      { path: 'channels.c.schema' },
+    ]);
+  });
+});
+
+describe('the rest of a definition', () => {
+  it('has a configurableSchema that is one', () => {
+    expect(problemsOf(workflow([node('a')], [], { configurableSchema: { type: 7 } }))).toMatchObject([
+      { path: 'configurableSchema' },
+    ]);
+  });
+
+  it('has triggers that start nodes which are there', () => {
+    expect(problemsOf(workflow([node('a')], [], { triggers: [{ id: 't', type: 'manual', nodeId: 'ghost' }] }))).toEqual(
+      [{ path: 'triggers[0].nodeId', message: 'There is no node "ghost".' }],
+    );
+  });
+
+  it('has no triggers that this host would never fire', () => {
+    expect(problemsOf(workflow([node('a')], [], { triggers: [{ id: 't', type: 'channel-write' }] }))).toMatchObject([
+      { path: 'triggers[0].type' },
+    ]);
+  });
+
+  it('asks for no compensation, which needs a capability', () => {
+    const settings = { compensation: { triggers: ['node-failure'] } } as WorkflowDefinition['settings'];
+    const nodes = [node('a', 'core.noop', { compensation: { nodeTypeId: 'core.noop' } })];
+    expect(problemsOf(workflow(nodes, [], { settings }))).toMatchObject([
+      { path: 'settings.compensation', requiredCapability: 'compensation' },
+      { path: 'nodes[0].compensation', nodeId: 'a', requiredCapability: 'compensation' },
+    ]);
+  });
+});
+
+describe('however much is wrong', () => {
+  it('the list has an end', () => {
+    const nodes = Array.from({ length: 100 }, (_, index) => node(`n${index}`, 'vendor.acme.thing'));
+    expect(problemsOf(workflow(nodes))).toHaveLength(20);
+  });
+
+  it('every problem has a place and a sentence', () => {
+    const definition = workflow([node('a', 'vendor.x.y'), node('a')], [edge('a', 'ghost'), edge('a', 'a')]);
+    for (const { path, message } of problemsOf(definition)) {
+      expect(path).not.toBe('');
+      expect(message).not.toBe('');
+    }
+  });
+});
+
+const CATALOG: NodeCatalog = {
+  has: (typeId) => ['core.noop', 'test.picky', 'test.gate'].includes(typeId),
+  isGate: (typeId) => typeId === 'test.gate',
+  capabilityFor: (typeId) => (typeId === 'core.dispatch' ? 'dispatch.supported' : undefined),
+  checkConfig: ({ typeId, config }: WorkflowNode) =>
+    typeId === 'test.picky' && !('name' in config) ? [{ path: '.name', message: 'is missing' }] : [],
+};
+
+function problemsOf(definition: WorkflowDefinition): Problem[] {
+  return checkDefinition(definition, CATALOG);
+}

@@ -1,0 +1,20 @@
+import { defined, type JsonObject } from '../../protocol/format/json.ts';
+import type { WorkflowDefinition, WorkflowVariable } from '../../protocol/running/workflows.ts';
+
+/** What a workflow takes, for those who call it like a function: a JSON Schema of its variables. */
+export function argumentsSchema({ variables, metadata }: WorkflowDefinition): { readonly type: 'object' } & JsonObject {
+  const named = metadata.mcp?.inputs;
+  const open = variables.filter(({ name }) => named === undefined || named.includes(name));
+  const required = open.filter((variable) => variable.required && variable.defaultValue === undefined);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(open.map((variable) => [variable.name, schemaOf(variable)])),
+    ...(required.length > 0 ? { required: required.map(({ name }) => name) } : {}),
+    additionalProperties: false,
+  };
+}
+
+/** What is sensitive has a default that callers must not see. */
+function schemaOf({ type, description, defaultValue, sensitive }: WorkflowVariable): JsonObject {
+  return defined({ type, description, default: sensitive ? undefined : defaultValue });
+}

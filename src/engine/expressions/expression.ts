@@ -1,0 +1,255 @@
+import { type ASTNode, Environment } from '@marcbachmann/cel-js';
+import { isObject, type JsonObject } from '../../protocol/format/json.ts';
+import { compilePattern } from './pattern.ts';
+
+/** Work one evaluation may do: a round of a loop is a step, a part of the expression less, a long text or list more. */
+const STEPS_MAX = 100_000;
+const PARTS_PER_STEP = 8;
+const CHARS_PER_STEP = 64;
+const ITEMS_PER_STEP = 8;
+const PATTERN_CHARS_MAX = 1_000;
+const EXPRESSION_CHARS_MAX = 4_096;
+const LIMITS = { maxAstNodes: 1_000, maxDepth: 40, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
+
+export class ExpressionError extends Error {
+  override readonly name = 'ExpressionError';
+}
+
+/** A CEL expression, checked and ready. Evaluating it reads nothing but the scope and always ends. */
+export type Expression = (scope: Record<string, unknown>) => unknown;
+
+export interface ExpressionLanguage {
+  /** Throws ExpressionError when the text does not parse or names something that is not in scope. */
+  compile(text: string): Expression;
+}
+
+/** CEL over the given names, each of any type. */
+export function expressionLanguage(names: readonly string[]): ExpressionLanguage {
+  const environment = new Environment({
+    unlistedVariablesAreDyn: false,
+    homogeneousAggregateLiterals: false,
+    enableOptionalTypes: true,
+    limits: LIMITS,
+  });
+  for (const name of names) environment.registerVariable(name, 'dyn');
+  registerMixedArithmetic(environment);
+  return { compile: (text) => compile(environment, text) };
+}
+
+function compile(environment: Environment, text: string): Expression {
+  if (text.length > EXPRESSION_CHARS_MAX) {
+    throw new ExpressionError(`the expression is longer than ${EXPRESSION_CHARS_MAX} characters`);
+  }
+  const budget = new Budget();
+  const program = parse(environment, text);
+  bound(program.ast, budget);
+  const evaluate = (scope: Record<string, unknown>): unknown => {
+    budget.refill();
+    return toJson(program(scope), budget);
+  };
+  return (scope) => {
+    try {
+      return tolerant(evaluate, scope);
+    } catch (error) {
+      throw error instanceof ExpressionError ? error : new ExpressionError(reasonOf(error));
+    }
+  };
+}
+
+/** What the author wrote may be quoted back to them; the first line is the reason, the rest shows the place. */
+function parse(environment: Environment, text: string): ReturnType<Environment['parse']> {
+  try {
+    const program = environment.parse(text);
+    const checked = program.check();
+    if (!checked.valid) throw checked.error;
+    return program;
+  } catch (error) {
+    throw new ExpressionError(String((error as Error).message).split('\n', 1)[0]!);
+  }
+}
+
+/** What went wrong, never with what: messages of the library quote the values that they stumble over. */
+function reasonOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code.replaceAll('_', ' ') : 'the expression could not be evaluated';
+}
+
+/**
+ * The library tells values apart by their `constructor`, and takes an object with a member of that name for something
+ * else. Nobody may switch a condition off by sending such a member, so then objects are shown to it as maps.
+ */
+function tolerant(evaluate: (scope: Record<string, unknown>) => unknown, scope: Record<string, unknown>): unknown {
+  try {
+    return evaluate(scope);
+  } catch (error) {
+    if (error instanceof ExpressionError || !/unsupported type/i.test(String((error as Error).message))) throw error;
+    return evaluate(Object.fromEntries(Object.entries(scope).map(([name, value]) => [name, asMaps(value)])));
+  }
+}
+
+function asMaps(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(asMaps);
+  if (!isObject(value)) return value;
+  return new Map(Object.entries(value).map(([key, item]) => [key, asMaps(item)]));
+}
+
+/** JSON knows one kind of number, so `variables.count + 1` has to mean what it says. */
+function registerMixedArithmetic(environment: Environment): void {
+  const operators: Record<string, (a: number, b: number) => number> = {
+    '+': (a, b) => a + b,
+    '-': (a, b) => a - b,
+    '*': (a, b) => a * b,
+    '/': (a, b) => a / b,
+    '%': (a, b) => a % b,
+  };
+  for (const [operator, apply] of Object.entries(operators)) {
+    const handler = (a: unknown, b: unknown) => apply(Number(a), Number(b));
+    environment.registerOperator(`double ${operator} int`, handler);
+    environment.registerOperator(`int ${operator} double`, handler);
+  }
+  environment.registerOperator('double % double', (a: unknown, b: unknown) => Number(a) % Number(b));
+}
+
+/** What one evaluation may still do. */
+class Budget {
+  #left = 0;
+
+  refill(): void {
+    this.#left = STEPS_MAX;
+  }
+
+  spend(steps: number): void {
+    this.#left -= steps;
+    if (this.#left < 0) throw new ExpressionError(`the expression takes more than ${STEPS_MAX} steps`);
+  }
+
+  /** Pays for a part of the expression that gave this value. */
+  spendOn(value: unknown): void {
+    this.spend((typeof value === 'string' ? value.length / CHARS_PER_STEP : 0) + 1 / PARTS_PER_STEP);
+  }
+
+  /** Pays for a list that had to be made. */
+  spendOnCopy(value: unknown): void {
+    if (Array.isArray(value)) this.spend(value.length / ITEMS_PER_STEP);
+  }
+
+  /** Pays for looking at a value to its last corner, as comparing it would. */
+  spendOnAll(value: unknown): void {
+    this.spendOn(value);
+    if (value instanceof Map) for (const item of value.values()) this.spendOnAll(item);
+    else if (Array.isArray(value)) for (const item of value) this.spendOnAll(item);
+    else if (isObject(value)) for (const key of Object.keys(value)) this.spendOnAll(value[key]);
+  }
+}
+
+/** What the library's tree looks like where we have to reach into it; `expression.test.ts` guards this. */
+interface Node {
+  readonly op: string;
+  readonly args: unknown;
+  readonly meta: { evaluate: Evaluate; readonly alternate?: Node };
+  setMeta(key: string, value: unknown): Node;
+}
+type Evaluate = (evaluator: { run(node: Node, context: unknown): unknown }, node: Node, context: unknown) => unknown;
+interface Comprehension {
+  condition?: (accumulator: unknown) => boolean;
+  readonly [part: string]: unknown;
+}
+
+/** They give a list that was not there before. */
+const MAKING_LISTS = new Set(['+', 'list', 'call', 'rcall']);
+
+/** They look at the whole of what they are given. */
+const COMPARING = new Set(['==', '!=', 'in']);
+
+/**
+ * CEL always ends, but nested macros, copies and long texts can make it end very late, and its `matches` uses the
+ * host's backtracking regular expressions. So every value that is handled is paid for, every round of a loop too, and
+ * `matches` gets a linear engine.
+ */
+function bound(ast: ASTNode, budget: Budget): void {
+  const seen = new Set<Node>();
+  const visit = (value: unknown, isCompared: boolean): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item, isCompared);
+    else if (isNode(value)) visitNode(value, isCompared);
+    else if (isObject(value)) for (const item of Object.values(value)) visit(item, isCompared);
+  };
+  const visitNode = (node: Node, isCompared: boolean): void => {
+    if (seen.has(node)) return;
+    seen.add(node);
+    if (node.op === 'comprehension') payForRounds(node.args as Comprehension, budget);
+    if (isCallOf(node, 'matches')) matchLinearly(node);
+    payForValue(node, budget, isCompared);
+    if (node.meta.alternate) visit(node.meta.alternate, isCompared);
+    // A loop also holds what it runs in, which is not part of the tree.
+    const { iterable, init, step } = Object(node.args) as Comprehension;
+    visit(node.op === 'comprehension' ? [iterable, init, step] : node.args, COMPARING.has(node.op));
+  };
+  visit(ast, false);
+}
+
+function payForRounds(loop: Comprehension, budget: Budget): void {
+  const goesOn = loop.condition;
+  loop.condition = (accumulator) => {
+    budget.spend(1);
+    return goesOn ? goesOn(accumulator) : true;
+  };
+}
+
+function payForValue(node: Node, budget: Budget, isCompared: boolean): void {
+  const evaluate = node.meta.evaluate;
+  node.setMeta('evaluate', ((evaluator, self, context) => {
+    const value = evaluate(evaluator, self, context);
+    if (isCompared) budget.spendOnAll(value);
+    else budget.spendOn(value);
+    if (MAKING_LISTS.has(self.op)) budget.spendOnCopy(value);
+    return value;
+  }) satisfies Evaluate);
+}
+
+function matchLinearly(node: Node): void {
+  const [, receiver, parameters] = node.args as [string, Node, Node[]];
+  node.setMeta('evaluate', ((evaluator, _self, context) => {
+    const text = evaluator.run(receiver, context);
+    const pattern = evaluator.run(parameters[0]!, context);
+    if (typeof text !== 'string' || typeof pattern !== 'string') throw new ExpressionError('matches() takes strings');
+    if (pattern.length > PATTERN_CHARS_MAX) throw new ExpressionError('the pattern is too long');
+    try {
+      return compilePattern(pattern).test(text);
+    } catch {
+      throw new ExpressionError('the pattern is not valid');
+    }
+  }) satisfies Evaluate);
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && typeof (value as Node).setMeta === 'function';
+}
+
+function isCallOf(node: Node, name: string): boolean {
+  return node.op === 'rcall' && Array.isArray(node.args) && node.args[0] === name;
+}
+
+/** CEL's integers, timestamps, durations and optionals as JSON has them. A value used in many places is paid for in each. */
+function toJson(value: unknown, budget: Budget): unknown {
+  budget.spendOn(value);
+  // Integers, signed ones and unsigned ones.
+  if (typeof (value as Partial<object> | undefined)?.valueOf?.() === 'bigint') return Number(value);
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new ExpressionError('the result is not a finite number');
+  if (Array.isArray(value)) return value.map((item) => toJson(item, budget));
+  if (value instanceof Map) return fromEntries([...value], budget);
+  if (value instanceof Date) return value.toISOString();
+  if (!isObject(value)) return typeof value === 'function' || typeof value === 'symbol' ? null : value;
+  if (isOptional(value)) return value.hasValue() ? toJson(value.value(), budget) : null;
+  const prototype = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return String(value);
+  return fromEntries(Object.entries(value), budget);
+}
+
+function fromEntries(entries: readonly (readonly [unknown, unknown])[], budget: Budget): JsonObject {
+  return Object.fromEntries(entries.map(([key, item]) => [String(key), toJson(item, budget)]));
+}
+
+function isOptional(value: object): value is { hasValue(): boolean; value(): unknown } {
+  return 'hasValue' in value && typeof value.hasValue === 'function';
+}

@@ -1,0 +1,13 @@
+import { valueAt } from '../../protocol/format/json.ts';
+
+const TOKEN = /\{\{\s*([A-Za-z_][A-Za-z0-9_.-]{0,255})\s*\}\}/g;
+
+/** Fills `{{ path }}` tokens by looking them up, never by evaluating them. A missing value renders empty. */
+export function render(template: string, values: unknown): string {
+  return template.replace(TOKEN, (_token, path: string) => toText(valueAt(values, path)));
+}
+
+function toText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

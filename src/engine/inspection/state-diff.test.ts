@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { expression, fixed, line, node, variable, workflow } from '../../../test/support/definitions.ts';
+import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
+import { emptyRun } from '../run/run.ts';
+import { Story } from '../testing.ts';
+import { diffEfforts, diffStates, type Portrait, Sitting } from './state-diff.ts';
+
+/** Goal: how two runs ended up different, in values that their callers may see. */
+
+const digest = (text: string): string => `digest of ${text.length}`;
+function portrait({ plan, facts, events }: Story): Portrait {
+  const sitting = new Sitting(emptyRun(plan, facts), digest);
+  for (const event of events) sitting.add(event);
+  return sitting.portrait();
+}
+
+const CHAIN: WorkflowDefinition = workflow(
+  [node('a', 'core.noop', { inputs: { x: variable('x') } }), node('b')],
+  [...line('a', 'b')],
+);
+
+function story(inputs: object = {}, outputs: object = {}, definition = CHAIN): Story {
+  return new Story(definition, { inputs: { ...inputs } })
+    .settle()
+    .complete('a', { ...outputs })
+    .settle();
+}
+
+describe('two runs', () => {
+  it('that went the same way do not differ', () => {
+    expect(diffStates(portrait(story({ x: 1 }, { y: [1] })), portrait(story({ x: 1 }, { y: [1] })))).toEqual({});
+  });
+
+  it('differ in the values they were given, what nodes made of them, and which nodes did', () => {
+    const one = story({ x: 1, same: true }, { y: 'one', same: true });
+    const two = story({ x: 2, same: true, more: null }, { y: 'two', same: true });
+    expect(diffStates(portrait(one), portrait(two))).toEqual({
+      variables: { x: { a: 1, b: 2 }, more: { b: null } },
+      nodes: {
+        a: {
+          inputs: { x: { a: 1, b: 2 }, more: { b: null } },
+          outputs: { y: { a: 'one', b: 'two' } },
+        },
+        b: { inputs: { input: { a: { y: 'one', same: true }, b: { y: 'two', same: true } } } },
+      },
+    });
+  });
+
+  it('differ in status, error and attempts', () => {
+    const retrying = workflow([node('a')], [], { settings: { maxRetries: 1 } });
+    const fine = new Story(retrying).settle().complete('a').settle();
+    const bad = new Story(retrying).settle().fail('a', { retryable: true });
+    bad.now += 60_000;
+    bad.settle().fail('a', { code: 'broken', message: 'It broke.', retryable: false }).settle();
+    const error = { code: 'broken', message: 'It broke.' };
+    expect(diffStates(portrait(fine), portrait(bad))).toMatchObject({
+      status: { a: 'completed', b: 'failed' },
+      error: { b: error },
+      nodes: { a: { status: { a: 'completed', b: 'failed' }, attempt: { a: 0, b: 1 }, error: { b: error } } },
+    });
+  });
+
+  it('of different workflows differ in the nodes that only one of them has', () => {
+    const other = new Story(workflow([node('z')])).settle().complete('z').settle();
+    expect(diffStates(portrait(story()), portrait(other))).toMatchObject({
+      nodes: { z: { status: { b: 'completed' } }, a: { status: { a: 'completed' } } },
+    });
+  });
+
+  it('do not differ in names that only prototypes have', () => {
+    const [one, two] = [story({ constructor: 1 }), story({})];
+    expect(diffStates(portrait(one), portrait(two)).variables).toEqual({ constructor: { a: 1 } });
+  });
+});
+
+describe('what is sensitive', () => {
+  const definition = workflow(
+    [
+      node('a', 'core.noop', {
+        inputs: { plain: variable('pin'), made: expression('variables.pin + "!"'), open: fixed(1) },
+      }),
+    ],
+    [],
+    { variables: [{ name: 'pin', type: 'string', sensitive: true }] },
+  );
+
+  it('is masked on both sides, whichever way a node is given it', () => {
+    const [one, two] = [story({ pin: '1234' }, {}, definition), story({ pin: '5678' }, {}, definition)];
+    for (const { inputs } of [portrait(one), portrait(two)]) {
+      expect(inputs.get('a')).toEqual({ pin: '[REDACTED]', plain: '[REDACTED]', made: '[REDACTED]', open: 1 });
+    }
+    expect(diffStates(portrait(one), portrait(two))).toEqual({});
+  });
+});
+
+describe('what two runs took', () => {
+  const taking = (ms: number, tokens?: number) => {
+    const told = new Story(workflow([node('a')])).settle();
+    told.now += ms;
+    told.complete('a').settle();
+    return { ...portrait(told), cost: tokens === undefined ? null : { tokens: { input: tokens, output: 1 } } };
+  };
+
+  it('is told with the difference', () => {
+    expect(diffEfforts(taking(1_000, 5), taking(3_500, 2))).toEqual({
+      durationMs: { a: 1_000, b: 3_500, delta: 2_500 },
+      inputTokens: { a: 5, b: 2, delta: -3 },
+    });
+  });
+
+  it('has no difference where one side is not known', () => {
+    const unfinished = portrait(new Story(workflow([node('a')])).settle());
+    expect(diffEfforts(taking(10, 5), unfinished)).toEqual({
+      durationMs: { a: 10 },
+      inputTokens: { a: 5 },
+      outputTokens: { a: 1 },
+    });
+  });
+});

@@ -1,0 +1,129 @@
+import { deepEqual, defined, isObject, type JsonObject, own } from '../../protocol/format/json.ts';
+import type { RunEvent } from '../../protocol/running/events.ts';
+import type { RunSnapshot } from '../../protocol/running/runs.ts';
+import { type Digest, maskOutputs, maskValue } from '../masking/mask.ts';
+import { type Cost, Spending } from '../models/spending.ts';
+import { apply } from '../run/fold.ts';
+import type { Run } from '../run/run.ts';
+import { snapshotOf } from '../run/snapshot.ts';
+
+/** A run as far as comparing goes: what its callers may see of it, and what each node was given last. */
+export interface Portrait {
+  readonly snapshot: RunSnapshot;
+  /** Node id to the inputs of its last attempt. */
+  readonly inputs: ReadonlyMap<string, JsonObject>;
+  readonly durationMs: number | undefined;
+  readonly cost: Cost | null;
+}
+
+/** Moves a run on through its log and keeps what a portrait takes: the run itself forgets what nodes were given. */
+export class Sitting {
+  readonly #run: Run;
+  readonly #digest: Digest;
+  readonly #inputs = new Map<string, JsonObject>();
+  readonly #spending = new Spending();
+
+  constructor(run: Run, digest: Digest) {
+    this.#run = run;
+    this.#digest = digest;
+  }
+
+  add(event: RunEvent): void {
+    apply(this.#run, event);
+    if (event.type === 'provider.usage') this.#spending.add(event.payload);
+    if (event.type !== 'node.started') return;
+    const { nodeId } = event.payload;
+    this.#inputs.set(nodeId, shownInputs(this.#run, nodeId, this.#digest));
+  }
+
+  portrait(): Portrait {
+    const { startedAt, endedAt } = this.#run;
+    return {
+      snapshot: snapshotOf(this.#run, this.#digest),
+      inputs: this.#inputs,
+      durationMs: startedAt === undefined || endedAt === undefined ? undefined : endedAt - startedAt,
+      cost: this.#spending.cost,
+    };
+  }
+}
+
+/** Ports that hand something sensitive on are masked; what an expression made of it cannot be told, so it is too. */
+function shownInputs({ plan, nodes }: Run, nodeId: string, digest: Digest): JsonObject {
+  const { node, index } = plan.node(nodeId)!;
+  const given = maskOutputs(plan, nodeId, nodes[index]!.inputs?.all ?? {}, digest);
+  if (plan.sensitive.size === 0) return given;
+  const shown = Object.entries(given).map(([port, value]) => [
+    port,
+    own(node.inputs, port)?.type === 'expression' ? maskValue(value, plan.maskingMode, digest) : value,
+  ]);
+  return Object.fromEntries(shown.filter(([, value]) => value !== undefined));
+}
+
+/** Sides of a difference; a side without a value is left out. */
+interface Sides {
+  readonly a?: unknown;
+  readonly b?: unknown;
+}
+
+/** How the states of two runs differ; empty when they do not. */
+export function diffStates(a: Portrait, b: Portrait): JsonObject {
+  return defined({
+    status: sides(a.snapshot.status, b.snapshot.status),
+    error: sides(a.snapshot.error, b.snapshot.error),
+    variables: members(a.snapshot.variables, b.snapshot.variables),
+    channels: members(a.snapshot.channels, b.snapshot.channels),
+    nodes: diffNodes(a, b),
+  });
+}
+
+/** What the same work took each of them; only worth telling of runs that differ at all. */
+export function diffEfforts(a: Portrait, b: Portrait): JsonObject {
+  return defined({
+    durationMs: delta(a.durationMs, b.durationMs),
+    inputTokens: delta(a.cost?.tokens.input, b.cost?.tokens.input),
+    outputTokens: delta(a.cost?.tokens.output, b.cost?.tokens.output),
+  });
+}
+
+/** Node by node: how its last attempt ended, what it was given and what it put out. */
+function diffNodes(a: Portrait, b: Portrait): JsonObject | undefined {
+  const nodeIds = namesOf(a.snapshot.nodeStates, b.snapshot.nodeStates);
+  const diffs = nodeIds.map((nodeId): [string, JsonObject] => {
+    const left = own(a.snapshot.nodeStates, nodeId);
+    const right = own(b.snapshot.nodeStates, nodeId);
+    return [
+      nodeId,
+      defined({
+        status: sides(left?.status, right?.status),
+        attempt: sides(left?.attempt, right?.attempt),
+        inputs: members(a.inputs.get(nodeId), b.inputs.get(nodeId)),
+        outputs: members(left?.outputs, right?.outputs),
+        error: sides(left?.error, right?.error),
+      }),
+    ];
+  });
+  return unlessEmpty(Object.fromEntries(diffs.filter(([, diff]) => Object.keys(diff).length > 0)));
+}
+
+function members(a: unknown, b: unknown): JsonObject | undefined {
+  const [left, right] = [a, b].map((values) => (isObject(values) ? values : undefined));
+  const diffs = namesOf(left, right).map((name) => [name, sides(own(left, name), own(right, name))]);
+  return unlessEmpty(Object.fromEntries(diffs.filter(([, diff]) => diff !== undefined)));
+}
+
+function namesOf(a: JsonObject | undefined = {}, b: JsonObject | undefined = {}): string[] {
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])];
+}
+
+function sides(a: unknown, b: unknown): Sides | undefined {
+  return deepEqual(a, b) ? undefined : (defined({ a, b }) as Sides);
+}
+
+function delta(a: number | undefined, b: number | undefined): JsonObject | undefined {
+  const both = sides(a, b);
+  return both && defined({ ...both, delta: a === undefined || b === undefined ? undefined : b - a });
+}
+
+function unlessEmpty(values: JsonObject): JsonObject | undefined {
+  return Object.keys(values).length > 0 ? values : undefined;
+}

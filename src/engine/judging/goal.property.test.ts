@@ -1,0 +1,177 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { isRefusal, type Refusal } from '../../protocol/errors.ts';
+import {
+  abandon,
+  escalate,
+  expire,
+  type GoalProgress,
+  hasStopped,
+  isClosed,
+  judge,
+  newProgress,
+  pause,
+  reopen,
+  resume,
+  startRun,
+} from './goal.ts';
+
+/** Goal: the promises at the top of `goal.ts`. Method: histories of what people, arms, judges and time may do. */
+
+const STANDSTILL_MAX = 3;
+
+type Deed =
+  | { readonly do: 'start'; readonly atOnce: number }
+  | {
+      readonly do: 'judge';
+      readonly satisfied: boolean;
+      readonly isUndecided: boolean;
+      readonly costUsd: number;
+      readonly open: string[];
+    }
+  | { readonly do: 'wait'; readonly ms: number }
+  | { readonly do: 'pause' | 'resume' | 'abandon' | 'escalate' | 'reopen' | 'expire' };
+
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('start' as const), atOnce: fc.integer({ min: 1, max: 4 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('judge' as const),
+      satisfied: fc.boolean(),
+      isUndecided: fc.boolean(),
+      costUsd: fc.constantFrom(0, 0.1, 0.7),
+      open: fc.subarray(['a', 'b']),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 0, max: 500 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        'pause' as const,
+        'resume' as const,
+        'abandon' as const,
+        'escalate' as const,
+        'reopen' as const,
+        'expire' as const,
+      ),
+    }),
+  },
+);
+
+const bounds = fc
+  .record({
+    maxLoopIterations: fc.option(fc.integer({ min: 1, max: 5 }), { nil: undefined }),
+    maxCostUsd: fc.option(fc.constantFrom(0, 0.3, 2), { nil: undefined }),
+    runTimeoutMs: fc.option(fc.integer({ min: 0, max: 2_000 }), { nil: undefined }),
+  })
+  .map((all) => JSON.parse(JSON.stringify(all)) as GoalProgress['bounds']);
+
+interface Step {
+  readonly deed: Deed;
+  readonly before: GoalProgress;
+  readonly after: GoalProgress;
+  readonly now: number;
+}
+
+/** What comes of deeds that come one after the other; those that are refused leave everything as it is. */
+function live(limits: GoalProgress['bounds'], deeds: readonly Deed[]): Step[] {
+  let goal = newProgress(limits, 0);
+  let now = 0;
+  return deeds.map((each) => {
+    if (each.do === 'wait') now += each.ms;
+    const outcome = act(goal, each, now);
+    const step = { deed: each, before: goal, after: isRefusal(outcome) ? goal : outcome, now };
+    goal = step.after;
+    return step;
+  });
+}
+
+function act(goal: GoalProgress, each: Deed, now: number): GoalProgress | Refusal {
+  switch (each.do) {
+    case 'start':
+      return startRun(goal, now, each.atOnce);
+    case 'judge':
+      // There is a verdict only on what was started.
+      return goal.iterations < goal.started
+        ? judge(goal, { ...each, ranOutOfMoney: false }, now, STANDSTILL_MAX)
+        : goal;
+    case 'pause':
+      return pause(goal);
+    case 'resume':
+      return resume(goal, now);
+    case 'abandon':
+      return abandon(goal);
+    case 'escalate':
+      return escalate(goal);
+    case 'reopen':
+      return reopen(goal, now);
+    case 'expire':
+      return expire(goal, now);
+    case 'wait':
+      return goal;
+  }
+}
+
+function everyHistory(promise: (steps: readonly Step[], limits: GoalProgress['bounds']) => void): void {
+  const check = (limits: GoalProgress['bounds'], deeds: readonly Deed[]): void => promise(live(limits, deeds), limits);
+  fc.assert(fc.property(bounds, fc.array(deed, { maxLength: 60 }), check), { numRuns: 300 });
+}
+
+describe('whatever happens to a goal', () => {
+  it('it starts no more runs than its bound says', () =>
+    everyHistory((steps, { maxLoopIterations = Number.POSITIVE_INFINITY }) => {
+      for (const { after } of steps) expect(after.started).toBeLessThanOrEqual(maxLoopIterations);
+    }));
+
+  it('it starts none once it has stopped, while it is paused, or past its time', () =>
+    everyHistory((steps) => {
+      for (const { before, after, now } of steps.filter((step) => step.after.started > step.before.started)) {
+        expect(before).toMatchObject({ state: 'active', isPaused: false });
+        expect(now).toBeLessThan(after.deadlineAt ?? Number.POSITIVE_INFINITY);
+      }
+    }));
+
+  it('only a verdict satisfies it', () =>
+    everyHistory((steps) => {
+      for (const { deed: each, before, after } of steps) {
+        if (after.state === 'satisfied' && before.state !== 'satisfied') {
+          expect(each).toMatchObject({ do: 'judge', satisfied: true });
+        }
+      }
+    }));
+
+  it('what has stopped for good stays as it is', () =>
+    everyHistory((steps) => {
+      for (const { before, after } of steps) if (isClosed(before)) expect(after).toEqual(before);
+    }));
+
+  it('each stop is told once: between two of them somebody let it go on', () =>
+    everyHistory((steps) => {
+      const told = steps.flatMap(({ before, after }) => {
+        const goesOn = before.state === 'escalated' && ['active', 'bound-exceeded'].includes(after.state);
+        return [...(goesOn ? ['goes on'] : []), ...(hasStopped(before, after) ? ['stop'] : [])];
+      });
+      expect(told.filter((each, index) => each === 'stop' && told[index + 1] === 'stop')).toEqual([]);
+    }));
+
+  it('under a limit on cost it has one run at a time', () =>
+    everyHistory((steps, { maxCostUsd }) => {
+      if (maxCostUsd === undefined) return;
+      for (const { after } of steps) expect(after.started - after.iterations).toBeLessThanOrEqual(1);
+    }));
+
+  it('a verdict that does not satisfy it ends it exactly when a bound is used up', () =>
+    everyHistory((steps, limits) => {
+      for (const { deed: each, before, after, now } of steps) {
+        if (each.do !== 'judge' || before === after || each.satisfied) continue;
+        const { maxLoopIterations = Number.POSITIVE_INFINITY, maxCostUsd = Number.POSITIVE_INFINITY } = limits;
+        const isOver =
+          after.iterations >= maxLoopIterations ||
+          (after.costUsd >= maxCostUsd && after.costUsd > 0) ||
+          now >= (after.deadlineAt ?? Number.POSITIVE_INFINITY);
+        expect(after.state === 'bound-exceeded').toBe(isOver);
+      }
+    }));
+});

@@ -1,0 +1,154 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CRITERIA_MAX } from '../../protocol/learning/verifiers.ts';
+import { findFinding, type Judged, judgeAtOnce, judgeChecklist, judgeCriteria, readFinding } from './verdict.ts';
+import { specProblems } from './verifier-spec.ts';
+
+const judged: Judged = {
+  run: { runId: 'run-1', status: 'completed' },
+  outputs: { write: { text: 'hello', words: 1 } },
+  variables: { count: 3 },
+  annotations: [{ signal: { kind: 'rating', rating: 5 } }],
+};
+
+/** Loops in loops, ten rounds each. */
+function nested(depth: number): string {
+  return depth === 0 ? 'true' : `[0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all(i${depth}, ${nested(depth - 1)})`;
+}
+
+describe('criteria', () => {
+  it('see the run, its outputs, its variables and what people said', () => {
+    const criteria = [
+      { key: 'ended', expression: 'run.status == "completed"' },
+      { key: 'output', expression: 'outputs.write.text == "hello"' },
+      { key: 'variable', expression: 'variables.count == 3' },
+      { key: 'liked', expression: 'annotations.exists(a, a.signal.rating >= 4)' },
+    ];
+    const { satisfied, evidence } = judgeCriteria(criteria, judged);
+    expect([satisfied, evidence.map(({ met }) => met)]).toEqual([true, [true, true, true, true]]);
+  });
+
+  it.each([
+    ['what fails', 'outputs.missing.text == "hello"'],
+    ['what is not an expression', 'outputs.('],
+    ['what names something else', 'secrets.key == "x"'],
+    ['what is neither true nor false', 'outputs.write.words'],
+    ['what takes too long', nested(6)],
+  ])('count %s as not met, and say why', (_what, expression) => {
+    const { satisfied, evidence } = judgeCriteria([{ key: 'a', expression }], judged);
+    expect(satisfied).toBe(false);
+    expect(evidence).toEqual([{ key: 'a', met: false, detail: expect.stringMatching(/.+/) }]);
+  });
+
+  it('that are none satisfy nothing', () => {
+    expect(judgeCriteria([], judged).satisfied).toBe(false);
+    expect(judgeChecklist([], judged).satisfied).toBe(false);
+  });
+
+  const items = fc.array(fc.record({ isTrue: fc.boolean(), required: fc.boolean() }), { minLength: 1, maxLength: 20 });
+
+  it('are satisfied when all hold, and a checklist when all required ones do', () => {
+    fc.assert(
+      fc.property(items, (drawn) => {
+        const list = drawn.map(({ isTrue, required }, index) => ({
+          key: `k${index}`,
+          expression: `${isTrue}`,
+          required,
+        }));
+        const criteria = list.map(({ key, expression }) => ({ key, expression }));
+        expect(judgeCriteria(criteria, judged).satisfied).toBe(drawn.every(({ isTrue }) => isTrue));
+        const required = drawn.filter((item) => item.required);
+        const checklist = judgeChecklist(list, judged);
+        expect(checklist.satisfied).toBe(required.length > 0 && required.every(({ isTrue }) => isTrue));
+        expect(checklist.evidence.map(({ met }) => met)).toEqual(drawn.map(({ isTrue }) => isTrue));
+      }),
+    );
+  });
+});
+
+describe('a schema', () => {
+  const schema = { type: 'object', properties: { write: { required: ['text', 'title'] } } };
+
+  it('is held against the outputs', () => {
+    const { satisfied, evidence } = judgeAtOnce({ kind: 'schema', schema }, judged)!;
+    expect(satisfied).toBe(false);
+    expect(evidence[0]).toMatchObject({ key: 'schema', met: false, detail: expect.stringContaining('title') });
+    expect(judgeAtOnce({ kind: 'schema', schema: { type: 'object' } }, judged)!.satisfied).toBe(true);
+  });
+
+  it('that is none is not satisfied by anything', () => {
+    expect(judgeAtOnce({ kind: 'schema', schema: { type: 'nonsense' } }, judged)!.satisfied).toBe(false);
+  });
+});
+
+describe('a verdict that somebody gives', () => {
+  it('is taken in its shape alone, and never longer than it may be', () => {
+    fc.assert(
+      fc.property(fc.anything(), (value) => {
+        const finding = readFinding(value);
+        if (!finding) return;
+        expect(typeof finding.satisfied).toBe('boolean');
+        expect(finding.evidence.length).toBeLessThanOrEqual(CRITERIA_MAX);
+      }),
+    );
+    const long = { key: 'k'.repeat(1_000), met: true, detail: 'd'.repeat(5_000), more: 1 };
+    const { evidence } = readFinding({ satisfied: true, evidence: Array(200).fill(long) })!;
+    expect(evidence).toHaveLength(CRITERIA_MAX);
+    expect(evidence[0]).toEqual({ key: 'k'.repeat(128), met: true, detail: 'd'.repeat(500) });
+  });
+
+  it.each([
+    ['yes'],
+    [null],
+    [[{ satisfied: true }]],
+    [{ satisfied: 'true' }],
+    [{ satisfied: 1 }],
+    [{ satisfied: true, confidence: 2 }],
+    [{ satisfied: true, confidence: 'high' }],
+    [{ satisfied: true, evidence: 'all good' }],
+    [{ satisfied: true, evidence: [{ key: 'a', met: 'yes' }] }],
+    [{ satisfied: true, evidence: [{ key: '', met: true }] }],
+  ])('is none: %j', (value) => {
+    expect(readFinding(value)).toBeUndefined();
+  });
+
+  it('is found in what the run ended with, or on a port of it', () => {
+    const finding = { satisfied: true, confidence: 0.8, evidence: [] };
+    expect(findFinding({ end: { satisfied: true, confidence: 0.8 } })).toEqual(finding);
+    expect(findFinding({ end: { data: { satisfied: true, confidence: 0.8 }, model: 'm' } })).toEqual(finding);
+    expect(findFinding({ end: { text: 'fine' } })).toBeUndefined();
+    expect(findFinding({ a: { satisfied: true }, b: { satisfied: false } })).toBeUndefined();
+  });
+});
+
+describe('how something is judged', () => {
+  it.each<[string, string[], object]>([
+    ['lacks what its kind needs', ['.criteria'], { kind: 'criteria' }],
+    ['has what another kind has', ['.rubric'], { kind: 'schema', schema: {}, rubric: 'nice' }],
+    ['is no expression', ['.criteria.0.expression'], { kind: 'criteria', criteria: [{ key: 'a', expression: '1 +' }] }],
+    [
+      'has a key twice',
+      ['.items.1.key'],
+      {
+        kind: 'checklist',
+        items: [
+          { key: 'a', expression: 'true' },
+          { key: 'a', expression: 'true' },
+        ],
+      },
+    ],
+    ['requires nothing', ['.items'], { kind: 'checklist', items: [{ key: 'a', expression: 'true', required: false }] }],
+    ['is no schema', ['.schema'], { kind: 'schema', schema: { type: 'nonsense' } }],
+  ])('is refused when it %s', (_what, paths, spec) => {
+    expect(specProblems(spec as never).map(({ path }) => path)).toEqual(paths);
+  });
+
+  it.each([
+    { kind: 'criteria', criteria: [{ key: 'a', expression: 'run.status == "completed"' }] },
+    { kind: 'schema', schema: { type: 'object' } },
+    { kind: 'workflow', workflowId: 'w' },
+    { kind: 'model', rubric: 'r', model: 'local/small' },
+  ])('may be $kind', (spec) => {
+    expect(specProblems(spec as never)).toEqual([]);
+  });
+});

@@ -1,0 +1,122 @@
+import { isObject, type JsonObject } from '../../protocol/format/json.ts';
+import {
+  type ChecklistItem,
+  CRITERIA_MAX,
+  type Criterion,
+  type Evidence,
+  type VerifierSpec,
+} from '../../protocol/learning/verifiers.ts';
+import { ExpressionError, expressionLanguage } from '../expressions/expression.ts';
+import { compileSchema } from '../expressions/json-schema.ts';
+
+/** What a judge sees of what it judges. */
+export interface Judged {
+  /** The run as readers see it. */
+  readonly run: object;
+  /** Node id to outputs. */
+  readonly outputs: JsonObject;
+  readonly variables: JsonObject;
+  readonly annotations: readonly object[];
+}
+
+/** What a judge found. Evidence is bounded, in number and in length. */
+export interface Finding {
+  readonly satisfied: boolean;
+  readonly confidence?: number;
+  readonly evidence: readonly Evidence[];
+}
+
+const KEY_CHARS_MAX = 128;
+const DETAIL_CHARS_MAX = 500;
+
+const CRITERIA = expressionLanguage(['run', 'outputs', 'variables', 'annotations']);
+
+/** Throws when the text is no expression over what a judge sees. */
+export function checkCriterion(expression: string): void {
+  CRITERIA.compile(expression);
+}
+
+/** What those kinds of judges find that need nobody else; undefined for the others. */
+export function judgeAtOnce(
+  { kind, criteria = [], items = [], schema }: VerifierSpec,
+  judged: Judged,
+): Finding | undefined {
+  if (kind === 'criteria') return judgeCriteria(criteria, judged);
+  if (kind === 'checklist') return judgeChecklist(items, judged);
+  return kind === 'schema' ? judgeSchema(schema, judged) : undefined;
+}
+
+/** All of them must be true, and there must be one. */
+export function judgeCriteria(criteria: readonly Criterion[], judged: Judged): Finding {
+  const evidence = criteria.map((criterion) => evidenceFor(criterion, judged));
+  return { satisfied: evidence.length > 0 && evidence.every(({ met }) => met), evidence };
+}
+
+/** All that are required must be true, and there must be one. */
+export function judgeChecklist(items: readonly ChecklistItem[], judged: Judged): Finding {
+  const evidence = items.map((item) => evidenceFor(item, judged));
+  const required = evidence.filter((_, index) => items[index]!.required !== false);
+  return { satisfied: required.length > 0 && required.every(({ met }) => met), evidence };
+}
+
+/** The outputs must fit. */
+export function judgeSchema(schema: unknown, { outputs }: Judged): Finding {
+  const problems = problemsOf(schema, outputs);
+  const met = problems.length === 0;
+  return { satisfied: met, evidence: [evidenceOf({ key: 'schema', met, detail: problems.join('; ') })] };
+}
+
+/** A verdict as workflows and models give it; undefined where it is none. */
+export function readFinding(value: unknown): Finding | undefined {
+  if (!isObject(value) || typeof value.satisfied !== 'boolean') return undefined;
+  const { satisfied, confidence, evidence = [] } = value;
+  if (!isConfidence(confidence) || !Array.isArray(evidence) || !evidence.every(isEvidence)) return undefined;
+  const kept = evidence.slice(0, CRITERIA_MAX).map(evidenceOf);
+  return { satisfied, ...(typeof confidence === 'number' ? { confidence } : {}), evidence: kept };
+}
+
+/**
+ * The verdict among the outputs of the nodes that a run ended with: what one of them gave, or gave on a port. Where
+ * several give one, none counts.
+ */
+export function findFinding(outputs: Readonly<Record<string, JsonObject>>): Finding | undefined {
+  const candidates = Object.values(outputs).flatMap((given) =>
+    [given, ...Object.values(given)].filter((value) => isObject(value) && Object.hasOwn(value, 'satisfied')),
+  );
+  return candidates.length === 1 ? readFinding(candidates[0]) : undefined;
+}
+
+function evidenceFor({ key, expression }: Criterion, judged: Judged): Evidence {
+  try {
+    const value = CRITERIA.compile(expression)({ ...judged });
+    if (typeof value === 'boolean') return evidenceOf({ key, met: value });
+    return evidenceOf({ key, met: false, detail: 'The expression is neither true nor false.' });
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    return evidenceOf({ key, met: false, detail: `The expression failed: ${error.message}.` });
+  }
+}
+
+function problemsOf(schema: unknown, value: unknown): readonly string[] {
+  try {
+    return compileSchema(schema)(value);
+  } catch (error) {
+    return [`The schema cannot be used: ${(error as Error).message}.`];
+  }
+}
+
+function evidenceOf({ key, met, detail }: Evidence): Evidence {
+  const shown = detail ? { detail: detail.slice(0, DETAIL_CHARS_MAX) } : {};
+  return { key: key.slice(0, KEY_CHARS_MAX), met, ...shown };
+}
+
+function isConfidence(value: unknown): boolean {
+  return value === undefined || value === null || (typeof value === 'number' && value >= 0 && value <= 1);
+}
+
+function isEvidence(value: unknown): value is Evidence {
+  if (!isObject(value)) return false;
+  const { key, met, detail } = value;
+  const hasKey = typeof key === 'string' && key.length > 0;
+  return hasKey && typeof met === 'boolean' && (detail === undefined || typeof detail === 'string');
+}

@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { connection, edge, fixed, node, variable, workflow } from '../../../test/support/definitions.ts';
+import type { WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../protocol/running/workflows.ts';
+import { makePlan } from '../definition/plan.ts';
+
+describe('what is sensitive stays so when it is handed on', () => {
+  it('from a variable or a channel to the port of that name', () => {
+    const inputs = { a: variable('secret'), b: variable('open'), c: variable('notes') };
+    expect(portsOf([node('n', 'core.identity', { inputs })], [])).toEqual({ n: ['a', 'c', 'notes', 'secret'] });
+  });
+
+  it('through a node that reads a variable', () => {
+    const reads = (id: string, name: string) => node(id, 'core.getVariable', { config: { name } });
+    const nodes = [node('first'), reads('r', 'secret'), reads('s', 'open')];
+    expect(portsOf(nodes, [edge('first', 'r'), edge('first', 's')])).toMatchObject({ r: ['input', 'value'] });
+  });
+
+  it('over connections, however long the chain, whatever the order of the definition', () => {
+    const nodes = [
+      node('third', 'core.identity', { inputs: { z: connection('second', 'y') } }),
+      node('second', 'core.identity', { inputs: { y: connection('first', 'x') } }),
+      node('first', 'core.identity', { inputs: { x: variable('secret') } }),
+    ];
+    const ports = portsOf(nodes, [edge('first', 'second', { sourceOutput: 'open' }), edge('second', 'third')]);
+    expect(ports.second).toEqual(['y']);
+    expect(ports.third).toEqual(['input', 'z']);
+  });
+
+  it('over edges that deliver the port, or everything', () => {
+    const nodes = [
+      node('from', 'core.identity', {
+        inputs: { open: fixed(1) },
+        outputSensitivity: { key: true },
+      }),
+      node('a'),
+      node('b'),
+      node('c'),
+    ];
+    const edges = [
+      edge('from', 'a'),
+      edge('from', 'b', { sourceOutput: 'key', targetInput: 'k' }),
+      edge('from', 'c', { sourceOutput: 'open', targetInput: 'o' }),
+    ];
+    expect(portsOf(nodes, edges, {})).toEqual({ from: ['key'], a: ['input'], b: ['k'] });
+  });
+
+  it('and to the nodes at the beginning, which are given the inputs of the run', () => {
+    expect(portsOf([node('n')], [])).toEqual({ n: ['notes', 'secret'] });
+    const overridden = node('n', 'core.identity', { inputs: { secret: fixed('open') } });
+    expect(portsOf([overridden], [])).toEqual({ n: ['notes'] });
+  });
+
+  it('and to what approvers make of it', () => {
+    const gate = node('gate', 'core.approvalGate', { inputs: { draft: variable('secret') } });
+    const after = node('after', 'core.identity', { inputs: { text: connection('gate', 'editedArtifactData') } });
+    expect(portsOf([gate, after], [edge('gate', 'after')], SENSITIVE)).toMatchObject({
+      gate: expect.arrayContaining(['draft', 'editedArtifactData']),
+      after: expect.arrayContaining(['text']),
+    });
+    const open = node('gate', 'core.approvalGate', { inputs: { draft: variable('open') } });
+    expect(portsOf([open], [], SENSITIVE).gate).not.toContain('editedArtifactData');
+  });
+
+  it('and nothing is, where nothing was', () => {
+    expect(portsOf([node('n', 'core.identity', { inputs: { a: variable('open') } })], [], {})).toEqual({});
+  });
+});
+
+const SENSITIVE: Partial<WorkflowDefinition> = {
+  variables: [
+    { name: 'secret', type: 'string', sensitive: true },
+    { name: 'open', type: 'string' },
+  ],
+  channels: { notes: { reducer: 'append', sensitive: true } },
+};
+
+function portsOf(
+  nodes: WorkflowNode[],
+  edges: WorkflowEdge[],
+  more: Partial<WorkflowDefinition> = SENSITIVE,
+): Record<string, string[]> {
+  const { sensitivePorts } = makePlan(workflow(nodes, edges, more), 1);
+  return Object.fromEntries([...sensitivePorts].map(([nodeId, ports]) => [nodeId, [...ports].sort()]));
+}

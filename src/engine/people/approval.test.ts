@@ -1,0 +1,263 @@
+import { describe, expect, it } from 'vitest';
+import { node, workflow } from '../../../test/support/definitions.ts';
+import { isRefusal } from '../../protocol/errors.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import { Story } from '../testing.ts';
+import { APPROVAL_ACTIONS } from './approval.ts';
+import { resolveInterrupt } from './interrupts.ts';
+import type { Resolver } from './question.ts';
+
+const program = (principal = 'robot'): Resolver => ({
+  principal,
+  mayNameVoters: true,
+  hasScope: () => false,
+  hasRole: () => false,
+});
+const person = (principal: string): Resolver => ({ ...program(principal), mayNameVoters: false });
+
+/** A run that waits for an approval; `vote` answers it, and says what came of it. */
+function asking(data: JsonObject = {}) {
+  const story = new Story(workflow([node('gate')])).settle();
+  const actions = [...APPROVAL_ACTIONS];
+  const shown = { artifactId: 'a', artifactType: 'text', title: 'Approve', actions, ...data };
+  story.suspend('gate', 'int-1', { kind: 'approval', data: shown });
+  return {
+    story,
+    vote(value: unknown, by: Resolver = program()): string {
+      const decision = resolveInterrupt(story.run, 'gate', value, by);
+      if (isRefusal(decision)) return decision.refused;
+      if (!Array.isArray(decision)) throw new Error('an approval refuses without a trace');
+      story.record(...decision);
+      return story.status('gate') === 'suspended' ? 'open' : 'decided';
+    },
+  };
+}
+
+const accept = (voter?: string): JsonObject => ({ action: 'accept', ...(voter ? { voter } : {}) });
+const reject = (voter?: string): JsonObject => ({ action: 'reject', ...(voter ? { voter } : {}) });
+
+describe('an approval by one', () => {
+  it.each([
+    [{ action: 'accept' }],
+    [{ action: 'reject', feedback: 'not now' }],
+    [{ action: 'refine', refineFeedback: { scope: 'section', sectionPath: '$.intro', tags: ['long'] } }],
+    [{ action: 'edit-accept', editedArtifactData: { text: 'better' } }],
+  ])('is decided by %j, and says by whom', (value) => {
+    const { story, vote } = asking();
+    expect(vote(value)).toBe('decided');
+    expect(story.told.slice(-3)).toEqual(['approval.received gate', 'interrupt.resolved gate', 'node.resumed gate']);
+    expect(story.last('approval.received')).toMatchObject({ nodeId: 'gate', action: value.action, decidedBy: 'robot' });
+    expect(story.last('interrupt.resolved')).toEqual({
+      nodeId: 'gate',
+      interruptId: 'int-1',
+      kind: 'approval',
+      resumeValue: { ...value, decidedBy: 'robot' },
+      resolvedBy: 'robot',
+    });
+    expect(story.last('node.resumed')!.resumeValue).toEqual({ ...value, decidedBy: 'robot' });
+  });
+
+  it('records what the action is about, and nothing that belongs to another action', () => {
+    const { story, vote } = asking();
+    vote({ action: 'accept', feedback: 'fine', refineFeedback: 'no shape', editedArtifactData: 1 });
+    expect(story.last('approval.received')).toEqual({
+      nodeId: 'gate',
+      action: 'accept',
+      decidedBy: 'robot',
+      comment: 'fine',
+    });
+  });
+
+  it('does not believe what an answer says about who decides', () => {
+    const { story, vote } = asking();
+    vote({ action: 'accept', decidedBy: 'the-boss' });
+    expect(story.last('approval.received')!.decidedBy).toBe('robot');
+    expect(story.last('interrupt.resolved')!.resumeValue).toEqual({ action: 'accept', decidedBy: 'robot' });
+  });
+
+  it.each(APPROVAL_ACTIONS)('does not take %s when the gate does not', (action) => {
+    const others = APPROVAL_ACTIONS.filter((other) => other !== action);
+    const { story, vote } = asking({ actions: others });
+    const before = story.run.sequence;
+    expect(vote({ action, question: '?', editedArtifactData: 1, refineFeedback: { scope: 'whole' } })).toBe(
+      'validation_error',
+    );
+    expect(story.run.sequence).toBe(before);
+  });
+
+  it.each([
+    [null],
+    ['accept'],
+    [['accept']],
+    [{}],
+    [{ action: 'timeout' }],
+    [{ action: 'ACCEPT' }],
+    [{ action: ['accept'] }],
+    [{ action: 'ask' }],
+    [{ action: 'ask', question: 7 }],
+    [{ action: 'edit-accept' }],
+    [{ action: 'refine' }],
+    [{ action: 'refine', refineFeedback: 'shorter' }],
+    [{ action: 'refine', refineFeedback: {} }],
+    [{ action: 'refine', refineFeedback: { scope: 'part' } }],
+    [{ action: 'refine', refineFeedback: { scope: 'whole', text: 7 } }],
+    [{ action: 'refine', refineFeedback: { scope: 'whole', tags: 'long' } }],
+    [{ action: 'refine', refineFeedback: { scope: 'items', itemIds: [1] } }],
+    [{ action: 'refine', refineFeedback: { scope: 'section', sectionPath: null } }],
+    [{ decision: 'timeout' }],
+    [{ decision: 'cancelled' }],
+    [{ decision: 'granted' }],
+  ])('does not take %j', (value) => {
+    expect(asking().vote(value)).toBe('validation_error');
+  });
+
+  it('takes null for an edited artifact: it is a value', () => {
+    expect(asking().vote({ action: 'edit-accept', editedArtifactData: null })).toBe('decided');
+  });
+
+  it.each([
+    [{ decision: 'approved' }, { action: 'accept' }],
+    [{ decision: 'rejected' }, { action: 'reject' }],
+    [
+      { decision: 'rejected', feedback: '' },
+      { action: 'reject', feedback: '' },
+    ],
+    [
+      { decision: 'rejected', feedback: 'shorter' },
+      { action: 'refine', feedback: 'shorter', refineFeedback: { scope: 'whole', text: 'shorter' } },
+    ],
+    [
+      { decision: 'rejected', action: 'accept' },
+      { action: 'accept', decision: 'rejected' },
+    ],
+  ])('understands the older %j as %j', (value, meant) => {
+    const { story, vote } = asking();
+    expect(vote(value)).toBe('decided');
+    expect(story.last('interrupt.resolved')!.resumeValue).toEqual({ ...meant, decidedBy: 'robot' });
+  });
+
+  it('keeps the answer of those who know more than the older words', () => {
+    const { story, vote } = asking();
+    const refineFeedback = { scope: 'items', itemIds: ['3'] };
+    vote({ action: 'refine', feedback: 'the third', refineFeedback });
+    expect(story.last('approval.received')).toMatchObject({ comment: 'the third', refineFeedback });
+  });
+});
+
+describe('asking back', () => {
+  it('leaves the gate open, with all that was asked beside it', () => {
+    const { story, vote } = asking();
+    expect(vote({ action: 'ask', question: 'Who wrote it?' })).toBe('open');
+    expect(vote({ action: 'ask', question: 'When?', voter: 'ada' })).toBe('open');
+    expect(story.run.variables['_askExchanges:gate']).toEqual([
+      { question: 'Who wrote it?', askedBy: 'robot' },
+      { question: 'When?', askedBy: 'robot#ada' },
+    ]);
+    expect(story.told).not.toContain('approval.received gate');
+    expect(vote({ action: 'accept' })).toBe('decided');
+  });
+
+  it('is no vote', () => {
+    const { vote } = asking({ requiredApprovals: 2 });
+    vote({ action: 'ask', question: '?', voter: 'ada' });
+    expect(vote(accept('bob'))).toBe('open');
+    expect(vote(accept('ada'))).toBe('decided');
+  });
+});
+
+describe('a quorum', () => {
+  it('needs so many different voters to accept', () => {
+    const { story, vote } = asking({ requiredApprovals: 3 });
+    expect([vote(accept('ada')), vote(accept('bob')), vote(accept('cy'))]).toEqual(['open', 'open', 'decided']);
+    expect(story.last('approval.received')!.decidedBy).toBe('robot#cy');
+    expect(story.events.filter(({ type }) => type === 'approval.received')).toHaveLength(3);
+  });
+
+  it('counts a voter once, and their last word', () => {
+    const { vote } = asking({ requiredApprovals: 2, rejectionPolicy: 'majority' });
+    expect([vote(accept('ada')), vote(accept('ada')), vote(accept('ada'))]).toEqual(['open', 'open', 'open']);
+    expect(vote(reject('ada'))).toBe('open');
+    expect(vote(accept('bob'))).toBe('open');
+    expect(vote(accept('ada'))).toBe('decided');
+  });
+
+  it('counts edits as acceptance', () => {
+    const { story, vote } = asking({ requiredApprovals: 2 });
+    vote({ action: 'edit-accept', editedArtifactData: 1, voter: 'ada' });
+    expect(vote(accept('bob'))).toBe('decided');
+    expect(story.last('interrupt.resolved')!.resumeValue).toMatchObject({ action: 'accept' });
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7])('of %i is rejected by a majority of it, and not before', (requiredApprovals) => {
+    const { vote } = asking({ requiredApprovals, rejectionPolicy: 'majority' });
+    const needed = Math.floor(requiredApprovals / 2) + 1;
+    const votes = Array.from({ length: needed }, (_, index) => vote(reject(`voter-${index}`)));
+    expect(votes).toEqual([...Array.from({ length: needed - 1 }, () => 'open'), 'decided']);
+  });
+
+  it.each([{}, { rejectionPolicy: 'single-veto' }])('with %j is rejected by anybody', (policy) => {
+    const { story, vote } = asking({ requiredApprovals: 3, ...policy });
+    vote(accept('ada'));
+    expect(vote(reject('bob'))).toBe('decided');
+    expect(story.last('interrupt.resolved')!.resumeValue).toMatchObject({ action: 'reject' });
+  });
+
+  it('is sent back by anybody, and starts over', () => {
+    const { story, vote } = asking({ requiredApprovals: 2 });
+    vote(accept('ada'));
+    expect(vote({ action: 'refine', refineFeedback: { scope: 'whole', text: 'x' }, voter: 'bob' })).toBe('decided');
+    story.suspend('gate', 'int-2', {
+      kind: 'approval',
+      data: { artifactId: 'a', artifactType: 't', title: 't', actions: ['accept'], requiredApprovals: 2 },
+    });
+    expect([vote(accept('ada')), vote(accept('bob'))]).toEqual(['open', 'decided']);
+  });
+});
+
+describe('who votes', () => {
+  it('is a program and the label it gives, so that programs cannot vote for each other', () => {
+    const { story, vote } = asking({ requiredApprovals: 4 });
+    vote(accept('ada'), program('one'));
+    vote(accept('ada'), program('two'));
+    vote(accept(), program('ada'));
+    expect(story.events.flatMap(({ type, payload }) => (type === 'approval.received' ? [payload] : []))).toMatchObject([
+      { decidedBy: 'one#ada' },
+      { decidedBy: 'two#ada' },
+      { decidedBy: 'ada' },
+    ]);
+    expect(vote(accept('bob'), program('one'))).toBe('decided');
+  });
+
+  it.each([[''], [7], [null], [['ada']]])('is the program itself where the label is %j', (voter) => {
+    const { story, vote } = asking();
+    vote({ action: 'accept', voter });
+    expect(story.last('approval.received')!.decidedBy).toBe('robot');
+  });
+
+  it('is always the person who signed in, whatever label comes along', () => {
+    const { story, vote } = asking({ requiredApprovals: 2 });
+    expect(vote(accept('ada'), person('eve'))).toBe('open');
+    expect(vote(accept('bob'), person('eve'))).toBe('open');
+    expect(story.last('approval.received')!.decidedBy).toBe('eve');
+    expect(vote(accept(), person('ada'))).toBe('decided');
+  });
+
+  it('is one of those who are listed, where somebody is', () => {
+    const { story, vote } = asking({ approversList: ['ada', 'bob'] });
+    const before = story.run.sequence;
+    expect(vote(accept('eve'))).toBe('forbidden');
+    expect(vote(accept())).toBe('forbidden');
+    expect(vote({ action: 'ask', question: '?' }, person('eve'))).toBe('forbidden');
+    expect(vote(accept('ada'), person('eve'))).toBe('forbidden');
+    expect(story.run.sequence).toBe(before);
+    expect(vote(accept(), person('ada'))).toBe('decided');
+  });
+
+  it('is a listed one by label for programs', () => {
+    expect(asking({ approversList: ['ada'] }).vote(accept('ada'))).toBe('decided');
+  });
+
+  it('is anybody where the list is empty', () => {
+    expect(asking({ approversList: [] }).vote(accept('eve'))).toBe('decided');
+  });
+});

@@ -1,0 +1,130 @@
+import { type Refusal, refuse } from '../../protocol/errors.ts';
+import { isObject, type JsonObject } from '../../protocol/format/json.ts';
+import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
+import type { Decision } from '../run/commands.ts';
+import { type Question, type Resolver, settle } from './question.ts';
+
+export const APPROVAL_ACTIONS = ['accept', 'reject', 'refine', 'edit-accept', 'ask'] as const;
+export type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
+
+/** What an approval shows and how it is decided. */
+export interface ApprovalData {
+  readonly artifactId: string;
+  readonly artifactType: string;
+  readonly title: string;
+  readonly actions: readonly ApprovalAction[];
+  readonly requiredApprovals?: number;
+  readonly rejectionPolicy?: 'single-veto' | 'majority';
+  readonly approversList?: readonly string[];
+}
+
+const REFINE_SCOPES: readonly unknown[] = ['whole', 'section', 'items'];
+const isText = (value: unknown): boolean => typeof value === 'string';
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const REFINE_MEMBERS: readonly [string, (value: unknown) => boolean][] = [
+  ['sectionPath', isText],
+  ['itemIds', areTexts],
+  ['tags', areTexts],
+  ['text', isText],
+];
+
+/** One person's answer to an approval: it may decide it, or count towards a quorum, or ask something back. */
+export function decideApproval(question: Question, data: ApprovalData, value: unknown, by: Resolver): Decision {
+  const answer = normalise(value);
+  const refusal = checkAnswer(data, answer);
+  if (refusal) return refusal;
+  const { name, voter } = voterOf(answer, by);
+  if (data.approversList?.length && !data.approversList.includes(name)) {
+    return refuse('forbidden', 'This approval is not yours to give.');
+  }
+  if (answer.action === 'ask') return [askBack(question, answer, voter)];
+  const { nodeId } = question;
+  const received: NewEvent = { type: 'approval.received', nodeId, payload: receivedPayload(nodeId, answer, voter) };
+  const isDecided = decides(question.interrupt.votes, data, voter, answer.action as ApprovalAction);
+  return isDecided ? [received, ...settle(question, { ...answer, decidedBy: voter }, by.principal)] : [received];
+}
+
+/** The older spelling `{decision}` says the same in other words. */
+function normalise(value: unknown): JsonObject {
+  if (!isObject(value)) return {};
+  if (value.action !== undefined || value.decision === undefined) return value;
+  const { decision, ...rest } = value;
+  if (decision === 'approved') return { ...rest, action: 'accept' };
+  if (decision !== 'rejected') return rest;
+  const text = typeof rest.feedback === 'string' ? rest.feedback : '';
+  return text === ''
+    ? { ...rest, action: 'reject' }
+    : { ...rest, action: 'refine', refineFeedback: { scope: 'whole', text } };
+}
+
+function checkAnswer({ actions }: ApprovalData, answer: JsonObject): Refusal | undefined {
+  const wrong = (field: string, message: string): Refusal =>
+    refuse('validation_error', message, { field: `resumeValue.${field}`, actions: [...actions] });
+  if (!actions.includes(answer.action as ApprovalAction)) {
+    return wrong('action', `action must be one of ${actions.join(', ')}.`);
+  }
+  if (answer.action === 'refine' && !isRefineFeedback(answer.refineFeedback)) {
+    return wrong('refineFeedback', 'To refine takes refineFeedback with a scope of whole, section or items.');
+  }
+  if (answer.action === 'edit-accept' && answer.editedArtifactData === undefined) {
+    return wrong('editedArtifactData', 'edit-accept takes editedArtifactData.');
+  }
+  if (answer.action === 'ask' && typeof answer.question !== 'string') return wrong('question', 'ask takes a question.');
+  return undefined;
+}
+
+function isRefineFeedback(value: unknown): boolean {
+  if (!isObject(value) || !REFINE_SCOPES.includes(value.scope)) return false;
+  return REFINE_MEMBERS.every(([name, fits]) => value[name] === undefined || fits(value[name]));
+}
+
+/**
+ * A label tells those apart for whom a program votes. It stands under the program's own name, which is not its choice;
+ * no name has the sign between them.
+ */
+function voterOf(
+  { voter: label }: JsonObject,
+  { principal, mayNameVoters }: Resolver,
+): { name: string; voter: string } {
+  if (!mayNameVoters || typeof label !== 'string' || label === '') return { name: principal, voter: principal };
+  return { name: label, voter: `${principal}#${label}` };
+}
+
+function receivedPayload(nodeId: string, answer: JsonObject, decidedBy: string): EventPayload<'approval.received'> {
+  const { action, feedback, refineFeedback, editedArtifactData } = answer;
+  return {
+    nodeId,
+    action: action as 'accept',
+    decidedBy,
+    ...(typeof feedback === 'string' ? { comment: feedback } : {}),
+    ...(action === 'refine' ? { refineFeedback: refineFeedback as JsonObject } : {}),
+    ...(action === 'edit-accept' ? { editedArtifactData } : {}),
+  };
+}
+
+/** Whether this vote, with those before it, settles the matter. */
+function decides(
+  votes: ReadonlyMap<string, string>,
+  { requiredApprovals = 1, rejectionPolicy = 'single-veto' }: ApprovalData,
+  voter: string,
+  action: ApprovalAction,
+): boolean {
+  if (action === 'refine') return true;
+  const all = [...new Map(votes).set(voter, action).values()];
+  const rejections = all.filter((vote) => vote === 'reject').length;
+  const needed = rejectionPolicy === 'majority' ? Math.floor(requiredApprovals / 2) + 1 : 1;
+  if (action === 'reject') return rejections >= needed;
+  return all.filter((vote) => vote === 'accept' || vote === 'edit-accept').length >= requiredApprovals;
+}
+
+/** Questions pile up beside the gate, which stays open. */
+function askBack({ run, nodeId }: Question, { question }: JsonObject, askedBy: string): NewEvent {
+  const name = `_askExchanges:${nodeId}`;
+  const before = run.variables[name];
+  const next = [...(Array.isArray(before) ? before : []), { question, askedBy }];
+  return {
+    type: 'variable.changed',
+    nodeId,
+    payload: { name, ...(before === undefined ? {} : { previous: before }), next, nodeId },
+  };
+}

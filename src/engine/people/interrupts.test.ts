@@ -1,0 +1,299 @@
+import { describe, expect, it } from 'vitest';
+import { edge, node, workflow } from '../../../test/support/definitions.ts';
+import { isRefusal } from '../../protocol/errors.ts';
+import type { NewEvent } from '../../protocol/running/events.ts';
+import { cancelRun, pauseRun } from '../run/commands.ts';
+import { dueAt, next } from '../run/next.ts';
+import { statusOf } from '../run/run.ts';
+import { NOW, Story } from '../testing.ts';
+import { expireInterrupt, type InterruptRequest, openInterrupt, resolveInterrupt } from './interrupts.ts';
+import type { Resolver } from './question.ts';
+
+const SOMEBODY: Resolver = { principal: 'ada', mayNameVoters: true, hasScope: () => false, hasRole: () => false };
+
+const CUSTOM: InterruptRequest = { kind: 'custom', data: { customKind: 'c' } };
+const QUESTION: InterruptRequest = {
+  kind: 'clarification',
+  data: { questions: [{ id: 'q', question: 'Why?', schema: { type: 'string' } }] },
+};
+const APPROVAL: InterruptRequest = {
+  kind: 'approval',
+  data: { artifactId: 'a', artifactType: 'text', title: 'Approve', actions: ['accept', 'edit-accept'] },
+};
+const GATE: InterruptRequest = { ...APPROVAL, data: { ...APPROVAL.data, gateId: 'n', requiredRole: 'owner' } };
+const EVENT: InterruptRequest = { kind: 'external-event', data: { eventType: 'e', correlation: { id: 1 } } };
+const UNSURE: InterruptRequest = {
+  kind: 'low-confidence',
+  data: { agentId: 'abc', threshold: 0.7, observed: 0.2, decision: 'left' },
+};
+
+function asking(request: InterruptRequest, id = 'n'): Story {
+  return new Story(workflow([node(id)])).settle().suspend(id, 'int-1', request);
+}
+
+function answer(story: Story, value: unknown, nodeId = 'n'): string {
+  const decision = resolveInterrupt(story.run, nodeId, value, SOMEBODY);
+  if (isRefusal(decision)) return decision.refused;
+  if ('refusal' in decision) return decision.refusal.refused;
+  story.record(...decision);
+  return 'taken';
+}
+
+const why = (story: Story, nodeId = 'n'): unknown => {
+  const open = openInterrupt(story.run, nodeId);
+  return isRefusal(open) ? open.refused : open.interruptId;
+};
+
+describe('a node that asks', () => {
+  it.each([
+    [CUSTOM, 'waiting-input'],
+    [QUESTION, 'waiting-input'],
+    [APPROVAL, 'waiting-approval'],
+    [UNSURE, 'waiting-approval'],
+    [EVENT, 'waiting-external'],
+  ] as const)('is suspended, and its run waits as the kind says: %j', (request, status) => {
+    const story = asking(request);
+    expect(story.status('n')).toBe('suspended');
+    expect(statusOf(story.run)).toBe(status);
+    expect(story.last('node.suspended')).toMatchObject({ nodeId: 'n', interruptId: 'int-1', kind: request.kind });
+  });
+
+  it('puts the question into the log as the protocol words it, and nothing beside it', () => {
+    const story = asking({ ...EVENT, resumeSchema: { type: 'object' }, timeoutMs: 50 });
+    expect(story.last('interrupt.requested')).toEqual({
+      kind: 'external-event',
+      key: 'n:0',
+      data: EVENT.data,
+      resumeSchema: { type: 'object' },
+      timeoutMs: 50,
+    });
+    expect(Object.keys(asking(CUSTOM).last('interrupt.requested')!)).toEqual(['kind', 'key', 'data']);
+  });
+
+  it('has a new key with each question, and none that is too long', () => {
+    const story = asking(CUSTOM);
+    answer(story, 1);
+    expect(story.suspend('n', 'int-2', CUSTOM).last('interrupt.requested')!.key).toBe('n:1');
+    const { key } = asking(CUSTOM, 'x'.repeat(400)).last('interrupt.requested')!;
+    expect(key).toBe('node-0:0');
+  });
+
+  it.each([
+    [CUSTOM, []],
+    [EVENT, []],
+    [UNSURE, []],
+    [GATE, []],
+    [APPROVAL, ['approval.requested n']],
+    [QUESTION, ['clarification.requested n']],
+  ] as const)('is announced in the older words where there are some: %j', (request, companions) => {
+    expect(asking(request).told.slice(-companions.length - 1)).toEqual(['interrupt.requested n', ...companions]);
+  });
+
+  it('is announced with the word that older readers know for an edit', () => {
+    expect(asking(APPROVAL).last('approval.requested')!.actions).toEqual(['accept', 'edit']);
+  });
+
+  it('says how unsure it is', () => {
+    const reason = { reason: 'low-confidence', agentId: 'abc', threshold: 0.7, observed: 0.2 };
+    expect(asking(UNSURE).last('node.suspended')).toMatchObject(reason);
+    expect(asking(CUSTOM).last('node.suspended')).not.toHaveProperty('reason');
+  });
+
+  it('does not keep the run waiting while other nodes are at work', () => {
+    const story = new Story(workflow([node('n'), node('busy')])).settle().suspend('n', 'int-1', CUSTOM);
+    expect(statusOf(story.run)).toBe('running');
+    expect(statusOf(story.complete('busy').settle().run)).toBe('waiting-input');
+  });
+
+  it('is named by the run in the order of asking', () => {
+    const story = new Story(workflow([node('a'), node('b')])).settle();
+    story.suspend('b', 'int-1', EVENT).suspend('a', 'int-2', APPROVAL);
+    expect(statusOf(story.run)).toBe('waiting-external');
+    answer(story, { id: 1 }, 'b');
+    story.complete('b').settle();
+    expect(statusOf(story.run)).toBe('waiting-approval');
+  });
+});
+
+describe('an answer', () => {
+  it('resumes the node with what was said, and with what it says the node goes on', () => {
+    const story = asking(CUSTOM);
+    expect(answer(story, { any: [1] })).toBe('taken');
+    expect(story.told.slice(-2)).toEqual(['interrupt.resolved n', 'node.resumed n']);
+    expect(story.last('interrupt.resolved')).toEqual({
+      nodeId: 'n',
+      interruptId: 'int-1',
+      kind: 'custom',
+      resumeValue: { any: [1] },
+      resolvedBy: 'ada',
+    });
+    expect(story.run.nodes[0]).toMatchObject({ status: 'running', answer: { value: { any: [1] } } });
+    expect(statusOf(story.run)).toBe('running');
+  });
+
+  it('is given once', () => {
+    const story = asking(CUSTOM);
+    answer(story, 1);
+    expect(answer(story, 2)).toBe('interrupt_already_resolved');
+    story.complete('n').settle();
+    expect(answer(story, 3)).toBe('interrupt_already_resolved');
+  });
+
+  it('to an older question does not fit a newer one', () => {
+    const story = asking(CUSTOM);
+    answer(story, 1);
+    story.suspend('n', 'int-2', CUSTOM);
+    expect(story.run.nodes[0]!.answer).toBeUndefined();
+    expect(why(story)).toBe('int-2');
+    expect(openInterrupt(story.run, 'n', 'int-1')).toMatchObject({ refused: 'interrupt_already_resolved' });
+    expect(openInterrupt(story.run, 'n', 'int-2')).toMatchObject({ interruptId: 'int-2' });
+  });
+
+  it.each([
+    [QUESTION, undefined],
+    [QUESTION, { answers: {} }],
+    [QUESTION, { answers: { q: 7 } }],
+    [QUESTION, { answers: [{ id: 'q' }] }],
+    [QUESTION, { answers: [['q', 'because']] }],
+    [{ ...CUSTOM, resumeSchema: { type: 'string' } }, 7],
+  ] as const)('must fit: %j is not answered by %j', (request, value) => {
+    const story = asking(request);
+    expect(answer(story, value)).toBe('validation_error');
+    expect(why(story)).toBe('int-1');
+  });
+
+  it('to a gate must fit its schema in the words of gates', () => {
+    expect(answer(asking({ ...GATE, resumeSchema: { required: ['why'] } }), {})).toBe('INVALID_RESUME_VALUE');
+  });
+
+  it.each([
+    [{ id: 1 }, 'taken'],
+    [{ id: 1, more: true }, 'taken'],
+    [{ id: '1' }, 'correlation_mismatch'],
+    [{}, 'correlation_mismatch'],
+    [[1], 'correlation_mismatch'],
+    [null, 'correlation_mismatch'],
+  ])('that is an event must be the one that is waited for: %j is %s', (value, outcome) => {
+    expect(answer(asking(EVENT), value)).toBe(outcome);
+  });
+
+  it('to questions is kept as a map, whoever sent a list', () => {
+    const story = asking(QUESTION);
+    answer(story, { answers: [{ id: 'q', answer: 'because' }] });
+    expect(story.last('clarification.resolved')).toEqual({
+      nodeId: 'n',
+      answers: { q: 'because' },
+      answeredBy: 'ada',
+    });
+    expect(story.last('interrupt.resolved')!.resumeValue).toEqual({ answers: { q: 'because' } });
+  });
+});
+
+describe('there is nothing to answer', () => {
+  it('at nodes that do not exist, did not ask, or are called like what objects inherit', () => {
+    const story = new Story(workflow([node('n'), node('later')], [edge('n', 'later')])).settle();
+    for (const nodeId of ['n', 'later', 'nowhere', 'constructor'])
+      expect(why(story, nodeId)).toBe('interrupt_not_found');
+  });
+
+  it('once the run was cancelled or failed', () => {
+    const story = asking(CUSTOM);
+    story.record(...(cancelRun(story.run, {}) as NewEvent[]));
+    expect(answer(story, 1)).toBe('interrupt_gone');
+    const two = new Story(workflow([node('n'), node('f')])).settle().suspend('n', 'int-1', CUSTOM);
+    two.fail('f', { retryable: false }).settle();
+    expect(answer(two, 1)).toBe('interrupt_gone');
+  });
+
+  it('once time is up, also at a node that was answered in an earlier round', () => {
+    const definition = workflow(
+      [node('n'), node('g', 'core.approvalGate'), node('end')],
+      [
+        edge('n', 'g'),
+        edge('g', 'n', { condition: { type: 'expression', expression: 'output.again == true' } }),
+        edge('g', 'end'),
+      ],
+    );
+    const story = new Story(definition).settle().suspend('n', 'int-1', CUSTOM);
+    answer(story, 1);
+    story.complete('n').settle().complete('g', { again: true }).settle();
+    expect(why(story)).toBe('interrupt_already_resolved');
+    story.suspend('n', 'int-2', CUSTOM);
+    story.record(...expireInterrupt(story.run, 'n'));
+    expect(why(story)).toBe('interrupt_expired');
+  });
+});
+
+describe('time', () => {
+  it('is waited for no longer than the question says', () => {
+    const story = asking({ ...CUSTOM, timeoutMs: 50 });
+    expect(dueAt(story.run)).toBe(NOW + 50);
+    expect(next(story.run, NOW + 49, 8).events).toEqual([]);
+    expect(next(story.run, NOW + 50, 8).events).toHaveLength(1);
+  });
+
+  it('rejects an approval when it is up', () => {
+    const story = asking({ ...APPROVAL, timeoutMs: 50 });
+    story.now += 50;
+    story.step();
+    expect(story.last('approval.received')).toEqual({ nodeId: 'n', action: 'timeout' });
+    expect(story.last('interrupt.resolved')).toEqual({
+      nodeId: 'n',
+      interruptId: 'int-1',
+      kind: 'approval',
+      resumeValue: { action: 'timeout' },
+      outcome: 'rejected',
+      reason: 'timeout',
+    });
+    expect(answer(story, { action: 'accept' })).toBe('interrupt_already_resolved');
+  });
+
+  it('rejects a gate when it is up, under nobody’s name', () => {
+    const story = asking({ ...GATE, timeoutMs: 50 });
+    story.now += 50;
+    story.step();
+    expect(story.told).not.toContain('approval.rejected n');
+    expect(story.last('interrupt.resolved')).toMatchObject({
+      resumeValue: { decision: 'rejected', reason: 'timeout' },
+      outcome: 'rejected',
+      reason: 'timeout',
+    });
+    expect(story.last('interrupt.resolved')).not.toHaveProperty('resolvedBy');
+  });
+
+  it.each([[CUSTOM], [QUESTION], [EVENT], [UNSURE]])(
+    'fails whoever asked anything else when it is up: %j',
+    (request) => {
+      const story = asking({ ...request, timeoutMs: 50 });
+      story.now += 50;
+      story.settle();
+      expect(story.last('node.failed')!.error).toMatchObject({ code: 'interrupt_expired', retryable: false });
+      expect(story.told).not.toContain('interrupt.resolved n');
+      expect(story.run.ended).toBe('failed');
+    },
+  );
+
+  it('is up for each question on its own', () => {
+    const story = new Story(workflow([node('a'), node('b')])).settle();
+    story.suspend('a', 'int-1', { ...APPROVAL, timeoutMs: 50 }).suspend('b', 'int-2', { ...APPROVAL, timeoutMs: 90 });
+    story.now += 50;
+    story.settle();
+    expect([why(story, 'a'), why(story, 'b')]).toEqual(['interrupt_already_resolved', 'int-2']);
+    expect(dueAt(story.run)).toBe(NOW + 90);
+  });
+
+  it('does not run out for a run that is paused', () => {
+    const story = new Story(workflow([node('n'), node('busy')])).settle();
+    story.suspend('n', 'int-1', { ...APPROVAL, timeoutMs: 50 });
+    story.record(...(pauseRun(story.run, { drainPolicy: 'immediate' }) as NewEvent[]));
+    expect(next(story.run, NOW + 100, 8).events).toEqual([]);
+  });
+
+  it('that a node may take for an attempt does not count while it waits', () => {
+    const story = new Story(workflow([node('n', 'core.noop', { settings: { timeoutMs: 50 } })])).settle();
+    story.suspend('n', 'int-1', CUSTOM);
+    story.now += 10_000;
+    expect(story.step().events).toEqual([]);
+    expect(why(story)).toBe('int-1');
+  });
+});

@@ -1,0 +1,437 @@
+import { type JsonObject, own } from '../../protocol/format/json.ts';
+import type { EventPayload, EventType, RunEvent } from '../../protocol/running/events.ts';
+import type { RunStatus } from '../../protocol/running/runs.ts';
+import { assert } from '../assert.ts';
+import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
+import { ExpressionError } from '../expressions/expression.ts';
+import { payFor, spend } from '../models/budget.ts';
+import { AGENT_ROWS } from './agent-steps.ts';
+import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
+import { followFork, goOnAlone } from './fork.ts';
+import { resolveInputs, scopeOf } from './inputs.ts';
+import {
+  declaredChannel,
+  type EdgeResult,
+  emptyRun,
+  isTerminal,
+  type NodeState,
+  type Run,
+  type RunFacts,
+  type Tally,
+} from './run.ts';
+
+/** A run as its events say it is. */
+export function fold(plan: Plan, facts: RunFacts, events: Iterable<RunEvent>): Run {
+  const run = emptyRun(plan, facts);
+  for (const event of events) apply(run, event);
+  return run;
+}
+
+/** Moves a run on by one event. The holder of `run` is its only owner, so it is changed in place. */
+export function apply(run: Run, event: RunEvent): void {
+  assert(event.sequence === run.sequence + 1, 'events arrive in order, without gaps');
+  assert(!isTerminal(run), `nothing follows the end of a run, got ${event.type}`);
+  const time = Date.parse(event.timestamp);
+  // A newer host may have written types that this one does not know.
+  const row = own(rows as Record<string, unknown>, event.type) as Row<EventType> | undefined;
+  row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
+  run.sequence = event.sequence;
+  run.updatedAt = time;
+  const { fork } = run.facts;
+  if (fork && !isTerminal(run)) followFork(run, fork);
+}
+
+export interface Envelope {
+  readonly time: number;
+  readonly nodeId: string | undefined;
+  readonly eventId: string;
+}
+
+type Row<T extends EventType> = (run: Run, payload: EventPayload<T>, envelope: Envelope) => void;
+
+const unchanged = (): void => {};
+
+/** What each event does to a run. A new event type does not compile until it has a row. */
+const rows: { readonly [T in EventType]: Row<T> } = {
+  'run.started': (run, _payload, { time }) => {
+    run.startedAt = time;
+    for (const planned of run.plan.nodes) if (planned.incoming.length === 0) decide(run, planned);
+  },
+  'run.completed': (run, _payload, { time }) => end(run, 'completed', time),
+  'run.failed': (run, { error }, { time }) => {
+    run.error = error;
+    end(run, 'failed', time);
+  },
+  'run.cancelled': (run, _payload, { time }) => end(run, 'cancelled', time),
+  'run.paused': (run, { drainPolicy }, { time }) => {
+    run.pause = { at: run.draining?.at ?? time, drainPolicy };
+    delete run.draining;
+    if (drainPolicy === 'immediate') restartRunning(run);
+  },
+  'run.resumed': (run, { recovered }) => {
+    if (recovered) return;
+    delete run.pause;
+    delete run.draining;
+  },
+  'capstan.pause.requested': (run, { reason }, { time }) => {
+    run.draining = { at: time, reason };
+  },
+
+  'node.started': (run, { nodeId, attempt }, { time }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    run.executions++;
+    run.ready.delete(planned.index);
+    Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
+    delete state.retryAt;
+    delete state.additions;
+    delete state.children;
+    run.active.add(planned.index);
+  },
+  'node.completed': (run, { nodeId, outputs }, { time }) => {
+    const [state, planned] = settle(run, nodeId, 'completed', time);
+    if (outputs) {
+      state.outputs = outputs;
+      run.outputs[nodeId] = outputs;
+    }
+    passOn(run, planned);
+  },
+  'node.failed': (run, { nodeId, error }, { time, eventId }) => {
+    const [state, planned] = settle(run, nodeId, 'failed', time);
+    state.error = error;
+    delete run.exhausted;
+    // A loop that has gone round often enough must not be kept going by its own failure.
+    if (planned.isCaught && error.code !== 'loopback_limit_exceeded') passOn(run, planned);
+    else run.failure ??= { error, abort: false, failedNodeId: nodeId, causeId: eventId };
+  },
+  'node.retried': (run, { nodeId, attempt, delayMs, lastError }, { time }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    Object.assign(state, { status: 'retrying', attempt, retryAt: time + delayMs, error: lastError });
+    state.failures++;
+    spend(run.budget, 'retries', 1);
+    run.active.add(planned.index);
+  },
+  'node.skipped': (run, { nodeId, reason }, { time }) => {
+    const [state, planned] = settle(run, nodeId, 'skipped', time);
+    if (reason) state.reason = reason;
+    run.toSkip.delete(planned.index);
+    passOn(run, planned);
+  },
+  'node.cancelled': (run, { nodeId, reason }, { time }) => {
+    const [state] = settle(run, nodeId, 'cancelled', time);
+    if (reason) state.reason = reason;
+  },
+  'node.suspended': (run, { nodeId, interruptId, kind = 'custom', key = nodeId }, { time }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    state.status = 'suspended';
+    state.interrupts++;
+    state.interrupt = { interruptId, kind, key, requestedAt: time, data: {}, votes: new Map() };
+    delete state.answer;
+    run.suspended.add(planned.index);
+  },
+  'interrupt.requested': (run, { data, resumeSchema, timeoutMs }, { nodeId, time }) => {
+    const { interrupt } = lookUp(run, nodeId ?? '')[0];
+    assert(interrupt, 'an interrupt is requested by a node that is suspended');
+    interrupt.data = data;
+    if (resumeSchema) interrupt.resumeSchema = resumeSchema;
+    if (timeoutMs !== undefined) interrupt.expiresAt = time + timeoutMs;
+  },
+  'interrupt.resolved': (run, { nodeId, interruptId, resumeValue }) => {
+    const [state, planned] = lookUp(run, nodeId);
+    assert(state.interrupt?.interruptId === interruptId, 'an interrupt is answered once');
+    run.answered.set(nodeId, interruptId);
+    run.suspended.delete(planned.index);
+    delete state.interrupt;
+    state.answer = { value: resumeValue };
+  },
+  'node.resumed': (run, { nodeId }) => {
+    lookUp(run, nodeId)[0].status = 'running';
+  },
+  'approval.received': (run, { nodeId, action, decidedBy }) => {
+    if (decidedBy) lookUp(run, nodeId)[0].interrupt?.votes.set(decidedBy, action);
+  },
+  'approval.granted': (run, { principal }, { nodeId }) => {
+    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'granted');
+  },
+  'approval.overridden': (run, { principal }, { nodeId }) => {
+    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'overridden');
+  },
+  'capstan.child.changed': (run, { nodeId, childRunId, status, ...bill }) => {
+    if (bill.spent) payFor(run.budget, childRunId, bill);
+    const child = lookUp(run, nodeId)[0].children?.find(({ runId }) => runId === childRunId);
+    if (child) child.status = status as RunStatus;
+  },
+  'node.dispatched': (run, { childRunId }, { nodeId }) => {
+    assert(nodeId, 'a dispatch names its node');
+    const [state] = lookUp(run, nodeId);
+    state.status = 'waiting';
+    state.children = [...(state.children ?? []), { runId: childRunId, status: 'running' }];
+  },
+
+  'variable.changed': (run, { name, next }) => {
+    if (next === undefined) delete run.variables[name];
+    else run.variables[name] = next;
+  },
+  'channel.written': (run, payload, envelope) => {
+    const { channel, reducer, value, nodeId } = payload;
+    countAddition(run, payload, envelope);
+    const options = channelOptions(run, channel, nodeId);
+    const state = run.channels.get(channel) ?? initialState(reducer, options);
+    run.channels.set(channel, reduceWrite(state, { reducer, value, now: envelope.time }, options));
+  },
+  'version.pinned': (run, { changeId, version }) => {
+    run.pins.set(changeId, version);
+  },
+  'provider.usage': (run, { inputTokens, outputTokens, costEstimateUsd = 0, nodeId }) => {
+    spend(run.budget, 'tokens', inputTokens + outputTokens);
+    spend(run.budget, 'cost', costEstimateUsd);
+    if (nodeId === undefined) return;
+    const [state] = lookUp(run, nodeId);
+    state.modelCalls = (state.modelCalls ?? 0) + 1;
+  },
+  'envelope.retry.attempted': (run) => spend(run.budget, 'retries', 1),
+  'budget.reserved': (run) => {
+    run.budget.isReserved = true;
+  },
+  'budget.consumed': (run, { dimension, consumed }) => {
+    run.budget.told[dimension] = consumed;
+  },
+  'budget.threshold.crossed': (run, { dimension }) => void run.budget.crossed.add(dimension),
+  'budget.exhausted': (run, { dimension }) => void run.budget.exhausted.add(dimension),
+  'cap.breached': (run, { kind, limit, nodeId }, { eventId }) => {
+    if (NODE_CAPS.has(kind)) return;
+    run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: eventId };
+  },
+  'replay.diverged': (run, { sourceRunId }) => {
+    if (sourceRunId === run.facts.fork?.sourceRunId) goOnAlone(run);
+  },
+  ...AGENT_ROWS,
+  'log.appended': (run, { fields }) => {
+    if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
+  },
+
+  'approval.rejected': unchanged,
+  'proposal.created': unchanged,
+  'proposal.activated': unchanged,
+  'goal.evaluated': unchanged,
+  'commitment.fired': unchanged,
+  'goal.closed': unchanged,
+  'approval.requested': unchanged,
+  'authorization.decided': unchanged,
+  'clarification.requested': unchanged,
+  'clarification.resolved': unchanged,
+  'artifact.created': countAddition,
+  'output.chunk': unchanged,
+  'envelope.retry.exhausted': unchanged,
+  'envelope.refusal': unchanged,
+  'envelope.truncated': unchanged,
+  'envelope.recovery.applied': unchanged,
+  'workflow.loopback-limit': unchanged,
+};
+
+function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
+  const planned = run.plan.node(nodeId);
+  assert(planned, 'events speak of nodes that the definition has');
+  return [run.nodes[planned.index]!, planned];
+}
+
+function countAddition(run: Run, _payload: unknown, { nodeId }: Envelope): void {
+  const state = run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
+  if (state) state.additions = (state.additions ?? 0) + 1;
+}
+
+function end(run: Run, how: NonNullable<Run['ended']>, time: number): void {
+  run.ended = how;
+  run.endedAt = time;
+}
+
+function settle(
+  run: Run,
+  nodeId: string,
+  status: 'completed' | 'failed' | 'skipped' | 'cancelled',
+  time: number,
+): [NodeState, PlannedNode] {
+  const [state, planned] = lookUp(run, nodeId);
+  assert(!isSettled(state), `a node comes to one end, got a second ${status}`);
+  state.status = status;
+  state.endedAt = time;
+  delete state.inputs;
+  delete state.retryAt;
+  delete state.additions;
+  delete state.interrupt;
+  delete state.answer;
+  run.suspended.delete(planned.index);
+  if (status === 'completed') delete state.error;
+  run.active.delete(planned.index);
+  run.ready.delete(planned.index);
+  return [state, planned];
+}
+
+function isSettled({ status }: NodeState): boolean {
+  return status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled';
+}
+
+/** An immediate pause cuts the attempts that run; they begin again, as new attempts, after the run is resumed. */
+function restartRunning(run: Run): void {
+  for (const index of [...run.active]) {
+    const state = run.nodes[index]!;
+    if (state.status !== 'running') continue;
+    state.status = 'ready';
+    state.attempt++;
+    run.active.delete(index);
+    run.ready.add(index);
+  }
+}
+
+/** A node has settled: count it on its outgoing edges, and let the targets decide. */
+function passOn(run: Run, source: PlannedNode): void {
+  const loopbacks: PlannedNode[] = [];
+  for (const planned of source.outgoing) {
+    const result = edgeResult(run, planned);
+    const target = run.plan.nodes[planned.target]!;
+    run.edgeResults.set(planned.edge.id, result);
+    if (planned.isLoopback) {
+      if (isTaken(target.rule, result)) loopbacks.push(target);
+      continue;
+    }
+    const tally = run.tallies[target.index]!;
+    tally.open--;
+    tally[result]++;
+    decide(run, target);
+  }
+  for (const target of loopbacks) beginAgain(run, target);
+}
+
+function isTaken(rule: PlannedNode['rule'], result: EdgeResult): boolean {
+  return triggers[rule]({ open: 0, succeeded: 0, failed: 0, skipped: 0, [result]: 1 }) === 'start';
+}
+
+/** An edge led back to a node: it starts anew, and whatever comes after it is open again. */
+function beginAgain(run: Run, first: PlannedNode): void {
+  if (run.nodes[first.index]!.visit >= run.plan.maxLoopbacks) {
+    run.exhausted = first.index;
+    reopen(run, first);
+    return;
+  }
+  const following = reachableFrom(run.plan, first).filter(({ index }) => !run.active.has(index));
+  for (const planned of following) reopen(run, planned);
+  for (const { index, incoming } of following) run.tallies[index] = tallyOf(run, incoming);
+  run.nodes[first.index]!.status = 'ready';
+  run.ready.add(first.index);
+}
+
+/** Nodes that an edge, or several, lead to; loops left aside. */
+function reachableFrom(plan: Plan, first: PlannedNode): PlannedNode[] {
+  const found = new Set([first]);
+  for (const { outgoing } of found) {
+    for (const { target, isLoopback } of outgoing) if (!isLoopback) found.add(plan.nodes[target]!);
+  }
+  return [...found];
+}
+
+/** Attempts go on being counted, so that no two of a node are the same. */
+function reopen(run: Run, { index, outgoing }: PlannedNode): void {
+  const { attempt, visit, interrupts, startedAt } = run.nodes[index]!;
+  const nextAttempt = startedAt === undefined ? attempt : attempt + 1;
+  run.nodes[index] = { status: 'pending', attempt: nextAttempt, failures: 0, visit: visit + 1, interrupts };
+  run.toSkip.delete(index);
+  run.ready.delete(index);
+  // What led back here still delivers: it is why the node begins again.
+  for (const { edge, isLoopback } of outgoing) if (!isLoopback) run.edgeResults.delete(edge.id);
+}
+
+function tallyOf(run: Run, incoming: readonly PlannedEdge[]): Tally {
+  const tally: Tally = { open: 0, succeeded: 0, failed: 0, skipped: 0 };
+  for (const { edge } of incoming) tally[run.edgeResults.get(edge.id) ?? 'open']++;
+  return tally;
+}
+
+/** An edge whose condition is false counts as one from a skipped node. */
+function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): EdgeResult {
+  const { status, outputs } = run.nodes[source]!;
+  if (status === 'failed') return 'failed';
+  // What was skipped is absent, and absent is falsy: the one condition that a skipped source can meet.
+  if (status === 'skipped') return edge.condition?.type === 'falsy' ? 'succeeded' : 'skipped';
+  if (!condition) return 'succeeded';
+  try {
+    return condition({ ...scopeOf(run), output: outputs ?? {} }) ? 'succeeded' : 'skipped';
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    run.warnings.set(edge.id, error.message);
+    return 'skipped';
+  }
+}
+
+type Verdict = 'start' | 'wait' | 'upstream_failed' | 'upstream_skipped';
+
+/** When a node starts, and when it never will. */
+const triggers: Record<PlannedNode['rule'], (tally: Tally) => Verdict> = {
+  all_success: ({ open, failed, succeeded }) => {
+    if (open > 0) return 'wait';
+    if (failed > 0) return 'upstream_failed';
+    return succeeded > 0 ? 'start' : 'upstream_skipped';
+  },
+  any_success: ({ open, failed, succeeded }) => {
+    if (succeeded > 0) return 'start';
+    if (open > 0) return 'wait';
+    return failed > 0 ? 'upstream_failed' : 'upstream_skipped';
+  },
+  all_complete: ({ open }) => (open > 0 ? 'wait' : 'start'),
+  none_failed: ({ open, failed }) => {
+    if (failed > 0) return 'upstream_failed';
+    return open > 0 ? 'wait' : 'start';
+  },
+  any_failed: ({ open, failed }) => {
+    if (failed > 0) return 'start';
+    return open > 0 ? 'wait' : 'upstream_skipped';
+  },
+};
+
+function decide(run: Run, planned: PlannedNode): void {
+  const state = run.nodes[planned.index]!;
+  if (state.status !== 'pending' || run.toSkip.has(planned.index)) return;
+  const verdict = planned.incoming.length === 0 ? 'start' : triggers[planned.rule](run.tallies[planned.index]!);
+  if (verdict === 'wait') return;
+  if (verdict !== 'start') {
+    run.toSkip.set(planned.index, skipReason(run, planned, verdict));
+  } else if (planned.node.disabled) {
+    run.toSkip.set(planned.index, 'disabled');
+  } else {
+    state.status = 'ready';
+    run.ready.add(planned.index);
+  }
+}
+
+function skipReason(run: Run, planned: PlannedNode, verdict: Verdict): string {
+  if (verdict !== 'upstream_skipped') return verdict;
+  const completed = planned.incoming.filter(({ source }) => run.nodes[source]!.status === 'completed');
+  if (completed.some(({ condition }) => condition)) return 'edge_condition_false';
+  return completed.length > 0 ? 'nothing_failed' : verdict;
+}
+
+/** The bounds of a declared channel stand in its declaration, those of others in the config of the writing node. */
+function channelOptions(run: Run, channel: string, nodeId: string | undefined): ChannelOptions {
+  const declared = declaredChannel(run, channel);
+  if (declared) return declared;
+  const config: JsonObject = (nodeId ? run.plan.node(nodeId)?.node.config : undefined) ?? {};
+  return {
+    ...(typeof config.ttlMs === 'number' ? { ttlMs: config.ttlMs } : {}),
+    ...(typeof config.maxSize === 'number' ? { maxSize: config.maxSize } : {}),
+  };
+}
+
+/** Caps on the dealings of one node with a model: the node fails, and says with what. */
+const NODE_CAPS: ReadonlySet<string> = new Set(['clarification', 'schema', 'envelopes']);
+
+const CAP_ERRORS: Record<string, string> = {
+  'node-executions': 'recursion_limit_exceeded',
+  'run-duration': 'run_timeout',
+  'loop-iterations': 'loop_limit_exceeded',
+  'budget-tokens': 'budget_exhausted',
+  'budget-cost': 'budget_exhausted',
+  'budget-tool-calls': 'budget_exhausted',
+  'budget-retries': 'budget_exhausted',
+};
+
+function capError(kind: string, limit: number): { code: string; message: string } {
+  return { code: CAP_ERRORS[kind] ?? 'cap_breached', message: `The run reached its limit of ${limit} (${kind}).` };
+}

@@ -1,0 +1,91 @@
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { PortValue } from '../../protocol/running/workflows.ts';
+import type { PlannedNode } from '../definition/plan.ts';
+import type { Scope } from '../expressions/condition.ts';
+import { type Expression, ExpressionError } from '../expressions/expression.ts';
+import { mayAccess } from './channels.ts';
+import { channelState, declaredChannel, type NodeInputs, type Run, visibleVariables } from './run.ts';
+
+/** Whatever a node is given when an attempt starts, taken from the state as it is at that moment. */
+export function resolveInputs(run: Run, planned: PlannedNode): NodeInputs {
+  const delivered = planned.incoming.length === 0 ? { ...run.facts.inputs } : deliveredByEdges(run, planned);
+  const declared = Object.create(null) as JsonObject;
+  for (const [port, value] of Object.entries(planned.node.inputs)) {
+    const resolved = resolvePort(run, planned, port, value);
+    if ('problem' in resolved) {
+      const { problem, code = 'validation_error', details } = resolved;
+      const message = `Input ${JSON.stringify(port)}: ${problem}`;
+      return {
+        all: delivered,
+        declared,
+        problem: { code, message, retryable: false, ...(details ? { details } : {}) },
+      };
+    }
+    if (resolved.value !== undefined) declared[port] = resolved.value;
+  }
+  return { all: { ...delivered, ...declared }, declared };
+}
+
+/** An edge that is taken delivers the port it names, or all outputs of its source where there is no such port. */
+function deliveredByEdges(run: Run, planned: PlannedNode): JsonObject {
+  const delivered = Object.create(null) as JsonObject;
+  for (const { edge } of [...planned.incoming, ...planned.loopbacks]) {
+    const outputs = run.outputs[edge.sourceNodeId] as JsonObject | undefined;
+    if (!outputs || run.edgeResults.get(edge.id) !== 'succeeded') continue;
+    const port = edge.sourceOutput ?? 'output';
+    delivered[edge.targetInput ?? 'input'] = Object.hasOwn(outputs, port) ? outputs[port] : outputs;
+  }
+  return delivered;
+}
+
+type Resolved =
+  | { readonly value: unknown }
+  | { readonly problem: string; readonly code?: string; readonly details?: JsonObject };
+
+function resolvePort(run: Run, planned: PlannedNode, name: string, port: PortValue): Resolved {
+  switch (port.type) {
+    case 'static':
+      return { value: port.value };
+    case 'expression':
+      return evaluatePort(run, planned.expressions.get(name)!);
+    case 'connection':
+      return readConnection(run, port.nodeId, port.outputKey, port.optional ?? false);
+    case 'variable':
+      return readVariable(run, planned, port.variableName, port.optional ?? false);
+  }
+}
+
+function readConnection(run: Run, nodeId: string, outputKey: string, optional: boolean): Resolved {
+  const outputs = run.outputs[nodeId] as JsonObject | undefined;
+  const value = outputs && Object.hasOwn(outputs, outputKey) ? outputs[outputKey] : undefined;
+  if (value !== undefined || optional) return { value };
+  return { problem: `node ${JSON.stringify(nodeId)} has no output ${JSON.stringify(outputKey)}` };
+}
+
+function readVariable(run: Run, planned: PlannedNode, name: string, optional: boolean): Resolved {
+  const channel = declaredChannel(run, name);
+  if (channel && !mayAccess(channel, planned.node, 'readers')) return accessDenied(planned, name);
+  const value = channel ? channelState(run, name) : visibleVariables(run)[name];
+  if (value !== undefined || optional) return { value };
+  return { problem: `variable ${JSON.stringify(name)} has no value` };
+}
+
+function accessDenied({ node }: PlannedNode, channel: string): Resolved {
+  const requestedBy = { nodeId: node.id, typeId: node.typeId };
+  const details = { channel, requestedBy, allowed: 'readers' };
+  return { problem: `may not read channel ${JSON.stringify(channel)}`, code: 'channel_access_denied', details };
+}
+
+function evaluatePort(run: Run, expression: Expression): Resolved {
+  try {
+    return { value: expression({ ...scopeOf(run) }) };
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    return { problem: error.message };
+  }
+}
+
+/** What expressions in this run can see. */
+export function scopeOf(run: Run): Scope {
+  return { variables: visibleVariables(run), inputs: run.facts.inputs, nodes: run.outputs };
+}

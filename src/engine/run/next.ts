@@ -1,0 +1,188 @@
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { NewEvent } from '../../protocol/running/events.ts';
+import type { PlannedNode } from '../definition/plan.ts';
+import { budgetEvents } from '../models/budget.ts';
+import { expireInterrupt } from '../people/interrupts.ts';
+import { failAttempt } from './outcome.ts';
+import { isTerminal, type NodeState, type Run } from './run.ts';
+
+/** What to do now: record these events, start these nodes. Nothing of either means: wait. */
+export interface Step {
+  readonly events: readonly NewEvent[];
+  readonly start: readonly PlannedNode[];
+}
+
+const WAIT: Step = { events: [], start: [] };
+
+/**
+ * The whole scheduler. Pure: the same run at the same time gives the same step, so "why does this run wait?" is a
+ * function call. `slots` is how many more nodes may run at once.
+ */
+export function next(run: Run, now: number, slots: number): Step {
+  if (isTerminal(run) || run.pause) return WAIT;
+  if (now > deadline(run) && !run.failure?.abort) return record(breachOfDuration(run, now));
+  const late = overdueAttempts(run, now);
+  if (late.length > 0) return record(...late);
+  const accounts = budgetEvents(run);
+  if (accounts.length > 0) return record(...accounts);
+  if (run.failure) return record(...comeToBadEnd(run));
+  if (run.exhausted !== undefined) return record(...endLoop(run, run.exhausted));
+  if (run.warnings.size > 0) return record(...logWarnings(run));
+  if (run.toSkip.size > 0) return record(...skips(run));
+  const overdue = overdueInterrupts(run, now);
+  if (overdue.length > 0) return record(...overdue);
+  if (run.draining) return isBusy(run) ? WAIT : record(pauseDrained(run));
+  const isOver = run.active.size === 0 && run.ready.size === 0;
+  return isOver ? record(completed(run)) : startReady(run, now, slots);
+}
+
+/** When the run needs attention even if nothing happens to it. */
+export function dueAt(run: Run): number | undefined {
+  if (isTerminal(run) || run.pause) return undefined;
+  let due = deadline(run) + 1;
+  for (const index of run.active) {
+    const state = run.nodes[index]!;
+    if (state.retryAt !== undefined && !run.draining && !run.failure) due = Math.min(due, state.retryAt);
+    due = Math.min(due, attemptDeadline(run.plan.nodes[index]!, state), state.interrupt?.expiresAt ?? due);
+  }
+  return Number.isFinite(due) ? due : undefined;
+}
+
+function record(...events: NewEvent[]): Step {
+  return events.length === 0 ? WAIT : { events, start: [] };
+}
+
+function deadline(run: Run): number {
+  return beganAt(run) + run.facts.limits.maxRunDurationMs;
+}
+
+/** The first event of a fork is older than the fork itself. */
+function beganAt({ startedAt, facts, isAlone }: Run): number {
+  return isAlone ? facts.createdAt : (startedAt ?? facts.createdAt);
+}
+
+function attemptDeadline(planned: PlannedNode, state: NodeState): number {
+  if (state.status !== 'running' || planned.timeoutMs === undefined) return Number.POSITIVE_INFINITY;
+  return state.startedAt! + planned.timeoutMs;
+}
+
+function breachOfDuration(run: Run, now: number): NewEvent {
+  const limit = run.facts.limits.maxRunDurationMs;
+  return { type: 'cap.breached', payload: { kind: 'run-duration', limit, observed: now - beganAt(run) } };
+}
+
+function overdueAttempts(run: Run, now: number): NewEvent[] {
+  return activeNodes(run)
+    .filter(([planned, state]) => now >= attemptDeadline(planned, state))
+    .map(([{ node, timeoutMs }]) =>
+      failAttempt(run, node.id, { code: 'node_timeout', message: `The attempt took longer than ${timeoutMs} ms.` }),
+    );
+}
+
+function overdueInterrupts(run: Run, now: number): NewEvent[] {
+  return [...run.suspended].flatMap((index) => {
+    const { expiresAt = Number.POSITIVE_INFINITY } = run.nodes[index]!.interrupt!;
+    return now >= expiresAt ? expireInterrupt(run, run.plan.nodes[index]!.node.id) : [];
+  });
+}
+
+function endLoop(run: Run, index: number): NewEvent[] {
+  const nodeId = run.plan.nodes[index]!.node.id;
+  const limit = run.plan.maxLoopbacks;
+  const message = `The node was sent back to more than ${limit} times.`;
+  const error = { code: 'loopback_limit_exceeded', message, retryable: false };
+  return [
+    { type: 'workflow.loopback-limit', nodeId, payload: { nodeId, iterations: limit + 1, limit } },
+    { type: 'node.failed', nodeId, payload: { nodeId, error } },
+  ];
+}
+
+function logWarnings(run: Run): NewEvent[] {
+  return [...run.warnings].map(([edgeId, reason]) => ({
+    type: 'log.appended',
+    payload: {
+      level: 'warn',
+      message: `The condition of an edge failed and counts as false: ${reason}`,
+      fields: { edgeId },
+    },
+  }));
+}
+
+function skips(run: Run): NewEvent[] {
+  return [...run.toSkip].map(([index, reason]) => {
+    const nodeId = run.plan.nodes[index]!.node.id;
+    return { type: 'node.skipped', nodeId, payload: { nodeId, reason } };
+  });
+}
+
+/** Nothing new starts. Nodes in flight come to their end, unless a cap was breached: then they are cut. */
+function comeToBadEnd(run: Run): NewEvent[] {
+  const { error, abort, failedNodeId, causeId } = run.failure!;
+  if (!abort && isBusy(run)) return [];
+  const cause = causeId ? { causationId: causeId } : {};
+  return [
+    ...cancelActive(run, abort ? error.code : 'run-failed'),
+    { type: 'run.failed', payload: { error, ...(failedNodeId ? { failedNodeId } : {}) }, ...cause },
+  ];
+}
+
+export function cancelActive(run: Run, reason: string): NewEvent[] {
+  return activeNodes(run).map(([{ node }]) => ({
+    type: 'node.cancelled',
+    nodeId: node.id,
+    payload: { nodeId: node.id, reason },
+  }));
+}
+
+function pauseDrained(run: Run): NewEvent {
+  const reason = run.draining?.reason;
+  return { type: 'run.paused', payload: { drainPolicy: 'drain-current-node', ...(reason ? { reason } : {}) } };
+}
+
+/** A node is at work, here or in a child run; retries and people are not waited for. */
+export function isBusy(run: Run): boolean {
+  return activeNodes(run).some(([, { status }]) => status === 'running' || status === 'waiting');
+}
+
+function activeNodes(run: Run): [PlannedNode, NodeState][] {
+  return [...run.active].map((index) => [run.plan.nodes[index]!, run.nodes[index]!]);
+}
+
+function startReady(run: Run, now: number, slots: number): Step {
+  const start: PlannedNode[] = [];
+  const { maxNodeExecutions: limit } = run.facts.limits;
+  for (const planned of candidates(run, now)) {
+    if (start.length >= slots) break;
+    if (run.executions + start.length >= limit) {
+      return start.length > 0 ? { events: [], start } : record(breachOfExecutions(run, planned));
+    }
+    start.push(planned);
+  }
+  return start.length > 0 ? { events: [], start } : WAIT;
+}
+
+/** Retries that are due, then nodes that are ready, in topological order. */
+function* candidates(run: Run, now: number): Generator<PlannedNode> {
+  for (const [planned, { retryAt }] of activeNodes(run)) if (retryAt !== undefined && retryAt <= now) yield planned;
+  for (const index of run.ready) yield run.plan.nodes[index]!;
+}
+
+function breachOfExecutions(run: Run, { node }: PlannedNode): NewEvent {
+  const limit = run.facts.limits.maxNodeExecutions;
+  return {
+    type: 'cap.breached',
+    nodeId: node.id,
+    payload: { kind: 'node-executions', limit, observed: run.executions + 1, nodeId: node.id },
+  };
+}
+
+/** The outputs of a run are those of the nodes that nothing follows. */
+export function finalOutputs({ plan, outputs }: Run): Record<string, JsonObject> {
+  const last = plan.nodes.filter(({ node, outgoing }) => outgoing.length === 0 && outputs[node.id] !== undefined);
+  return Object.fromEntries(last.map(({ node }) => [node.id, outputs[node.id] as JsonObject]));
+}
+
+function completed(run: Run): NewEvent {
+  const outputs = finalOutputs(run);
+  return { type: 'run.completed', payload: Object.keys(outputs).length > 0 ? { outputs } : {} };
+}

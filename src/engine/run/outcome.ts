@@ -1,0 +1,164 @@
+import type { RunError } from '../../protocol/errors.ts';
+import { deepEqual, type JsonObject } from '../../protocol/format/json.ts';
+import type { NewEvent } from '../../protocol/running/events.ts';
+import type { PlannedNode } from '../definition/plan.ts';
+import { isListReducer, mayAccess, overflows, reduceWrite, takesTtl } from './channels.ts';
+import { declaredChannel, isDeclaredChannel, type Run, type RunFacts } from './run.ts';
+
+/** What a node leaves behind when it has done its work. */
+export interface NodeResult {
+  readonly outputs?: JsonObject;
+  readonly variables?: JsonObject;
+  readonly channels?: readonly ChannelWrite[];
+}
+
+export interface ChannelWrite {
+  readonly channel: string;
+  readonly value: unknown;
+  /** Used where the workflow does not declare the channel. */
+  readonly reducer: string;
+  readonly ttlMs?: number | undefined;
+}
+
+const RETRY_DELAY_MAX_MS = 30_000;
+
+/** The events of a node that is done: what it changed, then that it is done. */
+export function completeNode(run: Run, nodeId: string, result: NodeResult, now: number): NewEvent[] {
+  const refused = refusedWrites(run, nodeId, result);
+  if (refused) return [failAttempt(run, nodeId, refused)];
+  const { outputs } = result;
+  const additions = [
+    ...(result.channels ?? []).map((write) => writeChannel(run, nodeId, write, now)),
+    ...(outputs ? createArtifact(run, nodeId) : []),
+  ];
+  // They come with the end of the node; only where a fork begins in between, the first of them are history.
+  const { additions: made = 0 } = run.nodes[run.plan.node(nodeId)!.index]!;
+  return [
+    ...Object.entries(result.variables ?? {}).flatMap(([name, value]) => changeVariable(run, nodeId, name, value)),
+    ...additions.slice(made),
+    { type: 'node.completed', nodeId, payload: outputs ? { nodeId, outputs } : { nodeId } },
+  ];
+}
+
+function refusedWrites(run: Run, nodeId: string, result: NodeResult): RunError | undefined {
+  const channelVariable = Object.keys(result.variables ?? {}).find((name) => isDeclaredChannel(run, name));
+  if (channelVariable !== undefined) {
+    return permanent(
+      'validation_error',
+      `${JSON.stringify(channelVariable)} is a channel and takes no variable writes.`,
+    );
+  }
+  const states = new Map(run.channels);
+  for (const write of result.channels ?? []) {
+    const refused = refusedWrite(run, nodeId, write, states.get(write.channel));
+    if (refused) return refused;
+    states.set(write.channel, stateAfter(run, write, states.get(write.channel)));
+  }
+  return undefined;
+}
+
+function refusedWrite(run: Run, nodeId: string, write: ChannelWrite, state: unknown): RunError | undefined {
+  const declared = declaredChannel(run, write.channel);
+  const { node } = run.plan.node(nodeId)!;
+  if (!mayAccess(declared, node, 'writers')) return accessDenied(write.channel, node);
+  const [misfit] = checkEntry(run, write);
+  if (misfit) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${misfit}.`);
+  if (!overflows(state, declared?.reducer ?? write.reducer, write.value, declared?.maxSize)) return undefined;
+  return permanent('validation_error', `Channel ${JSON.stringify(write.channel)} is full.`);
+}
+
+/** What a channel that cannot drop entries holds after a write; several of one node must fit together. */
+function stateAfter(run: Run, { channel, reducer, value }: ChannelWrite, state: unknown): unknown {
+  const declared = declaredChannel(run, channel);
+  if (!declared?.maxSize || isListReducer(declared.reducer)) return state;
+  return reduceWrite(state, { reducer: declared.reducer ?? reducer, value, now: 0 }, {});
+}
+
+/** The schema of a channel describes one entry, or for a channel that is a list, the list. */
+function checkEntry(run: Run, { channel, value }: ChannelWrite): readonly string[] {
+  const check = run.plan.channelSchemas.get(channel);
+  const misfits = check?.(value) ?? [];
+  return misfits.length > 0 && check?.([value]).length === 0 ? [] : misfits;
+}
+
+function permanent(code: string, message: string, details?: JsonObject): RunError {
+  return { code, message, retryable: false, ...(details ? { details } : {}) };
+}
+
+function accessDenied(channel: string, node: { id: string; typeId: string }): RunError {
+  const requestedBy = { nodeId: node.id, typeId: node.typeId };
+  return permanent('channel_access_denied', `The node may not write to channel ${JSON.stringify(channel)}.`, {
+    channel,
+    requestedBy,
+    allowed: 'writers',
+  });
+}
+
+function changeVariable(run: Run, nodeId: string, name: string, value: unknown): NewEvent[] {
+  const previous = run.variables[name];
+  if (deepEqual(previous, value)) return [];
+  const before = previous === undefined ? {} : { previous };
+  return [{ type: 'variable.changed', nodeId, payload: { name, ...before, next: value, nodeId } }];
+}
+
+export function artifactIdOf({ index }: PlannedNode): string {
+  return `art-${index}`;
+}
+
+/** The outputs of a node that names an artifact type are kept as one. Its id is the node's place in the definition. */
+function createArtifact(run: Run, nodeId: string): NewEvent[] {
+  const planned = run.plan.node(nodeId)!;
+  const { node } = planned;
+  if (!node.artifactType) return [];
+  const payload = {
+    artifactId: artifactIdOf(planned),
+    artifactType: node.artifactType,
+    nodeId,
+    version: String(run.nodes[planned.index]!.visit + 1),
+  };
+  return [{ type: 'artifact.created', nodeId, payload }];
+}
+
+/** Entries of a channel with a time to live carry the time of their writing. */
+function writeChannel(run: Run, nodeId: string, write: ChannelWrite, now: number): NewEvent {
+  const declared = declaredChannel(run, write.channel);
+  const reducer = declared?.reducer ?? write.reducer;
+  const ttlMs = takesTtl(reducer) ? (declared ?? write).ttlMs : undefined;
+  return {
+    type: 'channel.written',
+    nodeId,
+    payload: {
+      channel: write.channel,
+      value: ttlMs ? { value: write.value, _ts: now } : write.value,
+      reducer,
+      writtenAt: new Date(now).toISOString(),
+      nodeId,
+      ...(declared ? { schemaVersion: declared.schemaVersion ?? 1 } : {}),
+    },
+  };
+}
+
+/** An attempt failed: try again later, or give the node up. */
+export function failAttempt(run: Run, nodeId: string, error: RunError): NewEvent {
+  const planned = run.plan.node(nodeId)!;
+  const { attempt, failures } = run.nodes[planned.index]!;
+  const isLast = error.retryable === false || failures >= planned.maxRetries || run.failure !== undefined;
+  if (isLast) return { type: 'node.failed', nodeId, payload: { nodeId, error, attempts: failures + 1 } };
+  const ceiling = Math.min(planned.retryDelayMs * 2 ** failures, RETRY_DELAY_MAX_MS);
+  const delayMs = Math.round(ceiling * chance(`${seedOf(run.facts)}:${nodeId}:${attempt}`));
+  return { type: 'node.retried', nodeId, payload: { nodeId, attempt: attempt + 1, delayMs, lastError: error } };
+}
+
+/** A replay waits as long as its source did. */
+function seedOf({ runId, fork }: RunFacts): string {
+  return fork?.mode === 'replay' ? fork.seed : runId;
+}
+
+/** A number in [0, 1) that a seed decides. */
+function chance(seed: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < seed.length; index++) hash = Math.imul(hash ^ seed.charCodeAt(index), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  hash = Math.imul(hash ^ (hash >>> 12), 0x297a2d39);
+  return ((hash ^ (hash >>> 15)) >>> 0) / 2 ** 32;
+}

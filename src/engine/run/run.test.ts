@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { node, workflow } from '../../../test/support/definitions.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { WorkflowVariable } from '../../protocol/running/workflows.ts';
+import { Story } from '../testing.ts';
+import { visibleVariables } from './run.ts';
+
+describe('the variables of a new run', () => {
+  it('are the defaults, under the inputs', () => {
+    expect(seeded([variable('a', 1), variable('b', 2)], { b: 3 })).toEqual({ a: 1, b: 3 });
+  });
+
+  it('are absent where there is neither a default nor an input', () => {
+    expect(Object.keys(seeded([variable('a')], {}))).toEqual([]);
+  });
+
+  it('include inputs that nobody declared', () => {
+    expect(seeded([], { payload: { deep: [1, null] } })).toEqual({ payload: { deep: [1, null] } });
+  });
+
+  it.each([0, false, '', null, [], {}])('may be %j, from either side', (value) => {
+    expect(seeded([variable('a', value)], {})).toEqual({ a: value });
+    expect(seeded([variable('a', 'default')], { a: value })).toEqual({ a: value });
+  });
+
+  it('are copies: what a run does to them, the definition does not feel', () => {
+    const definition = workflow([node('a')], [], { variables: [variable('list', [1])] });
+    const { run } = new Story(definition);
+    (run.variables.list as number[]).push(2);
+    expect(definition.variables[0]!.defaultValue).toEqual([1]);
+  });
+
+  it('may have any name', () => {
+    const inputs = JSON.parse('{"constructor": 1, "__proto__": 2, "toString": 3}') as JsonObject;
+    expect(Object.entries(new Story(workflow([node('a')]), { inputs }).run.variables)).toEqual([
+      ['constructor', 1],
+      ['__proto__', 2],
+      ['toString', 3],
+    ]);
+  });
+});
+
+describe('the variables that a node sees', () => {
+  const writing = (): Story =>
+    new Story(workflow([node('a')]), { inputs: { v: 1 } })
+      .settle()
+      .finish('a', { channels: [{ channel: 'events', value: 'x', reducer: 'append' }] });
+
+  it('include channels that nobody declared', () => {
+    expect({ ...visibleVariables(writing().run) }).toEqual({ v: 1, events: ['x'] });
+  });
+
+  it('are a copy as far as channels go, which grow in place', () => {
+    const { run } = writing();
+    (visibleVariables(run).events as string[]).push('y');
+    expect(run.channels.get('events')).toEqual(['x']);
+  });
+
+  it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])('have nothing under the name %s', (name) => {
+    expect(visibleVariables(new Story(workflow([node('a')])).run)[name]).toBeUndefined();
+    expect(visibleVariables(writing().run)[name]).toBeUndefined();
+  });
+
+  it('do not include declared channels', () => {
+    const story = new Story(workflow([node('a')], [], { channels: { c: { reducer: 'append' } } })).settle();
+    expect(
+      visibleVariables(story.finish('a', { channels: [{ channel: 'c', value: 1, reducer: 'append' }] }).run),
+    ).toEqual({});
+  });
+});
+
+function variable(name: string, defaultValue?: unknown): WorkflowVariable {
+  return { name, type: 'string', ...(defaultValue === undefined ? {} : { defaultValue }) };
+}
+
+function seeded(variables: WorkflowVariable[], inputs: JsonObject): JsonObject {
+  return { ...new Story(workflow([node('a')], [], { variables }), { inputs }).run.variables };
+}

@@ -1,0 +1,202 @@
+import { type Static, Type } from 'typebox';
+import type { JsonObject } from '../format/json.ts';
+import { Closed, NonEmpty, OneOf } from '../format/schema.ts';
+import { PromptRef } from './prompts.ts';
+
+const Optional = Type.Optional;
+const Confidence = Type.Number({ minimum: 0, maximum: 1 });
+
+/** Below this an agent asks a person, where neither the run nor the agent says otherwise. */
+export const CONFIDENCE_THRESHOLD = 0.7;
+
+export const ManifestAgentId = Type.String({
+  pattern: '^(core|vendor|community|private|local)\\.[a-z][a-z0-9_-]*(\\.[a-z][a-zA-Z0-9_-]*)+$',
+  minLength: 3,
+  maxLength: 256,
+});
+
+const MemoryShape = Closed({
+  scratchpad: Optional(Type.Boolean()),
+  conversation: Optional(Type.Boolean()),
+  longTerm: Optional(Type.Boolean()),
+});
+
+/** An agent as a pack has it in `agents[]`. Refs are paths of files that come with the pack. */
+export const AgentManifest = Closed({
+  agentId: ManifestAgentId,
+  persona: Type.String({ minLength: 1, maxLength: 200 }),
+  modelClass: OneOf(['reasoning', 'writing', 'coding', 'research', 'classification', 'general']),
+  systemPrompt: Optional(NonEmpty),
+  systemPromptRef: Optional(NonEmpty),
+  toolAllowlist: Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 512 }), {
+      maxItems: 128,
+      description: '`<scope>:<tool>`; what is not listed is refused, and without a list everything is',
+    }),
+  ),
+  requiresCapabilities: Optional(Type.Array(NonEmpty, { uniqueItems: true, maxItems: 64 })),
+  memoryShape: Optional(MemoryShape),
+  confidence: Optional(Closed({ defaultThreshold: Optional(Confidence) })),
+  handoff: Optional(Closed({ taskSchemaRef: Optional(NonEmpty), returnSchemaRef: Optional(NonEmpty) })),
+  label: Optional(Type.String({ minLength: 1, maxLength: 100 })),
+  description: Optional(Type.String({ maxLength: 500 })),
+  evalSuiteRef: Optional(NonEmpty),
+  promptLibraryRef: Optional(Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,127}$' })),
+  promptOverrides: Optional(
+    Closed({
+      system: Optional(PromptRef),
+      user: Optional(PromptRef),
+      'few-shot': Optional(PromptRef),
+      'schema-hint': Optional(PromptRef),
+    }),
+  ),
+  role: Optional(OneOf(['skill', 'assistant'])),
+});
+export type AgentManifest = Static<typeof AgentManifest>;
+
+/** An agent with everything that its manifest refers to. */
+export interface Agent {
+  readonly manifest: AgentManifest;
+  readonly systemPrompt: string;
+  /** What a task for it must fit, and what it gives back. */
+  readonly taskSchema?: JsonObject;
+  readonly returnSchema?: JsonObject;
+  /** What its pack would use of a host, and can do without. */
+  readonly peers?: readonly string[];
+}
+
+/** An agent as the inventory shows it: never its prompt, nor its schemas. */
+export const AgentInventoryEntry = Closed(
+  {
+    agentId: ManifestAgentId,
+    persona: NonEmpty,
+    label: NonEmpty,
+    description: Optional(Type.String()),
+    modelClass: NonEmpty,
+    packName: NonEmpty,
+    packVersion: NonEmpty,
+    toolAllowlist: Type.Array(NonEmpty),
+    hasHandoffSchemas: Type.Boolean(),
+    memoryShape: Optional(MemoryShape),
+    confidenceThreshold: Optional(Confidence),
+    degraded: Optional(Type.Array(NonEmpty, { description: 'What it would need and this host does not have' })),
+    memoryDegraded: Optional(Type.Boolean()),
+    degradedMemoryDimensions: Optional(
+      Type.Array(
+        OneOf([
+          'read',
+          'write',
+          'search',
+          'long-term-durability',
+          'compaction',
+          'attribution',
+          'replay-snapshot',
+          'retention',
+        ]),
+      ),
+    ),
+  },
+  { $id: 'AgentInventoryEntry' },
+);
+export type AgentInventoryEntry = Static<typeof AgentInventoryEntry>;
+
+export const AgentInventory = Closed(
+  { agents: Type.Array(AgentInventoryEntry), total: Type.Integer({ minimum: 0 }) },
+  { $id: 'AgentInventory' },
+);
+export type AgentInventory = Static<typeof AgentInventory>;
+
+const AgentId = Type.String({ minLength: 3, maxLength: 256 });
+
+/** What a supervisor wants done next. Workers are workflows. */
+export const OrchestratorDecision = Type.Union([
+  Closed({
+    kind: Type.Literal('next-worker'),
+    nextWorkerIds: Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 }),
+    confidence: Optional(Confidence),
+  }),
+  Closed({ kind: Type.Literal('ask-user'), prompt: NonEmpty }),
+  Closed({
+    kind: Type.Literal('terminate'),
+    reason: Optional(NonEmpty),
+    confidence: Optional(Confidence),
+    successCriteria: Optional(Type.Array(Closed({ key: NonEmpty, met: Type.Boolean() }))),
+  }),
+]);
+export type OrchestratorDecision = Static<typeof OrchestratorDecision>;
+
+/** What an agent did, as the log tells it. Texts and arguments in it are redacted like everything else. */
+export const AGENT_EVENTS = {
+  'agent.invocation.started': {
+    tier: 'debug',
+    payload: Type.Object({
+      invocationId: NonEmpty,
+      agentId: AgentId,
+      source: OneOf(['workflow-node', 'run-api', 'chat-mention']),
+      modelClass: Optional(Type.String()),
+      resolvedModel: Optional(Type.String()),
+      resolvedProvider: Optional(Type.String()),
+      resolvedAgentVersion: Optional(Type.String()),
+      toolSurfaceCount: Optional(Type.Integer({ minimum: 0 })),
+      memoryBound: Optional(Type.Boolean()),
+    }),
+  },
+  'agent.reasoned': {
+    tier: 'debug',
+    payload: Type.Object({
+      agentId: AgentId,
+      reasoning: Type.String(),
+      verbosity: Optional(OneOf(['summary', 'full', 'off'])),
+    }),
+  },
+  'agent.reasoning.delta': {
+    tier: 'debug',
+    payload: Type.Object({ agentId: AgentId, delta: Type.String(), sequence: Type.Integer({ minimum: 0 }) }),
+  },
+  'agent.toolCalled': {
+    tier: 'debug',
+    payload: Type.Object({
+      agentId: AgentId,
+      toolName: NonEmpty,
+      callId: NonEmpty,
+      inputs: Optional(Type.Unknown()),
+      argsHash: Optional(NonEmpty),
+      principal: Optional(NonEmpty),
+      transport: Optional(OneOf(['mcp', 'http', 'native'])),
+    }),
+  },
+  'agent.toolReturned': {
+    tier: 'debug',
+    payload: Type.Object({
+      agentId: AgentId,
+      toolName: NonEmpty,
+      callId: NonEmpty,
+      outcome: Optional(Type.Unknown()),
+      error: Optional(Type.Unknown()),
+      status: Optional(OneOf(['ok', 'error', 'forbidden', 'rate_limited'])),
+      durationMs: Optional(Type.Number({ minimum: 0 })),
+    }),
+  },
+  'agent.handoff': {
+    tier: 'debug',
+    payload: Type.Object({ fromAgentId: AgentId, toAgentId: AgentId, reason: Optional(Type.String()) }),
+  },
+  'agent.decided': {
+    tier: 'debug',
+    payload: Type.Object({ agentId: AgentId, decision: Type.Unknown(), confidence: Optional(Confidence) }),
+  },
+  'runOrchestrator.decided': {
+    tier: 'debug',
+    payload: Closed({ agentId: AgentId, decision: OrchestratorDecision }),
+  },
+  'agent.invocation.completed': {
+    tier: 'debug',
+    payload: Type.Object({
+      invocationId: NonEmpty,
+      agentId: AgentId,
+      outcome: OneOf(['completed', 'handed-off', 'escalated', 'refused', 'failed']),
+      schemaValidated: Optional(Type.Boolean()),
+      confidence: Optional(Confidence),
+    }),
+  },
+} as const;

@@ -1,0 +1,14 @@
+import { type Static, Type } from 'typebox';
+import { AnyObject, NonEmpty } from '../format/schema.ts';
+
+/** A message of the Model Context Protocol to this host. What it means is for that protocol to say. */
+export const McpMessage = Type.Object(
+  {
+    jsonrpc: Type.Literal('2.0'),
+    id: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
+    method: NonEmpty,
+    params: Type.Optional(AnyObject),
+  },
+  { $id: 'McpMessage' },
+);
+export type McpMessage = Static<typeof McpMessage>;

@@ -1,0 +1,56 @@
+import { type Static, Type } from 'typebox';
+import { Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+
+const Optional = Type.Optional;
+
+/** Something that an agent remembers from one run to the next. */
+export const MemoryEntry = Closed(
+  {
+    id: Type.String({ minLength: 1, maxLength: 1_500 }),
+    content: Type.String(),
+    tags: Type.Array(Type.String({ maxLength: 256 })),
+    createdAt: Timestamp,
+    expiresAt: Optional(Timestamp),
+  },
+  { $id: 'MemoryEntry' },
+);
+export type MemoryEntry = Static<typeof MemoryEntry>;
+
+/** An entry as operators see it: with whose it is, and where it came from. */
+export const MemoryRecord = Type.Object(
+  {
+    ...MemoryEntry.properties,
+    memoryRef: NonEmpty,
+    workspace: Optional(NonEmpty),
+    runId: NonEmpty,
+    nodeId: NonEmpty,
+    agentId: Optional(NonEmpty),
+  },
+  { $id: 'MemoryRecord' },
+);
+export type MemoryRecord = Static<typeof MemoryRecord>;
+
+/** Names what was written and never what it says. */
+export const MemoryWritten = Type.Object({
+  memoryRef: NonEmpty,
+  memoryId: NonEmpty,
+  nodeId: Optional(NonEmpty),
+  agentId: Optional(NonEmpty),
+  tags: Optional(Type.Array(Type.String())),
+});
+export type MemoryWritten = Static<typeof MemoryWritten>;
+
+/** How many entries there were and are, and never what they say. */
+export const MemoryConsolidated = Type.Object({
+  memoryRef: NonEmpty,
+  inputCount: Type.Integer({ minimum: 0 }),
+  outputCount: Type.Integer({ minimum: 0 }),
+  mergedIds: Optional(Type.Array(NonEmpty)),
+  trigger: Optional(OneOf(['host-managed', 'scheduled', 'on-demand'])),
+});
+export type MemoryConsolidated = Static<typeof MemoryConsolidated>;
+
+export const MEMORY_EVENTS = {
+  'memory.written': { tier: 'debug', payload: MemoryWritten },
+  'agent.memory.consolidated': { tier: 'debug', payload: MemoryConsolidated },
+} as const;

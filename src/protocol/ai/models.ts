@@ -1,0 +1,111 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Closed, NonEmpty, OneOf } from '../format/schema.ts';
+
+const Optional = Type.Optional;
+const Count = Type.Integer({ minimum: 0 });
+const Amount = Type.Number({ minimum: 0 });
+
+/** What a run may spend on models. A dimension that is left out is not bounded. */
+export const BudgetPolicy = Closed({
+  maxTokens: Optional(Type.Integer({ minimum: 1, description: 'Input and output of all model calls together' })),
+  maxCostUsd: Optional(Type.Number({ minimum: 0 })),
+  maxToolCalls: Optional(Type.Integer({ minimum: 1 })),
+  maxRetries: Optional(Type.Integer({ minimum: 0, description: 'Of nodes and of answers that do not fit' })),
+  modelAllow: Optional(Type.Array(Type.String(), { uniqueItems: true, description: '`*` stands for anything' })),
+  modelDeny: Optional(Type.Array(Type.String(), { uniqueItems: true, description: 'Wins over modelAllow' })),
+  thresholdPercent: Optional(Type.Number({ minimum: 0, maximum: 100 })),
+  onExhaustion: Optional(OneOf(['fail', 'interrupt'])),
+});
+export type BudgetPolicy = Static<typeof BudgetPolicy>;
+
+const BudgetDimension = OneOf(['tokens', 'cost', 'toolCalls', 'retries']);
+const Consumption = { dimension: BudgetDimension, consumed: Amount, limit: Amount };
+
+/** What one model call took. It names no credential and quotes nothing that was said. */
+export const ProviderUsage = Closed({
+  provider: NonEmpty,
+  model: NonEmpty,
+  inputTokens: Count,
+  outputTokens: Count,
+  totalTokens: Optional(Count),
+  costEstimateUsd: Optional(Amount),
+  currency: Optional(Type.String({ pattern: '^[A-Z]{3}$' })),
+  cacheHit: Optional(Type.Boolean()),
+  cacheReadTokens: Optional(Count),
+  cacheWriteTokens: Optional(Count),
+  nodeId: Optional(NonEmpty),
+  traceId: Optional(NonEmpty),
+});
+export type ProviderUsage = Static<typeof ProviderUsage>;
+
+/** Why an answer was asked for again. */
+const RETRY_REASONS = ['schema-violation', 'truncation', 'refusal', 'parse-error', 'unknown'] as const;
+export type RetryReason = (typeof RETRY_REASONS)[number];
+
+const Asked = { nodeId: NonEmpty, provider: NonEmpty, model: NonEmpty };
+
+/** The events of calling models and of what that may cost. */
+export const MODEL_EVENTS = {
+  'provider.usage': { tier: 'debug', payload: ProviderUsage },
+  'envelope.retry.attempted': {
+    tier: 'debug',
+    payload: Closed({
+      nodeId: NonEmpty,
+      attempt: Type.Integer({ minimum: 1, maximum: 16 }),
+      reason: OneOf(RETRY_REASONS),
+      previousError: Optional(Type.String()),
+    }),
+  },
+  'envelope.retry.exhausted': {
+    tier: 'debug',
+    payload: Closed({
+      nodeId: NonEmpty,
+      totalAttempts: Type.Integer({ minimum: 1 }),
+      finalReason: OneOf(RETRY_REASONS),
+      finalError: Optional(Type.String()),
+    }),
+  },
+  'envelope.refusal': {
+    tier: 'debug',
+    payload: Closed({
+      ...Asked,
+      refusalText: Optional(Type.String()),
+      safetyCategory: Optional(Type.String()),
+    }),
+  },
+  'envelope.truncated': {
+    tier: 'debug',
+    payload: Closed({
+      ...Asked,
+      stopReason: OneOf(['max_tokens', 'length', 'stop_sequence', 'unknown']),
+      partialPayloadAvailable: Optional(Type.Boolean()),
+      outputTokenCount: Optional(Count),
+    }),
+  },
+  'envelope.recovery.applied': {
+    tier: 'debug',
+    payload: Closed({
+      nodeId: NonEmpty,
+      path: OneOf(['direct', 'jsonrepair', 'markdown-fence', 'brace-walker', 'custom']),
+      byteOffset: Optional(Count),
+    }),
+  },
+  'budget.reserved': {
+    tier: 'debug',
+    payload: Closed({
+      effectiveBudget: Closed({
+        maxTokens: Optional(Count),
+        maxCostUsd: Optional(Amount),
+        maxToolCalls: Optional(Count),
+        maxRetries: Optional(Count),
+      }),
+      scope: OneOf(['run', 'workflow', 'agent', 'project']),
+    }),
+  },
+  'budget.consumed': { tier: 'debug', payload: Closed({ ...Consumption, remaining: Optional(Type.Number()) }) },
+  'budget.threshold.crossed': {
+    tier: 'debug',
+    payload: Closed({ ...Consumption, percent: Type.Number({ minimum: 0, maximum: 100 }) }),
+  },
+  'budget.exhausted': { tier: 'debug', payload: Closed(Consumption) },
+} as const satisfies Record<string, { readonly tier: 'debug'; readonly payload: TSchema }>;

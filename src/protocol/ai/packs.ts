@@ -1,0 +1,246 @@
+import { type Static, Type } from 'typebox';
+import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { SEMVER } from '../format/versions.ts';
+import { EdgeCondition, TRIGGER_RULES, WorkflowEdge, WorkflowNode } from '../running/workflows.ts';
+import { AgentManifest, ManifestAgentId } from './agents.ts';
+
+const Optional = Type.Optional;
+
+/** The longest `pack.json` that is taken in. */
+export const PACK_FILE_MAX = 262_144;
+
+const PACK_NAME = '^(core|vendor|community|private)\\.[a-z][a-z0-9_-]*(\\.[a-z][a-zA-Z0-9_-]*)+$';
+
+export function isPackName(text: string): boolean {
+  return new RegExp(PACK_NAME).test(text);
+}
+
+export const PackName = Type.String({ pattern: PACK_NAME, maxLength: 256 });
+export const PackVersion = Type.String({ pattern: `^${SEMVER}$`, maxLength: 64 });
+const ChainId = Type.String({ pattern: '^[a-z][a-zA-Z0-9._-]*$', maxLength: 256 });
+
+const FragmentNode = Closed({
+  id: NonEmpty,
+  typeId: Type.String({ pattern: '^[a-z][a-zA-Z0-9._-]*$', maxLength: 256 }),
+  name: Optional(Type.String()),
+  position: Optional(Closed({ x: Optional(Type.Number()), y: Optional(Type.Number()) })),
+  config: Optional(AnyObject),
+  inputs: Optional(AnyObject),
+  compensation: Optional(AnyObject),
+  irreversibleEffect: Optional(Type.Boolean()),
+});
+export type FragmentNode = Static<typeof FragmentNode>;
+
+/** Its ends are nodes, or `node.port`. */
+const FragmentEdge = Closed({
+  from: NonEmpty,
+  to: NonEmpty,
+  condition: Optional(Type.Union([Type.String(), EdgeCondition])),
+  triggerRule: Optional(OneOf(TRIGGER_RULES)),
+});
+export type FragmentEdge = Static<typeof FragmentEdge>;
+
+const Traits = Type.Array(OneOf(['streamable', 'cacheable', 'side-effectful', 'mcp-exportable']), {
+  uniqueItems: true,
+});
+
+export const WorkflowChain = Closed({
+  chainId: ChainId,
+  version: PackVersion,
+  label: NonEmpty,
+  description: Type.String(),
+  parameters: Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'A JSON Schema' }),
+  dag: Closed({
+    nodes: Type.Array(FragmentNode, { minItems: 1, maxItems: 1_000 }),
+    edges: Optional(Type.Array(FragmentEdge, { maxItems: 5_000 })),
+  }),
+  outputs: Optional(MapOf(Closed({ type: Type.String(), description: Type.String() }))),
+  capabilities: Optional(Traits),
+  internal: Optional(Type.Boolean({ description: 'Only there to be used by others; lists leave it out' })),
+  subChains: Optional(Type.Unknown()),
+  producedVariables: Optional(Type.Unknown()),
+  compensation: Optional(Type.Unknown()),
+});
+export type WorkflowChain = Static<typeof WorkflowChain>;
+
+/** What every `pack.json` may say of the pack. */
+const PackFacts = {
+  name: PackName,
+  version: PackVersion,
+  description: Optional(Type.String({ maxLength: 1024 })),
+  author: Optional(Type.String()),
+  license: Optional(Type.String()),
+  homepage: Optional(Type.String()),
+  repository: Optional(Type.String()),
+  keywords: Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 50 })),
+  engines: Type.Object({ openwop: Type.String() }),
+  dependencies: Optional(MapOf(Type.String())),
+  signing: Optional(
+    Closed({
+      publicKeyRef: Optional(Type.String()),
+      signatureRef: Optional(Type.String()),
+      method: Optional(OneOf(['manual', 'sigstore'])),
+    }),
+  ),
+};
+
+/** `pack.json` of a workflow-chain pack. */
+export const WorkflowChainPackManifest = Closed(
+  {
+    ...PackFacts,
+    kind: Type.Literal('workflow-chain'),
+    chains: Type.Array(WorkflowChain, { minItems: 1, maxItems: 200 }),
+  },
+  { $id: 'WorkflowChainPackManifest' },
+);
+export type WorkflowChainPackManifest = Static<typeof WorkflowChainPackManifest>;
+
+/** `pack.json` of an agent pack: a node pack without nodes. */
+export const AgentPackManifest = Closed(
+  {
+    ...PackFacts,
+    kind: Optional(Type.Literal('node')),
+    nodes: Optional(Type.Array(Type.Unknown(), { maxItems: 0 })),
+    agents: Type.Array(AgentManifest, { minItems: 1, maxItems: 100 }),
+    runtime: Closed({ language: Type.Literal('remote'), entry: NonEmpty }),
+    peerDependencies: Optional(MapOf(Type.String())),
+    peerDependenciesMeta: Optional(MapOf(Closed({ optional: Optional(Type.Boolean()) }))),
+  },
+  { $id: 'AgentPackManifest' },
+);
+export type AgentPackManifest = Static<typeof AgentPackManifest>;
+
+export type PackManifest = WorkflowChainPackManifest | AgentPackManifest;
+
+export function chainsOf(manifest: PackManifest): readonly WorkflowChain[] {
+  return 'chains' in manifest ? manifest.chains : [];
+}
+
+export function agentsOf(manifest: PackManifest): readonly AgentManifest[] {
+  return 'agents' in manifest ? manifest.agents : [];
+}
+
+const Integrity = Type.String({ pattern: '^sha256-[A-Za-z0-9+/]{43}=$', description: 'SHA-256, as in `sha256-…=`' });
+
+export const PackSignature = Closed({
+  algorithm: Type.Literal('ed25519'),
+  publicKey: Type.String({ minLength: 1, maxLength: 1_024, description: 'Base64 of the key, its DER form, or PEM' }),
+  value: Type.String({ minLength: 1, maxLength: 128, description: 'Base64; over the bytes of pack.json' }),
+});
+export type PackSignature = Static<typeof PackSignature>;
+
+export const InstallPackRequest = Closed(
+  {
+    manifest: Optional(Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'What is in pack.json' })),
+    file: Optional(
+      Type.String({ minLength: 1, description: 'The text of pack.json, to the letter: signatures are of its bytes' }),
+    ),
+    files: Optional(
+      MapOf(Type.String({ maxLength: PACK_FILE_MAX }), {
+        maxProperties: 256,
+        description: 'Texts of the files that pack.json refers to, by their paths',
+      }),
+    ),
+    registry: Optional(
+      Type.String({ minLength: 1, maxLength: 2_048, description: 'Address of a registry, or `folder`' }),
+    ),
+    name: Optional(PackName),
+    version: Optional(PackVersion),
+    integrity: Optional(Integrity),
+    signature: Optional(PackSignature),
+  },
+  { $id: 'InstallPackRequest', description: 'One of `manifest`, `file` and `registry`; with the last goes `name`' },
+);
+export type InstallPackRequest = Static<typeof InstallPackRequest>;
+
+export const PACK_SOURCES = ['host', 'file', 'registry', 'proposal'] as const;
+
+/** Where a pack came from, and who answers for it. */
+export const PackProvenance = Type.Object({
+  source: OneOf(PACK_SOURCES),
+  registry: Optional(Type.String()),
+  resolved: Optional(Type.String({ description: 'Where the archive was' })),
+  proposalId: Optional(Type.String()),
+  signature: Optional(PackSignature),
+  installedBy: NonEmpty,
+  installedAt: Timestamp,
+});
+export type PackProvenance = Static<typeof PackProvenance>;
+
+/** A pack as lists show it. */
+export const PackSummary = Type.Object(
+  {
+    name: PackName,
+    version: PackVersion,
+    kind: OneOf(['workflow-chain', 'node']),
+    description: Optional(Type.String()),
+    chains: Type.Array(
+      Type.Object({ chainId: ChainId, version: PackVersion, label: NonEmpty, description: Type.String() }),
+    ),
+    agents: Type.Array(Type.Object({ agentId: ManifestAgentId, persona: NonEmpty, modelClass: NonEmpty })),
+    integrity: Integrity,
+    shared: Type.Boolean({ description: 'Comes with the host; every tenant may use it' }),
+    provenance: PackProvenance,
+  },
+  { $id: 'PackSummary' },
+);
+export type PackSummary = Static<typeof PackSummary>;
+
+export const InstalledPack = Type.Object(
+  {
+    ...PackSummary.properties,
+    manifest: Type.Union([WorkflowChainPackManifest, AgentPackManifest]),
+    file: Type.String({ description: 'The text of pack.json, to the letter' }),
+  },
+  { $id: 'InstalledPack' },
+);
+
+export const PackLockfile = Closed(
+  {
+    lockfileVersion: Type.Literal(1),
+    generatedAt: Timestamp,
+    packs: Type.Array(
+      Closed({
+        name: PackName,
+        version: PackVersion,
+        resolved: Optional(Type.String()),
+        integrity: Integrity,
+        signature: Optional(PackSignature),
+        dependencies: Optional(MapOf(PackVersion)),
+      }),
+    ),
+  },
+  { $id: 'PackLockfile' },
+);
+export type PackLockfile = Static<typeof PackLockfile>;
+
+export const ExpandChainRequest = Type.Object(
+  {
+    packName: NonEmpty,
+    chainId: NonEmpty,
+    parameters: Optional(AnyObject),
+    version: Optional(NonEmpty),
+    expansionId: Optional(
+      Type.String({ pattern: '^[a-z0-9]{1,32}$', description: 'Makes the ids; without one the host takes a new one' }),
+    ),
+  },
+  { $id: 'ExpandChainRequest' },
+);
+export type ExpandChainRequest = Static<typeof ExpandChainRequest>;
+
+export const ExpandChainReply = Type.Object(
+  {
+    expansionId: NonEmpty,
+    chainId: NonEmpty,
+    packName: NonEmpty,
+    packVersion: NonEmpty,
+    nodes: Type.Array(Type.Object({ ...FragmentNode.properties, capabilities: Optional(Traits) })),
+    edges: Type.Array(FragmentEdge),
+    workflow: Type.Object(
+      { nodes: Type.Array(WorkflowNode), edges: Type.Array(WorkflowEdge) },
+      { description: 'The same, as workflow definitions have it' },
+    ),
+  },
+  { $id: 'ExpandChainReply' },
+);
+export type ExpandChainReply = Static<typeof ExpandChainReply>;

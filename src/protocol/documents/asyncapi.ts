@@ -1,0 +1,60 @@
+import { FEED_EVENTS, FeedData } from '../operations/feed.ts';
+import { Annotation, RUN_ANNOTATED } from '../people/annotations.ts';
+import { admits, EVENTS, type EventType, RunEventDoc, STREAM_MODES } from '../running/events.ts';
+import { RunSnapshot } from '../running/runs.ts';
+
+type Json = Record<string, unknown>;
+
+/** The AsyncAPI document of what streams carry: one message for each event type, with the modes that show it. */
+export function asyncapiDocument(info: { title: string; version: string }): Json {
+  const types = Object.keys(EVENTS) as EventType[];
+  return {
+    asyncapi: '3.0.0',
+    info: { ...info, description: 'Server-sent events of an OpenWOP v1 host.' },
+    defaultContentType: 'application/json',
+    channels: {
+      runEvents: {
+        address: '/v1/runs/{runId}/events',
+        description: "The events of one run. The frame's `id` is the sequence; `event` the type.",
+        parameters: { runId: { description: 'The run' } },
+        messages: Object.fromEntries([
+          ...types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
+          ['state.snapshot', { $ref: '#/components/messages/state.snapshot' }],
+          [RUN_ANNOTATED, { $ref: `#/components/messages/${RUN_ANNOTATED}` }],
+        ]),
+      },
+      tenantFeed: {
+        address: '/v1/host/capstan/events',
+        description: "Everything that happens in a tenant. The frame's `id` is the place to come back to.",
+        messages: Object.fromEntries(FEED_EVENTS.map((event) => [event, { name: event, payload: plain(FeedData) }])),
+      },
+    },
+    operations: {
+      followRun: { action: 'send', channel: { $ref: '#/channels/runEvents' } },
+      followTenant: { action: 'send', channel: { $ref: '#/channels/tenantFeed' } },
+    },
+    components: {
+      messages: Object.fromEntries([
+        ...types.map((type) => [type, messageOf(type)]),
+        ['state.snapshot', { name: 'state.snapshot', 'x-stream-modes': ['values'], payload: plain(RunSnapshot) }],
+        // Said while the run is being followed, and not part of its log: the frame has no `id`.
+        [RUN_ANNOTATED, { name: RUN_ANNOTATED, 'x-stream-modes': ['updates', 'debug'], payload: plain(Annotation) }],
+      ]),
+    },
+  };
+}
+
+function messageOf(type: EventType): Json {
+  const { properties, ...rest } = plain(RunEventDoc) as { properties: Json };
+  const modes = STREAM_MODES.filter((mode) => mode !== 'values' && admits(mode, type));
+  return {
+    name: type,
+    'x-stream-modes': modes,
+    payload: { ...rest, properties: { ...properties, type: { const: type }, payload: plain(EVENTS[type].payload) } },
+  };
+}
+
+function plain(schema: object): Json {
+  const { $id: _id, ...rest } = schema as Json;
+  return JSON.parse(JSON.stringify(rest)) as Json;
+}

@@ -1,0 +1,121 @@
+import type { TSchema } from 'typebox';
+import { ErrorEnvelope } from '../errors.ts';
+import type { RouteContract } from './routes.ts';
+
+type Json = Record<string, unknown>;
+
+const REFUSALS: Record<number, string> = {
+  400: 'The request is malformed',
+  401: 'No credential, or one that is not valid',
+  403: 'The credential lacks the scope',
+  404: 'There is no such thing, or the caller may not see it',
+  409: 'The state of things does not allow it',
+  422: 'Well-formed, and cannot be done',
+  429: 'Too many requests; see Retry-After',
+  503: 'At capacity; see Retry-After',
+};
+const ALWAYS = [401, 403, 429, 503];
+
+/** The OpenAPI document of a list of operations: the schemas that validate requests are the ones that are shown. */
+export function openapiDocument(routes: readonly RouteContract[], info: { title: string; version: string }): Json {
+  const schemas: Json = {};
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    paths[route.path] = { ...paths[route.path], [route.method.toLowerCase()]: operationOf(route, schemas) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { ...info, description: 'An OpenWOP v1 host.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    // Paths carry their /v1 themselves, so the server is the bare origin.
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key' } },
+      schemas: { ...schemas, ErrorEnvelope: withoutId(ErrorEnvelope) },
+    },
+  };
+}
+
+function operationOf(route: RouteContract, schemas: Json): Json {
+  const isPublic = route.scope === 'public';
+  const statuses = [...new Set([...(route.refusals ?? []), ...(isPublic ? [] : ALWAYS)])].sort();
+  return {
+    operationId: route.operationId,
+    summary: route.summary,
+    ...(isPublic ? { security: [] } : { description: `Scope: \`${route.scope}\`.`, 'x-scope': route.scope }),
+    parameters: [
+      ...parametersOf(route.params, 'path'),
+      ...parametersOf(route.query, 'query'),
+      ...idempotencyHeader(route),
+    ],
+    ...(route.body
+      ? {
+          requestBody: {
+            required: !route.bodyOptional,
+            content: { 'application/json': { schema: refer(route.body, schemas) } },
+          },
+        }
+      : {}),
+    responses: {
+      ...Object.fromEntries(Object.entries(route.replies).map(([status, reply]) => [status, replyOf(reply, schemas)])),
+      ...Object.fromEntries(statuses.map((status) => [status, refusalOf(status)])),
+    },
+  };
+}
+
+function parametersOf(schema: TSchema | undefined, place: 'path' | 'query'): Json[] {
+  const { properties = {}, required = [] } = (schema ?? {}) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    schema: property,
+  }));
+}
+
+function idempotencyHeader({ method }: RouteContract): Json[] {
+  if (method === 'GET') return [];
+  const description = 'A retry with the same key and body gets the first answer again';
+  return [
+    { name: 'Idempotency-Key', in: 'header', required: false, description, schema: { type: 'string', maxLength: 255 } },
+  ];
+}
+
+function replyOf(reply: TSchema | string, schemas: Json): Json {
+  if (reply === 'nothing') return { description: 'Done' };
+  if (typeof reply === 'string') return { description: 'OK', content: { [reply]: { schema: { type: 'string' } } } };
+  return { description: 'OK', content: { 'application/json': { schema: refer(reply, schemas) } } };
+}
+
+function refusalOf(status: number): Json {
+  const schema = { $ref: '#/components/schemas/ErrorEnvelope' };
+  return { description: REFUSALS[status] ?? 'Refused', content: { 'application/json': { schema } } };
+}
+
+/** Schemas with a name are listed once and referred to. */
+function refer(schema: TSchema, schemas: Json): Json {
+  const { $id } = schema as { $id?: string };
+  if ($id === undefined) return referInside(schema, schemas);
+  schemas[$id] ??= referInside(withoutId(schema) as TSchema, schemas);
+  return { $ref: `#/components/schemas/${$id}` };
+}
+
+function referInside(schema: TSchema, schemas: Json): Json {
+  const entries = Object.entries(schema).map(([key, value]) => [key, referValue(value, schemas)]);
+  return Object.fromEntries(entries);
+}
+
+function referValue(value: unknown, schemas: Json): unknown {
+  if (Array.isArray(value)) return value.map((item) => referValue(item, schemas));
+  if (typeof value !== 'object' || value === null) return value;
+  return refer(value as TSchema, schemas);
+}
+
+function withoutId(schema: object): Json {
+  const { $id: _id, ...rest } = schema as Json;
+  return rest;
+}

@@ -1,0 +1,24 @@
+import { type Static, Type } from 'typebox';
+import { NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+
+const Optional = Type.Optional;
+
+/** Something that waits for a person. */
+export const InboxItem = Type.Object(
+  {
+    kind: OneOf(['interrupt', 'gate', 'feedback', 'proposal', 'goal', 'dispute']),
+    id: NonEmpty,
+    title: Type.String(),
+    createdAt: Timestamp,
+    ageMs: Type.Integer({ minimum: 0 }),
+    link: Type.String({ description: 'A path of the console' }),
+    runId: Optional(NonEmpty),
+    nodeId: Optional(NonEmpty),
+    proposalId: Optional(NonEmpty),
+    goalId: Optional(NonEmpty),
+    artifactHash: Optional(NonEmpty),
+    requiredScope: Optional(Type.String({ description: 'What it takes to act on it' })),
+  },
+  { $id: 'InboxItem' },
+);
+export type InboxItem = Static<typeof InboxItem>;

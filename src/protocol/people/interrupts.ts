@@ -1,0 +1,66 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { AnyObject, Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { INTERRUPT_KINDS } from '../running/events.ts';
+import { RUN_STATUSES, RunId } from '../running/runs.ts';
+
+const Optional = Type.Optional;
+const Names = Type.Array(NonEmpty);
+
+/** What each kind of interrupt shows to whoever answers it. */
+export const INTERRUPT_DATA = {
+  approval: Type.Object({
+    artifactId: NonEmpty,
+    artifactType: NonEmpty,
+    title: NonEmpty,
+    description: Optional(Type.String()),
+    artifactData: Optional(Type.Unknown()),
+    actions: Type.Array(OneOf(['accept', 'reject', 'refine', 'edit-accept', 'ask']), {
+      minItems: 1,
+      uniqueItems: true,
+    }),
+    requiredApprovals: Optional(Type.Integer({ minimum: 1 })),
+    approversList: Optional(Names),
+    rejectionPolicy: Optional(OneOf(['single-veto', 'majority'])),
+    overrideBypassesQuorum: Optional(Type.Boolean()),
+    approverGroupRefs: Optional(Names),
+    approverRoleRefs: Optional(Names),
+    audience: Optional(Closed({ subjects: Optional(Names), groups: Optional(Names), roles: Optional(Names) })),
+  }),
+  clarification: Closed({
+    questions: Type.Array(Closed({ id: NonEmpty, question: NonEmpty, schema: Optional(AnyObject) }), { minItems: 1 }),
+    contextType: Optional(Type.String()),
+  }),
+  'external-event': Closed({ eventType: NonEmpty, correlation: AnyObject }),
+  custom: Closed({ customKind: NonEmpty, payload: Optional(Type.Unknown()) }),
+  'low-confidence': Closed({
+    agentId: Type.String({ minLength: 3, maxLength: 256 }),
+    threshold: Type.Number({ minimum: 0, maximum: 1 }),
+    observed: Type.Number({ minimum: 0, maximum: 1 }),
+    decision: Optional(Type.Unknown()),
+  }),
+} as const satisfies Record<string, TSchema>;
+
+/** The only key is the answer; who gives it comes from the credential. */
+export const ResolveRequest = Closed({ resumeValue: Type.Unknown() }, { $id: 'ResolveRequest' });
+
+export const ResolveReply = Type.Object(
+  { runId: RunId, nodeId: NonEmpty, status: OneOf(RUN_STATUSES) },
+  { $id: 'ResolveReply' },
+);
+
+export const InterruptView = Type.Object(
+  {
+    kind: OneOf(INTERRUPT_KINDS),
+    key: NonEmpty,
+    data: AnyObject,
+    resumeSchema: Optional(AnyObject),
+    timeoutMs: Optional(Type.Integer({ minimum: 0 })),
+    runId: RunId,
+    nodeId: NonEmpty,
+    interruptId: NonEmpty,
+    requestedAt: Timestamp,
+    expiresAt: Timestamp,
+  },
+  { $id: 'Interrupt' },
+);
+export type InterruptView = Static<typeof InterruptView>;

@@ -1,0 +1,93 @@
+import { type Static, Type } from 'typebox';
+import { AnyObject, Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { RunEventDoc } from './events.ts';
+import { RUN_STATUSES, RunId } from './runs.ts';
+
+const Optional = Type.Optional;
+const Nullable = <T extends Parameters<typeof Optional>[0]>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** How two runs differ. */
+export const RunDiff = Closed(
+  {
+    a: RunId,
+    b: RunId,
+    divergedAtSeq: Nullable(Type.Integer({ minimum: 0 })),
+    eventDiffs: Type.Array(
+      Closed({
+        seq: Type.Integer({ minimum: 0 }),
+        op: OneOf(['added', 'removed', 'changed'], { description: 'added: in b alone; removed: in a alone' }),
+        aEvent: Optional(AnyObject),
+        bEvent: Optional(AnyObject),
+      }),
+    ),
+    stateDiff: AnyObject,
+    truncated: Type.Boolean({ description: 'A run was in flight, or there are more differences than are shown' }),
+  },
+  { $id: 'RunDiff' },
+);
+
+export const CAUSES = ['mcp-tool-call', 'a2a-message', 'core.subWorkflow', 'core.dispatch'] as const;
+export type Cause = (typeof CAUSES)[number];
+
+/** Where a run comes from. */
+export const RunAncestry = Closed(
+  {
+    runId: RunId,
+    hostId: NonEmpty,
+    parent: Nullable(
+      Closed({
+        runId: RunId,
+        hostId: NonEmpty,
+        cause: OneOf(CAUSES),
+        wellKnownUrl: Optional(Type.String({ format: 'uri' })),
+      }),
+    ),
+  },
+  { $id: 'RunAncestry' },
+);
+export type RunAncestry = Static<typeof RunAncestry>;
+
+/** Time that something of a run took. Ids are hexadecimal, as trace tools have them. */
+export const Span = Type.Object({
+  name: NonEmpty,
+  spanId: Type.String({ pattern: '^[0-9a-f]{16}$' }),
+  parentSpanId: Nullable(Type.String({ pattern: '^[0-9a-f]{16}$' })),
+  kind: Type.Literal('internal'),
+  status: Closed({ code: OneOf(['unset', 'ok', 'error']), message: Optional(Type.String()) }),
+  startedAt: Timestamp,
+  endedAt: Nullable(Timestamp),
+  attributes: AnyObject,
+});
+export type Span = Static<typeof Span>;
+
+/** Everything that helps to find out what went wrong with a run, fit to be handed to somebody else. */
+export const DebugBundle = Type.Object(
+  {
+    bundleVersion: NonEmpty,
+    generatedAt: Timestamp,
+    host: Closed({ name: NonEmpty, version: NonEmpty, vendor: Optional(Type.String()) }),
+    run: Type.Object({
+      runId: RunId,
+      workflowId: NonEmpty,
+      status: OneOf(RUN_STATUSES),
+      startedAt: Optional(Timestamp),
+      endedAt: Nullable(Timestamp),
+      error: Nullable(AnyObject),
+      inputs: AnyObject,
+      variables: AnyObject,
+    }),
+    metrics: Type.Object({
+      openwopCost: Nullable(AnyObject),
+      nodeCount: Type.Integer({ minimum: 0 }),
+      eventCount: Type.Integer({ minimum: 0, description: 'Of the whole log, also where not all of it is here' }),
+    }),
+    spans: Type.Array(Span),
+    annotations: Optional(Type.Array(AnyObject)),
+    redactionApplied: Type.Boolean(),
+    redactionMode: OneOf(['mask', 'omit', 'hash', 'passthrough']),
+    truncated: Type.Boolean(),
+    truncatedReason: Optional(NonEmpty),
+    events: Type.Array(RunEventDoc),
+  },
+  { $id: 'DebugBundle' },
+);

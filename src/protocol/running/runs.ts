@@ -1,0 +1,202 @@
+import { type Static, Type } from 'typebox';
+import { BudgetPolicy } from '../ai/models.ts';
+import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { DRAIN_POLICIES, Owner, RunEventDoc } from './events.ts';
+import { RUN_STATUSES } from './run-status.ts';
+import { AgentRef } from './workflows.ts';
+
+const Optional = Type.Optional;
+
+export { isTerminalStatus, RUN_STATUSES, type RunStatus } from './run-status.ts';
+
+/** The value of `eventLogSchemaVersion` for a log in the vocabulary of the protocol's first major. */
+export const EVENT_LOG_SCHEMA_VERSION = 2;
+/** The value of `schemaVersion` on each event. */
+export const EVENT_SCHEMA_VERSION = 1;
+/** Moves when a run that an older engine began would fold differently. */
+export const ENGINE_VERSION = 1;
+
+export const RunId = Type.String({ minLength: 1, maxLength: 128 });
+export const RunParams = Closed({ runId: RunId });
+
+const MockProvider = Closed({ id: Type.String({ minLength: 1, maxLength: 128 }), config: Optional(AnyObject) });
+
+/** The keys of `configurable` that the protocol reserves; others pass through to the nodes untouched. */
+export const Configurable = Type.Object({
+  recursionLimit: Optional(Type.Integer({ minimum: 1, description: 'Node executions the run may have' })),
+  runTimeoutMs: Optional(Type.Integer({ minimum: 1, description: 'Longest the run may take' })),
+  maxLoopIterations: Optional(Type.Integer({ minimum: 1 })),
+  model: Optional(NonEmpty),
+  temperature: Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  maxTokens: Optional(Type.Integer({ minimum: 1 })),
+  escalationThreshold: Optional(Type.Number({ minimum: 0, maximum: 1 })),
+  reasoningVerbosity: Optional(OneOf(['summary', 'full', 'off'])),
+  promptOverrides: Optional(MapOf(Type.String())),
+  mockProvider: Optional(MockProvider),
+  budget: Optional(BudgetPolicy),
+  ai: Optional(
+    Type.Object({
+      provider: Optional(NonEmpty),
+      model: Optional(NonEmpty),
+      credentialRef: Optional(NonEmpty),
+    }),
+  ),
+});
+export type Configurable = Static<typeof Configurable> & Record<string, unknown>;
+
+export const TAGS_MAX = 100;
+export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
+  maxItems: TAGS_MAX,
+  description: 'Labels to find runs by',
+});
+
+export const CreateRunRequest = Closed(
+  {
+    workflowId: Optional(Type.String({ minLength: 1, description: 'The workflow to run' })),
+    inputs: Optional(
+      MapOf(Type.Unknown(), { description: "Values for the workflow's variables; other keys are kept too" }),
+    ),
+    tenantId: Optional(Type.String({ description: "Must be the credential's own tenant" })),
+    scopeId: Optional(Type.String({ description: 'With X-Dedup: enforce, at most one live run has it' })),
+    callbackUrl: Optional(Type.String({ format: 'uri' })),
+    configurable: Optional(Configurable),
+    tags: Optional(Tags),
+    metadata: Optional(MapOf(Type.Unknown(), { description: 'Yours; never read by the engine' })),
+    residency: Optional(AnyObject),
+    mode: Optional(Type.Literal('eval')),
+    evalSuiteRef: Optional(Type.Unknown()),
+    agentId: Optional(Type.String()),
+  },
+  { $id: 'CreateRunRequest' },
+);
+export type CreateRunRequest = Static<typeof CreateRunRequest>;
+
+export const CreateRunReply = Type.Object(
+  {
+    runId: RunId,
+    status: OneOf(RUN_STATUSES),
+    eventsUrl: Type.String({ format: 'uri' }),
+    statusUrl: Optional(Type.String({ format: 'uri' })),
+  },
+  { $id: 'CreateRunReply' },
+);
+export type CreateRunReply = Static<typeof CreateRunReply>;
+
+export const NodeStateDoc = Type.Object({
+  status: OneOf(['running', 'retrying', 'suspended', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
+  attempt: Optional(Type.Integer({ minimum: 0 })),
+  startedAt: Optional(Timestamp),
+  endedAt: Optional(Timestamp),
+  outputs: Optional(AnyObject),
+  error: Optional(AnyObject),
+  reason: Optional(Type.String()),
+  childRunId: Optional(NonEmpty),
+});
+export type NodeStateDoc = Static<typeof NodeStateDoc>;
+
+export const RunSnapshot = Type.Object(
+  {
+    runId: RunId,
+    workflowId: NonEmpty,
+    workflowVersion: Optional(
+      Type.Integer({ minimum: 1, description: 'Version of the definition the run is pinned to' }),
+    ),
+    status: OneOf(RUN_STATUSES),
+    owner: Optional(Owner),
+    currentNodeId: Optional(Type.String()),
+    interrupt: Optional(
+      Type.Object({
+        interruptId: NonEmpty,
+        kind: NonEmpty,
+        key: NonEmpty,
+        nodeId: NonEmpty,
+        data: AnyObject,
+        expiresAt: Optional(Timestamp),
+        interruptToken: Optional(Type.String({ description: 'Answers this interrupt without another credential' })),
+        callbackUrl: Optional(Type.String({ format: 'uri' })),
+      }),
+    ),
+    createdAt: Optional(Timestamp),
+    startedAt: Optional(Timestamp),
+    completedAt: Optional(Timestamp),
+    endedAt: Optional(Timestamp),
+    nodeStates: Optional(MapOf(NodeStateDoc)),
+    inputs: Optional(AnyObject),
+    variables: Optional(AnyObject),
+    channels: Optional(AnyObject),
+    error: Optional(Closed({ code: NonEmpty, message: NonEmpty, details: Optional(AnyObject) })),
+    engineVersion: Optional(Type.String()),
+    eventLogSchemaVersion: Optional(Type.Integer({ minimum: 0 })),
+    tags: Optional(Tags),
+    metadata: Optional(AnyObject),
+    configurable: Optional(AnyObject),
+    agent: Optional(AgentRef),
+    runOrchestrator: Optional(AgentRef),
+    parentRunId: Optional(RunId),
+    parentNodeId: Optional(Type.String()),
+    childRuns: Optional(Type.Array(Type.Object({ runId: RunId, status: OneOf(RUN_STATUSES) }))),
+  },
+  { $id: 'RunSnapshot' },
+);
+export type RunSnapshot = Static<typeof RunSnapshot>;
+
+/** A run as lists show it. */
+export const RunSummary = Type.Object(
+  {
+    runId: NonEmpty,
+    workflowId: NonEmpty,
+    workflowVersion: Type.Integer(),
+    status: OneOf(RUN_STATUSES),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    endedAt: Optional(Timestamp),
+    errorCode: Optional(Type.String()),
+    parentRunId: Optional(NonEmpty),
+  },
+  { $id: 'RunSummary' },
+);
+export type RunSummary = Static<typeof RunSummary>;
+
+const Reason = Optional(Type.String({ maxLength: 2_000 }));
+
+export const CancelRequest = Closed({ reason: Reason }, { $id: 'CancelRequest' });
+export const CancelReply = Type.Object({ runId: RunId, status: OneOf(RUN_STATUSES) }, { $id: 'CancelReply' });
+
+export const BULK_CANCEL_MAX = 100;
+export const BulkCancelRequest = Closed({ runIds: Type.Array(NonEmpty), reason: Reason }, { $id: 'BulkCancelRequest' });
+export const BulkCancelResult = Type.Union([
+  Closed({ runId: Type.String(), ok: Type.Literal(true), status: OneOf(['cancelling', 'cancelled']) }),
+  Closed({
+    runId: Type.String(),
+    ok: Type.Literal(false),
+    error: Closed({ code: NonEmpty, message: NonEmpty }),
+  }),
+]);
+export type BulkCancelResult = Static<typeof BulkCancelResult>;
+export const BulkCancelReply = Type.Object({ results: Type.Array(BulkCancelResult) }, { $id: 'BulkCancelReply' });
+
+export const PauseRequest = Closed(
+  { reason: Reason, drainPolicy: Optional(OneOf(DRAIN_POLICIES)) },
+  { $id: 'PauseRequest' },
+);
+export const PauseReply = Type.Object(
+  { runId: RunId, status: Type.Literal('paused'), pausedAt: Timestamp },
+  { $id: 'PauseReply' },
+);
+export const ResumeRequest = Closed({ reason: Reason }, { $id: 'ResumeRequest' });
+export const ResumeReply = Type.Object(
+  { runId: RunId, status: Type.Literal('running'), resumedAt: Timestamp },
+  { $id: 'ResumeReply' },
+);
+
+export const PollReply = Type.Object(
+  {
+    runId: RunId,
+    events: Type.Array(RunEventDoc),
+    isComplete: Type.Boolean(),
+    lastEventSeq: Type.Integer(),
+    runStatus: OneOf(RUN_STATUSES),
+    isTerminal: Type.Boolean(),
+  },
+  { $id: 'PollReply' },
+);

@@ -1,0 +1,267 @@
+import { type Static, Type } from 'typebox';
+import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+
+export const TRIGGER_RULES = ['all_success', 'any_success', 'all_complete', 'none_failed', 'any_failed'] as const;
+export type TriggerRule = (typeof TRIGGER_RULES)[number];
+
+export const MASKING_MODES = ['mask', 'omit', 'hash', 'passthrough'] as const;
+export type MaskingMode = (typeof MASKING_MODES)[number];
+
+const YEAR_MS = 31_536_000_000;
+const Optional = Type.Optional;
+const Point = Type.Object({ x: Type.Number(), y: Type.Number() });
+const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 100 });
+
+export const AgentRef = Closed({
+  agentId: Type.String({ minLength: 3, maxLength: 256 }),
+  name: Optional(Type.String({ maxLength: 256 })),
+  modelClass: Optional(
+    OneOf([
+      'reasoning',
+      'tool-using',
+      'chat',
+      'code',
+      'vision',
+      'multimodal',
+      'embedding',
+      'classification',
+      'retrieval',
+    ]),
+  ),
+  memoryRef: Optional(Type.String({ minLength: 1, maxLength: 256 })),
+  version: Optional(Type.String({ maxLength: 64 })),
+  channel: Optional(Type.String({ minLength: 1, maxLength: 64 })),
+  sourceManifestId: Optional(Type.String({ maxLength: 256 })),
+});
+export type AgentRef = Static<typeof AgentRef>;
+
+/** Where the value of an input port comes from. */
+export const PortValue = Type.Union([
+  Closed({ type: Type.Literal('static'), value: Type.Unknown() }),
+  Closed({ type: Type.Literal('expression'), expression: NonEmpty }),
+  Closed({
+    type: Type.Literal('connection'),
+    nodeId: NonEmpty,
+    outputKey: NonEmpty,
+    optional: Optional(Type.Boolean()),
+  }),
+  Closed({ type: Type.Literal('variable'), variableName: NonEmpty, optional: Optional(Type.Boolean()) }),
+]);
+export type PortValue = Static<typeof PortValue>;
+
+/** Retries of one node; the workflow's `settings.maxRetries` counts where this is silent. */
+export const NodeSettings = Type.Object({
+  retry: Optional(
+    Type.Object({
+      maxRetries: Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+      delayMs: Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
+    }),
+  ),
+  timeoutMs: Optional(Type.Integer({ minimum: 1, description: 'Longest an attempt may take' })),
+});
+
+export const WorkflowNode = Closed({
+  id: NonEmpty,
+  typeId: Type.String({ minLength: 1, pattern: '^[a-z][a-zA-Z0-9._-]*$' }),
+  name: NonEmpty,
+  position: Point,
+  config: AnyObject,
+  inputs: MapOf(PortValue),
+  credentialsRef: Optional(Type.String()),
+  settings: Optional(NodeSettings),
+  outputRole: Optional(OneOf(['primary', 'secondary'])),
+  disabled: Optional(Type.Boolean()),
+  notes: Optional(Type.String()),
+  groupId: Optional(Type.String()),
+  agent: Optional(AgentRef),
+  envelopeContract: Optional(AnyObject),
+  artifactType: Optional(Type.String()),
+  cardType: Optional(Type.String()),
+  outputSensitivity: Optional(MapOf(Type.Boolean())),
+  compensation: Optional(AnyObject),
+  irreversibleEffect: Optional(Type.Boolean()),
+});
+export type WorkflowNode = Static<typeof WorkflowNode>;
+
+export const CONDITION_TYPES = ['expression', 'equals', 'notEquals', 'contains', 'regex', 'truthy', 'falsy'] as const;
+
+export const EdgeCondition = Closed({
+  type: OneOf(CONDITION_TYPES),
+  left: Optional(Type.String()),
+  right: Optional(Type.Unknown()),
+  expression: Optional(Type.String()),
+});
+export type EdgeCondition = Static<typeof EdgeCondition>;
+
+export const WorkflowEdge = Closed({
+  id: NonEmpty,
+  sourceNodeId: NonEmpty,
+  targetNodeId: NonEmpty,
+  sourceOutput: Optional(Type.String()),
+  targetInput: Optional(Type.String()),
+  condition: Optional(EdgeCondition),
+  label: Optional(Type.String()),
+  triggerRule: Optional(OneOf(TRIGGER_RULES)),
+});
+export type WorkflowEdge = Static<typeof WorkflowEdge>;
+
+export const WorkflowTrigger = Closed({
+  id: NonEmpty,
+  type: OneOf([
+    'manual',
+    'schedule',
+    'webhook',
+    'event',
+    'artifact',
+    'canvas',
+    'envelope',
+    'command',
+    'chat-message',
+    'channel-write',
+  ]),
+  name: Optional(Type.String()),
+  description: Optional(Type.String()),
+  config: Optional(AnyObject),
+  enabled: Optional(Type.Boolean()),
+  nodeId: Optional(Type.String()),
+  eventType: Optional(Type.String()),
+});
+
+export const WorkflowVariable = Closed({
+  name: NonEmpty,
+  type: OneOf(['string', 'number', 'boolean', 'object', 'array']),
+  description: Optional(Type.String()),
+  required: Optional(Type.Boolean()),
+  defaultValue: Optional(Type.Unknown()),
+  sensitive: Optional(Type.Boolean()),
+  format: Optional(Type.String()),
+});
+export type WorkflowVariable = Static<typeof WorkflowVariable>;
+
+const AccessList = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256, uniqueItems: true });
+
+export const ChannelDeclaration = Closed({
+  reducer: Type.String({
+    pattern: '^(replace|append|merge|counter|votes|feedback|message|vendor\\.[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_-]*)$',
+  }),
+  schema: Optional(AnyObject),
+  default: Optional(Type.Unknown()),
+  maxSize: Optional(Type.Integer({ minimum: 1 })),
+  ttlMs: Optional(Type.Integer({ minimum: 1, maximum: YEAR_MS })),
+  options: Optional(AnyObject),
+  access: Optional(
+    Type.Union([
+      Type.Literal('public'),
+      Type.Literal('private'),
+      Closed({ readers: Optional(AccessList), writers: Optional(AccessList) }),
+    ]),
+  ),
+  schemaVersion: Optional(Type.Integer({ minimum: 1 })),
+  compatibleWith: Optional(Type.Array(Type.Integer({ minimum: 1 }), { uniqueItems: true })),
+  sensitive: Optional(Type.Boolean()),
+});
+export type ChannelDeclaration = Static<typeof ChannelDeclaration>;
+
+export const WorkflowMetadata = Type.Object({
+  createdBy: Optional(Type.String()),
+  createdAt: Optional(Timestamp),
+  updatedBy: Optional(Type.String()),
+  updatedAt: Optional(Timestamp),
+  tags: Optional(Tags),
+  category: Optional(Type.String()),
+  author: Optional(Type.String()),
+  customProperties: Optional(AnyObject),
+  complianceClass: Optional(OneOf(['public', 'pii', 'phi', 'pci', 'regulated'])),
+  complianceConfig: Optional(Type.Object({ maskingMode: Optional(OneOf(MASKING_MODES)) })),
+  mcp: Optional(
+    Closed({
+      exposeAsTool: Type.Boolean({ description: 'MCP clients may call the workflow, by its id' }),
+      title: Optional(Type.String({ minLength: 1, maxLength: 256 })),
+      description: Optional(Type.String({ maxLength: 4_096, description: 'What models are told it is good for' })),
+      inputs: Optional(
+        Type.Array(NonEmpty, {
+          maxItems: 100,
+          description: 'Variables that callers may set; all of them without this',
+        }),
+      ),
+    }),
+  ),
+});
+
+export const WorkflowSettings = Type.Object({
+  timeout: Optional(Type.Integer({ minimum: 0, description: 'Longest a run may take, in ms; 0 means no limit' })),
+  maxRetries: Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+  logLevel: Optional(OneOf(['debug', 'info', 'warn', 'error'])),
+  maxLoopbackIterations: Optional(Type.Integer({ minimum: 1 })),
+});
+
+const PromptRef = Type.Union([Type.String(), AnyObject]);
+
+export const WorkflowDefinition = Closed(
+  {
+    id: Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-z][a-z0-9_-]*$' }),
+    name: Type.String({ minLength: 1, maxLength: 256 }),
+    version: NonEmpty,
+    nodes: Type.Array(WorkflowNode, { minItems: 1, maxItems: 10_000 }),
+    edges: Type.Array(WorkflowEdge, { maxItems: 50_000 }),
+    triggers: Type.Array(WorkflowTrigger),
+    variables: Type.Array(WorkflowVariable),
+    metadata: WorkflowMetadata,
+    settings: WorkflowSettings,
+    description: Optional(Type.String()),
+    type: Optional(Type.String()),
+    isActive: Optional(Type.Boolean()),
+    status: Optional(OneOf(['active', 'inactive', 'draft', 'archived'])),
+    tenantId: Optional(Type.String()),
+    scopeId: Optional(Type.String()),
+    slug: Optional(Type.String({ pattern: '^[a-z0-9][a-z0-9_-]*$' })),
+    groups: Optional(
+      Type.Array(
+        Closed({
+          id: NonEmpty,
+          name: NonEmpty,
+          color: Optional(Type.String()),
+          collapsed: Optional(Type.Boolean()),
+          nodeIds: Type.Array(Type.String()),
+          position: Point,
+          size: Type.Object({ width: Type.Number(), height: Type.Number() }),
+        }),
+      ),
+    ),
+    channels: Optional(MapOf(ChannelDeclaration)),
+    configurableSchema: Optional(AnyObject),
+    defaults: Optional(
+      Closed({
+        promptRefs: Optional(
+          Closed({
+            system: Optional(PromptRef),
+            user: Optional(PromptRef),
+            'few-shot': Optional(PromptRef),
+            'schema-hint': Optional(PromptRef),
+          }),
+        ),
+      }),
+    ),
+    acceptsInheritedArtifacts: Optional(Type.Array(AnyObject)),
+    createdAt: Optional(Timestamp),
+    updatedAt: Optional(Timestamp),
+  },
+  { $id: 'WorkflowDefinition' },
+);
+export type WorkflowDefinition = Static<typeof WorkflowDefinition>;
+
+/** A workflow as lists show it. */
+export const WorkflowSummary = Type.Object(
+  {
+    id: NonEmpty,
+    name: NonEmpty,
+    description: Optional(Type.String()),
+    version: Type.String({ description: "The author's version" }),
+    registeredVersion: Type.Integer({ minimum: 1, description: 'Counts up with each change; runs are pinned to one' }),
+    nodes: Type.Integer(),
+    shared: Type.Boolean({ description: 'Comes with the host; every tenant may run it' }),
+    updatedAt: Timestamp,
+  },
+  { $id: 'WorkflowSummary' },
+);
+export type WorkflowSummary = Static<typeof WorkflowSummary>;

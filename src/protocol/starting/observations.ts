@@ -1,0 +1,40 @@
+import { type Static, Type } from 'typebox';
+import { Closed, OneOf } from '../format/schema.ts';
+import { RUN_STATUSES } from '../running/run-status.ts';
+
+const Optional = Type.Optional;
+
+/** What is looked at: one of these. Looking changes nothing. */
+export const Observation = Closed(
+  {
+    http: Optional(
+      Closed(
+        { url: Type.String({ pattern: '^https?://', maxLength: 2_048 }) },
+        { description: 'A page that is read: gives `status` and `body`' },
+      ),
+    ),
+    kv: Optional(
+      Closed(
+        {
+          namespace: Type.String({ minLength: 1, maxLength: 128 }),
+          key: Type.String({ minLength: 1, maxLength: 512 }),
+        },
+        { description: 'A stored value: gives `found` and `value`' },
+      ),
+    ),
+    runs: Optional(
+      Closed(
+        {
+          workflowId: Optional(Type.String({ minLength: 1, maxLength: 128 })),
+          status: Optional(OneOf(RUN_STATUSES)),
+          tag: Optional(Type.String({ minLength: 1, maxLength: 256 })),
+        },
+        { description: 'Runs of this tenant: gives `count`, up to 1000, and `newest`, an id' },
+      ),
+    ),
+  },
+  { $id: 'Observation' },
+);
+export type Observation = Static<typeof Observation>;
+
+export const ObservationExpression = Type.String({ minLength: 1, maxLength: 4_096 });

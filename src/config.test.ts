@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SETTINGS, type SettingName } from './config/settings.ts';
-import { BadConfig, type Config, readConfig } from './config.ts';
+import { BadConfig, type Config, readConfig, VARIABLES } from './config.ts';
 import { ROLE_SCOPES } from './protocol/trust/scopes.ts';
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -59,7 +58,7 @@ describe('with nothing set', () => {
   });
 
   it('an empty variable counts as none', () => {
-    const empty = Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, '']));
+    const empty = Object.fromEntries(Object.values(VARIABLES).map(({ variable }) => [variable, '']));
     expect(readConfig({}, empty)).toEqual(readConfig({}, {}));
   });
 });
@@ -192,7 +191,7 @@ describe('a setting', () => {
   });
 
   it('has a sentence about it for the help, and a name of its own', () => {
-    const settings = Object.values(SETTINGS);
+    const settings = Object.values(VARIABLES);
     for (const { variable, meaning } of settings) {
       expect(variable).toMatch(/^[A-Z_]+$/);
       expect(meaning).not.toBe('');
@@ -300,7 +299,7 @@ describe('problems', () => {
 
   it('never repeat what was set: it may be a secret', () => {
     const SECRET = 'XYZZY-in-the-wrong-place';
-    const everything = Object.fromEntries(Object.values(SETTINGS).map(({ variable }) => [variable, SECRET]));
+    const everything = Object.fromEntries(Object.values(VARIABLES).map(({ variable }) => [variable, SECRET]));
     const keys = JSON.stringify([
       { key: 'short', tenant: `${SECRET} !`, principal: [SECRET], role: SECRET, scopes: [SECRET] },
     ]);
@@ -394,10 +393,7 @@ describe('configured keys', () => {
   });
 });
 
-function problemsOf(
-  flags: Partial<Record<SettingName, string>>,
-  environment: Record<string, string>,
-): readonly string[] {
+function problemsOf(flags: Partial<Record<string, string>>, environment: Record<string, string>): readonly string[] {
   try {
     readConfig(flags, environment);
     return [];

@@ -1,67 +1,75 @@
-import type { McpServerSettings } from './capabilities/ai/mcp-client/service.ts';
-import type { GoalSettings, ModelSettings, OidcSettings } from './capabilities/capability.ts';
-import type { MailSettings } from './capabilities/integrations/email/service.ts';
-import type { Credential } from './capabilities/integrations/http-client/service.ts';
-import type { ProposalSettings } from './capabilities/learning/proposals/service.ts';
-import type { SynthesisSettings } from './capabilities/learning/synthesis/service.ts';
-import type { KeyRecord } from './capabilities/trust/authorization/keys.ts';
-import { keysOf, oidcOf } from './config/access.ts';
-import { goalsOf, judgeModelOf, proposalsOf, synthesisOf } from './config/learning.ts';
-import { credentialsOf, mailOf, mcpServersOf, modelsOf } from './config/reach.ts';
-import { Reader } from './config/reader.ts';
-import { DAY_MS, type Environment, SETTINGS, type SettingName, type Values } from './config/settings.ts';
-import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/ai/prompts.ts';
-import { NAME } from './protocol/trust/keys.ts';
+import { hostSettings } from './capabilities/host-settings.ts';
+import { type CapabilityConfig, capabilities, conformanceCapabilities } from './capabilities/index.ts';
+import {
+  defineSettings,
+  type Environment,
+  type SettingsSlice,
+  type SettingsSource,
+  type Variable,
+} from './capabilities/settings.ts';
 
-/** Everything that an operator can set. Read once, in one place. */
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  readonly dataFolder: string;
-  readonly databaseUrl: string | undefined;
-  readonly apiKeys: readonly KeyRecord[];
-  readonly oidc: OidcSettings | undefined;
-  readonly models: readonly ModelSettings[];
-  readonly mcpServers: readonly McpServerSettings[];
-  readonly credentials: readonly Credential[];
-  readonly mail: MailSettings | undefined;
-  readonly proposals: ProposalSettings;
-  readonly synthesis: SynthesisSettings;
-  readonly judgeModel: string | undefined;
-  readonly goals: GoalSettings;
-  readonly workflowsFolder: string | undefined;
-  readonly packFolder: string | undefined;
-  readonly publicUrl: string | undefined;
-  readonly conformance: boolean;
-  /** Tenants of configured keys are given something to look at. */
-  readonly samples: boolean;
-  /** Outgoing requests may go to this machine, over plain http too. */
-  readonly allowLoopback: boolean;
-  readonly logLevel: string;
-  readonly prettyLog: boolean;
-  readonly discoveryMirror: boolean;
-  readonly feedback: boolean;
-  readonly promptObservability: PromptObservability;
-  readonly maxNodeExecutions: number;
-  readonly maxRunDurationMs: number;
-  readonly maxRequestBodyBytes: number;
-  readonly inFlightMax: number;
-  readonly requestsPerSecond: number;
-  readonly leaseMs: number;
-  /** How long a run is kept after its end. */
-  readonly retentionMs: number;
-  /** By tenant, where it is another. */
-  readonly retentionOf: ReadonlyMap<string, number>;
-  /** Seals what has to be kept and used again. */
-  readonly secret: string | undefined;
-  readonly webhookAttempts: number;
-  readonly webhookWindowMs: number;
-  readonly webhookRetryMs: number;
-  readonly auditRequests: boolean;
-  readonly auditKey: string | undefined;
-}
+const DAY_MS = 24 * 60 * 60_000;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty'] as const;
 
-/** A start that cannot go well, with every reason. */
+/** Where the host listens, where it stores, what it logs and how much it takes on. */
+const serverSettings = defineSettings({
+  variables: {
+    host: { variable: 'HOST', flag: '--host <address>', meaning: 'address to listen on (127.0.0.1)' },
+    port: { variable: 'PORT', flag: '--port <number>', meaning: 'port to listen on (3210); 0 picks a free one' },
+    data: { variable: 'CAPSTAN_DATA', flag: '--data <folder>', meaning: 'folder of the embedded store (./data)' },
+    databaseUrl: {
+      variable: 'DATABASE_URL',
+      flag: '--database-url <url>',
+      meaning: 'postgres://… to use PostgreSQL instead of the embedded store',
+    },
+    workflows: {
+      variable: 'CAPSTAN_WORKFLOWS',
+      flag: '--workflows <folder>',
+      meaning: 'folder of workflow definitions (*.json) to load at start',
+    },
+    log: {
+      variable: 'CAPSTAN_LOG',
+      flag: '--log <level>',
+      meaning: 'trace, debug, info, warn, error, fatal, silent or pretty (info)',
+    },
+    discoveryMirror: {
+      variable: 'CAPSTAN_DISCOVERY_MIRROR',
+      meaning: '1 repeats all families under `capabilities` in the discovery document',
+    },
+    inFlightMax: { variable: 'CAPSTAN_INFLIGHT_CAP', meaning: 'requests answered at once, streams included (2000)' },
+    requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests a second for each key (5000)' },
+    leaseMs: {
+      variable: 'CAPSTAN_LEASE_MS',
+      meaning: 'time after which a silent host loses its work (10000; PostgreSQL)',
+    },
+  },
+  read: (read) => {
+    const log = read.oneOf('log', LOG_LEVELS, 'info');
+    return {
+      host: read.text('host') ?? '127.0.0.1',
+      port: read.integer('port', { otherwise: 3_210, min: 0, max: 65_535 }),
+      dataFolder: read.text('data') ?? './data',
+      databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
+      workflowsFolder: read.text('workflows'),
+      logLevel: log === 'pretty' ? 'info' : log,
+      prettyLog: log === 'pretty',
+      discoveryMirror: read.boolean('discoveryMirror'),
+      inFlightMax: read.integer('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
+      requestsPerSecond: read.integer('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
+      leaseMs: read.integer('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
+    };
+  },
+});
+
+type ValuesOf<S> = S extends SettingsSlice<infer V> ? V : never;
+
+/** Everything that an operator can set: the server's own settings and those of every capability. Read once. */
+export type Config = ValuesOf<typeof serverSettings> & ValuesOf<typeof hostSettings> & CapabilityConfig;
+
+/** Settings as texts, by name. */
+export type SettingTexts = Readonly<Record<string, string | undefined>>;
+
+/** A setting is invalid. The host does not start, and every problem is reported at once. */
 export class BadConfig extends Error {
   override readonly name = 'BadConfig';
   readonly problems: readonly string[];
@@ -72,78 +80,32 @@ export class BadConfig extends Error {
   }
 }
 
-const RETENTION_DAYS = { min: 7, max: 36_500 };
-const SECRET_CHARACTERS_MIN = 32;
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty'] as const;
+const SLICES: readonly SettingsSlice<object>[] = [
+  serverSettings,
+  hostSettings,
+  ...[...capabilities, ...conformanceCapabilities].flatMap(({ settings }) => settings ?? []),
+];
 
-/** Flags win over the environment. Throws BadConfig with every problem, not the first. */
-export function readConfig(flags: Values = {}, environment: Environment = process.env): Config {
-  const names = Object.keys(SETTINGS) as SettingName[];
-  const values = Object.fromEntries(
-    names.map((name) => [name, flags[name] ?? (environment[SETTINGS[name].variable] || undefined)]),
-  ) as Values;
-  const read = new Reader(values);
-  const log = read.oneOf('log', LOG_LEVELS, 'info');
-  const conformance = read.yes('conformance');
-  const loopback = read.yes('loopback', true);
-  const models = modelsOf(read, environment);
-  const config: Config = {
-    host: values.host ?? '127.0.0.1',
-    port: read.whole('port', { otherwise: 3_210, min: 0, max: 65_535 }),
-    dataFolder: values.data ?? './data',
-    databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
-    apiKeys: keysOf(read),
-    oidc: oidcOf(read),
-    models,
-    mcpServers: mcpServersOf(read, environment),
-    judgeModel: judgeModelOf(read, models),
-    credentials: credentialsOf(read, environment),
-    mail: mailOf(read),
-    goals: goalsOf(read),
-    proposals: proposalsOf(read),
-    synthesis: synthesisOf(read, models, conformance),
-    workflowsFolder: values.workflows,
-    packFolder: values.packs,
-    publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
-    conformance,
-    samples: conformance,
-    allowLoopback: conformance && loopback,
-    logLevel: log === 'pretty' ? 'info' : log,
-    prettyLog: log === 'pretty',
-    discoveryMirror: read.yes('discoveryMirror'),
-    feedback: read.yes('feedback', true),
-    promptObservability: read.oneOf('promptObservability', PROMPT_OBSERVABILITY, conformance ? 'full' : 'hashed'),
-    maxNodeExecutions: read.whole('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
-    maxRunDurationMs: read.whole('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
-    maxRequestBodyBytes: read.whole('maxRequestBodyBytes', { otherwise: 1_048_576, min: 1_024, max: 104_857_600 }),
-    inFlightMax: read.whole('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
-    requestsPerSecond: read.whole('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
-    leaseMs: read.whole('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
-    retentionMs: read.whole('retention', { otherwise: 30, ...RETENTION_DAYS }) * DAY_MS,
-    retentionOf: retentionOf(read),
-    secret: read.atLeast('secret', SECRET_CHARACTERS_MIN),
-    webhookAttempts: read.whole('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
-    webhookWindowMs: read.whole('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),
-    webhookRetryMs: read.whole('webhookRetryMs', { otherwise: 1_000, min: 1, max: 1_500 }),
-    auditRequests: read.yes('auditRequests'),
-    auditKey: read.name('auditKey'),
-  };
-  if (config.conformance && environment.NODE_ENV === 'production') {
-    read.note('conformance', ' opens test surfaces and is refused with NODE_ENV=production.');
-  }
-  if (read.problems.length > 0) throw new BadConfig(read.problems);
-  return config;
+/** Every variable that an operator may set, by the name of its setting. */
+export const VARIABLES: Readonly<Record<string, Variable>> = Object.assign({}, ...SLICES.map((each) => each.variables));
+
+/** Reads all settings; flags win over the environment. Throws BadConfig with every problem, not only the first. */
+export function readConfig(flags: SettingTexts = {}, environment: Environment = process.env): Config {
+  const source = sourceOf(flags, environment);
+  const values = SLICES.map((slice) => slice.read(source));
+  if (source.problems.size > 0) throw new BadConfig([...source.problems]);
+  // The slices are those that the type is made of.
+  return Object.assign({}, ...values) as Config;
 }
 
-function retentionOf(read: Reader): ReadonlyMap<string, number> {
-  const parts = read.text('retentionOf')?.split(',') ?? [];
-  const { min, max } = RETENTION_DAYS;
-  return new Map(
-    parts.flatMap((part): [string, number][] => {
-      const [, tenant = '', days = ''] = /^\s*([^=\s]+)=([0-9]{1,5})\s*$/.exec(part) ?? [];
-      if (NAME.test(tenant) && Number(days) >= min && Number(days) <= max) return [[tenant, Number(days) * DAY_MS]];
-      read.note('retentionOf', ` takes tenant=days, ${min} to ${max} of them, with commas in between.`);
-      return [];
-    }),
-  );
+function sourceOf(flags: SettingTexts, environment: Environment): SettingsSource {
+  const text = (name: string, { variable }: Variable): string | undefined =>
+    flags[name] ?? (environment[variable] || undefined);
+  const conformance = text('conformance', VARIABLES.conformance!);
+  return {
+    text,
+    environment,
+    isConformance: conformance === '1' || conformance === 'true',
+    problems: new Set(),
+  };
 }

@@ -2,39 +2,32 @@ import { readdir, readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Capability, CapabilitySettings, Host, Route } from './capabilities/capability.ts';
-import { capabilities, type Services } from './capabilities/index.ts';
-import { NODES } from './capabilities/running/nodes/standard.ts';
+import { type Assembly, buildCapabilities, ContributionView } from './capabilities/build.ts';
+import type { Host } from './capabilities/capability.ts';
+import { capabilities, conformanceCapabilities, type Services } from './capabilities/index.ts';
+import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
-import { discoveryDocument, familiesOf, isAdvertised } from './http/discovery.ts';
+import { discoveryDocument } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { RETRY_AFTER_S } from './http/gate.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
-import { createServer } from './http/server.ts';
+import { createServer, type Server } from './http/server.ts';
 import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
 import { WorkflowDefinition } from './protocol/running/workflows.ts';
-import { CANCEL_CHILD, type Reaction } from './runtime/append.ts';
-import { catalogOf } from './runtime/catalog.ts';
-import { cancelChildHandler } from './runtime/command.ts';
-import { mockModel } from './runtime/effects/mock-model.ts';
-import { PROBE_TABLES, probeSeam } from './runtime/effects/probe.ts';
-import { unprovidedSeam } from './runtime/effects/seams.ts';
-import { toolSeam } from './runtime/effects/tool-seam.ts';
+import { CANCEL_CHILD } from './runtime/append.ts';
+import { createRuntime } from './runtime/create-runtime.ts';
+import { PROBE_TABLES } from './runtime/effects/probe.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
-import { Hub } from './runtime/hub.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
-import { Plans } from './runtime/plans.ts';
-import { RunReader } from './runtime/reader.ts';
-import type { Runtime } from './runtime/runtime.ts';
-import type { ToolSource } from './runtime/tools.ts';
+import { cancelChildHandler } from './runtime/move-run.ts';
 import { sql } from './store/sql.ts';
 import { openSqlite } from './store/sqlite.ts';
 import type { Migration, Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
 import type { Clock } from './system/clock.ts';
-import { createEgress, type Egress } from './system/egress.ts';
+import { createEgress } from './system/egress.ts';
 import type { Ids } from './system/ids.ts';
 import type { Log } from './system/log.ts';
 import { VERSION } from './version.ts';
@@ -46,135 +39,76 @@ export interface System {
   readonly log: Log;
 }
 
+/** A host that serves requests. */
 export interface RunningHost {
   readonly url: string;
-  /** The owner's key that a first start makes. It is shown here and nowhere else. */
+  /** The owner's key that the first start creates. It is shown here and stored only as a hash. */
   readonly firstKey: string | undefined;
-  /** Nobody is being answered and nothing is being worked on. */
+  /** Whether no request is being answered and no work item is being handled. */
   readonly isIdle: () => boolean;
-  /** Takes no more requests, lets what runs come to its end or gives it back, and lets go of the store. */
+  /** Stops listening, lets running steps finish or hands them back, and closes the store. Calling it twice is fine. */
   stop(): Promise<void>;
 }
 
+/** Work items that one process handles at the same time. */
 const CAPACITY = 1_000;
+/** How long a stop waits for running steps. */
 const GRACE_MS = 10_000;
 const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
-/** Builds everything, opens the store and then the door. */
+/** Opens the store, builds every capability, then starts to work and to listen. */
 export async function startHost(config: Config, system: System): Promise<RunningHost> {
-  const settings: CapabilitySettings = {
-    version: VERSION,
-    conformance: config.conformance,
-    samples: config.samples,
-    publicUrl: config.publicUrl,
-    feedback: config.feedback,
-    promptObservability: config.promptObservability,
-    secret: config.secret,
-    webhooks: {
-      attempts: config.webhookAttempts,
-      windowMs: config.webhookWindowMs,
-      retryMs: config.webhookRetryMs,
-    },
-    configuredKeys: config.apiKeys,
-    audit: { everyRequest: config.auditRequests, keyName: config.auditKey },
-    oidc: config.oidc,
-    models: config.models,
-    packFolder: config.packFolder,
-    mcpServers: config.mcpServers,
-    credentials: config.credentials,
-    mail: config.mail,
-    proposals: config.proposals,
-    synthesis: config.synthesis,
-    judgeModel: config.judgeModel,
-    goals: config.goals,
-    limits: {
-      maxNodeExecutions: config.maxNodeExecutions,
-      maxRunDurationMs: config.maxRunDurationMs,
-      maxRequestBodyBytes: config.maxRequestBodyBytes,
-    },
-    retentionMs: config.retentionMs,
-    retentionOf: config.retentionOf,
-  };
-  const mounted = capabilities(settings);
-  const store = await openStore(config, system.clock, [
-    ...CORE_TABLES,
-    ...PROBE_TABLES,
-    ...mounted.flatMap(({ migrations = [] }) => migrations),
-  ]);
+  const mounted = config.conformance ? [...capabilities, ...conformanceCapabilities] : capabilities;
+  const tables = mounted.flatMap((capability) => capability.tables);
+  const store = await openStore(config, system.clock, [...CORE_TABLES, ...PROBE_TABLES, ...tables]);
   try {
-    return await startOn(store, mounted, settings, config, system);
+    return await startOn(store, mounted, config, system);
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-async function startOn(
-  store: Store,
-  mounted: readonly Capability[],
-  settings: CapabilitySettings,
-  config: Config,
-  system: System,
-): Promise<RunningHost> {
-  const reactions: Reaction[] = [];
-  const tools: ToolSource[] = [];
-  const egress = createEgress({ clock: system.clock, allowLoopback: config.allowLoopback });
-  const runtime = createRuntime(store, mounted, settings, system, egress, { reactions, tools });
-  const kinds = new Map<string, WorkKind>();
-  const executor = new Executor(runtime, {
-    hostId: system.ids.next('host-'),
-    leaseMs: config.leaseMs,
-    capacity: CAPACITY,
-    kinds,
-  });
-  const host: Host = {
-    runtime,
-    executor,
-    settings,
-    forget: (run) => mounted.flatMap((capability) => capability.forget?.(run) ?? []),
-    advertises: (capability) =>
-      isAdvertised(
-        familiesOf(mounted, settings, (each) => serviceOf(services, each)),
-        capability,
-      ),
-  };
-  const services = createServices(host, mounted);
-  kinds.set(CANCEL_CHILD, { handle: cancelChildHandler(runtime) });
-  kinds.set(MAINTENANCE, { handle: maintenanceHandler(system.clock) });
-  for (const capability of mounted) {
-    const service = serviceOf(services, capability);
-    for (const [name, kind] of Object.entries(capability.work?.(host, service) ?? {})) kinds.set(name, kind);
-    reactions.push(...(capability.reactions?.(host, service) ?? []));
-    Object.assign(runtime.seams, capability.seams?.(host, service));
-    tools.push(...(capability.tools?.(host, service) ?? []));
-  }
-  store.onHint((topic) => runtime.hub.hinted(topic));
+type Mounted = typeof capabilities;
 
-  for (const capability of mounted) await capability.prepare?.(host, serviceOf(services, capability));
-  await loadWorkflows(services, config.workflowsFolder ?? EXAMPLES);
-  const firstKey = await makeFirstKey(services);
-  const server = createEdge(host, mounted, services, config);
+async function startOn(store: Store, mounted: Mounted, config: Config, system: System): Promise<RunningHost> {
+  const built = buildHost(store, mounted, config, system);
+  const { host, assembly } = built;
+  store.onHint((topic) => host.runtime.hub.hinted(topic));
+  for (const { prepare } of assembly.parts) await prepare?.();
+  await loadWorkflows(assembly.services, config.workflowsFolder ?? EXAMPLES);
+  const firstKey = await createFirstKey(assembly.services);
+  const server = createEdge(built, config);
   await store.commit([maintenanceWork()]);
-  await executor.start();
+  await host.executor.start();
   try {
     await server.app.listen({ host: config.host, port: config.port });
   } catch (error) {
-    await finish(mounted, services);
-    await executor.stop(0);
+    await stopCapabilities(assembly);
+    await host.executor.stop(0);
     throw error;
   }
+  return runningHost(built, server, firstKey);
+}
 
+function runningHost(
+  { host: { runtime, executor }, assembly }: BuiltHost,
+  server: Server,
+  firstKey: string | undefined,
+): RunningHost {
   let stopped: Promise<void> | undefined;
+  const stop = async (): Promise<void> => {
+    await server.close();
+    await stopCapabilities(assembly);
+    await executor.stop(GRACE_MS);
+    await runtime.store.close();
+  };
   return {
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
     isIdle: () => server.gate.inFlight === 0 && executor.inHand === 0,
     stop: () => {
-      stopped ??= server
-        .close()
-        .then(() => finish(mounted, services))
-        .then(() => executor.stop(GRACE_MS))
-        .then(() => store.close());
+      stopped ??= stop();
       return stopped;
     },
   };
@@ -186,68 +120,54 @@ async function openStore(config: Config, clock: Clock, migrations: readonly Migr
   return openPostgres({ url: config.databaseUrl, clock, migrations });
 }
 
-function createRuntime(
-  store: Store,
-  mounted: readonly Capability[],
-  settings: CapabilitySettings,
-  { clock, ids, log }: System,
-  egress: Egress,
-  { reactions, tools }: Pick<Runtime, 'reactions' | 'tools'>,
-): Runtime {
-  const plans = new Plans(store);
-  return {
+interface BuiltHost {
+  readonly host: Host;
+  readonly assembly: Assembly<Services>;
+  readonly contributions: ContributionView;
+}
+
+/** Builds the runtime and every capability. Afterwards nothing is added to either. */
+function buildHost(store: Store, mounted: Mounted, config: Config, system: System): BuiltHost {
+  const contributions = new ContributionView();
+  const runtime = createRuntime({
     store,
-    clock,
-    ids,
-    log,
-    hub: new Hub(),
-    plans,
-    reader: new RunReader(store, plans, clock),
-    catalog: catalogOf([...NODES, ...mounted.flatMap((capability) => capability.nodes?.(settings) ?? [])]),
-    seams: {
-      model: mockModel(clock),
-      probe: probeSeam(store),
-      annotate: unprovidedSeam('feedback'),
-      prompts: unprovidedSeam('prompts'),
-      http: unprovidedSeam('httpClient'),
-      mail: unprovidedSeam('email'),
-      kv: unprovidedSeam('kvStorage'),
-      memory: unprovidedSeam('memory'),
-      agent: unprovidedSeam('agents'),
-      tool: toolSeam(tools, clock),
-      verifiers: unprovidedSeam('verifiers'),
-    },
-    tools,
-    egress,
-    reactions,
-    provided: new Set(),
-    limits: settings.limits,
-  };
+    ...system,
+    egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
+    nodes: mounted.flatMap(({ nodes }) => nodes(config)),
+    limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
+    contributed: contributions,
+  });
+  const kinds = (): ReadonlyMap<string, WorkKind> => work;
+  const executor = new Executor(runtime, {
+    hostId: system.ids.next('host-'),
+    leaseMs: config.leaseMs,
+    capacity: CAPACITY,
+    kinds,
+  });
+  const { extensions, forgetRun, advertises } = contributions;
+  const host: Host = { runtime, executor, version: VERSION, extensions, forgetRun, advertises };
+  const assembly = buildCapabilities(mounted, host, config);
+  contributions.complete(assembly.parts);
+  for (const { onAppend = [], onHint = {} } of assembly.parts) runtime.hub.connect(onAppend, onHint);
+  const work = new Map<string, WorkKind>([
+    [CANCEL_CHILD, { handle: cancelChildHandler(runtime) }],
+    [MAINTENANCE, { handle: maintenanceHandler(system.clock) }],
+    ...assembly.parts.flatMap((part) => Object.entries(part.work ?? {})),
+  ]);
+  return { host, assembly, contributions };
 }
 
-/** Built in order; each may use those before it. */
-function createServices(host: Host, mounted: readonly Capability[]): Services {
-  const services: Record<string, unknown> = {};
-  for (const { name, service } of mounted) services[name] = service(host, services as never);
-  return services as unknown as Services;
+async function stopCapabilities({ parts }: Assembly<Services>): Promise<void> {
+  for (const { stop } of parts) await stop?.();
 }
 
-function serviceOf(services: Services, { name }: Capability): never {
-  return (services as unknown as Record<string, unknown>)[name] as never;
-}
-
-async function finish(mounted: readonly Capability[], services: Services): Promise<void> {
-  for (const capability of mounted) await capability.stop?.(serviceOf(services, capability));
-}
-
-function createEdge(host: Host, mounted: readonly Capability[], services: Services, config: Config) {
-  const { runtime, executor, settings } = host;
-  const routes: readonly Route<never>[] = mounted.flatMap((capability) => capability.routes ?? []);
-  const discovery = discoveryDocument(mounted, settings, {
+function createEdge({ host, assembly, contributions }: BuiltHost, config: Config): Server {
+  const { runtime, executor } = host;
+  const routes = assembly.parts.flatMap((part) => part.routes ?? []);
+  const discovery = discoveryDocument(contributions.families(), {
     implementation: { name: 'capstan', version: VERSION, vendor: 'Capstan' },
     mirror: config.discoveryMirror,
     backpressure: { inflightCap: config.inFlightMax, retryAfterSeconds: RETRY_AFTER_S },
-    serviceOf: (capability) => serviceOf(services, capability),
   });
   const isReady = (): Promise<boolean> =>
     runtime.store.read(sql('SELECT 1 AS one')).then(
@@ -257,7 +177,7 @@ function createEdge(host: Host, mounted: readonly Capability[], services: Servic
   const metrics = (): Metrics => counted;
   const server = createServer({
     runtime,
-    services,
+    services: assembly.services,
     routes: routes.flatMap(onEachPath),
     pages: [
       discoveryPage(discovery),
@@ -280,13 +200,13 @@ function createEdge(host: Host, mounted: readonly Capability[], services: Servic
   return server;
 }
 
-function onEachPath(route: Route<never>): readonly Route<never>[] {
+function onEachPath(route: BoundRoute): readonly BoundRoute[] {
   return [route, ...(route.alsoAt ?? []).map((path) => ({ ...route, path }))];
 }
 
 const checkShape = validator(WorkflowDefinition, 'body');
 
-/** Definitions that every tenant may run. Loading them again changes nothing. */
+/** Loads definitions that every tenant may run. Loading them again changes nothing. */
 async function loadWorkflows({ workflows }: Services, folder: string): Promise<void> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
   for (const file of files) {
@@ -305,8 +225,8 @@ async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/** With no keys at all nobody could use the host, so its first start makes one. */
-async function makeFirstKey({ authorization }: Services): Promise<string | undefined> {
+/** Without any key nobody could use the host, so its first start creates one. */
+async function createFirstKey({ authorization }: Services): Promise<string | undefined> {
   if (await authorization.hasKeys()) return undefined;
   return authorization.createOwner('default', 'first start');
 }

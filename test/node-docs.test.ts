@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { capabilities } from '../src/capabilities/index.ts';
-import { NODES } from '../src/capabilities/running/nodes/standard.ts';
 import { contextOf } from '../src/capabilities/running/nodes/testing.ts';
 import { readConfig } from '../src/config.ts';
 import { catalogOf } from '../src/runtime/catalog.ts';
@@ -29,8 +28,7 @@ const catalog = catalogOf(types);
 const sections = readSections(readFileSync(new URL('../docs/nodes.md', import.meta.url), 'utf8'));
 
 function mountedTypes(): readonly NodeType[] {
-  const settings = readConfig({ log: 'silent' }, {}) as never;
-  return [...NODES, ...capabilities(settings).flatMap((capability) => capability.nodes?.(settings) ?? [])];
+  return capabilities.flatMap(({ nodes }) => nodes(readConfig({}, {})));
 }
 
 function readSections(page: string): Section[] {

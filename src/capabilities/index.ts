@@ -1,28 +1,42 @@
 import { agents } from './ai/agents/index.ts';
 import { envelopes } from './ai/envelopes/index.ts';
 import { mcpClient } from './ai/mcp-client/index.ts';
+import { mcpClientSettings } from './ai/mcp-client/settings.ts';
 import { mcpServer } from './ai/mcp-server/index.ts';
 import { memory } from './ai/memory/index.ts';
 import { models } from './ai/models/index.ts';
+import { modelSettings } from './ai/models/settings.ts';
 import { packs } from './ai/packs/index.ts';
+import { packSettings } from './ai/packs/settings.ts';
 import { prompts } from './ai/prompts/index.ts';
+import { promptSettings } from './ai/prompts/settings.ts';
 import { tools } from './ai/tools/index.ts';
-import type { Capability, CapabilitySettings } from './capability.ts';
+import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
+import { hostSettings } from './host-settings.ts';
 import { code } from './integrations/code/index.ts';
 import { email } from './integrations/email/index.ts';
+import { emailSettings } from './integrations/email/settings.ts';
 import { httpClient } from './integrations/http-client/index.ts';
+import { httpClientSettings } from './integrations/http-client/settings.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
+import { goalSettings } from './learning/goals/settings.ts';
 import { proposals } from './learning/proposals/index.ts';
+import { proposalSettings } from './learning/proposals/settings.ts';
 import { synthesis } from './learning/synthesis/index.ts';
+import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
+import { verifierSettings } from './learning/verifiers/settings.ts';
+import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
+import { retentionSettings } from './operations/retention/settings.ts';
 import { webhooks } from './operations/webhooks/index.ts';
+import { webhookSettings } from './operations/webhooks/settings.ts';
 import { approvals } from './people/approvals/index.ts';
-import { feedback, noFeedback } from './people/feedback/index.ts';
+import { feedback } from './people/feedback/index.ts';
 import { inbox } from './people/inbox/index.ts';
 import { interrupts } from './people/interrupts/index.ts';
 import { ancestry } from './running/ancestry/index.ts';
@@ -30,6 +44,7 @@ import { artifacts } from './running/artifacts/index.ts';
 import { debugBundle } from './running/debug-bundle/index.ts';
 import { diff } from './running/diff/index.ts';
 import { events } from './running/events/index.ts';
+import { standardNodes } from './running/nodes/index.ts';
 import { replay } from './running/replay/index.ts';
 import { runs } from './running/runs/index.ts';
 import { timeTravel } from './running/time-travel/index.ts';
@@ -38,89 +53,73 @@ import { commitments } from './starting/commitments/index.ts';
 import { heartbeat } from './starting/heartbeats/index.ts';
 import { schedules } from './starting/schedules/index.ts';
 import { audit } from './trust/audit/index.ts';
+import { auditSettings } from './trust/audit/settings.ts';
 import { authorization } from './trust/authorization/index.ts';
+import { authorizationSettings } from './trust/authorization/settings.ts';
 
-/** Everything this host can do, in the order in which it is built. A new family is a folder and a line here. */
-export function capabilities(settings: Pick<CapabilitySettings, 'conformance' | 'feedback'>): readonly Capability[] {
-  const served = [
-    audit,
-    authorization,
-    feed,
-    settings.feedback ? feedback : noFeedback,
-    workflows,
-    prompts,
-    packs,
-    agents,
-    tools,
-    runs,
-    retention,
-    replay,
-    interrupts,
-    approvals,
-    events,
-    artifacts,
-    webhooks,
-    schedules,
-    storage,
-    heartbeat,
-    commitments,
-    proposals,
-    verifiers,
-    goals,
-    inbox,
-    diff,
-    ancestry,
-    timeTravel,
-    debugBundle,
-    production,
-    envelopes,
-    models,
-    synthesis,
-    httpClient,
-    email,
-    memory,
-    code,
-    mcpServer,
-    mcpClient,
-  ];
-  return settings.conformance ? [...served, conformance] : served;
-}
+/** Everything this host can do, in the order in which discovery shows it. A new family is a folder and a line here. */
+const ALL = [
+  legacy(audit, auditSettings),
+  legacy(authorization, authorizationSettings),
+  legacy(feed),
+  feedback,
+  legacy(workflows),
+  legacy(prompts, promptSettings),
+  legacy(packs, packSettings),
+  legacy(agents),
+  legacy(tools),
+  runs,
+  legacy(retention, retentionSettings),
+  legacy(replay),
+  legacy(interrupts),
+  legacy(approvals),
+  legacy(events),
+  legacy(artifacts),
+  legacy(webhooks, webhookSettings),
+  legacy(schedules),
+  legacy(storage),
+  legacy(heartbeat),
+  legacy(commitments),
+  legacy(proposals, proposalSettings),
+  legacy(verifiers, verifierSettings),
+  legacy(goals, goalSettings),
+  legacy(inbox),
+  legacy(diff),
+  legacy(ancestry),
+  legacy(timeTravel),
+  legacy(debugBundle),
+  legacy(production),
+  legacy(envelopes),
+  legacy(models, modelSettings),
+  legacy(synthesis, synthesisSettings),
+  legacy(httpClient, httpClientSettings),
+  legacy(email, emailSettings),
+  legacy(memory),
+  legacy(code),
+  legacy(mcpServer),
+  legacy(mcpClient, mcpClientSettings),
+  standardNodes,
+] as const;
 
-type ServiceOf<C> = C extends Capability<string, infer S> ? S : never;
+/** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
+const CONFORMANCE = [legacy(conformance, hostSettings)] as const;
 
-/** What routes are given to work with: the service of each capability, by its name. */
-export interface Services {
-  readonly audit: ServiceOf<typeof audit>;
-  readonly authorization: ServiceOf<typeof authorization>;
-  readonly feed: ServiceOf<typeof feed>;
-  /** Nothing where it is switched off. */
-  readonly feedback?: ServiceOf<typeof feedback> | undefined;
-  readonly workflows: ServiceOf<typeof workflows>;
-  readonly prompts: ServiceOf<typeof prompts>;
-  readonly packs: ServiceOf<typeof packs>;
-  readonly agents: ServiceOf<typeof agents>;
-  readonly tools: ServiceOf<typeof tools>;
-  readonly runs: ServiceOf<typeof runs>;
-  readonly replay: ServiceOf<typeof replay>;
-  readonly interrupts: ServiceOf<typeof interrupts>;
-  readonly inbox: ServiceOf<typeof inbox>;
-  readonly events: ServiceOf<typeof events>;
-  readonly artifacts: ServiceOf<typeof artifacts>;
-  readonly webhooks: ServiceOf<typeof webhooks>;
-  readonly schedules: ServiceOf<typeof schedules>;
-  readonly proposals: ServiceOf<typeof proposals>;
-  readonly verifiers: ServiceOf<typeof verifiers>;
-  readonly goals: ServiceOf<typeof goals>;
-  readonly diff: ServiceOf<typeof diff>;
-  readonly ancestry: ServiceOf<typeof ancestry>;
-  readonly timeTravel: ServiceOf<typeof timeTravel>;
-  readonly debugBundle: ServiceOf<typeof debugBundle>;
-  readonly retention: ServiceOf<typeof retention>;
-  readonly storage: ServiceOf<typeof storage>;
-  readonly heartbeat: ServiceOf<typeof heartbeat>;
-  readonly commitments: ServiceOf<typeof commitments>;
-  readonly memory: ServiceOf<typeof memory>;
-  readonly synthesis: ServiceOf<typeof synthesis>;
-  readonly mcpServer: ServiceOf<typeof mcpServer>;
-  readonly mcpClient: ServiceOf<typeof mcpClient>;
-}
+type Listed = (typeof ALL)[number] | (typeof CONFORMANCE)[number];
+type Together<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer I) => void ? I : never;
+type ProvidedBy<C> = C extends Capability<infer P, never, never> ? P : never;
+type SettingsOf<C> = C extends { readonly build: (host: never, needs: never, settings: infer S) => unknown }
+  ? S
+  : never;
+
+/** The service of every capability, by the name of its door. */
+export type Services = Together<ProvidedBy<Listed>>;
+/** The settings of every capability, together. */
+export type CapabilityConfig = Together<SettingsOf<Listed>>;
+
+/** A capability of the list: a need that nothing in the list provides does not compile here. */
+type Mounted = Capability<object, Services & object, CapabilityConfig & object>;
+
+/** What every host serves. */
+export const capabilities: readonly Mounted[] = ALL;
+/** What a host that is started for conformance suites serves in addition. */
+export const conformanceCapabilities: readonly Mounted[] = CONFORMANCE;

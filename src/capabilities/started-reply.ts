@@ -1,5 +1,5 @@
 import type { RunStatus } from '../protocol/running/runs.ts';
-import { type Reply, reply } from './capability.ts';
+import { type Reply, reply } from './request.ts';
 
 /** What is answered when a run has begun: which one, and where to follow it. */
 export function startedReply(origin: string, { runId, status }: { runId: string; status: RunStatus }): Reply {

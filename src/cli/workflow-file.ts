@@ -1,6 +1,6 @@
 import { capabilities } from '../capabilities/index.ts';
-import { NODES } from '../capabilities/running/nodes/standard.ts';
 import { triggersOf } from '../capabilities/starting/schedules/service.ts';
+import { readConfig } from '../config.ts';
 import { checkDefinition } from '../engine/definition/check.ts';
 import { validator } from '../http/validation.ts';
 import { isRefusal } from '../protocol/errors.ts';
@@ -22,9 +22,8 @@ export interface WorkflowFile {
 }
 
 const misfitOf = validator(WorkflowDefinition, 'body');
-const SETTINGS = { conformance: false, feedback: true };
-const mounted = capabilities(SETTINGS);
-const catalog = catalogOf([...NODES, ...mounted.flatMap(({ nodes }) => nodes?.(SETTINGS) ?? [])]);
+const DEFAULTS = readConfig({}, {});
+const catalog = catalogOf(capabilities.flatMap(({ nodes }) => nodes(DEFAULTS)));
 
 /** Checks a definition as a host of this version does when it is registered. */
 export async function readWorkflowFile(path: string): Promise<WorkflowFile> {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { Reply } from '../capabilities/capability.ts';
+import type { Reply } from '../capabilities/request.ts';
 import { ERRORS, type ErrorEnvelope, type Refusal } from '../protocol/errors.ts';
 import type { Clock } from '../system/clock.ts';
 import { redactText, redactValue } from '../system/redaction.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Capability, CapabilitySettings } from '../capabilities/capability.ts';
+import { combine } from '../capabilities/advertising.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
 import { discoveryDocument } from './discovery.ts';
 
 describe('the discovery document', () => {
@@ -36,30 +37,6 @@ describe('the discovery document', () => {
     expect(said).toEqual({ runs: { a: 1 } });
   });
 
-  it('knows the settings of the host', () => {
-    const capability: Capability = {
-      name: 'x',
-      service: () => undefined,
-      advertise: ({ limits }) => ({ limits: { maxNodeExecutions: limits.maxNodeExecutions } }),
-    };
-    expect(document([capability])).toMatchObject({ limits: { maxNodeExecutions: 7 } });
-  });
-
-  it('knows what a capability came to know while it was prepared', () => {
-    const capability: Capability<'x', { key: string }> = {
-      name: 'x',
-      service: () => ({ key: 'made at the start' }),
-      advertise: (_settings, { key }) => ({ x: { key } }),
-    };
-    const { text } = discoveryDocument([capability], SETTINGS, {
-      implementation: { name: 'test', version: '9', vendor: 'us' },
-      mirror: false,
-      backpressure: BACKPRESSURE,
-      serviceOf: () => ({ key: 'made at the start' }),
-    });
-    expect(JSON.parse(text)).toMatchObject({ x: { key: 'made at the start' } });
-  });
-
   it('repeats the families for old clients where it is told to, and only then', () => {
     const families = [advertising({ a: { supported: true } })];
     expect(document(families)).not.toHaveProperty('capabilities');
@@ -69,33 +46,27 @@ describe('the discovery document', () => {
   });
 
   it('has a tag that changes with it', () => {
-    const tag = (families: Capability[]): string => made(families).etag;
+    const tag = (families: JsonObject[]): string => made(families).etag;
     expect(tag([])).toBe(tag([]));
     expect(tag([])).not.toBe(tag([advertising({ a: 1 })]));
     expect(tag([])).toMatch(/^"[0-9a-f]{32}"$/);
   });
 });
 
-const SETTINGS = {
-  conformance: false,
-  limits: { maxNodeExecutions: 7, maxRunDurationMs: 1, maxRequestBodyBytes: 1 },
-  configuredKeys: [],
-} as unknown as CapabilitySettings;
-
 const BACKPRESSURE = { inflightCap: 3, retryAfterSeconds: 2 };
 
-function advertising(families: Record<string, unknown> | undefined): Capability {
-  return { name: 'x', service: () => undefined, ...(families ? { advertise: () => families } : {}) };
+function advertising(families: JsonObject = {}): JsonObject {
+  return families;
 }
 
-function made(families: readonly Capability[], mirror = false) {
-  return discoveryDocument(families, SETTINGS, {
+function made(families: readonly JsonObject[], mirror = false) {
+  return discoveryDocument(families.reduce(combine, {}), {
     implementation: { name: 'test', version: '9', vendor: 'us' },
     mirror,
     backpressure: BACKPRESSURE,
   });
 }
 
-function document(families: readonly Capability[], mirror = false): Record<string, unknown> {
+function document(families: readonly JsonObject[], mirror = false): Record<string, unknown> {
   return JSON.parse(made(families, mirror).text) as Record<string, unknown>;
 }

@@ -1,5 +1,5 @@
-import type { Capability, CapabilitySettings } from '../capabilities/capability.ts';
-import { isObject, type JsonObject, valueAt } from '../protocol/format/json.ts';
+import { combine } from '../capabilities/advertising.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
 
@@ -11,7 +11,6 @@ export interface DiscoveryOptions {
   readonly mirror: boolean;
   /** How many requests are answered at once, and when the others may come back. */
   readonly backpressure: { readonly inflightCap: number; readonly retryAfterSeconds: number };
-  readonly serviceOf?: (capability: Capability) => unknown;
 }
 
 export interface DiscoveryDocument {
@@ -21,11 +20,10 @@ export interface DiscoveryDocument {
 
 /** The document is what the mounted capabilities say of themselves: what is not served cannot be advertised. */
 export function discoveryDocument(
-  capabilities: readonly Capability[],
-  settings: CapabilitySettings,
-  { implementation, mirror, backpressure, serviceOf = () => undefined }: DiscoveryOptions,
+  advertised: JsonObject,
+  { implementation, mirror, backpressure }: DiscoveryOptions,
 ): DiscoveryDocument {
-  const families = merge(
+  const families = combine(
     {
       idempotency: {
         supported: true,
@@ -34,7 +32,7 @@ export function discoveryDocument(
       },
       production: { backpressure: { supported: true, ...backpressure } },
     },
-    familiesOf(capabilities, settings, serviceOf),
+    advertised,
   );
   const document = {
     protocolVersion: PROTOCOL_VERSION,
@@ -45,33 +43,4 @@ export function discoveryDocument(
   };
   const text = JSON.stringify(document);
   return { text, etag: `"${sha256Hex(text).slice(0, 32)}"` };
-}
-
-/** What the mounted capabilities say of themselves. */
-export function familiesOf(
-  capabilities: readonly Capability[],
-  settings: CapabilitySettings,
-  serviceOf: (capability: Capability) => unknown,
-): JsonObject {
-  return capabilities
-    .map((capability) => capability.advertise?.(settings, serviceOf(capability)) ?? {})
-    .reduce<JsonObject>(merge, {});
-}
-
-/** Whether something that packs call `aiProviders`, `host.kvStorage` or `agents.manifestRuntime` is here. */
-export function isAdvertised(families: JsonObject, capability: string): boolean {
-  const value = valueAt(families, capability.replace(/^(host|openwop)\./, ''));
-  return isObject(value) ? value.supported !== false : Array.isArray(value) ? value.length > 0 : Boolean(value);
-}
-
-/** Families that several capabilities have a say in are put together member by member, lists one after the other. */
-function merge(left: JsonObject, right: JsonObject): JsonObject {
-  const merged = { ...left };
-  for (const [key, value] of Object.entries(right)) merged[key] = together(merged[key], value);
-  return merged;
-}
-
-function together(before: unknown, value: unknown): unknown {
-  if (Array.isArray(before) && Array.isArray(value)) return [...new Set([...before, ...value])];
-  return isObject(before) && isObject(value) ? merge(before, value) : value;
 }

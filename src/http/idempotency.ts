@@ -1,4 +1,4 @@
-import type { Reply } from '../capabilities/capability.ts';
+import type { Reply } from '../capabilities/request.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { canonicalJson } from '../protocol/format/json.ts';
 import { findAnswer, type IdempotencyRow, keepAnswer } from '../store/idempotency.ts';

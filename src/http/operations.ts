@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Answer, Reply, Request, Route } from '../capabilities/capability.ts';
-import type { Services } from '../capabilities/index.ts';
+import type { Retention } from '../capabilities/operations/retention/door.ts';
+import type { BoundRoute, Reply, Request, Transaction } from '../capabilities/request.ts';
 import { isRefusal, type Refusal } from '../protocol/errors.ts';
-import { commitAll, UnitRefused } from '../runtime/command.ts';
+import { commitOrThrow, perform, UnitRefused } from '../runtime/change.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
@@ -13,13 +13,13 @@ import { validator } from './validation.ts';
 
 export interface OperationOptions {
   readonly runtime: Runtime;
-  readonly services: Services;
+  readonly retention: Pick<Retention, 'expiry'>;
   readonly idempotency: Idempotency;
   readonly publicUrl: string | undefined;
 }
 
 /** Mounts one operation. What it is handed has been let in, parsed, and checked against its schemas. */
-export function mountOperation(app: FastifyInstance, route: Route<never>, options: OperationOptions): void {
+export function mountOperation(app: FastifyInstance, route: BoundRoute, options: OperationOptions): void {
   const check = checkerOf(route, options);
   app.route({
     method: route.method,
@@ -38,12 +38,12 @@ export function mountOperation(app: FastifyInstance, route: Route<never>, option
 /** With an idempotency key, what is asked happens once and its answer is kept. */
 async function answerOnce(
   request: FastifyRequest,
-  route: Route<never>,
+  route: BoundRoute,
   check: Check,
   options: OperationOptions,
-): Promise<Answer | Replay> {
+): Promise<Reply | Refusal | Replay> {
   const key = route.method === 'GET' ? undefined : request.headers['idempotency-key'];
-  if (key === undefined) return (await check(request)) ?? handle(request, route, options, () => []);
+  if (key === undefined) return (await check(request)) ?? handle(request, route, options, undefined);
   const ticket = await options.idempotency.begin({
     scope: scopeOf(request),
     operation: `${route.method} ${route.path}`,
@@ -74,25 +74,51 @@ function scopeOf({ caller, params }: FastifyRequest): string {
 }
 
 /** What strangers ask of things that are not there is not worth a row. */
-function isWorthKeeping(answer: Answer, { caller }: FastifyRequest): boolean {
+function isWorthKeeping(answer: Reply | Refusal, { caller }: FastifyRequest): boolean {
   if (!isRefusal(answer)) return answer.stream === undefined;
   const status = statusOf(answer);
   return isFinal(answer, status) && (caller !== undefined || status !== 404);
 }
 
 /** An answer that came with no write of its own: nothing happened, and it will be said again. */
-async function keep({ runtime }: OperationOptions, ticket: Ticket, answer: Answer): Promise<void> {
+async function keep({ runtime }: OperationOptions, ticket: Ticket, answer: Reply | Refusal): Promise<void> {
   const reply = isRefusal(answer) ? { status: statusOf(answer), body: envelopeOf(answer) } : answer;
-  await commitAll(runtime.store, ticket.remember(reply));
+  await commitOrThrow(runtime.store, ticket.remember(reply));
 }
 
 async function handle(
   request: FastifyRequest,
-  route: Route<never>,
-  { services, publicUrl }: OperationOptions,
-  remember: (reply: Reply) => Unit,
-): Promise<Answer> {
-  const given: Request = {
+  route: BoundRoute,
+  options: OperationOptions,
+  remember: ((reply: Reply) => Unit) | undefined,
+): Promise<Reply | Refusal> {
+  const answer = await route.handle(requestOf(request, options, remember));
+  const done = isTransaction(answer) ? await performFor(request, answer, options, remember) : answer;
+  return orGone(done, request, options);
+}
+
+function isTransaction(answer: object): answer is Transaction {
+  return 'transaction' in answer;
+}
+
+/** Requests about the same resource take turns: each decides knowing what the one before it did. */
+function performFor(
+  { caller, params }: FastifyRequest,
+  { transaction }: Transaction,
+  { runtime }: OperationOptions,
+  record: ((reply: Reply) => Unit) | undefined,
+): Promise<Reply | Refusal> {
+  const [resource] = Object.values((params ?? {}) as Record<string, string>);
+  const turn = resource === undefined ? undefined : `${caller?.subject.tenant ?? ''}\n${resource}`;
+  return perform(runtime, transaction, { turn, record });
+}
+
+function requestOf(
+  request: FastifyRequest,
+  { publicUrl }: OperationOptions,
+  remember: (reply: Reply) => Unit = () => [],
+): Request {
+  return {
     caller: request.caller!,
     params: request.params,
     query: request.query,
@@ -106,14 +132,13 @@ async function handle(
     signal: request.abort.signal,
     remember,
   };
-  return orGone(await route.handle(given as never, services as never), request, services);
 }
 
 /** A run that is not there because it is not kept any more is gone. Whoever could have seen it is told so. */
-async function orGone<T extends Answer | undefined>(
+async function orGone<T extends Reply | Refusal | undefined>(
   answer: T,
   { caller, params }: FastifyRequest,
-  { retention }: Services,
+  { retention }: OperationOptions,
 ): Promise<T | Refusal> {
   const { runId } = (params ?? {}) as { runId?: string };
   if (!caller || runId === undefined || !isRefusal(answer) || answer.refused !== 'not_found') return answer;
@@ -123,7 +148,7 @@ async function orGone<T extends Answer | undefined>(
 type Check = (request: FastifyRequest) => Promise<Refusal | undefined>;
 
 /** First where the request leads, then whether that is there, then what it brings. */
-function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
+function checkerOf(route: BoundRoute, options: OperationOptions): Check {
   const { bodyOptional, misfitStatus, misfitCode } = route;
   const params = route.params && validator(route.params, 'path');
   const query = route.query && validator(route.query, 'query');
@@ -132,7 +157,7 @@ function checkerOf(route: Route<never>, { services }: OperationOptions): Check {
     const misplaced = params?.(request.params) ?? query?.(request.query);
     if (misplaced) return misplaced;
     const about = { caller: request.caller!, params: request.params };
-    const absent = await orGone(await route.before?.(about as never, services as never), request, services);
+    const absent = await orGone(await route.before?.(about), request, options);
     if (absent || (bodyOptional && (request.body ?? undefined) === undefined)) return absent;
     const foremost = route.first?.(request.body);
     if (foremost) return foremost;

@@ -1,12 +1,13 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import type { Caller, Route } from '../capabilities/capability.ts';
-import type { Services } from '../capabilities/index.ts';
+import type { Retention } from '../capabilities/operations/retention/door.ts';
+import type { BoundRoute, Caller } from '../capabilities/request.ts';
+import type { AuditService } from '../capabilities/trust/audit/service.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { BadJson, parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
-import { type Gate, openGate } from './gate.ts';
+import { type Gate, type GateOptions, openGate } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
@@ -19,7 +20,7 @@ declare module 'fastify' {
     /** The path as the protocol writes it; what logs and metrics call the request. */
     readonly route?: string;
     /** What the caller must be allowed; `public` asks for nobody. */
-    readonly scope?: Route<never>['scope'];
+    readonly scope?: BoundRoute['scope'];
     /** Answered however busy the host is. */
     readonly isExempt?: boolean;
   }
@@ -32,10 +33,17 @@ declare module 'fastify' {
   }
 }
 
+/** The services of capabilities that the edge itself uses. */
+export interface ServerServices {
+  readonly authorization: GateOptions['authorization'];
+  readonly audit: { readonly trail: GateOptions['trail'] & Pick<AuditService['trail'], 'answered'> };
+  readonly retention: Pick<Retention, 'expiry'>;
+}
+
 export interface ServerOptions {
   readonly runtime: Runtime;
-  readonly services: Services;
-  readonly routes: readonly Route<never>[];
+  readonly services: ServerServices;
+  readonly routes: readonly BoundRoute[];
   readonly pages: readonly PublicPage[];
   readonly metrics: () => Metrics;
   readonly publicUrl: string | undefined;
@@ -105,7 +113,8 @@ export function createServer(options: ServerOptions): Server {
   });
   app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
 
-  for (const route of options.routes) mountOperation(app, route, { ...options, idempotency });
+  for (const route of options.routes)
+    mountOperation(app, route, { ...options, retention: services.retention, idempotency });
   for (const page of options.pages) mountPage(app, page);
   refuseOtherMethods(app, options);
 

@@ -4,12 +4,11 @@ import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
-import { freeScope, insertEvents, insertRun, insertTags, moveRun } from '../store/log.ts';
+import { freeScope, insertEvents, moveRun as updateRun } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
-import type { CreatedRun } from './creation.ts';
 import { type Recorded, recordEvent } from './recording.ts';
-import { type HeldRun, moveOf, rowOf } from './run-row.ts';
+import { type HeldRun, moveOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Events that are about to be committed, with the run as it is after them. */
@@ -31,21 +30,6 @@ export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: 
   return recorded;
 }
 
-/** Everything that happens with the birth of a run. */
-export function creationWrites({ held, recorded, isInherited }: CreatedRun, reactions: readonly Reaction[]): Unit {
-  const { run, identity } = held;
-  const ref = { tenant: identity.subject.tenant, runId: run.facts.runId };
-  return [
-    insertRun(rowOf(held)),
-    ...insertEvents(
-      ref.runId,
-      recorded.map(({ stored }) => stored),
-    ),
-    ...insertTags(ref, run.facts.tags ?? []),
-    ...react(appendOf(held, recorded, isInherited ?? false), reactions),
-  ];
-}
-
 /** Where a run was before it moved. */
 export interface Before {
   readonly sequence: number;
@@ -56,17 +40,17 @@ export function whereIs(run: Run): Before {
   return { sequence: run.sequence, status: statusOf(run) };
 }
 
-/** Everything that happens when a run moves on. */
+/** Everything that is written when a run moves on. */
 export function appendWrites(
+  runtime: Runtime,
   held: HeldRun,
   recorded: readonly Recorded[],
   before: Before,
-  reactions: readonly Reaction[],
   isInherited = false,
 ): Unit {
   const { run } = held;
   return [
-    moveRun(moveOf(run, before.sequence)),
+    updateRun(moveOf(run, before.sequence)),
     ...insertEvents(
       run.facts.runId,
       recorded.map(({ stored }) => stored),
@@ -74,7 +58,7 @@ export function appendWrites(
     ...(concernsParent(run, before) ? [wake(run.facts.parent!.runId)] : []),
     ...(isTerminal(run) ? endWrites(held) : []),
     ...cancelledChildren(held, recorded).map((childRunId) => cancelChild(held, childRunId)),
-    ...react(appendOf(held, recorded, isInherited, before), reactions),
+    ...reactionsTo(runtime, held, recorded, { isInherited, before }),
   ];
 }
 
@@ -115,8 +99,16 @@ function cancelChild({ run, identity }: HeldRun, childRunId: string): Write {
   });
 }
 
-function react(append: Append, reactions: readonly Reaction[]): Write[] {
-  return append.events.length === 0 ? [] : reactions.flatMap((reaction) => reaction(append));
+/** What the mounted capabilities write together with these events. */
+export function reactionsTo(
+  { reactions }: Runtime,
+  held: HeldRun,
+  recorded: readonly Recorded[],
+  { isInherited, before }: { readonly isInherited: boolean; readonly before?: Before },
+): Write[] {
+  if (recorded.length === 0) return [];
+  const append = appendOf(held, recorded, isInherited, before);
+  return reactions.flatMap((reaction) => reaction(append));
 }
 
 function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boolean, before?: Before): Append {

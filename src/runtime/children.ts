@@ -6,14 +6,13 @@ import { type ChildState, isOver, type Run, visibleVariables } from '../engine/r
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import { childRunsAmong, countRunBelow, type RunRef, type RunRow, runsBelow } from '../store/log.ts';
-import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
-import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { creationWrites } from './append.ts';
+import { and, type Change, changeOf } from './change.ts';
 import { type CreatedRun, createRun } from './creation.ts';
 import { type ChildRequest, type ChildResult, NodeFailure } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import { type Placement, type StartedRun, startRun } from './start-run.ts';
 
 const CHILD_DEPTH_MAX = 32;
 /** Runs that one may lead to, at whatever depth: a few that each start a few of themselves are many soon. */
@@ -22,9 +21,8 @@ const RUNS_BELOW_MAX = 10_000;
 /** A child run that comes to be in the transaction that says so in its parent's log: there is one, or none. */
 export interface PreparedChild {
   readonly event: NewEvent;
-  readonly writes: Unit;
   readonly created: CreatedRun;
-  readonly lease: Lease;
+  readonly change: Change<StartedRun>;
 }
 
 /** Children that a node asked for when it had so many already. */
@@ -39,14 +37,14 @@ export async function prepareChildren(
   parent: HeldRun,
   planned: PlannedNode,
   requests: readonly ChildRequest[],
-  owner: string,
+  placement: Placement,
 ): Promise<PreparedChild[]> {
   const root = rootOf(parent);
   const [tree] = await runtime.store.read<{ below: number }>(runsBelow(root));
   if ((tree?.below ?? 0) + requests.length > RUNS_BELOW_MAX) {
     throw failure('recursion_limit_exceeded', `A run leads to at most ${RUNS_BELOW_MAX} others.`);
   }
-  return Promise.all(requests.map((request) => prepareChild(runtime, parent, planned, request, owner)));
+  return Promise.all(requests.map((request) => prepareChild(runtime, parent, planned, request, placement)));
 }
 
 /** The run that nobody else started. */
@@ -59,7 +57,7 @@ async function prepareChild(
   parent: HeldRun,
   { node }: PlannedNode,
   { workflowId, variables }: ChildRequest,
-  owner: string,
+  placement: Placement,
 ): Promise<PreparedChild> {
   const { subject, depth } = parent.identity;
   const root = rootOf(parent);
@@ -81,13 +79,8 @@ async function prepareChild(
   const childRunId = child.held.run.facts.runId;
   return {
     event: { type: 'node.dispatched', nodeId: node.id, payload: { childRunId, childWorkflowId: workflowId } },
-    writes: [
-      countRunBelow(root),
-      ...creationWrites(child, runtime.reactions),
-      addWork({ workId: childRunId, kind: 'run', tenant: subject.tenant, dueAt: null, owner }),
-    ],
     created: child,
-    lease: { workId: childRunId, owner, epoch: FIRST_EPOCH },
+    change: and(startRun(runtime, child, placement), changeOf(undefined, [countRunBelow(root)])),
   };
 }
 

@@ -5,10 +5,10 @@ import { makePlan } from '../engine/definition/plan.ts';
 import { statusOf } from '../engine/run/run.ts';
 import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { sortableIds } from '../system/ids.ts';
-import { creationWrites } from './append.ts';
 import { createRun, type NewRun } from './creation.ts';
 import { factsOf, identityOf, rowOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import { startRun } from './start-run.ts';
 
 const SECRET = ['sk', 'ant-api03-Zq8Rk2Lw9Tv4Xy7Bn3Md6Fs1Hj5Pc0Gu'].join('-');
 
@@ -100,7 +100,8 @@ describe('a new run', () => {
 
   it('is written together with its first event and its tags', () => {
     const created = create({ tags: ['x', 'x', 'y'] });
-    const tables = creationWrites(created, []).map(({ sql }) => /INSERT INTO (\w+)/.exec(sql)?.[1]);
+    const { writes } = startRun({ reactions: [] as const } as unknown as Runtime, created, 'undriven');
+    const tables = writes.map(({ sql }) => /INSERT INTO (\w+)/.exec(sql)?.[1]);
     expect(tables).toEqual(['runs', 'events', 'run_tags', 'run_tags']);
   });
 });

@@ -7,7 +7,6 @@ import { type Fork, isTerminal, isTurnTaken, type Run } from '../engine/run/run.
 import type { RunError } from '../protocol/errors.ts';
 import { deepEqual } from '../protocol/format/json.ts';
 import { type Lease, readWakes } from '../store/queue.ts';
-import { announce } from './append.ts';
 import { Attempts, type Message } from './attempts.ts';
 import { harvestChildren, type PreparedChildren, prepareChildren } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
@@ -239,7 +238,8 @@ export class Drive {
   async #prepare(planned: PlannedNode, requests: readonly ChildRequest[]): Promise<PreparedChildren> {
     const { lease, held } = this.#journal;
     const after = childCount(held.run, planned);
-    return { after, children: await prepareChildren(this.#runtime, held, planned, requests, lease.owner) };
+    const placement = { owner: lease.owner, adopt: this.#options.adopt };
+    return { after, children: await prepareChildren(this.#runtime, held, planned, requests, placement) };
   }
 
   #fail(nodeId: string, error: RunError): void {
@@ -250,14 +250,9 @@ export class Drive {
     if (this.#run.pause) return;
     // Asked twice for the same children, the node gets them once.
     const wanted = after === childCount(this.#run, planned) ? children : [];
-    for (const { event, writes, created, lease } of wanted) {
-      const { held, recorded } = created;
-      if (!this.#isAffordable(held.run)) break;
-      const afterwards = (): void => {
-        this.#options.adopt(lease, held);
-        announce(this.#runtime, held, recorded);
-      };
-      this.#journal.record([event], { companion: { writes, afterwards } });
+    for (const { event, created, change } of wanted) {
+      if (!this.#isAffordable(created.held.run)) break;
+      this.#journal.record([event], { change });
     }
     this.#askForMore(planned);
   }

@@ -1,12 +1,9 @@
 import { BrokenPromise } from '../engine/assert.ts';
-import { isTerminal } from '../engine/run/run.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import {
-  addWork,
   claimDue,
   claimOrphans,
   countHosts,
-  FIRST_EPOCH,
   finishUnlessWoken,
   forgetOtherHosts,
   keepAlive,
@@ -22,19 +19,19 @@ import {
 import type { Unit, Write } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
-import { announce, creationWrites } from './append.ts';
-import { commitAll } from './command.ts';
+import { and, type Change, changeOf, commitOrThrow } from './change.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import { RUN_WORK, type StartedRun, startRun } from './start-run.ts';
 
-/** What came of a work item: what to write, and whether it is over or due again. */
+/** What came of a work item: the change it makes, and when it is due again; without `dueAgainAt` it is finished. */
 export interface WorkResult {
-  readonly writes: readonly Write[];
+  readonly change?: Change<unknown> | undefined;
+  readonly writes?: readonly Write[];
   readonly dueAgainAt?: number | undefined;
-  /** What to do once that is in the store. */
   readonly committed?: (() => void) | undefined;
 }
 
@@ -53,10 +50,10 @@ export interface ExecutorOptions {
   readonly leaseMs: number;
   /** Work items in hand at once. */
   readonly capacity: number;
-  readonly kinds: ReadonlyMap<string, WorkKind>;
+  /** The kinds of work items and their handlers; asked once the host is built. */
+  readonly kinds: () => ReadonlyMap<string, WorkKind>;
 }
 
-const RUN = 'run';
 const CLAIM_MAX = 64;
 /** Hints can be lost and clocks can differ, so a look at the queue is never further away than this. */
 const LOOK_EVERY_MS = 1_000;
@@ -152,24 +149,24 @@ export class Executor {
 
   /** Brings a run into being, together with whatever else is to be written, and drives it here if there is room. */
   async launch(created: CreatedRun, also: Unit): Promise<void> {
-    const { writes, committed } = this.birth(created);
-    await commitAll(this.#runtime.store, [...also, ...writes]);
-    committed();
+    const change = and(this.startRun(created), changeOf(undefined, also));
+    await commitOrThrow(this.#runtime.store, change.writes);
+    for (const tell of change.announce) tell();
+  }
+
+  /** Starts a run on this host if it has room, on the next one that has if not. */
+  startRun(created: CreatedRun): Change<StartedRun> {
+    const placement = { owner: this.hostId, adopt: this.adopt.bind(this) };
+    return startRun(this.#runtime, created, this.hasRoom ? placement : 'queued');
   }
 
   /** What brings a run into being, for whoever commits it, and what then sets it going. */
   birth(created: CreatedRun): { readonly writes: Unit; readonly committed: () => void } {
-    const { held, recorded } = created;
-    const { runId: workId } = held.run.facts;
-    const { tenant } = held.identity.subject;
-    const owner = this.hasRoom ? this.hostId : undefined;
-    const work = addWork({ workId, kind: RUN, tenant, dueAt: owner ? null : 0, owner });
+    const { writes, announce } = this.startRun(created);
     return {
-      writes: [...creationWrites(created, this.#runtime.reactions), ...(isTerminal(held.run) ? [] : [work])],
+      writes,
       committed: () => {
-        if (owner && !isTerminal(held.run)) this.adopt({ workId, owner, epoch: FIRST_EPOCH }, held);
-        else this.#runtime.hub.callToWork(workId);
-        announce(this.#runtime, held, recorded);
+        for (const tell of announce) tell();
       },
     };
   }
@@ -226,11 +223,11 @@ export class Executor {
 
   /** Kinds of which there is enough in hand. */
   #busyKinds(): string[] {
-    return [...this.#options.kinds.keys()].filter((kind) => this.#isEnough(kind));
+    return [...this.#options.kinds().keys()].filter((kind) => this.#isEnough(kind));
   }
 
   #isEnough(kind: string): boolean {
-    const { atOnce = Number.POSITIVE_INFINITY } = this.#options.kinds.get(kind) ?? {};
+    const { atOnce = Number.POSITIVE_INFINITY } = this.#options.kinds().get(kind) ?? {};
     return this.#countOf(kind) >= atOnce;
   }
 
@@ -269,7 +266,7 @@ export class Executor {
 
   #take(item: WorkItem): void {
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
-    if (item.kind === RUN) void this.#driveToRest(lease, item);
+    if (item.kind === RUN_WORK) void this.#driveToRest(lease, item);
     else void this.#handle(lease, item);
   }
 
@@ -278,7 +275,7 @@ export class Executor {
     const { wakes, crashes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
-    const hand = this.#pickUp(lease.workId, RUN);
+    const hand = this.#pickUp(lease.workId, RUN_WORK);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
       try {
         held ??= await this.#load(tenant, lease.workId);
@@ -342,15 +339,16 @@ export class Executor {
   /** Does the work, and again when somebody woke it meanwhile: whoever did so had a reason. */
   async #workOn(lease: Lease, claimed: WorkItem): Promise<number | null> {
     const { store } = this.#runtime;
-    const kind = this.#options.kinds.get(claimed.kind);
+    const kind = this.#options.kinds().get(claimed.kind);
     if (!kind) throw new Error(`no handler for work of kind ${claimed.kind}`);
     for (let item = claimed; ; ) {
-      const { writes, dueAgainAt, committed } = await kind.handle(item);
+      const { change, writes = [], dueAgainAt, committed } = await kind.handle(item);
       const end =
         dueAgainAt === undefined ? finishUnlessWoken(lease, item.wakes) : releaseLease(lease, dueAgainAt, item.wakes);
-      const outcome = await store.commit([end, ...writes]);
+      const outcome = await store.commit([end, ...writes, ...(change?.writes ?? [])]);
       if (outcome.committed) {
         committed?.();
+        for (const tell of change?.announce ?? []) tell();
         return dueAgainAt ?? null;
       }
       const [now] = await store.read<Pick<WorkItem, 'wakes' | 'payload' | 'epoch'> & { owner: string | null }>(

@@ -52,6 +52,12 @@ export class Hub {
     return this.#noticeListeners.has(runId);
   }
 
+  /** Adds what a capability listens to. */
+  connect(onAppend: readonly AppendListener[], onHint: Readonly<Record<string, HintListener>>): void {
+    this.#appendListeners.push(...onAppend);
+    for (const [word, listener] of Object.entries(onHint)) this.#hintListeners.set(word, listener);
+  }
+
   /** For those whose hints begin with this word. */
   onHint(word: string, listener: HintListener): void {
     this.#hintListeners.set(word, listener);

@@ -1,8 +1,9 @@
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import { finishWork, holdLease, type Lease, releaseLease } from '../store/queue.ts';
-import type { Unit, Write } from '../store/sql.ts';
+import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { announce, appendWrites, type Before, recordNow, whereIs } from './append.ts';
+import type { Change } from './change.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun } from './run-row.ts';
@@ -11,16 +12,11 @@ import type { Runtime } from './runtime.ts';
 /** What becomes of the lease with a commit: it is kept, given back until some time, or no longer needed. */
 export type LeaseMove = 'hold' | 'finish' | { readonly releaseUntil: number | null; readonly wakes: number };
 
-/** What is to happen in the store, and in this process once it has, together with the events of a commit. */
-interface Companion {
-  readonly writes: readonly Write[];
-  readonly afterwards: () => void;
-}
-
 interface Recording {
   /** When it happened: now, where this is silent. */
   readonly time?: number;
-  readonly companion?: Companion;
+  /** Committed in the same unit as the events: the child run that an event tells of. */
+  readonly change?: Change<unknown>;
 }
 
 /** Outcomes of nodes: a run that records one is getting on. */
@@ -40,7 +36,7 @@ export class Journal {
   /** Where the run is by what is known to be in the store. */
   #written: Before;
   #pending: Recorded[] = [];
-  #companions: Companion[] = [];
+  #changes: Change<unknown>[] = [];
   /** A commit was refused: memory has moved on from something that did not happen. */
   #isStale = false;
   /** Nodes of which something was thrown away. */
@@ -66,24 +62,24 @@ export class Journal {
     return this.#written.sequence === this.#held.run.sequence;
   }
 
-  record(events: readonly NewEvent[], { time = this.#runtime.clock.now(), companion }: Recording = {}): RunEvent[] {
+  record(events: readonly NewEvent[], { time = this.#runtime.clock.now(), change }: Recording = {}): RunEvent[] {
     const recorded = events.map((event) => recordNow(this.#held, event, time, sha256Hex));
     this.#pending.push(...recorded);
-    if (companion) this.#companions.push(companion);
+    if (change) this.#changes.push(change);
     return recorded.map(({ event }) => event);
   }
 
   /** Writes down what is pending. False when somebody else moved the run or its work in between. */
   async commit(move: LeaseMove): Promise<boolean> {
     const pending = this.#pending;
-    const companions = this.#companions;
+    const changes = this.#changes;
     if (pending.length === 0 && move === 'hold') return true;
     this.#pending = [];
-    this.#companions = [];
+    this.#changes = [];
     const outcome = await this.#runtime.store.commit([
       ...this.#leaseWrites(move, pending),
       ...this.#eventWrites(pending),
-      ...companions.flatMap(({ writes }) => writes),
+      ...changes.flatMap(({ writes }) => writes),
     ]);
     if (!outcome.committed) {
       this.#lose(pending);
@@ -92,7 +88,7 @@ export class Journal {
     const before = this.#written;
     this.#written = whereIs(this.#held.run);
     if (pending.length > 0) announce(this.#runtime, this.#held, pending, before);
-    for (const { afterwards } of companions) afterwards();
+    for (const tell of changes.flatMap(({ announce }) => announce)) tell();
     return true;
   }
 
@@ -107,7 +103,7 @@ export class Journal {
     if (row.sequence === this.#written.sequence && !this.#isStale) return [];
     this.#lose(this.#pending);
     this.#pending = [];
-    this.#companions = [];
+    this.#changes = [];
     this.#held = await this.#runtime.reader.fresh(row);
     this.#written = whereIs(this.#held.run);
     this.#isStale = false;
@@ -134,7 +130,7 @@ export class Journal {
   #eventWrites(pending: readonly Recorded[]): Unit {
     if (pending.length === 0) return [];
     const isReplay = this.#held.run.facts.fork?.mode === 'replay';
-    return appendWrites(this.#held, pending, this.#written, this.#runtime.reactions, isReplay);
+    return appendWrites(this.#runtime, this.#held, pending, this.#written, isReplay);
   }
 
   /** Woken or overtaken can be made good by looking again; a lease that is gone cannot. */

@@ -16,6 +16,7 @@ import { openManagementRun, REVIEW } from './management.ts';
 import { Plans } from './plans.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
+import { Turns } from './turns.ts';
 
 const folder = freshFolder();
 const clock = new ManualClock();
@@ -35,6 +36,7 @@ const runtime = {
   hub,
   plans,
   ids: sortableIds(clock.now, () => '0123456789ab'),
+  turns: new Turns(),
   reader: new RunReader(store, plans, clock),
   reactions: [],
   limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 1_000 },
@@ -43,16 +45,18 @@ const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer
 
 describe('a management run', () => {
   it('begins with what it tells of, in one unit, and is driven by nobody', async () => {
-    const { runId, writes, committed } = await open();
+    const { result, writes, announce } = await open();
+    const { runId } = result;
     expect(await runtime.reader.row(subject, runId)).toBeUndefined();
     await commitAll(store, writes);
-    committed();
+    for (const tell of announce) tell();
     expect(appended.at(-1)!.events.map(({ type }) => type)).toEqual(['run.started', 'proposal.created']);
     expect(await store.read({ sql: 'SELECT * FROM work', params: [] })).toEqual([]);
   });
 
   it('is moved on and ended by commands, however long that takes', async () => {
-    const { runId, writes } = await open();
+    const { result, writes } = await open();
+    const { runId } = result;
     await commitAll(store, writes);
     clock.advance(10 * runtime.limits.maxRunDurationMs);
     const ask = { kind: 'approval' as const, data: { gateId: REVIEW, requiredScope: 'proposals:activate' } };

@@ -3,13 +3,14 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import type { ManagementWorkflow } from '../protocol/running/management.ts';
 import type { PortValue, WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
-import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { announce, creationWrites, recordNow } from './append.ts';
+import { recordNow } from './append.ts';
+import type { Change } from './change.ts';
 import { createRun } from './creation.ts';
 import type { PinnedPlan } from './plans.ts';
 import type { Subject } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import { type StartedRun, startRun } from './start-run.ts';
 
 /** The node of a proposal's run at which people decide. */
 export const REVIEW = 'review';
@@ -80,14 +81,6 @@ export interface NewManagementRun {
   readonly inputs: JsonObject;
 }
 
-export interface ManagementRun {
-  readonly runId: string;
-  /** What brings it into being, for the unit of what it is about. */
-  readonly writes: Unit;
-  /** To be called once that is in the store. */
-  readonly committed: () => void;
-}
-
 /**
  * A run whose log tells the life of a proposal or a goal. It has no work item, so nobody drives it and no time runs out
  * for it: it is moved on, and ended, with `command`.
@@ -96,14 +89,10 @@ export async function openManagementRun(
   runtime: Runtime,
   { workflowId, subject, inputs }: NewManagementRun,
   firstEvents: readonly NewEvent[],
-): Promise<ManagementRun> {
+): Promise<Change<StartedRun>> {
   const workflow = await managementPlan(runtime, workflowId);
   const { held, recorded } = createRun(runtime, { subject, workflow, inputs, configurable: {}, depth: 0 });
-  const { runId, createdAt } = held.run.facts;
+  const { createdAt } = held.run.facts;
   const all = [...recorded, ...firstEvents.map((event) => recordNow(held, event, createdAt, sha256Hex))];
-  return {
-    runId,
-    writes: creationWrites({ held, recorded: all }, runtime.reactions),
-    committed: () => announce(runtime, held, all),
-  };
+  return startRun(runtime, { held, recorded: all }, 'undriven');
 }

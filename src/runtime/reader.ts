@@ -6,7 +6,6 @@ import { LruCache } from './lru-cache.ts';
 import type { Plans } from './plans.ts';
 import { decodeEvent } from './recording.ts';
 import { factsOf, type HeldRun, identityOf } from './run-row.ts';
-import { Turns } from './turns.ts';
 
 const EVENTS_PER_PAGE = 1_000;
 /** Folded runs are kept as long as all of them together have fewer events than this. */
@@ -18,8 +17,6 @@ const WORTH_KEEPING = 100;
 
 /** Reads runs. Folding again costs only what was appended since the last time. */
 export class RunReader {
-  /** For those who mean to move a run on: all but one would have folded it for nothing. */
-  readonly turns = new Turns();
   readonly #store: Store;
   readonly #plans: Plans;
   readonly #clock: Clock;

@@ -10,6 +10,7 @@ import type { Hub } from './hub.ts';
 import type { Plans } from './plans.ts';
 import type { RunReader } from './reader.ts';
 import type { ToolSource } from './tools.ts';
+import type { Turns } from './turns.ts';
 
 /** What everything that moves runs is built on. */
 export interface Runtime {
@@ -20,6 +21,8 @@ export interface Runtime {
   readonly hub: Hub;
   readonly plans: Plans;
   readonly reader: RunReader;
+  /** Changes of the same resource wait for each other here instead of conflicting in the store. */
+  readonly turns: Turns;
   readonly catalog: Catalog;
   readonly seams: SeamDrivers;
   /** Where the tools of agents come from. */

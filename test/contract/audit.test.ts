@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import type { Caller } from '../../src/capabilities/capability.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { AUDIT_TABLES } from '../../src/capabilities/trust/audit/records.ts';
 import { type AuditService, auditService } from '../../src/capabilities/trust/audit/service.ts';
 import { Hub } from '../../src/runtime/hub.ts';

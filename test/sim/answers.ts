@@ -1,5 +1,5 @@
-import type { Caller } from '../../src/capabilities/capability.ts';
 import type { InterruptRow } from '../../src/capabilities/people/interrupts/records.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import type { RunEvent } from '../../src/protocol/running/events.ts';
 import { type Commanded, UnitRefused } from '../../src/runtime/command.ts';

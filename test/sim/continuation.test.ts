@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { Caller } from '../../src/capabilities/capability.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { COMMITMENT_TABLES, type CommitmentRow } from '../../src/capabilities/starting/commitments/records.ts';
 import {

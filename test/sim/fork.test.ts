@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Caller } from '../../src/capabilities/capability.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { resolveInterrupt } from '../../src/engine/people/interrupts.ts';
 import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
@@ -11,6 +11,7 @@ import type { JsonObject } from '../../src/protocol/format/json.ts';
 import { isTerminalEvent, type RunEvent } from '../../src/protocol/running/events.ts';
 import { TRIGGER_RULES, type WorkflowDefinition, type WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
+import { type Decide, perform } from '../../src/runtime/change.ts';
 import { command } from '../../src/runtime/command.ts';
 import { decodeEvent } from '../../src/runtime/recording.ts';
 import { readEvents, type StoredEvent } from '../../src/store/log.ts';
@@ -131,7 +132,7 @@ describe('whatever the workflow and whoever meddles with it', () => {
       configurable: {},
       exclusive: false,
     };
-    const { runId } = must(await world.settle(host.runs.create(CALLER, request, () => [])));
+    const { runId } = must(await world.settle(perform(host.runtime, () => host.runs.create(CALLER, request))));
     for (let moves = random.between(0, 12); moves > 0; moves--) {
       await world.run(world.now() + random.between(0, 400));
       await world.settle(meddle(runId, random));
@@ -141,16 +142,14 @@ describe('whatever the workflow and whoever meddles with it', () => {
   }
 
   async function meddle(runId: string, random: Random): Promise<unknown> {
+    const change = <T>(decide: Decide<T>) => perform(host.runtime, decide, { turn: runId });
     const deed = random.next();
     if (deed < 0.15)
-      return host.runs.pause(
-        CALLER,
-        runId,
-        { drainPolicy: random.chance(0.5) ? 'immediate' : 'drain-current-node' },
-        () => [],
+      return change(() =>
+        host.runs.pause(CALLER, runId, { drainPolicy: random.chance(0.5) ? 'immediate' : 'drain-current-node' }),
       );
-    if (deed < 0.35) return host.runs.resume(CALLER, runId, undefined, () => []);
-    if (deed < 0.38) return host.runs.cancel(CALLER, runId, undefined, () => []);
+    if (deed < 0.35) return change(() => host.runs.resume(CALLER, runId));
+    if (deed < 0.38) return change(() => host.runs.cancel(CALLER, runId));
     const action = random.pick(['accept', 'accept', 'refine', 'reject']);
     const value = { action, ...(action === 'refine' ? { refineFeedback: { scope: 'whole', text: 'again' } } : {}) };
     return command(host.runtime, CALLER.subject, runId, (run) =>

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import type { Caller } from '../../src/capabilities/capability.ts';
 import { type HeldGoal, holdGoal } from '../../src/capabilities/learning/goals/document.ts';
 import { GOAL_TABLES, type GoalRow, type GoalRunRow } from '../../src/capabilities/learning/goals/records.ts';
 import { VERIFIER_TABLES } from '../../src/capabilities/learning/verifiers/records.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
 import { isClosed } from '../../src/engine/judging/goal.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Caller } from '../../src/capabilities/capability.ts';
 import { GOAL_TABLES, type GoalRunRow } from '../../src/capabilities/learning/goals/records.ts';
 import { VERIFIER_TABLES } from '../../src/capabilities/learning/verifiers/records.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';

@@ -1,4 +1,4 @@
-import type { Caller } from '../../src/capabilities/capability.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { follow } from '../../src/capabilities/running/events/follow.ts';
 import { isTerminalEvent, type RunEvent } from '../../src/protocol/running/events.ts';
 import { StoreFailure } from '../../src/store/store.ts';

@@ -1,5 +1,5 @@
-import type { Caller } from '../../src/capabilities/capability.ts';
 import type { WebhookService } from '../../src/capabilities/operations/webhooks/service.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import type { RunEvent } from '../../src/protocol/running/events.ts';
 import { type Egress, EgressFailure, type EgressRequest, type EgressResponse } from '../../src/system/egress.ts';

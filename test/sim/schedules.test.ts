@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Caller } from '../../src/capabilities/capability.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
 import { nextSlot } from '../../src/capabilities/starting/schedules/slots.ts';

@@ -10,7 +10,7 @@ import { projectInterrupts } from '../../src/capabilities/people/interrupts/proj
 import { interruptService } from '../../src/capabilities/people/interrupts/service.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
 import { replayService } from '../../src/capabilities/running/replay/service.ts';
-import { runService } from '../../src/capabilities/running/runs/service.ts';
+import { RunService } from '../../src/capabilities/running/runs/service.ts';
 import { commitments } from '../../src/capabilities/starting/commitments/index.ts';
 import { commitmentService } from '../../src/capabilities/starting/commitments/service.ts';
 import { heartbeat } from '../../src/capabilities/starting/heartbeats/index.ts';
@@ -29,6 +29,7 @@ import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
 import { Plans } from '../../src/runtime/plans.ts';
 import { RunReader } from '../../src/runtime/reader.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import { Turns } from '../../src/runtime/turns.ts';
 import { createEgress, type Egress } from '../../src/system/egress.ts';
 import type { Ids } from '../../src/system/ids.ts';
 import type { SimAgents } from './agents.ts';
@@ -69,6 +70,7 @@ export function createSimHost(options: SimHostOptions) {
     plans,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBrokenPromise },
     reader: new RunReader(store, plans, clock),
+    turns: new Turns(),
     catalog: catalogOf([
       ...NODES,
       ...CONFORMANCE_NODES,
@@ -97,7 +99,7 @@ export function createSimHost(options: SimHostOptions) {
     limits,
   };
   const kinds = new Map<string, WorkKind>([[CANCEL_CHILD, { handle: cancelChildHandler(runtime) }]]);
-  const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, kinds });
+  const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, kinds: () => kinds });
   store.onHint((topic) => hub.hinted(topic));
   const settings = {
     version: '0',
@@ -120,7 +122,7 @@ export function createSimHost(options: SimHostOptions) {
   };
   const host = { runtime, executor, settings, forget: () => [], advertises: () => false };
   const audit = { record: () => [] };
-  const runs = runService(host);
+  const runs = new RunService(host, settings);
   const hooks = webhookService(host, { audit });
   const timed = scheduleService(host, { audit, runs });
   for (const [kind, work] of Object.entries(schedules.work!(host, timed))) kinds.set(kind, work);

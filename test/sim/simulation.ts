@@ -1,6 +1,6 @@
-import type { Caller } from '../../src/capabilities/capability.ts';
 import { WEBHOOK_TABLES } from '../../src/capabilities/operations/webhooks/records.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
+import type { Caller } from '../../src/capabilities/request.ts';
 import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { makePlan } from '../../src/engine/definition/plan.ts';
 import { fold } from '../../src/engine/run/fold.ts';
@@ -9,6 +9,7 @@ import { isRefusal } from '../../src/protocol/errors.ts';
 import { isTerminalEvent, type RunEvent } from '../../src/protocol/running/events.ts';
 import type { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
+import { type Decide, perform } from '../../src/runtime/change.ts';
 import { decodeEvent } from '../../src/runtime/recording.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import { findDefinition } from '../../src/store/definitions.ts';
@@ -217,9 +218,9 @@ class Day {
       if ('replay' in ticket) return JSON.parse(ticket.replay.text).runId;
       try {
         const request = { workflowId, inputs: {}, configurable: {}, exclusive: false };
-        const outcome = await host.runs.create(CALLER, request, (started) =>
-          ticket.remember({ status: 201, body: started }),
-        );
+        const outcome = await perform(host.runtime, () => host.runs.create(CALLER, request), {
+          record: (started) => ticket.remember({ status: 201, body: started }),
+        });
         return isRefusal(outcome) ? undefined : outcome.runId;
       } finally {
         ticket.done();
@@ -231,20 +232,16 @@ class Day {
 
   async #meddle(host: SimHost, runId: string): Promise<void> {
     const { random } = this.#world;
-    const nothing = () => [];
+    const change = <T>(decide: Decide<T>) => perform(host.runtime, decide, { turn: runId });
     try {
       const deed = random.next();
-      if (deed < 0.3) await host.runs.cancel(CALLER, runId, 'changed my mind', nothing);
+      if (deed < 0.3) await change(() => host.runs.cancel(CALLER, runId, 'changed my mind'));
       else if (deed < 0.6) {
-        await host.runs.pause(
-          CALLER,
-          runId,
-          { drainPolicy: random.pick(['immediate', 'drain-current-node']) },
-          nothing,
-        );
+        const drainPolicy = random.pick(['immediate', 'drain-current-node'] as const);
+        await change(() => host.runs.pause(CALLER, runId, { drainPolicy }));
         await this.#world.sleep(random.between(0, 5_000));
-        await host.runs.resume(CALLER, runId, undefined, nothing);
-      } else await host.runs.resume(CALLER, runId, undefined, nothing);
+        await change(() => host.runs.resume(CALLER, runId));
+      } else await change(() => host.runs.resume(CALLER, runId));
     } catch (error) {
       if (!(error instanceof StoreFailure)) throw error;
     }

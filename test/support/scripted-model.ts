@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ModelSettings } from '../../src/capabilities/capability.ts';
+import type { ModelSettings } from '../../src/capabilities/ai/models/settings.ts';
 import { unique } from './definitions.ts';
 
 /** A provider with a model called small, which answers as the script says that is put into the folder. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../protocol/errors.ts';
 import { Closed, OneOf } from '../../protocol/format/schema.ts';
 import { CommitmentFired, FIRE_CONDITIONS } from '../../protocol/starting/commitment-events.ts';
-import { reply, route } from '../capability.ts';
+import { reply, route } from '../request.ts';
 import type { CommitmentService } from '../starting/commitments/service.ts';
 
 const CANARY = 'canary of an intention that no event may tell';

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { isRefusal, refuse } from '../../protocol/errors.ts';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import { ARTIFACT_KINDS, Proposal } from '../../protocol/learning/proposals.ts';
-import { reply, route } from '../capability.ts';
 import type { ProposalService } from '../learning/proposals/service.ts';
+import { reply, route } from '../request.ts';
 
 const Optional = Type.Optional;
 

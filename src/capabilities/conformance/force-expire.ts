@@ -1,6 +1,6 @@
 import { RunParams } from '../../protocol/running/runs.ts';
-import { route } from '../capability.ts';
 import type { RetentionService } from '../operations/retention/service.ts';
+import { route } from '../request.ts';
 
 /** Lets a suite see what becomes of a run whose time is up. */
 export const forceExpire = route<{ readonly retention: RetentionService }>()({

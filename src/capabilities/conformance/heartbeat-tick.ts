@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Closed } from '../../protocol/format/schema.ts';
 import { HeartbeatEvaluated, HeartbeatStateChanged } from '../../protocol/starting/heartbeats.ts';
-import { reply, route } from '../capability.ts';
+import { reply, route } from '../request.ts';
 import type { HeartbeatService } from '../starting/heartbeats/service.ts';
 
 /** The rule by which ticks are told and changes start runs, on a heartbeat that is only thought of. */

@@ -3,9 +3,9 @@ import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
 import type { PackService } from '../ai/packs/service.ts';
 import type { PromptService } from '../ai/prompts/service.ts';
-import type { Capability, CapabilitySettings } from '../capability.ts';
 import type { GoalService } from '../learning/goals/service.ts';
 import type { ProposalService } from '../learning/proposals/service.ts';
+import type { LegacyCapability as Capability, CapabilitySettings } from '../legacy.ts';
 import type { WorkflowService } from '../running/workflows/service.ts';
 import { AGENT_FIXTURES } from './agent-fixtures.ts';
 import { AGENT_PACK } from './agent-pack.ts';
@@ -25,7 +25,7 @@ import { schedulingTick } from './scheduling-tick.ts';
 import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 
-interface Fitted {
+export interface Fitted {
   readonly workflows: WorkflowService;
   readonly prompts: PromptService;
   readonly packs: PackService;

@@ -2,8 +2,8 @@ import { NOT_FOUND, refuse } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { KvRequest } from '../../runtime/effects/kv.ts';
 import { NodeFailure } from '../../runtime/node-type.ts';
-import { type Answer, type Caller, reply } from '../capability.ts';
 import type { StorageService } from '../integrations/storage/service.ts';
+import { type Answer, type Caller, reply } from '../request.ts';
 
 export const KV_OPERATIONS = ['get', 'set', 'delete', 'cas', 'atomicIncrement'] as const;
 

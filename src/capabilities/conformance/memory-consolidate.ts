@@ -3,7 +3,7 @@ import { MemoryConsolidated } from '../../protocol/ai/memory.ts';
 import { Closed } from '../../protocol/format/schema.ts';
 import { MEMORY_LIMITS, type MemoryRequest } from '../../runtime/effects/memory.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
-import { reply, route } from '../capability.ts';
+import { reply, route } from '../request.ts';
 
 const CANARY = 'canary of a secret that no entry may tell';
 

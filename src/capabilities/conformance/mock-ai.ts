@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { NOT_FOUND } from '../../protocol/errors.ts';
 import { Closed, NonEmpty } from '../../protocol/format/schema.ts';
 import type { ModelService } from '../ai/models/service.ts';
-import { reply, route } from '../capability.ts';
+import { reply, route } from '../request.ts';
 
 interface Services {
   readonly models: ModelService;

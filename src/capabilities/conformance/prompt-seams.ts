@@ -7,7 +7,7 @@ import { own } from '../../protocol/format/json.ts';
 import { AnyObject, MapOf, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import { promptRefsOf } from '../../runtime/prompts.ts';
 import { compose, type PromptService } from '../ai/prompts/service.ts';
-import { reply, route } from '../capability.ts';
+import { reply, route } from '../request.ts';
 
 const operation = route<{ readonly prompts: PromptService }>();
 const Optional = Type.Optional;

@@ -1,9 +1,10 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { GoalRequest } from '../../protocol/learning/goals.ts';
 import { ownerOf } from '../../store/definitions.ts';
-import type { Caller, CapabilitySettings } from '../capability.ts';
 import type { GoalService } from '../learning/goals/service.ts';
 import type { Draft, ProposalService } from '../learning/proposals/service.ts';
+import type { CapabilitySettings } from '../legacy.ts';
+import type { Caller } from '../request.ts';
 import { callerOf } from '../trust/authorization/keys.ts';
 
 const PROPOSED: Draft = {

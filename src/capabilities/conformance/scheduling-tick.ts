@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Closed, OneOf } from '../../protocol/format/schema.ts';
-import { reply, route } from '../capability.ts';
+import { reply, route } from '../request.ts';
 import type { ScheduleService } from '../starting/schedules/service.ts';
 
 const MINUTE_MS = 60_000;

@@ -7,7 +7,7 @@ import { emptyRun, type Run } from '../../engine/run/run.ts';
 import { Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import type { Role } from '../../protocol/trust/scopes.ts';
-import { reply, route } from '../capability.ts';
+import { reply, route } from '../request.ts';
 
 const operation = route<object>();
 

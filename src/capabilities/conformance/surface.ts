@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND } from '../../protocol/errors.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
-import { type Answer, type Caller, reply, route } from '../capability.ts';
 import type { StorageService } from '../integrations/storage/service.ts';
 import type { WebhookService } from '../operations/webhooks/service.ts';
+import { type Answer, type Caller, reply, route } from '../request.ts';
 import { KV_OPERATIONS, kvSurface } from './kv-surface.ts';
 
 interface Services {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { SETTINGS, type Setting } from '../../config/settings.ts';
-import { BadConfig, type Config, readConfig } from '../../config.ts';
+import type { Variable } from '../../capabilities/settings.ts';
+import { BadConfig, type Config, readConfig, VARIABLES } from '../../config.ts';
 import type { RunningHost } from '../../host.ts';
 import type { Cancel } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
@@ -18,8 +18,8 @@ export function setUpServe(command: Command): void {
   command.action(serve);
 }
 
-function settings(): Setting[] {
-  return Object.values(SETTINGS);
+function settings(): Variable[] {
+  return Object.values(VARIABLES);
 }
 
 function variablesHelp(): string {

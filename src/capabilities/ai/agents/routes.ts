@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { AgentInventory, AgentInventoryEntry } from '../../../protocol/ai/agents.ts';
 import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
-import { reply, route } from '../../capability.ts';
+import { reply, route } from '../../request.ts';
 import type { AgentService } from './service.ts';
 
 const operation = route<{ readonly agents: AgentService }>();

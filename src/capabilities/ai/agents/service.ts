@@ -1,7 +1,8 @@
 import type { AgentInventory, AgentInventoryEntry } from '../../../protocol/ai/agents.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import { findTool, toolFacts } from '../../../runtime/tools.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
 import type { PackService } from '../packs/service.ts';
 import { entryOf } from './inventory.ts';
 

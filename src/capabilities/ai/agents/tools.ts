@@ -18,11 +18,11 @@ const PAGE = 100;
 const NAMESPACE = 'agents';
 
 /** The tools that come with the host: what nodes can do, for agents. */
-export function ownTools({ plans, store, seams }: Runtime): readonly ToolSource[] {
+export function ownTools(runtime: Runtime): readonly ToolSource[] {
   return [
-    workflows(plans, store),
-    fixedTools('capstan.http', [httpGet(seams)]),
-    fixedTools('capstan.kv', [kvGet(seams), kvSet(seams)]),
+    workflows(runtime.plans, runtime.store),
+    fixedTools('capstan.http', [httpGet(runtime)]),
+    fixedTools('capstan.kv', [kvGet(runtime), kvSet(runtime)]),
   ];
 }
 
@@ -71,7 +71,7 @@ function closed(properties: JsonObject): JsonObject {
   return { type: 'object', properties, required: Object.keys(properties), additionalProperties: false };
 }
 
-function httpGet(seams: Runtime['seams']): CallableTool {
+function httpGet(runtime: Pick<Runtime, 'seams'>): CallableTool {
   return {
     name: 'capstan.http:get',
     description: 'Fetches what is at an address of the public network.',
@@ -83,13 +83,16 @@ function httpGet(seams: Runtime['seams']): CallableTool {
     async call({ url }, by) {
       const request = { method: 'GET', headers: {}, isKeyed: false, failOn: [] };
       const limits = { timeoutMs: HTTP_TIMEOUT_MS, maxBytes: HTTP_BYTES_MAX };
-      const { status, body, networkError } = await seams.http({ ...request, ...limits, url: url as string }, by);
+      const { status, body, networkError } = await runtime.seams.http(
+        { ...request, ...limits, url: url as string },
+        by,
+      );
       return networkError === undefined ? { status, body } : { status, networkError };
     },
   };
 }
 
-function kvGet(seams: Runtime['seams']): CallableTool {
+function kvGet(runtime: Pick<Runtime, 'seams'>): CallableTool {
   return {
     name: 'capstan.kv:get',
     description: 'Reads the value that was set under a key.',
@@ -98,11 +101,11 @@ function kvGet(seams: Runtime['seams']): CallableTool {
     safetyTier: 'read',
     egress: 'none',
     replayPolicy: 'non-deterministic',
-    call: ({ key }, by) => seams.kv({ op: 'get', namespace: NAMESPACE, key: key as string }, by),
+    call: ({ key }, by) => runtime.seams.kv({ op: 'get', namespace: NAMESPACE, key: key as string }, by),
   };
 }
 
-function kvSet(seams: Runtime['seams']): CallableTool {
+function kvSet(runtime: Pick<Runtime, 'seams'>): CallableTool {
   return {
     name: 'capstan.kv:set',
     description: 'Sets the value of a key, for good or until it is set again.',
@@ -112,6 +115,6 @@ function kvSet(seams: Runtime['seams']): CallableTool {
     egress: 'none',
     replayPolicy: 'idempotent',
     call: ({ key, value }, by) =>
-      seams.kv({ op: 'set', namespace: NAMESPACE, key: key as string, value } as KvRequest, by),
+      runtime.seams.kv({ op: 'set', namespace: NAMESPACE, key: key as string, value } as KvRequest, by),
   };
 }

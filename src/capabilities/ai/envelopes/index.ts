@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { ENVELOPE_KINDS, ENVELOPE_SCHEMA_VERSION } from '../../../protocol/ai/envelopes.ts';
 import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
-import { type Capability, route } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { route } from '../../request.ts';
 
 const LIMITS = { clarificationRounds: 3, schemaRounds: 2, envelopesPerTurn: 5 };
 const KINDS = Object.keys(ENVELOPE_KINDS) as (keyof typeof ENVELOPE_KINDS)[];

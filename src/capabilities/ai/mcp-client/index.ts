@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { invokeTool } from './nodes.ts';
 import { type McpClientService, mcpClientService } from './service.ts';
 

@@ -4,7 +4,7 @@ import { McpHttpServer } from '../../../../test/support/mcp-http.ts';
 import { until } from '../../../../test/support/until.ts';
 import { createEgress } from '../../../system/egress.ts';
 import { realClock } from '../../../system/real.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { mcpClientService } from './service.ts';
 
 const PLAIN = { args: [], env: {}, secrets: [], timeoutMs: 20_000 };

@@ -4,7 +4,7 @@ import { type CallableTool, ToolFailure, type ToolSource, type ToolTraits } from
 import type { Visibility } from '../../../store/log.ts';
 import { inTime } from '../../../system/clock.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { storageTenant } from '../../trust/authorization/keys.ts';
 import type { McpServerSettings } from './settings.ts';
 

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Closed, MapOf, NonEmpty } from '../../../protocol/format/schema.ts';
 import type { McpServerAddress } from '../../../runtime/effects/mcp-connection.ts';
 import { type Environment, readOperatorList, unsetReference } from '../../operator-list.ts';
+import { defineSettings } from '../../settings.ts';
 
 /** Somebody's MCP server, as the operator has set it up. */
 export interface McpServerSettings extends McpServerAddress {
@@ -67,3 +68,19 @@ function settingsOf(entry: Entry, environment: Environment): McpServerSettings {
     tools,
   };
 }
+
+/** The MCP servers whose tools agents and workflows may call. */
+export const mcpClientSettings = defineSettings({
+  variables: {
+    mcpServers: {
+      variable: 'CAPSTAN_MCP_SERVERS',
+      meaning:
+        'JSON array of MCP servers: { name, url, credentialRef? } or { name, command, args?, env? }, and tenants?, tools?, timeoutMs?',
+    },
+  },
+  read: (read) => {
+    const { servers, problems } = readMcpServers(read.text('mcpServers') ?? '[]', read.environment);
+    read.report('mcpServers', ...problems);
+    return { mcpServers: servers };
+  },
+});

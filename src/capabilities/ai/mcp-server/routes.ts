@@ -1,7 +1,7 @@
 import { McpMessage } from '../../../protocol/ai/mcp.ts';
 import { refuse } from '../../../protocol/errors.ts';
 import type { Scope } from '../../../protocol/trust/scopes.ts';
-import { type Caller, route } from '../../capability.ts';
+import { type Caller, route } from '../../request.ts';
 import { isOwnOrigin, STATUS_TOOL } from './rules.ts';
 import { serve } from './serve.ts';
 import type { McpServerService } from './service.ts';

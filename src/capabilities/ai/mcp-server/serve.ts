@@ -2,7 +2,7 @@ import type { Server, ServerContext } from '@modelcontextprotocol/server';
 import type { McpMessage } from '../../../protocol/ai/mcp.ts';
 import type { PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
-import type { Caller, Reply } from '../../capability.ts';
+import type { Caller, Reply } from '../../request.ts';
 import { type McpToolResult, problemsWith, RUN_STATUS, STATUS_TOOL } from './rules.ts';
 import type { McpServerService, Waiting } from './service.ts';
 

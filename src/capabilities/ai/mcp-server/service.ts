@@ -4,15 +4,17 @@ import { canonicalJson, type JsonObject } from '../../../protocol/format/json.ts
 import type { InterruptView } from '../../../protocol/people/interrupts.ts';
 import type { RunSnapshot } from '../../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import { perform } from '../../../runtime/change.ts';
 import { UnitRefused } from '../../../runtime/command.ts';
 import { findAnswer, type IdempotencyRow, keepAnswer } from '../../../store/idempotency.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import type { InterruptService } from '../../people/interrupts/service.ts';
+import type { Caller } from '../../request.ts';
 import type { EventService } from '../../running/events/service.ts';
-import type { RunService } from '../../running/runs/service.ts';
+import type { RunRequest, Runs } from '../../running/runs/door.ts';
 import type { WorkflowService } from '../../running/workflows/service.ts';
 import type { PromptService } from '../prompts/service.ts';
 import { answerIn, type Elicitation, elicitationOf } from './questions.ts';
@@ -23,7 +25,7 @@ export type McpServerService = ReturnType<typeof mcpServerService>;
 
 export interface McpServerNeeds {
   readonly workflows: Pick<WorkflowService, 'find'>;
-  readonly runs: Pick<RunService, 'create' | 'row' | 'snapshot'>;
+  readonly runs: Pick<Runs, 'create' | 'row' | 'snapshot'>;
   readonly events: Pick<EventService, 'poll'>;
   readonly prompts: Pick<PromptService, 'list' | 'render'>;
   readonly interrupts: Pick<InterruptService, 'inspect' | 'mint' | 'resolve'>;
@@ -181,19 +183,16 @@ export function mcpServerService(
     inputs: JsonObject,
     also: (runId: string) => Unit,
   ): Promise<string | Refusal> {
-    const started = await runs.create(
-      caller,
-      {
-        workflowId,
-        inputs,
-        configurable: {},
-        // Whoever calls is a model: what it says has no authority.
-        metadata: { trustBoundary: 'untrusted' },
-        exclusive: false,
-        transport: 'mcp',
-      },
-      ({ runId }) => also(runId),
-    );
+    const request: RunRequest = {
+      workflowId,
+      inputs,
+      configurable: {},
+      // The caller is a model: its words carry no authority.
+      metadata: { trustBoundary: 'untrusted' },
+      exclusive: false,
+      transport: 'mcp',
+    };
+    const started = await perform(runtime, () => runs.create(caller, request), { record: ({ runId }) => also(runId) });
     return isRefusal(started) ? started : started.runId;
   }
 

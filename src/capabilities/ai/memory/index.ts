@@ -1,5 +1,5 @@
 import { MEMORY_LIMITS } from '../../../runtime/effects/memory.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { MEMORY_NODES } from './nodes.ts';
 import { MEMORY_TABLES } from './records.ts';
 import { routes } from './routes.ts';

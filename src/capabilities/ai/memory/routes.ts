@@ -3,8 +3,8 @@ import { MemoryRecord } from '../../../protocol/ai/memory.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { MEMORY_LIMITS } from '../../../runtime/effects/memory.ts';
-import { type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { type Reply, reply, route } from '../../request.ts';
 import type { MemoryService } from './service.ts';
 
 const operation = route<{ readonly memory: MemoryService }>();

@@ -3,7 +3,7 @@ import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
 import { realIds } from '../../../system/real.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { MEMORY_TABLES } from './records.ts';
 import { memoryService } from './service.ts';
 

@@ -5,7 +5,8 @@ import type { MemoryList, MemoryPut, MemoryRequest, MemoryResult } from '../../.
 import { NodeFailure } from '../../../runtime/node-type.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
 import { secretRedactor } from '../../../system/redaction.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
 import {
   countEntries,

@@ -1,6 +1,6 @@
 import { mockModel } from '../../../runtime/effects/mock-model.ts';
 import { modelSeam } from '../../../runtime/effects/model-seam.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { MODEL_NODES } from './nodes.ts';
 import { type ModelService, modelService } from './service.ts';
 import { ATTEMPTS_MAX, LONGER_BY } from './structured.ts';

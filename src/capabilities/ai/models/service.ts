@@ -3,7 +3,8 @@ import type { ModelProvider } from '../../../runtime/effects/model.ts';
 import { ProgrammedModel } from '../../../runtime/effects/programmed-model.ts';
 import { scriptedProvider } from '../../../runtime/effects/scripted-model.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { Host, ModelSettings } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { ModelSettings } from './settings.ts';
 
 export { readModels } from './settings.ts';
 export { askForJson } from './structured.ts';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Closed, MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
-import type { ModelSettings } from '../../capability.ts';
 import { type Environment, readOperatorList, unsetReference } from '../../operator-list.ts';
+import { defineSettings } from '../../settings.ts';
 
 const Optional = Type.Optional;
 const Dollars = Type.Number({ minimum: 0 });
@@ -21,6 +21,22 @@ type Entry = Static<typeof Entry>;
 const TIMEOUT_MS = 120_000;
 /** The name under which test keys know their mocks. */
 const RESERVED = 'mock';
+
+/** A model provider as the operator configured it. */
+export interface ModelSettings {
+  readonly provider: string;
+  readonly kind: 'openai-compatible' | 'anthropic' | 'google' | 'scripted';
+  readonly baseUrl?: string | undefined;
+  /** The environment variable that holds the secret. It may be shown; the secret never. */
+  readonly credentialRef?: string | undefined;
+  readonly secret?: string | undefined;
+  /** The file with the answers of a scripted provider. */
+  readonly script?: string | undefined;
+  readonly models: readonly string[];
+  /** Dollars per million tokens, by model. */
+  readonly prices: Readonly<Record<string, { readonly input: number; readonly output: number }>>;
+  readonly timeoutMs: number;
+}
 
 /** What the operator says of models, with the secrets that it names taken from the environment. */
 export function readModels(
@@ -60,3 +76,19 @@ function settingsOf(entry: Entry, environment: Environment): ModelSettings {
   const secret = credentialRef === undefined ? undefined : environment[credentialRef];
   return { ...rest, credentialRef, secret, prices, timeoutMs };
 }
+
+/** The configured model providers; the first is asked when a node names none. */
+export const modelSettings = defineSettings({
+  variables: {
+    models: {
+      variable: 'CAPSTAN_MODELS',
+      meaning:
+        'JSON array of model providers: { provider, kind, baseUrl?, credentialRef?, script?, models, prices?, timeoutMs? }',
+    },
+  },
+  read: (read) => {
+    const { models, problems } = readModels(read.text('models') ?? '[]', read.environment);
+    read.report('models', ...problems);
+    return { models };
+  },
+});

@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { publishedRoutes } from './published.ts';
 import { PACK_TABLES } from './records.ts';
 import { routes } from './routes.ts';

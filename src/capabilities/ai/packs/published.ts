@@ -3,7 +3,7 @@ import { agentsOf, chainsOf, isPackName, PackName, PackVersion } from '../../../
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { isVersion } from '../../../protocol/format/versions.ts';
-import { type Answer, reply, route } from '../../capability.ts';
+import { type Answer, reply, route } from '../../request.ts';
 import type { Pack, PackService } from './service.ts';
 
 /** What a registry shows to everybody: the packs that come with the host. Those of tenants are theirs. */

@@ -12,8 +12,8 @@ import {
 } from '../../../protocol/ai/packs.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
-import { type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { type Reply, reply, route } from '../../request.ts';
 import type { PackPlace } from './records.ts';
 import type { Installed, Pack, PackService } from './service.ts';
 

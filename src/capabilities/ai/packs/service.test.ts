@@ -5,7 +5,7 @@ import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { UnitRefused } from '../../../runtime/command.ts';
 import type { Write } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import type { PackFile } from './pack-file.ts';
 import { PACK_TABLES } from './records.ts';
 import { type Author, packService } from './service.ts';

@@ -1,5 +1,5 @@
 import { PROMPT_KINDS, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { PROMPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { LIBRARY_ID, type PromptService, promptService } from './service.ts';

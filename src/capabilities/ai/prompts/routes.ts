@@ -12,8 +12,8 @@ import {
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { type Answer, type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { type Answer, type Reply, reply, route } from '../../request.ts';
 import { checkWorkspace } from './rules.ts';
 import type { PromptService, RegisteredPrompt } from './service.ts';
 

@@ -5,7 +5,7 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { compareVersions } from '../../../protocol/format/versions.ts';
 import { placesOfMisfits } from '../../../runtime/catalog.ts';
 import { findSecret } from '../../../system/redaction.ts';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import type { KnownVersion } from './records.ts';
 
 /** Versions of one template, removed ones too. */

@@ -4,7 +4,7 @@ import { unique } from '../../../../test/support/definitions.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { PROMPT_TABLES } from './records.ts';
 import { type Author, promptService } from './service.ts';
 

@@ -21,7 +21,8 @@ import type { Visibility } from '../../../store/log.ts';
 import type { Statement, Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
 import {
   findLatest,

@@ -3,7 +3,7 @@ import { ToolDescriptor, ToolList } from '../../../protocol/ai/tools.ts';
 import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { TOOL_SOURCES } from '../../../protocol/format/choices.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
-import { reply, route } from '../../capability.ts';
+import { reply, route } from '../../request.ts';
 import type { ToolService } from './service.ts';
 
 const operation = route<{ readonly tools: ToolService }>();

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { CallableTool, ToolSource } from '../../../runtime/tools.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { toolService } from './service.ts';
 
 const user = { tenant: 'alpha' };

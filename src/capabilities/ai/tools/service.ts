@@ -4,18 +4,18 @@ import { defined } from '../../../protocol/format/json.ts';
 import { sourceOf, type Tool, type ToolSource } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { inTime } from '../../../system/clock.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 
 export type ToolService = ReturnType<typeof toolService>;
 
 /** Tools of others may be far away; agents wait for them, readers of the catalogue do not. */
 const FIND_MS = 5_000;
 
-export function toolService({ runtime: { tools: sources, clock } }: Pick<Host, 'runtime'>) {
+export function toolService({ runtime }: Pick<Host, 'runtime'>) {
   return {
     /** By their ids. Of several with one id it is the first that agents get. */
     async list(user: Visibility, kind?: ToolSourceKind): Promise<ToolDescriptor[]> {
-      const asked = sources.filter((source) => kind === undefined || source.kind === kind);
+      const asked = runtime.tools.filter((source) => kind === undefined || source.kind === kind);
       const byId = new Map<string, ToolDescriptor>();
       for (const tool of (await Promise.all(asked.map((source) => descriptorsOf(source, user)))).flat()) {
         if (!byId.has(tool.toolId)) byId.set(tool.toolId, tool);
@@ -24,8 +24,8 @@ export function toolService({ runtime: { tools: sources, clock } }: Pick<Host, '
     },
 
     async find(user: Visibility, toolId: string): Promise<ToolDescriptor | undefined> {
-      const source = sourceOf(sources, toolId);
-      const tool = source && (await inTime(clock, FIND_MS, source.find(user, toolId)));
+      const source = sourceOf(runtime.tools, toolId);
+      const tool = source && (await inTime(runtime.clock, FIND_MS, source.find(user, toolId)));
       return tool && !isAway(tool) ? descriptorOf(source, tool) : undefined;
     },
   };

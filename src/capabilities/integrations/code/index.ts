@@ -1,5 +1,5 @@
 import { createSandbox } from '../../../system/sandbox.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { javascript } from './nodes.ts';
 
 /** Programs that run at the same time, each in a thread of its own. */

@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { emailSend } from './nodes.ts';
 import { mailSeam } from './smtp.ts';
 

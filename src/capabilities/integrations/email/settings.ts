@@ -1,4 +1,5 @@
 import { addressFrom } from '../../../runtime/effects/mail.ts';
+import { defineSettings } from '../../settings.ts';
 
 /** The mail server that the operator has set up, and in whose name it may send. */
 export interface MailSettings {
@@ -40,3 +41,25 @@ function isSender(sender: string): boolean {
   const plain = addressFrom(sender.startsWith('@') ? `any${sender}` : sender);
   return plain !== undefined && plain.name === undefined;
 }
+
+/** The mail server that workflows may use, if there is one. */
+export const emailSettings = defineSettings({
+  variables: {
+    smtpUrl: {
+      variable: 'CAPSTAN_SMTP_URL',
+      meaning: 'smtps://user:password@host, or smtp://…, of the mail server that workflows may use',
+    },
+    smtpSenders: {
+      variable: 'CAPSTAN_SMTP_SENDERS',
+      meaning: 'in whose name it may send: addresses, or @example.com for a domain, with commas in between',
+    },
+  },
+  read: (read): { readonly mail: MailSettings | undefined } => {
+    const { mail, problem } = readMail(read.text('smtpUrl'), read.text('smtpSenders'));
+    if (problem === 'url') read.report('smtpUrl', ' must be a URL that begins with smtp:// or smtps://.');
+    if (problem === 'senders') {
+      read.report('smtpSenders', ' must name addresses, or domains as @example.com, who may send.');
+    }
+    return { mail };
+  },
+});

@@ -1,5 +1,5 @@
 import { httpSeam } from '../../../runtime/effects/http.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { HTTP_BYTES_MAX, HTTP_METHODS, HTTP_TIMEOUT_MAX_MS, httpFetch } from './nodes.ts';
 
 /** Workflows that ask others on the network, through the one guard. */

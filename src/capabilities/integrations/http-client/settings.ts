@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
 import type { Credential } from '../../../runtime/effects/credentials.ts';
 import { type Environment, readOperatorList, unsetReference } from '../../operator-list.ts';
+import { defineSettings } from '../../settings.ts';
 
 const Entry = Closed({
   name: Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,63}$' }),
@@ -40,3 +41,18 @@ export function readCredentials(
 function isSendable(secret: string | undefined): boolean {
   return !secret || (secret.length >= SECRET_CHARACTERS_MIN && /^[\x21-\x7e]+$/.test(secret));
 }
+
+/** The credentials that HTTP nodes may send, by name. */
+export const httpClientSettings = defineSettings({
+  variables: {
+    credentials: {
+      variable: 'CAPSTAN_CREDENTIALS',
+      meaning: 'JSON array of what HTTP nodes may send by name: { name, credentialRef, origins, tenants }',
+    },
+  },
+  read: (read) => {
+    const { credentials, problems } = readCredentials(read.text('credentials') ?? '[]', read.environment);
+    read.report('credentials', ...problems);
+    return { credentials };
+  },
+});

@@ -1,6 +1,6 @@
 import { KV_LIMITS } from '../../../runtime/effects/kv.ts';
 import { settleEffect } from '../../../store/effects.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { KV_NODES } from './nodes.ts';
 import { STORAGE_TABLES } from './records.ts';
 import { type StorageService, storageService } from './service.ts';

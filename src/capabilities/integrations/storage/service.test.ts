@@ -3,7 +3,7 @@ import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { sql } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { STORAGE_TABLES } from './records.ts';
 import { storageService } from './service.ts';
 

@@ -5,7 +5,7 @@ import { Turns } from '../../../runtime/turns.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
 import type { Store } from '../../../store/store.ts';
 import { redactValue } from '../../../system/redaction.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import {
   changeEntry,
   countEntries,

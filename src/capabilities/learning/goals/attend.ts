@@ -1,7 +1,7 @@
 import { escalate, expire, isClosed, reopen } from '../../../engine/judging/goal.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { WorkHandler } from '../../../runtime/executor.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { HOST_ACTOR } from '../../trust/audit/service.ts';
 import type { Arms } from './arms.ts';
 import { type Escalation, type HeldGoal, holdGoal } from './document.ts';

@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { GOAL } from './moves.ts';
 import { noteContributions, tellAttendants } from './react.ts';
 import { GOAL_TABLES } from './records.ts';

@@ -7,7 +7,7 @@ import type { RunRef } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { StoreFailure } from '../../../store/store.ts';
 import { redactText } from '../../../system/redaction.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { subjectOf } from '../../starting/starter/self-starting.ts';
 import { HOST_ACTOR } from '../../trust/audit/service.ts';
 import type { Judgement, Pending, Undecided, Verdict, VerifierService } from '../verifiers/service.ts';

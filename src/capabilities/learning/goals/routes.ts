@@ -14,8 +14,8 @@ import {
   ResumeGoalRequest,
 } from '../../../protocol/learning/goals.ts';
 import { CreateRunReply } from '../../../protocol/running/runs.ts';
-import { type About, answer, type Caller, reply, route } from '../../capability.ts';
 import { ListQuery, pageOf, pageRequest } from '../../page.ts';
+import { type About, answer, type Caller, reply, route } from '../../request.ts';
 import { startedReply } from '../../started-reply.ts';
 import { refuseBounds, refuseNewBounds, refuseOwned } from './rules.ts';
 import type { GoalService } from './service.ts';

@@ -15,13 +15,15 @@ import type {
 import { commitAll, UnitRefused } from '../../../runtime/command.ts';
 import { openManagementRun } from '../../../runtime/management.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
+import type { StartedRun } from '../../../runtime/start-run.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { Also, LegacyHost as Host } from '../../legacy.ts';
 import type { FeedService } from '../../operations/feed/service.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
-import type { Also, RunService, StartedRun } from '../../running/runs/service.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import type { CommitmentService } from '../../starting/commitments/service.ts';
 import type { HeartbeatService } from '../../starting/heartbeats/service.ts';
 import type { ScheduleService, Start } from '../../starting/schedules/service.ts';
@@ -61,7 +63,7 @@ export interface GoalNeeds {
   readonly audit: Pick<AuditService, 'record'>;
   readonly feed: Pick<FeedService, 'entries' | 'wake'>;
   readonly feedback?: Pick<FeedbackService, 'onOpinion'> | undefined;
-  readonly runs: Pick<RunService, 'check'>;
+  readonly runs: Pick<Runs, 'check'>;
   readonly schedules: ScheduleService;
   readonly heartbeat: HeartbeatService;
   readonly commitments: CommitmentService;
@@ -76,7 +78,7 @@ type Deed<T> = (goal: HeldGoal) => Promise<T | Refusal | undefined>;
 export function goalService(host: Host, services: GoalNeeds) {
   const { audit, feed, feedback, runs, schedules, heartbeat, commitments, verifiers } = services;
   const { runtime, executor } = host;
-  const { store, clock, ids, hub, plans, reader } = runtime;
+  const { store, clock, ids, hub, plans } = runtime;
   const arms = new Arms({ schedules, commitments, heartbeat });
   const moves = new Moves(runtime, { audit, feed, arms });
   const contributing = new ContributingRuns(host, runs, moves);
@@ -101,7 +103,7 @@ export function goalService(host: Host, services: GoalNeeds) {
       const { subject } = caller;
       const goalId = ids.next('goal-');
       const life = await openManagementRun(runtime, { workflowId: 'capstan-goal', subject, inputs: { goalId } }, []);
-      const unarmed = newGoal(subject, goalId, life.runId, request);
+      const unarmed = newGoal(subject, goalId, life.result.runId, request);
       const armed = await arms.arm(unarmed);
       if (armed && isRefusal(armed)) return armed;
       const goal = { ...unarmed, arm: armed?.arm, plan: armed?.plan };
@@ -109,7 +111,7 @@ export function goalService(host: Host, services: GoalNeeds) {
       const unit = [...birth(goal, armed), ...life.writes, ...also(shown)];
       const refused = await commitAll(store, unit).catch(refuseFull);
       if (refused) return refused;
-      life.committed();
+      for (const tell of life.announce) tell();
       armed?.committed();
       hub.callToWork(goalId, goal.progress.deadlineAt);
       return shown;
@@ -242,7 +244,7 @@ export function goalService(host: Host, services: GoalNeeds) {
 
   /** Looks at a goal and does something about it, again while others are quicker. */
   function change<T>({ subject }: Caller, goalId: string, deed: Deed<T>): Promise<T | Refusal> {
-    return reader.turns.take(goalId, async () => {
+    return runtime.turns.take(goalId, async () => {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const goal = await load(subject, goalId);
         if (!goal) return NOT_FOUND;

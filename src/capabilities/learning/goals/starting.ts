@@ -4,8 +4,8 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { Configurable } from '../../../protocol/running/runs.ts';
 import { type CreatedRun, createRun } from '../../../runtime/creation.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { Host } from '../../capability.ts';
-import type { RunService } from '../../running/runs/service.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import { subjectOf } from '../../starting/starter/self-starting.ts';
 import { briefing, type HeldGoal } from './document.ts';
 import type { Moves } from './moves.ts';
@@ -29,10 +29,10 @@ export interface PreparedRun {
 /** How contributing runs come about, whoever asks for them. */
 export class ContributingRuns {
   readonly #host: Host;
-  readonly #runs: Pick<RunService, 'check'>;
+  readonly #runs: Pick<Runs, 'check'>;
   readonly #moves: Moves;
 
-  constructor(host: Host, runs: Pick<RunService, 'check'>, moves: Moves) {
+  constructor(host: Host, runs: Pick<Runs, 'check'>, moves: Moves) {
     this.#host = host;
     this.#runs = runs;
     this.#moves = moves;

@@ -9,7 +9,7 @@ import { visibleRuns } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { proposalOf } from './document.ts';
 import type { Installers } from './installers/index.ts';
 import { insertEvidence, insertProposal, insertRevision, type ProposalFacts, type ProposalRow } from './records.ts';
@@ -64,7 +64,7 @@ export function drafting({ runtime, settings }: Host, installers: Installers, te
       proposal_id: proposalId,
       tenant: owner.tenant,
       workspace: owner.workspace ?? null,
-      run_id: run.runId,
+      run_id: run.result.runId,
       kind,
       state: 'draft',
       version: 1,
@@ -95,7 +95,7 @@ export function drafting({ runtime, settings }: Host, installers: Installers, te
       if (broke === 'pending') return 'too-many-pending';
       throw error;
     }
-    run.committed();
+    for (const tell of run.announce) tell();
     return proposalOf(row);
   };
 

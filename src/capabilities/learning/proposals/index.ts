@@ -1,5 +1,5 @@
 import { ARTIFACT_KINDS } from '../../../protocol/learning/proposals.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { GATE_TIMEOUT } from './activation.ts';
 import { PROPOSAL_TABLES } from './records.ts';
 import { routes } from './routes.ts';

@@ -10,8 +10,8 @@ import {
   RejectProposalRequest,
   ReviseProposalRequest,
 } from '../../../protocol/learning/proposals.ts';
-import { type Answer, type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, pageOf, pageRequest } from '../../page.ts';
+import { type Answer, type Reply, reply, route } from '../../request.ts';
 import type { Applied } from './activation.ts';
 import { proposalText } from './document.ts';
 import type { ProposalRow } from './records.ts';

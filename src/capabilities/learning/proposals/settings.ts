@@ -1,9 +1,15 @@
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
-import { type Activation, ARTIFACT_KINDS, type ArtifactKind } from '../../../protocol/learning/proposals.ts';
+import {
+  ACTIVATIONS,
+  type Activation,
+  ARTIFACT_KINDS,
+  type ArtifactKind,
+} from '../../../protocol/learning/proposals.ts';
 import { NAME } from '../../../protocol/trust/keys.ts';
 import { ROLES } from '../../../protocol/trust/scopes.ts';
+import { defineSettings } from '../../settings.ts';
 
 const Optional = Type.Optional;
 const RoleName = OneOf(ROLES);
@@ -53,3 +59,29 @@ function parse(text: string): unknown {
     return undefined;
   }
 }
+
+/** How proposals are applied, and how many may wait for review. */
+export const proposalSettings = defineSettings({
+  variables: {
+    proposals: {
+      variable: 'CAPSTAN_PROPOSALS',
+      meaning: 'how proposals are applied: approval-gate or direct-rbac (approval-gate)',
+    },
+    proposalGates: {
+      variable: 'CAPSTAN_PROPOSAL_GATES',
+      meaning:
+        'JSON array of rules, of which the first that fits counts: { tenant?, kind?, quorum?, requiredRole?, override?, timeoutSec? }',
+    },
+    pendingProposals: {
+      variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',
+      meaning: 'proposals of a tenant that may wait for people at once (50)',
+    },
+  },
+  read: (read): { readonly proposals: ProposalSettings } => {
+    const { gates, problems } = readGates(read.text('proposalGates') ?? '[]');
+    read.report('proposalGates', ...problems);
+    const activation = read.oneOf('proposals', ACTIVATIONS, 'approval-gate');
+    const pendingMax = read.integer('pendingProposals', { otherwise: 50, min: 1, max: 10_000 });
+    return { proposals: { activation, gates, pendingMax } };
+  },
+});

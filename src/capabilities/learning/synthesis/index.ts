@@ -1,5 +1,5 @@
 import { ensureWork, hasten } from '../../../store/queue.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { forgetHabits, SYNTHESIS_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { LOOK, ROUND, type SynthesisService, synthesisService } from './service.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import { type Neighbourhood, Neighbours } from './neighbours.ts';
 
 const caller = { subject: { tenant: 'alpha' } } as Caller;

@@ -4,7 +4,7 @@ import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { PackService } from '../../ai/packs/service.ts';
 import type { PromptService } from '../../ai/prompts/service.ts';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import type { ScheduleService } from '../../starting/schedules/service.ts';
 import type { ProposalService } from '../proposals/service.ts';
 import { likeness, type Sketch, sketchOf } from './similarity.ts';

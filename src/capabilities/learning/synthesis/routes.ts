@@ -1,6 +1,6 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import { SynthesizeReply, SynthesizeRequest } from '../../../protocol/learning/synthesis.ts';
-import { type Route, reply, route } from '../../capability.ts';
+import { type Route, reply, route } from '../../request.ts';
 import type { SynthesisService } from './service.ts';
 
 interface Needs {

@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { VERIFIER_NODES } from './nodes.ts';
 import { tellWaiting, wakeWaitingFor } from './react.ts';
 import { forgetJudgingRun, VERIFIER_TABLES } from './records.ts';

@@ -15,9 +15,9 @@ import type { Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
-import type { RunService } from '../../running/runs/service.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import { modelNamed } from './nodes.ts';
 import { awaitJudgingRun } from './records.ts';
 
@@ -92,13 +92,13 @@ const HOST_RUBRIC = 'The objective is reached, in full and as it is written. Wha
 export class Judging {
   readonly #host: Host;
   readonly #find: Find;
-  readonly #runs: Pick<RunService, 'check'>;
+  readonly #runs: Pick<Runs, 'check'>;
   readonly #feedback: Pick<FeedbackService, 'pages'> | undefined;
 
   constructor(
     host: Host,
     find: Find,
-    { runs, feedback }: { runs: Pick<RunService, 'check'>; feedback?: Pick<FeedbackService, 'pages'> | undefined },
+    { runs, feedback }: { runs: Pick<Runs, 'check'>; feedback?: Pick<FeedbackService, 'pages'> | undefined },
   ) {
     this.#host = host;
     this.#find = find;

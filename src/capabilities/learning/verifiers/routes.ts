@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { Verifier, VerifierRequest } from '../../../protocol/learning/verifiers.ts';
-import { type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { type Reply, reply, route } from '../../request.ts';
 import type { VerifierPlace } from './records.ts';
 import type { VerifierService } from './service.ts';
 

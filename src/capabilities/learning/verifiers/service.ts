@@ -6,9 +6,10 @@ import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import { ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { Also, LegacyHost as Host } from '../../legacy.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
-import type { Also, RunService } from '../../running/runs/service.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import { type AuditService, recordBy } from '../../trust/audit/service.ts';
 import { refuseSecrets } from '../../trust/secrets.ts';
 import { Judging } from './judging.ts';
@@ -32,7 +33,7 @@ const TRIES_MAX = 5;
 
 export interface VerifierNeeds {
   readonly audit: Pick<AuditService, 'record'>;
-  readonly runs: Pick<RunService, 'check'>;
+  readonly runs: Pick<Runs, 'check'>;
   readonly feedback?: Pick<FeedbackService, 'pages'> | undefined;
 }
 

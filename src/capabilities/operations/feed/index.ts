@@ -1,5 +1,5 @@
 import { ensureWork } from '../../../store/queue.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { FEED_TABLES } from './records.ts';
 import { followTenant } from './routes.ts';
 import { type FeedService, feedService } from './service.ts';

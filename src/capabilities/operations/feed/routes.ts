@@ -1,5 +1,5 @@
 import { isRefusal } from '../../../protocol/errors.ts';
-import { route } from '../../capability.ts';
+import { route } from '../../request.ts';
 import { type FeedService, idOf } from './service.ts';
 
 export const followTenant = route<{ readonly feed: FeedService }>()({

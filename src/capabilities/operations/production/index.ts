@@ -1,7 +1,7 @@
 import { isTerminal, statusOf } from '../../../engine/run/run.ts';
 import type { Append } from '../../../runtime/append.ts';
 import type { Log } from '../../../system/log.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 
 /** The claim that a host may be run for others: durable, bounded, and with logs that say what became of every run. */
 export const production: Capability<'production', object> = {

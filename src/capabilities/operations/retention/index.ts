@@ -1,5 +1,5 @@
 import { ensureWork, wake } from '../../../store/queue.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { RETENTION_TABLES } from './records.ts';
 import { type RetentionService, retentionService, SWEEP } from './service.ts';
 

@@ -1,12 +1,14 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { perform } from '../../../runtime/change.ts';
 import { commitAll } from '../../../runtime/command.ts';
 import type { WorkResult } from '../../../runtime/executor.ts';
 import { forgetEvents, forgetRun } from '../../../store/forget-run.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { wake } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { Caller, Host } from '../../capability.ts';
-import type { RunService } from '../../running/runs/service.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import { storageTenant } from '../../trust/authorization/keys.ts';
 import {
   type EndedRun,
@@ -35,7 +37,7 @@ const REMEMBERED_AT_ONCE = 1_000;
 
 export function retentionService(
   { runtime, settings, forget }: Host,
-  { runs }: { readonly runs: Pick<RunService, 'cancel'> },
+  { runs }: { readonly runs: Pick<Runs, 'cancel'> },
 ) {
   const { store, clock, reader, log } = runtime;
   const windows: Windows = { keptMs: settings.retentionMs, keptMsOf: byStorageTenant(settings.retentionOf) };
@@ -65,7 +67,10 @@ export function retentionService(
     async expire(caller: Caller, runId: string): Promise<Refusal | undefined> {
       const found = await reader.row(caller.subject, runId);
       if (!found) return NOT_FOUND;
-      const cancelled = found.ended_at === null ? await runs.cancel(caller, runId, 'expired', () => []) : found;
+      const cancelled =
+        found.ended_at === null
+          ? await perform(runtime, () => runs.cancel(caller, runId, 'expired'), { turn: runId })
+          : found;
       if (isRefusal(cancelled)) return cancelled;
       const row = (await reader.row(caller.subject, runId)) ?? found;
       await commitAll(store, [...bury([row]), wake(SWEEP)]);

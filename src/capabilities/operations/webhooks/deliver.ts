@@ -3,7 +3,7 @@ import { LeaseLost } from '../../../runtime/effects/ledger.ts';
 import type { WorkHandler, WorkResult } from '../../../runtime/executor.ts';
 import { type Lease, noteProgress, type WorkItem } from '../../../store/queue.ts';
 import { EgressFailure } from '../../../system/egress.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import type { WebhookKeys } from './keys.ts';
 import { Pace } from './pace.ts';
 import {

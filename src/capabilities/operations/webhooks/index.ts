@@ -1,5 +1,5 @@
 import { ensureWork } from '../../../store/queue.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { laneHandler } from './deliver.ts';
 import { forgetDeliveries, LANE, WEBHOOK_TABLES } from './records.ts';
 import { routes } from './routes.ts';

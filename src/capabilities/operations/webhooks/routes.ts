@@ -9,8 +9,8 @@ import {
   WebhookRegistration,
   WebhookSubscription,
 } from '../../../protocol/operations/webhooks.ts';
-import { type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { type Reply, reply, route } from '../../request.ts';
 import type { DeliveryPlace } from './records.ts';
 import type { Delivery, Issued, Webhook, WebhookService } from './service.ts';
 import { SIGNATURE_ALGORITHM } from './signing.ts';

@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { governanceGate } from './nodes.ts';
 
 /** The governance gate: approval by role or scope, by a quorum of people, with an override that leaves a trace. */

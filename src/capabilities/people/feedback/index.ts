@@ -1,29 +1,38 @@
 import { ANNOTATION_TARGETS, SIGNAL_KINDS } from '../../../protocol/people/annotations.ts';
-import type { Capability } from '../../capability.ts';
+import { defineCapability } from '../../capability.ts';
+import { legacyHost } from '../../legacy.ts';
+import { Feed } from '../../operations/feed/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Feedback } from './door.ts';
 import { annotate } from './nodes.ts';
 import { noteInterventions } from './react.ts';
 import { FEEDBACK_TABLES, forgetFeedback } from './records.ts';
 import { refusals, routes } from './routes.ts';
-import { type FeedbackService, feedbackService } from './service.ts';
+import { feedbackService } from './service.ts';
+import { feedbackSettings } from './settings.ts';
 
 /** What people and agents think of runs: kept beside the log, shown live, counted. */
-export const feedback: Capability<'feedback', FeedbackService> = {
+export const feedback = defineCapability({
   name: 'feedback',
-  advertise: () => ({
-    feedback: { supported: true, targets: [...ANNOTATION_TARGETS], signals: [...SIGNAL_KINDS] },
-  }),
-  migrations: FEEDBACK_TABLES,
-  service: feedbackService,
-  routes,
-  nodes: () => [annotate],
-  seams: (_host, { seam }) => ({ annotate: seam }),
-  reactions: () => [noteInterventions],
-  forget: forgetFeedback,
-};
-
-/** Feedback switched off: its operations say so, and nothing else of it is there. */
-export const noFeedback: Capability<'feedback', undefined> = {
-  name: 'feedback',
-  service: () => undefined,
-  routes: refusals,
-};
+  provides: Feedback,
+  needs: [Audit, Feed],
+  settings: feedbackSettings,
+  tables: FEEDBACK_TABLES,
+  nodes: (settings) => (settings.feedback ? [annotate] : []),
+  build: (host, needs, settings) => {
+    // Switched off, its operations say so, and nothing else of it is there.
+    if (!settings.feedback) return { routes: bindRoutes(refusals, {}) };
+    const service = feedbackService(legacyHost(host, settings), needs);
+    return {
+      service,
+      advertise: () => ({
+        feedback: { supported: true, targets: [...ANNOTATION_TARGETS], signals: [...SIGNAL_KINDS] },
+      }),
+      routes: bindRoutes(routes, { feedback: service }),
+      seams: { annotate: service.seam },
+      reactions: [noteInterventions],
+      forgetRun: forgetFeedback,
+    };
+  },
+});

@@ -9,7 +9,7 @@ import {
   FeedbackSummary,
 } from '../../../protocol/people/annotations.ts';
 import { RunParams } from '../../../protocol/running/runs.ts';
-import { type About, reply, route } from '../../capability.ts';
+import { type About, reply, route } from '../../request.ts';
 import { listText } from './list.ts';
 import type { FeedbackService } from './service.ts';
 
@@ -101,7 +101,7 @@ const NOT_PROVIDED = refuse('capability_not_provided', 'This host does not serve
 
 /** What is answered where feedback is switched off: to everybody who has a credential, about every run. */
 export const refusals = (['POST', 'GET'] as const).map((method) =>
-  operation({
+  route<object>()({
     operationId: method === 'POST' ? 'createAnnotation' : 'listAnnotations',
     summary: 'Not provided: feedback is switched off',
     method,

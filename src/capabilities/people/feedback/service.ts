@@ -9,8 +9,9 @@ import { commitAll, UnitRefused } from '../../../runtime/command.ts';
 import { eventIdOf, sequenceOf } from '../../../runtime/recording.ts';
 import type { RunRow, Visibility } from '../../../store/log.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedService } from '../../operations/feed/service.ts';
+import type { Caller } from '../../request.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
 import { agentSeam } from './agents.ts';
 import {

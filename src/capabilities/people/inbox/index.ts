@@ -1,8 +1,9 @@
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import { InboxItem } from '../../../protocol/people/inbox.ts';
-import { type Capability, reply, route } from '../../capability.ts';
 import type { ProposalService } from '../../learning/proposals/service.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { reply, route } from '../../request.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 import {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import { type InboxEntry, type InboxPlace, type InboxSource, inboxService, placeOf } from './service.ts';
 
 const item = (id: string, createdAt: number, runId = 'run'): InboxEntry => ({

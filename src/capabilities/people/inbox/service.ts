@@ -1,5 +1,5 @@
-import type { Caller } from '../../capability.ts';
 import type { ProposalService } from '../../learning/proposals/service.ts';
+import type { Caller } from '../../request.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
 

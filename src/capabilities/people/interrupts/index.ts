@@ -1,7 +1,7 @@
 import { APPROVAL_ACTIONS } from '../../../engine/people/approval.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
 import { ensureWork } from '../../../store/queue.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { projectInterrupts } from './project.ts';
 import { forgetInterrupts, INTERRUPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';

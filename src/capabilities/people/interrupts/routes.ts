@@ -3,7 +3,7 @@ import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { InterruptView, ResolveReply, ResolveRequest } from '../../../protocol/people/interrupts.ts';
 import { RunId } from '../../../protocol/running/runs.ts';
-import { reply, route } from '../../capability.ts';
+import { reply, route } from '../../request.ts';
 import type { InterruptService, TokenResolution } from './service.ts';
 
 interface Services {

@@ -1,7 +1,8 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import { RunAncestry } from '../../../protocol/running/inspection.ts';
 import { RunParams } from '../../../protocol/running/runs.ts';
-import { type Capability, reply, route } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { reply, route } from '../../request.ts';
 import { ANCESTRY_TABLES } from './records.ts';
 import { type AncestryService, ancestryService } from './service.ts';
 

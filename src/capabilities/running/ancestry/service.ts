@@ -2,7 +2,8 @@ import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { Cause, RunAncestry } from '../../../protocol/running/inspection.ts';
 import { commitAll } from '../../../runtime/command.ts';
 import type { RunRow } from '../../../store/log.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
 import { findInstallation, nameInstallation } from './records.ts';
 
 export type AncestryService = ReturnType<typeof ancestryService>;

@@ -1,4 +1,5 @@
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
 import { findArtifact } from './records.ts';
 
 export type ArtifactService = ReturnType<typeof artifactService>;

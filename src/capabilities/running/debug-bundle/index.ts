@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { DebugBundle } from '../../../protocol/running/inspection.ts';
 import { RunParams } from '../../../protocol/running/runs.ts';
-import { type Capability, route } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { route } from '../../request.ts';
 import { type DebugBundleService, debugBundleService } from './service.ts';
 
 const getDebugBundle = route<{ readonly debugBundle: DebugBundleService }>()({

@@ -5,8 +5,9 @@ import type { NodeStateDoc } from '../../../protocol/running/runs.ts';
 import type { RunRow } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { REDACTED } from '../../../system/redaction.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { logPages } from '../../log-pages.ts';
+import type { Caller } from '../../request.ts';
 import { bytesOf, type Survey, surveyLog } from './survey.ts';
 
 export type DebugBundleService = ReturnType<typeof debugBundleService>;

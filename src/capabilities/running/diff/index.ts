@@ -3,7 +3,8 @@ import type { EventDiff } from '../../../engine/inspection/log-diff.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { RunDiff } from '../../../protocol/running/inspection.ts';
 import { RunId, RunParams } from '../../../protocol/running/runs.ts';
-import { type Capability, route } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { route } from '../../request.ts';
 import { type DiffService, diffService } from './service.ts';
 
 const diffRun = route<{ readonly diff: DiffService }>()({

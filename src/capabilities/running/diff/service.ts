@@ -7,8 +7,9 @@ import { decodeEvent } from '../../../runtime/recording.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { REDACTED, redactText, redactValue } from '../../../system/redaction.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { LOG_PAGE, logPages } from '../../log-pages.ts';
+import type { Caller } from '../../request.ts';
 
 export type DiffService = ReturnType<typeof diffService>;
 

@@ -2,7 +2,7 @@ import { isTerminalEvent } from '../../../protocol/running/events.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 
 const PAGE = 500;
 /** Events that may wait for a slow reader in memory; more are read from the log again when it is ready. */

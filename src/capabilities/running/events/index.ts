@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { routes } from './routes.ts';
 import { type EventService, eventService } from './service.ts';
 

@@ -1,6 +1,7 @@
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
 import { follow } from './follow.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 

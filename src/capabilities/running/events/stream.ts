@@ -6,7 +6,7 @@ import { decodeEvent } from '../../../runtime/recording.ts';
 import type { HeldRun } from '../../../runtime/run-row.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { follow } from './follow.ts';
 
 export interface StreamRequest {

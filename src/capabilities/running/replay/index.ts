@@ -1,5 +1,5 @@
 import { FORK_MODES } from '../../../protocol/running/forks.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { routes } from './routes.ts';
 import { type ReplayService, replayService } from './service.ts';
 

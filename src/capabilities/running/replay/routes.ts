@@ -1,7 +1,7 @@
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { ForkReply, ForkRequest } from '../../../protocol/running/forks.ts';
 import { RunParams } from '../../../protocol/running/runs.ts';
-import { type Caller, type Reply, reply, route } from '../../capability.ts';
+import { type Caller, type Reply, reply, route } from '../../request.ts';
 import type { Forked, ReplayService } from './service.ts';
 
 interface Services {

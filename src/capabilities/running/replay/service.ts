@@ -8,10 +8,11 @@ import type { PinnedPlan } from '../../../runtime/plans.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import type { RunRow } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import type { RetentionService } from '../../operations/retention/service.ts';
+import type { Caller } from '../../request.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
-import type { RunService } from '../runs/service.ts';
+import type { Runs } from '../runs/door.ts';
 
 export interface Forking {
   readonly mode: ForkMode;
@@ -27,7 +28,7 @@ export interface Forked {
 export type ReplayService = ReturnType<typeof replayService>;
 
 interface Uses {
-  readonly runs: Pick<RunService, 'check'>;
+  readonly runs: Pick<Runs, 'check'>;
   readonly retention: Pick<RetentionService, 'expiry'>;
   readonly audit: Pick<AuditService, 'record'>;
 }

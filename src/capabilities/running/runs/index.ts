@@ -1,27 +1,43 @@
 import { DRAIN_POLICIES } from '../../../protocol/running/events.ts';
 import { ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION } from '../../../protocol/running/runs.ts';
 import { MOCK_PROVIDERS } from '../../../runtime/effects/mock-model.ts';
-import type { Capability } from '../../capability.ts';
+import { modelSettings } from '../../ai/models/settings.ts';
+import { defineCapability, optional } from '../../capability.ts';
+import { hostSettings } from '../../host-settings.ts';
+import { Feedback } from '../../people/feedback/door.ts';
+import { Interrupts } from '../../people/interrupts/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { joinSettings } from '../../settings.ts';
 import { TEST_KEY_PREFIX } from '../../trust/authorization/keys.ts';
+import { Runs } from './door.ts';
 import { routes } from './routes.ts';
 import { FORCED_ENGINE_VERSIONS } from './rules.ts';
-import { type RunService, runService } from './service.ts';
+import { RunService } from './service.ts';
 
 /** Starting, reading, cancelling, pausing and finding runs. */
-export const runs: Capability<'runs', RunService> = {
+export const runs = defineCapability({
   name: 'runs',
-  advertise: ({ limits, conformance }) => ({
-    engineVersion: ENGINE_VERSION,
-    eventLogSchemaVersion: EVENT_LOG_SCHEMA_VERSION,
-    limits,
-    runs: { pauseResume: { supported: true, drainPolicies: [...DRAIN_POLICIES] } },
-    subWorkflow: { inputMapping: true },
-    testing: {
-      testKeyPrefix: TEST_KEY_PREFIX,
-      forceEngineVersionRange: FORCED_ENGINE_VERSIONS,
-      ...(conformance ? { mockProviders: [...MOCK_PROVIDERS] } : {}),
-    },
-  }),
-  service: runService,
-  routes,
-};
+  provides: Runs,
+  needs: [Interrupts, optional(Feedback)],
+  settings: joinSettings(hostSettings, modelSettings),
+  build: (host, needs, settings) => {
+    const { maxNodeExecutions, maxRunDurationMs, maxRequestBodyBytes, conformance } = settings;
+    const service = new RunService(host, settings);
+    return {
+      service,
+      advertise: () => ({
+        engineVersion: ENGINE_VERSION,
+        eventLogSchemaVersion: EVENT_LOG_SCHEMA_VERSION,
+        limits: { maxNodeExecutions, maxRunDurationMs, maxRequestBodyBytes },
+        runs: { pauseResume: { supported: true, drainPolicies: [...DRAIN_POLICIES] } },
+        subWorkflow: { inputMapping: true },
+        testing: {
+          testKeyPrefix: TEST_KEY_PREFIX,
+          forceEngineVersionRange: FORCED_ENGINE_VERSIONS,
+          ...(conformance ? { mockProviders: [...MOCK_PROVIDERS] } : {}),
+        },
+      }),
+      routes: bindRoutes(routes, { runs: service, runtime: host.runtime, ...needs }),
+    };
+  },
+});

@@ -17,22 +17,27 @@ import {
   RUN_STATUSES,
   RunParams,
   RunSnapshot,
+  type RunStatus,
   RunSummary,
 } from '../../../protocol/running/runs.ts';
+import { perform } from '../../../runtime/change.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunFilter, RunRow } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
-import { answer, type Caller, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
-import type { InterruptService } from '../../people/interrupts/service.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
+import type { Interrupts } from '../../people/interrupts/door.ts';
+import { answer, type Caller, reply, route, transact } from '../../request.ts';
 import { startedReply } from '../../started-reply.ts';
-import type { RunService } from './service.ts';
+import type { RunRequest, Runs } from './door.ts';
 
+/** What the handlers of run routes use. */
 interface Services {
-  readonly runs: RunService;
-  readonly interrupts: InterruptService;
-  readonly feedback?: FeedbackService;
+  readonly runs: Runs;
+  readonly interrupts: Pick<Interrupts, 'mint'>;
+  readonly feedback: Feedback | undefined;
+  readonly runtime: Runtime;
 }
 const operation = route<Services>();
 
@@ -45,26 +50,25 @@ export const createRun = operation({
   body: CreateRunRequest,
   replies: { 201: CreateRunReply },
   refusals: [400, 404, 409, 422],
-  handle: async (request, { runs }) => {
-    const { body, caller } = request;
+  handle: (request, { runs }) => {
+    const { body, caller, origin } = request;
     const refusal = checkBody(caller, body);
     if (refusal) return refusal;
     const forced = request.header('x-force-engine-version');
-    const outcome = await runs.create(
-      caller,
-      {
-        workflowId: body.workflowId!,
-        inputs: body.inputs ?? {},
-        configurable: body.configurable ?? {},
-        tags: body.tags,
-        metadata: body.metadata,
-        scopeId: body.scopeId,
-        exclusive: request.header('x-dedup') === 'enforce',
-        engineVersion: forced === undefined ? undefined : wholeNumber(forced),
-      },
-      (started) => request.remember(startedReply(request.origin, started)),
+    const asked: RunRequest = {
+      workflowId: body.workflowId!,
+      inputs: body.inputs ?? {},
+      configurable: body.configurable ?? {},
+      tags: body.tags,
+      metadata: body.metadata,
+      scopeId: body.scopeId,
+      exclusive: request.header('x-dedup') === 'enforce',
+      engineVersion: forced === undefined ? undefined : wholeNumber(forced),
+    };
+    return transact(
+      () => runs.create(caller, asked),
+      (started) => startedReply(origin, started),
     );
-    return isRefusal(outcome) ? outcome : startedReply(request.origin, outcome);
   },
 });
 
@@ -128,14 +132,11 @@ export const cancelRun = operation({
   bodyOptional: true,
   replies: { 200: CancelReply },
   refusals: [404, 409],
-  handle: async (request, { runs }) => {
-    const { runId } = request.params;
-    const shown = ({ status }: { status: string }) => reply(200, { runId, status });
-    const outcome = await runs.cancel(request.caller, runId, request.body?.reason, (done) =>
-      request.remember(shown(done)),
-    );
-    return isRefusal(outcome) ? outcome : shown(outcome);
-  },
+  handle: ({ caller, params: { runId }, body }, { runs }) =>
+    transact(
+      () => runs.cancel(caller, runId, body?.reason),
+      ({ status }) => reply(200, { runId, status }),
+    ),
 });
 
 export const bulkCancelRuns = operation({
@@ -147,24 +148,21 @@ export const bulkCancelRuns = operation({
   body: BulkCancelRequest,
   replies: { 200: BulkCancelReply },
   refusals: [400],
-  handle: async ({ caller, body: { runIds, reason } }, { runs }) => {
+  handle: async ({ caller, body: { runIds, reason } }, { runs, runtime }) => {
     if (runIds.length === 0 || runIds.length > BULK_CANCEL_MAX) {
       const details = { field: 'runIds', maxRunIds: BULK_CANCEL_MAX };
       return refuse('validation_error', `runIds takes 1 to ${BULK_CANCEL_MAX} ids.`, details);
     }
     const results: BulkCancelResult[] = [];
-    for (const runId of runIds) results.push(await cancelOne(runs, caller, runId, reason));
+    for (const runId of runIds) {
+      const outcome = await perform(runtime, () => runs.cancel(caller, runId, reason), { turn: runId });
+      results.push(bulkResult(runId, outcome));
+    }
     return reply(200, { results });
   },
 });
 
-async function cancelOne(
-  runs: RunService,
-  caller: Caller,
-  runId: string,
-  reason: string | undefined,
-): Promise<BulkCancelResult> {
-  const outcome = await runs.cancel(caller, runId, reason, () => []);
+function bulkResult(runId: string, outcome: { readonly status: RunStatus } | Refusal): BulkCancelResult {
   if (isRefusal(outcome)) return { runId, ok: false, error: { code: outcome.refused, message: outcome.message } };
   if (outcome.status === 'cancelled') return { runId, ok: true, status: 'cancelled' };
   return { runId, ok: false, error: { code: 'run_terminal', message: 'The run has ended.' } };
@@ -181,16 +179,11 @@ export const pauseRun = operation({
   bodyOptional: true,
   replies: { 202: PauseReply },
   refusals: [404, 409],
-  handle: async (request, { runs }) => {
-    const { runId } = request.params;
-    const { reason, drainPolicy = 'drain-current-node' } = request.body ?? {};
-    const shown = ({ at }: { at: number }) =>
-      reply(202, { runId, status: 'paused', pausedAt: new Date(at).toISOString() });
-    const outcome = await runs.pause(request.caller, runId, { reason, drainPolicy }, (done) =>
-      request.remember(shown(done)),
-    );
-    return isRefusal(outcome) ? outcome : shown(outcome);
-  },
+  handle: ({ caller, params: { runId }, body = {} }, { runs }) =>
+    transact(
+      () => runs.pause(caller, runId, { reason: body.reason, drainPolicy: body.drainPolicy ?? 'drain-current-node' }),
+      ({ at }) => reply(202, { runId, status: 'paused', pausedAt: new Date(at).toISOString() }),
+    ),
 });
 
 export const resumeRun = operation({
@@ -204,15 +197,11 @@ export const resumeRun = operation({
   bodyOptional: true,
   replies: { 202: ResumeReply },
   refusals: [404, 409],
-  handle: async (request, { runs }) => {
-    const { runId } = request.params;
-    const shown = ({ at }: { at: number }) =>
-      reply(202, { runId, status: 'running', resumedAt: new Date(at).toISOString() });
-    const outcome = await runs.resume(request.caller, runId, request.body?.reason, (done) =>
-      request.remember(shown(done)),
-    );
-    return isRefusal(outcome) ? outcome : shown(outcome);
-  },
+  handle: ({ caller, params: { runId }, body }, { runs }) =>
+    transact(
+      () => runs.resume(caller, runId, body?.reason),
+      ({ at }) => reply(202, { runId, status: 'running', resumedAt: new Date(at).toISOString() }),
+    ),
 });
 
 export const listRuns = operation({
@@ -251,7 +240,7 @@ export const listRuns = operation({
 });
 
 /** Where nobody can flag anything, and for those who may not know, nothing is flagged. */
-function flaggedFor({ scopes }: Caller, feedback: FeedbackService | undefined): string {
+function flaggedFor({ scopes }: Caller, feedback: Feedback | undefined): string {
   const isShown = feedback !== undefined && scopes.has('feedback:read');
   return isShown ? feedback.flaggedRuns : 'SELECT run_id FROM runs WHERE 1 = 0';
 }

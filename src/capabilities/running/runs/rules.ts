@@ -4,26 +4,27 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import { type Configurable, ENGINE_VERSION } from '../../../protocol/running/runs.ts';
 import { checkMockProvider, MOCK_PROVIDERS } from '../../../runtime/effects/mock-model.ts';
-import type { Caller, CapabilitySettings } from '../../capability.ts';
+import type { ModelSettings } from '../../ai/models/settings.ts';
+import type { Caller } from '../../request.ts';
+import type { RunArguments } from './door.ts';
 
 /** Engine versions that a test may pretend to be. */
 export const FORCED_ENGINE_VERSIONS = { min: 0, max: ENGINE_VERSION };
 
 const METADATA_BYTES_MAX = 50 * 1_024;
 
-export interface Creation {
-  readonly inputs: JsonObject;
-  readonly configurable: Configurable;
-  readonly metadata?: JsonObject | undefined;
-  readonly engineVersion?: number | undefined;
+/** The settings that decide what a run may be given. */
+export interface RunRules {
+  readonly conformance: boolean;
+  readonly models: readonly Pick<ModelSettings, 'provider' | 'models'>[];
 }
 
 /** Whether this caller may start this workflow in this way. */
 export function checkCreation(
   caller: Pick<Caller, 'isTest'>,
-  creation: Creation,
+  creation: RunArguments,
   plan: Plan,
-  settings: Pick<CapabilitySettings, 'conformance' | 'models'>,
+  settings: RunRules,
 ): Refusal | undefined {
   return (
     checkMock(caller, creation.configurable, settings) ??
@@ -39,7 +40,7 @@ export function checkCreation(
 function checkMock(
   caller: Pick<Caller, 'isTest'>,
   { mockProvider }: Configurable,
-  { conformance }: Pick<CapabilitySettings, 'conformance'>,
+  { conformance }: Pick<RunRules, 'conformance'>,
 ): Refusal | undefined {
   if (!mockProvider) return undefined;
   const supportedProviders = conformance ? MOCK_PROVIDERS : [];
@@ -72,10 +73,7 @@ function checkEngineVersion(caller: Pick<Caller, 'isTest'>, version: number | un
 }
 
 /** Models of the operator's providers alone, and never with a caller's own credentials. */
-function checkModels(
-  { ai, ...rest }: Configurable,
-  { models }: Pick<CapabilitySettings, 'models'>,
-): Refusal | undefined {
+function checkModels({ ai, ...rest }: Configurable, { models }: Pick<RunRules, 'models'>): Refusal | undefined {
   const flat = Object.keys(rest).find((name) => name.startsWith('ai.'));
   if (flat !== undefined) {
     return refuse('validation_error', 'Write what belongs to ai as members of configurable.ai.', {

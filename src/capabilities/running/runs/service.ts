@@ -1,154 +1,106 @@
 import type { Plan } from '../../../engine/definition/plan.ts';
 import { cancelRun, type Decision, pauseRun, resumeRun } from '../../../engine/run/commands.ts';
-import { isTerminal, type Run, statusOf } from '../../../engine/run/run.ts';
+import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { JsonObject } from '../../../protocol/format/json.ts';
-import type { DrainPolicy } from '../../../protocol/running/events.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
-import type { Configurable, RunSnapshot, RunStatus } from '../../../protocol/running/runs.ts';
-import { type Commanded, command, UnitRefused } from '../../../runtime/command.ts';
+import type { RunSnapshot, RunStatus } from '../../../protocol/running/runs.ts';
+import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import { createRun } from '../../../runtime/creation.ts';
-import type { PinnedPlan } from '../../../runtime/plans.ts';
+import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
+import type { StartedRun } from '../../../runtime/start-run.ts';
 import { childRuns, holderOfScope, listRuns, type RunFilter, type RunRow, takeScope } from '../../../store/log.ts';
-import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { Caller, Host } from '../../capability.ts';
-import { type Creation, checkCreation } from './rules.ts';
+import type { Host } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
+import type { Pausing, RunArguments, RunRequest, Runs } from './door.ts';
+import { checkCreation, type RunRules } from './rules.ts';
 
-export interface RunRequest {
-  readonly workflowId: string;
-  readonly inputs: JsonObject;
-  readonly configurable: Configurable;
-  readonly tags?: readonly string[] | undefined;
-  readonly metadata?: JsonObject | undefined;
-  readonly scopeId?: string | undefined;
-  /** Refuse if a live run has this scope. */
-  readonly exclusive: boolean;
-  readonly engineVersion?: number | undefined;
-  readonly transport?: 'rest' | 'mcp' | undefined;
-}
+/** Runs, as people and other capabilities start, read and move them. */
+export class RunService implements Runs {
+  readonly #host: Pick<Host, 'runtime' | 'executor'>;
+  readonly #rules: RunRules;
 
-export interface StartedRun {
-  readonly runId: string;
-  readonly status: RunStatus;
-}
-
-/** What else to write in the transaction of a change, knowing what came of it. */
-export type Also<T> = (outcome: T) => Unit;
-
-export type RunService = ReturnType<typeof runService>;
-
-export function runService({ runtime, executor, settings }: Host) {
-  const { store, plans, reader } = runtime;
-
-  return {
-    /** Commits the run with its first event and its work item, then drives it here. */
-    async create(caller: Caller, request: RunRequest, also: Also<StartedRun>): Promise<StartedRun | Refusal> {
-      const workflow = await plans.current(caller.subject, request.workflowId);
-      if (!workflow) return refuse('not_found', 'There is no such workflow.');
-      const refusal = check(caller, request, workflow.plan);
-      if (refusal) return refusal;
-      return start(caller, request, workflow, also);
-    },
-
-    check,
-
-    async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {
-      const snapshot = await reader.view(caller.subject, runId, ({ run }) => snapshotOf(run, sha256Hex));
-      if (!snapshot) return NOT_FOUND;
-      const children = await store.read<RunRow>(childRuns({ tenant: caller.subject.tenant, runId }));
-      if (children.length === 0) return snapshot;
-      return {
-        ...snapshot,
-        childRuns: children.map(({ run_id, status }) => ({ runId: run_id, status: status as RunStatus })),
-      };
-    },
-
-    row: (caller: Caller, runId: string): Promise<RunRow | undefined> => reader.row(caller.subject, runId),
-
-    /** A run that has ended stays as it ended: cancelling it changes nothing and is no error. */
-    async cancel(
-      caller: Caller,
-      runId: string,
-      reason: string | undefined,
-      also: Also<Pick<Commanded, 'status'>>,
-    ): Promise<Pick<Commanded, 'status'> | Refusal> {
-      const cancelledBy = caller.subject.principal;
-      const outcome = await command(
-        runtime,
-        caller.subject,
-        runId,
-        unlessOurs((run) => cancelRun(run, { reason, cancelledBy })),
-        also,
-      );
-      if (!isRefusal(outcome) || outcome.refused !== 'run_terminal') return outcome;
-      return { status: outcome.details?.runStatus as RunStatus };
-    },
-
-    pause: (
-      caller: Caller,
-      runId: string,
-      pausing: { reason?: string | undefined; drainPolicy: DrainPolicy },
-      also: Also<Commanded>,
-    ): Promise<Commanded | Refusal> =>
-      command(
-        runtime,
-        caller.subject,
-        runId,
-        unlessOurs((run) => pauseRun(run, { ...pausing, pausedBy: caller.subject.principal })),
-        also,
-      ),
-
-    resume: (
-      caller: Caller,
-      runId: string,
-      reason: string | undefined,
-      also: Also<Commanded>,
-    ): Promise<Commanded | Refusal> =>
-      command(
-        runtime,
-        caller.subject,
-        runId,
-        (run) => resumeRun(run, { reason, resumedBy: caller.subject.principal }),
-        also,
-      ),
-
-    list: (caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]> =>
-      store.read<RunRow>(listRuns(caller.subject, filter, limit)),
-  };
-
-  /** Whether this caller may have a run of this workflow that is given these things. */
-  function check(caller: Pick<Caller, 'isTest'>, creation: Creation, plan: Plan): Refusal | undefined {
-    return checkCreation(caller, creation, plan, settings);
+  constructor(host: Pick<Host, 'runtime' | 'executor'>, rules: RunRules) {
+    this.#host = host;
+    this.#rules = rules;
   }
 
-  async function start(
-    caller: Caller,
-    request: RunRequest,
-    workflow: PinnedPlan,
-    also: Also<StartedRun>,
-  ): Promise<StartedRun | Refusal> {
+  async create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal> {
+    const { runtime, executor } = this.#host;
     const { subject } = caller;
+    const workflow = await runtime.plans.current(subject, request.workflowId);
+    if (!workflow) return refuse('not_found', 'There is no such workflow.');
+    const refusal = this.check(caller, request, workflow.plan);
+    if (refusal) return refusal;
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
     const created = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
-    const { run } = created.held;
-    const { runId } = run.facts;
-    const started: StartedRun = { runId, status: statusOf(run) };
-    try {
-      await executor.launch(created, [
-        ...(scopeKey ? takeScope(scopeKey, runId, request.exclusive) : []),
-        ...also(started),
-      ]);
-    } catch (error) {
-      if (error instanceof UnitRefused && error.broke === 'scope') return scopeTaken(scopeKey!);
-      throw error;
-    }
-    return started;
+    const start = executor.startRun(created);
+    return scopeKey ? and(start, this.#takeScope(scopeKey, start.result.runId, request.exclusive)) : start;
   }
 
-  async function scopeTaken(scopeKey: string): Promise<Refusal> {
-    const [holder] = await store.read<{ run_id: string }>(holderOfScope(scopeKey));
+  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Refusal | undefined {
+    return checkCreation(caller, given, plan, this.#rules);
+  }
+
+  async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {
+    const { reader, store } = this.#host.runtime;
+    const snapshot = await reader.view(caller.subject, runId, ({ run }) => snapshotOf(run, sha256Hex));
+    if (!snapshot) return NOT_FOUND;
+    const children = await store.read<RunRow>(childRuns({ tenant: caller.subject.tenant, runId }));
+    if (children.length === 0) return snapshot;
+    return {
+      ...snapshot,
+      childRuns: children.map(({ run_id, status }) => ({ runId: run_id, status: status as RunStatus })),
+    };
+  }
+
+  row(caller: Caller, runId: string): Promise<RunRow | undefined> {
+    return this.#host.runtime.reader.row(caller.subject, runId);
+  }
+
+  async cancel(
+    caller: Caller,
+    runId: string,
+    reason?: string,
+  ): Promise<Change<{ readonly status: RunStatus }> | Refusal> {
+    const cancelledBy = caller.subject.principal;
+    const cancel = unlessManagement((run) => cancelRun(run, { reason, cancelledBy }));
+    const moved = await this.#move(caller, runId, cancel);
+    if (!isRefusal(moved) || moved.refused !== 'run_terminal') return moved;
+    return unchanged({ status: moved.details?.runStatus as RunStatus });
+  }
+
+  pause(caller: Caller, runId: string, pausing: Pausing): Promise<Change<MovedRun> | Refusal> {
+    const pausedBy = caller.subject.principal;
+    return this.#move(
+      caller,
+      runId,
+      unlessManagement((run) => pauseRun(run, { ...pausing, pausedBy })),
+    );
+  }
+
+  resume(caller: Caller, runId: string, reason?: string): Promise<Change<MovedRun> | Refusal> {
+    const resumedBy = caller.subject.principal;
+    return this.#move(caller, runId, (run) => resumeRun(run, { reason, resumedBy }));
+  }
+
+  list(caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]> {
+    return this.#host.runtime.store.read<RunRow>(listRuns(caller.subject, filter, limit));
+  }
+
+  #move(caller: Caller, runId: string, decide: (run: Run) => Decision): Promise<Change<MovedRun> | Refusal> {
+    return moveRun(this.#host.runtime, caller.subject, runId, decide);
+  }
+
+  #takeScope(scopeKey: string, runId: string, isExclusive: boolean): Change {
+    return changeOf(undefined, takeScope(scopeKey, runId, isExclusive), {
+      refusals: { scope: () => this.#scopeTaken(scopeKey) },
+    });
+  }
+
+  async #scopeTaken(scopeKey: string): Promise<Refusal> {
+    const [holder] = await this.#host.runtime.store.read<{ run_id: string }>(holderOfScope(scopeKey));
     const retryAfter = 1;
     return {
       ...refuse('run_already_active', 'A run with this scope is still active.', {
@@ -161,8 +113,8 @@ export function runService({ runtime, executor, settings }: Host) {
   }
 }
 
-/** Runs of the host's own are moved on by what they are about and by nothing else. */
-function unlessOurs(decide: (run: Run) => Decision): (run: Run) => Decision {
+/** Management runs are moved by the proposal or goal that they belong to, and by nothing else. */
+function unlessManagement(decide: (run: Run) => Decision): (run: Run) => Decision {
   return (run) => {
     if (!isManagement(run.facts.workflowId) || isTerminal(run)) return decide(run);
     return refuse('conflict', 'This run tells of a proposal or a goal. Decide on that instead.');

@@ -5,8 +5,9 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import { RunParams, RunSnapshot } from '../../../protocol/running/runs.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { type Caller, type Capability, type Host, reply, route } from '../../capability.ts';
+import type { LegacyCapability as Capability, LegacyHost as Host } from '../../legacy.ts';
 import { logPages } from '../../log-pages.ts';
+import { type Caller, reply, route } from '../../request.ts';
 
 export type TimeTravelService = ReturnType<typeof timeTravelService>;
 

@@ -3,8 +3,8 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import { Closed } from '../../../protocol/format/schema.ts';
 import { WorkflowDefinition, WorkflowSummary } from '../../../protocol/running/workflows.ts';
 import type { WorkflowPlace } from '../../../store/definitions.ts';
-import { type Answer, type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { type Answer, type Reply, reply, route } from '../../request.ts';
 import type { RegisteredWorkflow, WorkflowService } from './service.ts';
 
 interface Services {

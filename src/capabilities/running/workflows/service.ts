@@ -20,7 +20,8 @@ import {
 import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { findSecret } from '../../../system/redaction.ts';
-import type { Caller, Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
 
 export interface RegisteredWorkflow {

@@ -1,5 +1,5 @@
 import { FIRE_CONDITIONS } from '../../../protocol/starting/commitment-events.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { COMMITMENT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { COMMITMENT, type CommitmentService, commitmentService } from './service.ts';

@@ -6,7 +6,7 @@ import { recordNow } from '../../../runtime/append.ts';
 import type { CreatedRun } from '../../../runtime/creation.ts';
 import type { WorkHandler, WorkResult } from '../../../runtime/executor.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import type { HeartbeatService } from '../heartbeats/service.ts';
 import { type RunStarter, type Start, starterOf, subjectOf } from '../starter/self-starting.ts';
 import { commitmentFrom, conditionOf, specOf } from './document.ts';

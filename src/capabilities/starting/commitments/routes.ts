@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import { COMMITMENT_STATES, Commitment, CommitmentRequest } from '../../../protocol/starting/commitments.ts';
-import { answer, type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageById, pageRequest } from '../../page.ts';
+import { answer, type Reply, reply, route } from '../../request.ts';
 import type { CommitmentService } from './service.ts';
 
 const operation = route<{ readonly commitments: CommitmentService }>();

@@ -5,8 +5,9 @@ import type { Subject } from '../../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { redactText } from '../../../system/redaction.ts';
-import type { Caller, Host } from '../../capability.ts';
-import type { Also, RunService } from '../../running/runs/service.ts';
+import type { Also, LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import { type AuditService, recordBy } from '../../trust/audit/service.ts';
 import { refuseSecrets } from '../../trust/secrets.ts';
 import type { HeartbeatService } from '../heartbeats/service.ts';
@@ -52,7 +53,7 @@ export interface MadeCommitment {
 
 export interface CommitmentNeeds {
   readonly audit: Pick<AuditService, 'record'>;
-  readonly runs: Pick<RunService, 'check'>;
+  readonly runs: Pick<Runs, 'check'>;
   readonly heartbeat: Pick<HeartbeatService, 'observer'>;
 }
 

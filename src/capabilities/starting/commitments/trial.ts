@@ -18,7 +18,7 @@ export async function keepTwice(runtime: Runtime, keeping: Keeping, row: Commitm
   await commitAll(store, [insertCommitment(row, Number.MAX_SAFE_INTEGER)]);
   let times = 0;
   for (let look = 0; look < 2; look++) {
-    const { writes, committed } = await keeping.handle({
+    const { writes = [], committed } = await keeping.handle({
       work_id,
       tenant,
       kind: '',

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import { MAX_RUNTIME_MS } from '../../../protocol/starting/heartbeats.ts';
 import type { WorkHandler, WorkResult } from '../../../runtime/executor.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { type RunStarter, type Start, starterOf, subjectOf, timeText } from '../starter/self-starting.ts';
 import { heartbeatFrom, specOf } from './document.ts';
 import { lookWithin, type Observer } from './observing.ts';

@@ -1,5 +1,5 @@
 import { MAX_RUNTIME_MS, MIN_INTERVAL_SEC } from '../../../protocol/starting/heartbeats.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { HEARTBEAT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { HEARTBEAT, type HeartbeatService, heartbeatService } from './service.ts';

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../../protocol/starting/heartbeats.ts';
-import { answer, type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageById, pageOf, pageRequest } from '../../page.ts';
+import { answer, type Reply, reply, route } from '../../request.ts';
 import type { HeartbeatService } from './service.ts';
 
 const operation = route<{ readonly heartbeat: HeartbeatService }>();

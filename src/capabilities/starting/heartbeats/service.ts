@@ -5,9 +5,10 @@ import { commitAll, commitUnless } from '../../../runtime/command.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { Caller, Host } from '../../capability.ts';
 import type { StorageService } from '../../integrations/storage/service.ts';
-import type { Also, RunService } from '../../running/runs/service.ts';
+import type { Also, LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import { type AuditService, recordBy } from '../../trust/audit/service.ts';
 import { refuseSecrets } from '../../trust/secrets.ts';
 import {
@@ -65,7 +66,7 @@ export interface MadeHeartbeat {
 
 export interface HeartbeatNeeds {
   readonly audit: Pick<AuditService, 'record'>;
-  readonly runs: Pick<RunService, 'check'>;
+  readonly runs: Pick<Runs, 'check'>;
   readonly storage: Pick<StorageService, 'perform'>;
 }
 

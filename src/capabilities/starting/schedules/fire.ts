@@ -1,6 +1,6 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { WorkHandler } from '../../../runtime/executor.ts';
-import type { Host } from '../../capability.ts';
+import type { LegacyHost as Host } from '../../legacy.ts';
 import { type RunStarter, type Start, starterOf, subjectOf, timeText } from '../starter/self-starting.ts';
 import { scheduleFrom, timingOfRow } from './document.ts';
 import { findSchedule, moveSchedule, type ScheduleRow } from './records.ts';

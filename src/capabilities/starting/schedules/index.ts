@@ -1,4 +1,4 @@
-import type { Capability, Host } from '../../capability.ts';
+import type { LegacyCapability as Capability, LegacyHost as Host } from '../../legacy.ts';
 import type { WorkflowService } from '../../running/workflows/service.ts';
 import { SCHEDULE_TABLES } from './records.ts';
 import { routes } from './routes.ts';

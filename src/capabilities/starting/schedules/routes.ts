@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { Schedule, ScheduleRequest } from '../../../protocol/starting/schedules.ts';
-import { answer, type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageById, pageRequest } from '../../page.ts';
+import { answer, type Reply, reply, route } from '../../request.ts';
 import type { ScheduleService } from './service.ts';
 
 const operation = route<{ readonly schedules: ScheduleService }>();

@@ -6,8 +6,9 @@ import { commitAll, commitUnless } from '../../../runtime/command.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../../store/queue.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
-import type { Caller, Host } from '../../capability.ts';
-import type { Also, RunService } from '../../running/runs/service.ts';
+import type { Also, LegacyHost as Host } from '../../legacy.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
 import { type AuditService, recordBy } from '../../trust/audit/service.ts';
 import {
   type Author,
@@ -68,7 +69,7 @@ export type ScheduleService = ReturnType<typeof scheduleService>;
 
 export function scheduleService(
   host: Host,
-  { audit, runs }: { readonly audit: Pick<AuditService, 'record'>; readonly runs: Pick<RunService, 'check'> },
+  { audit, runs }: { readonly audit: Pick<AuditService, 'record'>; readonly runs: Pick<Runs, 'check'> },
 ) {
   const { store, clock, ids, hub } = host.runtime;
   const starters = new Map<string, Starter>();

@@ -10,8 +10,8 @@ import type { Statement, Unit } from '../../../store/sql.ts';
 import type { Store } from '../../../store/store.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
-import type { Caller } from '../../capability.ts';
-import type { RunService } from '../../running/runs/service.ts';
+import type { Caller } from '../../request.ts';
+import type { Runs } from '../../running/runs/door.ts';
 
 /** What schedules, heartbeats and commitments have in common: runs begin by themselves, in somebody's name. */
 
@@ -139,9 +139,9 @@ export interface PlainRun {
 /** Checks what runs are to be given, and begins them when their time has come. */
 export class RunStarter {
   readonly #runtime: Runtime;
-  readonly #runs: Pick<RunService, 'check'>;
+  readonly #runs: Pick<Runs, 'check'>;
 
-  constructor(runtime: Runtime, runs: Pick<RunService, 'check'>) {
+  constructor(runtime: Runtime, runs: Pick<Runs, 'check'>) {
     this.#runtime = runtime;
     this.#runs = runs;
   }

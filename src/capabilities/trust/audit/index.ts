@@ -1,4 +1,4 @@
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { auditRuns } from './reaction.ts';
 import { AUDIT_TABLES } from './records.ts';
 import { routes } from './routes.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import type { AuditRecord } from './record.ts';
 import { RequestTrail } from './requests.ts';
 

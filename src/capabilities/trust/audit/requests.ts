@@ -2,7 +2,7 @@ import { LruCache } from '../../../runtime/lru-cache.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Write } from '../../../store/sql.ts';
 import type { Cancel } from '../../../system/clock.ts';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import { type AuditRecord, HOST_ACTOR } from './record.ts';
 
 const USE_EVERY_MS = 10 * 60 * 1_000;

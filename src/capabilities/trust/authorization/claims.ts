@@ -3,8 +3,9 @@ import { own, valueAt } from '../../../protocol/format/json.ts';
 import { NAME } from '../../../protocol/trust/keys.ts';
 import { isRole, ROLE_SCOPES, ROLES, type Role } from '../../../protocol/trust/scopes.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { Caller, OidcSettings } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import { USER_LANE } from './keys.ts';
+import type { OidcSettings } from './settings.ts';
 
 /** What of the settings says how claims are read. */
 export type ClaimSettings = Pick<OidcSettings, 'issuer' | 'tenantClaim' | 'roleClaim' | 'workspaceClaim'>;

@@ -1,6 +1,6 @@
 import { GRACE_S } from '../../../protocol/trust/keys.ts';
 import { ROLE_SCOPES, ROLES } from '../../../protocol/trust/scopes.ts';
-import type { Capability } from '../../capability.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
 import { KEY_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { type AuthorizationService, authorizationService } from './service.ts';

@@ -3,8 +3,8 @@ import { isObject } from '../../../protocol/format/json.ts';
 import type { Clock } from '../../../system/clock.ts';
 import type { Egress } from '../../../system/egress.ts';
 import type { Log } from '../../../system/log.ts';
-import type { OidcSettings } from '../../capability.ts';
 import { isSafeSource } from './keys.ts';
+import type { OidcSettings } from './settings.ts';
 
 /** Without the issuer's keys nothing can be said about a token, neither yes nor no. */
 export class KeysUnavailable extends Error {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isRole, isScope, ROLE_SCOPES, type Role, type Scope } from '../../../protocol/trust/scopes.ts';
 import { isLoopbackName, reachOf } from '../../../system/addresses.ts';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 
 /** Keys that begin like this are test keys: they see only what test keys made, and may use test surfaces. */
 export const TEST_KEY_PREFIX = 'hk_test_';

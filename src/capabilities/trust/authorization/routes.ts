@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { ApiKey, ApiKeyRequest, GRACE_S, NewApiKey, RotateKeyRequest } from '../../../protocol/trust/keys.ts';
-import { type Answer, type Reply, reply, route } from '../../capability.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
+import { type Answer, type Reply, reply, route } from '../../request.ts';
 import type { AuthorizationService, IssuedKey, KeptKey } from './service.ts';
 
 const operation = route<{ readonly authorization: AuthorizationService }>();

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { meetsRole, type Role, type Scope } from '../../../protocol/trust/scopes.ts';
 import { looksSecret } from '../../../system/redaction.ts';
-import type { Caller } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import { type KeyRecord, scopesOf } from './keys.ts';
 
 /** What somebody asks of a new key. */

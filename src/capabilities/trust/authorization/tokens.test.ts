@@ -4,7 +4,8 @@ import { IssuerKeyRing, type Signing } from '../../../../test/support/issuer.ts'
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { EgressFailure, type EgressRequest, type EgressResponse } from '../../../system/egress.ts';
-import type { Caller, OidcSettings } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
+import type { OidcSettings } from './settings.ts';
 import { looksLikeToken, tokenVerifier } from './tokens.ts';
 
 const ISSUER = 'https://id.example.com';

@@ -1,8 +1,9 @@
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { Caller, OidcSettings } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
 import { callerOfClaims } from './claims.ts';
 import { IssuerKeys, type IssuerSystem, KeysUnavailable } from './issuer-keys.ts';
+import type { OidcSettings } from './settings.ts';
 
 /** Whoever can check a signature must not be able to make one: no shared secrets, and never no signature at all. */
 const ALGORITHMS = [

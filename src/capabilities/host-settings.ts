@@ -1,0 +1,60 @@
+import { defineSettings } from './settings.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+const SECRET_CHARACTERS_MIN = 32;
+
+/** Settings of the host as a whole that several capabilities depend on. */
+export const hostSettings = defineSettings({
+  variables: {
+    publicUrl: {
+      variable: 'CAPSTAN_PUBLIC_URL',
+      flag: '--public-url <url>',
+      meaning: 'origin to use in absolute URLs',
+    },
+    conformance: {
+      variable: 'CAPSTAN_CONFORMANCE',
+      flag: '--conformance',
+      meaning: 'serve the conformance fixtures and mock providers; never in production',
+    },
+    loopback: {
+      variable: 'CAPSTAN_LOOPBACK',
+      flag: '--no-loopback',
+      meaning: 'keep webhooks away from this machine even under the conformance switch (CAPSTAN_LOOPBACK=0)',
+    },
+    maxNodeExecutions: { variable: 'CAPSTAN_MAX_NODE_EXECUTIONS', meaning: 'node executions a run may have (10000)' },
+    maxRunDurationMs: {
+      variable: 'CAPSTAN_MAX_RUN_DURATION_MS',
+      meaning: 'time a run may take, waiting included (30 days)',
+    },
+    maxRequestBodyBytes: { variable: 'CAPSTAN_MAX_BODY_BYTES', meaning: 'largest request body (1048576)' },
+    secret: {
+      variable: 'CAPSTAN_SECRET',
+      meaning: 'at least 32 characters that seal secrets at rest; the same on all hosts (a key from the store)',
+    },
+  },
+  read: (read) => {
+    const conformance = read.boolean('conformance');
+    const loopback = read.boolean('loopback', true);
+    if (conformance && read.environment.NODE_ENV === 'production') {
+      read.report('conformance', ' opens test surfaces and is refused with NODE_ENV=production.');
+    }
+    return {
+      /** Origin under which callers reach the host, if the operator says so. */
+      publicUrl: read.url('publicUrl', ['http:', 'https:'])?.replace(/\/+$/, ''),
+      conformance,
+      /** Whether the tenants of configured keys get sample data, as conformance suites expect. */
+      samples: conformance,
+      /** Whether outgoing requests may go to this machine, over plain http too. */
+      allowLoopback: conformance && loopback,
+      maxNodeExecutions: read.integer('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
+      maxRunDurationMs: read.integer('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
+      maxRequestBodyBytes: read.integer('maxRequestBodyBytes', {
+        otherwise: 1_048_576,
+        min: 1_024,
+        max: 104_857_600,
+      }),
+      /** Seals secrets at rest; without it a key from the store does. */
+      secret: read.textOfLength('secret', SECRET_CHARACTERS_MIN),
+    };
+  },
+});

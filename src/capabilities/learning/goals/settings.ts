@@ -1,0 +1,35 @@
+import { defineSettings } from '../../settings.ts';
+
+/** When work on a goal stops for a person to look at it. */
+export interface GoalSettings {
+  /** Consecutive verdicts that leave the same criteria open. */
+  readonly standstillMax: number;
+  /** How often a judge that cannot decide is asked, and the first pause between attempts. */
+  readonly judgeTries: number;
+  readonly judgeRetryMs: number;
+}
+
+/** The escalation thresholds of goals. */
+export const goalSettings = defineSettings({
+  variables: {
+    goalStall: {
+      variable: 'CAPSTAN_GOAL_STALL',
+      meaning: 'verdicts in a row that leave the same criteria open before a person is asked (10)',
+    },
+    goalJudgeTries: {
+      variable: 'CAPSTAN_GOAL_JUDGE_TRIES',
+      meaning: 'times that a judge is asked that cannot decide, before a person is (4)',
+    },
+    goalJudgeRetryMs: {
+      variable: 'CAPSTAN_GOAL_JUDGE_RETRY_MS',
+      meaning: 'pause before it is asked again, doubled each time (2000)',
+    },
+  },
+  read: (read): { readonly goals: GoalSettings } => ({
+    goals: {
+      standstillMax: read.integer('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
+      judgeTries: read.integer('goalJudgeTries', { otherwise: 4, min: 1, max: 100 }),
+      judgeRetryMs: read.integer('goalJudgeRetryMs', { otherwise: 2_000, min: 1, max: 3_600_000 }),
+    },
+  }),
+});

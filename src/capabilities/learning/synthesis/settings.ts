@@ -1,0 +1,79 @@
+import { modelSettings } from '../../ai/models/settings.ts';
+import { defineSettings, type SettingsReader } from '../../settings.ts';
+import { isTimeZone } from '../../starting/schedules/service.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+/** Conformance suites cannot wait an hour to see a habit. */
+const CONFORMANCE_PERIOD_MS = 500;
+
+/** What counts as a habit that is worth proposing, and how often tenants are scanned. */
+export interface SynthesisSettings {
+  /** Observations that a habit must have. */
+  readonly supportMin: number;
+  /** What people start more often than this is not proposed as a schedule. */
+  readonly periodMinMs: number;
+  /** Time zones that people may go by, the likeliest first. */
+  readonly timezones: readonly string[];
+  /** The model that words proposals; without one they are worded by templates. */
+  readonly model?: { readonly provider: string; readonly model: string } | undefined;
+  /** How often every tenant is scanned; only on request where this is missing. */
+  readonly everyMs?: number | undefined;
+}
+
+/** The thresholds of synthesis. */
+export const synthesisSettings = defineSettings({
+  variables: {
+    synthesisSupport: {
+      variable: 'CAPSTAN_SYNTHESIS_MIN_SUPPORT',
+      meaning: 'how often something must have been seen before it is proposed (3)',
+    },
+    synthesisPeriod: {
+      variable: 'CAPSTAN_SYNTHESIS_MIN_PERIOD_MS',
+      meaning: 'what people start more often than this is not proposed as a schedule (1 hour)',
+    },
+    synthesisTimezones: {
+      variable: 'CAPSTAN_SYNTHESIS_TIMEZONES',
+      meaning: 'time zones that people may go by, the likeliest first, such as "Europe/Berlin,UTC" (UTC)',
+    },
+    synthesisModel: {
+      variable: 'CAPSTAN_SYNTHESIS_MODEL',
+      meaning: 'provider/model that puts proposals into words (none: plain words)',
+    },
+    synthesisEvery: {
+      variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
+      meaning: 'how often every tenant is looked at for something to propose (0: only when somebody asks)',
+    },
+  },
+  read: (read): { readonly synthesis: SynthesisSettings } => {
+    const everyMinutes = read.integer('synthesisEvery', { otherwise: 0, min: 0, max: 525_600 });
+    const otherwise = read.isConformance ? CONFORMANCE_PERIOD_MS : 60 * MINUTE_MS;
+    return {
+      synthesis: {
+        supportMin: read.integer('synthesisSupport', { otherwise: 3, min: 2, max: 10_000 }),
+        periodMinMs: read.integer('synthesisPeriod', { otherwise, min: 1, max: 365 * DAY_MS }),
+        timezones: timezonesOf(read),
+        model: modelOf(read),
+        everyMs: everyMinutes === 0 ? undefined : everyMinutes * MINUTE_MS,
+      },
+    };
+  },
+});
+
+function timezonesOf(read: SettingsReader<'synthesisTimezones'>): readonly string[] {
+  const names = (read.text('synthesisTimezones') ?? 'UTC').split(',').map((name) => name.trim());
+  if (names.every(isTimeZone)) return names;
+  read.report('synthesisTimezones', ' takes IANA names like Europe/Berlin, with commas in between.');
+  return [];
+}
+
+function modelOf(read: SettingsReader<'synthesisModel'>): SynthesisSettings['model'] {
+  const text = read.text('synthesisModel');
+  if (text === undefined) return undefined;
+  const [provider = '', ...rest] = text.split('/');
+  const model = rest.join('/');
+  const { models } = read.of(modelSettings);
+  if (models.some((each) => each.provider === provider && each.models.includes(model))) return { provider, model };
+  read.report('synthesisModel', ` must be provider/model, one of ${modelSettings.variables.models!.variable}.`);
+  return undefined;
+}

@@ -1,0 +1,23 @@
+import { defineSettings } from '../../settings.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** How often, how long and how soon again a delivery is tried. */
+export const webhookSettings = defineSettings({
+  variables: {
+    webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'times that a delivery is tried (20)' },
+    webhookWindowMs: {
+      variable: 'CAPSTAN_WEBHOOK_WINDOW_MS',
+      meaning: 'time after which a delivery that does not get through is given up (24 hours)',
+    },
+    webhookRetryMs: {
+      variable: 'CAPSTAN_WEBHOOK_RETRY_MS',
+      meaning: 'pause before a delivery is tried again, doubled each time (1000)',
+    },
+  },
+  read: (read) => ({
+    webhookAttempts: read.integer('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
+    webhookWindowMs: read.integer('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),
+    webhookRetryMs: read.integer('webhookRetryMs', { otherwise: 1_000, min: 1, max: 1_500 }),
+  }),
+});

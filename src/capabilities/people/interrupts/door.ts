@@ -1,0 +1,5 @@
+import { door } from '../../capability.ts';
+import type { InterruptService } from './service.ts';
+
+export type Interrupts = InterruptService;
+export const Interrupts = door<Interrupts>()('interrupts');

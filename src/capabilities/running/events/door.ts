@@ -1,0 +1,5 @@
+import { door } from '../../capability.ts';
+import type { EventService } from './service.ts';
+
+export type Events = EventService;
+export const Events = door<Events>()('events');

@@ -1,0 +1,54 @@
+import type { Plan } from '../../../engine/definition/plan.ts';
+import type { Refusal } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { DrainPolicy } from '../../../protocol/running/events.ts';
+import type { Configurable, RunSnapshot, RunStatus } from '../../../protocol/running/runs.ts';
+import type { Change } from '../../../runtime/change.ts';
+import type { MovedRun } from '../../../runtime/move-run.ts';
+import type { StartedRun } from '../../../runtime/start-run.ts';
+import type { RunFilter, RunRow } from '../../../store/log.ts';
+import { door } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
+
+/** Starting, reading, cancelling, pausing and finding runs. */
+export interface Runs {
+  /** Starts a run of the current version of a workflow. */
+  create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal>;
+  /** Refuses what this caller may not give to a run of this workflow. */
+  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Refusal | undefined;
+  snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal>;
+  row(caller: Caller, runId: string): Promise<RunRow | undefined>;
+  /** Cancels a run. A run that has ended keeps its status, which is not an error. */
+  cancel(caller: Caller, runId: string, reason?: string): Promise<Change<{ readonly status: RunStatus }> | Refusal>;
+  pause(caller: Caller, runId: string, pausing: Pausing): Promise<Change<MovedRun> | Refusal>;
+  resume(caller: Caller, runId: string, reason?: string): Promise<Change<MovedRun> | Refusal>;
+  /** Runs that the filter selects, newest first. */
+  list(caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]>;
+}
+
+/** The door to runs. */
+export const Runs = door<Runs>()('runs');
+
+/** What a caller hands to a new run. */
+export interface RunArguments {
+  readonly inputs: JsonObject;
+  readonly configurable: Configurable;
+  readonly metadata?: JsonObject | undefined;
+  readonly engineVersion?: number | undefined;
+}
+
+/** A request to start a run. */
+export interface RunRequest extends RunArguments {
+  readonly workflowId: string;
+  readonly tags?: readonly string[] | undefined;
+  readonly scopeId?: string | undefined;
+  /** Refuse if a live run has this scope. */
+  readonly exclusive: boolean;
+  readonly transport?: 'rest' | 'mcp' | undefined;
+}
+
+/** How a run is paused. */
+export interface Pausing {
+  readonly reason?: string | undefined;
+  readonly drainPolicy: DrainPolicy;
+}

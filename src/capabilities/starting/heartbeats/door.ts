@@ -1,0 +1,5 @@
+import { door } from '../../capability.ts';
+import type { HeartbeatService } from './service.ts';
+
+export type Heartbeats = HeartbeatService;
+export const Heartbeats = door<Heartbeats>()('heartbeat');

@@ -1,0 +1,148 @@
+import { isObject } from '../../../protocol/format/json.ts';
+import { NAME } from '../../../protocol/trust/keys.ts';
+import { isRole, isScope, ROLES } from '../../../protocol/trust/scopes.ts';
+import { defineSettings, type SettingsReader } from '../../settings.ts';
+import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from './keys.ts';
+
+/** The OIDC issuer whose tokens are accepted, and how their claims are read. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly audience: string;
+  /** Where its keys are; without it, where the issuer's discovery document says. */
+  readonly jwksUrl?: string | undefined;
+  readonly tenantClaim: string;
+  readonly roleClaim: string;
+  readonly workspaceClaim: string;
+  /** Tolerated difference between clocks. */
+  readonly clockSkewS: number;
+}
+
+const VARIABLES = {
+  apiKeys: {
+    variable: 'CAPSTAN_API_KEYS',
+    meaning: 'JSON array of keys: { key, tenant, workspace?, principal, role? | scopes? }',
+  },
+  oidcIssuer: { variable: 'CAPSTAN_OIDC_ISSUER', meaning: 'URL of the issuer whose tokens are taken besides keys' },
+  oidcAudience: { variable: 'CAPSTAN_OIDC_AUDIENCE', meaning: 'what its tokens must be made out to' },
+  oidcJwksUrl: {
+    variable: 'CAPSTAN_OIDC_JWKS_URL',
+    meaning: "where its keys are (as the issuer's discovery document says)",
+  },
+  oidcTenantClaim: { variable: 'CAPSTAN_OIDC_TENANT_CLAIM', meaning: 'claim that names the tenant (tenant)' },
+  oidcRoleClaim: { variable: 'CAPSTAN_OIDC_ROLE_CLAIM', meaning: 'claim with the role, or a list of groups (role)' },
+  oidcWorkspaceClaim: {
+    variable: 'CAPSTAN_OIDC_WORKSPACE_CLAIM',
+    meaning: 'claim that binds to a workspace (workspace)',
+  },
+  oidcClockSkewS: { variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S', meaning: 'seconds that clocks may disagree by (60)' },
+};
+
+type Reader = SettingsReader<keyof typeof VARIABLES>;
+
+const OIDC_NAMES = [
+  'oidcIssuer',
+  'oidcAudience',
+  'oidcJwksUrl',
+  'oidcTenantClaim',
+  'oidcRoleClaim',
+  'oidcWorkspaceClaim',
+  'oidcClockSkewS',
+] as const satisfies readonly (keyof typeof VARIABLES)[];
+const KEY_CHARACTERS_MIN = 8;
+const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];
+
+/** The configured API keys, and the OIDC issuer if there is one. */
+export const authorizationSettings = defineSettings({
+  variables: VARIABLES,
+  read: (read) => ({ apiKeys: keysOf(read), oidc: oidcOf(read) }),
+});
+
+/** The issuer whose tokens are taken, where there is one. */
+function oidcOf(read: Reader): OidcSettings | undefined {
+  for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
+    const url = read.text(name);
+    if (url === undefined || isSafeSource(url)) continue;
+    read.report(name, ' must be an https:// URL, or an http:// one on this machine.');
+  }
+  const settings = {
+    jwksUrl: read.text('oidcJwksUrl'),
+    tenantClaim: read.text('oidcTenantClaim') ?? 'tenant',
+    roleClaim: read.text('oidcRoleClaim') ?? 'role',
+    workspaceClaim: read.text('oidcWorkspaceClaim') ?? 'workspace',
+    clockSkewS: read.integer('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
+  };
+  const issuer = read.text('oidcIssuer');
+  const audience = read.text('oidcAudience');
+  if (issuer !== undefined && audience !== undefined) return { issuer, audience, ...settings };
+  const given = OIDC_NAMES.find((name) => read.text(name) !== undefined);
+  if (given !== undefined) {
+    const missing = issuer === undefined ? 'oidcIssuer' : 'oidcAudience';
+    read.report(given, ` needs ${read.variableOf(missing)} beside it.`);
+  }
+  return undefined;
+}
+
+/** The keys that are there from the start. */
+function keysOf(read: Reader): KeyRecord[] {
+  const text = read.text('apiKeys');
+  if (text === undefined) return [];
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch {
+    read.report('apiKeys', ' is not JSON.');
+    return [];
+  }
+  if (!Array.isArray(list)) {
+    read.report('apiKeys', ' must be a JSON array.');
+    return [];
+  }
+  return list.flatMap((entry: unknown, index) => {
+    const given = isObject(entry) ? entry : {};
+    const problems = problemsWithKey(given);
+    read.report('apiKeys', ...problems.map((problem) => `[${index}]${problem}`));
+    return problems.length > 0 ? [] : [keyRecord(given as unknown as GivenKey)];
+  });
+}
+
+interface GivenKey {
+  readonly key: string;
+  readonly tenant: string;
+  readonly workspace?: string;
+  readonly principal: string;
+  readonly role?: unknown;
+  readonly scopes?: unknown;
+}
+
+function problemsWithKey(given: Record<string, unknown>): string[] {
+  const problems: string[] = [];
+  const unknown = Object.keys(given).filter((name) => !KEY_MEMBERS.includes(name));
+  if (unknown.length > 0) problems.push(` has members that mean nothing: ${unknown.join(', ')}.`);
+  if (typeof given.key !== 'string' || given.key.length < KEY_CHARACTERS_MIN) {
+    problems.push(`.key must be a string of at least ${KEY_CHARACTERS_MIN} characters.`);
+  }
+  for (const name of ['tenant', 'principal', 'workspace']) {
+    const value = given[name];
+    if (typeof value === 'string' ? NAME.test(value) : value === undefined && name === 'workspace') continue;
+    problems.push(`.${name} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
+  }
+  if (given.role !== undefined && !isRole(given.role)) problems.push(`.role must be one of ${ROLES.join(', ')}.`);
+  if (given.scopes !== undefined && !(Array.isArray(given.scopes) && given.scopes.every(isScope))) {
+    problems.push('.scopes must be an array of scopes.');
+  }
+  return problems;
+}
+
+function keyRecord({ key, tenant, workspace, principal, role, scopes }: GivenKey): KeyRecord {
+  const hash = hashKey(key);
+  return {
+    keyId: `key-configured-${hash.slice(0, 16)}`,
+    hash,
+    tenant,
+    workspace,
+    principal,
+    role: scopes === undefined && isRole(role) ? role : undefined,
+    scopes: scopesOf({ role, scopes }),
+    isTest: key.startsWith(TEST_KEY_PREFIX),
+  };
+}

@@ -1,0 +1,142 @@
+import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
+import type { Unit } from '../store/sql.ts';
+import type { Store } from '../store/store.ts';
+import type { Turns } from './turns.ts';
+
+/**
+ * The one way to change stored state. A service reads, decides and returns a `Change`; `perform` commits it.
+ *
+ * C1. Everything a change writes is one unit: all of it is committed, or none of it.
+ * C2. Nothing is announced before the commit.
+ * C3. A decision that another writer made obsolete is taken again from what is stored now, at most CONFLICTS_MAX times.
+ */
+export interface Change<T = void> {
+  /** The writes, committed together. */
+  readonly writes: Unit;
+  /** What the caller gets once the writes are committed. */
+  readonly result: T;
+  /** Called in order after the commit: wakes workers, streams and other hosts. */
+  readonly announce: readonly (() => void)[];
+  /** Expectations whose failure means that the decision is out of date, so it is taken again. */
+  readonly retryOn: readonly string[];
+  /** Expectations whose failure is an answer to the caller, such as a limit that is used up. */
+  readonly refusals: Readonly<Record<string, Refusal | (() => Promise<Refusal>)>>;
+  /** Set when the writes only record that the request was refused: the caller gets this instead of the result. */
+  readonly refusal?: Refusal;
+}
+
+/** The parts of a change that have a default. */
+export type ChangeOptions = Partial<Pick<Change, 'announce' | 'retryOn' | 'refusals'>>;
+
+/** Reads the current state and decides on a change, or refuses. It is called again after a conflict. */
+export type Decide<T> = () => Promise<Change<T> | Refusal>;
+
+/** A change that writes a unit and gives a result. */
+export function changeOf<T>(result: T, writes: Unit, options: ChangeOptions = {}): Change<T> {
+  return { writes, result, announce: [], retryOn: [], refusals: {}, ...options };
+}
+
+/** A change that writes nothing: the state already is as asked. */
+export function unchanged<T>(result: T): Change<T> {
+  return changeOf(result, []);
+}
+
+/**
+ * One change made of several, committed as one unit, with the result of the first. A first part that only records a
+ * refusal stays alone: the others belong to what was refused.
+ */
+export function and<T>(first: Change<T>, ...others: readonly Change<unknown>[]): Change<T> {
+  if (first.refusal) return first;
+  const all = [first, ...others];
+  return {
+    writes: all.flatMap(({ writes }) => writes),
+    result: first.result,
+    announce: all.flatMap(({ announce }) => announce),
+    retryOn: all.flatMap(({ retryOn }) => retryOn),
+    refusals: Object.assign({}, ...all.map(({ refusals }) => refusals)),
+  };
+}
+
+/** The same change with another result. */
+export function withResult<T, R>(change: Change<T>, result: (before: T) => R): Change<R> {
+  return { ...change, result: result(change.result) };
+}
+
+/** A unit was refused for a reason that whoever built it does not handle. */
+export class UnitRefused extends Error {
+  override readonly name = 'UnitRefused';
+  /** The expectation that did not hold. */
+  readonly broke: string;
+
+  constructor(broke: string) {
+    super(`expectation failed: ${broke}`);
+    this.broke = broke;
+  }
+}
+
+/** Every conflict is a commit that succeeded elsewhere, so this many in a row mean heavy contention on one resource. */
+const CONFLICTS_MAX = 20;
+
+/** Nothing was changed. `Retry-After` keeps this answer out of the idempotency records: a retry is a new attempt. */
+const TOO_MUCH_CONTENTION: Refusal = {
+  ...refuse('conflict', 'Other requests keep changing this resource. Try again.'),
+  headers: { 'Retry-After': '1' },
+};
+
+/** How a change is performed. */
+export interface PerformOptions<T> {
+  /** Changes with the same key wait for each other on this host, which saves decisions that would be out of date. */
+  readonly turn?: string | undefined;
+  /** Added to the unit: the idempotency record of the answer that the result becomes. */
+  readonly record?: ((result: T) => Unit) | undefined;
+}
+
+/** Decides, commits and announces; decides again after a conflict. */
+export function perform<T>(
+  { store, turns }: { readonly store: Store; readonly turns: Turns },
+  decide: Decide<T>,
+  { turn, record }: PerformOptions<T> = {},
+): Promise<T | Refusal> {
+  const attempt = () => performUntilCommitted(store, decide, record);
+  return turn === undefined ? attempt() : turns.take(turn, attempt);
+}
+
+async function performUntilCommitted<T>(
+  store: Store,
+  decide: Decide<T>,
+  record: ((result: T) => Unit) | undefined,
+): Promise<T | Refusal> {
+  for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
+    const change = await decide();
+    if (isRefusal(change)) return change;
+    const outcome = await commitChange(store, change, change.refusal ? undefined : record);
+    if (outcome !== 'conflict') return outcome;
+  }
+  return TOO_MUCH_CONTENTION;
+}
+
+async function commitChange<T>(
+  store: Store,
+  change: Change<T>,
+  record: ((result: T) => Unit) | undefined,
+): Promise<T | Refusal | 'conflict'> {
+  const { result, announce, retryOn, refusals, refusal } = change;
+  const writes = record ? [...change.writes, ...record(result)] : change.writes;
+  if (writes.length > 0) {
+    const outcome = await store.commit(writes);
+    if (!outcome.committed) {
+      if (retryOn.includes(outcome.broke)) return 'conflict';
+      const answer = refusals[outcome.broke];
+      if (answer) return typeof answer === 'function' ? answer() : answer;
+      throw new UnitRefused(outcome.broke);
+    }
+  }
+  for (const tell of announce) tell();
+  return refusal ?? result;
+}
+
+/** Commits a unit whose expectations cannot fail, such as housekeeping; throws UnitRefused if one does. */
+export async function commitOrThrow(store: Store, unit: Unit): Promise<void> {
+  const outcome = await store.commit(unit);
+  if (!outcome.committed) throw new UnitRefused(outcome.broke);
+}

@@ -1,0 +1,72 @@
+import { cancelRun, type Decision } from '../engine/run/commands.ts';
+import { isTerminal, type Run, statusOf } from '../engine/run/run.ts';
+import { isRefusal, NOT_FOUND, type Refusal } from '../protocol/errors.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
+import type { RunStatus } from '../protocol/running/runs.ts';
+import type { Visibility } from '../store/log.ts';
+import { dropWork, wake } from '../store/queue.ts';
+import { sha256Hex } from '../system/digest.ts';
+import { announce, appendWrites, recordNow, whereIs } from './append.ts';
+import { type Change, changeOf, perform } from './change.ts';
+import type { WorkHandler } from './executor.ts';
+import type { HeldRun } from './run-row.ts';
+import type { Runtime } from './runtime.ts';
+
+/** A run that was moved by a command. */
+export interface MovedRun {
+  readonly status: RunStatus;
+  /** When its events were recorded. */
+  readonly at: number;
+}
+
+/**
+ * The one way to move a run from outside, without its lease: fold the run, decide, append at the sequence that was
+ * read. Another writer in between breaks the expectation `sequence`, and the decision is taken again.
+ */
+export async function moveRun(
+  runtime: Runtime,
+  visibility: Visibility,
+  runId: string,
+  decide: (run: Run) => Decision,
+): Promise<Change<MovedRun> | Refusal> {
+  const row = await runtime.reader.row(visibility, runId);
+  if (!row) return NOT_FOUND;
+  const held = await runtime.reader.take(row);
+  const decision = decide(held.run);
+  if (isRefusal(decision)) {
+    runtime.reader.give(held);
+    return decision;
+  }
+  if (!('refusal' in decision)) return append(runtime, held, decision);
+  return { ...append(runtime, held, decision.record), refusal: decision.refusal };
+}
+
+/** Appends to a run that is held in memory; the caller must have read it from the store in the same decision. */
+function append(runtime: Runtime, held: HeldRun, events: readonly NewEvent[]): Change<MovedRun> {
+  const { runId } = held.run.facts;
+  const before = whereIs(held.run);
+  const at = runtime.clock.now();
+  const recorded = events.map((event) => recordNow(held, event, at, sha256Hex));
+  const writes = [
+    ...appendWrites(runtime, held, recorded, before),
+    // Without its work item, a host that still drives a run that has ended can write nothing more.
+    isTerminal(held.run) ? dropWork(runId) : wake(runId),
+  ];
+  const tell = (): void => {
+    runtime.reader.give(held);
+    announce(runtime, held, recorded, before);
+    runtime.hub.callToWork(runId);
+    runtime.store.hint([`work:${runId}`]);
+  };
+  return changeOf({ status: statusOf(held.run), at }, writes, { announce: [tell], retryOn: ['sequence'] });
+}
+
+/** Handles the work item that cancels a child run whose parent no longer waits for it. Cancelling twice is harmless. */
+export function cancelChildHandler(runtime: Runtime): WorkHandler {
+  return async ({ tenant, payload }) => {
+    const { childRunId, parentRunId } = JSON.parse(payload) as { childRunId: string; parentRunId: string };
+    const cancel = (run: Run): Decision => cancelRun(run, { reason: 'parent-cancelled', parentRunId });
+    await perform(runtime, () => moveRun(runtime, { tenant }, childRunId, cancel), { turn: childRunId });
+    return {};
+  };
+}

@@ -4,6 +4,7 @@ import type { Unit, Write } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { announce, appendWrites, type Before, recordNow, whereIs } from './append.ts';
 import { LeaseLost } from './effects/ledger.ts';
+import { traitsOf } from './event-traits.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -22,9 +23,6 @@ interface Recording {
   readonly time?: number;
   readonly companion?: Companion;
 }
-
-/** Outcomes of nodes: a run that records one is getting on. */
-const PROGRESS: ReadonlySet<string> = new Set(['node.completed', 'node.failed', 'node.retried', 'node.dispatched']);
 
 /**
  * The pen of whoever drives a run: events are recorded in memory, ahead of the store, and written down together.
@@ -126,7 +124,7 @@ export class Journal {
     return [
       holdLease(
         this.lease,
-        pending.some(({ event }) => PROGRESS.has(event.type)),
+        pending.some(({ event }) => isProgress(event.type)),
       ),
     ];
   }
@@ -150,4 +148,10 @@ export class Journal {
     const outcome = await this.#runtime.store.commit([holdLease(this.lease, false)]);
     return outcome.committed;
   }
+}
+
+/** A run that records one of these is getting on, so the crashes of its hosts are counted anew. */
+function isProgress(type: string): boolean {
+  const { call } = traitsOf(type);
+  return call === 'ended' || call === 'dispatched';
 }

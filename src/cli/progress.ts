@@ -1,10 +1,24 @@
 import type { RunEvent } from '../client/index.ts';
 import { platform } from '../client/machine.ts';
+import type { EventTable, EventType } from '../protocol/running/events.ts';
 import type { Context } from './command.ts';
 import { duration, harmless } from './text.ts';
 
 const EVERY_MS = 1_000;
 const WIPE = '\r\x1b[K';
+
+/** What some events say about their node; others do not change the line. */
+const CHANGES: Partial<EventTable<'runs' | 'waits' | 'done' | 'asks' | 'answered'>> = {
+  'node.started': 'runs',
+  'node.resumed': 'runs',
+  'node.suspended': 'waits',
+  'node.completed': 'done',
+  'node.failed': 'done',
+  'node.skipped': 'done',
+  'node.cancelled': 'done',
+  'interrupt.requested': 'asks',
+  'interrupt.resolved': 'answered',
+};
 
 /**
  * The last line of a terminal, which says how far a run is and for how long it has been going on. It is written anew
@@ -31,11 +45,12 @@ export class Progress {
 
   saw({ type, nodeId = '' }: RunEvent): void {
     this.#done ??= 0;
-    if (/^node\.(started|resumed)$/.test(type)) this.#running.add(nodeId);
-    if (/^node\.(completed|failed|skipped|cancelled)$/.test(type)) this.#done++;
-    if (/^node\.(completed|failed|cancelled|suspended)$/.test(type)) this.#running.delete(nodeId);
-    if (type === 'interrupt.requested') this.#asking.add(nodeId);
-    if (type === 'interrupt.resolved') this.#asking.delete(nodeId);
+    const change = CHANGES[type as EventType];
+    if (change === 'runs') this.#running.add(nodeId);
+    if (change === 'done') this.#done++;
+    if (change === 'done' || change === 'waits') this.#running.delete(nodeId);
+    if (change === 'asks') this.#asking.add(nodeId);
+    if (change === 'answered') this.#asking.delete(nodeId);
   }
 
   /** Prints what stays, above the line. */

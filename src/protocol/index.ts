@@ -33,6 +33,7 @@ export * from './starting/heartbeats.ts';
 export * from './starting/observations.ts';
 export * from './starting/schedules.ts';
 export * from './trust/audit.ts';
+export * from './trust/audit-actions.ts';
 export * from './trust/audit-chain.ts';
 export * from './trust/keys.ts';
 export * from './trust/scopes.ts';

@@ -5,6 +5,7 @@ import { sha256Hex } from '../system/digest.ts';
 import { announce, appendWrites, type Before, recordNow, whereIs } from './append.ts';
 import type { Change } from './change.ts';
 import { LeaseLost } from './effects/ledger.ts';
+import { traitsOf } from './event-traits.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
@@ -18,9 +19,6 @@ interface Recording {
   /** Committed in the same unit as the events: the child run that an event tells of. */
   readonly change?: Change<unknown>;
 }
-
-/** Outcomes of nodes: a run that records one is getting on. */
-const PROGRESS: ReadonlySet<string> = new Set(['node.completed', 'node.failed', 'node.retried', 'node.dispatched']);
 
 /**
  * The pen of whoever drives a run: events are recorded in memory, ahead of the store, and written down together.
@@ -122,7 +120,7 @@ export class Journal {
     return [
       holdLease(
         this.lease,
-        pending.some(({ event }) => PROGRESS.has(event.type)),
+        pending.some(({ event }) => isProgress(event.type)),
       ),
     ];
   }
@@ -146,4 +144,10 @@ export class Journal {
     const outcome = await this.#runtime.store.commit([holdLease(this.lease, false)]);
     return outcome.committed;
   }
+}
+
+/** A run that records one of these is getting on, so the crashes of its hosts are counted anew. */
+function isProgress(type: string): boolean {
+  const { call } = traitsOf(type);
+  return call === 'ended' || call === 'dispatched';
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/request.ts';
+import type { AuditRecord } from '../../src/capabilities/trust/audit/record.ts';
 import { AUDIT_TABLES } from '../../src/capabilities/trust/audit/records.ts';
 import { type AuditService, auditService } from '../../src/capabilities/trust/audit/service.ts';
 import { Hub } from '../../src/runtime/hub.ts';
@@ -81,7 +82,7 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
         clock.advance(1);
       }
       const alpha = await exported(audit, 'alpha');
-      const targets = alpha.entries.filter(({ action }) => action === 'thing.do').map(({ target }) => target);
+      const targets = alpha.entries.filter(({ action }) => action === 'run.create').map(({ target }) => target);
       expect(targets).toEqual([...targets].sort());
       expect(targets).toHaveLength(3);
       expect(problemsOf(alpha)).toEqual([]);
@@ -178,8 +179,8 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
   }
 });
 
-function thing(tenant: string, target: string) {
-  return { tenant, actor: 'ada', action: 'thing.do', target };
+function thing(tenant: string, target: string): AuditRecord {
+  return { tenant, actor: 'ada', action: 'run.create', target };
 }
 
 function callerOf(tenant: string): Caller {

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject } from '../../protocol/format/json.ts';
-import type { NewEvent } from '../../protocol/running/events.ts';
+import { isObject, type JsonObject, own } from '../../protocol/format/json.ts';
+import type { EventPayload, EventType, NewEvent } from '../../protocol/running/events.ts';
 import type { MaskingMode } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
 
@@ -41,48 +41,103 @@ export function maskMembers(
 
 /** The payload that readers get. The log keeps the real one beside it, for the fold alone. */
 export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknown {
-  const mode = plan.maskingMode;
-  switch (event.type) {
-    case 'variable.changed':
-      return plan.sensitive.has(event.payload.name)
-        ? maskMembers(event.payload, (member) => member === 'previous' || member === 'next', mode, digest)
-        : event.payload;
-    case 'channel.written':
-      return plan.sensitive.has(event.payload.channel)
-        ? { ...event.payload, value: maskValue(event.payload.value, mode, digest) ?? null }
-        : event.payload;
-    case 'node.completed':
-      return event.payload.outputs
-        ? { ...event.payload, outputs: maskOutputs(plan, event.payload.nodeId, event.payload.outputs, digest) }
-        : event.payload;
-    case 'run.completed':
-      return event.payload.outputs
-        ? { ...event.payload, outputs: maskRunOutputs(plan, event.payload.outputs, digest) }
-        : event.payload;
-    case 'interrupt.requested':
-      return withMember(event.payload, 'data', maskQuestion(plan, event.nodeId ?? '', event.payload.data, digest));
-    case 'interrupt.resolved':
-    case 'node.resumed': {
-      const { nodeId, resumeValue } = event.payload;
-      return withMember(event.payload, 'resumeValue', maskAnswer(plan, nodeId, resumeValue, digest));
-    }
-    case 'approval.received':
-      return maskMembers(event.payload, (member) => member === EDITED && isPort(plan, event, member), mode, digest);
-    case 'clarification.resolved': {
-      const { answers } = event.payload;
-      const shown = isPort(plan, event, 'answers') ? maskMembers(answers, () => true, mode, digest) : answers;
-      return withMember(event.payload, 'answers', shown);
-    }
-    case 'agent.reasoned':
-    case 'agent.reasoning.delta':
-    case 'agent.toolCalled':
-    case 'agent.toolReturned':
-    case 'agent.decided':
-      return maskAgent(plan, event.nodeId, event.payload);
-    default:
-      return event.payload;
-  }
+  // A fork may copy types that a newer host wrote and this one does not know.
+  const mask = own(MASKS as Record<string, unknown>, event.type) as Mask<EventType> | undefined;
+  return mask ? mask(plan, event, digest) : event.payload;
 }
+
+/** An event as far as masking goes. */
+interface Unmasked<T extends EventType> {
+  readonly payload: EventPayload<T>;
+  readonly nodeId?: string;
+}
+
+type Mask<T extends EventType> = (plan: Plan, event: Unmasked<T>, digest: Digest) => unknown;
+
+/** Readers get the payload as it is. */
+const unmasked: Mask<EventType> = (_plan, { payload }) => payload;
+
+/** What readers get to see of each event, in the order of the event registry. */
+export const MASKS: { readonly [T in EventType]: Mask<T> } = {
+  'run.started': unmasked,
+  'run.completed': (plan, { payload }, digest) =>
+    payload.outputs ? { ...payload, outputs: maskRunOutputs(plan, payload.outputs, digest) } : payload,
+  'run.failed': unmasked,
+  'run.cancelled': unmasked,
+  'run.paused': unmasked,
+  'run.resumed': unmasked,
+  'node.started': unmasked,
+  'node.completed': (plan, { payload }, digest) =>
+    payload.outputs ? { ...payload, outputs: maskOutputs(plan, payload.nodeId, payload.outputs, digest) } : payload,
+  'node.failed': unmasked,
+  'node.retried': unmasked,
+  'node.skipped': unmasked,
+  'node.cancelled': unmasked,
+  'node.suspended': unmasked,
+  'node.resumed': maskAnswered,
+  'node.dispatched': unmasked,
+  'interrupt.requested': (plan, { payload, nodeId = '' }, digest) =>
+    withMember(payload, 'data', maskQuestion(plan, nodeId, payload.data, digest)),
+  'interrupt.resolved': maskAnswered,
+  'approval.granted': unmasked,
+  'approval.rejected': unmasked,
+  'approval.overridden': unmasked,
+  'authorization.decided': unmasked,
+  'approval.requested': unmasked,
+  'approval.received': (plan, event, digest) =>
+    maskMembers(event.payload, (member) => member === EDITED && isPort(plan, event, member), plan.maskingMode, digest),
+  'clarification.requested': unmasked,
+  'clarification.resolved': (plan, event, digest) => {
+    const { answers } = event.payload;
+    const shown = isPort(plan, event, 'answers') ? maskMembers(answers, () => true, plan.maskingMode, digest) : answers;
+    return withMember(event.payload, 'answers', shown);
+  },
+  'artifact.created': unmasked,
+  'variable.changed': (plan, { payload }, digest) =>
+    plan.sensitive.has(payload.name)
+      ? maskMembers(payload, (member) => member === 'previous' || member === 'next', plan.maskingMode, digest)
+      : payload,
+  'channel.written': (plan, { payload }, digest) =>
+    plan.sensitive.has(payload.channel)
+      ? { ...payload, value: maskValue(payload.value, plan.maskingMode, digest) ?? null }
+      : payload,
+  'output.chunk': unmasked,
+  'log.appended': unmasked,
+  'agent.promptResolved': unmasked,
+  'prompt.composed': unmasked,
+  'version.pinned': unmasked,
+  'provider.usage': unmasked,
+  'envelope.retry.attempted': unmasked,
+  'envelope.retry.exhausted': unmasked,
+  'envelope.refusal': unmasked,
+  'envelope.truncated': unmasked,
+  'envelope.recovery.applied': unmasked,
+  'budget.reserved': unmasked,
+  'budget.consumed': unmasked,
+  'budget.threshold.crossed': unmasked,
+  'budget.exhausted': unmasked,
+  'memory.written': unmasked,
+  'agent.memory.consolidated': unmasked,
+  'agent.invocation.started': unmasked,
+  'agent.reasoned': maskAgentEvent,
+  'agent.reasoning.delta': maskAgentEvent,
+  'agent.toolCalled': maskAgentEvent,
+  'agent.toolReturned': maskAgentEvent,
+  'agent.handoff': unmasked,
+  'agent.decided': maskAgentEvent,
+  'runOrchestrator.decided': unmasked,
+  'agent.invocation.completed': unmasked,
+  'proposal.created': unmasked,
+  'proposal.activated': unmasked,
+  'goal.evaluated': unmasked,
+  'goal.closed': unmasked,
+  'commitment.fired': unmasked,
+  'cap.breached': unmasked,
+  'replay.diverged': unmasked,
+  'workflow.loopback-limit': unmasked,
+  'capstan.child.changed': unmasked,
+  'capstan.pause.requested': unmasked,
+};
 
 /** What an agent says that was shown something sensitive. */
 const AGENT_CONTENT: readonly string[] = ['reasoning', 'delta', 'inputs', 'outcome', 'error', 'decision'];
@@ -92,6 +147,10 @@ function maskAgent(plan: Plan, nodeId: string | undefined, payload: JsonObject):
   if (plan.maskingMode === 'passthrough' || !plan.sensitivePorts.has(nodeId ?? '')) return payload;
   const shown = Object.entries(payload).map(([name, value]) => [name, AGENT_CONTENT.includes(name) ? REDACTED : value]);
   return Object.fromEntries(shown);
+}
+
+function maskAgentEvent(plan: Plan, { nodeId, payload }: { nodeId?: string; payload: JsonObject }): JsonObject {
+  return maskAgent(plan, nodeId, payload);
 }
 
 function isPort(plan: Plan, { payload }: { payload: { nodeId: string } }, port: string): boolean {
@@ -110,6 +169,14 @@ export function maskQuestion(plan: Plan, nodeId: string, data: JsonObject, diges
   return isObject(artifactData)
     ? withMember(data, 'artifactData', maskOutputs(plan, nodeId, artifactData, digest))
     : data;
+}
+
+function maskAnswered<T extends { readonly nodeId: string; readonly resumeValue?: unknown }>(
+  plan: Plan,
+  { payload }: { readonly payload: T },
+  digest: Digest,
+): T {
+  return withMember(payload, 'resumeValue', maskAnswer(plan, payload.nodeId, payload.resumeValue, digest));
 }
 
 /** What somebody answered becomes the outputs of the node. */

@@ -378,6 +378,8 @@ export const EVENTS = {
 } as const satisfies Record<string, EventRow>;
 
 export type EventType = keyof typeof EVENTS;
+/** A row for each event type: a new type does not compile until every table of this kind has its row. */
+export type EventTable<Row> = { readonly [T in EventType]: Row };
 export type EventPayload<T extends EventType> = Static<(typeof EVENTS)[T]['payload']>;
 
 /** What the engine decides to record: an event without the identity and time that the log gives it. */
@@ -406,10 +408,12 @@ export type RunEvent<T extends EventType = EventType> = {
   };
 }[T];
 
-export const TERMINAL_EVENTS: readonly string[] = ['run.completed', 'run.failed', 'run.cancelled'];
+/** Ends of a run: one of these is its last event. */
+export const TERMINAL_EVENTS: readonly EventType[] = ['run.completed', 'run.failed', 'run.cancelled'];
 
+/** Whether an event of this type ends its run. Types that this host does not know do not. */
 export function isTerminalEvent(type: string): boolean {
-  return TERMINAL_EVENTS.includes(type);
+  return TERMINAL_EVENTS.includes(type as EventType);
 }
 
 /** v1 caps `nodeId` on the envelope at this length; a longer one stands whole in the payload only. */

@@ -1,6 +1,6 @@
 import type { Fork } from '../../engine/run/run.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
-import type { RunEvent } from '../../protocol/running/events.ts';
+import type { EventType, RunEvent } from '../../protocol/running/events.ts';
 import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable } from '../../protocol/running/runs.ts';
 import type { RunRow } from '../../store/log.ts';
@@ -73,12 +73,15 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, thr
   };
 }
 
+/** What a cancellation writes at the end of a log. */
+const CANCELLATION: ReadonlySet<string> = new Set<EventType>(['run.cancelled', 'node.cancelled']);
+
 /** Nobody cancels a replay because somebody cancelled its source. */
 async function lastOfScript(runtime: Runtime, source: RunRow): Promise<number> {
   if (source.status !== 'cancelled') return source.sequence;
   const { plan } = (await runtime.reader.fresh(source)).run;
   const events = await runtime.reader.events(source, source.sequence - plan.nodes.length - 2);
-  return events.findLast(({ type }) => type !== 'run.cancelled' && type !== 'node.cancelled')!.sequence;
+  return events.findLast(({ type }) => !CANCELLATION.has(type))!.sequence;
 }
 
 const EVENTS_PER_PAGE = 500;

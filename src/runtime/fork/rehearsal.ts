@@ -8,34 +8,12 @@ import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import type { Lease } from '../../store/queue.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';
+import { traitsOf } from '../event-traits.ts';
 import type { Journal } from '../journal.ts';
 import type { NodeType } from '../node-type.ts';
 import type { Runtime } from '../runtime.ts';
 import { startOf } from '../starting.ts';
 import { asNew, nodeOf, type Script } from './script.ts';
-
-/** What came from outside, or from a node that touches the world: it is taken from the script as it is. */
-const GIVEN: ReadonlySet<string> = new Set([
-  'run.paused',
-  'run.resumed',
-  'capstan.pause.requested',
-  'interrupt.resolved',
-  'node.resumed',
-  'approval.received',
-  'approval.granted',
-  'approval.rejected',
-  'approval.overridden',
-  'authorization.decided',
-  'clarification.resolved',
-  'node.dispatched',
-  'capstan.child.changed',
-  'commitment.fired',
-  'version.pinned',
-  'replay.diverged',
-]);
-
-/** What the scheduler alone decides, even about nodes that touch the world. */
-const DECIDED: ReadonlySet<string> = new Set(['node.started', 'node.skipped', 'node.cancelled']);
 
 const EVENTS_PER_COMMIT = 256;
 
@@ -156,8 +134,8 @@ export class Rehearsal {
   }
 
   #isGiven(wanted: RunEvent): boolean {
-    if (GIVEN.has(wanted.type)) return true;
-    if (DECIDED.has(wanted.type)) return false;
+    const { replay } = traitsOf(wanted.type);
+    if (replay !== 'node') return replay === 'source';
     const planned = this.#run.plan.node(nodeOf(wanted) ?? '');
     if (!planned) return false;
     return this.#pureTypeOf(planned) === undefined || this.#isRestOfQuestion(planned, wanted);
@@ -165,7 +143,8 @@ export class Rehearsal {
 
   /** The replay begins between the events with which a node asked something. */
   #isRestOfQuestion({ index }: PlannedNode, { type }: RunEvent): boolean {
-    return type.endsWith('.requested') && this.#run.nodes[index]!.status === 'suspended' && this.#queue.length === 0;
+    const isQuestion = traitsOf(type).call === 'asked';
+    return isQuestion && this.#run.nodes[index]!.status === 'suspended' && this.#queue.length === 0;
   }
 
   #pureTypeOf({ node }: PlannedNode): NodeType | undefined {
@@ -178,7 +157,7 @@ export class Rehearsal {
     // A node whose time is up may have something to say later that nobody waited for.
     const overdue = next(this.#run, time, 1).events.find((event) => !differenceBetween(event, wanted));
     if (overdue) return [overdue];
-    if (planned && !DECIDED.has(wanted.type)) {
+    if (planned && traitsOf(wanted.type).replay !== 'scheduler') {
       const said = await this.#hear(planned);
       const events = said && this.#eventsOf(planned, said, wanted, time);
       if (events) return events;

@@ -1,12 +1,9 @@
 import type { Fork } from '../../engine/run/run.ts';
 import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
+import { traitsOf } from '../event-traits.ts';
 import { decodeEvent } from '../recording.ts';
 import type { Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
-
-/** Events with which a call of a node comes to something. */
-const OUTCOMES: ReadonlySet<string> = new Set(['node.completed', 'node.failed', 'node.retried', 'node.suspended']);
-const ENDS: ReadonlySet<string> = new Set(['node.completed', 'node.failed', 'node.retried']);
 
 /** What a replay goes by: the events of its source, from where the replay begins to where the source had come. */
 export class Script {
@@ -48,7 +45,7 @@ export class Script {
   /** When the call of a node that is under way came to something; undefined if it never did. */
   endOf(nodeId: string): number | undefined {
     const from = this.wanted?.sequence ?? Number.POSITIVE_INFINITY;
-    const end = this.#byNode.get(nodeId)?.find(({ sequence, type }) => sequence >= from && OUTCOMES.has(type));
+    const end = this.#byNode.get(nodeId)?.find(({ sequence, type }) => sequence >= from && isOutcome(type));
     return end && Date.parse(end.timestamp);
   }
 
@@ -64,12 +61,19 @@ export class Script {
         continue;
       }
       record.push(event);
-      if (ENDS.has(event.type) && (current ?? attempt) === attempt) return record.map(asNew);
+      if (traitsOf(event.type).call === 'ended' && (current ?? attempt) === attempt) return record.map(asNew);
     }
     return undefined;
   }
 }
 
+/** A child that was dispatched is no outcome yet: the call goes on when the child is over. */
+function isOutcome(type: string): boolean {
+  const { call } = traitsOf(type);
+  return call === 'ended' || call === 'suspended';
+}
+
+/** The node that an event is about. */
 export function nodeOf({ nodeId, payload }: RunEvent): string | undefined {
   return nodeId ?? (payload as { readonly nodeId?: string }).nodeId;
 }

@@ -1,3 +1,4 @@
+import type { EventType } from '../../../protocol/running/events.ts';
 import { mockModel } from '../../../runtime/effects/mock-model.ts';
 import { modelSeam } from '../../../runtime/effects/model-seam.ts';
 import type { LegacyCapability as Capability } from '../../legacy.ts';
@@ -5,7 +6,8 @@ import { MODEL_NODES } from './nodes.ts';
 import { type ModelService, modelService } from './service.ts';
 import { ATTEMPTS_MAX, LONGER_BY } from './structured.ts';
 
-const RELIABILITY_EVENTS = [
+/** The events that tell how reliable the answers of models are, as discovery lists them. */
+const RELIABILITY_EVENTS: readonly EventType[] = [
   'envelope.retry.attempted',
   'envelope.retry.exhausted',
   'envelope.refusal',

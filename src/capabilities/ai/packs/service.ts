@@ -9,6 +9,7 @@ import {
 } from '../../../protocol/ai/packs.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { commitUnless } from '../../../runtime/command.ts';
 import { HOST_OWNER, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
@@ -325,7 +326,7 @@ export function packService(
     return { pack: fromRow(row), writes: [moveCurrent(key, revision, version, now), putVersion(row), ...agents] };
   }
 
-  function record({ subject }: Author, action: string, target: string, details: JsonObject): Unit {
+  function record({ subject }: Author, action: AuditAction, target: string, details: JsonObject): Unit {
     const { tenant, workspace, principal: actor } = subject;
     return audit.record({ tenant, workspace, actor, action, target, details });
   }

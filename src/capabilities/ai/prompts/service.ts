@@ -14,6 +14,7 @@ import type {
 } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { canonicalJson, type JsonObject, own } from '../../../protocol/format/json.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { commitUnless } from '../../../runtime/command.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import { HOST_OWNER, ownerOf } from '../../../store/definitions.ts';
@@ -276,7 +277,7 @@ export function promptService(
     return CONTENDED;
   }
 
-  function record({ subject }: Author, action: string, target: string, version?: string): Unit {
+  function record({ subject }: Author, action: AuditAction, target: string, version?: string): Unit {
     const { tenant, workspace, principal: actor } = subject;
     const details = version === undefined ? {} : { details: { version } };
     return audit.record({ tenant, workspace, actor, action, target, ...details });

@@ -3,6 +3,7 @@ import { isTerminal } from '../../../engine/run/run.ts';
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { command, commitUnless, UnitRefused } from '../../../runtime/command.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Unit } from '../../../store/sql.ts';
@@ -21,7 +22,7 @@ export interface Move {
   /** When it happens, where that was said already. */
   readonly at?: number;
   readonly actor: string;
-  readonly action: string;
+  readonly action: AuditAction;
   readonly details?: JsonObject;
   /** For the run that tells its life, before what the move itself makes of it. */
   readonly events?: readonly NewEvent[];

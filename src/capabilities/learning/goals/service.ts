@@ -183,7 +183,7 @@ export function goalService(host: Host, services: GoalNeeds) {
         if (refusal) return refusal;
         const shown = await shownPlan(goal, plan);
         const details = { workflowId: plan.workflowId, criteria: plan.criteria.map(({ key }) => key) };
-        const move = { after: { ...goal, plan }, action: 'goal.plan', details };
+        const move = { after: { ...goal, plan }, action: 'goal.plan', details } as const;
         const outcome = await moved(goal, caller, move, goal.continuation.armRef == null, () => also(shown));
         return outcome && (isRefusal(outcome) ? outcome : shown);
       }),

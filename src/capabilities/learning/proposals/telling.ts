@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { FeedEvent } from '../../../protocol/operations/feed.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { FeedService } from '../../operations/feed/service.ts';
@@ -29,13 +30,13 @@ export function tellingOf({ audit, feed }: Ears) {
       ...shown('proposal.activated', row),
     ],
 
-    moved: (by: Subject, action: string, row: ProposalRow, details: JsonObject = {}): Unit => [
+    moved: (by: Subject, action: AuditAction, row: ProposalRow, details: JsonObject = {}): Unit => [
       ...audited(by, action, row, details),
       ...shown('proposal.updated', row),
     ],
   };
 
-  function audited({ principal: actor }: Subject, action: string, row: ProposalRow, details: JsonObject): Unit {
+  function audited({ principal: actor }: Subject, action: AuditAction, row: ProposalRow, details: JsonObject): Unit {
     const { tenant, workspace, proposal_id: target } = row;
     return audit.record({ tenant, workspace: workspace ?? undefined, actor, action, target, details });
   }

@@ -1,3 +1,4 @@
+import type { EventType } from '../../../protocol/running/events.ts';
 import { MANAGEMENT_WORKFLOWS } from '../../../protocol/running/management.ts';
 import type { RunRef } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
@@ -133,7 +134,7 @@ export interface LoggedRow {
 }
 
 /** Events of some types of some runs of a tenant, run by run. */
-export function findEvents(runIds: readonly string[], types: readonly string[], limit: number): Statement {
+export function findEvents(runIds: readonly string[], types: readonly EventType[], limit: number): Statement {
   const among = placeholders(1, runIds.length);
   const wanted = placeholders(1, types.length, runIds.length + 1);
   return sql(

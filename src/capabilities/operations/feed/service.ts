@@ -1,6 +1,7 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { JsonObject } from '../../../protocol/format/json.ts';
+import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import type { FeedEvent } from '../../../protocol/operations/feed.ts';
+import type { Scope } from '../../../protocol/trust/scopes.ts';
 import type { Append } from '../../../runtime/append.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
@@ -45,8 +46,10 @@ export interface FeedFact {
   readonly data: JsonObject;
 }
 
-/** What it takes to see some entries, besides the feed itself. */
-const SCOPES: Partial<Record<string, 'feedback:read' | 'proposals:read' | 'goals:read'>> = {
+/** The scope that it takes to see an entry, besides the one for the feed itself. */
+const SCOPES: { readonly [E in FeedEvent]: Scope | undefined } = {
+  'run.created': undefined,
+  'run.status': undefined,
   'run.annotated': 'feedback:read',
   'proposal.created': 'proposals:read',
   'proposal.updated': 'proposals:read',
@@ -54,6 +57,7 @@ const SCOPES: Partial<Record<string, 'feedback:read' | 'proposals:read' | 'goals
   'goal.updated': 'goals:read',
   'goal.evaluated': 'goals:read',
   'goal.closed': 'goals:read',
+  'inbox.changed': undefined,
 };
 
 /** A place in a feed: behind the entry with that number. */
@@ -182,7 +186,7 @@ function isCovered({ feed_id, floor, last_number }: FeedRow, { feedId, number }:
 }
 
 function isVisible({ subject, scopes }: Caller, { workspace, event }: EntryRow): boolean {
-  const scope = SCOPES[event];
+  const scope = own<Scope | undefined>(SCOPES, event);
   return (subject.workspace ?? workspace) === workspace && (scope === undefined || scopes.has(scope));
 }
 

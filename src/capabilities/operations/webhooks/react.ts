@@ -1,6 +1,6 @@
-import { isManagement } from '../../../protocol/running/management.ts';
 import type { Append, Reaction } from '../../../runtime/append.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { isDelivered } from './deliverable.ts';
 import { LANE, listSubscribedTenants, openLanes } from './records.ts';
 import { newLane } from './rules.ts';
 
@@ -31,7 +31,7 @@ export class Lanes {
     if (facts.fork?.mode === 'replay' || isInherited) return [];
     // The one host of a store that has one owner knows every webhook there is.
     if (this.#runtime.store.kind === 'sqlite' && !this.#subscribed.has(tenant)) return [];
-    const types = [...new Set(events.map(({ type }) => type))].filter((type) => isTold(facts.workflowId, type));
+    const types = [...new Set(events.map(({ type }) => type))].filter((type) => isDelivered(facts.workflowId, type));
     if (types.length === 0) return [];
     const lane = JSON.stringify(newLane(events[0]!.sequence - 1));
     return [openLanes({ tenant, workspace, runId: facts.runId, tags: facts.tags ?? [], types }, lane)];
@@ -59,9 +59,4 @@ export class Lanes {
       this.#runtime.log.warn({ err: error }, 'could not see who has webhooks; deliveries may begin a second late');
     }
   }
-}
-
-/** How a run of the host's own goes is nobody's business; what it tells of a proposal or a goal is. */
-function isTold(workflowId: string, type: string): boolean {
-  return !(isManagement(workflowId) && type.startsWith('run.'));
 }

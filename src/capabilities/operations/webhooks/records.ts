@@ -4,6 +4,7 @@ import type { Visibility } from '../../../store/log.ts';
 import { FIRST_EPOCH } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
+import { NOT_OF_MANAGEMENT_RUNS } from './deliverable.ts';
 
 export const WEBHOOK_TABLES: readonly Migration[] = [
   {
@@ -212,14 +213,16 @@ export interface LaneEvent {
   readonly body: string;
 }
 
-/** What comes next in a lane. Of runs of the host's own nobody hears how they go. */
+const NOT_DELIVERED = `(${NOT_OF_MANAGEMENT_RUNS.map((type) => `'${type}'`).join(', ')})`;
+
+/** What comes next in a lane, without what is not delivered from management runs. */
 export function nextEvent({ tenant, runId, after, through, events }: LanePlace): Statement {
   return sql(
     `SELECT sequence, type, body FROM events
      WHERE run_id = $1 AND sequence > $2 AND sequence <= $3
        AND replace($4, ',"' || type || '",', '') <> $4
        AND EXISTS (SELECT 1 FROM runs WHERE run_id = $1 AND tenant = $5
-         AND (workflow_id NOT IN ${MANAGEMENT_IDS} OR events.type NOT LIKE 'run.%'))
+         AND (workflow_id NOT IN ${MANAGEMENT_IDS} OR events.type NOT IN ${NOT_DELIVERED}))
      ORDER BY sequence LIMIT 1`,
     runId,
     after,

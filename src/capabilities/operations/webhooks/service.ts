@@ -1,5 +1,6 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { commitAll, UnitRefused } from '../../../runtime/command.ts';
 import { eventIdOf } from '../../../runtime/recording.ts';
 import { ensureWork } from '../../../store/queue.ts';
@@ -201,7 +202,7 @@ export function webhookService(
     },
   };
 
-  function audited({ subject: { tenant, workspace, principal } }: Caller, action: string, target: string): Unit {
+  function audited({ subject: { tenant, workspace, principal } }: Caller, action: AuditAction, target: string): Unit {
     return audit.record({ tenant, workspace, actor: principal, action, target });
   }
 

@@ -1,6 +1,6 @@
 import { apply } from '../../../engine/run/fold.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
-import { admits, isTerminalEvent, type StreamMode } from '../../../protocol/running/events.ts';
+import { admits, type EventType, isTerminalEvent, type StreamMode } from '../../../protocol/running/events.ts';
 import type { Configurable, RunSnapshot } from '../../../protocol/running/runs.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { HeldRun } from '../../../runtime/run-row.ts';
@@ -134,8 +134,11 @@ async function* batchFrames(
   }
 }
 
+/** What somebody may be waiting for, besides the end of the run. */
+const URGENT: EventType = 'node.suspended';
+
 function isUrgent(type: string): boolean {
-  return isTerminalEvent(type) || type === 'node.suspended';
+  return isTerminalEvent(type) || type === URGENT;
 }
 
 /** A snapshot after each step that `updates` would show; a reader that comes back gets one first. */

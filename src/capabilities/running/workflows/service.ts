@@ -3,6 +3,7 @@ import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../../protocol/format/json.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { UnitRefused } from '../../../runtime/command.ts';
 import {
   findWorkflow,
@@ -37,7 +38,7 @@ export type WorkflowService = ReturnType<typeof workflowService>;
 type Also = (outcome: RegisteredWorkflow) => Unit;
 
 /** What registering came to; undefined when everything was so already. */
-type Change = 'workflow.register' | 'workflow.replace' | undefined;
+type Change = Extract<AuditAction, 'workflow.register' | 'workflow.replace'> | undefined;
 
 /** What else has to happen with a change of a workflow, in the same transaction. */
 export interface Accompaniment {
@@ -118,7 +119,7 @@ export function workflowService({ runtime }: Host, { audit }: { readonly audit: 
     },
   };
 
-  function record({ subject }: Caller, action: string, target: string, details?: JsonObject): Unit {
+  function record({ subject }: Caller, action: AuditAction, target: string, details?: JsonObject): Unit {
     const { tenant, workspace, principal: actor } = subject;
     return audit.record({ tenant, workspace, actor, action, target, ...(details ? { details } : {}) });
   }

@@ -1,5 +1,7 @@
-import type { RunEvent } from '../../../protocol/running/events.ts';
+import { own } from '../../../protocol/format/json.ts';
+import type { EventType, RunEvent } from '../../../protocol/running/events.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { Append, Reaction } from '../../../runtime/append.ts';
 import type { Write } from '../../../store/sql.ts';
 import type { AuditRecord } from './record.ts';
@@ -16,44 +18,110 @@ export function auditRuns(record: (record: AuditRecord) => Write[]): Reaction {
   };
 }
 
-function factsOf({ events, run, identity }: Append): Fact[] {
-  const [first] = events;
-  if (first?.type !== 'run.started') return events.flatMap((event) => factOf(event) ?? []);
-  // Who asked for a child, a fork or what a run of the host's own is about is in the audit log already.
-  if (run.facts.parent || run.facts.fork || isManagement(run.facts.workflowId)) return [];
-  return [{ actor: identity.subject.principal, action: 'run.create', details: { workflowId: run.facts.workflowId } }];
+function factsOf(append: Append): Fact[] {
+  const { events } = append;
+  // Of what is recorded together with the creation of a run, the creation alone is what somebody answers for.
+  const counted = events[0]?.type === 'run.started' ? events.slice(0, 1) : events;
+  return counted.flatMap((event) => factOf(event, append) ?? []);
 }
 
-function factOf(event: RunEvent): Fact | undefined {
-  const { nodeId } = event;
-  switch (event.type) {
-    case 'run.cancelled':
-      return by(event.payload.cancelledBy, 'run.cancel', { reason: event.payload.reason });
-    case 'run.paused':
-    case 'capstan.pause.requested':
-      return by(event.payload.pausedBy, 'run.pause', { reason: event.payload.reason });
-    case 'run.resumed':
-      return by(event.payload.resumedBy, 'run.resume', { reason: event.payload.reason });
-    case 'interrupt.resolved':
-      return by(event.payload.resolvedBy, 'interrupt.resolve', { nodeId, interruptId: event.payload.interruptId });
-    case 'approval.granted':
-      return by(event.payload.principal, 'gate.grant', { gateId: event.payload.gateId });
-    case 'approval.rejected':
-      return by(event.payload.principal, 'gate.reject', { gateId: event.payload.gateId, reason: event.payload.reason });
-    case 'approval.overridden':
-      return by(event.payload.principal, 'gate.override', {
-        gateId: event.payload.gateId,
-        reason: event.payload.reason,
-      });
-    case 'authorization.decided':
-      return event.payload.allowed ? undefined : denial(event.payload);
-    default:
-      return undefined;
-  }
+function factOf(event: RunEvent, append: Append): Fact | undefined {
+  const row = own(AUDITED_EVENTS as Record<string, unknown>, event.type) as FactOf<EventType> | undefined;
+  return row?.(event, append);
+}
+
+type FactOf<T extends EventType> = (event: RunEvent<T>, append: Append) => Fact | undefined;
+
+/** Nobody from outside did it, or what they did is recorded with another event. */
+const notAudited = (): undefined => undefined;
+
+/** What the audit log records of each event, in the order of the event registry. */
+export const AUDITED_EVENTS: { readonly [T in EventType]: FactOf<T> } = {
+  'run.started': runCreated,
+  'run.completed': notAudited,
+  'run.failed': notAudited,
+  'run.cancelled': ({ payload }) => by(payload.cancelledBy, 'run.cancel', { reason: payload.reason }),
+  'run.paused': paused,
+  'run.resumed': ({ payload }) => by(payload.resumedBy, 'run.resume', { reason: payload.reason }),
+  'node.started': notAudited,
+  'node.completed': notAudited,
+  'node.failed': notAudited,
+  'node.retried': notAudited,
+  'node.skipped': notAudited,
+  'node.cancelled': notAudited,
+  'node.suspended': notAudited,
+  'node.resumed': notAudited,
+  'node.dispatched': notAudited,
+  'interrupt.requested': notAudited,
+  'interrupt.resolved': ({ nodeId, payload }) =>
+    by(payload.resolvedBy, 'interrupt.resolve', { nodeId, interruptId: payload.interruptId }),
+  'approval.granted': ({ payload }) => by(payload.principal, 'gate.grant', { gateId: payload.gateId }),
+  'approval.rejected': ({ payload }) =>
+    by(payload.principal, 'gate.reject', { gateId: payload.gateId, reason: payload.reason }),
+  'approval.overridden': ({ payload }) =>
+    by(payload.principal, 'gate.override', { gateId: payload.gateId, reason: payload.reason }),
+  'authorization.decided': ({ payload }) => (payload.allowed ? undefined : denial(payload)),
+  'approval.requested': notAudited,
+  'approval.received': notAudited,
+  'clarification.requested': notAudited,
+  'clarification.resolved': notAudited,
+  'artifact.created': notAudited,
+  'variable.changed': notAudited,
+  'channel.written': notAudited,
+  'output.chunk': notAudited,
+  'log.appended': notAudited,
+  'agent.promptResolved': notAudited,
+  'prompt.composed': notAudited,
+  'version.pinned': notAudited,
+  'provider.usage': notAudited,
+  'envelope.retry.attempted': notAudited,
+  'envelope.retry.exhausted': notAudited,
+  'envelope.refusal': notAudited,
+  'envelope.truncated': notAudited,
+  'envelope.recovery.applied': notAudited,
+  'budget.reserved': notAudited,
+  'budget.consumed': notAudited,
+  'budget.threshold.crossed': notAudited,
+  'budget.exhausted': notAudited,
+  'memory.written': notAudited,
+  'agent.memory.consolidated': notAudited,
+  'agent.invocation.started': notAudited,
+  'agent.reasoned': notAudited,
+  'agent.reasoning.delta': notAudited,
+  'agent.toolCalled': notAudited,
+  'agent.toolReturned': notAudited,
+  'agent.handoff': notAudited,
+  'agent.decided': notAudited,
+  'runOrchestrator.decided': notAudited,
+  'agent.invocation.completed': notAudited,
+  'proposal.created': notAudited,
+  'proposal.activated': notAudited,
+  'goal.evaluated': notAudited,
+  'goal.closed': notAudited,
+  'commitment.fired': notAudited,
+  'cap.breached': notAudited,
+  'replay.diverged': notAudited,
+  'workflow.loopback-limit': notAudited,
+  'capstan.child.changed': notAudited,
+  'capstan.pause.requested': paused,
+};
+
+/** Who asked for a child, a fork or what a management run is about is in the audit log already. */
+function runCreated(_event: RunEvent, { run: { facts }, identity }: Append): Fact | undefined {
+  if (facts.parent || facts.fork || isManagement(facts.workflowId)) return undefined;
+  return { actor: identity.subject.principal, action: 'run.create', details: { workflowId: facts.workflowId } };
+}
+
+function paused({ payload }: RunEvent<'run.paused' | 'capstan.pause.requested'>): Fact | undefined {
+  return by(payload.pausedBy, 'run.pause', { reason: payload.reason });
 }
 
 /** What nobody did by name, such as a time that ran out, is in the run's own log. */
-function by(actor: string | undefined, action: string, details: Record<string, string | undefined>): Fact | undefined {
+function by(
+  actor: string | undefined,
+  action: AuditAction,
+  details: Record<string, string | undefined>,
+): Fact | undefined {
   return actor === undefined ? undefined : { actor, action, details };
 }
 

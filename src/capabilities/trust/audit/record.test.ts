@@ -31,5 +31,5 @@ const clock = new ManualClock();
 const ids = realIds();
 
 function write(record: Partial<AuditRecord>) {
-  return recordWrite({ tenant: 'alpha', actor: 'ada', action: 'thing.do', ...record }, { clock, ids });
+  return recordWrite({ tenant: 'alpha', actor: 'ada', action: 'run.create', ...record }, { clock, ids });
 }

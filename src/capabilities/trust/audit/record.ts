@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { AuditOutcome } from '../../../protocol/trust/audit.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { Write } from '../../../store/sql.ts';
 import type { Clock } from '../../../system/clock.ts';
 import type { Ids } from '../../../system/ids.ts';
@@ -13,8 +14,7 @@ export interface AuditRecord {
   readonly workspace?: string | undefined;
   /** Who did it: an opaque principal, never a name or an address. */
   readonly actor: string;
-  /** A dotted verb, such as `run.create`. */
-  readonly action: string;
+  readonly action: AuditAction;
   /** The id of what it was done to. */
   readonly target?: string | undefined;
   readonly outcome?: AuditOutcome;
@@ -26,8 +26,8 @@ export interface AuditRecord {
 /** Nobody from outside: the host itself did it. */
 export const HOST_ACTOR = 'host';
 
-/** Stands in every log that a host finds when it starts. */
-export const HOST_STARTED = 'host.started';
+/** The action that a host records in every log that it finds when it starts. */
+export const HOST_STARTED = 'host.started' satisfies AuditAction;
 
 /** What puts a record on its way into the chain. It belongs into the transaction of what it is about. */
 export function recordWrite(record: AuditRecord, { clock, ids }: { clock: Clock; ids: Ids }): Write {

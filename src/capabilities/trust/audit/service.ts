@@ -1,5 +1,6 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { VerifyResult } from '../../../protocol/trust/audit-chain.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Write } from '../../../store/sql.ts';
@@ -23,7 +24,7 @@ export type AuditService = ReturnType<typeof auditService>;
 export function recordBy(
   { record }: Pick<AuditService, 'record'>,
   { tenant, workspace, principal: actor }: Subject,
-  action: string,
+  action: AuditAction,
   target: string,
   details?: JsonObject,
 ): Write[] {

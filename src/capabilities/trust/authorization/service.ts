@@ -1,5 +1,6 @@
 import { NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { Role, Scope } from '../../../protocol/trust/scopes.ts';
 import { commitAll, UnitRefused } from '../../../runtime/command.ts';
 import { keepAnswer } from '../../../store/idempotency.ts';
@@ -88,9 +89,15 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
     /** The key that a first start makes; undefined where another host that starts at the same time was quicker. */
     async createOwner(tenant: string, name: string): Promise<string | undefined> {
       const { row, made } = make({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
-      const record = { tenant, actor: 'host', action: 'key.created', target: row.key_id, details: rightsOf(row) };
+      const record = audit.record({
+        tenant,
+        actor: 'host',
+        action: 'key.created',
+        target: row.key_id,
+        details: rightsOf(row),
+      });
       const once = keepAnswer({ record_key: FIRST_START, digest: '', status: 0, body: '' }, FIRST_START_MS);
-      const { committed } = await store.commit([once, insertKey(row), ...audit.record(record)]);
+      const { committed } = await store.commit([once, insertKey(row), ...record]);
       return committed ? made.key : undefined;
     },
 
@@ -172,7 +179,7 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
     return { row, made: { ...shown(row), key } };
   }
 
-  function recordOf({ subject }: Caller, action: string, target: string, details?: JsonObject): Unit {
+  function recordOf({ subject }: Caller, action: AuditAction, target: string, details?: JsonObject): Unit {
     const { tenant, workspace, principal } = subject;
     return audit.record({ tenant, workspace, actor: principal, action, target, ...(details ? { details } : {}) });
   }

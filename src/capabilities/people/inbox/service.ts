@@ -2,36 +2,13 @@ import type { ProposalService } from '../../learning/proposals/service.ts';
 import type { Caller } from '../../request.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
+import type { InboxEntry, InboxPlace, InboxSource } from './door.ts';
 
-/** Something that waits for a person. */
-export interface InboxEntry {
-  readonly kind: 'interrupt' | 'gate' | 'feedback' | 'proposal' | 'goal' | 'dispute';
-  readonly id: string;
-  readonly title: string;
-  readonly createdAt: number;
-  /** Where in the console it is dealt with. */
-  readonly link: string;
-  readonly runId?: string;
-  readonly nodeId?: string;
-  readonly proposalId?: string;
-  readonly goalId?: string;
-  readonly artifactHash?: string;
-  readonly requiredScope?: string;
-}
-
-/** A place in the inbox: newest first, ties by id, and by run where several wait for the same. */
-export interface InboxPlace {
-  readonly at: number;
-  readonly id: string;
-  readonly runId: string;
-}
+export type { InboxEntry, InboxPlace, InboxSource } from './door.ts';
 
 export function placeOf({ createdAt, id, runId = '' }: InboxEntry): InboxPlace {
   return { at: createdAt, id, runId };
 }
-
-/** A part of the inbox: what some capability has waiting, newest first, from before a place. */
-export type InboxSource = (caller: Caller, before: InboxPlace | undefined, limit: number) => Promise<InboxEntry[]>;
 
 export type InboxService = ReturnType<typeof inboxService>;
 

@@ -1,0 +1,31 @@
+import { extensionPoint } from '../../capability.ts';
+import type { Caller } from '../../request.ts';
+
+/** Something that waits for a person. */
+export interface InboxEntry {
+  readonly kind: 'interrupt' | 'gate' | 'feedback' | 'proposal' | 'goal' | 'dispute';
+  readonly id: string;
+  readonly title: string;
+  readonly createdAt: number;
+  /** The console path where it is dealt with. */
+  readonly link: string;
+  readonly runId?: string;
+  readonly nodeId?: string;
+  readonly proposalId?: string;
+  readonly goalId?: string;
+  readonly artifactHash?: string;
+  readonly requiredScope?: string;
+}
+
+/** A position in the inbox: newest first, ties by id, then by run. */
+export interface InboxPlace {
+  readonly at: number;
+  readonly id: string;
+  readonly runId: string;
+}
+
+/** Entries of one capability before a position, newest first. */
+export type InboxSource = (caller: Caller, before: InboxPlace | undefined, limit: number) => Promise<InboxEntry[]>;
+
+/** Where capabilities add what they have waiting for a person. */
+export const InboxSources = extensionPoint<InboxSource>('inbox.sources');

@@ -1,15 +1,15 @@
 import { defineSettings } from '../../settings.ts';
 
-/** What is audited, and which key signs the checkpoints. */
+/** What the audit log records, and which key signs its checkpoints. */
 export const auditSettings = defineSettings({
   variables: {
     auditRequests: {
       variable: 'CAPSTAN_AUDIT_REQUESTS',
-      meaning: '1 puts every authenticated request into the audit log, reads included',
+      meaning: '1 records every authenticated request in the audit log, reads included',
     },
     auditKey: {
       variable: 'CAPSTAN_AUDIT_KEY',
-      meaning: 'name of the key that signs audit checkpoints; a new name makes a new key',
+      meaning: 'name of the key that signs audit checkpoints; a new name creates a new key',
     },
   },
   read: (read) => ({

@@ -8,7 +8,7 @@ import { hashKey, isSafeSource, type KeyRecord, scopesOf, TEST_KEY_PREFIX } from
 export interface OidcSettings {
   readonly issuer: string;
   readonly audience: string;
-  /** Where its keys are; without it, where the issuer's discovery document says. */
+  /** URL of its key set; without it, as the issuer's discovery document says. */
   readonly jwksUrl?: string | undefined;
   readonly tenantClaim: string;
   readonly roleClaim: string;
@@ -22,19 +22,28 @@ const VARIABLES = {
     variable: 'CAPSTAN_API_KEYS',
     meaning: 'JSON array of keys: { key, tenant, workspace?, principal, role? | scopes? }',
   },
-  oidcIssuer: { variable: 'CAPSTAN_OIDC_ISSUER', meaning: 'URL of the issuer whose tokens are taken besides keys' },
-  oidcAudience: { variable: 'CAPSTAN_OIDC_AUDIENCE', meaning: 'what its tokens must be made out to' },
+  oidcIssuer: {
+    variable: 'CAPSTAN_OIDC_ISSUER',
+    meaning: 'URL of the OIDC issuer whose tokens are accepted besides keys',
+  },
+  oidcAudience: { variable: 'CAPSTAN_OIDC_AUDIENCE', meaning: 'audience (`aud`) that its tokens must have' },
   oidcJwksUrl: {
     variable: 'CAPSTAN_OIDC_JWKS_URL',
-    meaning: "where its keys are (as the issuer's discovery document says)",
+    meaning: "URL of its key set (as the issuer's discovery document says)",
   },
   oidcTenantClaim: { variable: 'CAPSTAN_OIDC_TENANT_CLAIM', meaning: 'claim that names the tenant (tenant)' },
-  oidcRoleClaim: { variable: 'CAPSTAN_OIDC_ROLE_CLAIM', meaning: 'claim with the role, or a list of groups (role)' },
+  oidcRoleClaim: {
+    variable: 'CAPSTAN_OIDC_ROLE_CLAIM',
+    meaning: 'claim that has the role, or a list of groups (role)',
+  },
   oidcWorkspaceClaim: {
     variable: 'CAPSTAN_OIDC_WORKSPACE_CLAIM',
-    meaning: 'claim that binds to a workspace (workspace)',
+    meaning: 'claim that binds the caller to a workspace (workspace)',
   },
-  oidcClockSkewS: { variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S', meaning: 'seconds that clocks may disagree by (60)' },
+  oidcClockSkewS: {
+    variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S',
+    meaning: 'tolerated difference between clocks in seconds (60)',
+  },
 };
 
 type Reader = SettingsReader<keyof typeof VARIABLES>;
@@ -57,7 +66,7 @@ export const authorizationSettings = defineSettings({
   read: (read) => ({ apiKeys: keysOf(read), oidc: oidcOf(read) }),
 });
 
-/** The issuer whose tokens are taken, where there is one. */
+/** The issuer whose tokens are accepted, if one is configured. */
 function oidcOf(read: Reader): OidcSettings | undefined {
   for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
     const url = read.text(name);
@@ -77,12 +86,12 @@ function oidcOf(read: Reader): OidcSettings | undefined {
   const given = OIDC_NAMES.find((name) => read.text(name) !== undefined);
   if (given !== undefined) {
     const missing = issuer === undefined ? 'oidcIssuer' : 'oidcAudience';
-    read.report(given, ` needs ${read.variableOf(missing)} beside it.`);
+    read.report(given, ` requires ${read.variableOf(missing)} to be set, too.`);
   }
   return undefined;
 }
 
-/** The keys that are there from the start. */
+/** The configured keys. */
 function keysOf(read: Reader): KeyRecord[] {
   const text = read.text('apiKeys');
   if (text === undefined) return [];
@@ -101,7 +110,7 @@ function keysOf(read: Reader): KeyRecord[] {
     const given = isObject(entry) ? entry : {};
     const problems = problemsWithKey(given);
     read.report('apiKeys', ...problems.map((problem) => `[${index}]${problem}`));
-    return problems.length > 0 ? [] : [keyRecord(given as unknown as GivenKey)];
+    return isValid(given, problems) ? [keyRecord(given)] : [];
   });
 }
 
@@ -114,10 +123,14 @@ interface GivenKey {
   readonly scopes?: unknown;
 }
 
+function isValid(_given: object, problems: readonly string[]): _given is GivenKey {
+  return problems.length === 0;
+}
+
 function problemsWithKey(given: Record<string, unknown>): string[] {
   const problems: string[] = [];
   const unknown = Object.keys(given).filter((name) => !KEY_MEMBERS.includes(name));
-  if (unknown.length > 0) problems.push(` has members that mean nothing: ${unknown.join(', ')}.`);
+  if (unknown.length > 0) problems.push(` has unknown members: ${unknown.join(', ')}.`);
   if (typeof given.key !== 'string' || given.key.length < KEY_CHARACTERS_MIN) {
     problems.push(`.key must be a string of at least ${KEY_CHARACTERS_MIN} characters.`);
   }

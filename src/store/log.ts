@@ -19,7 +19,7 @@ export interface RunRow {
   readonly workspace: string | null;
   readonly principal: string;
   readonly issuer: string;
-  /** The fairness lane: hosts divide their capacity between lanes. */
+  /** The kind of principal that created the run: a user, an API key or the host itself. */
   readonly lane: string;
   readonly workflow_owner: string;
   readonly workflow_id: string;

@@ -53,7 +53,9 @@ export function addWork({ workId, kind, tenant, payload = '', dueAt, owner }: Ne
   };
 }
 
-/** Adds a work item unless one with this id exists. Used for singletons, such as a tenant's retention job. */
+/**
+ * Adds a work item unless one with this id exists; for items of which there must be one, such as the retention sweep.
+ */
 export function ensureWork(work: NewWork): Write {
   const write = addWork(work);
   return { ...write, sql: `${write.sql} ON CONFLICT (work_id) DO NOTHING` };

@@ -75,7 +75,7 @@ describe('an address', () => {
     ['no address', ''],
     ['no address', '1.1.1'],
   ])('that is %s, like %s, stays inside', (_kind, address) => {
-    expect(reachOf(address)).toBe('inside');
+    expect(reachOf(address)).toBe('private');
   });
 
   it('is judged alike in IPv4 and as the same address mapped into IPv6', () => {

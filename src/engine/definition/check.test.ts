@@ -44,9 +44,9 @@ describe('names that are given twice', () => {
       }),
     );
     expect(problems).toMatchObject([
-      { path: 'nodes[2].id', nodeId: 'a', message: 'There are two nodes called "a".' },
-      { path: 'edges[1].id', message: 'There are two edges called "e".' },
-      { path: 'variables[1].name', message: 'There are two variables called "v".' },
+      { path: 'nodes[2].id', nodeId: 'a', message: 'Duplicate node id "a".' },
+      { path: 'edges[1].id', message: 'Duplicate edge id "e".' },
+      { path: 'variables[1].name', message: 'Duplicate variable name "v".' },
     ]);
   });
 });
@@ -54,7 +54,7 @@ describe('names that are given twice', () => {
 describe('nodes', () => {
   it('of a type that nobody provides are refused', () => {
     expect(problemsOf(workflow([node('a'), node('x', 'vendor.acme.thing')]))).toEqual([
-      { path: 'nodes[1].typeId', nodeId: 'x', message: 'This host has no such node type.' },
+      { path: 'nodes[1].typeId', nodeId: 'x', message: 'Unknown node type "vendor.acme.thing".' },
     ]);
   });
 
@@ -92,7 +92,7 @@ describe('nodes', () => {
 
   it('connected to a node that is not there are refused', () => {
     expect(problemsOf(workflow([node('a', 'core.noop', { inputs: { port: connection('ghost', 'x') } })]))).toEqual([
-      { path: 'nodes[0].inputs.port', nodeId: 'a', message: 'There is no node "ghost" to connect to.' },
+      { path: 'nodes[0].inputs.port', nodeId: 'a', message: 'Unknown node "ghost" in a connection.' },
     ]);
   });
 
@@ -120,8 +120,8 @@ describe('nodes', () => {
 describe('edges', () => {
   it('to or from a node that is not there are refused', () => {
     expect(problemsOf(workflow([node('a')], [edge('ghost', 'phantom')]))).toEqual([
-      { path: 'edges[0].sourceNodeId', message: 'There is no node "ghost".' },
-      { path: 'edges[0].targetNodeId', message: 'There is no node "phantom".' },
+      { path: 'edges[0].sourceNodeId', message: 'Unknown node "ghost".' },
+      { path: 'edges[0].targetNodeId', message: 'Unknown node "phantom".' },
     ]);
   });
 
@@ -163,14 +163,14 @@ describe('variables', () => {
     ['array', {}],
   ] as const)('of type %s do not default to %j', (type, defaultValue) => {
     expect(problemsOf(workflow([node('a')], [], { variables: [{ name: 'v', type, defaultValue }] }))).toEqual([
-      { path: 'variables[0].defaultValue', message: `The default is not of type ${type}.` },
+      { path: 'variables[0].defaultValue', message: `The default value of "v" is not of type ${type}.` },
     ]);
   });
 
   it('do not share a name with a channel', () => {
     const more = { variables: [{ name: 'c', type: 'array' as const }], channels: { c: { reducer: 'append' } } };
     expect(problemsOf(workflow([node('a')], [], more))).toEqual([
-      { path: 'variables[0].name', message: 'A channel has this name already.' },
+      { path: 'variables[0].name', message: 'A channel is already called "c". Rename one of them.' },
     ]);
   });
 
@@ -189,7 +189,7 @@ describe('channels', () => {
 
   it('with a reducer of a vendor are refused', () => {
     expect(channel({ reducer: 'vendor.acme.special' })).toEqual([
-      { path: 'channels.c.reducer', message: 'This host has no such reducer.' },
+      { path: 'channels.c.reducer', message: 'Unknown reducer "vendor.acme.special".' },
     ]);
   });
 
@@ -214,7 +214,7 @@ describe('the rest of a definition', () => {
 
   it('has triggers that start nodes which are there', () => {
     expect(problemsOf(workflow([node('a')], [], { triggers: [{ id: 't', type: 'manual', nodeId: 'ghost' }] }))).toEqual(
-      [{ path: 'triggers[0].nodeId', message: 'There is no node "ghost".' }],
+      [{ path: 'triggers[0].nodeId', message: 'Unknown node "ghost".' }],
     );
   });
 

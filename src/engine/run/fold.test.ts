@@ -180,7 +180,7 @@ describe('events', () => {
 
   it('are refused after the end of a run', () => {
     const story = new Story(definition).record({ type: 'run.cancelled', payload: {} });
-    expect(() => story.record({ type: 'run.completed', payload: {} })).toThrow(/nothing follows the end/);
+    expect(() => story.record({ type: 'run.completed', payload: {} })).toThrow(/no event may follow the end/);
   });
 
   it('are refused when they speak of a node that the definition does not have', () => {
@@ -193,7 +193,7 @@ describe('events', () => {
   it('give a node one end only', () => {
     const story = new Story(definition).settle().complete('a');
     expect(() => story.record({ type: 'node.failed', nodeId: 'a', payload: { nodeId: 'a', error: ERROR } })).toThrow(
-      /a node comes to one end/,
+      /a node must settle only once/,
     );
   });
 

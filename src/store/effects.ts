@@ -9,7 +9,7 @@ export interface EffectRow {
 }
 
 /** The identity of an effect that is about to be attempted. */
-export interface EffectClaim {
+interface EffectClaim {
   /** Does not depend on the attempt, so that a retry finds the outcome of an earlier attempt. */
   readonly effectId: string;
   readonly tenant: string;

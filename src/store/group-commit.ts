@@ -14,7 +14,7 @@ interface PendingUnit {
  * Commits units in one transaction and returns an outcome per unit, in order; an Error for a unit whose statement
  * failed.
  */
-export type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error)[]>;
+type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error)[]>;
 
 /**
  * Group commit: units that arrive while a transaction is in flight share the next one, so that throughput is not

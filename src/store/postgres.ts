@@ -6,7 +6,7 @@ import type { CommitOutcome, Param, Row, Statement, Unit } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 
 /** Options of the PostgreSQL store, which several hosts may share. */
-export interface PostgresOptions {
+interface PostgresOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly migrations: readonly Migration[];

@@ -7,7 +7,7 @@ import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 
 /** Options of the embedded store. */
-export interface SqliteOptions {
+interface SqliteOptions {
   /** The data folder. The store takes exclusive ownership of it. */
   readonly folder: string;
   readonly clock: Clock;

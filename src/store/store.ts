@@ -38,7 +38,7 @@ export interface Migration {
 /**
  * One SQL text for both databases or, where their dialects differ, one per database; an omitted one is skipped there.
  */
-export type MigrationStatement = string | { readonly sqlite?: string; readonly postgres?: string };
+type MigrationStatement = string | { readonly sqlite?: string; readonly postgres?: string };
 
 /** Selects the SQL texts of a migration that apply to this kind of store. */
 export function statementsFor(kind: Store['kind'], { statements }: Migration): string[] {

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 
 /** Where an IP address leads: to this machine, to the public internet, or to a private or reserved network. */
-export type Reach = 'loopback' | 'public' | 'private';
+type Reach = 'loopback' | 'public' | 'private';
 
 const LOOPBACK = listOf(['127.0.0.0/8', '::1/128']);
 

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 
 /** An Ed25519 key pair, each key as base64 of DER (SubjectPublicKeyInfo and PKCS #8). */
-export interface KeyPair {
+interface KeyPair {
   readonly publicKey: string;
   readonly privateKey: string;
 }

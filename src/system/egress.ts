@@ -38,7 +38,7 @@ export interface Egress {
 }
 
 /** A server named by the operator, which may be in a private network. Never pass what a caller sent. */
-export interface EgressTarget {
+interface EgressTarget {
   readonly host: string;
   readonly port: number;
   readonly timeoutMs: number;
@@ -73,7 +73,7 @@ export interface EgressResponse {
 }
 
 /** A response whose body is still arriving. */
-export interface EgressStream {
+interface EgressStream {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** Throws EgressFailure if the connection breaks, or the body takes too long or is too large. */
@@ -81,7 +81,7 @@ export interface EgressStream {
 }
 
 /** What the egress depends on. */
-export interface EgressOptions {
+interface EgressOptions {
   readonly clock: Clock;
   /** Permits requests to this machine, also over plain http. For tests and local development. */
   readonly allowLoopback: boolean;
@@ -119,14 +119,16 @@ const NOT_PUBLIC = 'resolves to an address that is not public';
 
 /** Builds the egress; the host has one, shared by all callers. */
 export function createEgress({ clock, allowLoopback, resolve = resolver() }: EgressOptions): Egress {
+  const policy = addressPolicy(allowLoopback, resolve);
   return {
-    problemWith: (url) => problemOf(url, false),
+    problemWith: (url) => policy.problemOf(url, false),
 
     async check(url) {
-      const problem = problemOf(url, false);
+      const problem = policy.problemOf(url, false);
       if (problem) return problem;
       const target = new URL(url);
-      const resolveAndCheck = async () => problemOfAddresses(target, await addressesOf(hostOf(target), false));
+      const resolveAndCheck = async () =>
+        policy.problemOfAddresses(target, await policy.addressesOf(hostOf(target), false));
       return withDeadline(clock, CHECK_MS, undefined, resolveAndCheck).catch((error) => {
         if (error instanceof EgressFailure) return undefined;
         throw error;
@@ -135,14 +137,14 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
 
     send: (request) =>
       withDeadline(clock, request.timeoutMs, request.signal, async (signal) => {
-        const { status, headers, body } = await start(request, signal);
+        const { status, headers, body } = await start(request, policy, signal);
         return { status, headers, body: await collect(body, request.maxBytes, request.excess) };
       }),
 
     async open(request) {
       const deadline = new Deadline(clock, request.timeoutMs, request.signal);
       try {
-        const { status, headers, body } = await deadline.race(start(request, deadline.signal));
+        const { status, headers, body } = await deadline.race(start(request, policy, deadline.signal));
         return { status, headers, body: streamBody(body, request.maxBytes, deadline) };
       } catch (error) {
         deadline.clear();
@@ -152,54 +154,72 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
 
     connect: ({ host, port, timeoutMs, signal: outer }) =>
       withDeadline(clock, timeoutMs, outer, async (signal) => {
-        const addresses = await addressesOf(host, true);
+        const addresses = await policy.addressesOf(host, true);
         return dial({ host, port, signal, lookup: pinnedLookup(addresses) });
       }),
   };
+}
 
-  /** Checks the URL, sends the request and resolves when the response headers have arrived. */
-  async function start({ trusted = false, ...request }: EgressRequest, signal: AbortSignal): Promise<StartedResponse> {
-    const problem = problemOf(request.url, trusted);
-    if (problem) throw new EgressFailure('refused', `The URL ${problem}.`);
-    const target = new URL(request.url);
-    const addresses = await addressesOf(hostOf(target), trusted);
-    const blocked = trusted ? undefined : problemOfAddresses(target, addresses);
-    if (blocked) throw new EgressFailure('refused', `The URL ${blocked}.`);
-    return exchange(target, addresses, request, signal);
-  }
+/** Checks the URL, sends the request and resolves when the response headers have arrived. */
+async function start(
+  { trusted = false, ...request }: EgressRequest,
+  policy: AddressPolicy,
+  signal: AbortSignal,
+): Promise<StartedResponse> {
+  const problem = policy.problemOf(request.url, trusted);
+  if (problem) throw new EgressFailure('refused', `The URL ${problem}.`);
+  const target = new URL(request.url);
+  const addresses = await policy.addressesOf(hostOf(target), trusted);
+  const blocked = trusted ? undefined : policy.problemOfAddresses(target, addresses);
+  if (blocked) throw new EgressFailure('refused', `The URL ${blocked}.`);
+  return exchange(target, addresses, request, signal);
+}
 
-  function problemOf(text: string, trusted: boolean): string | undefined {
-    if (text.length > URL_CHARACTERS_MAX) return `has more than ${URL_CHARACTERS_MAX} characters`;
-    if (!URL.canParse(text)) return 'is not a URL';
-    const url = new URL(text);
-    if (url.username !== '' || url.password !== '') return 'must not carry a user or a password';
-    if (trusted) return isWeb(url) ? undefined : 'must begin with https:// or http://';
-    const host = hostOf(url);
-    const isLoopback = isIP(host) ? reachOf(host) === 'loopback' : isLoopbackName(host);
-    if (isLoopback && allowLoopback) return isWeb(url) ? undefined : 'must begin with https:// or http://';
-    if (url.protocol !== 'https:') return 'must begin with https://';
-    if (isIP(host) ? reachOf(host) !== 'public' : isInsideName(host)) return NOT_PUBLIC;
-    return undefined;
-  }
+/** Decides which URLs and addresses may be reached. Trusted ones were named by the operator. */
+interface AddressPolicy {
+  /** What is wrong with a URL, from its text alone. */
+  problemOf(url: string, trusted: boolean): string | undefined;
+  /** All addresses of a host; throws EgressFailure if there are none. */
+  addressesOf(host: string, trusted: boolean): Promise<readonly string[]>;
+  /** What is wrong with the addresses that the host of an untrusted URL resolved to. */
+  problemOfAddresses(url: URL, addresses: readonly string[]): string | undefined;
+}
 
-  async function addressesOf(host: string, trusted: boolean): Promise<readonly string[]> {
-    if (isIP(host)) return [host];
-    try {
-      const addresses = await resolve(host, trusted);
-      if (addresses.length > 0) return addresses;
-    } catch (error) {
-      throw new EgressFailure('unreachable', 'The host name could not be resolved.', { cause: error });
-    }
-    throw new EgressFailure('unreachable', 'The host name has no address.');
-  }
+function addressPolicy(allowLoopback: boolean, resolve: Resolve): AddressPolicy {
+  return {
+    problemOf(text, trusted) {
+      if (text.length > URL_CHARACTERS_MAX) return `has more than ${URL_CHARACTERS_MAX} characters`;
+      if (!URL.canParse(text)) return 'is not a URL';
+      const url = new URL(text);
+      if (url.username !== '' || url.password !== '') return 'must not carry a user or a password';
+      if (trusted) return isWeb(url) ? undefined : 'must begin with https:// or http://';
+      const host = hostOf(url);
+      const isLoopback = isIP(host) ? reachOf(host) === 'loopback' : isLoopbackName(host);
+      if (isLoopback && allowLoopback) return isWeb(url) ? undefined : 'must begin with https:// or http://';
+      if (url.protocol !== 'https:') return 'must begin with https://';
+      if (isIP(host) ? reachOf(host) !== 'public' : isInsideName(host)) return NOT_PUBLIC;
+      return undefined;
+    },
 
-  function problemOfAddresses({ protocol }: URL, addresses: readonly string[]): string | undefined {
-    const isPermitted = (address: string): boolean => {
-      const reach = reachOf(address);
-      return reach === 'loopback' ? allowLoopback : reach === 'public' && protocol === 'https:';
-    };
-    return addresses.every(isPermitted) ? undefined : NOT_PUBLIC;
-  }
+    async addressesOf(host, trusted) {
+      if (isIP(host)) return [host];
+      try {
+        const addresses = await resolve(host, trusted);
+        if (addresses.length > 0) return addresses;
+      } catch (error) {
+        throw new EgressFailure('unreachable', 'The host name could not be resolved.', { cause: error });
+      }
+      throw new EgressFailure('unreachable', 'The host name has no address.');
+    },
+
+    problemOfAddresses({ protocol }, addresses) {
+      const isPermitted = (address: string): boolean => {
+        const reach = reachOf(address);
+        return reach === 'loopback' ? allowLoopback : reach === 'public' && protocol === 'https:';
+      };
+      return addresses.every(isPermitted) ? undefined : NOT_PUBLIC;
+    },
+  };
 }
 
 /**

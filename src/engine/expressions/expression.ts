@@ -27,7 +27,7 @@ export class ExpressionError extends Error {
 export type Expression = (scope: Record<string, unknown>) => unknown;
 
 /** CEL with a fixed set of variables. */
-export interface ExpressionLanguage {
+interface ExpressionLanguage {
   /** Throws ExpressionError if the text does not parse or refers to a variable that is not in scope. */
   compile(text: string): Expression;
 }

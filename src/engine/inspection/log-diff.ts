@@ -7,7 +7,7 @@ export interface ComparedEvent {
 }
 
 /** `added` is only in log b, `removed` only in log a. */
-export type DiffOp = 'added' | 'removed' | 'changed';
+type DiffOp = 'added' | 'removed' | 'changed';
 
 /** A difference at one sequence, with the event of each log there. */
 export interface EventDiff {

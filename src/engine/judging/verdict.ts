@@ -60,7 +60,7 @@ export function judgeChecklist(items: readonly ChecklistItem[], judged: Judged):
 }
 
 /** Satisfied if the outputs match the schema. */
-export function judgeSchema(schema: unknown, { outputs }: Judged): Finding {
+function judgeSchema(schema: unknown, { outputs }: Judged): Finding {
   const problems = problemsOf(schema, outputs);
   const met = problems.length === 0;
   return { satisfied: met, evidence: [evidenceOf({ key: 'schema', met, detail: problems.join('; ') })] };

@@ -18,7 +18,7 @@ export function sensitiveNames({ variables, channels = {} }: WorkflowDefinition)
 }
 
 /** The part of a planned node that the analysis needs. */
-export interface NodeWithEdges {
+interface NodeWithEdges {
   readonly node: WorkflowNode;
   readonly incoming: readonly { readonly edge: WorkflowEdge }[];
 }

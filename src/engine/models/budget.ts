@@ -4,7 +4,7 @@ import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
 import type { Run } from '../run/run.ts';
 
 /** What a budget can limit. */
-export const BUDGET_DIMENSIONS = ['tokens', 'cost', 'toolCalls', 'retries'] as const;
+const BUDGET_DIMENSIONS = ['tokens', 'cost', 'toolCalls', 'retries'] as const;
 /** One of BUDGET_DIMENSIONS. */
 export type BudgetDimension = (typeof BUDGET_DIMENSIONS)[number];
 

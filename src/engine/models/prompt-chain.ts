@@ -9,7 +9,7 @@ import {
 import { type JsonObject, own } from '../../protocol/format/json.ts';
 
 /** The prompt reference that each layer provides for one prompt of a node, unparsed. */
-export interface PromptCandidates {
+interface PromptCandidates {
   readonly kind: PromptKind;
   readonly run?: unknown;
   readonly node?: unknown;

@@ -22,10 +22,10 @@ export interface Binding {
 }
 
 /** Provides the binding of a variable; undefined or null leaves it unbound. */
-export type Bind = (variable: PromptVariable) => Binding | undefined;
+type Bind = (variable: PromptVariable) => Binding | undefined;
 
 /** The impure functions that composing needs. */
-export interface ComposeTools {
+interface ComposeTools {
   readonly digest: Digest;
   /** Removes secrets from text that readers see. */
   readonly redact: (text: string) => string;
@@ -45,7 +45,7 @@ export interface Composition {
 }
 
 /** Why a prompt could not be composed. */
-export interface ComposeProblem {
+interface ComposeProblem {
   readonly problem: {
     readonly code: 'prompt_variable_unresolved' | 'validation_error';
     readonly message: string;

@@ -7,7 +7,7 @@ import { type Question, type Resolver, settle } from './question.ts';
 /** Ways to answer an approval. */
 export const APPROVAL_ACTIONS = ['accept', 'reject', 'refine', 'edit-accept', 'ask'] as const;
 /** One of APPROVAL_ACTIONS. */
-export type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
+type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
 
 /** What an approval shows to its approvers, and the rules by which it is decided. */
 export interface ApprovalData {

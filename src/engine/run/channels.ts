@@ -5,7 +5,7 @@ import type { ChannelDeclaration, WorkflowNode } from '../../protocol/running/wo
 export type ChannelOptions = Pick<ChannelDeclaration, 'maxSize' | 'ttlMs' | 'default'>;
 
 /** An entry of a channel with a TTL: the written value and the time of writing (epoch ms). */
-export interface TimedEntry {
+interface TimedEntry {
   readonly value: unknown;
   readonly _ts: number;
 }

@@ -7,13 +7,13 @@ import { isTerminal, type Run, statusOf } from './run.ts';
 export type Decision = readonly NewEvent[] | Refusal | RecordedRefusal;
 
 /** A refusal with events that record the attempt, such as a denied approval. */
-export interface RecordedRefusal {
+interface RecordedRefusal {
   readonly record: readonly NewEvent[];
   readonly refusal: Refusal;
 }
 
 /** Who cancels a run, and why. */
-export interface Cancellation {
+interface Cancellation {
   readonly reason?: string | undefined;
   readonly cancelledBy?: string | undefined;
   /** Set if the parent run was cancelled and takes its children with it. */
@@ -32,7 +32,7 @@ export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: Cancel
 }
 
 /** Who pauses a run, why, and what happens to the nodes in flight. */
-export interface Pausing {
+interface Pausing {
   readonly reason?: string | undefined;
   readonly drainPolicy: DrainPolicy;
   readonly pausedBy?: string | undefined;
@@ -56,7 +56,7 @@ export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: Pausing): 
 }
 
 /** Who resumes a run, and why. */
-export interface Resuming {
+interface Resuming {
   readonly reason?: string | undefined;
   readonly resumedBy?: string | undefined;
 }

@@ -13,7 +13,7 @@ export interface NodeResult {
 }
 
 /** A node's write to a channel. */
-export interface ChannelWrite {
+interface ChannelWrite {
   readonly channel: string;
   readonly value: unknown;
   /** Used only if the workflow does not declare the channel. */

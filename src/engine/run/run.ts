@@ -47,7 +47,7 @@ export interface RunLimits {
 }
 
 /** Where a node is in its life cycle; `waiting` is for child runs, `suspended` for an answer. */
-export type NodeStatus =
+type NodeStatus =
   | 'pending'
   | 'ready'
   | 'running'

@@ -152,7 +152,10 @@ describe('composing twice', () => {
   const text = fc
     .array(fc.oneof(fc.string(), fc.constantFrom(...names.map((name) => `{{${name}}}`))), { maxLength: 8 })
     .map((parts) => parts.join(''));
-  const values = fc.dictionary(fc.constantFrom(...names), fc.jsonValue());
+  // Serialized once, because JSON has no -0 and the comparison below would see the difference.
+  const values = fc
+    .dictionary(fc.constantFrom(...names), fc.jsonValue())
+    .map((given) => JSON.parse(JSON.stringify(given)) as JsonObject);
   const trust = fc.constantFrom<ContentTrust>('trusted', 'untrusted');
 
   it('gives the same text and hashes, whatever the order of the values', () => {

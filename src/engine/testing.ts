@@ -129,7 +129,7 @@ export class Story {
   }
 
   /** Types of all events so far, followed by the node id for node events. */
-  get told(): string[] {
+  get eventLabels(): string[] {
     return this.events.map(({ type, nodeId }) => (nodeId === undefined ? type : `${type} ${nodeId}`));
   }
 

@@ -47,8 +47,8 @@ function base36Source(): () => string {
   };
 }
 
-/** Opens the log: JSON lines for machines, or coloured text if `isForPeople`. */
-export async function realLog(level: string, isForPeople: boolean): Promise<Logger> {
+/** Opens the log: JSON lines for machines, or coloured text if `isPretty`. */
+export async function realLog(level: string, isPretty: boolean): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -56,7 +56,7 @@ export async function realLog(level: string, isForPeople: boolean): Promise<Logg
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  if (!isForPeople) return pino(options);
+  if (!isPretty) return pino(options);
   const { PinoPretty } = await import('pino-pretty');
   return pino(options, PinoPretty({ sync: true }));
 }

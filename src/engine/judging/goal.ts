@@ -103,7 +103,7 @@ function isPast(deadlineAt: number | undefined, now: number): boolean {
 }
 
 /** A verdict on one contributing run, and its cost. */
-export interface Judged {
+interface RunVerdict {
   readonly satisfied: boolean;
   /** The verifier could not decide; a person has to. */
   readonly isUndecided: boolean;
@@ -116,7 +116,7 @@ export interface Judged {
 }
 
 /** Applies a verdict. Satisfaction takes precedence over every bound that is reached at the same time. */
-export function judge(goal: GoalProgress, verdict: Judged, now: number, standstillMax: number): GoalProgress {
+export function judge(goal: GoalProgress, verdict: RunVerdict, now: number, standstillMax: number): GoalProgress {
   if (goal.state !== 'active') return goal;
   const open = [...new Set(verdict.open)].sort();
   const judged: GoalProgress = {

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CRITERIA_MAX } from '../../protocol/learning/verifiers.ts';
-import { findFinding, type Judged, judgeAtOnce, judgeChecklist, judgeCriteria, readFinding } from './verdict.ts';
+import { findFinding, type JudgedRun, judgeAtOnce, judgeChecklist, judgeCriteria, readFinding } from './verdict.ts';
 import { specProblems } from './verifier-spec.ts';
 
-const judged: Judged = {
+const judged: JudgedRun = {
   run: { runId: 'run-1', status: 'completed' },
   outputs: { write: { text: 'hello', words: 1 } },
   variables: { count: 3 },

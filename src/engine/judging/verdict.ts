@@ -10,7 +10,7 @@ import { ExpressionError, expressionLanguage } from '../expressions/expression.t
 import { compileSchema } from '../expressions/json-schema.ts';
 
 /** The data that a verifier's expressions can refer to. */
-export interface Judged {
+export interface JudgedRun {
   /** The run's snapshot, as readers see it. */
   readonly run: object;
   /** Outputs by node id. */
@@ -31,7 +31,7 @@ const DETAIL_CHARS_MAX = 500;
 
 const CRITERIA = expressionLanguage(['run', 'outputs', 'variables', 'annotations']);
 
-/** Throws ExpressionError if a criterion is not a valid expression over `Judged`. */
+/** Throws ExpressionError if a criterion is not a valid expression over `JudgedRun`. */
 export function checkCriterion(expression: string): void {
   CRITERIA.compile(expression);
 }
@@ -39,7 +39,7 @@ export function checkCriterion(expression: string): void {
 /** Evaluates the verifiers that need no further run or model call; undefined for other kinds. */
 export function judgeAtOnce(
   { kind, criteria = [], items = [], schema }: VerifierSpec,
-  judged: Judged,
+  judged: JudgedRun,
 ): Finding | undefined {
   if (kind === 'criteria') return judgeCriteria(criteria, judged);
   if (kind === 'checklist') return judgeChecklist(items, judged);
@@ -47,20 +47,20 @@ export function judgeAtOnce(
 }
 
 /** Satisfied if there are criteria and all of them are true. */
-export function judgeCriteria(criteria: readonly Criterion[], judged: Judged): Finding {
+export function judgeCriteria(criteria: readonly Criterion[], judged: JudgedRun): Finding {
   const evidence = criteria.map((criterion) => evidenceFor(criterion, judged));
   return { satisfied: evidence.length > 0 && evidence.every(({ met }) => met), evidence };
 }
 
 /** Satisfied if there are required items and all of them are true. */
-export function judgeChecklist(items: readonly ChecklistItem[], judged: Judged): Finding {
+export function judgeChecklist(items: readonly ChecklistItem[], judged: JudgedRun): Finding {
   const evidence = items.map((item) => evidenceFor(item, judged));
   const required = evidence.filter((_, index) => items[index]!.required !== false);
   return { satisfied: required.length > 0 && required.every(({ met }) => met), evidence };
 }
 
 /** Satisfied if the outputs match the schema. */
-function judgeSchema(schema: unknown, { outputs }: Judged): Finding {
+function judgeSchema(schema: unknown, { outputs }: JudgedRun): Finding {
   const problems = problemsOf(schema, outputs);
   const met = problems.length === 0;
   return { satisfied: met, evidence: [evidenceOf({ key: 'schema', met, detail: problems.join('; ') })] };
@@ -86,7 +86,7 @@ export function findFinding(outputs: Readonly<Record<string, JsonObject>>): Find
   return candidates.length === 1 ? readFinding(candidates[0]) : undefined;
 }
 
-function evidenceFor({ key, expression }: Criterion, judged: Judged): Evidence {
+function evidenceFor({ key, expression }: Criterion, judged: JudgedRun): Evidence {
   try {
     const value = CRITERIA.compile(expression)({ ...judged });
     if (typeof value === 'boolean') return evidenceOf({ key, met: value });

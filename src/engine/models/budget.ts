@@ -31,7 +31,7 @@ export interface BudgetState {
   isReserved: boolean;
   readonly spent: Record<BudgetDimension, number>;
   /** Consumption as of the last `budget.consumed` event. */
-  readonly told: Record<BudgetDimension, number>;
+  readonly reported: Record<BudgetDimension, number>;
   /** Dimensions with a `budget.threshold.crossed` event. */
   readonly crossed: Set<string>;
   /** Dimensions with a `budget.exhausted` event. */
@@ -47,7 +47,7 @@ export function emptyBudget(): BudgetState {
   return {
     isReserved: false,
     spent: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
-    told: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
+    reported: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
     crossed: new Set(),
     exhausted: new Set(),
     counted: new Set(),
@@ -140,13 +140,13 @@ function reserve({ maxTokens, maxCostUsd, maxToolCalls, maxRetries }: BudgetPoli
 
 /** Each event is emitted once, and checked individually: a fork may begin between two of them. */
 function account({ facts, budget }: Run, dimension: BudgetDimension, limit: number): NewEvent[] {
-  const { spent, told, crossed, exhausted } = budget;
+  const { spent, reported, crossed, exhausted } = budget;
   const consumed = spent[dimension];
   if (consumed === 0) return [];
   const percent = facts.configurable.budget?.thresholdPercent ?? Number.POSITIVE_INFINITY;
   const payload = { dimension, consumed, limit };
   const events: NewEvent[] = [];
-  if (consumed !== told[dimension]) {
+  if (consumed !== reported[dimension]) {
     events.push({ type: 'budget.consumed', payload: { ...payload, remaining: Math.max(0, limit - consumed) } });
   }
   if (consumed >= (limit * percent) / 100 && !crossed.has(dimension)) {

@@ -45,7 +45,11 @@ describe('an approval by one', () => {
   ])('is decided by %j, and records by whom', (value) => {
     const { story, vote } = asking();
     expect(vote(value)).toBe('decided');
-    expect(story.told.slice(-3)).toEqual(['approval.received gate', 'interrupt.resolved gate', 'node.resumed gate']);
+    expect(story.eventLabels.slice(-3)).toEqual([
+      'approval.received gate',
+      'interrupt.resolved gate',
+      'node.resumed gate',
+    ]);
     expect(story.last('approval.received')).toMatchObject({ nodeId: 'gate', action: value.action, decidedBy: 'robot' });
     expect(story.last('interrupt.resolved')).toEqual({
       nodeId: 'gate',
@@ -153,7 +157,7 @@ describe('asking back', () => {
       { question: 'Who wrote it?', askedBy: 'robot' },
       { question: 'When?', askedBy: 'robot#ada' },
     ]);
-    expect(story.told).not.toContain('approval.received gate');
+    expect(story.eventLabels).not.toContain('approval.received gate');
     expect(vote({ action: 'accept' })).toBe('decided');
   });
 

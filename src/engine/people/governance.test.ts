@@ -44,8 +44,8 @@ const overridden = { decision: 'overridden', reason: 'the house is on fire' };
 describe('a gate', () => {
   it('is not announced as an ordinary approval', () => {
     const { story } = atGate({ requiredRole: 'reviewer' });
-    expect(story.told).toContain('interrupt.requested gate');
-    expect(story.told).not.toContain('approval.requested gate');
+    expect(story.eventLabels).toContain('interrupt.requested gate');
+    expect(story.eventLabels).not.toContain('approval.requested gate');
   });
 
   it('is opened by a principal with its role', () => {
@@ -57,7 +57,7 @@ describe('a gate', () => {
       quorumProgress: { granted: 1, required: 1 },
     });
     expect(story.last('interrupt.resolved')).toMatchObject({ resumeValue: granted, resolvedBy: 'ada' });
-    expect(story.told).not.toContain('approval.received gate');
+    expect(story.eventLabels).not.toContain('approval.received gate');
   });
 
   it('is opened by a principal with its scope', () => {

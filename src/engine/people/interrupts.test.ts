@@ -86,7 +86,7 @@ describe('a suspended node', () => {
     [APPROVAL, ['approval.requested n']],
     [QUESTION, ['clarification.requested n']],
   ] as const)('is also announced by the older events, if any: %j', (request, companions) => {
-    expect(asking(request).told.slice(-companions.length - 1)).toEqual(['interrupt.requested n', ...companions]);
+    expect(asking(request).eventLabels.slice(-companions.length - 1)).toEqual(['interrupt.requested n', ...companions]);
   });
 
   it('is announced with the older name of edit-accept', () => {
@@ -119,7 +119,7 @@ describe('an answer', () => {
   it('resumes the node with the answer', () => {
     const story = asking(CUSTOM);
     expect(answer(story, { any: [1] })).toBe('taken');
-    expect(story.told.slice(-2)).toEqual(['interrupt.resolved n', 'node.resumed n']);
+    expect(story.eventLabels.slice(-2)).toEqual(['interrupt.resolved n', 'node.resumed n']);
     expect(story.last('interrupt.resolved')).toEqual({
       nodeId: 'n',
       interruptId: 'int-1',
@@ -252,7 +252,7 @@ describe('the timeout', () => {
     const story = asking({ ...GATE, timeoutMs: 50 });
     story.now += 50;
     story.step();
-    expect(story.told).not.toContain('approval.rejected n');
+    expect(story.eventLabels).not.toContain('approval.rejected n');
     expect(story.last('interrupt.resolved')).toMatchObject({
       resumeValue: { decision: 'rejected', reason: 'timeout' },
       outcome: 'rejected',
@@ -268,7 +268,7 @@ describe('the timeout', () => {
       story.now += 50;
       story.settle();
       expect(story.last('node.failed')!.error).toMatchObject({ code: 'interrupt_expired', retryable: false });
-      expect(story.told).not.toContain('interrupt.resolved n');
+      expect(story.eventLabels).not.toContain('interrupt.resolved n');
       expect(story.run.ended).toBe('failed');
     },
   );

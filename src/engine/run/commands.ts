@@ -13,7 +13,7 @@ interface RecordedRefusal {
 }
 
 /** Who cancels a run, and why. */
-interface Cancellation {
+interface CancelOptions {
   readonly reason?: string | undefined;
   readonly cancelledBy?: string | undefined;
   /** Set if the parent run was cancelled and takes its children with it. */
@@ -21,7 +21,7 @@ interface Cancellation {
 }
 
 /** Cancels a run at once: the run ends in one transaction, so a host that still executes it can no longer write. */
-export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: Cancellation): Decision {
+export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: CancelOptions): Decision {
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: statusOf(run) });
   const payload = {
     ...(reason ? { reason } : {}),
@@ -32,14 +32,14 @@ export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: Cancel
 }
 
 /** Who pauses a run, why, and what happens to the nodes in flight. */
-interface Pausing {
+interface PauseOptions {
   readonly reason?: string | undefined;
   readonly drainPolicy: DrainPolicy;
   readonly pausedBy?: string | undefined;
 }
 
 /** Pauses a run now, or requests a pause for when the nodes in flight have finished (`drain-current-node`). */
-export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: Pausing): Decision {
+export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: PauseOptions): Decision {
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: statusOf(run) });
   const pausedAt = run.pause?.at ?? run.draining?.at;
   if (pausedAt !== undefined) {
@@ -56,13 +56,13 @@ export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: Pausing): 
 }
 
 /** Who resumes a run, and why. */
-interface Resuming {
+interface ResumeOptions {
   readonly reason?: string | undefined;
   readonly resumedBy?: string | undefined;
 }
 
 /** Resumes a paused run, or withdraws a pause that still waits for nodes in flight. */
-export function resumeRun(run: Run, { reason, resumedBy }: Resuming = {}): Decision {
+export function resumeRun(run: Run, { reason, resumedBy }: ResumeOptions = {}): Decision {
   const status = statusOf(run);
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: status });
   if (!run.pause && !run.draining) {

@@ -147,7 +147,7 @@ describe('skipping', () => {
     ).settle();
     expect(story.status('off')).toBe('pending');
     story.complete('a').settle();
-    expect(story.told).toContain('node.skipped off');
+    expect(story.eventLabels).toContain('node.skipped off');
   });
 });
 

@@ -197,7 +197,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.budget.isReserved = true;
   },
   'budget.consumed': (run, { dimension, consumed }) => {
-    run.budget.told[dimension] = consumed;
+    run.budget.reported[dimension] = consumed;
   },
   'budget.threshold.crossed': (run, { dimension }) => void run.budget.crossed.add(dimension),
   'budget.exhausted': (run, { dimension }) => void run.budget.exhausted.add(dimension),

@@ -112,13 +112,13 @@ describe('a failed node', () => {
     story.complete('slow').settle();
     expect(story.run.ended).toBe('failed');
     expect(story.status('next')).not.toBe('running');
-    expect(story.told).not.toContain('node.started next');
+    expect(story.eventLabels).not.toContain('node.started next');
   });
 
   it('does not retry others that fail while the run is failing', () => {
     const story = new Story(two({ settings: { maxRetries: 3 } })).settle();
     story.fail('f', { retryable: false }).fail('slow').settle();
-    expect(story.told).toContain('node.failed slow');
+    expect(story.eventLabels).toContain('node.failed slow');
     expect(story.run.error?.code).toBe('broken');
     expect(story.run.ended).toBe('failed');
   });
@@ -132,7 +132,7 @@ describe('a failed node', () => {
   it('cancels a waiting retry', () => {
     const story = new Story(workflow([node('f'), node('r', 'core.noop', retries(5))])).settle();
     story.fail('r').fail('f').settle();
-    expect(story.told).toContain('node.cancelled r');
+    expect(story.eventLabels).toContain('node.cancelled r');
     expect(story.run.ended).toBe('failed');
   });
 
@@ -171,11 +171,11 @@ describe('the limit of node executions', () => {
       limited(2),
     ).settle();
     story.complete('a').settle().complete('b').settle();
-    expect(story.told.slice(-2)).toEqual(['cap.breached c', 'run.failed']);
-    expect(story.told.filter((told) => told.startsWith('cap.breached'))).toHaveLength(1);
+    expect(story.eventLabels.slice(-2)).toEqual(['cap.breached c', 'run.failed']);
+    expect(story.eventLabels.filter((told) => told.startsWith('cap.breached'))).toHaveLength(1);
     expect(story.last('cap.breached')).toEqual({ kind: 'node-executions', limit: 2, observed: 3, nodeId: 'c' });
     expect(story.last('run.failed')?.error.code).toBe('recursion_limit_exceeded');
-    expect(story.told).not.toContain('node.started c');
+    expect(story.eventLabels).not.toContain('node.started c');
   });
 
   it('does not affect a run that needs exactly as many', () => {
@@ -192,7 +192,7 @@ describe('the limit of node executions', () => {
 
   it('cancels nodes that run beside the excess node', () => {
     const story = new Story(workflow(['a', 'b', 'c'].map((id) => node(id))), limited(2)).settle();
-    expect(story.told).toEqual([
+    expect(story.eventLabels).toEqual([
       'run.started',
       'node.started a',
       'node.started b',
@@ -233,15 +233,15 @@ describe('the limit of duration', () => {
     const story = new Story(workflow([node('a'), node('b')], line('a', 'b')), limited).settle();
     story.now += 5_000;
     story.complete('a').settle();
-    expect(story.told.slice(-2)).toEqual(['cap.breached', 'run.failed']);
-    expect(story.told).not.toContain('node.started b');
+    expect(story.eventLabels.slice(-2)).toEqual(['cap.breached', 'run.failed']);
+    expect(story.eventLabels).not.toContain('node.started b');
   });
 
   it('ends a run that takes too long to fail', () => {
     const story = new Story(workflow([node('f'), node('slow')]), limited).settle().fail('f').settle();
     story.now += 5_000;
     story.settle();
-    expect(story.told.slice(-3)).toEqual(['cap.breached', 'node.cancelled slow', 'run.failed']);
+    expect(story.eventLabels.slice(-3)).toEqual(['cap.breached', 'node.cancelled slow', 'run.failed']);
     expect(story.run.error?.code).toBe('run_timeout');
   });
 
@@ -284,14 +284,14 @@ describe('a node with a timeout', () => {
     story.record({ type: 'capstan.pause.requested', payload: { drainPolicy: 'drain-current-node' } });
     story.now += 100;
     story.settle();
-    expect(story.told).toContain('node.failed a');
+    expect(story.eventLabels).toContain('node.failed a');
   });
 
   it('fails while the run is failing, so that a hung node cannot keep the run from ending', () => {
     const story = new Story(workflow([impatient(), node('f')])).settle().fail('f').settle();
     story.now += 100;
     story.settle();
-    expect(story.told).toContain('node.failed a');
+    expect(story.eventLabels).toContain('node.failed a');
     expect(story.run.ended).toBe('failed');
   });
 });
@@ -349,7 +349,7 @@ describe('a draining pause', () => {
     expect(story.run.pause).toBeUndefined();
     story.now += 7;
     story.complete('a').settle();
-    expect(story.told.slice(-2)).toEqual(['node.completed a', 'run.paused']);
+    expect(story.eventLabels.slice(-2)).toEqual(['node.completed a', 'run.paused']);
     expect(story.last('run.paused')).toEqual({ drainPolicy: 'drain-current-node', reason: 'lunch' });
     expect(story.run.pause?.at).toBe(NOW);
     expect(story.status('b')).toBe('ready');
@@ -357,9 +357,9 @@ describe('a draining pause', () => {
 
   it('holds back the completion of a run whose only node has finished', () => {
     const story = paused('a').settle().complete('a').settle();
-    expect(story.told.at(-1)).toBe('run.paused');
+    expect(story.eventLabels.at(-1)).toBe('run.paused');
     story.record({ type: 'run.resumed', payload: {} }).settle();
-    expect(story.told.at(-1)).toBe('run.completed');
+    expect(story.eventLabels.at(-1)).toBe('run.completed');
   });
 
   it('also waits for a child run', () => {
@@ -393,7 +393,7 @@ describe('an immediate pause', () => {
   it('aborts the running attempt without an event, and starts a new attempt after the resume', () => {
     const story = new Story(workflow([node('a')])).settle();
     story.record({ type: 'run.paused', payload: { drainPolicy: 'immediate' } }).settle();
-    expect(story.told.slice(-1)).toEqual(['run.paused']);
+    expect(story.eventLabels.slice(-1)).toEqual(['run.paused']);
     expect(story.status('a')).toBe('ready');
     story.record({ type: 'run.resumed', payload: {} }).settle();
     expect(story.last('node.started')).toMatchObject({ nodeId: 'a', attempt: 1 });

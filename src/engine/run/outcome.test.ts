@@ -194,7 +194,7 @@ describe('a failed attempt', () => {
 
   it('is final if the error is not retryable', () => {
     const story = withRetries({ maxRetries: 5 }).settle().fail('a', { retryable: false });
-    expect(story.told.at(-1)).toBe('node.failed a');
+    expect(story.eventLabels.at(-1)).toBe('node.failed a');
   });
 
   it('waits for a part of a delay that doubles with each failure, at most half a minute', () => {

@@ -43,7 +43,7 @@ describe('a duplicate key', () => {
   });
 });
 
-describe('an indented text', () => {
+describe('indentation', () => {
   it('keeps every token as written', () => {
     expect(indented('{"a":1.0,"b":[1e2,{"c":"x , y"}],"d":{},"e":[]}')).toBe(
       '{\n  "a": 1.0,\n  "b": [\n    1e2,\n    {\n      "c": "x , y"\n    }\n  ],\n  "d": {},\n  "e": []\n}',

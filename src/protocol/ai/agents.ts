@@ -38,7 +38,7 @@ export const AgentManifest = Closed({
     Type.Array(Type.String({ minLength: 1, maxLength: 512 }), {
       maxItems: 128,
       description:
-        'Tools the agent may call, as `<scope>:<tool>`. All others are refused; without a list, every tool is',
+        'Tools the agent may call, as `<scope>:<tool>`; all others are refused. Without a list it may call none',
     }),
   ),
   requiresCapabilities: Optional(Type.Array(NonEmpty, { uniqueItems: true, maxItems: 64 })),

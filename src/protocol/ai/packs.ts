@@ -35,7 +35,6 @@ const FragmentNode = Closed({
 /** A node of a workflow chain; most members are optional, unlike in a workflow definition. */
 export type FragmentNode = Static<typeof FragmentNode>;
 
-/** Its ends are nodes, or `node.port`. */
 const FragmentEdge = Closed({
   from: NonEmpty,
   to: NonEmpty,

@@ -83,7 +83,7 @@ interface EgressStream {
 /** What the egress depends on. */
 interface EgressOptions {
   readonly clock: Clock;
-  /** Permits requests to this machine, also over plain http. For tests and local development. */
+  /** Permits requests to this machine, also over plain http. For tests: the host sets it only in conformance mode. */
   readonly allowLoopback: boolean;
   readonly resolve?: Resolve;
 }

@@ -54,7 +54,7 @@ const REDUCERS: Record<string, Reducer> = {
   },
 };
 
-/** The reducers of this host, for discovery. */
+/** Names of the reducers that this host implements. */
 export const REDUCER_NAMES: readonly string[] = Object.keys(REDUCERS);
 
 /** As the protocol requires, an unknown (vendor) reducer acts like `replace`: the last write wins. */

@@ -11,7 +11,7 @@ export const PACK_FILE_MAX = 262_144;
 
 const PACK_NAME = '^(core|vendor|community|private)\\.[a-z][a-z0-9_-]*(\\.[a-z][a-zA-Z0-9_-]*)+$';
 
-/** Whether a text is a valid pack name; used where no schema applies, such as registry listings. */
+/** Whether a text is a valid pack name; for names in paths, which no schema checks. */
 export function isPackName(text: string): boolean {
   return new RegExp(PACK_NAME).test(text);
 }

@@ -1,5 +1,10 @@
 import { hostSettings } from './capabilities/host-settings.ts';
-import { type CapabilityConfig, capabilities, conformanceCapabilities } from './capabilities/index.ts';
+import {
+  type CapabilityConfig,
+  capabilities,
+  conformanceCapabilities,
+  type MountedWith,
+} from './capabilities/index.ts';
 import {
   defineSettings,
   type Environment,
@@ -89,13 +94,21 @@ const SLICES: readonly SettingsSlice<object>[] = [
 /** Every variable that an operator may set, by the name of its setting. */
 export const VARIABLES: Readonly<Record<string, Variable>> = Object.assign({}, ...SLICES.map((each) => each.variables));
 
-/** Reads all settings; flags win over the environment. Throws BadConfig with every problem, not only the first. */
-export function readConfig(flags: SettingTexts = {}, environment: Environment = process.env): Config {
+/**
+ * Reads all settings; flags win over the environment. Throws BadConfig with every problem, not only the first. Programs
+ * that mount capabilities of their own pass these, to have their settings read too.
+ */
+export function readConfig<Extra extends object = object>(
+  flags: SettingTexts = {},
+  environment: Environment = process.env,
+  extra: readonly MountedWith<Extra>[] = [],
+): Config & Extra {
   const source = sourceOf(flags, environment);
-  const values = SLICES.map((slice) => slice.read(source));
+  const slices = [...SLICES, ...extra.flatMap(({ settings }) => settings ?? [])];
+  const values = slices.map((slice) => slice.read(source));
   if (source.problems.size > 0) throw new BadConfig([...source.problems]);
   // The slices are those that the type is made of.
-  return Object.assign({}, ...values) as Config;
+  return Object.assign({}, ...values) as Config & Extra;
 }
 
 function sourceOf(flags: SettingTexts, environment: Environment): SettingsSource {

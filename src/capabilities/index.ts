@@ -117,6 +117,9 @@ export type CapabilityConfig = Together<SettingsOf<Listed>>;
 /** A capability of the list: a need that nothing in the list provides does not compile here. */
 type Mounted = Capability<object, Services & object, CapabilityConfig & object>;
 
+/** A capability that a program mounts in addition, with settings of its own. */
+export type MountedWith<Extra extends object> = Capability<object, Services & object, CapabilityConfig & Extra>;
+
 /** What every host serves. */
 export const capabilities: readonly Mounted[] = ALL;
 /** What a host that is started for conformance suites serves in addition. */

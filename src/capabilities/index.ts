@@ -34,7 +34,6 @@ import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
 import { retentionSettings } from './operations/retention/settings.ts';
 import { webhooks } from './operations/webhooks/index.ts';
-import { webhookSettings } from './operations/webhooks/settings.ts';
 import { approvals } from './people/approvals/index.ts';
 import { feedback } from './people/feedback/index.ts';
 import { inbox } from './people/inbox/index.ts';
@@ -73,7 +72,7 @@ const ALL = [
   legacy(approvals),
   legacy(events),
   legacy(artifacts),
-  legacy(webhooks, webhookSettings),
+  webhooks,
   legacy(schedules),
   legacy(storage),
   legacy(heartbeat),

@@ -3,8 +3,10 @@ import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
 import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
-import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
-import { webhookService } from '../../src/capabilities/operations/webhooks/service.ts';
+import { Subscribers } from '../../src/capabilities/operations/webhooks/reactions.ts';
+import { WebhookSealer } from '../../src/capabilities/operations/webhooks/sealer.ts';
+import { WebhookService } from '../../src/capabilities/operations/webhooks/service.ts';
+import { webhookWork } from '../../src/capabilities/operations/webhooks/work.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
 import { projectInterrupts } from '../../src/capabilities/people/interrupts/project.ts';
 import { interruptService } from '../../src/capabilities/people/interrupts/service.ts';
@@ -20,6 +22,7 @@ import { scheduleService } from '../../src/capabilities/starting/schedules/servi
 import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
+import { unchanged } from '../../src/runtime/change.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
 import { type SeamDrivers, unprovidedSeam } from '../../src/runtime/effects/seams.ts';
 import { toolSeam } from '../../src/runtime/effects/tool-seam.ts';
@@ -121,14 +124,19 @@ export function createSimHost(options: SimHostOptions) {
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
   const host = { runtime, executor, settings, forget: () => [], advertises: () => false };
-  const audit = { record: () => [] };
+  const audit = { record: () => [], entry: () => unchanged(undefined) };
   const runs = new RunService(host, settings);
-  const hooks = webhookService(host, { audit });
+  const sealer = new WebhookSealer(store, undefined);
+  const subscribers = new Subscribers(runtime);
+  const hooks = new WebhookService(runtime, { audit, sealer, subscribers });
   const timed = scheduleService(host, { audit, runs });
   for (const [kind, work] of Object.entries(schedules.work!(host, timed))) kinds.set(kind, work);
   if (egress) {
-    reactions.push(hooks.lanes.reaction);
-    for (const [kind, work] of Object.entries(webhooks.work!(host, hooks))) kinds.set(kind, work);
+    reactions.push(subscribers.reaction);
+    hub.connect([subscribers.onAppend], subscribers.onHint);
+    const policy = { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 };
+    const work = webhookWork({ runtime, executor, version: '0' }, sealer, policy);
+    for (const [kind, handler] of Object.entries(work)) kinds.set(kind, handler);
   }
   const storage = { perform: async () => ({ found: true, value: observed() }) };
   const beats = heartbeatService(host, { audit, runs, storage });

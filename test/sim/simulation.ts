@@ -120,7 +120,8 @@ class Day {
       const outcome = await workflows.registerShared(definition);
       if (isRefusal(outcome)) throw new Error(outcome.message);
     }
-    await this.#receivers.subscribe(this.#hosts[0]!.webhooks, CALLER);
+    const [host] = this.#hosts;
+    await this.#receivers.subscribe(host!.runtime, host!.webhooks, CALLER);
     this.#isStorm = true;
     for (const { store } of this.#hosts) store.weather = this.#weather;
   }

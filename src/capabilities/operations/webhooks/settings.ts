@@ -2,17 +2,17 @@ import { defineSettings } from '../../settings.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** How often, how long and how soon again a delivery is tried. */
+/** How often, how long and how soon a failed delivery is retried. */
 export const webhookSettings = defineSettings({
   variables: {
-    webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'times that a delivery is tried (20)' },
+    webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'attempts per delivery (20)' },
     webhookWindowMs: {
       variable: 'CAPSTAN_WEBHOOK_WINDOW_MS',
-      meaning: 'time after which a delivery that does not get through is given up (24 hours)',
+      meaning: 'time after the first failure at which a delivery becomes a dead letter (24 hours)',
     },
     webhookRetryMs: {
       variable: 'CAPSTAN_WEBHOOK_RETRY_MS',
-      meaning: 'pause before a delivery is tried again, doubled each time (1000)',
+      meaning: 'backoff before the first retry, doubled each time (1000)',
     },
   },
   read: (read) => ({

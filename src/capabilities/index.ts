@@ -58,7 +58,7 @@ import { authorization } from './trust/authorization/index.ts';
 const ALL = [
   audit,
   authorization,
-  legacy(feed),
+  feed,
   feedback,
   legacy(workflows),
   legacy(prompts, promptSettings),

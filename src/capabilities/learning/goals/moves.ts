@@ -7,7 +7,7 @@ import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { command, commitUnless, UnitRefused } from '../../../runtime/command.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { FeedFact, FeedService } from '../../operations/feed/service.ts';
+import type { FeedFact, Feed as FeedService } from '../../operations/feed/door.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
 import type { Arms } from './arms.ts';
 import { type HeldGoal, rowOf } from './document.ts';

@@ -10,7 +10,7 @@ import { eventIdOf, sequenceOf } from '../../../runtime/recording.ts';
 import type { RunRow, Visibility } from '../../../store/log.ts';
 import type { Unit, Write } from '../../../store/sql.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
-import type { FeedService } from '../../operations/feed/service.ts';
+import type { Feed } from '../../operations/feed/door.ts';
 import type { Caller } from '../../request.ts';
 import type { Audit } from '../../trust/audit/door.ts';
 import { agentSeam } from './agents.ts';
@@ -63,7 +63,7 @@ export type Heed = (tenant: string, annotation: Annotation) => Unit;
 
 export interface FeedbackNeeds {
   readonly audit: Audit;
-  readonly feed: FeedService;
+  readonly feed: Feed;
 }
 
 export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {

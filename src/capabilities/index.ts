@@ -32,7 +32,6 @@ import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
-import { retentionSettings } from './operations/retention/settings.ts';
 import { webhooks } from './operations/webhooks/index.ts';
 import { approvals } from './people/approvals/index.ts';
 import { feedback } from './people/feedback/index.ts';
@@ -66,7 +65,7 @@ const ALL = [
   legacy(agents),
   legacy(tools),
   runs,
-  legacy(retention, retentionSettings),
+  retention,
   legacy(replay),
   legacy(interrupts),
   legacy(approvals),
@@ -85,7 +84,7 @@ const ALL = [
   legacy(ancestry),
   legacy(timeTravel),
   legacy(debugBundle),
-  legacy(production),
+  production,
   legacy(envelopes),
   legacy(models, modelSettings),
   legacy(synthesis, synthesisSettings),

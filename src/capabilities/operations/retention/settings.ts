@@ -4,12 +4,12 @@ import { defineSettings, type SettingsReader } from '../../settings.ts';
 const DAY_MS = 24 * 60 * 60_000;
 const RETENTION_DAYS = { min: 7, max: 36_500 };
 
-/** How long runs are kept after they have ended. */
+/** How long runs are stored after their end. */
 export const retentionSettings = defineSettings({
   variables: {
     retention: {
       variable: 'CAPSTAN_RETENTION_DAYS',
-      meaning: 'days that a run is kept after its end (30, at least 7)',
+      meaning: 'days that a run is stored after its end (30, at least 7)',
     },
     retentionOf: {
       variable: 'CAPSTAN_RETENTION_TENANTS',
@@ -18,7 +18,7 @@ export const retentionSettings = defineSettings({
   },
   read: (read) => ({
     retentionMs: read.integer('retention', { otherwise: 30, ...RETENTION_DAYS }) * DAY_MS,
-    /** By tenant, where it differs. */
+    /** By tenant, if it differs. */
     retentionOf: retentionByTenant(read),
   }),
 });
@@ -30,7 +30,7 @@ function retentionByTenant(read: SettingsReader<'retentionOf'>): ReadonlyMap<str
     parts.flatMap((part): [string, number][] => {
       const [, tenant = '', days = ''] = /^\s*([^=\s]+)=([0-9]{1,5})\s*$/.exec(part) ?? [];
       if (NAME.test(tenant) && Number(days) >= min && Number(days) <= max) return [[tenant, Number(days) * DAY_MS]];
-      read.report('retentionOf', ` takes tenant=days, ${min} to ${max} of them, with commas in between.`);
+      read.report('retentionOf', ` must be a list such as "acme=7,beta=365", with ${min} to ${max} days each.`);
       return [];
     }),
   );

@@ -1,4 +1,4 @@
-/** The host, for programs that run one inside themselves. */
+/** The main entry of the package: start a host inside your own program. */
 export type { SettingName } from './config/settings.ts';
 export { BadConfig, type Config, readConfig } from './config.ts';
 export { type RunningHost, type System, startHost } from './host.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { coloured, columns, duration, facts, paintStatus, plain, table } from './text.ts';
+import { coloured, columns, formatDuration, paintStatus, plain, propertyLines, table } from './text.ts';
 
 describe('text for people', () => {
   it('stands in columns, and what others wrote does not move the cursor', () => {
@@ -15,8 +15,8 @@ describe('text for people', () => {
     expect(columns([])).toEqual([]);
   });
 
-  it('shows the facts that there are', () => {
-    expect(facts({ name: 'n', absent: undefined, inner: { a: 1 }, none: null })).toEqual([
+  it('shows the propertyLines that there are', () => {
+    expect(propertyLines({ name: 'n', absent: undefined, inner: { a: 1 }, none: null })).toEqual([
       'name   n',
       'inner  {"a":1}',
       'none   null',
@@ -37,6 +37,6 @@ describe('text for people', () => {
     [3_600_000, '1 h'],
     [172_800_000, '2 d'],
   ])('says %i ms as %s', (ms, text) => {
-    expect(duration(ms)).toBe(text);
+    expect(formatDuration(ms)).toBe(text);
   });
 });

@@ -22,14 +22,14 @@ describe('a call', () => {
     await client.listRuns({ status: 'failed', limit: 5 });
     await client.updatePromptTemplate('t', { templateId: 't' } as never, { workspaceId: 'north' });
     await client.resolveInterruptByRun('run-1', 'gate', { resumeValue: 7 });
-    expect(machine.asked.map(({ method, url, body }) => [method, url, body])).toEqual([
+    expect(machine.requests.map(({ method, url, body }) => [method, url, body])).toEqual([
       ['GET', 'http://host/v1/runs/run%2F1/artifacts/a%3Ab', undefined],
       ['GET', 'http://host/.well-known/openwop', undefined],
       ['GET', 'http://host/v1/host/capstan/runs?status=failed&limit=5', undefined],
       ['PUT', 'http://host/v1/prompts/t?workspaceId=north', { templateId: 't' }],
       ['POST', 'http://host/v1/runs/run-1/interrupts/gate', { resumeValue: 7 }],
     ]);
-    expect(machine.asked[0]!.headers.get('authorization')).toBe('Bearer secret');
+    expect(machine.requests[0]!.headers.get('authorization')).toBe('Bearer secret');
   });
 
   it('is retried under one idempotency key when nothing comes back, and others have their own', async () => {
@@ -41,7 +41,7 @@ describe('a call', () => {
     expect(await client.createRun({ workflowId: 'w' })).toEqual(RUN);
     await client.createRun({ workflowId: 'w' });
     await client.createRun({ workflowId: 'w' }, { idempotencyKey: 'mine' });
-    expect(machine.asked.map(({ headers }) => headers.get('idempotency-key'))).toEqual([
+    expect(machine.requests.map(({ headers }) => headers.get('idempotency-key'))).toEqual([
       'name-1',
       'name-1',
       'name-1',
@@ -66,7 +66,7 @@ describe('a call', () => {
     const answer = { error: 'service_unavailable', message: 'm' };
     const machine = new TestMachine(() => json(answer, 503, { 'retry-after': '3600' }));
     await expect(clientOf(machine).getRun('run-1')).rejects.toMatchObject({ status: 503, retryAfterMs: 3_600_000 });
-    expect(machine.asked).toHaveLength(1);
+    expect(machine.requests).toHaveLength(1);
   });
 
   it('says with code and details why it was refused, and does not try that again', async () => {
@@ -78,7 +78,7 @@ describe('a call', () => {
       .then(undefined, (thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RefusedError);
     expect(error).toMatchObject({ status: 403, code: 'forbidden', details: { scopeRequired: 'runs:read' } });
-    expect(machine.asked).toHaveLength(1);
+    expect(machine.requests).toHaveLength(1);
   });
 
   it('says that nothing can be reached after a few attempts', async () => {
@@ -89,8 +89,8 @@ describe('a call', () => {
       .getRun('run-1')
       .then(undefined, (thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UnreachableError);
-    expect((error as Error).message).toBe('http://host cannot be reached: ECONNREFUSED.');
-    expect(machine.asked).toHaveLength(4);
+    expect((error as Error).message).toBe('Cannot reach http://host: ECONNREFUSED.');
+    expect(machine.requests).toHaveLength(4);
   });
 
   it('says of an answer from something else that it is none', async () => {
@@ -105,7 +105,7 @@ describe('a call', () => {
       return json({ error: 'service_unavailable', message: 'm' }, 503);
     });
     await expect(clientOf(machine).getRun('run-1', { signal: controller.signal })).rejects.toThrow('enough');
-    expect(machine.asked).toHaveLength(1);
+    expect(machine.requests).toHaveLength(1);
   });
 });
 
@@ -116,7 +116,7 @@ describe('what discovery does not show', () => {
   ])('is not asked for: %s', async (_what, document) => {
     const machine = new TestMachine(() => json(document));
     await expect(clientOf(machine).listAnnotations('run-1')).rejects.toBeInstanceOf(NotProvidedError);
-    expect(machine.asked.map(({ url }) => url)).toEqual(['http://host/.well-known/openwop']);
+    expect(machine.requests.map(({ url }) => url)).toEqual(['http://host/.well-known/openwop']);
   });
 
   it('is not asked for: routes of one implementation at another', async () => {
@@ -131,7 +131,7 @@ describe('what discovery does not show', () => {
     const client = clientOf(machine);
     await expect(client.listAnnotations('run-1')).rejects.toMatchObject({ status: 500 });
     await client.listAnnotations('run-1');
-    expect(machine.asked).toHaveLength(3);
+    expect(machine.requests).toHaveLength(3);
   });
 
   it('may stand under capabilities, as older hosts have it', async () => {
@@ -152,7 +152,7 @@ describe('a list', () => {
     const items: unknown[] = [];
     for await (const item of clientOf(machine).each('listRuns', { tag: 'x' })) items.push(item);
     expect(items).toEqual([1, 2, 3]);
-    expect(machine.asked.slice(1).map(({ url }) => new URL(url).search)).toEqual(['?tag=x', '?tag=x&cursor=more']);
+    expect(machine.requests.slice(1).map(({ url }) => new URL(url).search)).toEqual(['?tag=x', '?tag=x&cursor=more']);
   });
 });
 
@@ -205,13 +205,13 @@ describe('a stream', () => {
     ];
     const machine = new TestMachine((_asked, count) => answers[count - 1]!());
     expect(await followed(machine)).toEqual([0, 1, 2, 3]);
-    expect(machine.asked.map(({ headers }) => headers.get('last-event-id'))).toEqual([null, '0', null, '1', '1']);
+    expect(machine.requests.map(({ headers }) => headers.get('last-event-id'))).toEqual([null, '0', null, '1', '1']);
   });
 
   it('of a run that has ended is over when there is nothing more in it', async () => {
     const machine = new TestMachine(({ url }) => (url.includes('/events') ? stream('') : json({ status: 'failed' })));
     expect(await followed(machine)).toEqual([]);
-    expect(machine.asked).toHaveLength(3);
+    expect(machine.requests).toHaveLength(3);
   });
 
   it('ends with a refusal, which no patience helps against', async () => {

@@ -13,7 +13,7 @@ import { DAY_MS, type Environment, SETTINGS, type SettingName, type Values } fro
 import { PROMPT_OBSERVABILITY, type PromptObservability } from './protocol/ai/prompts.ts';
 import { NAME } from './protocol/trust/keys.ts';
 
-/** Everything that an operator can set. Read once, in one place. */
+/** The configuration of a host. It is read once, here; nothing else reads the environment. */
 export interface Config {
   readonly host: string;
   readonly port: number;
@@ -33,9 +33,9 @@ export interface Config {
   readonly packFolder: string | undefined;
   readonly publicUrl: string | undefined;
   readonly conformance: boolean;
-  /** Tenants of configured keys are given something to look at. */
+  /** Create sample data for the tenants of configured keys. */
   readonly samples: boolean;
-  /** Outgoing requests may go to this machine, over plain http too. */
+  /** Allow outgoing requests to this machine, including plain http. */
   readonly allowLoopback: boolean;
   readonly logLevel: string;
   readonly prettyLog: boolean;
@@ -48,11 +48,11 @@ export interface Config {
   readonly inFlightMax: number;
   readonly requestsPerSecond: number;
   readonly leaseMs: number;
-  /** How long a run is kept after its end. */
+  /** How long to keep a run after it has ended. */
   readonly retentionMs: number;
-  /** By tenant, where it is another. */
+  /** Overrides of `retentionMs` by tenant. */
   readonly retentionOf: ReadonlyMap<string, number>;
-  /** Seals what has to be kept and used again. */
+  /** Encrypts secrets that must be stored in a recoverable form. */
   readonly secret: string | undefined;
   readonly webhookAttempts: number;
   readonly webhookWindowMs: number;
@@ -61,7 +61,7 @@ export interface Config {
   readonly auditKey: string | undefined;
 }
 
-/** A start that cannot go well, with every reason. */
+/** One or more settings are invalid; `problems` lists all of them. */
 export class BadConfig extends Error {
   override readonly name = 'BadConfig';
   readonly problems: readonly string[];
@@ -76,7 +76,7 @@ const RETENTION_DAYS = { min: 7, max: 36_500 };
 const SECRET_CHARACTERS_MIN = 32;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty'] as const;
 
-/** Flags win over the environment. Throws BadConfig with every problem, not the first. */
+/** Reads flags and environment variables; flags win. Throws BadConfig with every problem, not only the first. */
 export function readConfig(flags: Values = {}, environment: Environment = process.env): Config {
   const names = Object.keys(SETTINGS) as SettingName[];
   const values = Object.fromEntries(
@@ -129,7 +129,7 @@ export function readConfig(flags: Values = {}, environment: Environment = proces
     auditKey: read.name('auditKey'),
   };
   if (config.conformance && environment.NODE_ENV === 'production') {
-    read.note('conformance', ' opens test surfaces and is refused with NODE_ENV=production.');
+    read.note('conformance', ' opens test endpoints and is not allowed with NODE_ENV=production.');
   }
   if (read.problems.length > 0) throw new BadConfig(read.problems);
   return config;
@@ -142,7 +142,7 @@ function retentionOf(read: Reader): ReadonlyMap<string, number> {
     parts.flatMap((part): [string, number][] => {
       const [, tenant = '', days = ''] = /^\s*([^=\s]+)=([0-9]{1,5})\s*$/.exec(part) ?? [];
       if (NAME.test(tenant) && Number(days) >= min && Number(days) <= max) return [[tenant, Number(days) * DAY_MS]];
-      read.note('retentionOf', ` takes tenant=days, ${min} to ${max} of them, with commas in between.`);
+      read.note('retentionOf', ` must be a comma-separated list of tenant=days, with ${min} to ${max} days.`);
       return [];
     }),
   );

@@ -27,7 +27,7 @@ interface FileCheckpoint extends AuditCheckpoint {
 }
 
 /** The file is not an audit log export. */
-export class InvalidExport extends Error {
+class InvalidExport extends Error {
   override readonly name = 'InvalidExport';
 }
 

@@ -6,7 +6,7 @@ import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The host that is used when neither CAPSTAN_URL nor `capstan login` names one. */
-export const DEFAULT_URL = 'http://127.0.0.1:3210';
+const DEFAULT_URL = 'http://127.0.0.1:3210';
 
 /** The host and API key that commands use. */
 export interface Login {

@@ -4,7 +4,7 @@ import { Interrupted } from './terminal.ts';
 import { sanitize } from './text.ts';
 
 /** How an error is shown: the exit code, and the lines for standard error. */
-export interface ErrorReport {
+interface ErrorReport {
   readonly code: ExitCode;
   readonly lines: readonly string[];
 }

@@ -10,13 +10,13 @@ import { findSecret } from '../system/redaction.ts';
 import { readTextFile } from './values.ts';
 
 /** A problem in a workflow file: the place (field path, or line and column) and the message. */
-export interface FileProblem {
+interface FileProblem {
   readonly path: string;
   readonly message: string;
 }
 
 /** The result of checking a workflow file. */
-export interface WorkflowFile {
+interface WorkflowFile {
   /** Undefined when there are problems. */
   readonly definition?: WorkflowDefinition;
   readonly problems: readonly FileProblem[];

@@ -1,10 +1,10 @@
 import type { ServerSentEvent } from './server-sent-events.ts';
 
 /** The HTTP methods that operations use. */
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The types of an operation: its query, body and reply. */
-export interface Shape {
+interface Shape {
   readonly query?: object;
   readonly body?: object;
   readonly reply: unknown;

@@ -90,7 +90,7 @@ import {
   V1,
 } from './operation.ts';
 
-export type { Bytes, Messages, Method, Operation, Page } from './operation.ts';
+export type { Messages, Operation, Page } from './operation.ts';
 
 interface GoalPage {
   readonly goals: readonly Goal[];

@@ -28,7 +28,7 @@ export const RESTART_RETRY: RetryPolicy = {
 const RETRYABLE_STATUSES: readonly number[] = [408, 429, 502, 503, 504];
 
 /** Returns true for errors that are worth a retry. */
-export function isRetryable(error: unknown): boolean {
+function isRetryable(error: unknown): boolean {
   if (error instanceof UnreachableError) return true;
   if (!(error instanceof RefusedError)) return false;
   return RETRYABLE_STATUSES.includes(error.status) || error.code === 'idempotency_in_flight';

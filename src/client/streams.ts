@@ -7,7 +7,7 @@ import { type Request, type Transport, unreachable } from './transport.ts';
 const SILENCE_MAX_MS = 60_000;
 
 /** Called whenever the host closes the stream; returns true when no more messages will come. */
-export type IsFinished = (last: ServerSentEvent | undefined) => Promise<boolean>;
+type IsFinished = (last: ServerSentEvent | undefined) => Promise<boolean>;
 
 /**
  * Yields the messages of a stream and reconnects as often as needed; each connection continues after the last message

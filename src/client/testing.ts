@@ -1,7 +1,7 @@
 import type { Machine } from './machine.ts';
 
 /** A request that the client sent. */
-export interface SentRequest {
+interface SentRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;

@@ -14,14 +14,14 @@ import { SETTINGS, type SettingName } from './settings.ts';
 
 const OIDC_SETTINGS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('oidc'));
 const KEY_CHARACTERS_MIN = 8;
-const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];
+const KEY_PROPERTIES: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];
 
-/** The issuer whose tokens are taken, where there is one. */
+/** Reads the OIDC settings; undefined when no identity provider is configured. */
 export function oidcOf(read: Reader): OidcSettings | undefined {
   for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
     const url = read.text(name);
     if (url === undefined || isSafeSource(url)) continue;
-    read.note(name, ' must be an https:// URL, or an http:// one on this machine.');
+    read.note(name, ' must be an https:// URL; http:// is allowed only for this machine.');
   }
   const settings = {
     jwksUrl: read.text('oidcJwksUrl'),
@@ -36,12 +36,12 @@ export function oidcOf(read: Reader): OidcSettings | undefined {
   const given = OIDC_SETTINGS.find((name) => read.text(name) !== undefined);
   if (given !== undefined) {
     const missing = issuer === undefined ? SETTINGS.oidcIssuer : SETTINGS.oidcAudience;
-    read.note(given, ` needs ${missing.variable} beside it.`);
+    read.note(given, ` also requires ${missing.variable}.`);
   }
   return undefined;
 }
 
-/** The keys that are there from the start. */
+/** Reads the API keys from the configuration. */
 export function keysOf(read: Reader): KeyRecord[] {
   const text = read.text('apiKeys');
   if (text === undefined) return [];
@@ -49,7 +49,7 @@ export function keysOf(read: Reader): KeyRecord[] {
   try {
     list = JSON.parse(text);
   } catch {
-    read.note('apiKeys', ' is not JSON.');
+    read.note('apiKeys', ' is not valid JSON.');
     return [];
   }
   if (!Array.isArray(list)) {
@@ -75,15 +75,15 @@ interface GivenKey {
 
 function problemsWithKey(given: Record<string, unknown>): string[] {
   const problems: string[] = [];
-  const unknown = Object.keys(given).filter((name) => !KEY_MEMBERS.includes(name));
-  if (unknown.length > 0) problems.push(` has members that mean nothing: ${unknown.join(', ')}.`);
+  const unknown = Object.keys(given).filter((name) => !KEY_PROPERTIES.includes(name));
+  if (unknown.length > 0) problems.push(` has unknown properties: ${unknown.join(', ')}.`);
   if (typeof given.key !== 'string' || given.key.length < KEY_CHARACTERS_MIN) {
     problems.push(`.key must be a string of at least ${KEY_CHARACTERS_MIN} characters.`);
   }
   for (const name of ['tenant', 'principal', 'workspace']) {
     const value = given[name];
     if (typeof value === 'string' ? NAME.test(value) : value === undefined && name === 'workspace') continue;
-    problems.push(`.${name} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
+    problems.push(`.${name} must have 1 to 128 characters from A-Z a-z 0-9 . _ ~ - :`);
   }
   if (given.role !== undefined && !isRole(given.role)) problems.push(`.role must be one of ${ROLES.join(', ')}.`);
   if (given.scopes !== undefined && !(Array.isArray(given.scopes) && given.scopes.every(isScope))) {

@@ -6,6 +6,7 @@ import { ACTIVATIONS } from '../protocol/learning/proposals.ts';
 import type { Reader } from './reader.ts';
 import { DAY_MS, MINUTE_MS, SETTINGS } from './settings.ts';
 
+/** Reads the limits of goals and their judges. */
 export function goalsOf(read: Reader): GoalSettings {
   return {
     standstillMax: read.whole('goalStall', { otherwise: 10, min: 2, max: 1_000_000 }),
@@ -14,16 +15,18 @@ export function goalsOf(read: Reader): GoalSettings {
   };
 }
 
+/** Reads the model that judges goals without criteria; the default is the first configured provider. */
 export function judgeModelOf(read: Reader, models: readonly ModelSettings[]): string | undefined {
   const text = read.text('judgeModel') ?? models[0]?.provider;
   if (text === undefined || text === 'off') return undefined;
   const [provider = '', ...model] = text.split('/');
   const known = models.find((each) => each.provider === provider);
   if (known && (model.length === 0 || known.models.includes(model.join('/')))) return text;
-  read.note('judgeModel', ` must be off, or a provider or model of ${SETTINGS.models.variable}.`);
+  read.note('judgeModel', ` must be off, or a provider or provider/model from ${SETTINGS.models.variable}.`);
   return undefined;
 }
 
+/** Reads how proposals are applied and which gates they need. */
 export function proposalsOf(read: Reader): ProposalSettings {
   const { gates, problems } = readGates(read.text('proposalGates') ?? '[]');
   read.note('proposalGates', ...problems);
@@ -31,6 +34,7 @@ export function proposalsOf(read: Reader): ProposalSettings {
   return { activation, gates, pendingMax: read.whole('pendingProposals', { otherwise: 50, min: 1, max: 10_000 }) };
 }
 
+/** Reads when and from what proposals are drafted. */
 export function synthesisOf(read: Reader, models: readonly ModelSettings[], conformance: boolean): SynthesisSettings {
   const everyMinutes = read.whole('synthesisEvery', { otherwise: 0, min: 0, max: 525_600 });
   const usualPeriodMs = conformance ? 500 : 60 * MINUTE_MS;
@@ -46,7 +50,7 @@ export function synthesisOf(read: Reader, models: readonly ModelSettings[], conf
 function timezonesOf(read: Reader): readonly string[] {
   const names = (read.text('synthesisTimezones') ?? 'UTC').split(',').map((name) => name.trim());
   if (names.every(isTimeZone)) return names;
-  read.note('synthesisTimezones', ' takes IANA names like Europe/Berlin, with commas in between.');
+  read.note('synthesisTimezones', ' must be a comma-separated list of IANA time zones, for example Europe/Berlin,UTC.');
   return [];
 }
 
@@ -56,6 +60,6 @@ function synthesisModelOf(read: Reader, models: readonly ModelSettings[]): Synth
   const [provider = '', ...rest] = text.split('/');
   const model = rest.join('/');
   if (models.some((each) => each.provider === provider && each.models.includes(model))) return { provider, model };
-  read.note('synthesisModel', ` must be provider/model, one of ${SETTINGS.models.variable}.`);
+  read.note('synthesisModel', ` must be a provider/model from ${SETTINGS.models.variable}.`);
   return undefined;
 }

@@ -6,30 +6,33 @@ import { type Credential, readCredentials } from '../capabilities/integrations/h
 import type { Reader } from './reader.ts';
 import type { Environment } from './settings.ts';
 
-/** What runs may reach beyond the host. Secrets are named there, and taken from where their names lead. */
+/** Reads the model providers; their secrets come from the environment variables that they name. */
 export function modelsOf(read: Reader, environment: Environment): readonly ModelSettings[] {
   const { models, problems } = readModels(read.text('models') ?? '[]', environment);
   read.note('models', ...problems);
   return models;
 }
 
+/** Reads the MCP servers whose tools agents may use. */
 export function mcpServersOf(read: Reader, environment: Environment): readonly McpServerSettings[] {
   const { servers, problems } = readMcpServers(read.text('mcpServers') ?? '[]', environment);
   read.note('mcpServers', ...problems);
   return servers;
 }
 
+/** Reads the credentials that HTTP nodes may use by name. */
 export function credentialsOf(read: Reader, environment: Environment): readonly Credential[] {
   const { credentials, problems } = readCredentials(read.text('credentials') ?? '[]', environment);
   read.note('credentials', ...problems);
   return credentials;
 }
 
+/** Reads the mail server and the allowed senders; undefined when mail is not configured. */
 export function mailOf(read: Reader): MailSettings | undefined {
   const { mail, problem } = readMail(read.text('smtpUrl'), read.text('smtpSenders'));
-  if (problem === 'url') read.note('smtpUrl', ' must be a URL that begins with smtp:// or smtps://.');
+  if (problem === 'url') read.note('smtpUrl', ' must be a URL that starts with smtp:// or smtps://.');
   if (problem === 'senders') {
-    read.note('smtpSenders', ' must name addresses, or domains as @example.com, who may send.');
+    read.note('smtpSenders', ' must list the allowed sender addresses, or domains such as @example.com.');
   }
   return mail;
 }

@@ -1,7 +1,7 @@
 import { NAME } from '../protocol/trust/keys.ts';
 import { SETTINGS, type SettingName, type Values } from './settings.ts';
 
-/** Reads single values and notes what is wrong with them. */
+/** Parses setting values and collects every problem, so that all are reported at once. */
 export class Reader {
   readonly #values: Values;
   readonly problems: string[] = [];
@@ -10,15 +10,17 @@ export class Reader {
     this.#values = values;
   }
 
-  /** What is wrong is said from behind the name of the setting on. */
+  /** Records problems; each text is appended to the name of the variable. */
   note(name: SettingName, ...problems: readonly string[]): void {
     this.problems.push(...problems.map((problem) => SETTINGS[name].variable + problem));
   }
 
+  /** Returns the raw text. */
   text(name: SettingName): string | undefined {
     return this.#values[name];
   }
 
+  /** Parses an integer within bounds; returns `otherwise` when it is not set or invalid. */
   whole(name: SettingName, { otherwise, min, max }: { otherwise: number; min: number; max: number }): number {
     const text = this.#values[name];
     if (text === undefined) return otherwise;
@@ -28,15 +30,17 @@ export class Reader {
     return otherwise;
   }
 
+  /** Parses a boolean. */
   yes(name: SettingName, otherwise = false): boolean {
     const text = this.#values[name];
     if (text === undefined) return otherwise;
     if (text === '0' || text === 'false') return false;
     if (text === '1' || text === 'true') return true;
-    this.note(name, ' must be 1 or 0.');
+    this.note(name, ' must be 1 (or true) or 0 (or false).');
     return false;
   }
 
+  /** Returns a text with a minimum length. */
   atLeast(name: SettingName, characters: number): string | undefined {
     const text = this.#values[name];
     if (text === undefined || text.length >= characters) return text;
@@ -44,6 +48,7 @@ export class Reader {
     return undefined;
   }
 
+  /** Returns a value from a fixed list. */
   oneOf<const T extends readonly string[]>(name: SettingName, allowed: T, otherwise: T[number]): T[number] {
     const text = this.#values[name];
     if (text === undefined || allowed.includes(text)) return text ?? otherwise;
@@ -51,18 +56,20 @@ export class Reader {
     return otherwise;
   }
 
+  /** Returns an identifier: tenant, principal, key or workspace name. */
   name(name: SettingName): string | undefined {
     const text = this.#values[name];
     if (text === undefined || NAME.test(text)) return text;
-    this.note(name, ' must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :');
+    this.note(name, ' must have 1 to 128 characters from A-Z a-z 0-9 . _ ~ - :');
     return undefined;
   }
 
+  /** Returns a URL with one of the given protocols. */
   url(name: SettingName, protocols: readonly string[]): string | undefined {
     const text = this.#values[name];
     if (text === undefined) return undefined;
     if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
-    this.note(name, ` must be a URL that begins with ${protocols.join(' or ')}//.`);
+    this.note(name, ` must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}.`);
     return undefined;
   }
 }

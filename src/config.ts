@@ -84,12 +84,12 @@ export function readConfig(flags: Values = {}, environment: Environment = proces
   ) as Values;
   const read = new Reader(values);
   const log = read.oneOf('log', LOG_LEVELS, 'info');
-  const conformance = read.yes('conformance');
-  const loopback = read.yes('loopback', true);
+  const conformance = read.boolean('conformance');
+  const loopback = read.boolean('loopback', true);
   const models = modelsOf(read, environment);
   const config: Config = {
     host: values.host ?? '127.0.0.1',
-    port: read.whole('port', { otherwise: 3_210, min: 0, max: 65_535 }),
+    port: read.integer('port', { fallback: 3_210, min: 0, max: 65_535 }),
     dataFolder: values.data ?? './data',
     databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
     apiKeys: keysOf(read),
@@ -110,26 +110,26 @@ export function readConfig(flags: Values = {}, environment: Environment = proces
     allowLoopback: conformance && loopback,
     logLevel: log === 'pretty' ? 'info' : log,
     prettyLog: log === 'pretty',
-    discoveryMirror: read.yes('discoveryMirror'),
-    feedback: read.yes('feedback', true),
+    discoveryMirror: read.boolean('discoveryMirror'),
+    feedback: read.boolean('feedback', true),
     promptObservability: read.oneOf('promptObservability', PROMPT_OBSERVABILITY, conformance ? 'full' : 'hashed'),
-    maxNodeExecutions: read.whole('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
-    maxRunDurationMs: read.whole('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
-    maxRequestBodyBytes: read.whole('maxRequestBodyBytes', { otherwise: 1_048_576, min: 1_024, max: 104_857_600 }),
-    inFlightMax: read.whole('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
-    requestsPerSecond: read.whole('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
-    leaseMs: read.whole('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
-    retentionMs: read.whole('retention', { otherwise: 30, ...RETENTION_DAYS }) * DAY_MS,
+    maxNodeExecutions: read.integer('maxNodeExecutions', { fallback: 10_000, min: 1, max: 10_000_000 }),
+    maxRunDurationMs: read.integer('maxRunDurationMs', { fallback: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
+    maxRequestBodyBytes: read.integer('maxRequestBodyBytes', { fallback: 1_048_576, min: 1_024, max: 104_857_600 }),
+    inFlightMax: read.integer('inFlightMax', { fallback: 2_000, min: 1, max: 1_000_000 }),
+    requestsPerSecond: read.integer('requestsPerSecond', { fallback: 5_000, min: 1, max: 10_000_000 }),
+    leaseMs: read.integer('leaseMs', { fallback: 10_000, min: 300, max: DAY_MS }),
+    retentionMs: read.integer('retention', { fallback: 30, ...RETENTION_DAYS }) * DAY_MS,
     retentionOf: retentionOf(read),
-    secret: read.atLeast('secret', SECRET_CHARACTERS_MIN),
-    webhookAttempts: read.whole('webhookAttempts', { otherwise: 20, min: 1, max: 1_000 }),
-    webhookWindowMs: read.whole('webhookWindowMs', { otherwise: DAY_MS, min: 1, max: 7 * DAY_MS }),
-    webhookRetryMs: read.whole('webhookRetryMs', { otherwise: 1_000, min: 1, max: 1_500 }),
-    auditRequests: read.yes('auditRequests'),
+    secret: read.minLength('secret', SECRET_CHARACTERS_MIN),
+    webhookAttempts: read.integer('webhookAttempts', { fallback: 20, min: 1, max: 1_000 }),
+    webhookWindowMs: read.integer('webhookWindowMs', { fallback: DAY_MS, min: 1, max: 7 * DAY_MS }),
+    webhookRetryMs: read.integer('webhookRetryMs', { fallback: 1_000, min: 1, max: 1_500 }),
+    auditRequests: read.boolean('auditRequests'),
     auditKey: read.name('auditKey'),
   };
   if (config.conformance && environment.NODE_ENV === 'production') {
-    read.note('conformance', ' opens test endpoints and is not allowed with NODE_ENV=production.');
+    read.addProblem('conformance', ' opens test endpoints and is not allowed with NODE_ENV=production.');
   }
   if (read.problems.length > 0) throw new BadConfig(read.problems);
   return config;
@@ -142,7 +142,7 @@ function retentionOf(read: Reader): ReadonlyMap<string, number> {
     parts.flatMap((part): [string, number][] => {
       const [, tenant = '', days = ''] = /^\s*([^=\s]+)=([0-9]{1,5})\s*$/.exec(part) ?? [];
       if (NAME.test(tenant) && Number(days) >= min && Number(days) <= max) return [[tenant, Number(days) * DAY_MS]];
-      read.note('retentionOf', ` must be a comma-separated list of tenant=days, with ${min} to ${max} days.`);
+      read.addProblem('retentionOf', ` must be a comma-separated list of tenant=days, with ${min} to ${max} days.`);
       return [];
     }),
   );

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { coloured, columns, formatDuration, paintStatus, plain, propertyLines, table } from './text.ts';
 
-describe('text for people', () => {
-  it('stands in columns, and what others wrote does not move the cursor', () => {
+describe('terminal text', () => {
+  it('is aligned in columns, without control characters', () => {
     expect(
       table(
         ['A', 'LONG'],
@@ -15,7 +15,7 @@ describe('text for people', () => {
     expect(columns([])).toEqual([]);
   });
 
-  it('shows the propertyLines that there are', () => {
+  it('lists only defined properties', () => {
     expect(propertyLines({ name: 'n', absent: undefined, inner: { a: 1 }, none: null })).toEqual([
       'name   n',
       'inner  {"a":1}',
@@ -23,7 +23,7 @@ describe('text for people', () => {
     ]);
   });
 
-  it('has colours only where they are wanted', () => {
+  it('is coloured only when colours are on', () => {
     expect(paintStatus(plain, 'failed')).toBe('failed');
     expect(paintStatus(coloured, 'failed')).toBe('\x1b[31mfailed\x1b[0m');
     expect(paintStatus(coloured, 'pending')).toBe('pending');

@@ -15,7 +15,7 @@ function clientOf(machine: TestMachine) {
 }
 
 describe('a call', () => {
-  it('puts its arguments into path, query and body, and shows its credential', async () => {
+  it('puts its arguments into path, query and body, and sends the credential', async () => {
     const machine = new TestMachine(({ url }) => json(url.includes('well-known') ? HOST : { items: [] }));
     const client = clientOf(machine);
     await client.getArtifact('run/1', 'a:b');
@@ -32,7 +32,7 @@ describe('a call', () => {
     expect(machine.requests[0]!.headers.get('authorization')).toBe('Bearer secret');
   });
 
-  it('is retried under one idempotency key when nothing comes back, and others have their own', async () => {
+  it('is retried with one idempotency key after a network error; other calls have their own key', async () => {
     const machine = new TestMachine((_asked, count) => {
       if (count <= 2) throw new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } });
       return json(RUN, 201);
@@ -62,14 +62,14 @@ describe('a call', () => {
     expect(machine.pauses).toEqual([ms]);
   });
 
-  it('gives up when the host asks for more patience than there is', async () => {
+  it('gives up when Retry-After exceeds the retry time', async () => {
     const answer = { error: 'service_unavailable', message: 'm' };
     const machine = new TestMachine(() => json(answer, 503, { 'retry-after': '3600' }));
     await expect(clientOf(machine).getRun('run-1')).rejects.toMatchObject({ status: 503, retryAfterMs: 3_600_000 });
     expect(machine.requests).toHaveLength(1);
   });
 
-  it('says with code and details why it was refused, and does not try that again', async () => {
+  it('reports code and details of a refusal without a retry', async () => {
     const machine = new TestMachine(() =>
       json({ error: 'forbidden', message: 'No.', details: { scopeRequired: 'runs:read' } }, 403),
     );
@@ -81,7 +81,7 @@ describe('a call', () => {
     expect(machine.requests).toHaveLength(1);
   });
 
-  it('says that nothing can be reached after a few attempts', async () => {
+  it('reports an unreachable host after a few attempts', async () => {
     const machine = new TestMachine(() => {
       throw new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } });
     });
@@ -93,12 +93,12 @@ describe('a call', () => {
     expect(machine.requests).toHaveLength(4);
   });
 
-  it('says of an answer from something else that it is none', async () => {
+  it('rejects a reply that is not JSON', async () => {
     const machine = new TestMachine(() => new Response('<html>'));
     await expect(clientOf(machine).getRun('run-1')).rejects.toMatchObject({ code: 'unreadable_answer' });
   });
 
-  it('ends with its signal, also between two attempts', async () => {
+  it('stops when its signal aborts, also between two attempts', async () => {
     const controller = new AbortController();
     const machine = new TestMachine(() => {
       controller.abort(new Error('enough'));
@@ -109,7 +109,7 @@ describe('a call', () => {
   });
 });
 
-describe('what discovery does not show', () => {
+describe('an operation that discovery does not list', () => {
   it.each([
     ['a family that is absent', { implementation: { name: 'other' } }],
     ['a family that is switched off', { implementation: { name: 'other' }, feedback: { supported: false } }],
@@ -119,12 +119,12 @@ describe('what discovery does not show', () => {
     expect(machine.requests.map(({ url }) => url)).toEqual(['http://host/.well-known/openwop']);
   });
 
-  it('is not asked for: routes of one implementation at another', async () => {
+  it('is not called: Capstan routes on another implementation', async () => {
     const machine = new TestMachine(() => json({ implementation: { name: 'other' } }));
     await expect(clientOf(machine).listRuns()).rejects.toBeInstanceOf(NotProvidedError);
   });
 
-  it('is not guessed when the document cannot be read, and is looked up again the next time', async () => {
+  it('fails when the document cannot be read, and reads it again the next time', async () => {
     const machine = new TestMachine(({ url }, count) =>
       count === 1 ? json({ error: 'internal_error', message: 'm' }, 500) : json(url.includes('well-known') ? HOST : {}),
     );
@@ -134,7 +134,7 @@ describe('what discovery does not show', () => {
     expect(machine.requests).toHaveLength(3);
   });
 
-  it('may stand under capabilities, as older hosts have it', async () => {
+  it('is found under capabilities, as older hosts list it', async () => {
     const machine = new TestMachine(({ url }) =>
       json(url.includes('well-known') ? { capabilities: { feedback: { supported: true } } } : { annotations: [] }),
     );
@@ -143,7 +143,7 @@ describe('what discovery does not show', () => {
 });
 
 describe('a list', () => {
-  it('is walked page by page, with its filters', async () => {
+  it('is fetched page by page, with its filters', async () => {
     const machine = new TestMachine(({ url }) => {
       if (url.includes('well-known')) return json(HOST);
       const cursor = new URL(url).searchParams.get('cursor');
@@ -156,8 +156,8 @@ describe('a list', () => {
   });
 });
 
-describe('a list that the protocol names', () => {
-  it('is walked by its own name', async () => {
+describe('a list with its own item property', () => {
+  it('is iterated', async () => {
     const machine = new TestMachine(({ url }) => {
       if (url.includes('well-known')) return json({ agents: { goals: { supported: true } } });
       return json(url.includes('cursor') ? { goals: [{ id: 'b' }] } : { goals: [{ id: 'a' }], nextCursor: 'more' });
@@ -195,7 +195,7 @@ describe('a stream', () => {
     return sequences;
   }
 
-  it('goes on behind the last event, whether it broke or the host ended it, and drops what comes twice', async () => {
+  it('continues after the last event when the connection breaks or the host closes it, and drops duplicates', async () => {
     const answers = [
       () => broken(frame(0)),
       () => stream(`${frame(0)}:keepalive\n\n${frame(1)}`),
@@ -208,18 +208,18 @@ describe('a stream', () => {
     expect(machine.requests.map(({ headers }) => headers.get('last-event-id'))).toEqual([null, '0', null, '1', '1']);
   });
 
-  it('of a run that has ended is over when there is nothing more in it', async () => {
+  it('of an ended run ends when it has no more messages', async () => {
     const machine = new TestMachine(({ url }) => (url.includes('/events') ? stream('') : json({ status: 'failed' })));
     expect(await followed(machine)).toEqual([]);
     expect(machine.requests).toHaveLength(3);
   });
 
-  it('ends with a refusal, which no patience helps against', async () => {
+  it('ends with a refusal, without a retry', async () => {
     const machine = new TestMachine(() => json({ error: 'not_found', message: 'm' }, 404));
     await expect(followed(machine)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('gives up on a host that stays away for minutes', async () => {
+  it('gives up on a host that is down for minutes', async () => {
     const machine = new TestMachine(() => {
       throw new TypeError('fetch failed');
     });

@@ -21,14 +21,14 @@ export function oidcOf(read: Reader): OidcSettings | undefined {
   for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
     const url = read.text(name);
     if (url === undefined || isSafeSource(url)) continue;
-    read.note(name, ' must be an https:// URL; http:// is allowed only for this machine.');
+    read.addProblem(name, ' must be an https:// URL; http:// is allowed only for this machine.');
   }
   const settings = {
     jwksUrl: read.text('oidcJwksUrl'),
     tenantClaim: read.text('oidcTenantClaim') ?? 'tenant',
     roleClaim: read.text('oidcRoleClaim') ?? 'role',
     workspaceClaim: read.text('oidcWorkspaceClaim') ?? 'workspace',
-    clockSkewS: read.whole('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
+    clockSkewS: read.integer('oidcClockSkewS', { fallback: 60, min: 0, max: 600 }),
   };
   const issuer = read.text('oidcIssuer');
   const audience = read.text('oidcAudience');
@@ -36,7 +36,7 @@ export function oidcOf(read: Reader): OidcSettings | undefined {
   const given = OIDC_SETTINGS.find((name) => read.text(name) !== undefined);
   if (given !== undefined) {
     const missing = issuer === undefined ? SETTINGS.oidcIssuer : SETTINGS.oidcAudience;
-    read.note(given, ` also requires ${missing.variable}.`);
+    read.addProblem(given, ` also requires ${missing.variable}.`);
   }
   return undefined;
 }
@@ -49,17 +49,17 @@ export function keysOf(read: Reader): KeyRecord[] {
   try {
     list = JSON.parse(text);
   } catch {
-    read.note('apiKeys', ' is not valid JSON.');
+    read.addProblem('apiKeys', ' is not valid JSON.');
     return [];
   }
   if (!Array.isArray(list)) {
-    read.note('apiKeys', ' must be a JSON array.');
+    read.addProblem('apiKeys', ' must be a JSON array.');
     return [];
   }
   return list.flatMap((entry: unknown, index) => {
     const given = isObject(entry) ? entry : {};
     const problems = problemsWithKey(given);
-    read.note('apiKeys', ...problems.map((problem) => `[${index}]${problem}`));
+    read.addProblem('apiKeys', ...problems.map((problem) => `[${index}]${problem}`));
     return problems.length > 0 ? [] : [keyRecord(given as unknown as GivenKey)];
   });
 }

@@ -11,7 +11,7 @@ export class Reader {
   }
 
   /** Records problems; each text is appended to the name of the variable. */
-  note(name: SettingName, ...problems: readonly string[]): void {
+  addProblem(name: SettingName, ...problems: readonly string[]): void {
     this.problems.push(...problems.map((problem) => SETTINGS[name].variable + problem));
   }
 
@@ -20,47 +20,47 @@ export class Reader {
     return this.#values[name];
   }
 
-  /** Parses an integer within bounds; returns `otherwise` when it is not set or invalid. */
-  whole(name: SettingName, { otherwise, min, max }: { otherwise: number; min: number; max: number }): number {
+  /** Parses an integer within bounds; returns `fallback` when it is not set or invalid. */
+  integer(name: SettingName, { fallback, min, max }: { fallback: number; min: number; max: number }): number {
     const text = this.#values[name];
-    if (text === undefined) return otherwise;
+    if (text === undefined) return fallback;
     const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
-    this.note(name, ` must be a whole number from ${min} to ${max}.`);
-    return otherwise;
+    this.addProblem(name, ` must be a whole number from ${min} to ${max}.`);
+    return fallback;
   }
 
   /** Parses a boolean. */
-  yes(name: SettingName, otherwise = false): boolean {
+  boolean(name: SettingName, fallback = false): boolean {
     const text = this.#values[name];
-    if (text === undefined) return otherwise;
+    if (text === undefined) return fallback;
     if (text === '0' || text === 'false') return false;
     if (text === '1' || text === 'true') return true;
-    this.note(name, ' must be 1 (or true) or 0 (or false).');
+    this.addProblem(name, ' must be 1 (or true) or 0 (or false).');
     return false;
   }
 
   /** Returns a text with a minimum length. */
-  atLeast(name: SettingName, characters: number): string | undefined {
+  minLength(name: SettingName, characters: number): string | undefined {
     const text = this.#values[name];
     if (text === undefined || text.length >= characters) return text;
-    this.note(name, ` must have at least ${characters} characters.`);
+    this.addProblem(name, ` must have at least ${characters} characters.`);
     return undefined;
   }
 
   /** Returns a value from a fixed list. */
-  oneOf<const T extends readonly string[]>(name: SettingName, allowed: T, otherwise: T[number]): T[number] {
+  oneOf<const T extends readonly string[]>(name: SettingName, allowed: T, fallback: T[number]): T[number] {
     const text = this.#values[name];
-    if (text === undefined || allowed.includes(text)) return text ?? otherwise;
-    this.note(name, ` must be one of ${allowed.join(', ')}.`);
-    return otherwise;
+    if (text === undefined || allowed.includes(text)) return text ?? fallback;
+    this.addProblem(name, ` must be one of ${allowed.join(', ')}.`);
+    return fallback;
   }
 
   /** Returns an identifier: tenant, principal, key or workspace name. */
   name(name: SettingName): string | undefined {
     const text = this.#values[name];
     if (text === undefined || NAME.test(text)) return text;
-    this.note(name, ' must have 1 to 128 characters from A-Z a-z 0-9 . _ ~ - :');
+    this.addProblem(name, ' must have 1 to 128 characters from A-Z a-z 0-9 . _ ~ - :');
     return undefined;
   }
 
@@ -69,7 +69,10 @@ export class Reader {
     const text = this.#values[name];
     if (text === undefined) return undefined;
     if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
-    this.note(name, ` must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}.`);
+    this.addProblem(
+      name,
+      ` must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}.`,
+    );
     return undefined;
   }
 }

@@ -169,7 +169,7 @@ describe('capstan runs', () => {
     expect((await run(`events ${runId} --mode loud`)).code).toBe(USAGE);
   });
 
-  it('events without a run shows what happens in the tenant, until one has had enough', async () => {
+  it('events without a run shows what happens in the tenant, until Ctrl-C', async () => {
     const id = await registered([node('a')]);
     const enough = new AbortController();
     const seen: string[] = [];
@@ -186,7 +186,7 @@ describe('capstan runs', () => {
     expect(JSON.parse(seen[0]!.split('\n')[0]!)).toMatchObject({ at: expect.any(String) });
   });
 
-  it('leaves a run alone when its follower has had enough', async () => {
+  it('leaves a run alone when its follower presses Ctrl-C', async () => {
     const runId = (await waitingRun(owner(), await registered([approval('gate')]))).runId;
     const enough = new AbortController();
     const ran = await run(`events ${runId} --follow`, {

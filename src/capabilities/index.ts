@@ -53,14 +53,12 @@ import { commitments } from './starting/commitments/index.ts';
 import { heartbeat } from './starting/heartbeats/index.ts';
 import { schedules } from './starting/schedules/index.ts';
 import { audit } from './trust/audit/index.ts';
-import { auditSettings } from './trust/audit/settings.ts';
 import { authorization } from './trust/authorization/index.ts';
-import { authorizationSettings } from './trust/authorization/settings.ts';
 
 /** Everything this host can do, in the order in which discovery shows it. A new family is a folder and a line here. */
 const ALL = [
-  legacy(audit, auditSettings),
-  legacy(authorization, authorizationSettings),
+  audit,
+  authorization,
   legacy(feed),
   feedback,
   legacy(workflows),

@@ -8,7 +8,7 @@ import { type ProposalService, proposalService } from '../../src/capabilities/le
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/records.ts';
-import type { AuditRecord } from '../../src/capabilities/trust/audit/record.ts';
+import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
 import { sql, type Write } from '../../src/store/sql.ts';

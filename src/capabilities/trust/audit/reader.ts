@@ -2,8 +2,8 @@ import { type AuditCheckpoint, ChainVerifier, type VerifyResult } from '../../..
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Statement } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { checkpointOf, hashedEntryOf } from './entries.ts';
-import type { AuditKeys } from './keys.ts';
+import type { CheckpointKeys } from './checkpoint-keys.ts';
+import { checkpointOf, hashedEntryOf } from './document.ts';
 import {
   type CheckpointRow,
   checkpointsAround,
@@ -15,16 +15,17 @@ import {
 
 const PAGE = 500;
 
-/** Reads logs of any length in pages, and lets others have their turn in between. */
+/** Reads and verifies logs of any length in pages, and yields to other requests between pages. */
 export class AuditReader {
-  readonly #runtime: Runtime;
-  readonly #keys: AuditKeys;
+  readonly #runtime: Pick<Runtime, 'store' | 'clock'>;
+  readonly #keys: CheckpointKeys;
 
-  constructor(runtime: Runtime, keys: AuditKeys) {
+  constructor(runtime: Pick<Runtime, 'store' | 'clock'>, keys: CheckpointKeys) {
     this.#runtime = runtime;
     this.#keys = keys;
   }
 
+  /** Pages of entries, in the order of the chain. */
   entries(tenant: string, range: SequenceRange): AsyncGenerator<EntryRow[]> {
     return this.#pages<EntryRow>(range, (rest) => readEntries(tenant, rest, PAGE), 'sequence');
   }
@@ -36,7 +37,7 @@ export class AuditReader {
     return rows;
   }
 
-  /** Where the checkpoint before a place stands, and the one that covers it; 0 and undefined where there is none. */
+  /** The sequences of the checkpoint before an entry and of the one that covers it; 0 and undefined if there is none. */
   async around(tenant: string, sequence: number): Promise<{ before: number; after: number | undefined }> {
     const [row] = await this.#runtime.store.read<{ before: number | null; after: number | null }>(
       checkpointsAround(tenant, sequence),
@@ -44,15 +45,15 @@ export class AuditReader {
     return { before: row?.before ?? 0, after: row?.after ?? undefined };
   }
 
-  /** Walks a part of a log from its content. `end` is the last sequence that the log is known to have had. */
+  /** Recomputes a part of a chain from its content. `end` is the last sequence that the log is known to have had. */
   async verify(tenant: string, { from, to }: SequenceRange, end: number): Promise<VerifyResult> {
     const first = Math.max(1, from);
     const rows = await this.checkpoints(tenant, { from: first, to });
-    await this.#keys.lookFor(rows.map(({ key_id }) => key_id));
+    await this.#keys.loadUnknown(rows.map(({ key_id }) => key_id));
     const { before: coveredUpTo } = await this.around(tenant, first);
     const keyIds = new Map(rows.map((row) => [checkpointOf(row), row.key_id]));
     const checkpoints = [...keyIds.keys()];
-    // One more than is asked for shows what the first one has to point at.
+    // The entry before the first one is needed for the hash that the first one refers to.
     const start = Math.max(1, (checkpoints.length > 0 ? coveredUpTo + 1 : first) - 1);
     const last = Math.min(to, Math.max(end, checkpoints.at(-1)?.atSequence ?? 0));
     const isSigned = (checkpoint: AuditCheckpoint) => this.#keys.isSigned(checkpoint, keyIds.get(checkpoint)!);

@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { Hub } from '../../../runtime/hub.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { SEAL, Sealing } from './sealing.ts';
+import { SealScheduler } from './seal-scheduler.ts';
+import { SEAL } from './work.ts';
 
-describe('sealing', () => {
-  it('is called for within 200 ms, once for all that was recorded in between', async () => {
-    const { sealing, clock, calls, commits } = world(['taken']);
-    for (let count = 0; count < 100; count++) sealing.soon();
+describe('the seal scheduler', () => {
+  it('makes sealing due within 200 ms, once for everything recorded in between', async () => {
+    const { scheduler, clock, calls, commits } = world(['taken']);
+    for (let count = 0; count < 100; count++) scheduler.sealSoon();
     expect(commits()).toBe(0);
     await pass(clock, 200);
     expect(calls).toEqual([SEAL]);
@@ -15,16 +16,16 @@ describe('sealing', () => {
   });
 
   it('costs nothing while nothing is recorded', async () => {
-    const { sealing, clock, commits } = world(['taken']);
-    sealing.soon();
+    const { scheduler, clock, commits } = world(['taken']);
+    scheduler.sealSoon();
     await pass(clock, 200);
     for (let count = 0; count < 10; count++) await pass(clock, 60_000);
     expect(commits()).toBe(1);
   });
 
-  it('is asked for again when somebody was at it already: they may have looked too early', async () => {
-    const { sealing, clock, calls, commits } = world(['in hand', 'in hand', 'taken']);
-    sealing.soon();
+  it('tries again while a worker holds the item, because that worker may have read too early', async () => {
+    const { scheduler, clock, calls, commits } = world(['in hand', 'in hand', 'taken']);
+    scheduler.sealSoon();
     for (let count = 0; count < 3; count++) {
       expect(calls).toEqual([]);
       await pass(clock, 200);
@@ -34,20 +35,20 @@ describe('sealing', () => {
     expect(commits()).toBe(3);
   });
 
-  it('is asked for again when the store was away', async () => {
-    const { sealing, clock, calls, warnings } = world(['away', 'taken']);
-    sealing.soon();
+  it('tries again after the store failed', async () => {
+    const { scheduler, clock, calls, warnings } = world(['away', 'taken']);
+    scheduler.sealSoon();
     await pass(clock, 200);
     expect(warnings).toHaveLength(1);
     await pass(clock, 1_000);
     expect(calls).toEqual([SEAL]);
   });
 
-  it('is not asked for once the host stops', async () => {
-    const { sealing, clock, commits } = world([]);
-    sealing.soon();
-    sealing.stop();
-    sealing.soon();
+  it('does nothing once the host stops', async () => {
+    const { scheduler, clock, commits } = world([]);
+    scheduler.sealSoon();
+    scheduler.stop();
+    scheduler.sealSoon();
     await pass(clock, 60_000);
     expect(commits()).toBe(0);
   });
@@ -71,8 +72,8 @@ function world(answers: Commit[]) {
     },
   };
   const log = { warn: (_fields: object, message: string) => warnings.push(message) };
-  const sealing = new Sealing({ clock, hub, store, log } as unknown as Runtime);
-  return { sealing, clock, calls, warnings, commits: () => count };
+  const scheduler = new SealScheduler({ clock, hub, store, log } as unknown as Runtime);
+  return { scheduler, clock, calls, warnings, commits: () => count };
 }
 
 async function pass(clock: ManualClock, ms: number): Promise<void> {

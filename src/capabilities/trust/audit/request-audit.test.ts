@@ -2,21 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Caller } from '../../request.ts';
-import type { AuditRecord } from './record.ts';
-import { RequestTrail } from './requests.ts';
+import type { AuditRecord } from './door.ts';
+import { RequestAuditor } from './request-audit.ts';
 
 const MINUTE_MS = 60_000;
 const ASKED = { method: 'GET', route: '/v1/runs/{runId}', scope: 'runs:read' };
 
-describe('the trail of requests', () => {
-  it('says that a key was used, once in ten minutes', async () => {
-    const { trail, clock, written } = world();
+describe('the request audit', () => {
+  it('records the use of a key once in ten minutes', async () => {
+    const { requests, clock, written } = world();
     for (let minute = 0; minute < 25; minute++) {
-      trail.used(caller('a'));
-      if (minute < 5) trail.used(caller('b'));
+      requests.keyUsed(caller('a'));
+      if (minute < 5) requests.keyUsed(caller('b'));
       clock.advance(MINUTE_MS);
     }
-    await trail.flush();
+    await requests.flush();
     expect(written().map(({ action, target }) => `${action} ${target}`)).toEqual([
       'key.used a',
       'key.used b',
@@ -25,19 +25,19 @@ describe('the trail of requests', () => {
     ]);
   });
 
-  it('says when something happened, not when it was written', async () => {
-    const { trail, clock, written } = world();
+  it('records when something happened, not when it was stored', async () => {
+    const { requests, clock, written } = world();
     const at = clock.now();
-    trail.used(caller('a'));
+    requests.keyUsed(caller('a'));
     clock.advance(150);
-    await trail.flush();
+    await requests.flush();
     expect(written()[0]!.at).toBe(at);
   });
 
-  it('has every request only where that is asked for', async () => {
-    const { trail, written } = world({ everyRequest: false });
-    trail.answered(caller('a'), { ...ASKED, status: 200, ms: 3 });
-    await trail.flush();
+  it('records every request only if the operator asks for it', async () => {
+    const { requests, written } = world({ everyRequest: false });
+    requests.answered(caller('a'), { ...ASKED, status: 200, ms: 3 });
+    await requests.flush();
     expect(written()).toEqual([]);
   });
 
@@ -47,10 +47,10 @@ describe('the trail of requests', () => {
     [403, 'denied'],
     [404, 'failed'],
     [500, 'failed'],
-  ])('tells of an answer with %i as %s', async (status, outcome) => {
-    const { trail, written } = world();
-    trail.answered(caller('a'), { ...ASKED, status, ms: 3 });
-    await trail.flush();
+  ])('records an answer with status %i as %s', async (status, outcome) => {
+    const { requests, written } = world();
+    requests.answered(caller('a'), { ...ASKED, status, ms: 3 });
+    await requests.flush();
     expect(written()).toMatchObject([
       {
         tenant: 'alpha',
@@ -64,9 +64,9 @@ describe('the trail of requests', () => {
     ]);
   });
 
-  it('is written by itself, many requests at a time', async () => {
-    const { trail, clock, written, commits } = world();
-    for (let count = 0; count < 250; count++) trail.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
+  it('stores records in batches after a short delay', async () => {
+    const { requests, clock, written, commits } = world();
+    for (let count = 0; count < 250; count++) requests.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
     expect(commits()).toBe(0);
     await pass(clock, 200);
     expect(written()).toHaveLength(250);
@@ -75,10 +75,10 @@ describe('the trail of requests', () => {
     expect(commits()).toBe(3);
   });
 
-  it('keeps no more than it can, and says how many it let go', async () => {
-    const { trail, written } = world();
-    for (let count = 0; count < 10_007; count++) trail.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
-    await trail.flush();
+  it('drops records beyond its limit and records how many', async () => {
+    const { requests, written } = world();
+    for (let count = 0; count < 10_007; count++) requests.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
+    await requests.flush();
     expect(written()).toHaveLength(10_001);
     expect(written().at(-1)).toMatchObject({
       tenant: 'alpha',
@@ -89,26 +89,26 @@ describe('the trail of requests', () => {
     });
   });
 
-  it('counts what could not be written, and writes that when it can', async () => {
-    const { trail, written, fail, errors } = world();
+  it('counts records that could not be stored and records the number later', async () => {
+    const { requests, written, fail, errors } = world();
     fail(true);
-    trail.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
-    await trail.flush();
+    requests.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
+    await requests.flush();
     expect(errors).toHaveLength(1);
     fail(false);
-    trail.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
-    await trail.flush();
+    requests.answered(caller('a'), { ...ASKED, status: 200, ms: 1 });
+    await requests.flush();
     expect(written().map(({ action }) => action)).toEqual(['request', 'audit.dropped']);
   });
 
-  it('has a refusal before it is told to the caller, and never stands in its way', async () => {
-    const { trail, written, fail } = world();
-    await trail.denied(caller('a'), ASKED);
+  it('stores a denial before it settles, and never throws', async () => {
+    const { requests, written, fail } = world();
+    await requests.denied(caller('a'), ASKED);
     expect(written()).toMatchObject([
       { action: 'authorization.deny', outcome: 'denied', details: { keyId: 'a', scopeRequired: 'runs:read' } },
     ]);
     fail(true);
-    await expect(trail.denied(caller('a'), ASKED)).resolves.toBeUndefined();
+    await expect(requests.denied(caller('a'), ASKED)).resolves.toBeUndefined();
   });
 });
 
@@ -126,12 +126,12 @@ function world({ everyRequest = true } = {}) {
     },
   };
   const log = { error: (_fields: object, message: string) => errors.push(message) };
-  const trail = new RequestTrail({ clock, store, log } as unknown as Runtime, {
-    record: (record) => [{ record }] as never,
+  const requests = new RequestAuditor({ clock, store, log } as unknown as Runtime, {
+    audit: { record: (record) => [{ record }] as never },
     everyRequest,
   });
   return {
-    trail,
+    requests,
     clock,
     errors,
     written: () => records,

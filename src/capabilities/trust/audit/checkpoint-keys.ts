@@ -13,7 +13,7 @@ import { type AuditKeyRow, ensureAuditKey, listAuditKeys } from './records.ts';
 
 const PURPOSE = 'audit-keys';
 
-/** A key of the log, without what must stay secret. */
+/** The public half of a signing key. */
 export interface PublicKey {
   readonly keyId: string;
   /** Base64 of the SubjectPublicKeyInfo. */
@@ -25,38 +25,41 @@ interface KnownKey extends PublicKey {
   readonly isSigned: IsSignedHex;
 }
 
-export interface AuditKeysOptions {
-  /** The key that is to sign; without a name it is the newest. */
+/** Which key signs, and how private keys are stored. */
+export interface CheckpointKeysOptions {
+  /** The key that signs; without a name it is the newest. */
   readonly name: string | undefined;
-  /** Seals keys at rest: without it, whoever can write to the store can also sign. */
+  /** Seals private keys at rest: without it, whoever can read the store can also sign. */
   readonly secret: string | undefined;
 }
 
 /**
- * The keys that sign checkpoints, and nothing else. They live in the store: every host of the installation signs with
- * the same one, and what an older one signed can still be checked.
+ * The keys that sign checkpoints, and nothing else. They are in the store, so every host signs with the same one, and
+ * checkpoints that an older key signed can still be verified.
  */
-export class AuditKeys {
-  readonly #runtime: Runtime;
+export class CheckpointKeys {
+  readonly #runtime: Pick<Runtime, 'store' | 'clock'>;
   readonly #name: string | undefined;
   readonly #sealing: SealingKey | undefined;
   #known: ReadonlyMap<string, KnownKey> = new Map();
   #signing: { readonly keyId: string; readonly sign: SignHex } | undefined;
 
-  constructor(runtime: Runtime, { name, secret }: AuditKeysOptions) {
+  constructor(runtime: Pick<Runtime, 'store' | 'clock'>, { name, secret }: CheckpointKeysOptions) {
     this.#runtime = runtime;
     this.#name = name;
     this.#sealing = secret === undefined ? undefined : sealingKey(secret, PURPOSE);
   }
 
-  /** Makes a key unless there is one that is to sign and can. */
+  /** Loads the keys, and creates one unless there is one to sign with. */
   async prepare(): Promise<void> {
-    await this.#look();
+    await this.#load();
     if (this.#signing) return;
     await this.#runtime.store.commit([ensureAuditKey(this.#newKey())]);
-    await this.#look();
+    await this.#load();
     if (!this.#signing) {
-      throw new Error('The key for audit checkpoints was sealed under another CAPSTAN_SECRET. Name a new one.');
+      throw new Error(
+        `The audit key ${this.#name} was sealed under another CAPSTAN_SECRET. Set that secret, or name a new key with CAPSTAN_AUDIT_KEY.`,
+      );
     }
   }
 
@@ -79,19 +82,19 @@ export class AuditKeys {
     return this.#known.get(keyId)?.isSigned(merkleRoot, signature) ?? false;
   }
 
-  /** Other hosts may have made a key since this one looked. */
-  async lookFor(keyIds: Iterable<string>): Promise<void> {
-    for (const keyId of keyIds) if (!this.#known.has(keyId)) return this.#look();
+  /** Loads the keys again if one of these is unknown: another host may have created it. */
+  async loadUnknown(keyIds: Iterable<string>): Promise<void> {
+    for (const keyId of keyIds) if (!this.#known.has(keyId)) return this.#load();
   }
 
-  async #look(): Promise<void> {
+  async #load(): Promise<void> {
     const rows = await this.#runtime.store.read<AuditKeyRow>(listAuditKeys());
     this.#known = new Map(rows.map((row) => [row.key_id, knownKey(row)]));
     const candidates = rows.filter(({ key_id }) => this.#name === undefined || this.#name === key_id);
     this.#signing ??= candidates.flatMap((row) => this.#signerOf(row) ?? [])[0];
   }
 
-  /** Undefined when it was sealed under another secret. Base64 has no dots: what has one is sealed. */
+  /** Undefined if it was sealed under another secret. Base64 has no dots, so a key with a dot is sealed. */
   #signerOf({ key_id, private_key }: AuditKeyRow): { readonly keyId: string; readonly sign: SignHex } | undefined {
     const isSealed = private_key.includes('.');
     const known = this.#sealing ? [this.#sealing] : [];

@@ -3,24 +3,25 @@ import type { EventType, RunEvent } from '../../../protocol/running/events.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { Append, Reaction } from '../../../runtime/append.ts';
-import type { Write } from '../../../store/sql.ts';
-import type { AuditRecord } from './record.ts';
+import type { Audit, AuditRecord } from './door.ts';
 
-/** What of an event somebody has to answer for. */
+/** What the audit log records of an event. */
 type Fact = Pick<AuditRecord, 'actor' | 'action' | 'target' | 'outcome' | 'details'>;
 
-/** Puts what people do to runs into the audit log, in the transactions in which they do it. */
-export function auditRuns(record: (record: AuditRecord) => Write[]): Reaction {
+/** Records what people do to runs, in the unit that appends their events. */
+export function auditReaction(audit: Pick<Audit, 'record'>): Reaction {
   return (append) => {
     if (append.isInherited) return [];
     const { tenant, workspace } = append.identity.subject;
-    return factsOf(append).flatMap((fact) => record({ tenant, workspace, target: append.run.facts.runId, ...fact }));
+    return factsOf(append).flatMap((fact) =>
+      audit.record({ tenant, workspace, target: append.run.facts.runId, ...fact }),
+    );
   };
 }
 
 function factsOf(append: Append): Fact[] {
   const { events } = append;
-  // Of what is recorded together with the creation of a run, the creation alone is what somebody answers for.
+  // Events that are appended together with the creation of a run follow from it: only the creation is audited.
   const counted = events[0]?.type === 'run.started' ? events.slice(0, 1) : events;
   return counted.flatMap((event) => factOf(event, append) ?? []);
 }
@@ -32,10 +33,10 @@ function factOf(event: RunEvent, append: Append): Fact | undefined {
 
 type FactOf<T extends EventType> = (event: RunEvent<T>, append: Append) => Fact | undefined;
 
-/** Nobody from outside did it, or what they did is recorded with another event. */
+/** No principal did it, or what they did is recorded with another event. */
 const notAudited = (): undefined => undefined;
 
-/** What the audit log records of each event, in the order of the event registry. */
+/** What the audit log records of each event type, in the order of the event registry. */
 export const AUDITED_EVENTS: { readonly [T in EventType]: FactOf<T> } = {
   'run.started': runCreated,
   'run.completed': notAudited,
@@ -106,7 +107,7 @@ export const AUDITED_EVENTS: { readonly [T in EventType]: FactOf<T> } = {
   'capstan.pause.requested': paused,
 };
 
-/** Who asked for a child, a fork or what a management run is about is in the audit log already. */
+/** The start of a child, a fork or a management run follows from an action that is in the audit log already. */
 function runCreated(_event: RunEvent, { run: { facts }, identity }: Append): Fact | undefined {
   if (facts.parent || facts.fork || isManagement(facts.workflowId)) return undefined;
   return { actor: identity.subject.principal, action: 'run.create', details: { workflowId: facts.workflowId } };
@@ -116,7 +117,7 @@ function paused({ payload }: RunEvent<'run.paused' | 'capstan.pause.requested'>)
   return by(payload.pausedBy, 'run.pause', { reason: payload.reason });
 }
 
-/** What nobody did by name, such as a time that ran out, is in the run's own log. */
+/** An event without a principal, such as a timeout, is in the run's own log only. */
 function by(
   actor: string | undefined,
   action: AuditAction,

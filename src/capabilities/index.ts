@@ -9,7 +9,6 @@ import { modelSettings } from './ai/models/settings.ts';
 import { packs } from './ai/packs/index.ts';
 import { packSettings } from './ai/packs/settings.ts';
 import { prompts } from './ai/prompts/index.ts';
-import { promptSettings } from './ai/prompts/settings.ts';
 import { tools } from './ai/tools/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
@@ -64,7 +63,7 @@ const ALL = [
   legacy(feed),
   feedback,
   legacy(workflows),
-  legacy(prompts, promptSettings),
+  prompts,
   legacy(packs, packSettings),
   legacy(agents),
   legacy(tools),

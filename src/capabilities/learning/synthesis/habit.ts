@@ -3,7 +3,7 @@ import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { PackService } from '../../ai/packs/service.ts';
-import type { PromptService } from '../../ai/prompts/service.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
 import type { Among } from './counts.ts';
 import type { RhythmRules } from './rhythm.ts';
@@ -47,7 +47,7 @@ export interface Mining {
   readonly subject: Subject;
   readonly among: Among;
   readonly rules: RhythmRules;
-  readonly prompts: Pick<PromptService, 'find' | 'versions'>;
+  readonly prompts: Pick<Prompts, 'find' | 'versions'>;
   readonly packs: Pick<PackService, 'current' | 'versions' | 'agent'>;
   readonly feedback: Pick<FeedbackService, 'pages'> | undefined;
 }

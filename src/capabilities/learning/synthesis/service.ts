@@ -9,7 +9,7 @@ import { ensureWork } from '../../../store/queue.ts';
 import { firstIdAt } from '../../../system/ids.ts';
 import type { ModelService } from '../../ai/models/service.ts';
 import type { PackService } from '../../ai/packs/service.ts';
-import type { PromptService } from '../../ai/prompts/service.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
 import type { Caller } from '../../request.ts';
@@ -49,7 +49,7 @@ export interface Synthesized {
 
 export interface SynthesisNeeds {
   readonly proposals: ProposalService;
-  readonly prompts: PromptService;
+  readonly prompts: Prompts;
   readonly packs: PackService;
   readonly schedules: ScheduleService;
   readonly models: ModelService;

@@ -7,7 +7,6 @@ import { memory } from './ai/memory/index.ts';
 import { models } from './ai/models/index.ts';
 import { modelSettings } from './ai/models/settings.ts';
 import { packs } from './ai/packs/index.ts';
-import { packSettings } from './ai/packs/settings.ts';
 import { prompts } from './ai/prompts/index.ts';
 import { tools } from './ai/tools/index.ts';
 import type { Capability } from './capability.ts';
@@ -64,7 +63,7 @@ const ALL = [
   feedback,
   legacy(workflows),
   prompts,
-  legacy(packs, packSettings),
+  packs,
   legacy(agents),
   legacy(tools),
   runs,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { packService } from '../../src/capabilities/ai/packs/service.ts';
+import { PackService } from '../../src/capabilities/ai/packs/service.ts';
 import { PROMPT_TABLES } from '../../src/capabilities/ai/prompts/records.ts';
 import { PromptService } from '../../src/capabilities/ai/prompts/service.ts';
 import { proposals } from '../../src/capabilities/learning/proposals/index.ts';
@@ -212,7 +212,7 @@ function serviceOn(host: SimHost): ProposalService {
     interrupts: host.interrupts,
     schedules: host.schedules,
     prompts: new PromptService(itself, audit, 'hashed'),
-    packs: packService(itself, { audit }),
+    packs: new PackService(itself, audit, { packFolder: undefined }),
   });
 }
 

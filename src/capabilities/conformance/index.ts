@@ -1,7 +1,7 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
-import type { PackService } from '../ai/packs/service.ts';
+import type { Packs } from '../ai/packs/door.ts';
 import type { Prompts } from '../ai/prompts/door.ts';
 import type { GoalService } from '../learning/goals/service.ts';
 import type { ProposalService } from '../learning/proposals/service.ts';
@@ -28,7 +28,7 @@ import { testSurface } from './surface.ts';
 export interface Fitted {
   readonly workflows: WorkflowService;
   readonly prompts: Prompts;
-  readonly packs: PackService;
+  readonly packs: Packs;
   readonly proposals: ProposalService;
   readonly goals: GoalService;
   readonly memory: MemoryService;

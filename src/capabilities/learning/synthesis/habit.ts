@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { PackService } from '../../ai/packs/service.ts';
+import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
 import type { Among } from './counts.ts';
@@ -48,7 +48,7 @@ export interface Mining {
   readonly among: Among;
   readonly rules: RhythmRules;
   readonly prompts: Pick<Prompts, 'find' | 'versions'>;
-  readonly packs: Pick<PackService, 'current' | 'versions' | 'agent'>;
+  readonly packs: Pick<Packs, 'current' | 'versions' | 'agent'>;
   readonly feedback: Pick<FeedbackService, 'pages'> | undefined;
 }
 

@@ -8,7 +8,7 @@ import type { RunRow } from '../../../store/log.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import { firstIdAt } from '../../../system/ids.ts';
 import type { ModelService } from '../../ai/models/service.ts';
-import type { PackService } from '../../ai/packs/service.ts';
+import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
@@ -50,7 +50,7 @@ export interface Synthesized {
 export interface SynthesisNeeds {
   readonly proposals: ProposalService;
   readonly prompts: Prompts;
-  readonly packs: PackService;
+  readonly packs: Packs;
   readonly schedules: ScheduleService;
   readonly models: ModelService;
   readonly feedback?: FeedbackService | undefined;

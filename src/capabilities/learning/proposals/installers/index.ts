@@ -1,6 +1,6 @@
 import type { ArtifactKind } from '../../../../protocol/learning/proposals.ts';
 import type { Store } from '../../../../store/store.ts';
-import type { PackService } from '../../../ai/packs/service.ts';
+import type { Packs } from '../../../ai/packs/door.ts';
 import type { Prompts } from '../../../ai/prompts/door.ts';
 import type { ScheduleService } from '../../../starting/schedules/service.ts';
 import { automationInstaller } from './automation.ts';
@@ -10,7 +10,7 @@ import { promptInstaller } from './prompt-template.ts';
 
 export interface Places {
   readonly prompts: Prompts;
-  readonly packs: PackService;
+  readonly packs: Packs;
   readonly schedules: ScheduleService;
 }
 

@@ -7,9 +7,7 @@ import { memory } from './ai/memory/index.ts';
 import { models } from './ai/models/index.ts';
 import { modelSettings } from './ai/models/settings.ts';
 import { packs } from './ai/packs/index.ts';
-import { packSettings } from './ai/packs/settings.ts';
 import { prompts } from './ai/prompts/index.ts';
-import { promptSettings } from './ai/prompts/settings.ts';
 import { tools } from './ai/tools/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
@@ -62,8 +60,8 @@ const ALL = [
   legacy(feed),
   feedback,
   legacy(workflows),
-  legacy(prompts, promptSettings),
-  legacy(packs, packSettings),
+  prompts,
+  packs,
   legacy(agents),
   legacy(tools),
   runs,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { packService } from '../../src/capabilities/ai/packs/service.ts';
+import { PackService } from '../../src/capabilities/ai/packs/service.ts';
 import { PROMPT_TABLES } from '../../src/capabilities/ai/prompts/records.ts';
-import { promptService } from '../../src/capabilities/ai/prompts/service.ts';
+import { PromptService } from '../../src/capabilities/ai/prompts/service.ts';
 import { proposals } from '../../src/capabilities/learning/proposals/index.ts';
 import { PROPOSAL_TABLES } from '../../src/capabilities/learning/proposals/records.ts';
 import { type ProposalService, proposalService } from '../../src/capabilities/learning/proposals/service.ts';
@@ -202,7 +202,6 @@ function work(host: SimHost) {
 
 function serviceOn(host: SimHost): ProposalService {
   const settings = {
-    promptObservability: 'hashed',
     proposals: { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 },
   };
   const itself = { ...host, settings, advertises: () => false } as never;
@@ -212,8 +211,8 @@ function serviceOn(host: SimHost): ProposalService {
     feed: { entries: () => [], wake: () => {} },
     interrupts: host.interrupts,
     schedules: host.schedules,
-    prompts: promptService(itself, { audit }),
-    packs: packService(itself, { audit }),
+    prompts: new PromptService(itself, audit, 'hashed'),
+    packs: new PackService(itself, audit, { packFolder: undefined }),
   });
 }
 

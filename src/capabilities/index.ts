@@ -63,7 +63,7 @@ const ALL = [
   legacy(authorization, authorizationSettings),
   legacy(feed),
   feedback,
-  legacy(workflows),
+  workflows,
   legacy(prompts, promptSettings),
   legacy(packs, packSettings),
   legacy(agents),

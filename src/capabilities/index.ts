@@ -59,7 +59,7 @@ const ALL = [
   authorization,
   legacy(feed),
   feedback,
-  legacy(workflows),
+  workflows,
   prompts,
   packs,
   legacy(agents),

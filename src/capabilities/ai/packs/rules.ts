@@ -24,7 +24,7 @@ import { isObject, type JsonObject, own, pointerOf } from '../../../protocol/for
 import type { WorkflowEdge, WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { placesOfMisfits } from '../../../runtime/catalog.ts';
 import { findSecret } from '../../../system/redaction.ts';
-import { refusalOf } from '../../running/workflows/service.ts';
+import { refuseProblems } from '../../running/workflows/door.ts';
 import type { KnownVersion } from './records.ts';
 import { includesMajor } from './version-ranges.ts';
 
@@ -265,7 +265,7 @@ function checkWorkflow(
 ): Refusal | undefined {
   const problems = checkDefinition({ ...EMPTY, nodes: [...nodes, ...outsideNodes(nodes, edges)], edges }, catalog);
   const condition = problems.find(({ path }) => /^edges\[\d+\]\.condition$/.test(path));
-  if (!condition) return refusalOf(problems);
+  if (!condition) return refuseProblems(problems);
   const { from, to } = dag.edges![Number(/\d+/.exec(condition.path)![0])]!;
   return refuse('chain_edge_condition_invalid', condition.message, { chainId, from, to });
 }

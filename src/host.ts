@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Assembly, buildCapabilities, ContributionView } from './capabilities/build.ts';
 import type { Host } from './capabilities/capability.ts';
-import { capabilities, conformanceCapabilities, type Services } from './capabilities/index.ts';
+import { capabilities, conformanceCapabilities, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { discoveryDocument } from './http/discovery.ts';
@@ -57,9 +57,14 @@ const CAPACITY = 1_000;
 const GRACE_MS = 10_000;
 const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
-/** Opens the store, builds every capability, then starts to work and to listen. */
-export async function startHost(config: Config, system: System): Promise<RunningHost> {
-  const mounted = config.conformance ? [...capabilities, ...conformanceCapabilities] : capabilities;
+/** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
+export async function startHost<Extra extends object = object>(
+  config: Config & Extra,
+  system: System,
+  extra: readonly MountedWith<Extra>[] = [],
+): Promise<RunningHost> {
+  const own = config.conformance ? [...capabilities, ...conformanceCapabilities] : capabilities;
+  const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
   const store = await openStore(config, system.clock, [...CORE_TABLES, ...PROBE_TABLES, ...tables]);
   try {
@@ -70,9 +75,12 @@ export async function startHost(config: Config, system: System): Promise<Running
   }
 }
 
-type Mounted = typeof capabilities;
-
-async function startOn(store: Store, mounted: Mounted, config: Config, system: System): Promise<RunningHost> {
+async function startOn<Extra extends object>(
+  store: Store,
+  mounted: readonly MountedWith<Extra>[],
+  config: Config & Extra,
+  system: System,
+): Promise<RunningHost> {
   const built = buildHost(store, mounted, config, system);
   const { host, assembly } = built;
   store.onHint((topic) => host.runtime.hub.hinted(topic));
@@ -128,7 +136,12 @@ interface BuiltHost {
 }
 
 /** Builds the runtime and every capability. Afterwards nothing is added to either. */
-function buildHost(store: Store, mounted: Mounted, config: Config, system: System): BuiltHost {
+function buildHost<Extra extends object>(
+  store: Store,
+  mounted: readonly MountedWith<Extra>[],
+  config: Config & Extra,
+  system: System,
+): BuiltHost {
   const contributions = new ContributionView();
   const runtime = createRuntime({
     store,

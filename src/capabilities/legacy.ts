@@ -18,7 +18,7 @@ import type { ProposalSettings } from './learning/proposals/settings.ts';
 import type { SynthesisSettings } from './learning/synthesis/settings.ts';
 import { bindRoutes, type Route } from './request.ts';
 import type { SettingsSlice } from './settings.ts';
-import type { KeyRecord } from './trust/authorization/keys.ts';
+import type { KeyRecord } from './trust/authorization/door.ts';
 import type { OidcSettings } from './trust/authorization/settings.ts';
 
 export type Also<T> = (outcome: T) => Unit;

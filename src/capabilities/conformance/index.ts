@@ -2,8 +2,8 @@ import { isRefusal } from '../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import { perform } from '../../runtime/change.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
-import type { PackService } from '../ai/packs/service.ts';
-import type { PromptService } from '../ai/prompts/service.ts';
+import type { Packs } from '../ai/packs/door.ts';
+import type { Prompts } from '../ai/prompts/door.ts';
 import type { GoalService } from '../learning/goals/service.ts';
 import type { ProposalService } from '../learning/proposals/service.ts';
 import type { LegacyCapability as Capability, CapabilitySettings } from '../legacy.ts';
@@ -28,8 +28,8 @@ import { testSurface } from './surface.ts';
 
 export interface Fitted {
   readonly workflows: Workflows;
-  readonly prompts: PromptService;
-  readonly packs: PackService;
+  readonly prompts: Prompts;
+  readonly packs: Packs;
   readonly proposals: ProposalService;
   readonly goals: GoalService;
   readonly memory: MemoryService;

@@ -5,7 +5,7 @@ import type { GoalService } from '../learning/goals/service.ts';
 import type { Draft, ProposalService } from '../learning/proposals/service.ts';
 import type { CapabilitySettings } from '../legacy.ts';
 import type { Caller } from '../request.ts';
-import { callerOf } from '../trust/authorization/keys.ts';
+import { callerOf } from '../trust/authorization/door.ts';
 
 const PROPOSED: Draft = {
   kind: 'prompt-template',

@@ -5,7 +5,7 @@ import type { Run } from '../../../engine/run/run.ts';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { meetsRole, type Scope } from '../../../protocol/trust/scopes.ts';
 import type { Caller } from '../../request.ts';
-import { KEY_LANE } from '../../trust/authorization/keys.ts';
+import { KEY_LANE } from '../../trust/authorization/door.ts';
 import type { InterruptRow } from './records.ts';
 import type { TokenClaims } from './tokens.ts';
 

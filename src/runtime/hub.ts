@@ -35,7 +35,7 @@ export class Hub {
 
   /** Subscribes to the appends of one run; returns the function that unsubscribes. */
   follow(runId: string, listener: RunListener): () => void {
-    return subscribe(this.#runListeners, runId, listener);
+    return addListener(this.#runListeners, runId, listener);
   }
 
   /** Notifies the subscribers of a run that its log has grown. */
@@ -45,7 +45,7 @@ export class Hub {
 
   /** Subscribes to the notices about one run; returns the function that unsubscribes. */
   onNotice(runId: string, listener: NoticeListener): () => void {
-    return subscribe(this.#noticeListeners, runId, listener);
+    return addListener(this.#noticeListeners, runId, listener);
   }
 
   /** Sends a notice to the current subscribers of a run. */
@@ -107,7 +107,7 @@ export class Hub {
 }
 
 /** Adds a listener and returns the function that removes it. Runs without listeners leave no entry behind. */
-function subscribe<L>(byRun: Map<string, Set<L>>, runId: string, listener: L): () => void {
+function addListener<L>(byRun: Map<string, Set<L>>, runId: string, listener: L): () => void {
   const listeners = byRun.get(runId) ?? new Set();
   byRun.set(runId, listeners.add(listener));
   return () => {

@@ -99,7 +99,7 @@ describe('performing a change', () => {
     expect(await stored('answer')).toBeUndefined();
   });
 
-  it('performs changes of the same resource one after the other, so that none is decided on outdated state', async () => {
+  it('performs changes of the same resource in sequence, so that none is decided on outdated state', async () => {
     const turns = new Turns();
     let decisions = 0;
     const add = () =>

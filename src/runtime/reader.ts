@@ -49,7 +49,7 @@ export class RunReader {
     return result;
   }
 
-  /** Takes a folded run out of the cache. The caller owns it, and gives it back once all its events are committed. */
+  /** Takes a folded run out of the cache. The caller owns it, and returns it once all its events are committed. */
   async take(row: RunRow): Promise<HeldRun> {
     const cached = this.#cache.get(row.run_id);
     if (!cached || cached.run.sequence > row.sequence) return this.fresh(row);
@@ -58,7 +58,7 @@ export class RunReader {
     return cached;
   }
 
-  /** Gives a run back to the cache; its state must equal the log. */
+  /** Returns a run to the cache; its state must equal the log. */
   give(held: HeldRun): void {
     if (held.run.ended && held.run.sequence < ENDED_EVENTS_MIN) return;
     this.#cache.set(held.run.facts.runId, held);

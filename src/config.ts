@@ -21,16 +21,20 @@ const serverSettings = defineSettings({
   variables: {
     host: { variable: 'HOST', flag: '--host <address>', meaning: 'address to listen on (127.0.0.1)' },
     port: { variable: 'PORT', flag: '--port <number>', meaning: 'port to listen on (3210); 0 picks a free one' },
-    data: { variable: 'CAPSTAN_DATA', flag: '--data <folder>', meaning: 'folder of the embedded store (./data)' },
+    data: {
+      variable: 'CAPSTAN_DATA',
+      flag: '--data <folder>',
+      meaning: 'folder of the embedded SQLite store (./data)',
+    },
     databaseUrl: {
       variable: 'DATABASE_URL',
       flag: '--database-url <url>',
-      meaning: 'postgres://… to use PostgreSQL instead of the embedded store',
+      meaning: 'postgres://… URL, to use PostgreSQL instead of the embedded store',
     },
     workflows: {
       variable: 'CAPSTAN_WORKFLOWS',
       flag: '--workflows <folder>',
-      meaning: 'folder of workflow definitions (*.json) to load at start',
+      meaning: 'folder of workflow definitions (*.json) to load at startup',
     },
     log: {
       variable: 'CAPSTAN_LOG',
@@ -39,13 +43,17 @@ const serverSettings = defineSettings({
     },
     discoveryMirror: {
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
-      meaning: '1 repeats all families under `capabilities` in the discovery document',
+      meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
     },
-    inFlightMax: { variable: 'CAPSTAN_INFLIGHT_CAP', meaning: 'requests answered at once, streams included (2000)' },
-    requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests a second for each key (5000)' },
+    inFlightMax: {
+      variable: 'CAPSTAN_INFLIGHT_CAP',
+      meaning: 'limit of concurrent requests, including streams (2000)',
+    },
+    requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests per second for each key (5000)' },
     leaseMs: {
       variable: 'CAPSTAN_LEASE_MS',
-      meaning: 'time after which a silent host loses its work (10000; PostgreSQL)',
+      meaning:
+        'lease time in milliseconds: a host without a heartbeat for this long loses its work (10000; PostgreSQL)',
     },
   },
   read: (read) => {

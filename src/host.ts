@@ -17,6 +17,7 @@ import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
 import { WorkflowDefinition } from './protocol/running/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
+import { perform } from './runtime/change.ts';
 import { createRuntime } from './runtime/create-runtime.ts';
 import { PROBE_TABLES } from './runtime/effects/probe.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
@@ -83,7 +84,7 @@ async function startOn<Extra extends object>(
   const { host, assembly } = built;
   store.onHint((topic) => host.runtime.hub.hinted(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
-  await loadWorkflows(assembly.services, config.workflowsFolder ?? EXAMPLES);
+  await loadWorkflows(host, assembly.services, config.workflowsFolder ?? EXAMPLES);
   const firstKey = await createFirstKey(assembly.services);
   const server = createEdge(built, config);
   await store.commit([maintenanceWork()]);
@@ -214,12 +215,13 @@ function onEachPath(route: BoundRoute): readonly BoundRoute[] {
 const checkShape = validator(WorkflowDefinition, 'body');
 
 /** Loads definitions that every tenant may run. Loading them again changes nothing. */
-async function loadWorkflows({ workflows }: Services, folder: string): Promise<void> {
+async function loadWorkflows({ runtime }: Host, { workflows }: Services, folder: string): Promise<void> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
   for (const file of files) {
     const path = join(folder, file);
     const definition = await readJson(path);
-    const outcome = checkShape(definition) ?? (await workflows.registerShared(definition as WorkflowDefinition));
+    const register = () => workflows.registerShared(definition as WorkflowDefinition);
+    const outcome = checkShape(definition) ?? (await perform(runtime, register));
     if (isRefusal(outcome)) throw new Error(`${path}: ${outcome.message}`);
   }
 }

@@ -7,9 +7,7 @@ import { memory } from './ai/memory/index.ts';
 import { models } from './ai/models/index.ts';
 import { modelSettings } from './ai/models/settings.ts';
 import { packs } from './ai/packs/index.ts';
-import { packSettings } from './ai/packs/settings.ts';
 import { prompts } from './ai/prompts/index.ts';
-import { promptSettings } from './ai/prompts/settings.ts';
 import { tools } from './ai/tools/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
@@ -59,16 +57,16 @@ const ALL = [
   authorization,
   feed,
   feedback,
-  legacy(workflows),
-  legacy(prompts, promptSettings),
-  legacy(packs, packSettings),
+  workflows,
+  prompts,
+  packs,
   legacy(agents),
   legacy(tools),
   runs,
   retention,
   legacy(replay),
-  legacy(interrupts),
-  legacy(approvals),
+  interrupts,
+  approvals,
   legacy(events),
   legacy(artifacts),
   webhooks,
@@ -79,7 +77,7 @@ const ALL = [
   legacy(proposals, proposalSettings),
   legacy(verifiers, verifierSettings),
   legacy(goals, goalSettings),
-  legacy(inbox),
+  inbox,
   legacy(diff),
   legacy(ancestry),
   legacy(timeTravel),

@@ -4,19 +4,20 @@ import { GOAL_TABLES, type GoalRow, type GoalRunRow } from '../../src/capabiliti
 import { VERIFIER_TABLES } from '../../src/capabilities/learning/verifiers/records.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
 import { isClosed } from '../../src/engine/judging/goal.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import type { GoalPlan } from '../../src/protocol/learning/goals.ts';
 import { isTerminalStatus } from '../../src/protocol/running/runs.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
+import { perform } from '../../src/runtime/change.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import type { WorkItem } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
 import { interrupt } from '../support/interrupts.ts';
+import { registerShared } from '../support/register-shared.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -81,8 +82,7 @@ class BadDays {
   async #open(): Promise<void> {
     for (let count = 0; count < 3; count++) await this.#storm.startHost();
     const host = this.#storm.hosts[0]!;
-    const workflows = workflowService({ runtime: host.runtime } as never, { audit: { record: () => [] } });
-    for (const each of [working, asking, failing]) await workflows.registerShared(each);
+    await registerShared(host.runtime, working, asking, failing);
     for (let count = 0; count < 6; count++) await this.#create(host);
   }
 
@@ -146,7 +146,8 @@ class BadDays {
     const open = waiting.filter(({ status }) => !isTerminalStatus(status));
     if (open.length === 0) return;
     const { run_id } = this.#world.random.pick(open);
-    await interrupts.resolve(CALLER, run_id, 'ask', { answer: 'go on' }, () => []);
+    const resolve = () => interrupts.resolve(CALLER, run_id, 'ask', { answer: 'go on' });
+    await perform(runtime, resolve, { turn: run_id });
   }
 
   async #judge(now: number): Promise<void> {

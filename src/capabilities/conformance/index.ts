@@ -1,12 +1,13 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
+import { type Decide, perform } from '../../runtime/change.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
-import type { PackService } from '../ai/packs/service.ts';
-import type { PromptService } from '../ai/prompts/service.ts';
+import type { Packs } from '../ai/packs/door.ts';
+import type { Prompts } from '../ai/prompts/door.ts';
 import type { GoalService } from '../learning/goals/service.ts';
 import type { ProposalService } from '../learning/proposals/service.ts';
 import type { LegacyCapability as Capability, CapabilitySettings } from '../legacy.ts';
-import type { WorkflowService } from '../running/workflows/service.ts';
+import type { Workflows } from '../running/workflows/door.ts';
 import { AGENT_FIXTURES } from './agent-fixtures.ts';
 import { AGENT_PACK } from './agent-pack.ts';
 import { CHAIN_PACK } from './chain-pack.ts';
@@ -26,9 +27,9 @@ import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 
 export interface Fitted {
-  readonly workflows: WorkflowService;
-  readonly prompts: PromptService;
-  readonly packs: PackService;
+  readonly workflows: Workflows;
+  readonly prompts: Prompts;
+  readonly packs: Packs;
   readonly proposals: ProposalService;
   readonly goals: GoalService;
   readonly memory: MemoryService;
@@ -58,15 +59,15 @@ export const conformance: Capability<'conformance', Fitted> = {
     commitmentFire,
     memoryConsolidate,
   ],
-  prepare: async ({ settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
+  prepare: async ({ runtime, settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
     await giveSamples(settings, { proposals, goals });
     await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
-    await packs.installShared(CHAIN_PACK);
-    await packs.installShared(AGENT_PACK);
-    for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
-    for (const fixture of seeded(settings)) {
-      const outcome = await workflows.registerShared(fixture);
-      if (isRefusal(outcome)) throw new Error(`fixture ${fixture.id}: ${outcome.message}`);
-    }
+    const seed = async (id: string, decide: Decide<unknown>): Promise<void> => {
+      const outcome = await perform(runtime, decide);
+      if (isRefusal(outcome)) throw new Error(`fixture ${id}: ${outcome.message}`);
+    };
+    for (const pack of [CHAIN_PACK, AGENT_PACK]) await seed(pack.name, () => packs.installShared(pack));
+    for (const prompt of PROMPT_TEMPLATES) await seed(prompt.templateId, () => prompts.installShared(prompt));
+    for (const workflow of seeded(settings)) await seed(workflow.id, () => workflows.registerShared(workflow));
   },
 };

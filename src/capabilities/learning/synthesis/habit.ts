@@ -2,9 +2,9 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { PackService } from '../../ai/packs/service.ts';
-import type { PromptService } from '../../ai/prompts/service.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
+import type { Packs } from '../../ai/packs/door.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
 import type { Among } from './counts.ts';
 import type { RhythmRules } from './rhythm.ts';
 
@@ -47,9 +47,9 @@ export interface Mining {
   readonly subject: Subject;
   readonly among: Among;
   readonly rules: RhythmRules;
-  readonly prompts: Pick<PromptService, 'find' | 'versions'>;
-  readonly packs: Pick<PackService, 'current' | 'versions' | 'agent'>;
-  readonly feedback: Pick<FeedbackService, 'pages'> | undefined;
+  readonly prompts: Pick<Prompts, 'find' | 'versions'>;
+  readonly packs: Pick<Packs, 'current' | 'versions' | 'agent'>;
+  readonly feedback: Pick<Feedback, 'pages'> | undefined;
 }
 
 /** Pieces of evidence that are looked at, and named, of one habit. */

@@ -5,14 +5,14 @@ const DAY_MS = 24 * 60 * 60_000;
 /** How often, how long and how soon a failed delivery is retried. */
 export const webhookSettings = defineSettings({
   variables: {
-    webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'attempts per delivery (20)' },
+    webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'attempts for each webhook delivery (20)' },
     webhookWindowMs: {
       variable: 'CAPSTAN_WEBHOOK_WINDOW_MS',
-      meaning: 'time after the first failure at which a delivery becomes a dead letter (24 hours)',
+      meaning: 'time in milliseconds after which a webhook delivery becomes a dead letter (24 hours)',
     },
     webhookRetryMs: {
       variable: 'CAPSTAN_WEBHOOK_RETRY_MS',
-      meaning: 'backoff before the first retry, doubled each time (1000)',
+      meaning: 'first backoff between webhook attempts in milliseconds; doubles each time (1000)',
     },
   },
   read: (read) => ({

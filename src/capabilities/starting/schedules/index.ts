@@ -1,5 +1,5 @@
-import type { LegacyCapability as Capability, LegacyHost as Host } from '../../legacy.ts';
-import type { WorkflowService } from '../../running/workflows/service.ts';
+import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { WorkflowCompanions } from '../../running/workflows/door.ts';
 import { SCHEDULE_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { HORIZON } from './rules.ts';
@@ -11,11 +11,8 @@ export const schedules: Capability<'schedules', ScheduleService> = {
   name: 'schedules',
   advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
   migrations: SCHEDULE_TABLES,
-  service(host: Host, services: Parameters<typeof scheduleService>[1] & { readonly workflows: WorkflowService }) {
-    const service = scheduleService(host, services);
-    services.workflows.accompany(triggerCompanion(service));
-    return service;
-  },
+  service: scheduleService,
+  extensions: (_host, service) => [WorkflowCompanions.of(triggerCompanion(service))],
   routes,
   work: (_host, { firing }) => ({ [SCHEDULE]: { handle: firing.handle } }),
 };

@@ -1,14 +1,18 @@
 import { makePlan } from '../../../engine/definition/plan.ts';
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import type { ScheduleRequest } from '../../../protocol/starting/schedules.ts';
-import type { Companion } from '../../running/workflows/service.ts';
+import { changeOf } from '../../../runtime/change.ts';
+import type { WorkflowCompanion } from '../../running/workflows/door.ts';
 import { triggersOf } from './rules.ts';
 import { type ScheduleService, TOO_MANY } from './service.ts';
 
 const SCOPE = 'schedules:write';
 
 /** Triggers of type `schedule` are schedules of their workflow: they come, change and go with it. */
-export function triggerCompanion({ accord, announce }: Pick<ScheduleService, 'accord' | 'announce'>): Companion {
+export function triggerCompanion({
+  accord,
+  announce,
+}: Pick<ScheduleService, 'accord' | 'announce'>): WorkflowCompanion {
   return async ({ subject, scopes }, workflowId, definition) => {
     const wanted = definition ? triggersOf(definition) : new Map<string, ScheduleRequest>();
     if (isRefusal(wanted)) return wanted;
@@ -19,11 +23,10 @@ export function triggerCompanion({ accord, announce }: Pick<ScheduleService, 'ac
     const plan = definition && wanted.size > 0 ? makePlan(definition, 0) : undefined;
     const agreed = await accord(subject, { plan, workflowId }, wanted);
     if (isRefusal(agreed)) return agreed.refused === 'validation_error' ? { ...agreed, status: 422 } : agreed;
-    return {
-      writes: agreed.writes,
-      contested: 'revision',
+    return changeOf(undefined, agreed.writes, {
+      retryOn: ['revision'],
       refusals: { schedules: TOO_MANY },
-      committed: () => agreed.schedules.forEach(announce),
-    };
+      announce: [() => agreed.schedules.forEach(announce)],
+    });
   };
 }

@@ -1,11 +1,11 @@
 import { defineSettings } from '../../settings.ts';
 
-/** What the audit log records, and which key signs its checkpoints. */
+/** What is audited, and which key signs the checkpoints. */
 export const auditSettings = defineSettings({
   variables: {
     auditRequests: {
       variable: 'CAPSTAN_AUDIT_REQUESTS',
-      meaning: '1 records every authenticated request in the audit log, reads included',
+      meaning: '1 writes every authenticated request to the audit log, including reads',
     },
     auditKey: {
       variable: 'CAPSTAN_AUDIT_KEY',

@@ -4,9 +4,8 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { isVersion } from '../../../protocol/format/versions.ts';
 import { type Answer, reply, route } from '../../request.ts';
-import type { Pack, PackService } from './service.ts';
-
-/** What a registry shows to everybody: the packs that come with the host. Those of tenants are theirs. */
+import type { Pack } from './door.ts';
+import type { PackService } from './service.ts';
 
 const operation = route<{ readonly packs: PackService }>();
 
@@ -14,7 +13,7 @@ const Named = Closed({ name: Type.String({ minLength: 1, maxLength: 256 }) });
 
 const searchPacks = operation({
   operationId: 'searchPublishedPacks',
-  summary: 'The packs that this host shows to everybody',
+  summary: 'The packs that come with this host',
   method: 'GET',
   path: '/v1/packs/-/search',
   scope: 'public',
@@ -38,7 +37,7 @@ const searchPacks = operation({
 
 const getPublishedPack = operation({
   operationId: 'getPublishedPack',
-  summary: 'A pack that this host shows to everybody, with its versions',
+  summary: 'A pack that comes with this host, with its versions',
   method: 'GET',
   path: '/v1/packs/{name}',
   scope: 'public',
@@ -60,7 +59,7 @@ const getPublishedPack = operation({
 
 const getPublishedPart = operation({
   operationId: 'getPublishedPackPart',
-  summary: 'What belongs to a version of a pack: its manifest, its signature, the keys that sign it',
+  summary: 'The manifest or signature of a version of a pack, or the keys that sign it',
   method: 'GET',
   path: '/v1/packs/{name}/-/{part}',
   scope: 'public',
@@ -72,15 +71,16 @@ const getPublishedPart = operation({
   refusals: [400, 404],
   handle: async ({ params: { name, part } }, { packs }): Promise<Answer> => {
     const [, version = '', end = part] = /^(.*)\.(json|sig)$/.exec(part) ?? [];
-    // Nothing that comes with the host is signed: it is as trusted as the host.
-    if (end === 'sig') return refuse('signature_not_available', 'There is no signature of that.', { name });
+    // Packs that come with the host are not signed: they are as trusted as the host.
+    if (end === 'sig')
+      return refuse('signature_not_available', 'Packs that come with the host are not signed.', { name });
     const refusal = end === 'json' ? checkNames(name, version) : undefined;
     if (refusal) return refusal;
     const pack = (await packs.published()).find(({ manifest }) => manifest.name === name);
     if (!pack) return noPack(name);
     if (end === 'keychain') return reply(200, { keys: [] });
     if (pack.manifest.version !== version)
-      return refuse('pack_version_not_found', 'There is no such version.', { name });
+      return refuse('pack_version_not_found', 'The pack has no such version.', { name });
     return reply(200, { ...pack.manifest, ...versionOf(pack) });
   },
 });
@@ -90,12 +90,13 @@ function versionOf({ integrity, provenance, manifest: { version } }: Pack): obje
 }
 
 function checkNames(name: string, version: string): Refusal | undefined {
-  if (!isPackName(name)) return refuse('invalid_pack_name', 'This is not the name of a pack.', { name });
-  return isVersion(version) ? undefined : refuse('invalid_version', 'This is not a version.', { version });
+  if (!isPackName(name)) return refuse('invalid_pack_name', 'This is not a valid pack name.', { name });
+  return isVersion(version) ? undefined : refuse('invalid_version', 'This is not a semantic version.', { version });
 }
 
 function noPack(name: string): Refusal {
-  return refuse('pack_not_found', 'This host shows no such pack to everybody.', { name });
+  return refuse('pack_not_found', 'No such pack comes with this host.', { name });
 }
 
+/** A read-only registry of the packs that come with the host. Packs of tenants are not public. */
 export const publishedRoutes = [searchPacks, getPublishedPack, getPublishedPart];

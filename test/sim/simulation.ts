@@ -216,7 +216,7 @@ class Day {
       try {
         const request = { workflowId, inputs: {}, configurable: {}, exclusive: false };
         const outcome = await perform(host.runtime, () => host.runs.create(CALLER, request), {
-          record: (started) => ticket.remember({ status: 201, body: started }),
+          record: (started) => ticket.record({ status: 201, body: started }),
         });
         return isRefusal(outcome) ? undefined : outcome.runId;
       } finally {

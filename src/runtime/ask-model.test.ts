@@ -33,10 +33,6 @@ describe('whom a node asks', () => {
     expect(choice({ ai: { provider: 'q' } }, config)).toEqual({ provider: 'q' });
     expect(choice({ ai: { provider: 'p' } }, config)).toEqual(config);
   });
-
-  it('is a mock alone where a test wants one', () => {
-    expect(choice({ mockProvider: { id: 'x' } }, { provider: 'p' })).toEqual({ mockProvider: { id: 'x', config: {} } });
-  });
 });
 
 describe('what a model is told', () => {
@@ -85,8 +81,8 @@ describe('an answer', () => {
   };
 
   it('is told while it comes, and then not again', async () => {
-    const heard = asking(async ({ hear }) => {
-      for (const [index, each] of RESULT.chunks.entries()) hear!(each, index === 1);
+    const heard = asking(async ({ onChunk }) => {
+      for (const [index, each] of RESULT.chunks.entries()) onChunk!(each, index === 1);
       return RESULT;
     });
     expect(await heard).toEqual({ content: 'Hello', chunks: ['Hel', 'lo'] });

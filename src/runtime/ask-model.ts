@@ -12,20 +12,20 @@ export interface Answer {
   readonly result: ModelResult;
 }
 
-/** Asks a model on behalf of a node. Readers of the log hear the answer while it comes. */
+/** Asks a model on behalf of a node. The log gets each chunk as it arrives. */
 export async function askModel(context: NodeContext, request: ModelRequest): Promise<Answer> {
-  let isHeard = false;
-  const hear = (chunk: ModelChunk, isLast: boolean): void => {
-    isHeard = true;
+  let isStreamed = false;
+  const onChunk = (chunk: ModelChunk, isLast: boolean): void => {
+    isStreamed = true;
     emitChunk(context, chunk, isLast);
   };
-  const result = await context.effects.model(request.mockProvider ? request : { ...request, hear });
+  const result = await context.effects.model({ ...request, onChunk });
   const { chunks, isTold = false } = result;
-  if (!isHeard && !isTold) await repeat(context, chunks);
+  if (!isStreamed && !isTold) await repeat(context, chunks);
   return { content: chunks.map(({ text }) => text).join(''), end: chunks.at(-1)?.meta ?? {}, result };
 }
 
-/** Nobody heard it when it was said, or it was only thought of: it is told as it would have come. */
+/** Emits the chunks of an answer that did not stream, at the pace that they say. */
 async function repeat(context: NodeContext, chunks: readonly ModelChunk[]): Promise<void> {
   for (const [index, chunk] of chunks.entries()) {
     if (chunk.delayMs > 0) await context.sleep(chunk.delayMs);
@@ -39,8 +39,7 @@ function emitChunk({ node, runId, emit }: NodeContext, { text, meta }: ModelChun
 
 /** Whom a node asks, and how: what the run says, then what the node says; the host decides what nobody does. */
 export function modelChoice({ configurable, config }: NodeContext): ModelRequest {
-  const { ai = {}, mockProvider } = configurable;
-  if (mockProvider) return { mockProvider: { id: mockProvider.id, config: mockProvider.config ?? {} } };
+  const { ai = {} } = configurable;
   const given = config as { provider?: string; model?: string; temperature?: number; maxTokens?: number };
   // A model belongs to its provider: what the node says of one goes only with the other.
   const own = ai.provider === undefined || ai.provider === given.provider ? given.model : undefined;

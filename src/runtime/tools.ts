@@ -25,8 +25,8 @@ export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress'
 
 /** A tool that answers while somebody waits for it. It keeps to limits of its own in time and size. */
 export interface CallableTool extends ToolFacts, ToolTraits {
-  /** Whether there is such a tool cannot be found out now; calls say why. */
-  readonly isAway?: boolean;
+  /** Its server cannot be reached now; calls fail with the reason. */
+  readonly isUnavailable?: boolean;
   /** Gives what the model is told: any JSON value. Throws a `ToolFailure` for what the model should know and deal with. */
   call(args: JsonObject, by: ToolCaller): Promise<unknown>;
   /** What the log says of a call besides that it was made, by what came of it. */

@@ -1,6 +1,6 @@
-import { orchestration } from '../../src/capabilities/ai/agents/orchestration.ts';
 import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
-import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { CONFORMANCE_NODES, REPLACING_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { probeTools } from '../../src/capabilities/conformance/probe-tool.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
@@ -21,7 +21,7 @@ import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
-import { type SeamDrivers, unprovidedSeam } from '../../src/runtime/effects/seams.ts';
+import { unprovidedSeam } from '../../src/runtime/effects/seams.ts';
 import { toolSeam } from '../../src/runtime/effects/tool-seam.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { Hub } from '../../src/runtime/hub.ts';
@@ -43,7 +43,8 @@ export interface SimHostOptions {
   readonly world: World;
   readonly store: FaultyStore;
   readonly ids: Ids;
-  readonly probe: SeamDrivers['probe'];
+  /** Performs the effect of `core.conformance.side-effect`. */
+  readonly probe: (effectId: string) => Promise<unknown>;
   /** Where there is a way out, webhooks are delivered to. */
   readonly egress?: Egress;
   /** What heartbeats and commitments see. */
@@ -76,12 +77,11 @@ export function createSimHost(options: SimHostOptions) {
       ...CONFORMANCE_NODES,
       governanceGate,
       runAgent,
-      ...orchestration({ conformance: true }),
+      ...REPLACING_NODES,
       ...simNodes(world),
     ]),
     seams: {
       model: agents?.model ?? (async () => ({ chunks: [] })),
-      probe,
       annotate: unprovidedSeam('feedback'),
       prompts: unprovidedSeam('prompts'),
       http: unprovidedSeam('httpClient'),
@@ -89,7 +89,7 @@ export function createSimHost(options: SimHostOptions) {
       kv: unprovidedSeam('kvStorage'),
       memory: unprovidedSeam('memory'),
       agent: agents?.agent ?? unprovidedSeam('agents'),
-      tool: toolSeam(agents?.tools ?? [], clock),
+      tool: toolSeam([probeTools(({ effectId }) => probe(effectId)), ...(agents?.tools ?? [])], clock),
       verifiers: unprovidedSeam('verifiers'),
     },
     tools: [],
@@ -122,7 +122,7 @@ export function createSimHost(options: SimHostOptions) {
   };
   const host = { runtime, executor, settings, forget: () => [], advertises: () => false };
   const audit = { record: () => [] };
-  const runs = new RunService(host, settings);
+  const runs = new RunService({ ...host, extensions: () => [] }, settings);
   const hooks = webhookService(host, { audit });
   const timed = scheduleService(host, { audit, runs });
   for (const [kind, work] of Object.entries(schedules.work!(host, timed))) kinds.set(kind, work);

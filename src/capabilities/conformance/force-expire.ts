@@ -1,9 +1,9 @@
 import { RunParams } from '../../protocol/running/runs.ts';
-import type { RetentionService } from '../operations/retention/service.ts';
+import type { Retention } from '../operations/retention/door.ts';
 import { route } from '../request.ts';
 
 /** Lets a suite see what becomes of a run whose time is up. */
-export const forceExpire = route<{ readonly retention: RetentionService }>()({
+export const forceExpire = route<{ readonly retention: Retention }>()({
   operationId: 'seamForceExpire',
   summary: 'Test seam: clear a run away before its time',
   method: 'POST',

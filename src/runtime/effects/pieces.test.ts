@@ -11,8 +11,8 @@ const redact = secretRedactor([{ id: 'KEY', value: SECRET }]);
 function listening() {
   const clock = new ManualClock();
   const heard: (ModelChunk & { isLast: boolean })[] = [];
-  const hear = (chunk: ModelChunk, isLast: boolean): void => void heard.push({ ...chunk, isLast });
-  return { clock, heard, pieces: new Pieces({ clock, redact, hear, meta: { model: 'm' } }) };
+  const onChunk = (chunk: ModelChunk, isLast: boolean): void => void heard.push({ ...chunk, isLast });
+  return { clock, heard, pieces: new Pieces({ clock, redact, onChunk, meta: { model: 'm' } }) };
 }
 
 describe('the pieces of an answer', () => {

@@ -10,7 +10,7 @@ const HELD_BACK_MAX = 512;
 export interface PiecesOptions {
   readonly clock: Clock;
   readonly redact: (text: string) => string;
-  readonly hear: ProviderCall['hear'];
+  readonly onChunk: ProviderCall['onChunk'];
   /** On every piece. */
   readonly meta: ChunkMeta;
 }
@@ -60,7 +60,7 @@ export class Pieces {
   #tell(text: string, meta: ChunkMeta, isLast: boolean): void {
     const chunk = { text: this.#options.redact(text), delayMs: 0, meta };
     this.chunks.push(chunk);
-    this.#options.hear(chunk, isLast);
+    this.#options.onChunk(chunk, isLast);
   }
 }
 

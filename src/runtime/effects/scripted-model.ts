@@ -72,7 +72,7 @@ export function sayLine(
   line: Line,
   provider: string,
   { model, messages }: ProviderQuestion,
-  { hear }: ProviderCall,
+  { onChunk }: ProviderCall,
 ): ModelResult {
   const text = textOf(line, messages);
   const inputTokens = line.usage?.inputTokens ?? inputEstimate(messages);
@@ -87,7 +87,7 @@ export function sayLine(
   };
   const words = text.match(/^\s+|\S+\s*/g) ?? [''];
   const chunks = words.map((word, index) => ({ text: word, delayMs: 0, meta: index < words.length - 1 ? meta : end }));
-  for (const chunk of chunks) hear(chunk, chunk.meta === end);
+  for (const chunk of chunks) onChunk(chunk, chunk.meta === end);
   return {
     chunks,
     usage: { provider, model, inputTokens, outputTokens, totalTokens },

@@ -99,7 +99,7 @@ class Answer {
     this.#question = question;
     this.#options = { clock, redact, call };
     const meta = { model: question.model, provider };
-    this.#pieces = new Pieces({ clock, redact, hear: call.hear, meta });
+    this.#pieces = new Pieces({ clock, redact, onChunk: call.onChunk, meta });
   }
 
   get hasBegun(): boolean {
@@ -115,14 +115,14 @@ class Answer {
         headers: { 'idempotency-key': effectId },
         includeRawChunks: true,
       });
-      for await (const part of stream) this.#hear(part);
+      for await (const part of stream) this.#onChunk(part);
       return this.#result();
     } finally {
       this.#pieces.stop();
     }
   }
 
-  #hear(part: LanguageModelV4StreamPart): void {
+  #onChunk(part: LanguageModelV4StreamPart): void {
     if (part.type === 'text-delta') {
       this.#text += part.delta;
       this.#pieces.add(part.delta);

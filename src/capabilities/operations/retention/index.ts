@@ -6,12 +6,12 @@ import { type RetentionService, retentionService, SWEEP } from './service.ts';
 /** Runs are kept for so long after their end, and then cleared away. */
 export const retention: Capability<'retention', RetentionService> = {
   name: 'retention',
-  advertise: ({ conformance, retentionMs }) => ({
+  advertise: ({ retentionMs }) => ({
     production: {
       retention: {
         supported: true,
         minWindowSeconds: Math.floor(retentionMs / 1_000),
-        testForceExpire: conformance,
+        testForceExpire: false,
       },
     },
   }),

@@ -22,9 +22,8 @@ import { createRuntime } from './runtime/create-runtime.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
 import { cancelChildHandler } from './runtime/move-run.ts';
-import { sql } from './store/sql.ts';
 import { openSqlite } from './store/sqlite.ts';
-import type { Migration, Store } from './store/store.ts';
+import { isReachable, type Migration, type Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
 import type { Clock } from './system/clock.ts';
 import { createEgress } from './system/egress.ts';
@@ -182,11 +181,6 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     mirror: config.discoveryMirror,
     backpressure: { inflightCap: config.inFlightMax, retryAfterSeconds: RETRY_AFTER_S },
   });
-  const isReady = (): Promise<boolean> =>
-    runtime.store.read(sql('SELECT 1 AS one')).then(
-      () => true,
-      () => false,
-    );
   const metrics = (): Metrics => counted;
   const server = createServer({
     runtime,
@@ -195,7 +189,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     pages: [
       discoveryPage(discovery),
       ...documentPages(routes, VERSION),
-      ...operatorPages({ isReady, metrics }),
+      ...operatorPages({ isReady: () => isReachable(runtime.store), metrics }),
       ...frontDoorPages(),
     ],
     metrics,

@@ -1,6 +1,6 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { perform } from '../../runtime/change.ts';
+import { type Decide, perform } from '../../runtime/change.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { McpServerSettings } from '../ai/mcp-client/settings.ts';
 import type { Memory } from '../ai/memory/door.ts';
@@ -43,11 +43,11 @@ export async function installFixtures(
   const { workflows, prompts, packs, memory } = services;
   await createSamples(runtime, services, settings);
   await memory.perform(OTHER_TENANT, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
-  await packs.installShared(CHAIN_PACK);
-  await packs.installShared(AGENT_PACK);
-  for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
-  for (const fixture of fixturesFor(settings)) {
-    const outcome = await perform(runtime, () => workflows.registerShared(fixture));
-    if (isRefusal(outcome)) throw new Error(`fixture ${fixture.id}: ${outcome.message}`);
-  }
+  const install = async (id: string, decide: Decide<unknown>): Promise<void> => {
+    const outcome = await perform(runtime, decide);
+    if (isRefusal(outcome)) throw new Error(`fixture ${id}: ${outcome.message}`);
+  };
+  for (const pack of [CHAIN_PACK, AGENT_PACK]) await install(pack.name, () => packs.installShared(pack));
+  for (const prompt of PROMPT_TEMPLATES) await install(prompt.templateId, () => prompts.installShared(prompt));
+  for (const workflow of fixturesFor(settings)) await install(workflow.id, () => workflows.registerShared(workflow));
 }

@@ -5,59 +5,60 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Firing } from './effects/seams.ts';
 
-/** How a call travels; the log says so. */
+/** How a tool call is made, as the log records it. */
 export const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
 
-/** What is said of a tool to models. */
+/** What models get to know about a tool. */
 export interface ToolFacts {
   /** `<scope>:<tool>`, as the allow-lists of agents have it. */
   readonly name: string;
   readonly description: string;
-  /** A JSON Schema. Arguments that do not fit are refused before the tool hears of them. */
+  /** A JSON Schema. The tool is not called with arguments that do not match it. */
   readonly inputSchema: JsonObject;
   readonly transport: (typeof TOOL_TRANSPORTS)[number];
 }
 
-/** What is said of it besides, to people who decide whether an agent may use it. The host answers for it, not the tool. */
+/** What people get to know besides, to decide whether an agent may use it. The host vouches for it, not the tool. */
 export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'> {
   readonly title?: string | undefined;
 }
 
-/** A tool that answers while somebody waits for it. It keeps to limits of its own in time and size. */
+/** A tool that is called directly and limits its own time and size. */
 export interface CallableTool extends ToolFacts, ToolTraits {
   /** Its server cannot be reached now; calls fail with the reason. */
   readonly isUnavailable?: boolean;
-  /** Gives what the model is told: any JSON value. Throws a `ToolFailure` for what the model should know and deal with. */
+  /** Returns any JSON value for the model. Throws ToolFailure for an error that the model should see. */
   call(args: JsonObject, by: ToolCaller): Promise<unknown>;
-  /** What the log says of a call besides that it was made, by what came of it. */
+  /** Further events for the log, from the result of a call. */
   events?(outcome: unknown, by: ToolCaller): readonly NewEvent[];
 }
 
-/** A tool that is a workflow. It runs as a child of the run that asks, and may take days. */
+/** A workflow as a tool. A call is a child run of the calling run and may take days. */
 export interface WorkflowTool extends ToolFacts, ToolTraits {
   readonly workflowId: string;
 }
 
+/** Something that an agent can call. */
 export type Tool = CallableTool | WorkflowTool;
 
-/** On whose behalf a tool is called. The effect's id is the same for every attempt at the call. */
+/** On whose behalf a tool is called. The effect id is the same for every attempt at the call. */
 export interface ToolCaller extends Firing {
   readonly agentId: string;
-  /** How long it may take, where that is not for the tool to say. */
+  /** Overrides the tool's own timeout. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The tools of one scope, which is what stands before the colon in their names. */
+/** The tools of one scope: the part of their names before the colon. */
 export interface ToolSource {
   readonly scope: string;
   readonly kind: ToolSourceKind;
-  /** The tool of this whole name, for somebody who may use it; nothing for anybody else. */
+  /** Finds a tool by its full name; undefined if it does not exist or the user may not use it. */
   find(user: Visibility, name: string): Promise<Tool | undefined>;
-  /** What somebody may use of it, as far as it can be found out soon; where that is very much, not all of it. */
+  /** The tools that the user may use. A source that is slow or very large may leave some out. */
   list(user: Visibility): Promise<readonly Tool[]>;
 }
 
-/** A few tools of the host's own, for everybody. */
+/** A source with a fixed list of tools for every tenant. */
 export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
   return {
     scope,
@@ -67,17 +68,18 @@ export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
   };
 }
 
-/** The tool would not, or could not. The model is told why; the run goes on. */
+/** A tool failed. The model gets the reason and the run continues. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
 }
 
-/** Where to look for a tool of this name. */
+/** The source that a tool's name belongs to. */
 export function sourceOf(sources: readonly ToolSource[], name: string): ToolSource | undefined {
   const scope = name.slice(0, Math.max(0, name.indexOf(':')));
   return sources.find((source) => source.scope === scope);
 }
 
+/** Finds a tool in its source. */
 export async function findTool(
   sources: readonly ToolSource[],
   user: Visibility,
@@ -86,7 +88,7 @@ export async function findTool(
   return sourceOf(sources, name)?.find(user, name);
 }
 
-/** What is said of a tool, without the way to it. */
+/** What models get to know about a tool, without the call. */
 export function toolFacts({ name, description, inputSchema, transport }: Tool): ToolFacts {
   return { name, description, inputSchema, transport };
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import type { ModelProvider, ModelResult, ProviderCall, ProviderQuestion } from '../../runtime/effects/model.ts';
-import { sayLine } from '../../runtime/effects/scripted-model.ts';
+import { answerWith } from '../../runtime/effects/scripted-model.ts';
 
 /** One answer of a program. */
 export interface ProgrammedAnswer {
@@ -44,7 +44,7 @@ export class ProgrammedModel implements ModelProvider {
     const program = this.#programs.get(keyOf(call.tenant, call.nodeId));
     if (program) program.maxTokens = question.maxTokens ?? null;
     const answer = program?.answers.shift() ?? { content: JSON.stringify(exampleOf(question.outputSchema ?? {})) };
-    return answerWith(answer, this.id, question, call);
+    return answerAs(answer, this.id, question, call);
   }
 }
 
@@ -52,17 +52,17 @@ function keyOf(tenant: string, nodeId: string): string {
   return JSON.stringify([tenant, nodeId]);
 }
 
-function answerWith(
+function answerAs(
   { content = '', stopReason = 'end_turn', refusalText }: ProgrammedAnswer,
   id: string,
   question: ProviderQuestion,
   call: ProviderCall,
 ): ModelResult {
   if (stopReason === 'safety' || refusalText !== undefined) {
-    return sayLine({ refusal: refusalText ?? 'The model would not answer.' }, id, question, call);
+    return answerWith({ refusal: refusalText ?? 'The model refused to answer.' }, id, question, call);
   }
   const isCut = stopReason === 'max_tokens' || stopReason === 'length';
-  const result = sayLine({ content, finishReason: isCut ? 'length' : 'stop' }, id, question, call);
+  const result = answerWith({ content, finishReason: isCut ? 'length' : 'stop' }, id, question, call);
   return isCut ? { ...result, stopReason } : result;
 }
 

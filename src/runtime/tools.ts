@@ -5,60 +5,60 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Firing } from './effects/seams.ts';
 
-/** How a tool call is made, as the log records it. */
+/** How calls of a tool are transported, as `agent.toolCalled` records it. */
 export const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
 
-/** What models get to know about a tool. */
+/** The description of a tool that models get. */
 export interface ToolFacts {
-  /** `<scope>:<tool>`, as the allow-lists of agents have it. */
+  /** `<scope>:<tool>`, as in the allow-lists of agents. */
   readonly name: string;
   readonly description: string;
-  /** A JSON Schema. The tool is not called with arguments that do not match it. */
+  /** A JSON Schema; a call with arguments that do not match is refused before it reaches the tool. */
   readonly inputSchema: JsonObject;
   readonly transport: (typeof TOOL_TRANSPORTS)[number];
 }
 
-/** What people get to know besides, to decide whether an agent may use it. The host vouches for it, not the tool. */
+/** Facts for people who decide whether an agent may use a tool. The host vouches for them, not the tool. */
 export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'> {
   readonly title?: string | undefined;
 }
 
-/** A tool that is called directly and limits its own time and size. */
+/** A tool that is called and answers within one attempt. It enforces its own limits on time and size. */
 export interface CallableTool extends ToolFacts, ToolTraits {
-  /** Its server cannot be reached now; calls fail with the reason. */
+  /** The source cannot be reached, so it is unknown whether the tool exists; calling it reports the reason. */
   readonly isUnavailable?: boolean;
-  /** Returns any JSON value for the model. Throws ToolFailure for an error that the model should see. */
+  /** Returns any JSON value for the model; throws a `ToolFailure` for an error that the model should handle. */
   call(args: JsonObject, by: ToolCaller): Promise<unknown>;
-  /** Further events for the log, from the result of a call. */
+  /** Events to record besides the call itself, depending on its outcome. */
   events?(outcome: unknown, by: ToolCaller): readonly NewEvent[];
 }
 
-/** A workflow as a tool. A call is a child run of the calling run and may take days. */
+/** A tool that is a workflow: a call starts a child run, which may take days. */
 export interface WorkflowTool extends ToolFacts, ToolTraits {
   readonly workflowId: string;
 }
 
-/** Something that an agent can call. */
+/** Anything that an agent can call. */
 export type Tool = CallableTool | WorkflowTool;
 
-/** On whose behalf a tool is called. The effect id is the same for every attempt at the call. */
+/** On whose behalf a tool is called. `effectId` is the same for every attempt, so it serves as an idempotency key. */
 export interface ToolCaller extends Firing {
   readonly agentId: string;
-  /** Overrides the tool's own timeout. */
+  /** Timeout of this call; the tool's own applies by default. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The tools of one scope: the part of their names before the colon. */
+/** The tools of one scope, which is the part of their names before the colon. */
 export interface ToolSource {
   readonly scope: string;
   readonly kind: ToolSourceKind;
-  /** Finds a tool by its full name; undefined if it does not exist or the user may not use it. */
+  /** Finds a tool by its full name; undefined if there is none that the user may use. */
   find(user: Visibility, name: string): Promise<Tool | undefined>;
-  /** The tools that the user may use. A source that is slow or very large may leave some out. */
+  /** The tools that the user may use; incomplete if a source is slow or has very many. */
   list(user: Visibility): Promise<readonly Tool[]>;
 }
 
-/** A source with a fixed list of tools for every tenant. */
+/** A source with a fixed list of the host's own tools, the same for every user. */
 export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
   return {
     scope,
@@ -68,18 +68,18 @@ export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
   };
 }
 
-/** A tool failed. The model gets the reason and the run continues. */
+/** A tool call failed. The model gets the message and the run continues. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
 }
 
-/** The source that a tool's name belongs to. */
+/** The source whose scope is in the tool's name; undefined for an unknown scope. */
 export function sourceOf(sources: readonly ToolSource[], name: string): ToolSource | undefined {
   const scope = name.slice(0, Math.max(0, name.indexOf(':')));
   return sources.find((source) => source.scope === scope);
 }
 
-/** Finds a tool in its source. */
+/** Finds a tool by its full name, in the source of its scope. */
 export async function findTool(
   sources: readonly ToolSource[],
   user: Visibility,
@@ -88,7 +88,7 @@ export async function findTool(
   return sourceOf(sources, name)?.find(user, name);
 }
 
-/** What models get to know about a tool, without the call. */
+/** The description of a tool without its implementation, so that it can be stored or sent. */
 export function toolFacts({ name, description, inputSchema, transport }: Tool): ToolFacts {
   return { name, description, inputSchema, transport };
 }

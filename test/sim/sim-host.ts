@@ -1,4 +1,5 @@
 import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
+import type { Extension, Host } from '../../src/capabilities/capability.ts';
 import { CONFORMANCE_NODES, REPLACING_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
 import { probeTools } from '../../src/capabilities/conformance/probe-tool.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
@@ -6,8 +7,9 @@ import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
 import { webhookService } from '../../src/capabilities/operations/webhooks/service.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
-import { projectInterrupts } from '../../src/capabilities/people/interrupts/project.ts';
-import { interruptService } from '../../src/capabilities/people/interrupts/service.ts';
+import { projectInterrupts } from '../../src/capabilities/people/interrupts/reactions.ts';
+import { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
+import { TokenKeys } from '../../src/capabilities/people/interrupts/token-keys.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
 import { replayService } from '../../src/capabilities/running/replay/service.ts';
 import { RunService } from '../../src/capabilities/running/runs/service.ts';
@@ -120,9 +122,11 @@ export function createSimHost(options: SimHostOptions) {
     goals: { standstillMax: 4, judgeTries: 3, judgeRetryMs: 1_000 },
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
-  const host = { runtime, executor, settings, forget: () => [], advertises: () => false };
+  const contributed: Extension[] = [];
+  const extensions: Host['extensions'] = (point) => point.among(contributed);
+  const host = { runtime, executor, settings, extensions, forget: () => [], advertises: () => false };
   const audit = { record: () => [] };
-  const runs = new RunService({ ...host, extensions: () => [] }, settings);
+  const runs = new RunService(host, settings);
   const hooks = webhookService(host, { audit });
   const timed = scheduleService(host, { audit, runs });
   for (const [kind, work] of Object.entries(schedules.work!(host, timed))) kinds.set(kind, work);
@@ -158,7 +162,8 @@ export function createSimHost(options: SimHostOptions) {
     kinds,
     goals: aims,
     runs,
-    interrupts: interruptService(host),
+    interrupts: new InterruptService(host, new TokenKeys(runtime)),
+    contributed,
     replay: replayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
     webhooks: hooks,
     schedules: timed,

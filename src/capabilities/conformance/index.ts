@@ -3,7 +3,7 @@ import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
 import type { PackService } from '../ai/packs/service.ts';
 import type { PromptService } from '../ai/prompts/service.ts';
-import type { GoalService } from '../learning/goals/service.ts';
+import type { Goals } from '../learning/goals/door.ts';
 import type { ProposalService } from '../learning/proposals/service.ts';
 import type { LegacyCapability as Capability, CapabilitySettings } from '../legacy.ts';
 import type { WorkflowService } from '../running/workflows/service.ts';
@@ -30,7 +30,7 @@ export interface Fitted {
   readonly prompts: PromptService;
   readonly packs: PackService;
   readonly proposals: ProposalService;
-  readonly goals: GoalService;
+  readonly goals: Goals;
   readonly memory: MemoryService;
 }
 
@@ -58,8 +58,8 @@ export const conformance: Capability<'conformance', Fitted> = {
     commitmentFire,
     memoryConsolidate,
   ],
-  prepare: async ({ settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
-    await giveSamples(settings, { proposals, goals });
+  prepare: async ({ runtime, settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
+    await giveSamples({ runtime, settings }, { proposals, goals });
     await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
     await packs.installShared(CHAIN_PACK);
     await packs.installShared(AGENT_PACK);

@@ -5,7 +5,7 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { PackService } from '../../ai/packs/service.ts';
 import type { PromptService } from '../../ai/prompts/service.ts';
 import type { Caller } from '../../request.ts';
-import type { ScheduleService } from '../../starting/schedules/service.ts';
+import type { Schedules } from '../../starting/schedules/door.ts';
 import type { ProposalService } from '../proposals/service.ts';
 import { likeness, type Sketch, sketchOf } from './similarity.ts';
 
@@ -26,7 +26,7 @@ export interface Nearness {
 export interface Neighbourhood {
   readonly prompts: Pick<PromptService, 'list'>;
   readonly packs: Pick<PackService, 'list'>;
-  readonly schedules: Pick<ScheduleService, 'list'>;
+  readonly schedules: Pick<Schedules, 'list'>;
   readonly proposals: Pick<ProposalService, 'list' | 'installed'>;
 }
 

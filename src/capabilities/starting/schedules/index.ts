@@ -1,21 +1,44 @@
-import type { LegacyCapability as Capability, LegacyHost as Host } from '../../legacy.ts';
-import type { WorkflowService } from '../../running/workflows/service.ts';
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { Runs } from '../../running/runs/door.ts';
+import { WorkflowCompanions, Workflows } from '../../running/workflows/door.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { HORIZON } from '../starter/rules.ts';
+import { StarterWork } from '../starter/work.ts';
+import { Schedules } from './door.ts';
+import { SCHEDULE_WORK, scheduleFamily } from './family.ts';
 import { SCHEDULE_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { HORIZON } from './rules.ts';
-import { SCHEDULE, type ScheduleService, scheduleService } from './service.ts';
+import { ScheduleService } from './service.ts';
 import { triggerCompanion } from './triggers.ts';
 
-/** Runs that begin by themselves: at a time, or again and again by the clock of a time zone. */
-export const schedules: Capability<'schedules', ScheduleService> = {
+/** Runs that start at a time, or repeatedly by the clock of a time zone. */
+export const schedules = defineCapability({
   name: 'schedules',
-  advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
-  migrations: SCHEDULE_TABLES,
-  service(host: Host, services: Parameters<typeof scheduleService>[1] & { readonly workflows: WorkflowService }) {
-    const service = scheduleService(host, services);
-    services.workflows.accompany(triggerCompanion(service));
-    return service;
+  provides: Schedules,
+  needs: [Audit, Runs, Workflows],
+  tables: SCHEDULE_TABLES,
+  build: (host, needs) => {
+    const family = scheduleFamily(host.runtime.clock);
+    const service = new ScheduleService(host, needs, family);
+    const { handle } = new StarterWork(host, needs, family);
+    const companion = triggerCompanion(service);
+    needs.workflows.accompany(async (...change) => {
+      const decided = await companion(...change);
+      if (isRefusal(decided)) return decided;
+      const { writes, refusals, announce } = decided;
+      const committed = (): void => {
+        for (const tell of announce) tell();
+      };
+      return { writes, contested: 'revision', refusals: refusals as Record<string, Refusal>, committed };
+    });
+    return {
+      service,
+      advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
+      routes: bindRoutes(routes, { starters: service }),
+      work: { [SCHEDULE_WORK]: { handle } },
+      extensions: [WorkflowCompanions.of(companion)],
+    };
   },
-  routes,
-  work: (_host, { firing }) => ({ [SCHEDULE]: { handle: firing.handle } }),
-};
+});

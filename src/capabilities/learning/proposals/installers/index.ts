@@ -2,7 +2,7 @@ import type { ArtifactKind } from '../../../../protocol/learning/proposals.ts';
 import type { Store } from '../../../../store/store.ts';
 import type { PackService } from '../../../ai/packs/service.ts';
 import type { PromptService } from '../../../ai/prompts/service.ts';
-import type { ScheduleService } from '../../../starting/schedules/service.ts';
+import type { Schedules } from '../../../starting/schedules/door.ts';
 import { automationInstaller } from './automation.ts';
 import type { Installer } from './installer.ts';
 import { packInstaller } from './pack.ts';
@@ -11,7 +11,7 @@ import { promptInstaller } from './prompt-template.ts';
 export interface Places {
   readonly prompts: PromptService;
   readonly packs: PackService;
-  readonly schedules: ScheduleService;
+  readonly schedules: Schedules;
 }
 
 export type Installers = Readonly<Record<ArtifactKind, Installer>>;

@@ -1,5 +1,10 @@
 import { hostSettings } from './capabilities/host-settings.ts';
-import { type CapabilityConfig, capabilities, conformanceCapabilities } from './capabilities/index.ts';
+import {
+  type CapabilityConfig,
+  capabilities,
+  conformanceCapabilities,
+  type MountedWith,
+} from './capabilities/index.ts';
 import {
   defineSettings,
   type Environment,
@@ -16,16 +21,20 @@ const serverSettings = defineSettings({
   variables: {
     host: { variable: 'HOST', flag: '--host <address>', meaning: 'address to listen on (127.0.0.1)' },
     port: { variable: 'PORT', flag: '--port <number>', meaning: 'port to listen on (3210); 0 picks a free one' },
-    data: { variable: 'CAPSTAN_DATA', flag: '--data <folder>', meaning: 'folder of the embedded store (./data)' },
+    data: {
+      variable: 'CAPSTAN_DATA',
+      flag: '--data <folder>',
+      meaning: 'folder of the embedded SQLite store (./data)',
+    },
     databaseUrl: {
       variable: 'DATABASE_URL',
       flag: '--database-url <url>',
-      meaning: 'postgres://… to use PostgreSQL instead of the embedded store',
+      meaning: 'postgres://… URL, to use PostgreSQL instead of the embedded store',
     },
     workflows: {
       variable: 'CAPSTAN_WORKFLOWS',
       flag: '--workflows <folder>',
-      meaning: 'folder of workflow definitions (*.json) to load at start',
+      meaning: 'folder of workflow definitions (*.json) to load at startup',
     },
     log: {
       variable: 'CAPSTAN_LOG',
@@ -34,13 +43,17 @@ const serverSettings = defineSettings({
     },
     discoveryMirror: {
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
-      meaning: '1 repeats all families under `capabilities` in the discovery document',
+      meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
     },
-    inFlightMax: { variable: 'CAPSTAN_INFLIGHT_CAP', meaning: 'requests answered at once, streams included (2000)' },
-    requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests a second for each key (5000)' },
+    inFlightMax: {
+      variable: 'CAPSTAN_INFLIGHT_CAP',
+      meaning: 'limit of concurrent requests, including streams (2000)',
+    },
+    requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests per second for each key (5000)' },
     leaseMs: {
       variable: 'CAPSTAN_LEASE_MS',
-      meaning: 'time after which a silent host loses its work (10000; PostgreSQL)',
+      meaning:
+        'lease time in milliseconds: a host without a heartbeat for this long loses its work (10000; PostgreSQL)',
     },
   },
   read: (read) => {
@@ -89,13 +102,21 @@ const SLICES: readonly SettingsSlice<object>[] = [
 /** Every variable that an operator may set, by the name of its setting. */
 export const VARIABLES: Readonly<Record<string, Variable>> = Object.assign({}, ...SLICES.map((each) => each.variables));
 
-/** Reads all settings; flags win over the environment. Throws BadConfig with every problem, not only the first. */
-export function readConfig(flags: SettingTexts = {}, environment: Environment = process.env): Config {
+/**
+ * Reads all settings; flags win over the environment. Throws BadConfig with every problem, not only the first. Programs
+ * that mount capabilities of their own pass these, to have their settings read too.
+ */
+export function readConfig<Extra extends object = object>(
+  flags: SettingTexts = {},
+  environment: Environment = process.env,
+  extra: readonly MountedWith<Extra>[] = [],
+): Config & Extra {
   const source = sourceOf(flags, environment);
-  const values = SLICES.map((slice) => slice.read(source));
+  const slices = [...SLICES, ...extra.flatMap(({ settings }) => settings ?? [])];
+  const values = slices.map((slice) => slice.read(source));
   if (source.problems.size > 0) throw new BadConfig([...source.problems]);
   // The slices are those that the type is made of.
-  return Object.assign({}, ...values) as Config;
+  return Object.assign({}, ...values) as Config & Extra;
 }
 
 function sourceOf(flags: SettingTexts, environment: Environment): SettingsSource {

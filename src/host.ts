@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Assembly, buildCapabilities, ContributionView } from './capabilities/build.ts';
 import type { Host } from './capabilities/capability.ts';
-import { capabilities, conformanceCapabilities, type Services } from './capabilities/index.ts';
+import { capabilities, conformanceCapabilities, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { discoveryDocument } from './http/discovery.ts';
@@ -17,6 +17,7 @@ import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
 import { WorkflowDefinition } from './protocol/running/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
+import { perform } from './runtime/change.ts';
 import { createRuntime } from './runtime/create-runtime.ts';
 import { PROBE_TABLES } from './runtime/effects/probe.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
@@ -56,9 +57,14 @@ const CAPACITY = 1_000;
 const GRACE_MS = 10_000;
 const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
-/** Opens the store, builds every capability, then starts to work and to listen. */
-export async function startHost(config: Config, system: System): Promise<RunningHost> {
-  const mounted = config.conformance ? [...capabilities, ...conformanceCapabilities] : capabilities;
+/** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
+export async function startHost<Extra extends object = object>(
+  config: Config & Extra,
+  system: System,
+  extra: readonly MountedWith<Extra>[] = [],
+): Promise<RunningHost> {
+  const own = config.conformance ? [...capabilities, ...conformanceCapabilities] : capabilities;
+  const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
   const store = await openStore(config, system.clock, [...CORE_TABLES, ...PROBE_TABLES, ...tables]);
   try {
@@ -69,14 +75,17 @@ export async function startHost(config: Config, system: System): Promise<Running
   }
 }
 
-type Mounted = typeof capabilities;
-
-async function startOn(store: Store, mounted: Mounted, config: Config, system: System): Promise<RunningHost> {
+async function startOn<Extra extends object>(
+  store: Store,
+  mounted: readonly MountedWith<Extra>[],
+  config: Config & Extra,
+  system: System,
+): Promise<RunningHost> {
   const built = buildHost(store, mounted, config, system);
   const { host, assembly } = built;
   store.onHint((topic) => host.runtime.hub.hinted(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
-  await loadWorkflows(assembly.services, config.workflowsFolder ?? EXAMPLES);
+  await loadWorkflows(host, assembly.services, config.workflowsFolder ?? EXAMPLES);
   const firstKey = await createFirstKey(assembly.services);
   const server = createEdge(built, config);
   await store.commit([maintenanceWork()]);
@@ -127,7 +136,12 @@ interface BuiltHost {
 }
 
 /** Builds the runtime and every capability. Afterwards nothing is added to either. */
-function buildHost(store: Store, mounted: Mounted, config: Config, system: System): BuiltHost {
+function buildHost<Extra extends object>(
+  store: Store,
+  mounted: readonly MountedWith<Extra>[],
+  config: Config & Extra,
+  system: System,
+): BuiltHost {
   const contributions = new ContributionView();
   const runtime = createRuntime({
     store,
@@ -207,12 +221,13 @@ function onEachPath(route: BoundRoute): readonly BoundRoute[] {
 const checkShape = validator(WorkflowDefinition, 'body');
 
 /** Loads definitions that every tenant may run. Loading them again changes nothing. */
-async function loadWorkflows({ workflows }: Services, folder: string): Promise<void> {
+async function loadWorkflows({ runtime }: Host, { workflows }: Services, folder: string): Promise<void> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort();
   for (const file of files) {
     const path = join(folder, file);
     const definition = await readJson(path);
-    const outcome = checkShape(definition) ?? (await workflows.registerShared(definition as WorkflowDefinition));
+    const register = () => workflows.registerShared(definition as WorkflowDefinition);
+    const outcome = checkShape(definition) ?? (await perform(runtime, register));
     if (isRefusal(outcome)) throw new Error(`${path}: ${outcome.message}`);
   }
 }

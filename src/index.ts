@@ -1,4 +1,4 @@
-/** The host, for programs that run one inside themselves. */
+/** The main entry of the package: start a host inside your own program. */
 export { BadConfig, type Config, readConfig, type SettingTexts } from './config.ts';
 export { type RunningHost, type System, startHost } from './host.ts';
 export { realClock, realIds, realLog } from './system/real.ts';

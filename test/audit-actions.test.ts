@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type AuditRecord, recordWrite } from '../src/capabilities/trust/audit/record.ts';
-import { type AuditService, recordBy } from '../src/capabilities/trust/audit/service.ts';
+import { type Audit, type AuditRecord, recordBy } from '../src/capabilities/trust/audit/door.ts';
+import { recordWrite } from '../src/capabilities/trust/audit/record.ts';
 import { AUDIT_ACTIONS } from '../src/protocol/trust/audit-actions.ts';
 import type { Subject } from '../src/runtime/run-row.ts';
-import type { Write } from '../src/store/sql.ts';
+import type { Unit, Write } from '../src/store/sql.ts';
 
 /** Goal: every action of the audit log is registered and documented. Misspelt ones are errors of the compiler. */
 
@@ -24,7 +24,7 @@ describe('the actions of the audit log', () => {
     const recordMisspelt = [
       // @ts-expect-error: the action is `run.create`
       (record: AuditRecord): AuditRecord => ({ ...record, action: 'run.craete' }),
-      (audit: AuditService, by: Subject): Write[] =>
+      (audit: Audit, by: Subject): Unit =>
         // @ts-expect-error: the action is `schedule.create`
         recordBy(audit, by, 'schedule.craete', 'sch-1'),
       (needs: Parameters<typeof recordWrite>[1], record: AuditRecord): Write =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DELIVERED } from '../src/capabilities/operations/webhooks/deliverable.ts';
-import { AUDITED_EVENTS } from '../src/capabilities/trust/audit/reaction.ts';
+import { AUDITED_EVENTS } from '../src/capabilities/trust/audit/reactions.ts';
 import { MASKS } from '../src/engine/masking/mask.ts';
 import { EVENTS, type EventTable } from '../src/protocol/running/events.ts';
 import { EVENT_TRAITS, type EventTraits } from '../src/runtime/event-traits.ts';

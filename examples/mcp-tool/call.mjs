@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 
-// An MCP client as any other: it knows the address of the host and a key, and learns the rest by asking.
+// An ordinary MCP client: it needs only the URL of the host and a key.
 const { CAPSTAN_URL = 'http://127.0.0.1:3210', CAPSTAN_KEY = '' } = process.env;
 const authorization = `Bearer ${CAPSTAN_KEY}`;
 
-// The workflow says in its metadata that it is a tool; registering it is all it takes.
+// The metadata of the workflow offers it as a tool, so registering it is enough.
 const definition = await readFile(new URL('shipping-quote.json', import.meta.url), 'utf8');
 const registered = await fetch(`${CAPSTAN_URL}/v1/host/capstan/workflows`, {
   method: 'POST',
@@ -33,7 +33,7 @@ const heavy = await client.callTool({ name: 'shipping-quote', arguments: { weigh
 const { runId, status } = heavy.structuredContent;
 console.log(`heavy: ${status}`);
 
-// Somebody looks at it, in the inbox or like this.
+// A person approves it, in the inbox or with this request.
 await fetch(`${CAPSTAN_URL}/v1/runs/${runId}/interrupts/look`, {
   method: 'POST',
   headers: { authorization, 'content-type': 'application/json' },

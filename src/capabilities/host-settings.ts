@@ -9,34 +9,37 @@ export const hostSettings = defineSettings({
     publicUrl: {
       variable: 'CAPSTAN_PUBLIC_URL',
       flag: '--public-url <url>',
-      meaning: 'origin to use in absolute URLs',
+      meaning: 'public origin for absolute URLs',
     },
     conformance: {
       variable: 'CAPSTAN_CONFORMANCE',
       flag: '--conformance',
-      meaning: 'serve the conformance fixtures and mock providers; never in production',
+      meaning: 'enable the conformance fixtures and mock providers; never in production',
     },
     loopback: {
       variable: 'CAPSTAN_LOOPBACK',
       flag: '--no-loopback',
-      meaning: 'keep webhooks away from this machine even under the conformance switch (CAPSTAN_LOOPBACK=0)',
+      meaning: 'forbid webhooks to this machine even with --conformance (CAPSTAN_LOOPBACK=0)',
     },
-    maxNodeExecutions: { variable: 'CAPSTAN_MAX_NODE_EXECUTIONS', meaning: 'node executions a run may have (10000)' },
+    maxNodeExecutions: {
+      variable: 'CAPSTAN_MAX_NODE_EXECUTIONS',
+      meaning: 'limit of node executions for each run (10000)',
+    },
     maxRunDurationMs: {
       variable: 'CAPSTAN_MAX_RUN_DURATION_MS',
-      meaning: 'time a run may take, waiting included (30 days)',
+      meaning: 'limit of the duration of a run, including waits (30 days)',
     },
-    maxRequestBodyBytes: { variable: 'CAPSTAN_MAX_BODY_BYTES', meaning: 'largest request body (1048576)' },
+    maxRequestBodyBytes: { variable: 'CAPSTAN_MAX_BODY_BYTES', meaning: 'limit of the request body (1048576)' },
     secret: {
       variable: 'CAPSTAN_SECRET',
-      meaning: 'at least 32 characters that seal secrets at rest; the same on all hosts (a key from the store)',
+      meaning: 'encryption key for stored secrets, at least 32 characters, the same on all hosts (a key in the store)',
     },
   },
   read: (read) => {
     const conformance = read.boolean('conformance');
     const loopback = read.boolean('loopback', true);
     if (conformance && read.environment.NODE_ENV === 'production') {
-      read.report('conformance', ' opens test surfaces and is refused with NODE_ENV=production.');
+      read.report('conformance', ' opens test endpoints and is not allowed with NODE_ENV=production.');
     }
     return {
       /** Origin under which callers reach the host, if the operator says so. */

@@ -7,9 +7,7 @@ import { memory } from './ai/memory/index.ts';
 import { models } from './ai/models/index.ts';
 import { modelSettings } from './ai/models/settings.ts';
 import { packs } from './ai/packs/index.ts';
-import { packSettings } from './ai/packs/settings.ts';
 import { prompts } from './ai/prompts/index.ts';
-import { promptSettings } from './ai/prompts/settings.ts';
 import { tools } from './ai/tools/index.ts';
 import type { Capability } from './capability.ts';
 import { conformance } from './conformance/index.ts';
@@ -51,19 +49,17 @@ import { commitments } from './starting/commitments/index.ts';
 import { heartbeat } from './starting/heartbeats/index.ts';
 import { schedules } from './starting/schedules/index.ts';
 import { audit } from './trust/audit/index.ts';
-import { auditSettings } from './trust/audit/settings.ts';
 import { authorization } from './trust/authorization/index.ts';
-import { authorizationSettings } from './trust/authorization/settings.ts';
 
 /** Everything this host can do, in the order in which discovery shows it. A new family is a folder and a line here. */
 const ALL = [
-  legacy(audit, auditSettings),
-  legacy(authorization, authorizationSettings),
+  audit,
+  authorization,
   legacy(feed),
   feedback,
-  legacy(workflows),
-  legacy(prompts, promptSettings),
-  legacy(packs, packSettings),
+  workflows,
+  prompts,
+  packs,
   legacy(agents),
   legacy(tools),
   runs,
@@ -116,6 +112,9 @@ export type CapabilityConfig = Together<SettingsOf<Listed>>;
 
 /** A capability of the list: a need that nothing in the list provides does not compile here. */
 type Mounted = Capability<object, Services & object, CapabilityConfig & object>;
+
+/** A capability that a program mounts in addition, with settings of its own. */
+export type MountedWith<Extra extends object> = Capability<object, Services & object, CapabilityConfig & Extra>;
 
 /** What every host serves. */
 export const capabilities: readonly Mounted[] = ALL;

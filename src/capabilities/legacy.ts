@@ -11,14 +11,14 @@ import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';
 import type { McpServerSettings } from './ai/mcp-client/settings.ts';
 import type { ModelSettings } from './ai/models/settings.ts';
-import type { Capability, Host } from './capability.ts';
+import type { Capability, Extension, Host } from './capability.ts';
 import type { MailSettings } from './integrations/email/settings.ts';
 import type { GoalSettings } from './learning/goals/settings.ts';
 import type { ProposalSettings } from './learning/proposals/settings.ts';
 import type { SynthesisSettings } from './learning/synthesis/settings.ts';
 import { bindRoutes, type Route } from './request.ts';
 import type { SettingsSlice } from './settings.ts';
-import type { KeyRecord } from './trust/authorization/keys.ts';
+import type { KeyRecord } from './trust/authorization/door.ts';
 import type { OidcSettings } from './trust/authorization/settings.ts';
 
 export type Also<T> = (outcome: T) => Unit;
@@ -72,6 +72,7 @@ export interface LegacyCapability<N extends string = string, S = unknown> {
   reactions?(host: LegacyHost, service: S): readonly Reaction[];
   seams?(host: LegacyHost, service: S): Partial<SeamDrivers>;
   tools?(host: LegacyHost, service: S): readonly ToolSource[];
+  extensions?(host: LegacyHost, service: S): readonly Extension[];
   forget?(run: RunRef): readonly Write[];
   prepare?(host: LegacyHost, service: S): Promise<void>;
   stop?(service: S): Promise<void>;
@@ -101,6 +102,7 @@ export function legacy<N extends string, S, V extends object = object>(
         reactions: old.reactions?.(its, service) ?? [],
         seams: old.seams?.(its, service) ?? {},
         tools: old.tools?.(its, service) ?? [],
+        extensions: old.extensions?.(its, service) ?? [],
         forgetRun: (run) => old.forget?.(run) ?? [],
         prepare: async () => old.prepare?.(its, service),
         stop: async () => old.stop?.(service),

@@ -86,7 +86,7 @@ export class SettingsReader<Name extends string> {
     if (text === undefined) return otherwise;
     if (text === '0' || text === 'false') return false;
     if (text === '1' || text === 'true') return true;
-    this.report(name, ' must be 1 or 0.');
+    this.report(name, ' must be 1 (or true) or 0 (or false).');
     return false;
   }
 
@@ -109,7 +109,7 @@ export class SettingsReader<Name extends string> {
   identifier(name: Name): string | undefined {
     const text = this.text(name);
     if (text === undefined || NAME.test(text)) return text;
-    this.report(name, ' must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :');
+    this.report(name, ' must have 1 to 128 characters from A-Z a-z 0-9 . _ ~ - :');
     return undefined;
   }
 
@@ -117,7 +117,7 @@ export class SettingsReader<Name extends string> {
     const text = this.text(name);
     if (text === undefined) return undefined;
     if (URL.canParse(text) && protocols.includes(new URL(text).protocol)) return text;
-    this.report(name, ` must be a URL that begins with ${protocols.join(' or ')}//.`);
+    this.report(name, ` must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}.`);
     return undefined;
   }
 }

@@ -11,14 +11,14 @@ import { sha256Hex } from '../system/digest.ts';
 import { type IsSignedHex, signatureCheckOf } from '../system/ed25519.ts';
 import { jsonMembers } from './json-members.ts';
 
-/** What an export says of itself. */
+/** The header of an exported audit log: everything but its entries. */
 export interface AuditFile {
   readonly tenant: string;
   readonly exportedAt: string;
   readonly fromSeq: number;
   readonly toSeq: number;
   readonly checkpoints: readonly FileCheckpoint[];
-  /** Public keys as PEM, by their names. */
+  /** Public keys in PEM format, by key id. */
   readonly keys: ReadonlyMap<string, string>;
 }
 
@@ -26,14 +26,14 @@ interface FileCheckpoint extends AuditCheckpoint {
   readonly keyId: string;
 }
 
-/** It is not what the host gives out. */
-export class NotAnExport extends Error {
-  override readonly name = 'NotAnExport';
+/** The file is not an audit log export. */
+class InvalidExport extends Error {
+  override readonly name = 'InvalidExport';
 }
 
 /**
- * Reads the file twice: once for what it says of itself, wherever in it that stands, and once for its entries, of which
- * none is kept. Without a key to trust, those in the file are taken.
+ * Verifies an exported audit log. The file is read twice, once for the header and once for the entries, so that it
+ * never has to fit in memory. Without a trusted key, signatures are checked with the keys in the file.
  */
 export async function verifyAuditFile(
   path: string,
@@ -69,7 +69,7 @@ async function readHeader(path: string): Promise<AuditFile> {
   }
   const [fromSeq, toSeq] = [single.get('fromSeq'), single.get('toSeq')];
   if (single.get('bundleVersion') !== '1' || !isSequence(fromSeq) || !isSequence(toSeq)) {
-    throw new NotAnExport('it is not an export of an audit log');
+    throw new InvalidExport('it is not an audit log export');
   }
   checkpoints.sort((a, b) => a.atSequence - b.atSequence);
   return {
@@ -91,9 +91,8 @@ function isSequence(value: unknown): value is number {
 }
 
 function checkpointFrom(value: unknown): FileCheckpoint {
-  const given = isObject(value) ? value : {};
-  const { checkpointId, atSequence, merkleRoot, signature, signingKeyId } = given;
-  if (!isSequence(atSequence)) throw new NotAnExport('it has a checkpoint that stands nowhere');
+  const { checkpointId, atSequence, merkleRoot, signature, signingKeyId } = isObject(value) ? value : {};
+  if (!isSequence(atSequence)) throw new InvalidExport('a checkpoint has no valid atSequence');
   return {
     checkpoint: String(checkpointId),
     atSequence,
@@ -109,7 +108,7 @@ function keyFrom(value: unknown): [string, string] {
 }
 
 function proofsOf({ checkpoints, keys }: AuditFile, trusted: IsSignedHex | undefined): Proofs {
-  const checks = new Map([...keys].map(([keyId, pem]) => [keyId, checkFrom(pem)]));
+  const checks = new Map([...keys].map(([keyId, pem]) => [keyId, signatureCheckFrom(pem)]));
   const keyIds = new Map(checkpoints.map(({ checkpoint, keyId }) => [checkpoint, keyId]));
   const checkOf = ({ checkpoint }: AuditCheckpoint) => trusted ?? checks.get(keyIds.get(checkpoint) ?? '');
   return {
@@ -118,8 +117,8 @@ function proofsOf({ checkpoints, keys }: AuditFile, trusted: IsSignedHex | undef
   };
 }
 
-/** A key that is none has signed nothing. */
-function checkFrom(pem: string): IsSignedHex {
+/** A malformed key verifies no signature, so its checkpoints are reported as invalid. */
+function signatureCheckFrom(pem: string): IsSignedHex {
   try {
     return signatureCheckOf(pem);
   } catch {

@@ -5,28 +5,29 @@ import { EXIT, type ExitCode } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 import { coloured, type Paint, plain } from './text.ts';
 
-/** What was given with a command, as text. */
-export interface Given {
+/** The parsed arguments and options of one command line, still as text. */
+export interface CommandInput {
   readonly args: readonly string[];
-  /** By the name of the flag, in camel case; lists for flags that may be repeated. */
+  /** Option values by flag name in camel case; a list for flags that may be repeated. */
   readonly options: Readonly<Record<string, string | true | readonly string[] | undefined>>;
 }
 
-/** A command: the table of them makes the help, the completion and the program. */
+/** One command. Help, shell completion and argument parsing are all generated from these. */
 export interface CommandSpec {
   readonly name: string;
   readonly aliases?: readonly string[];
-  /** As `<runId> [nodeId]`. */
+  /** Positional arguments in commander syntax, for example `<runId> [nodeId]`. */
   readonly takes?: string;
   readonly summary: string;
-  /** Flag to meaning. A flag whose value ends in `...` may be repeated. */
+  /** Flag to description. A flag whose value ends in `...` may be repeated. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** Without the name of the program. */
+  /** An example command line, without the program name. */
   readonly example: string;
-  /** Gives the exit code, where it is not that all is done. */
-  run(context: Context, given: Given): Promise<ExitCode | undefined>;
+  /** Returns the exit code; undefined means success. */
+  run(context: Context, given: CommandInput): Promise<ExitCode | undefined>;
 }
 
+/** Commands that share a noun, such as `capstan runs …`. */
 export interface CommandGroup {
   readonly name: string;
   readonly aliases?: readonly string[];
@@ -34,30 +35,31 @@ export interface CommandGroup {
   readonly commands: readonly CommandSpec[];
 }
 
-/** What every command has. */
+/** The services that every command gets. */
 export interface Context {
   readonly terminal: Terminal;
   readonly isJson: boolean;
   readonly isQuiet: boolean;
   readonly paint: Paint;
-  /** Speaks to the host that the person has named or logged in to. */
+  /** A client for the host from CAPSTAN_URL or `capstan login`. */
   client(): Promise<Client>;
-  /** Prints a value of the wire as it is with --json, in words otherwise, and no more than needed with --quiet. */
+  /** Prints a result: the reply of the host with --json, `quiet` lines with --quiet, `words` otherwise. */
   show(value: unknown, words: () => readonly string[], quiet?: () => readonly string[]): void;
-  /** Says something to the person that is no result. */
+  /** Prints a hint to standard error, unless --quiet is set. */
   note(text: string): void;
 }
 
-/** What comes of a command line. */
+/** Receives the exit code of the command that commander runs. */
 export interface Outcome {
   code: ExitCode;
 }
 
-const EVERYWHERE: Readonly<Record<string, string>> = {
-  '--json': 'print exactly what the host answers',
-  '-q, --quiet': 'print no more than ids, or nothing',
+const COMMON_FLAGS: Readonly<Record<string, string>> = {
+  '--json': 'print the reply of the host as JSON',
+  '-q, --quiet': 'print only ids, or nothing',
 };
 
+/** Adds a command group and its commands to the program. */
 export function mountGroup(program: Command, group: CommandGroup, terminal: Terminal, outcome: Outcome): void {
   const parent = program
     .command(group.name)
@@ -66,13 +68,14 @@ export function mountGroup(program: Command, group: CommandGroup, terminal: Term
   for (const spec of group.commands) mountCommand(parent, spec, terminal, outcome);
 }
 
+/** Adds one command, with its options, help text and action, to its parent. */
 export function mountCommand(parent: Command, spec: CommandSpec, terminal: Terminal, outcome: Outcome): void {
   const command = parent
     .command(spec.name)
     .aliases(spec.aliases ?? [])
     .description(spec.summary);
   for (const argument of spec.takes?.split(' ') ?? []) command.argument(argument);
-  for (const [flag, meaning] of Object.entries({ ...spec.flags, ...EVERYWHERE })) {
+  for (const [flag, meaning] of Object.entries({ ...spec.flags, ...COMMON_FLAGS })) {
     command.addOption(optionOf(flag, meaning));
   }
   command.addHelpText('after', `\nExample:\n  $ capstan ${spec.example}`);
@@ -86,8 +89,8 @@ export function mountCommand(parent: Command, spec: CommandSpec, terminal: Termi
 
 function optionOf(flag: string, meaning: string): Option {
   if (!flag.endsWith('...>')) return new Option(flag, meaning);
-  const gather = (value: string, before: readonly string[] | undefined): string[] => [...(before ?? []), value];
-  return new Option(flag.replace('...>', '>'), `${meaning}; may be repeated`).argParser(gather);
+  const collect = (value: string, before: readonly string[] | undefined): string[] => [...(before ?? []), value];
+  return new Option(flag.replace('...>', '>'), `${meaning}; may be repeated`).argParser(collect);
 }
 
 function contextOf(terminal: Terminal, isJson: boolean, isQuiet: boolean): Context {

@@ -1,24 +1,28 @@
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
 
-/** How a command ends. */
+/** The exit codes of the `capstan` command; scripts depend on them. */
 export const EXIT = {
-  /** Done, or applied. */
+  /** Succeeded. */
   done: 0,
   /** Refused, rejected or failed. */
   refused: 1,
+  /** Wrong command line. */
   usage: 2,
-  /** Still running, or waiting for somebody. */
+  /** Still running, or waiting for a person. */
   waiting: 3,
+  /** The host did not answer. */
   unreachable: 4,
 } as const;
+/** One of the values of `EXIT`. */
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** The exit code for a run with this status: success only when it completed. */
 export function exitOfRun(status: string): ExitCode {
   if (status === 'completed') return EXIT.done;
   return isTerminalStatus(status) ? EXIT.refused : EXIT.waiting;
 }
 
-/** The command was not called as it has to be. */
+/** The command line is wrong; the message says how to fix it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }

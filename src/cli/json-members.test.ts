@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { jsonMembers, type Member } from './json-members.ts';
 
-describe('the members of a JSON object', () => {
-  it('are those that JSON.parse finds, however the text is cut and spaced', async () => {
+describe('jsonMembers', () => {
+  it('yields what JSON.parse finds, however the text is chunked and spaced', async () => {
     const objects = fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue({ maxDepth: 3 }));
     const spaces = fc.constantFrom(undefined, 1, '\t\r');
     await fc.assert(
@@ -14,7 +14,7 @@ describe('the members of a JSON object', () => {
     );
   });
 
-  it('come while the text is still coming', async () => {
+  it('yields members before the text is complete', async () => {
     const members = jsonMembers(pieces(['{"a": 1, "list": [{"x": "]"},', ' 2], "b": null}']));
     expect((await members.next()).value).toEqual({ name: 'a', value: 1 });
     expect((await members.next()).value).toEqual({ name: 'list', value: { x: ']' } });
@@ -47,7 +47,7 @@ describe('the members of a JSON object', () => {
     await expect(membersOf(text, 3)).rejects.toThrow(SyntaxError);
   });
 
-  it('are not gathered without end', async () => {
+  it('limits the size of a value', async () => {
     const mebibyte = 'x'.repeat(1_024 * 1_024);
     async function* endless() {
       yield '{"a":"';

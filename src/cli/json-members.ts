@@ -1,15 +1,15 @@
-/** A member of a JSON object; of a list that is a member, one item. */
+/** A member of a JSON object. A member that is an array yields one of these for each item. */
 export interface Member {
   readonly name: string;
   readonly value: unknown;
 }
 
-/** One value, or one item of a list, may be this long. */
+/** The size limit of a single value or array item. */
 const VALUE_CHARACTERS_MAX = 16 * 1_024 * 1_024;
 
 /**
- * The members of the object that a JSON text holds, as the text comes in; the items of its lists one by one. The text may
- * be of any length and is never held as a whole. Throws SyntaxError when it is not JSON, or not an object.
+ * Parses a JSON object as a stream and yields its members; array members item by item. The text may have any length,
+ * because only one value is in memory at a time. Throws SyntaxError when the text is not a JSON object.
  */
 export async function* jsonMembers(chunks: AsyncIterable<string>): AsyncGenerator<Member> {
   const reader = new MemberReader();
@@ -17,12 +17,11 @@ export async function* jsonMembers(chunks: AsyncIterable<string>): AsyncGenerato
   reader.end();
 }
 
-/** Finds where values end; what they are, JSON.parse says. */
+/** Splits the text into values; JSON.parse then parses each. */
 class MemberReader {
-  /** Before the object, among its members, in the list that is one of them, right behind that list, behind it all. */
-  #place: 'before' | 'object' | 'list' | 'after-list' | 'behind' = 'before';
+  #state: 'start' | 'object' | 'array' | 'after-array' | 'end' = 'start';
   #text = '';
-  #listName = '';
+  #arrayName = '';
   #isEmptySoFar = true;
   #nesting = 0;
   #isInString = false;
@@ -32,21 +31,22 @@ class MemberReader {
     let start = 0;
     for (let index = 0; index < chunk.length; index++) {
       const character = chunk[index]!;
-      if (this.#isInside(character)) continue;
+      if (this.#isPartOfValue(character)) continue;
       this.#text += chunk.slice(start, index);
       start = index + 1;
-      yield* this.#meet(character);
+      yield* this.#onDelimiter(character);
     }
     this.#text += chunk.slice(start);
     if (this.#text.length > VALUE_CHARACTERS_MAX) throw new SyntaxError('a value is too long');
   }
 
   end(): void {
-    if (this.#place !== 'behind' || this.#text.trim() !== '') throw new SyntaxError('the text is not one JSON object');
+    if (this.#state !== 'end' || this.#text.trim() !== '')
+      throw new SyntaxError('the text is not a single JSON object');
   }
 
-  /** Whether this is part of a value: anything but a bracket or a comma between values. */
-  #isInside(character: string): boolean {
+  /** Returns true unless the character is a delimiter between the members or items that this class yields. */
+  #isPartOfValue(character: string): boolean {
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
       else if (character === '\\') this.#isEscaped = true;
@@ -58,9 +58,9 @@ class MemberReader {
         this.#isInString = true;
         return true;
       case '{':
-        return this.#place !== 'before' && ++this.#nesting > 0;
+        return this.#state !== 'start' && ++this.#nesting > 0;
       case '[':
-        if (this.#nesting === 0 && this.#place === 'object') return false;
+        if (this.#nesting === 0 && this.#state === 'object') return false;
         return ++this.#nesting > 0;
       case '}':
       case ']':
@@ -72,40 +72,40 @@ class MemberReader {
     }
   }
 
-  *#meet(character: string): Generator<Member> {
+  *#onDelimiter(character: string): Generator<Member> {
     const text = this.#text;
     this.#text = '';
-    switch (`${this.#place} ${character}`) {
-      case 'before {':
-        if (text.trim() !== '') throw new SyntaxError('the text is not one JSON object');
-        this.#place = 'object';
+    switch (`${this.#state} ${character}`) {
+      case 'start {':
+        if (text.trim() !== '') throw new SyntaxError('the text is not a single JSON object');
+        this.#state = 'object';
         return;
       case 'object [':
-        this.#listName = nameOf(text);
-        this.#place = 'list';
+        this.#arrayName = nameOf(text);
+        this.#state = 'array';
         this.#isEmptySoFar = true;
         return;
       case 'object ,':
       case 'object }':
         if (character === ',' || !this.#isEmptySoFar || text.trim() !== '') yield memberOf(text);
         break;
-      case 'list ,':
-      case 'list ]':
+      case 'array ,':
+      case 'array ]':
         if (character === ',' || !this.#isEmptySoFar || text.trim() !== '') {
-          yield { name: this.#listName, value: JSON.parse(text) };
+          yield { name: this.#arrayName, value: JSON.parse(text) };
         }
         this.#isEmptySoFar = false;
-        if (character === ']') this.#place = 'after-list';
+        if (character === ']') this.#state = 'after-array';
         return;
-      case 'after-list ,':
-      case 'after-list }':
-        if (text.trim() !== '') throw new SyntaxError('something stands behind a list');
+      case 'after-array ,':
+      case 'after-array }':
+        if (text.trim() !== '') throw new SyntaxError('unexpected text after an array');
         break;
       default:
-        throw new SyntaxError(`${character} is out of place`);
+        throw new SyntaxError(`unexpected ${character}`);
     }
     this.#isEmptySoFar = false;
-    this.#place = character === '}' ? 'behind' : 'object';
+    this.#state = character === '}' ? 'end' : 'object';
   }
 }
 
@@ -115,7 +115,7 @@ function memberOf(text: string): Member {
   return { name: entry[0], value: entry[1] };
 }
 
-/** Of a member whose value is yet to come. */
+/** The name of a member whose value has not been read yet. */
 function nameOf(text: string): string {
   return memberOf(`${text} null`).name;
 }

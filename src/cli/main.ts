@@ -4,5 +4,5 @@ import { runCommandLine } from './program.ts';
 import { realTerminal } from './terminal.ts';
 
 const code = await runCommandLine(process.argv.slice(2), realTerminal());
-// A host that is being started says for itself how it ends.
+// `serve` returns while the host is still running and sets its own exit code, so success must not overwrite it.
 if (code !== EXIT.done) process.exitCode = code;

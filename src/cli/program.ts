@@ -2,11 +2,11 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { mountCommand, mountGroup, type Outcome } from './command.ts';
 import { COMMANDS, GROUPS } from './commands/index.ts';
+import { describeError } from './error-report.ts';
 import { EXIT, type ExitCode } from './exit.ts';
-import { tell } from './problem.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Runs one command line and gives its exit code. */
+/** Parses and runs one command line; returns its exit code. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const outcome: Outcome = { code: EXIT.done };
   try {
@@ -16,10 +16,10 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
     return outcome.code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    const told = tell(error);
-    if (!told) throw error;
-    terminal.err(told.lines.map((line) => `${line}\n`).join(''));
-    return told.code;
+    const report = describeError(error);
+    if (!report) throw error;
+    terminal.err(report.lines.map((line) => `${line}\n`).join(''));
+    return report.code;
   }
 }
 
@@ -28,14 +28,14 @@ function programOf(terminal: Terminal, outcome: Outcome): Command {
     .description('An OpenWOP host: run agent workflows you can watch, pause, judge and replay')
     .version(VERSION)
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
-    .showHelpAfterError('Add --help to see what there is.')
+    .showHelpAfterError('Run the command with --help to see its usage.')
     .exitOverride();
   for (const spec of COMMANDS) mountCommand(program, spec, terminal, outcome);
   for (const group of GROUPS) mountGroup(program, group, terminal, outcome);
   return program;
 }
 
-/** The host takes long to load, settings and all: only those who ask for it wait for it. */
+/** Loads the host code only for `serve`, because it would slow down every other command. */
 async function addServe(program: Command, args: readonly string[]): Promise<void> {
   const serve = program.command('serve').description('Run the host');
   if (args.includes('serve')) (await import('./commands/serve.ts')).setUpServe(serve);

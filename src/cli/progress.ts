@@ -2,10 +2,11 @@ import type { RunEvent } from '../client/index.ts';
 import { platform } from '../client/machine.ts';
 import type { EventTable, EventType } from '../protocol/running/events.ts';
 import type { Context } from './command.ts';
-import { duration, harmless } from './text.ts';
+import { formatDuration, sanitize } from './text.ts';
 
-const EVERY_MS = 1_000;
-const WIPE = '\r\x1b[K';
+const REDRAW_MS = 1_000;
+/** Moves to the first column and clears the line. */
+const CLEAR_LINE = '\r\x1b[K';
 
 /** What some events say about their node; others do not change the line. */
 const CHANGES: Partial<EventTable<'runs' | 'waits' | 'done' | 'asks' | 'answered'>> = {
@@ -21,15 +22,15 @@ const CHANGES: Partial<EventTable<'runs' | 'waits' | 'done' | 'asks' | 'answered
 };
 
 /**
- * The last line of a terminal, which says how far a run is and for how long it has been going on. It is written anew
- * as that changes, and gone at the end. Where nobody looks there is none.
+ * The progress line at the bottom of the terminal: finished nodes, running nodes, open interrupts and elapsed time. It
+ * is cleared at the end, and not shown without a terminal or with --json or --quiet.
  */
 export class Progress {
   readonly #terminal: Context['terminal'];
   readonly #columns: number | undefined;
   readonly #running = new Set<string>();
-  readonly #asking = new Set<string>();
-  readonly #since = platform.now();
+  readonly #waiting = new Set<string>();
+  readonly #startedAt = platform.now();
   #done: number | undefined;
   #stopTicking = (): void => {};
 
@@ -39,36 +40,39 @@ export class Progress {
     this.#tick();
   }
 
+  /** False when the output is not a terminal, or is for a script. */
   get isShown(): boolean {
     return this.#columns !== undefined;
   }
 
-  saw({ type, nodeId = '' }: RunEvent): void {
+  /** Updates the counters with one more event. */
+  record({ type, nodeId = '' }: RunEvent): void {
     this.#done ??= 0;
     const change = CHANGES[type as EventType];
     if (change === 'runs') this.#running.add(nodeId);
     if (change === 'done') this.#done++;
     if (change === 'done' || change === 'waits') this.#running.delete(nodeId);
-    if (change === 'asks') this.#asking.add(nodeId);
-    if (change === 'answered') this.#asking.delete(nodeId);
+    if (change === 'asks') this.#waiting.add(nodeId);
+    if (change === 'answered') this.#waiting.delete(nodeId);
   }
 
-  /** Prints what stays, above the line. */
-  above(print: () => void): void {
-    this.#wipe();
+  /** Prints lasting output above the progress line. */
+  printAbove(print: () => void): void {
+    this.#clear();
     print();
     this.#draw();
   }
 
+  /** Clears the line and stops redrawing; may be called twice. */
   end(): void {
     this.#stopTicking();
-    this.#wipe();
+    this.#clear();
   }
 
   #tick(): void {
     if (!this.isShown) return;
     this.#draw();
-    this.#stopTicking = platform.after(EVERY_MS, () => this.#tick());
+    this.#stopTicking = platform.after(REDRAW_MS, () => this.#tick());
   }
 
   #draw(): void {
@@ -76,13 +80,13 @@ export class Progress {
     const parts = [
       this.#done === undefined ? 'waiting' : `${this.#done} done`,
       ...(this.#running.size > 0 ? [`running: ${[...this.#running].join(', ')}`] : []),
-      ...(this.#asking.size > 0 ? [`waiting for an answer: ${[...this.#asking].join(', ')}`] : []),
-      duration(platform.now() - this.#since),
+      ...(this.#waiting.size > 0 ? [`waiting for an answer: ${[...this.#waiting].join(', ')}`] : []),
+      formatDuration(platform.now() - this.#startedAt),
     ];
-    this.#terminal.err(WIPE + harmless(parts.join(' · ')).slice(0, this.#columns - 1));
+    this.#terminal.err(CLEAR_LINE + sanitize(parts.join(' · ')).slice(0, this.#columns - 1));
   }
 
-  #wipe(): void {
-    if (this.isShown) this.#terminal.err(WIPE);
+  #clear(): void {
+    if (this.isShown) this.#terminal.err(CLEAR_LINE);
   }
 }

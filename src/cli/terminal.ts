@@ -2,29 +2,29 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { UsageError } from './exit.ts';
 
-/** Of a terminal that does not say how wide it is. */
+/** The width that is assumed when a terminal does not report one. */
 const COLUMNS = 80;
 
-/** What a command has of the machine: where it writes, whom it may ask, what it was told beforehand. */
+/** The environment of a command: its streams, prompts and environment variables. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Somebody sits there and can be asked. */
+  /** Both input and output are a terminal, so the user can be prompted. */
   readonly isInteractive: boolean;
   readonly hasColours: boolean;
-  /** How wide a line may be that is written anew again and again; undefined where none can be. */
+  /** The width of the progress line; undefined when the output cannot be redrawn. */
   readonly liveColumns: number | undefined;
   out(text: string): void;
   err(text: string): void;
   ask(question: string): Promise<string>;
-  /** Asks without showing the answer. */
+  /** Prompts without echoing the answer. */
   askSecret(question: string): Promise<string>;
-  /** Everything that is piped in. */
+  /** Reads standard input to its end. */
   input(): Promise<string>;
-  /** Aborts once the person has had enough. */
+  /** A signal that aborts on Ctrl-C. */
   interrupted(): AbortSignal;
 }
 
-/** The streams of a process, and what it was told beforehand. */
+/** The part of `process` that a terminal needs; tests pass their own streams. */
 export interface Streams {
   readonly env: Terminal['environment'];
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean };
@@ -32,18 +32,20 @@ export interface Streams {
   readonly stderr: NodeJS.WritableStream;
 }
 
+/** The terminal of this process. */
 export function realTerminal(): Terminal {
-  process.stdout.on('error', endWithReader);
+  process.stdout.on('error', exitOnBrokenPipe);
   return terminalOn(process);
 }
 
+/** Builds a terminal on the given streams. */
 export function terminalOn({ env, stdin, stdout, stderr }: Streams): Terminal {
-  const isClever = stdout.isTTY === true && env.TERM !== 'dumb';
+  const supportsAnsi = stdout.isTTY === true && env.TERM !== 'dumb';
   return {
     environment: env,
     isInteractive: stdin.isTTY === true && stdout.isTTY === true,
-    hasColours: isClever && (env.NO_COLOR ?? '') === '',
-    liveColumns: isClever ? (stdout.columns ?? COLUMNS) : undefined,
+    hasColours: supportsAnsi && (env.NO_COLOR ?? '') === '',
+    liveColumns: supportsAnsi ? (stdout.columns ?? COLUMNS) : undefined,
     out: (text) => void stdout.write(text),
     err: (text) => void stderr.write(text),
     ask: (question) => ask(question, stdin, stderr),
@@ -66,30 +68,30 @@ export function terminalOn({ env, stdin, stdout, stderr }: Streams): Terminal {
   };
 }
 
-/** Who reads the output may have seen enough, as `head` has: then there is nobody left to tell anything. */
-function endWithReader(error: NodeJS.ErrnoException): void {
+/** Exits quietly when the reader of the output is gone, as in `capstan … | head`. */
+function exitOnBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 }
 
-/** The person was asked something and has left. */
-export class NotAnswered extends UsageError {}
+/** The user cancelled a prompt with Ctrl-C or closed the input. */
+export class PromptCancelled extends UsageError {}
 
-/** The person has pressed Ctrl-C. */
+/** The user pressed Ctrl-C while a command was watching something. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
 }
 
-/** Ctrl-C and the end of the input are answers, too: that nothing is to be done. */
+/** Prompts for one line. Ctrl-C and the end of the input cancel the command. */
 async function ask(question: string, input: NodeJS.ReadableStream, output: NodeJS.WritableStream): Promise<string> {
   const lines = createInterface({ input, output, terminal: true });
-  const gone = new Promise<never>((_resolve, reject) => {
-    const leave = (): void => reject(new NotAnswered('Nothing was done.'));
-    lines.once('SIGINT', () => output.write('\n')).once('SIGINT', leave);
-    lines.once('close', leave);
+  const cancelled = new Promise<never>((_resolve, reject) => {
+    const cancel = (): void => reject(new PromptCancelled('Cancelled. Nothing was changed.'));
+    lines.once('SIGINT', () => output.write('\n')).once('SIGINT', cancel);
+    lines.once('close', cancel);
   });
   try {
-    return await Promise.race([lines.question(question), gone]);
+    return await Promise.race([lines.question(question), cancelled]);
   } finally {
     lines.close();
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { coloured, columns, duration, facts, paintStatus, plain, table } from './text.ts';
+import { coloured, columns, formatDuration, paintStatus, plain, propertyLines, table } from './text.ts';
 
-describe('text for people', () => {
-  it('stands in columns, and what others wrote does not move the cursor', () => {
+describe('terminal text', () => {
+  it('is aligned in columns, without control characters', () => {
     expect(
       table(
         ['A', 'LONG'],
@@ -15,15 +15,15 @@ describe('text for people', () => {
     expect(columns([])).toEqual([]);
   });
 
-  it('shows the facts that there are', () => {
-    expect(facts({ name: 'n', absent: undefined, inner: { a: 1 }, none: null })).toEqual([
+  it('lists only defined properties', () => {
+    expect(propertyLines({ name: 'n', absent: undefined, inner: { a: 1 }, none: null })).toEqual([
       'name   n',
       'inner  {"a":1}',
       'none   null',
     ]);
   });
 
-  it('has colours only where they are wanted', () => {
+  it('is coloured only when colours are on', () => {
     expect(paintStatus(plain, 'failed')).toBe('failed');
     expect(paintStatus(coloured, 'failed')).toBe('\x1b[31mfailed\x1b[0m');
     expect(paintStatus(coloured, 'pending')).toBe('pending');
@@ -37,6 +37,6 @@ describe('text for people', () => {
     [3_600_000, '1 h'],
     [172_800_000, '2 d'],
   ])('says %i ms as %s', (ms, text) => {
-    expect(duration(ms)).toBe(text);
+    expect(formatDuration(ms)).toBe(text);
   });
 });

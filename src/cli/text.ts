@@ -1,10 +1,14 @@
 import { defined } from '../protocol/format/json.ts';
 
 const COLOURS = { red: 31, green: 32, yellow: 33, blue: 34, grey: 90, bold: 1 } as const;
+/** A colour or style that the terminal output uses. */
 export type Colour = keyof typeof COLOURS;
+/** Applies a colour to a text, or returns it unchanged when colours are off. */
 export type Paint = (colour: Colour, text: string) => string;
 
+/** Leaves text uncoloured, for output that is not a terminal. */
 export const plain: Paint = (_colour, text) => text;
+/** Colours text with ANSI escape sequences. */
 export const coloured: Paint = (colour, text) => `\x1b[${COLOURS[colour]}m${text}\x1b[0m`;
 
 const STATUS_COLOURS: Readonly<Record<string, Colour>> = {
@@ -22,24 +26,25 @@ const STATUS_COLOURS: Readonly<Record<string, Colour>> = {
   paused: 'yellow',
 };
 
+/** Colours a run, delivery or audit status by its meaning. */
 export function paintStatus(paint: Paint, status: string): string {
   const colour = STATUS_COLOURS[status];
   return colour ? paint(colour, status) : status;
 }
 
-/** Text that others wrote does not get to move the cursor. */
-export function harmless(text: string): string {
+/** Replaces control characters, so that text from others cannot move the cursor or change the terminal. */
+export function sanitize(text: string): string {
   return text.replace(/\p{Cc}/gu, '?');
 }
 
-/** Columns of the same width, headed by their names. */
+/** Formats rows as aligned columns under a header. */
 export function table(heads: readonly string[], rows: readonly (readonly unknown[])[]): string[] {
   return columns([heads, ...rows]);
 }
 
-/** Columns of the same width. */
+/** Formats rows as aligned columns. */
 export function columns(lines: readonly (readonly unknown[])[]): string[] {
-  const rows = lines.map((row) => row.map((cell) => harmless(String(cell ?? ''))));
+  const rows = lines.map((row) => row.map((cell) => sanitize(String(cell ?? ''))));
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows.map((row) =>
     row
@@ -49,18 +54,18 @@ export function columns(lines: readonly (readonly unknown[])[]): string[] {
   );
 }
 
-/** Members of an object that are there, one to a line. */
-export function facts(members: Readonly<Record<string, unknown>>): string[] {
+/** Formats the defined properties of an object, one per line. */
+export function propertyLines(properties: Readonly<Record<string, unknown>>): string[] {
   return columns(
-    Object.entries(defined(members)).map(([name, value]) => [
+    Object.entries(defined(properties)).map(([name, value]) => [
       name,
       typeof value === 'object' ? JSON.stringify(value) : value,
     ]),
   );
 }
 
-/** So many milliseconds, as people say it. */
-export function duration(ms: number): string {
+/** Formats milliseconds in the largest fitting unit, for example `2 min`. */
+export function formatDuration(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
   if (seconds < 1) return `${Math.max(0, Math.round(ms))} ms`;
   if (seconds < 60) return `${seconds} s`;

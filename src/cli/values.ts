@@ -1,45 +1,50 @@
 import { readFile } from 'node:fs/promises';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
-import type { Given } from './command.ts';
+import type { CommandInput } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
-/** JSON on the command line, in a file (`@path`), or piped in (`-`). */
-export async function jsonValue(terminal: Terminal, text: string, what: string): Promise<unknown> {
-  const json = text === '-' ? await terminal.input() : text.startsWith('@') ? await fileText(text.slice(1)) : text;
+/** Parses JSON that is given on the command line, in a file (`@path`) or on standard input (`-`). */
+export async function parseJsonArgument(terminal: Terminal, text: string, what: string): Promise<unknown> {
+  const json = text === '-' ? await terminal.input() : text.startsWith('@') ? await readTextFile(text.slice(1)) : text;
   try {
     return JSON.parse(json);
   } catch (error) {
     throw new UsageError(
-      `${what} is not JSON: ${(error as Error).message}. Give it in quotes, as @file, or as - for what is piped in.`,
+      `${what} is not valid JSON: ${(error as Error).message}. Pass it in quotes, as @file, or as - for standard input.`,
     );
   }
 }
 
-export async function jsonObject(terminal: Terminal, text: string, what: string): Promise<JsonObject> {
-  const value = await jsonValue(terminal, text, what);
+/** Like `parseJsonArgument`, but only accepts an object. */
+export async function parseJsonObject(terminal: Terminal, text: string, what: string): Promise<JsonObject> {
+  const value = await parseJsonArgument(terminal, text, what);
   if (isObject(value)) return value;
-  throw new UsageError(`${what} must be a JSON object, as '{"name": "value"}'.`);
+  throw new UsageError(`${what} must be a JSON object, for example '{"name": "value"}'.`);
 }
 
-/** What --input and --set say together; the latter wins. */
-export async function membersGiven(terminal: Terminal, { input, set }: Given['options']): Promise<JsonObject> {
-  const whole = input === undefined ? {} : await jsonObject(terminal, String(input), '--input');
-  return { ...whole, ...assignments(texts(set), '--set') };
+/** Combines --input and --set into one object; --set wins. */
+export async function inputsFromOptions(
+  terminal: Terminal,
+  { input, set }: CommandInput['options'],
+): Promise<JsonObject> {
+  const whole = input === undefined ? {} : await parseJsonObject(terminal, String(input), '--input');
+  return { ...whole, ...parseAssignments(listOption(set), '--set') };
 }
 
-/** `name=value`, the value as JSON where it is some, and as text otherwise. */
-export function assignments(texts: readonly string[], what: string): JsonObject {
+/** Parses `name=value` arguments; a value that is not JSON stays text. */
+export function parseAssignments(texts: readonly string[], what: string): JsonObject {
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
-      if (name === undefined) throw new UsageError(`${what} ${text} is not of the form name=value.`);
-      return [name, looseValue(value!)];
+      if (name === undefined) throw new UsageError(`${what} ${text} must have the form name=value.`);
+      return [name, jsonOrText(value!)];
     }),
   );
 }
 
-export function looseValue(text: string): unknown {
+/** Parses JSON, or returns the text itself when it is not JSON. */
+export function jsonOrText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -47,30 +52,34 @@ export function looseValue(text: string): unknown {
   }
 }
 
-export function wholeNumber(text: string, what: string): number {
+/** Parses a non-negative integer option. */
+export function parseInteger(text: string, what: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new UsageError(`${what} must be a whole number, and ${JSON.stringify(text)} is none.`);
+  throw new UsageError(`${what} must be a whole number, not ${JSON.stringify(text)}.`);
 }
 
-export async function fileText(path: string): Promise<string> {
+/** Reads a file that the user named; a missing file is a usage error. */
+export async function readTextFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`${path} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
+    throw new UsageError(`Cannot read ${path}: ${(error as NodeJS.ErrnoException).code}.`);
   }
 }
 
-export function text(value: Given['options'][string]): string | undefined {
+/** The value of an option that takes one string. */
+export function stringOption(value: CommandInput['options'][string]): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-export function texts(value: Given['options'][string]): readonly string[] {
+/** The values of an option that may be repeated. */
+export function listOption(value: CommandInput['options'][string]): readonly string[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** What can not be taken back is asked for twice: with --yes, or by a person. */
-export async function confirm(terminal: Terminal, isSure: boolean, question: string): Promise<void> {
-  if (isSure) return;
+/** Requires --yes, or a yes at the prompt, before something irreversible. */
+export async function confirm(terminal: Terminal, isConfirmed: boolean, question: string): Promise<void> {
+  if (isConfirmed) return;
   if (terminal.isInteractive && /^y(es)?$/i.test((await terminal.ask(`${question} [y/N] `)).trim())) return;
-  throw new UsageError('Nothing was done. Give --yes to do it.');
+  throw new UsageError('Cancelled. Nothing was changed. Add --yes to skip this confirmation.');
 }

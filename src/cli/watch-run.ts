@@ -5,14 +5,15 @@ import type { Context } from './command.ts';
 import { type ExitCode, exitOfRun } from './exit.ts';
 import { Progress } from './progress.ts';
 import { Interrupted } from './terminal.ts';
-import { type Colour, columns, facts, harmless, paintStatus } from './text.ts';
+import { type Colour, columns, paintStatus, propertyLines, sanitize } from './text.ts';
 
+/** The flags of commands that start a run and can stay with it. */
 export const WATCH_FLAGS: Readonly<Record<string, string>> = {
-  '--wait': 'wait until the run has ended, or waits for somebody',
-  '--follow': 'show what happens until the run has ended',
+  '--wait': 'wait until the run has ended, or is waiting for a person',
+  '--follow': 'print events until the run has ended',
 };
 
-/** Stays with a run as far as the flags ask for it. The exit code is the run's outcome. */
+/** Waits for a run or follows its events, as the flags say; the exit code is the outcome of the run. */
 export async function watchRun(
   context: Context,
   client: Client,
@@ -31,7 +32,7 @@ export async function watchRun(
   }
 }
 
-/** Shows the events of a run until its end. Ctrl-C leaves the run alone. */
+/** Prints the events of a run until it ends. Ctrl-C stops watching and leaves the run alone. */
 export async function followRun(
   context: Context,
   client: Client,
@@ -40,43 +41,45 @@ export async function followRun(
 ): Promise<ExitCode> {
   const signal = context.terminal.interrupted();
   const progress = new Progress(context);
-  // Only all events tell what is going on right now.
+  // The progress line needs node events, which only the debug mode has.
   const streamMode = mode ?? (progress.isShown ? 'debug' : 'updates');
   try {
     for await (const event of client.followRun(runId, { after, streamMode, signal })) {
-      progress.saw(event);
-      progress.above(() => showEvent(context, event));
+      progress.record(event);
+      progress.printAbove(() => showEvent(context, event));
     }
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
     progress.end();
-    context.note(`The run goes on. Follow it again with: capstan events ${runId} --follow`);
+    context.note(`Stopped watching; the run continues. Follow it again with: capstan events ${runId} --follow`);
   } finally {
     progress.end();
   }
-  // The host may be on its way back just now: this waits for it as following did.
+  // The host may be restarting. Unlike getRun, waitForRun retries for as long as following does.
   const { status, error } = await client.waitForRun(runId, { until: () => true });
-  const reason = error ? `: ${harmless(error.message)} (${error.code})` : '';
+  const reason = error ? `: ${sanitize(error.message)} (${error.code})` : '';
   context.note(`${runId} ${paintStatus(context.paint, status)}${reason}`);
   return exitOfRun(status);
 }
 
 function showEvent(context: Context, event: RunEvent): void {
   context.show(event, () => eventLines(context, event));
-  if (event.type === 'interrupt.requested') context.note(`It waits. Answer with: capstan approvals get ${event.runId}`);
+  if (event.type === 'interrupt.requested')
+    context.note(`The run is waiting for an answer. See: capstan approvals get ${event.runId}`);
 }
 
 function isWaiting({ status }: RunSnapshot): boolean {
   return status === 'paused' || status.startsWith('waiting-');
 }
 
+/** Formats a run snapshot: status, properties and the state of each node. */
 export function runLines({ paint }: Context, run: RunSnapshot): string[] {
   const { runId, workflowId, workflowVersion, status, createdAt, startedAt, endedAt, error, interrupt } = run;
   const nodes = Object.entries(run.nodeStates ?? {});
   const variables = Object.keys(run.variables ?? {}).length > 0 ? run.variables : undefined;
   return [
     paintStatus(paint, status),
-    ...facts({
+    ...propertyLines({
       run: runId,
       workflow: `${workflowId} (version ${workflowVersion ?? '?'})`,
       created: createdAt,
@@ -96,16 +99,16 @@ const EVENT_COLOURS: readonly [RegExp, Colour][] = [
   [/^(interrupt|approval|clarification)\.|\.(suspended|paused)$/, 'yellow'],
 ];
 
-/** When, where in the log, what, which node. */
+/** Formats an event as one line: time, sequence, type, node and error. */
 export function eventLines({ paint }: Context, { sequence, type, nodeId, timestamp, payload }: RunEvent): string[] {
   const colour = EVENT_COLOURS.find(([pattern]) => pattern.test(type))?.[1];
-  const shown = type.padEnd(24);
-  const about = nodeId ?? (isObject(payload) && typeof payload.workflowId === 'string' ? payload.workflowId : '');
+  const paddedType = type.padEnd(24);
+  const subject = nodeId ?? (isObject(payload) && typeof payload.workflowId === 'string' ? payload.workflowId : '');
   const line = [
     paint('grey', timestamp.slice(11, 23)),
     String(sequence).padStart(4),
-    colour ? paint(colour, shown) : shown,
-    harmless(about),
+    colour ? paint(colour, paddedType) : paddedType,
+    sanitize(subject),
     errorOf(payload),
   ];
   return [line.join('  ').trimEnd()];
@@ -113,5 +116,5 @@ export function eventLines({ paint }: Context, { sequence, type, nodeId, timesta
 
 function errorOf(payload: unknown): string {
   const error = isObject(payload) ? payload.error : undefined;
-  return isObject(error) ? harmless(`${error.message} (${error.code})`) : '';
+  return isObject(error) ? sanitize(`${error.message} (${error.code})`) : '';
 }

@@ -7,30 +7,31 @@ import { isRefusal } from '../protocol/errors.ts';
 import { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { catalogOf } from '../runtime/catalog.ts';
 import { findSecret } from '../system/redaction.ts';
-import { fileText } from './values.ts';
+import { readTextFile } from './values.ts';
 
-/** A place in a file, and what is wrong there. */
-export interface FileProblem {
+/** A problem in a workflow file: the place (field path, or line and column) and the message. */
+interface FileProblem {
   readonly path: string;
   readonly message: string;
 }
 
-export interface WorkflowFile {
-  /** Present when nothing is wrong. */
+/** The result of checking a workflow file. */
+interface WorkflowFile {
+  /** Undefined when there are problems. */
   readonly definition?: WorkflowDefinition;
   readonly problems: readonly FileProblem[];
 }
 
-const misfitOf = validator(WorkflowDefinition, 'body');
+const checkSchema = validator(WorkflowDefinition, 'body');
 const DEFAULTS = readConfig({}, {});
 const catalog = catalogOf(capabilities.flatMap(({ nodes }) => nodes(DEFAULTS)));
 
-/** Checks a definition as a host of this version does when it is registered. */
+/** Checks a workflow file with the same rules that a host of this version applies on registration. */
 export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
-  const parsed = parse(await fileText(path));
+  const parsed = parse(await readTextFile(path));
   if ('problem' in parsed) return { problems: [parsed.problem] };
-  const misfit = misfitOf(parsed.value);
-  if (misfit) return { problems: misfit.details!.fields as FileProblem[] };
+  const mismatch = checkSchema(parsed.value);
+  if (mismatch) return { problems: mismatch.details!.fields as FileProblem[] };
   const definition = parsed.value as WorkflowDefinition;
   const secret = findSecret(definition);
   const problems = [
@@ -50,23 +51,23 @@ function parse(text: string): { readonly value: unknown } | { readonly problem: 
   try {
     return { value: JSON.parse(text) };
   } catch {
-    return { problem: { path: placeIn(text, goodUntil(text)), message: 'is not JSON from here on' } };
+    return { problem: { path: lineAndColumn(text, firstErrorIn(text)), message: 'invalid JSON from here on' } };
   }
 }
 
-/** How much of the text could still become JSON. The parser names places only now and then, so it is asked often. */
-function goodUntil(text: string): number {
-  let [good, bad] = [0, text.length];
-  while (bad - good > 1) {
-    const middle = (good + bad) >> 1;
-    if (isBeginning(text.slice(0, middle))) good = middle;
-    else bad = middle;
+/** Finds the first syntax error by binary search, because JSON.parse does not always report a position. */
+function firstErrorIn(text: string): number {
+  let [valid, invalid] = [0, text.length];
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isValidPrefix(text.slice(0, middle))) valid = middle;
+    else invalid = middle;
   }
-  return good;
+  return valid;
 }
 
-/** Whether nothing is wrong with the text before its end. */
-function isBeginning(text: string): boolean {
+/** Returns true when the text is valid JSON, or could become so if it went on. */
+function isValidPrefix(text: string): boolean {
   try {
     JSON.parse(text);
     return true;
@@ -76,7 +77,7 @@ function isBeginning(text: string): boolean {
   }
 }
 
-function placeIn(text: string, position: number): string {
+function lineAndColumn(text: string, position: number): string {
   const lines = text.slice(0, position).split('\n');
   return `line ${lines.length}, column ${lines.at(-1)!.length + 1}`;
 }

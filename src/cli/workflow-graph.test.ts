@@ -3,7 +3,7 @@ import { edge, line, node, workflow } from '../../test/support/definitions.ts';
 import { plain } from './text.ts';
 import { graphLines } from './workflow-graph.ts';
 
-it('shows a workflow in the order of its edges, with what each depends on, circles included', () => {
+it('prints a workflow in graph order with its conditions, including cycles', () => {
   const definition = workflow(
     [
       node('end'),

@@ -1,22 +1,22 @@
 import type { EdgeCondition, WorkflowDefinition, WorkflowEdge } from '../protocol/running/workflows.ts';
-import { harmless, type Paint } from './text.ts';
+import { type Paint, sanitize } from './text.ts';
 
-/** A workflow as text: each node, in the order of the graph, with the ways that lead on from it. */
+/** Formats a workflow as text: each node in graph order, followed by its outgoing edges. */
 export function graphLines(definition: WorkflowDefinition, paint: Paint): string[] {
   const outgoing = Map.groupBy(definition.edges, ({ sourceNodeId }) => sourceNodeId);
   const types = new Map(
     definition.nodes.map(({ id, typeId, disabled }) => [id, disabled ? `${typeId}, disabled` : typeId]),
   );
   return [
-    `${paint('bold', harmless(definition.id))}  ${harmless(definition.name)}  ${harmless(definition.version)}`,
-    ...(definition.description ? [harmless(definition.description)] : []),
+    `${paint('bold', sanitize(definition.id))}  ${sanitize(definition.name)}  ${sanitize(definition.version)}`,
+    ...(definition.description ? [sanitize(definition.description)] : []),
     ...definition.variables.map(
       ({ name, type, required }) =>
-        `  ${paint('grey', 'variable')} ${harmless(name)}: ${type}${required ? ', required' : ''}`,
+        `  ${paint('grey', 'variable')} ${sanitize(name)}: ${type}${required ? ', required' : ''}`,
     ),
     '',
     ...inOrder(definition).flatMap((id) => [
-      `${harmless(id)}  ${paint('grey', harmless(types.get(id) ?? 'there is no such node'))}`,
+      `${sanitize(id)}  ${paint('grey', sanitize(types.get(id) ?? 'unknown node'))}`,
       ...(outgoing.get(id) ?? []).map(
         (edge, index, all) => `  ${index === all.length - 1 ? '└' : '├'}─${edgeText(edge)}`,
       ),
@@ -24,7 +24,7 @@ export function graphLines(definition: WorkflowDefinition, paint: Paint): string
   ];
 }
 
-/** As the edges lead, breadth first from where nothing leads to; what only circles reach comes as it is written. */
+/** Breadth first from the nodes without incoming edges; nodes that only cycles reach follow in written order. */
 function inOrder({ nodes, edges }: WorkflowDefinition): string[] {
   const isReached = new Set(edges.map(({ targetNodeId }) => targetNodeId));
   const order = new Set(nodes.map(({ id }) => id).filter((id) => !isReached.has(id)));
@@ -37,7 +37,7 @@ function inOrder({ nodes, edges }: WorkflowDefinition): string[] {
 function edgeText({ targetNodeId, condition, label, triggerRule }: WorkflowEdge): string {
   const when = label ?? (condition ? conditionText(condition) : undefined);
   const rule = triggerRule === undefined || triggerRule === 'all_success' ? '' : `  (${triggerRule})`;
-  return harmless(`${when === undefined ? '' : ` ${when} `}> ${targetNodeId}${rule}`);
+  return sanitize(`${when === undefined ? '' : ` ${when} `}> ${targetNodeId}${rule}`);
 }
 
 function conditionText({ type, expression, left, right }: EdgeCondition): string {

@@ -15,24 +15,24 @@ function clientOf(machine: TestMachine) {
 }
 
 describe('a call', () => {
-  it('puts its arguments into path, query and body, and shows its credential', async () => {
+  it('puts its arguments into path, query and body, and sends the credential', async () => {
     const machine = new TestMachine(({ url }) => json(url.includes('well-known') ? HOST : { items: [] }));
     const client = clientOf(machine);
     await client.getArtifact('run/1', 'a:b');
     await client.listRuns({ status: 'failed', limit: 5 });
     await client.updatePromptTemplate('t', { templateId: 't' } as never, { workspaceId: 'north' });
     await client.resolveInterruptByRun('run-1', 'gate', { resumeValue: 7 });
-    expect(machine.asked.map(({ method, url, body }) => [method, url, body])).toEqual([
+    expect(machine.requests.map(({ method, url, body }) => [method, url, body])).toEqual([
       ['GET', 'http://host/v1/runs/run%2F1/artifacts/a%3Ab', undefined],
       ['GET', 'http://host/.well-known/openwop', undefined],
       ['GET', 'http://host/v1/host/capstan/runs?status=failed&limit=5', undefined],
       ['PUT', 'http://host/v1/prompts/t?workspaceId=north', { templateId: 't' }],
       ['POST', 'http://host/v1/runs/run-1/interrupts/gate', { resumeValue: 7 }],
     ]);
-    expect(machine.asked[0]!.headers.get('authorization')).toBe('Bearer secret');
+    expect(machine.requests[0]!.headers.get('authorization')).toBe('Bearer secret');
   });
 
-  it('is retried under one idempotency key when nothing comes back, and others have their own', async () => {
+  it('is retried with one idempotency key after a network error; other calls have their own key', async () => {
     const machine = new TestMachine((_asked, count) => {
       if (count <= 2) throw new TypeError('fetch failed', { cause: { code: 'ECONNRESET' } });
       return json(RUN, 201);
@@ -41,7 +41,7 @@ describe('a call', () => {
     expect(await client.createRun({ workflowId: 'w' })).toEqual(RUN);
     await client.createRun({ workflowId: 'w' });
     await client.createRun({ workflowId: 'w' }, { idempotencyKey: 'mine' });
-    expect(machine.asked.map(({ headers }) => headers.get('idempotency-key'))).toEqual([
+    expect(machine.requests.map(({ headers }) => headers.get('idempotency-key'))).toEqual([
       'name-1',
       'name-1',
       'name-1',
@@ -62,14 +62,14 @@ describe('a call', () => {
     expect(machine.pauses).toEqual([ms]);
   });
 
-  it('gives up when the host asks for more patience than there is', async () => {
+  it('gives up when Retry-After exceeds the retry time', async () => {
     const answer = { error: 'service_unavailable', message: 'm' };
     const machine = new TestMachine(() => json(answer, 503, { 'retry-after': '3600' }));
     await expect(clientOf(machine).getRun('run-1')).rejects.toMatchObject({ status: 503, retryAfterMs: 3_600_000 });
-    expect(machine.asked).toHaveLength(1);
+    expect(machine.requests).toHaveLength(1);
   });
 
-  it('says with code and details why it was refused, and does not try that again', async () => {
+  it('reports code and details of a refusal without a retry', async () => {
     const machine = new TestMachine(() =>
       json({ error: 'forbidden', message: 'No.', details: { scopeRequired: 'runs:read' } }, 403),
     );
@@ -78,10 +78,10 @@ describe('a call', () => {
       .then(undefined, (thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RefusedError);
     expect(error).toMatchObject({ status: 403, code: 'forbidden', details: { scopeRequired: 'runs:read' } });
-    expect(machine.asked).toHaveLength(1);
+    expect(machine.requests).toHaveLength(1);
   });
 
-  it('says that nothing can be reached after a few attempts', async () => {
+  it('reports an unreachable host after a few attempts', async () => {
     const machine = new TestMachine(() => {
       throw new TypeError('fetch failed', { cause: { code: 'ECONNREFUSED' } });
     });
@@ -89,52 +89,52 @@ describe('a call', () => {
       .getRun('run-1')
       .then(undefined, (thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UnreachableError);
-    expect((error as Error).message).toBe('http://host cannot be reached: ECONNREFUSED.');
-    expect(machine.asked).toHaveLength(4);
+    expect((error as Error).message).toBe('Cannot reach http://host: ECONNREFUSED.');
+    expect(machine.requests).toHaveLength(4);
   });
 
-  it('says of an answer from something else that it is none', async () => {
+  it('rejects a reply that is not JSON', async () => {
     const machine = new TestMachine(() => new Response('<html>'));
     await expect(clientOf(machine).getRun('run-1')).rejects.toMatchObject({ code: 'unreadable_answer' });
   });
 
-  it('ends with its signal, also between two attempts', async () => {
+  it('stops when its signal aborts, also between two attempts', async () => {
     const controller = new AbortController();
     const machine = new TestMachine(() => {
       controller.abort(new Error('enough'));
       return json({ error: 'service_unavailable', message: 'm' }, 503);
     });
     await expect(clientOf(machine).getRun('run-1', { signal: controller.signal })).rejects.toThrow('enough');
-    expect(machine.asked).toHaveLength(1);
+    expect(machine.requests).toHaveLength(1);
   });
 });
 
-describe('what discovery does not show', () => {
+describe('an operation that discovery does not list', () => {
   it.each([
     ['a family that is absent', { implementation: { name: 'other' } }],
     ['a family that is switched off', { implementation: { name: 'other' }, feedback: { supported: false } }],
   ])('is not asked for: %s', async (_what, document) => {
     const machine = new TestMachine(() => json(document));
     await expect(clientOf(machine).listAnnotations('run-1')).rejects.toBeInstanceOf(NotProvidedError);
-    expect(machine.asked.map(({ url }) => url)).toEqual(['http://host/.well-known/openwop']);
+    expect(machine.requests.map(({ url }) => url)).toEqual(['http://host/.well-known/openwop']);
   });
 
-  it('is not asked for: routes of one implementation at another', async () => {
+  it('is not called: Capstan routes on another implementation', async () => {
     const machine = new TestMachine(() => json({ implementation: { name: 'other' } }));
     await expect(clientOf(machine).listRuns()).rejects.toBeInstanceOf(NotProvidedError);
   });
 
-  it('is not guessed when the document cannot be read, and is looked up again the next time', async () => {
+  it('fails when the document cannot be read, and reads it again the next time', async () => {
     const machine = new TestMachine(({ url }, count) =>
       count === 1 ? json({ error: 'internal_error', message: 'm' }, 500) : json(url.includes('well-known') ? HOST : {}),
     );
     const client = clientOf(machine);
     await expect(client.listAnnotations('run-1')).rejects.toMatchObject({ status: 500 });
     await client.listAnnotations('run-1');
-    expect(machine.asked).toHaveLength(3);
+    expect(machine.requests).toHaveLength(3);
   });
 
-  it('may stand under capabilities, as older hosts have it', async () => {
+  it('is found under capabilities, as older hosts list it', async () => {
     const machine = new TestMachine(({ url }) =>
       json(url.includes('well-known') ? { capabilities: { feedback: { supported: true } } } : { annotations: [] }),
     );
@@ -143,7 +143,7 @@ describe('what discovery does not show', () => {
 });
 
 describe('a list', () => {
-  it('is walked page by page, with its filters', async () => {
+  it('is fetched page by page, with its filters', async () => {
     const machine = new TestMachine(({ url }) => {
       if (url.includes('well-known')) return json(HOST);
       const cursor = new URL(url).searchParams.get('cursor');
@@ -152,12 +152,12 @@ describe('a list', () => {
     const items: unknown[] = [];
     for await (const item of clientOf(machine).each('listRuns', { tag: 'x' })) items.push(item);
     expect(items).toEqual([1, 2, 3]);
-    expect(machine.asked.slice(1).map(({ url }) => new URL(url).search)).toEqual(['?tag=x', '?tag=x&cursor=more']);
+    expect(machine.requests.slice(1).map(({ url }) => new URL(url).search)).toEqual(['?tag=x', '?tag=x&cursor=more']);
   });
 });
 
-describe('a list that the protocol names', () => {
-  it('is walked by its own name', async () => {
+describe('a list with its own item property', () => {
+  it('is iterated', async () => {
     const machine = new TestMachine(({ url }) => {
       if (url.includes('well-known')) return json({ agents: { goals: { supported: true } } });
       return json(url.includes('cursor') ? { goals: [{ id: 'b' }] } : { goals: [{ id: 'a' }], nextCursor: 'more' });
@@ -195,7 +195,7 @@ describe('a stream', () => {
     return sequences;
   }
 
-  it('goes on behind the last event, whether it broke or the host ended it, and drops what comes twice', async () => {
+  it('continues after the last event when the connection breaks or the host closes it, and drops duplicates', async () => {
     const answers = [
       () => broken(frame(0)),
       () => stream(`${frame(0)}:keepalive\n\n${frame(1)}`),
@@ -205,21 +205,21 @@ describe('a stream', () => {
     ];
     const machine = new TestMachine((_asked, count) => answers[count - 1]!());
     expect(await followed(machine)).toEqual([0, 1, 2, 3]);
-    expect(machine.asked.map(({ headers }) => headers.get('last-event-id'))).toEqual([null, '0', null, '1', '1']);
+    expect(machine.requests.map(({ headers }) => headers.get('last-event-id'))).toEqual([null, '0', null, '1', '1']);
   });
 
-  it('of a run that has ended is over when there is nothing more in it', async () => {
+  it('of an ended run ends when it has no more messages', async () => {
     const machine = new TestMachine(({ url }) => (url.includes('/events') ? stream('') : json({ status: 'failed' })));
     expect(await followed(machine)).toEqual([]);
-    expect(machine.asked).toHaveLength(3);
+    expect(machine.requests).toHaveLength(3);
   });
 
-  it('ends with a refusal, which no patience helps against', async () => {
+  it('ends with a refusal, without a retry', async () => {
     const machine = new TestMachine(() => json({ error: 'not_found', message: 'm' }, 404));
     await expect(followed(machine)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  it('gives up on a host that stays away for minutes', async () => {
+  it('gives up on a host that is down for minutes', async () => {
     const machine = new TestMachine(() => {
       throw new TypeError('fetch failed');
     });

@@ -2,42 +2,48 @@ import type { Static } from 'typebox';
 import type { RunEventDoc } from '../protocol/running/events.ts';
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
-import { checkProvided, type DiscoveryDocument } from './discovery.ts';
+import { type DiscoveryDocument, requireSupport } from './discovery.ts';
 import { type Machine, platform } from './machine.ts';
 import { type Messages, OPERATIONS, type Operation, type OperationName, type Operations } from './operations.ts';
-import { PATIENT, PROMPT, type RetryPolicy } from './retry.ts';
-import { isEndOfRun, resumed, untilRunEnds } from './streams.ts';
+import { CALL_RETRY, RESTART_RETRY, type RetryPolicy } from './retry.ts';
+import { isEndOfRun, resumableStream, untilRunEnds } from './streams.ts';
 import { type Request, Transport } from './transport.ts';
 
+/** How to reach and authenticate with one host. */
 export interface ClientOptions {
-  /** Where the host is, as `http://127.0.0.1:3210`. */
+  /** The base URL of the host, for example `http://127.0.0.1:3210`. */
   readonly url: string;
+  /** An API key, or a token of the configured identity provider. */
   readonly key?: string | undefined;
+  /** Overrides parts of the default retry policy for every call. */
   readonly retry?: Partial<RetryPolicy>;
+  /** Replaces `fetch`, clock and randomness, for tests. */
   readonly machine?: Machine;
 }
 
-/** An event as the log has it. */
+/** An event of the run log. */
 export type RunEvent = Static<typeof RunEventDoc>;
 
-/** What may be said with each call. */
+/** Options that every operation accepts as its last argument. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** One is made up where none is given, so that a retry is never a second time. */
+  /** Generated when missing, so that retries of a write never execute it twice. */
   readonly idempotencyKey?: string;
   readonly retry?: Partial<RetryPolicy>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Options of `followRun`. */
 export interface FollowOptions {
   readonly streamMode?: 'updates' | 'debug';
-  /** The sequence of the last event that the caller has. */
+  /** The sequence of the last event that the caller already has. */
   readonly after?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Options of `waitForRun`. */
 export interface WaitOptions {
-  /** What to wait for; the end of the run where this is silent. */
+  /** The condition to wait for; the default is the end of the run. */
   readonly until?: (snapshot: RunSnapshot) => boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -50,96 +56,106 @@ type Input<S, K extends string> = K extends keyof S
   : [];
 type InputArgs<S> = [...Input<S, 'body'>, ...Input<S, 'query'>];
 type ShapeOf<O> = O extends Operation<string, infer S> ? S : never;
-type Answered<S extends { reply: unknown }> = S['reply'] extends Messages ? Messages : Promise<S['reply']>;
+type Reply<S extends { reply: unknown }> = S['reply'] extends Messages ? Messages : Promise<S['reply']>;
 
-/** What an operation is called with: what stands in its path, what it takes, how. */
+/** The arguments of an operation: path parameters, then body and query, then call options. */
 export type Args<K extends OperationName> = [
   ...PathArgs<Operations[K]['path']>,
   ...InputArgs<ShapeOf<Operations[K]>>,
   options?: CallOptions,
 ];
-type Methods = { readonly [K in OperationName]: (...args: Args<K>) => Answered<ShapeOf<Operations[K]>> };
+type Methods = { readonly [K in OperationName]: (...args: Args<K>) => Reply<ShapeOf<Operations[K]>> };
 
-/** What a page calls its items: the protocol has names of its own for some. */
-const ITEM_MEMBERS = ['items', 'proposals', 'goals'] as const;
-type ItemMember = (typeof ITEM_MEMBERS)[number];
+/** The property that holds the items of a page; the protocol names it after the resource in some replies. */
+const ITEM_PROPERTIES = ['items', 'proposals', 'goals'] as const;
+type ItemProperty = (typeof ITEM_PROPERTIES)[number];
 
-type ItemIn<R> = { [M in ItemMember]: R extends { readonly [N in M]: readonly (infer T)[] } ? T : never }[ItemMember];
+type ItemIn<R> = {
+  [M in ItemProperty]: R extends { readonly [N in M]: readonly (infer T)[] } ? T : never;
+}[ItemProperty];
 type ItemOf<K extends OperationName> = ItemIn<ShapeOf<Operations[K]>['reply']>;
-/** Operations that answer page by page. */
+/** The names of the operations that return pages. */
 export type ListName = { [K in OperationName]: [ItemOf<K>] extends [never] ? never : K }[OperationName];
 
-/** A method for each operation, and what takes more than one call. */
+/** A client of one host: a method for each operation, and helpers that combine several calls. */
 export interface Client extends Methods {
   readonly url: string;
-  /** The discovery document, read once. */
+  /** Returns the discovery document; it is fetched once. */
   discover(): Promise<DiscoveryDocument>;
-  /** Every item of a list, page after page. */
+  /** Iterates over all items of a list operation and fetches page after page. */
   each<K extends ListName>(name: K, ...args: Args<K>): AsyncGenerator<ItemOf<K>, void, undefined>;
-  /** The events of a run, each once and in order, until the run ends; connections may come and go. */
+  /** Yields the events of a run, each once and in order, until the run ends; reconnects when a connection breaks. */
   followRun(runId: string, options?: FollowOptions): AsyncGenerator<RunEvent, void, undefined>;
-  /** The run, once it is as wanted. */
+  /** Resolves with the run snapshot as soon as the condition holds or the run has ended. */
   waitForRun(runId: string, options?: WaitOptions): Promise<RunSnapshot>;
 }
 
-/** How long one question for news stays open. */
+/** How long the host holds one long poll open. */
 const POLL_S = 25;
 const PAGES_MAX = 100_000;
 
-/** Speaks to one host with one credential. */
+/** Creates a client for one host and one credential. */
 export function createClient({ url, key, retry, machine = platform }: ClientOptions): Client {
-  const transport = new Transport(url, key, machine);
-  let discovered: Promise<DiscoveryDocument> | undefined;
-
+  const caller = new OperationCaller(new Transport(url, key, machine), retry);
   const methods = Object.fromEntries(
-    Object.entries(OPERATIONS).map(([name, operation]) => [name, (...args: unknown[]) => call(operation, args)]),
+    Object.entries(OPERATIONS).map(([name, operation]) => [name, (...args: unknown[]) => caller.call(operation, args)]),
   ) as unknown as Methods;
-
-  const client: Client = { ...methods, url: transport.url, discover, each, followRun, waitForRun };
+  const client: Client = {
+    ...methods,
+    url: caller.url,
+    discover: () => caller.discover(),
+    each: (name, ...args) => eachItem(caller, name, args),
+    followRun: (runId, options) => followRun(client, runId, options),
+    waitForRun: (runId, options) => waitForRun(client, runId, options),
+  };
   return client;
+}
 
-  function discover(): Promise<DiscoveryDocument> {
-    discovered ??= client.getCapabilities().catch((error) => {
-      discovered = undefined;
+/** Turns method calls into requests, after checking that the host supports the operation. */
+class OperationCaller {
+  readonly #transport: Transport;
+  readonly #retry: Partial<RetryPolicy> | undefined;
+  #discovery: Promise<DiscoveryDocument> | undefined;
+
+  constructor(transport: Transport, retry: Partial<RetryPolicy> | undefined) {
+    this.#transport = transport;
+    this.#retry = retry;
+  }
+
+  get url(): string {
+    return this.#transport.url;
+  }
+
+  discover(): Promise<DiscoveryDocument> {
+    this.#discovery ??= (this.call(OPERATIONS.getCapabilities, []) as Promise<DiscoveryDocument>).catch((error) => {
+      this.#discovery = undefined;
       throw error;
     });
-    return discovered;
+    return this.#discovery;
   }
 
-  function call(operation: Operation, args: readonly unknown[]): unknown {
-    const request = requestOf(operation, args);
-    if (operation.answers === 'messages') return stream(operation, request);
-    return ask(operation, request);
+  call(operation: Operation, args: readonly unknown[]): unknown {
+    const request = this.requestOf(operation, args);
+    if (operation.answers === 'messages') return this.#stream(operation, request);
+    return this.send(operation, request);
   }
 
-  async function ask(operation: Operation, request: Request): Promise<unknown> {
-    await gate(operation);
-    return operation.answers === 'bytes' ? transport.bytes(request) : transport.json(request);
+  async send(operation: Operation, request: Request): Promise<unknown> {
+    await this.#checkSupport(operation);
+    return operation.answers === 'bytes' ? this.#transport.bytes(request) : this.#transport.json(request);
   }
 
-  async function* stream(operation: Operation, request: Request): Messages {
-    await gate(operation);
-    const [, runId] = /^\/v1\/runs\/([^/]+)\//.exec(request.path) ?? [];
-    const isOver =
-      runId === undefined ? async () => false : untilRunEnds(() => statusOf(decodeURIComponent(runId), request.signal));
-    yield* resumed(transport, { ...request, lastEventId: request.headers?.['last-event-id'] }, isOver);
-  }
-
-  async function gate({ path, needs }: Operation): Promise<void> {
-    const isOpen = needs === undefined && !path.startsWith('/v1/host/');
-    if (!isOpen) checkProvided(await discover(), path, needs);
-  }
-
-  /** Puts the arguments where they belong: into the path, then what is sent along, then how. */
-  function requestOf({ method, path, takes }: Operation, args: readonly unknown[]): Request {
+  /** Distributes the arguments over path, body, query and options. */
+  requestOf({ method, path, takes }: Operation, args: readonly unknown[]): Request {
     const rest = [...args];
-    const filled = path.replace(/\{\w+\}/g, () => encodeURIComponent(String(rest.shift())));
+    const filledPath = path.replace(/\{\w+\}/g, () => encodeURIComponent(String(rest.shift())));
     const body = takes === 'body' || takes === 'both' ? rest.shift() : undefined;
     const query = takes === 'query' || takes === 'both' ? rest.shift() : undefined;
     const options = (rest.shift() ?? {}) as CallOptions;
+    const { machine } = this.#transport;
     return {
       method,
-      path: filled,
+      path: filledPath,
       query: query as Record<string, unknown> | undefined,
       body,
       headers: {
@@ -147,57 +163,83 @@ export function createClient({ url, key, retry, machine = platform }: ClientOpti
         ...options.headers,
       },
       signal: options.signal,
-      retry: { ...PROMPT, ...retry, ...options.retry },
+      retry: { ...CALL_RETRY, ...this.#retry, ...options.retry },
     };
   }
 
-  async function* each<K extends ListName>(name: K, ...args: Args<K>): AsyncGenerator<ItemOf<K>, void, undefined> {
-    const operation: Operation = OPERATIONS[name];
-    const first = requestOf(operation, args);
-    let cursor: string | undefined;
-    for (let pages = 0; pages < PAGES_MAX; pages++) {
-      const query = cursor === undefined ? first.query : { ...first.query, cursor };
-      const page = (await ask(operation, { ...first, query })) as { nextCursor?: string } & Record<string, unknown>;
-      const member = ITEM_MEMBERS.find((name) => Array.isArray(page[name]));
-      yield* member === undefined ? [] : (page[member] as ItemOf<K>[]);
-      if (page.nextCursor === undefined) return;
-      cursor = page.nextCursor;
-    }
+  async *#stream(operation: Operation, request: Request): Messages {
+    await this.#checkSupport(operation);
+    const [, runId] = /^\/v1\/runs\/([^/]+)\//.exec(request.path) ?? [];
+    const isFinished =
+      runId === undefined
+        ? async () => false
+        : untilRunEnds(() => this.#statusOf(decodeURIComponent(runId), request.signal));
+    const lastEventId = request.headers?.['last-event-id'];
+    yield* resumableStream(this.#transport, { ...request, lastEventId }, isFinished);
   }
 
-  async function* followRun(
-    runId: string,
-    { streamMode = 'updates', after, signal }: FollowOptions = {},
-  ): AsyncGenerator<RunEvent, void, undefined> {
-    const headers = after === undefined ? {} : { 'last-event-id': String(after) };
-    let last = after ?? -1;
-    for await (const { id, data } of client.streamRunEvents(runId, { streamMode }, { signal, headers })) {
-      // What has no place in the log is no event of it.
-      if (id === undefined) continue;
-      const event = JSON.parse(data) as RunEvent;
-      if (event.sequence <= last) continue;
-      last = event.sequence;
-      yield event;
-      if (isEndOfRun(event.type)) return;
-    }
+  async #checkSupport({ path, needs }: Operation): Promise<void> {
+    const isOnEveryHost = needs === undefined && !path.startsWith('/v1/host/');
+    if (!isOnEveryHost) requireSupport(await this.discover(), path, needs);
   }
 
-  async function waitForRun(
-    runId: string,
-    { until = ({ status }) => isTerminalStatus(status), signal }: WaitOptions = {},
-  ): Promise<RunSnapshot> {
-    const patiently: CallOptions = { signal, retry: PATIENT };
-    let lastSequence: number | undefined;
-    for (;;) {
-      const snapshot = await client.getRun(runId, patiently);
-      if (until(snapshot) || isTerminalStatus(snapshot.status)) return snapshot;
-      const query = { timeout: POLL_S, ...(lastSequence === undefined ? {} : { lastSequence }) };
-      const { events } = await client.pollRunEvents(runId, query, patiently);
-      lastSequence = events.at(-1)?.sequence ?? lastSequence;
-    }
+  async #statusOf(runId: string, signal: AbortSignal | undefined): Promise<string> {
+    const run = (await this.call(OPERATIONS.getRun, [runId, { signal }])) as RunSnapshot;
+    return run.status;
   }
+}
 
-  async function statusOf(runId: string, signal: AbortSignal | undefined): Promise<string> {
-    return (await client.getRun(runId, { signal })).status;
+async function* eachItem<K extends ListName>(
+  caller: OperationCaller,
+  name: K,
+  args: Args<K>,
+): AsyncGenerator<ItemOf<K>, void, undefined> {
+  const operation: Operation = OPERATIONS[name];
+  const first = caller.requestOf(operation, args);
+  let cursor: string | undefined;
+  for (let pages = 0; pages < PAGES_MAX; pages++) {
+    const query = cursor === undefined ? first.query : { ...first.query, cursor };
+    const page = (await caller.send(operation, { ...first, query })) as { nextCursor?: string } & Record<
+      string,
+      unknown
+    >;
+    const property = ITEM_PROPERTIES.find((candidate) => Array.isArray(page[candidate]));
+    yield* property === undefined ? [] : (page[property] as ItemOf<K>[]);
+    if (page.nextCursor === undefined) return;
+    cursor = page.nextCursor;
+  }
+}
+
+async function* followRun(
+  client: Client,
+  runId: string,
+  { streamMode = 'updates', after, signal }: FollowOptions = {},
+): AsyncGenerator<RunEvent, void, undefined> {
+  const headers = after === undefined ? {} : { 'last-event-id': String(after) };
+  let last = after ?? -1;
+  for await (const { id, data } of client.streamRunEvents(runId, { streamMode }, { signal, headers })) {
+    // Messages without an id, such as model output in progress, are not in the event log.
+    if (id === undefined) continue;
+    const event = JSON.parse(data) as RunEvent;
+    if (event.sequence <= last) continue;
+    last = event.sequence;
+    yield event;
+    if (isEndOfRun(event.type)) return;
+  }
+}
+
+async function waitForRun(
+  client: Client,
+  runId: string,
+  { until = ({ status }) => isTerminalStatus(status), signal }: WaitOptions = {},
+): Promise<RunSnapshot> {
+  const options: CallOptions = { signal, retry: RESTART_RETRY };
+  let lastSequence: number | undefined;
+  for (;;) {
+    const snapshot = await client.getRun(runId, options);
+    if (until(snapshot) || isTerminalStatus(snapshot.status)) return snapshot;
+    const query = { timeout: POLL_S, ...(lastSequence === undefined ? {} : { lastSequence }) };
+    const { events } = await client.pollRunEvents(runId, query, options);
+    lastSequence = events.at(-1)?.sequence ?? lastSequence;
   }
 }

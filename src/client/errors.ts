@@ -1,10 +1,10 @@
-/** The host said no: its code and details, to program against. */
+/** The host rejected the request; `code` and `details` come from its error envelope. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   readonly status: number;
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>>;
-  /** How long the host asks to be left alone. */
+  /** The value of `Retry-After`, if the host sent one. */
   readonly retryAfterMs: number | undefined;
 
   constructor(answer: {
@@ -22,18 +22,18 @@ export class RefusedError extends Error {
   }
 }
 
-/** Nothing came back, however often it was tried. Whether something was done is not known; a retry is safe. */
+/** No reply after all retries. The request may have been executed; retrying with the same idempotency key is safe. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
 }
 
-/** The host does not show in its discovery document that it serves this, so it was not asked. */
+/** The discovery document does not list the capability, so no request was sent. */
 export class NotProvidedError extends Error {
   override readonly name = 'NotProvidedError';
   readonly capability: string;
 
   constructor(capability: string) {
-    super(`This host does not serve ${capability}: its discovery document does not show it.`);
+    super(`This host does not support ${capability}: its discovery document does not list it.`);
     this.capability = capability;
   }
 }

@@ -1,16 +1,17 @@
-/** What a client takes from the machine it runs on. Handed in, so that a test decides when anything happens. */
+/** The platform services of a client: network, time and randomness. Tests pass their own. */
 export interface Machine {
   readonly fetch: typeof fetch;
   /** Epoch milliseconds. */
   now(): number;
+  /** Calls the action after a delay; returns a function that cancels it. */
   after(ms: number, action: () => void): () => void;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1, for retry jitter. */
   chance(): number;
-  /** A name that nobody else has. */
+  /** A unique id, for idempotency keys. */
   unique(): string;
 }
 
-/** Any platform that has `fetch`: Node and browsers alike. */
+/** The services of any platform that has `fetch`: Node and browsers. */
 export const platform: Machine = {
   fetch: (...args) => fetch(...args),
   now: () => Date.now(),
@@ -19,13 +20,13 @@ export const platform: Machine = {
     return () => clearTimeout(timer);
   },
   chance: () => Math.random(),
-  // Not randomUUID: browsers have that on secure pages only.
+  // Not randomUUID, because browsers offer it only on secure pages.
   unique: () =>
     [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join(''),
 };
 
-/** Settles once the time has passed; throws when the signal ends the wait. */
-export function pause({ after }: Machine, ms: number, signal: AbortSignal | undefined): Promise<void> {
+/** Waits for a time; rejects with the reason of the signal when it aborts first. */
+export function sleep({ after }: Machine, ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {

@@ -90,7 +90,7 @@ import {
   V1,
 } from './operation.ts';
 
-export type { Bytes, Messages, Method, Operation, Page } from './operation.ts';
+export type { Messages, Operation, Page } from './operation.ts';
 
 interface GoalPage {
   readonly goals: readonly Goal[];
@@ -114,7 +114,7 @@ interface AuditRange {
 
 type AnyObject = Readonly<Record<string, unknown>>;
 
-/** Every operation of the host, under the names of its OpenAPI document. The methods of the client come from it. */
+/** Every operation of the host, under its `operationId` in the OpenAPI document; the client has a method for each. */
 export const OPERATIONS = {
   getCapabilities: operation<{ reply: DiscoveryDocument }>()('GET', '/.well-known/openwop'),
   getOpenApi: operation<{ reply: AnyObject }>()('GET', `${V1}/openapi.json`),
@@ -529,5 +529,7 @@ export const OPERATIONS = {
   ),
 } as const satisfies Record<string, Operation>;
 
+/** The type of the operation table. */
 export type Operations = typeof OPERATIONS;
+/** The name of an operation, and of its method on the client. */
 export type OperationName = keyof Operations;

@@ -15,7 +15,7 @@ async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arr
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 describe('server-sent events', () => {
-  it('are read whatever ends their lines and however they are cut', async () => {
+  it('are parsed with any line ending and any chunking', async () => {
     const line = fc.string({ unit: 'grapheme' }).filter((text) => !/[\r\n\0]/.test(text));
     const message = fc.record({ id: line, event: line, data: fc.array(line, { minLength: 1, maxLength: 3 }) });
     await fc.assert(
@@ -44,7 +44,7 @@ describe('server-sent events', () => {
     );
   });
 
-  it('say nothing when they have no data, and are dropped when they are cut off', async () => {
+  it('are ignored without data, and dropped when incomplete', async () => {
     expect(await parsed([bytes(':keepalive\n\nid: 1\n\ndata: a\n\ndata: lost\n')])).toEqual([
       { event: 'message', data: 'a' },
     ]);

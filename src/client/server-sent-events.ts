@@ -1,25 +1,25 @@
-/** A message of a stream. */
+/** One parsed message of a server-sent event stream. */
 export interface ServerSentEvent {
   readonly id?: string;
   readonly event: string;
   readonly data: string;
 }
 
-/** A stream that puts no line end into so many characters is none. */
-const UNENDED_MAX = 64 * 1024 * 1024;
+/** A line that is longer than this is not a valid stream; the limit protects memory. */
+const LINE_CHARACTERS_MAX = 64 * 1024 * 1024;
 
-/** Takes a stream of server-sent events apart, however its bytes are cut. */
+/** Parses server-sent events; chunks may split lines and characters anywhere. */
 export async function* parseEvents(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
   const decoder = new TextDecoder();
   let rest = '';
   let lines: string[] = [];
   for await (const chunk of bytes) {
     rest += decoder.decode(chunk, { stream: true });
-    // A carriage return at the end may be the first half of a line end.
+    // A trailing carriage return may be the first half of a CRLF.
     const whole = rest.endsWith('\r') ? rest.slice(0, -1) : rest;
     const parts = whole.split(/\r\n|\r|\n/);
     rest = parts.pop()! + rest.slice(whole.length);
-    if (rest.length > UNENDED_MAX) throw new Error('the stream has a line without an end');
+    if (rest.length > LINE_CHARACTERS_MAX) throw new Error('a line of the stream is too long');
     for (const line of parts) {
       if (line !== '') {
         lines.push(line);
@@ -32,7 +32,7 @@ export async function* parseEvents(bytes: AsyncIterable<Uint8Array>): AsyncGener
   }
 }
 
-/** Comments keep the connection open and say nothing. */
+/** Builds a message from its lines; returns undefined for comments, which only keep the connection open. */
 function messageOf(lines: readonly string[]): ServerSentEvent | undefined {
   let id: string | undefined;
   let event = 'message';

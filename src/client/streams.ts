@@ -1,25 +1,25 @@
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
-import { Backoff, PATIENT } from './retry.ts';
+import { Backoff, RESTART_RETRY } from './retry.ts';
 import { parseEvents, type ServerSentEvent } from './server-sent-events.ts';
 import { type Request, type Transport, unreachable } from './transport.ts';
 
-/** Hosts send something at least every few seconds. A connection that is silent for this long is dead. */
+/** Hosts send keep-alives every few seconds, so a connection that is silent for this long is dead. */
 const SILENCE_MAX_MS = 60_000;
 
-/** Whether nothing more will come, asked each time that the host has ended the stream in good order. */
-export type IsOver = (last: ServerSentEvent | undefined) => Promise<boolean>;
+/** Called whenever the host closes the stream; returns true when no more messages will come. */
+type IsFinished = (last: ServerSentEvent | undefined) => Promise<boolean>;
 
 /**
- * Messages of a stream, across as many connections as it takes: each one begins behind the last message of the one
- * before. A host that restarts ends its streams in good order too, so that alone is no end.
+ * Yields the messages of a stream and reconnects as often as needed; each connection continues after the last message
+ * (`Last-Event-ID`). A restarting host also closes its streams cleanly, so a clean close alone does not end the stream.
  */
-export async function* resumed(
+export async function* resumableStream(
   transport: Transport,
   request: Omit<Request, 'retry'> & { readonly lastEventId?: string | undefined },
-  isOver: IsOver,
+  isFinished: IsFinished,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
   const { signal } = request;
-  const backoff = new Backoff(transport.machine, PATIENT, signal);
+  const backoff = new Backoff(transport.machine, RESTART_RETRY, signal);
   let { lastEventId } = request;
   let last: ServerSentEvent | undefined;
   for (;;) {
@@ -33,55 +33,57 @@ export async function* resumed(
           ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
         },
         signal: signal ? AbortSignal.any([signal, connection.signal]) : connection.signal,
-        retry: PATIENT,
+        retry: RESTART_RETRY,
       });
-      // A stream without an end says where it begins, for a reader that is cut off before the first message.
+      // An endless feed sends its start position as a header, for readers that lose it before the first message.
       lastEventId ??= response.headers.get('last-event-id') ?? undefined;
-      for await (const message of parseEvents(watched(transport, response, connection))) {
+      for await (const message of parseEvents(withSilenceTimeout(transport, response, connection))) {
         backoff.reset();
         last = message;
         lastEventId = message.id ?? lastEventId;
         yield message;
       }
-      if (await isOver(last)) return;
+      if (await isFinished(last)) return;
       await backoff.after(unreachable(transport.url, new Error('the stream ended before the run did')));
     } catch (error) {
-      await backoff.after(connection.signal.aborted ? unreachable(transport.url, new Error('it fell silent')) : error);
+      await backoff.after(
+        connection.signal.aborted ? unreachable(transport.url, new Error('the connection went silent')) : error,
+      );
     } finally {
       connection.abort();
     }
   }
 }
 
-/** The bytes of an answer, for as long as there are some now and then. */
-async function* watched(
+/** Yields the bytes of a response and aborts the connection after too long a silence. */
+async function* withSilenceTimeout(
   { machine, url }: Transport,
   { body }: Response,
   connection: AbortController,
 ): AsyncGenerator<Uint8Array> {
   const reader = body!.getReader();
-  const watch = (): (() => void) => machine.after(SILENCE_MAX_MS, () => connection.abort());
-  let stopWatching = watch();
+  const startTimeout = (): (() => void) => machine.after(SILENCE_MAX_MS, () => connection.abort());
+  let stopTimeout = startTimeout();
   try {
     for (;;) {
       const { done, value } = await reader.read();
-      stopWatching();
+      stopTimeout();
       if (done) return;
-      stopWatching = watch();
+      stopTimeout = startTimeout();
       yield value;
     }
   } catch (error) {
     throw unreachable(url, error);
   } finally {
-    stopWatching();
+    stopTimeout();
   }
 }
 
 /**
- * A run's stream is over with the run's last event, or once a connection that was opened after the run had ended has
- * nothing more to give.
+ * Ends a stream with the last event of the run, or when a connection that was opened after the end of the run is
+ * closed: the last event may not be part of the stream mode.
  */
-export function untilRunEnds(statusOf: () => Promise<string>): IsOver {
+export function untilRunEnds(statusOf: () => Promise<string>): IsFinished {
   let hadEnded = false;
   return async (last) => {
     if (hadEnded || (last && isEndOfRun(last.event))) return true;
@@ -90,7 +92,7 @@ export function untilRunEnds(statusOf: () => Promise<string>): IsOver {
   };
 }
 
-/** `run.completed` and its like: the status that the run ends with is in the name. */
+/** Returns true for `run.completed` and the other events that end a run. */
 export function isEndOfRun(eventType: string): boolean {
   return eventType.startsWith('run.') && isTerminalStatus(eventType.slice('run.'.length));
 }

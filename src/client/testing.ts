@@ -1,38 +1,39 @@
 import type { Machine } from './machine.ts';
 
-export interface Asked {
+/** A request that the client sent. */
+interface SentRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Headers;
   readonly body: unknown;
 }
 
-/** A platform on which nothing takes time, that writes down what is asked and how long is waited. */
+/** A platform for tests: waits take no time, and requests and pauses are recorded. */
 export class TestMachine implements Machine {
-  readonly asked: Asked[] = [];
+  readonly requests: SentRequest[] = [];
   readonly pauses: number[] = [];
-  readonly #answer: (asked: Asked, count: number) => Response | Promise<Response>;
+  readonly #answer: (request: SentRequest, count: number) => Response | Promise<Response>;
   #now = Date.parse('2026-01-01T00:00:00Z');
   #names = 0;
 
-  constructor(answer: (asked: Asked, count: number) => Response | Promise<Response>) {
+  constructor(answer: (request: SentRequest, count: number) => Response | Promise<Response>) {
     this.#answer = answer;
   }
 
   readonly fetch: typeof fetch = async (input, { method = 'GET', headers, body } = {}) => {
-    const asked = {
+    const request = {
       method,
       url: String(input),
       headers: new Headers(headers as Record<string, string>),
       body: typeof body === 'string' ? JSON.parse(body) : undefined,
     };
-    this.asked.push(asked);
-    return this.#answer(asked, this.asked.length);
+    this.requests.push(request);
+    return this.#answer(request, this.requests.length);
   };
 
   now = (): number => this.#now;
 
-  /** Time passes only for those who wait; what watches for silence is never due. */
+  /** Advances the clock at once; the silence timeout never fires. */
   after = (ms: number, action: () => void): (() => void) => {
     if (ms >= 60_000) return () => {};
     this.pauses.push(ms);
@@ -46,6 +47,7 @@ export class TestMachine implements Machine {
   unique = (): string => `name-${++this.#names}`;
 }
 
+/** A JSON response for tests. */
 export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify(body), { status, headers });
 }

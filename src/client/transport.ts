@@ -3,6 +3,7 @@ import { RefusedError, UnreachableError } from './errors.ts';
 import type { Machine } from './machine.ts';
 import { Backoff, type RetryPolicy } from './retry.ts';
 
+/** One HTTP request, before host URL and credential are added. */
 export interface Request {
   readonly method: string;
   readonly path: string;
@@ -13,7 +14,7 @@ export interface Request {
   readonly retry: RetryPolicy;
 }
 
-/** Asks one host, with one credential. */
+/** Sends requests to one host with one credential. */
 export class Transport {
   readonly url: string;
   readonly machine: Machine;
@@ -25,24 +26,24 @@ export class Transport {
     this.#key = key;
   }
 
-  /** Asks until there is an answer, and reads it as a whole. */
+  /** Sends a request with retries and parses the JSON reply. */
   async json(request: Request): Promise<unknown> {
-    return this.#persist(request, async () => {
+    return this.#withRetries(request, async () => {
       const response = await this.open(request);
-      const text = await this.#reading(response.text(), request.signal);
+      const text = await this.#orUnreachable(response.text(), request.signal);
       return text === '' ? undefined : parsed(response.status, text);
     });
   }
 
-  /** Asks until there is an answer, and hands it out as it comes. */
+  /** Sends a request with retries and returns the reply as a stream of bytes. */
   async bytes(request: Request): Promise<ReadableStream<Uint8Array>> {
-    const response = await this.#persist(request, () => this.open(request));
+    const response = await this.#withRetries(request, () => this.open(request));
     return response.body!;
   }
 
-  /** Asks once. An answer that is no success is thrown. */
+  /** Sends a request once; throws RefusedError for a status that is not 2xx. */
   async open({ method, path, query, body, headers, signal }: Request): Promise<Response> {
-    const asked = this.machine.fetch(this.url + path + queryText(query), {
+    const pending = this.machine.fetch(this.url + path + queryText(query), {
       method,
       headers: {
         accept: 'application/json',
@@ -52,15 +53,15 @@ export class Transport {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(signal ? { signal } : {}),
-      // A credential goes to the host it was given for and nowhere else.
+      // A redirect would send the credential to another host.
       redirect: 'error',
     });
-    const response = await this.#reading(asked, signal);
-    if (!response.ok) throw refusalOf(response, await this.#reading(response.text(), signal), this.machine);
+    const response = await this.#orUnreachable(pending, signal);
+    if (!response.ok) throw refusalOf(response, await this.#orUnreachable(response.text(), signal), this.machine);
     return response;
   }
 
-  async #persist<T>(request: Request, attempt: () => Promise<T>): Promise<T> {
+  async #withRetries<T>(request: Request, attempt: () => Promise<T>): Promise<T> {
     const backoff = new Backoff(this.machine, request.retry, request.signal);
     for (;;) {
       try {
@@ -71,10 +72,10 @@ export class Transport {
     }
   }
 
-  /** Whatever breaks on the way is one kind of failure, unless the caller has ended it. */
-  async #reading<T>(coming: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  /** Maps every network failure to UnreachableError, unless the caller aborted the request. */
+  async #orUnreachable<T>(pending: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
-      return await coming;
+      return await pending;
     } catch (error) {
       signal?.throwIfAborted();
       throw unreachable(this.url, error);
@@ -82,11 +83,12 @@ export class Transport {
   }
 }
 
+/** Builds an UnreachableError that names the host and the network error. */
 export function unreachable(url: string, cause: unknown): UnreachableError {
-  return new UnreachableError(`${url} cannot be reached${reasonOf(cause)}.`, { cause });
+  return new UnreachableError(`Cannot reach ${url}${reasonOf(cause)}.`, { cause });
 }
 
-/** Node tells the reason in the cause, and several where a name has several addresses. */
+/** Finds the innermost error code, because Node wraps network errors. */
 function reasonOf(error: unknown): string {
   const { cause, code, message } = (error ?? {}) as { cause?: unknown; code?: unknown; message?: unknown };
   if (cause !== undefined) return reasonOf(cause);
@@ -105,7 +107,8 @@ function refusalOf({ status, headers }: Response, text: string, machine: Machine
   return new RefusedError({
     status,
     code: typeof error === 'string' ? error : `http_${status}`,
-    message: typeof message === 'string' ? message : `The answer was ${status}, with no reason that can be read.`,
+    message:
+      typeof message === 'string' ? message : `The host replied with status ${status} and no readable error message.`,
     ...(isObject(details) ? { details } : {}),
     retryAfterMs: retryAfterMs(headers.get('retry-after'), machine),
   });
@@ -115,12 +118,12 @@ function parsed(status: number, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    const message = 'What answered is no OpenWOP host: its answer is not JSON.';
+    const message = 'The reply is not JSON, so this is not an OpenWOP host.';
     throw new RefusedError({ status, code: 'unreadable_answer', message });
   }
 }
 
-/** Something in front of the host may have answered in its own words. */
+/** Parses the error envelope; a proxy may have sent something else. */
 function envelopeOf(text: string): Record<string, unknown> {
   try {
     const parsed: unknown = JSON.parse(text);
@@ -130,7 +133,7 @@ function envelopeOf(text: string): Record<string, unknown> {
   }
 }
 
-/** Seconds, or a date. */
+/** Parses Retry-After, which holds seconds or a date. */
 function retryAfterMs(text: string | null, machine: Machine): number | undefined {
   if (text === null || text.trim() === '') return undefined;
   const seconds = Number(text);

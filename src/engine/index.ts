@@ -1,4 +1,4 @@
-/** What a run means, for programs that look at runs without a host: pure, and at home in a browser. */
+/** The engine for programs that inspect runs without a host. It is pure, so it also runs in a browser. */
 export { checkDefinition, type NodeCatalog, type Problem } from './definition/check.ts';
 export { makePlan, type Plan } from './definition/plan.ts';
 export { cancelRun, type Decision, pauseRun, resumeRun } from './run/commands.ts';

@@ -9,15 +9,17 @@ import { next, type Step } from './run/next.ts';
 import { completeNode, failAttempt, type NodeResult } from './run/outcome.ts';
 import { emptyRun, type Run, type RunFacts } from './run/run.ts';
 
-/** Shared by the engine's tests: a run that is moved on by hand, without a host around it. */
+/** Helpers for the engine's tests: a run that the test advances step by step, without a host. */
 
 const APPROVAL: InterruptRequest = {
   kind: 'approval',
   data: { artifactId: 'a', artifactType: 'text', title: 'Approve', actions: ['accept', 'reject'] },
 };
 
+/** When the runs of tests are created. */
 export const NOW = Date.parse('2026-01-01T00:00:00Z');
 
+/** Run facts with defaults, overridden by `more`. */
 export function factsOf(more: Partial<RunFacts> = {}): RunFacts {
   return {
     runId: 'run-1',
@@ -32,7 +34,7 @@ export function factsOf(more: Partial<RunFacts> = {}): RunFacts {
   };
 }
 
-/** An event with an identity and a time, as the log would give it. */
+/** An event with the id, sequence and timestamp that the log would give it. */
 export function logged(event: NewEvent, sequence: number, time: number): RunEvent {
   return {
     ...event,
@@ -45,13 +47,13 @@ export function logged(event: NewEvent, sequence: number, time: number): RunEven
   } as RunEvent;
 }
 
-/** A run, its log and its clock. Whatever happens is recorded and folded at once, as a host does it. */
+/** A run with its log and clock. Every event is recorded and applied at once, as a host would do it. */
 export class Story {
   readonly plan: Plan;
   readonly facts: RunFacts;
   readonly run: Run;
   readonly events: RunEvent[] = [];
-  /** The events as the log keeps them: written down when they happened, whatever becomes of the values in memory. */
+  /** The serialized log, unaffected by later changes to objects in memory. */
   readonly #log: string[] = [];
   now: number;
 
@@ -63,6 +65,7 @@ export class Story {
     this.record({ type: 'run.started', payload: { workflowId: definition.id } });
   }
 
+  /** Appends events to the log and applies them to the run. */
   record(...events: readonly NewEvent[]): this {
     for (const event of events) {
       const recorded = logged(event, this.run.sequence + 1, this.now);
@@ -73,7 +76,7 @@ export class Story {
     return this;
   }
 
-  /** What is next, done: its events recorded, its nodes started. */
+  /** Executes what the scheduler says is next: records the events and starts the nodes. */
   step(slots = 8): Step {
     const step = next(this.run, this.now, slots);
     this.record(...step.events);
@@ -81,13 +84,13 @@ export class Story {
     return step;
   }
 
-  /** Steps until only an outcome, time or a person can move the run on. */
+  /** Steps until only an outcome, time or a person can advance the run. */
   settle(slots = 8): this {
     for (let count = 0; count < 1_000; count++) {
       const { events, start } = this.step(slots);
       if (events.length + start.length === 0) return this;
     }
-    throw new Error('a run that nobody touches must come to rest');
+    throw new Error('the scheduler did not come to rest within 1000 steps');
   }
 
   start(nodeId: string): this {
@@ -125,16 +128,17 @@ export class Story {
     return Object.fromEntries(this.plan.nodes.map(({ node, index }) => [node.id, this.run.nodes[index]!.status]));
   }
 
-  /** Types of the events so far, node events with the node. */
-  get told(): string[] {
+  /** Types of all events so far, followed by the node id for node events. */
+  get eventLabels(): string[] {
     return this.events.map(({ type, nodeId }) => (nodeId === undefined ? type : `${type} ${nodeId}`));
   }
 
+  /** Payload of the last event of a type. */
   last<T extends RunEvent['type']>(type: T): RunEvent<T>['payload'] | undefined {
     return this.events.findLast((event) => event.type === type)?.payload as RunEvent<T>['payload'] | undefined;
   }
 
-  /** The run as another host would find it. */
+  /** The run as folded from its serialized log, which is what another host would see. */
   replayed(): Run {
     return fold(
       this.plan,
@@ -144,7 +148,7 @@ export class Story {
   }
 }
 
-/** Everything that a run is, as plain values that can be compared. */
+/** The complete state of a run as plain values, for comparison. */
 export function stateOf(run: Run): JsonObject {
   const {
     plan: _plan,

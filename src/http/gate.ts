@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditService } from '../capabilities/trust/audit/service.ts';
-import { hashKey } from '../capabilities/trust/authorization/keys.ts';
+import type { RequestAudit } from '../capabilities/trust/audit/door.ts';
 import {
-  type AuthorizationService,
+  type Authorization,
   type Credential,
+  credentialOf,
   UNAUTHENTICATED,
-} from '../capabilities/trust/authorization/service.ts';
+} from '../capabilities/trust/authorization/door.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { sendRefusal } from './answers.ts';
@@ -13,8 +13,8 @@ import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 
 export interface GateOptions {
-  readonly authorization: AuthorizationService;
-  readonly trail: Pick<AuditService['trail'], 'used' | 'denied'>;
+  readonly authorization: Pick<Authorization, 'authenticate'>;
+  readonly audit: Pick<RequestAudit, 'keyUsed' | 'denied'>;
   readonly clock: Clock;
   readonly inFlightMax: number;
   readonly rateLimit: RateLimit;
@@ -36,7 +36,7 @@ export const RETRY_AFTER_S = 1;
 const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
 /** Who gets in, in this order: capacity, rate, credential, scope. Nothing of a body has been read by then. */
-export function openGate({ authorization, trail, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
+export function openGate({ authorization, audit, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
   const limiter = new RateLimiter(rateLimit, hosts);
   const open = new Set<AbortController>();
   let whenEmpty = (): void => {};
@@ -79,7 +79,7 @@ export function openGate({ authorization, trail, clock, inFlightMax, rateLimit, 
     if (isExempt) return undefined;
     if (open.size > inFlightMax) return atCapacity();
     const [, text] = BEARER.exec(request.headers.authorization ?? '') ?? [];
-    const credential = text === undefined ? undefined : { text, hash: hashKey(text) };
+    const credential = text === undefined ? undefined : credentialOf(text);
     // A credential counts for itself, wherever it comes from; without one, the address does.
     const limited = limiter.take(credential?.hash ?? request.ip, clock.now());
     if (limited) return limited;
@@ -97,10 +97,10 @@ export function openGate({ authorization, trail, clock, inFlightMax, rateLimit, 
     const caller = await authorization.authenticate(credential);
     if (isRefusal(caller)) return caller;
     request.caller = caller;
-    trail.used(caller);
+    audit.keyUsed(caller);
     if (scope === undefined || scope === 'any') return undefined;
     if ((caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
-    await trail.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });
+    await audit.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });
     return refuse('forbidden', `This takes the scope ${scope}.`, { scopeRequired: scope });
   }
 }

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Retention } from '../capabilities/operations/retention/door.ts';
 import type { BoundRoute, Caller } from '../capabilities/request.ts';
-import type { AuditService } from '../capabilities/trust/audit/service.ts';
+import type { Audit } from '../capabilities/trust/audit/door.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { BadJson, parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -36,7 +36,7 @@ declare module 'fastify' {
 /** The services of capabilities that the edge itself uses. */
 export interface ServerServices {
   readonly authorization: GateOptions['authorization'];
-  readonly audit: { readonly trail: GateOptions['trail'] & Pick<AuditService['trail'], 'answered'> };
+  readonly audit: Pick<Audit, 'requests'>;
   readonly retention: Pick<Retention, 'expiry'>;
 }
 
@@ -83,7 +83,7 @@ export function createServer(options: ServerOptions): Server {
     clientErrorHandler: answerClientError,
   });
   const { authorization, audit } = services;
-  const gate = openGate({ ...options, authorization, trail: audit.trail, clock: runtime.clock });
+  const gate = openGate({ ...options, authorization, audit: audit.requests, clock: runtime.clock });
   const idempotency = new Idempotency(runtime.store, runtime.clock);
 
   app.server.on('checkExpectation', answerExpectation);
@@ -137,7 +137,7 @@ export function createServer(options: ServerOptions): Server {
     const ms = runtime.clock.now() - request.startedAt;
     options.metrics().observe(route, method, reply.statusCode, ms / 1_000);
     const { scope } = routeOptions.config;
-    if (caller) services.audit.trail.answered(caller, { method, route, scope, status: reply.statusCode, ms });
+    if (caller) services.audit.requests.answered(caller, { method, route, scope, status: reply.statusCode, ms });
     runtime.log.info(
       {
         requestId: id,

@@ -2,7 +2,7 @@ import { Value } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
 import { ERRORS, ErrorEnvelope, isRefusal, NOT_FOUND, refuse } from './errors.ts';
 
-/** Statuses that the protocol pins. */
+/** Statuses that the protocol prescribes. */
 const PINNED: Partial<Record<keyof typeof ERRORS, number>> = {
   validation_error: 400,
   unsupported_stream_mode: 400,
@@ -36,11 +36,11 @@ const PINNED: Partial<Record<keyof typeof ERRORS, number>> = {
 };
 
 describe('the registry of errors', () => {
-  it('has the statuses that the protocol pins', () => {
+  it('has the statuses that the protocol prescribes', () => {
     expect(ERRORS).toMatchObject(PINNED);
   });
 
-  it('has statuses of refusals and failures only, or none', () => {
+  it('has only error statuses, or 0', () => {
     for (const [code, status] of Object.entries(ERRORS)) {
       expect(status === 0 || (status >= 400 && status < 600), code).toBe(true);
       // The protocol writes one of its codes in capitals.
@@ -50,7 +50,7 @@ describe('the registry of errors', () => {
 });
 
 describe('a refusal', () => {
-  it('is a value with a code and a sentence, and details where there are any', () => {
+  it('is a value with a code, a sentence and optional details', () => {
     expect(refuse('conflict', 'No.')).toEqual({ refused: 'conflict', message: 'No.' });
     expect(refuse('conflict', 'No.', { state: 'x' })).toEqual({
       refused: 'conflict',
@@ -63,14 +63,14 @@ describe('a refusal', () => {
     expect(isRefusal(value)).toBe(false);
   });
 
-  it('of what is absent does not say whether it exists', () => {
+  it('does not reveal whether an invisible resource exists', () => {
     expect(isRefusal(NOT_FOUND)).toBe(true);
     expect(NOT_FOUND.refused).toBe('not_found');
   });
 });
 
 describe('the envelope of an error', () => {
-  it('has a code and a message, and details where there are any', () => {
+  it('has a code, a message and optional details', () => {
     expect(Value.Check(ErrorEnvelope, { error: 'not_found', message: 'No.' })).toBe(true);
     expect(Value.Check(ErrorEnvelope, { error: 'not_found', message: 'No.', details: { a: 1 } })).toBe(true);
   });

@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox';
 import { AnyObject, Closed, NonEmpty } from './format/schema.ts';
 
 /**
- * Every code this host may answer with, and its HTTP status. A refusal names a code; only the edge looks up the
- * status. Codes with status 0 appear inside a run (`RunSnapshot.error`, `node.failed`) and never as an answer.
+ * All error codes of this host with their HTTP status. A refusal names a code, and only the HTTP edge looks up its
+ * status. Codes with status 0 occur only inside a run (`RunSnapshot.error`, `node.failed`).
  */
 export const ERRORS = {
   validation_error: 400,
@@ -102,13 +102,14 @@ export const ERRORS = {
   conformance_test_failure: 0,
 } as const satisfies Record<string, number>;
 
+/** A code from the registry ERRORS. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The body of every answer that is not a success: exactly these keys. */
+/** The body of every error response; it has exactly these members. */
 export const ErrorEnvelope = Closed(
   {
-    error: Type.String({ minLength: 1, description: 'A code to program against' }),
-    message: Type.String({ minLength: 1, description: 'For people; may change' }),
+    error: Type.String({ minLength: 1, description: 'Stable error code' }),
+    message: Type.String({ minLength: 1, description: 'Explanation for people; the wording may change' }),
     details: Type.Optional(AnyObject),
   },
   { $id: 'ErrorEnvelope' },
@@ -124,22 +125,29 @@ export const RunError = Type.Object({
 });
 export type RunError = Static<typeof RunError>;
 
-/** The rules said no. A value, never thrown; `status` only where the protocol pins another one than the registry's. */
+/** The result of a request that the rules do not allow: a value, never thrown. */
 export interface Refusal {
   readonly refused: ErrorCode;
   readonly message: string;
   readonly details?: Record<string, unknown>;
+  /** Overrides the status in the registry, where the protocol prescribes another one. */
   readonly status?: number;
+  /** Response headers to send along, such as `Retry-After`. */
   readonly headers?: Record<string, string>;
 }
 
+/** Builds a refusal; `message` should say what happened, to which resource, and what to do next. */
 export function refuse(refused: ErrorCode, message: string, details?: Record<string, unknown>): Refusal {
   return details ? { refused, message, details } : { refused, message };
 }
 
+/** Whether a result is a refusal rather than a value. */
 export function isRefusal(value: unknown): value is Refusal {
   return typeof value === 'object' && value !== null && 'refused' in value;
 }
 
-/** Absent and invisible look alike. */
-export const NOT_FOUND: Refusal = refuse('not_found', 'There is no such resource, or you may not see it.');
+/**
+ * The refusal for a resource that does not exist or is not visible; deliberately the same, so that existence does not
+ * leak.
+ */
+export const NOT_FOUND: Refusal = refuse('not_found', 'The resource does not exist or is not visible to you.');

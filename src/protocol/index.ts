@@ -1,4 +1,4 @@
-/** What goes over the wire: schemas and their types, the registries of events, errors and scopes. */
+/** The wire protocol: schemas with their types, and the registries of events, errors and scopes. */
 export * from './ai/agents.ts';
 export * from './ai/envelopes.ts';
 export * from './ai/mcp.ts';

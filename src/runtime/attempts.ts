@@ -18,21 +18,21 @@ import { type ChildResult, type NodeContext, NodeFailure, type NodeType, type Ou
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
-/** Something that an attempt in flight has to say. */
+/** A message from an attempt in flight to the drive. */
 export type Message =
   | { readonly nodeId: string; readonly attempt: number; readonly outcome: Outcome }
   | { readonly nodeId: string; readonly attempt: number; readonly event: NewEvent }
   | ({ readonly nodeId: string; readonly attempt: number } & PreparedChildren)
-  /** The store or the lease failed under the attempt, which says nothing about the node. */
+  /** The store or the lease failed during the attempt, which is no failure of the node. */
   | { readonly broken: Error };
 
-/** More effects than a node can have in one visit. */
+/** Upper bound of effects in one visit; it keeps the ordinals of visits apart. */
 const EFFECTS_PER_VISIT = 1_000_000;
 
-/** What a call is told besides what the log says. */
+/** What a node is called with besides what the log says. */
 export interface Call {
   readonly child?: ChildResult | undefined;
-  /** The node's idea of the time; the clock's where this is silent. */
+  /** The time that the node sees; the clock's by default, the source's on a replay. */
   readonly now?: () => number;
 }
 
@@ -41,16 +41,17 @@ interface InFlight {
   readonly controller: AbortController;
 }
 
+/** How attempts talk to the drive that they belong to. */
 export interface AttemptHooks {
-  /** What attempts say comes in here, at any time. */
-  readonly say: (message: Message) => void;
-  /** Settles once everything recorded so far is in the store: no effect happens before that. */
-  readonly written: () => Promise<void>;
-  /** The run as it is by now. */
+  /** Receives the messages of attempts, at any time. */
+  readonly send: (message: Message) => void;
+  /** Resolves once everything recorded so far is committed; no effect is performed before that. */
+  readonly committed: () => Promise<void>;
+  /** The current state of the run. */
   readonly run: () => Run;
 }
 
-/** The attempts at nodes that run in this process. They hold no state that the log does not have. */
+/** The attempts in flight of one run. They hold no state that the log does not have. */
 export class Attempts {
   readonly #runtime: Runtime;
   readonly #lease: Lease;
@@ -73,13 +74,13 @@ export class Attempts {
     return this.#inFlight.has(nodeId);
   }
 
-  /** Calls a node. An outcome comes back at once where the node can give it at once, and as a message otherwise. */
+  /** Calls a node. A synchronous outcome is returned; an asynchronous one arrives as a message. */
   begin(type: NodeType, planned: PlannedNode, held: HeldRun, call: Call): Outcome | undefined {
     const { id: nodeId } = planned.node;
     const { attempt, inputs } = held.run.nodes[planned.index]!;
     if (inputs?.problem) return { failed: inputs.problem };
     const current = { attempt, controller: new AbortController() };
-    // What a node says before it first waits counts, too.
+    // Registered before the call, so that events which the node emits before its first await are accepted.
     this.#inFlight.set(nodeId, current);
     const outcome = callNode(type, this.#contextOf(planned, held, current.controller.signal, call));
     if (!(outcome instanceof Promise)) {
@@ -94,29 +95,29 @@ export class Attempts {
     return undefined;
   }
 
-  /** Waits for the children that a node asked for. */
-  await(nodeId: string, attempt: number, prepared: Promise<PreparedChildren>): void {
+  /** Waits until the children that a node asked for are prepared. */
+  awaitChildren(nodeId: string, attempt: number, prepared: Promise<PreparedChildren>): void {
     const current = { attempt, controller: new AbortController() };
     this.#inFlight.set(nodeId, current);
     this.#listen(nodeId, current, prepared);
   }
 
-  /** Cuts attempts that the run, as it is now, does not wait for. */
-  cutLost(run: Run): void {
+  /** Aborts attempts that the run no longer waits for. */
+  abortObsolete(run: Run): void {
     for (const [nodeId, { attempt }] of this.#inFlight) {
       const state = run.nodes[run.plan.node(nodeId)!.index]!;
-      if (!isExpected(state, attempt)) this.cut(nodeId);
+      if (!isExpected(state, attempt)) this.abort(nodeId);
     }
   }
 
-  /** Cuts what goes on at a node, if anything does: what it has said is lost. */
-  cut(nodeId: string): void {
+  /** Aborts the attempt at a node, if there is one; its messages are ignored from now on. */
+  abort(nodeId: string): void {
     this.#inFlight.get(nodeId)?.controller.abort();
     this.#inFlight.delete(nodeId);
   }
 
-  cutAll(): void {
-    for (const nodeId of [...this.#inFlight.keys()]) this.cut(nodeId);
+  abortAll(): void {
+    for (const nodeId of [...this.#inFlight.keys()]) this.abort(nodeId);
   }
 
   #listen(nodeId: string, current: InFlight, work: Promise<{ outcome: Outcome } | PreparedChildren>): void {
@@ -124,7 +125,7 @@ export class Attempts {
     const arrive = (message: Message): void => {
       if (this.#inFlight.get(nodeId) !== current) return;
       this.#inFlight.delete(nodeId);
-      this.#hooks.say(message);
+      this.#hooks.send(message);
     };
     work.then(
       (result) => arrive({ nodeId, attempt, ...result }),
@@ -145,7 +146,7 @@ export class Attempts {
     const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
-    // A copy: the run goes on while the node works.
+    // A copy, because the run moves on while the node is working.
     const variables: JsonObject = Object.assign(Object.create(null), visibleVariables(run));
     return {
       runId,
@@ -174,29 +175,29 @@ export class Attempts {
         fork?.mode === 'replay'
           ? NO_EFFECTS
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, visit, signal),
-      sleep: (ms) => sleepUnlessCut(this.#runtime, ms, signal),
-      emit: (event) => this.#say(node.id, signal, event),
-      tell: after(agentSteps, (event) => this.#say(node.id, signal, event)),
+      sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
+      emit: (event) => this.#send(node.id, signal, event),
+      tell: after(agentSteps, (event) => this.#send(node.id, signal, event)),
     };
   }
 
-  /** A tool is not called for a run that is over, or that has called as many as it may. */
+  /** Fails the attempt when the run has ended or its `maxToolCalls` is used up. */
   #mayUseTools(): undefined {
     const run = this.#hooks.run();
     if (!isTerminal(run) && !run.failure?.abort && mayCallTools(run)) return undefined;
-    const message = 'The run is over, or has called as many tools as it may.';
+    const message = 'The run has ended, or has used up its tool calls.';
     throw new NodeFailure({ code: 'budget_exhausted', message, retryable: false });
   }
 
-  /** An attempt that was cut is heard no more, even where the same attempt has begun anew. */
-  #say(nodeId: string, signal: AbortSignal, event: NewEvent): void {
+  /** Drops messages of an aborted attempt, even when the same attempt was started again. */
+  #send(nodeId: string, signal: AbortSignal, event: NewEvent): void {
     const current = this.#inFlight.get(nodeId);
-    if (current?.controller.signal === signal) this.#hooks.say({ nodeId, attempt: current.attempt, event });
+    if (current?.controller.signal === signal) this.#hooks.send({ nodeId, attempt: current.attempt, event });
   }
 
   /**
-   * The seams, numbered in the order in which the node goes through them: the number is part of the identity. A node
-   * that a loop leads back to means its effects anew.
+   * The effect seams of one call. Effects are numbered in the order in which the node performs them, and the number is
+   * part of the effect's identity; a later visit of a loop has numbers of its own.
    */
   #effectsFor(
     { workspace, ...scope }: { tenant: string; workspace: string | undefined; runId: string; nodeId: string },
@@ -204,7 +205,7 @@ export class Attempts {
     signal: AbortSignal,
   ): Effects {
     const { tenant, runId, nodeId } = scope;
-    const { written } = this.#hooks;
+    const { committed } = this.#hooks;
     let ordinal = visit * EFFECTS_PER_VISIT;
     let place = 0;
     const through = async (seam: SeamName, request: unknown): Promise<unknown> => {
@@ -214,11 +215,11 @@ export class Attempts {
         performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
           fire(request, { effectId, signal, tenant, workspace, runId, nodeId, ...more }),
         );
-      if (seam === 'tool') return written().then(() => this.#mayUseTools() ?? perform({}));
-      if (seam !== 'model') return written().then(() => perform({}));
-      const say = (event: NewEvent): void => this.#say(nodeId, signal, event);
+      if (seam === 'tool') return committed().then(() => this.#mayUseTools() ?? perform({}));
+      if (seam !== 'model') return committed().then(() => perform({}));
+      const say = (event: NewEvent): void => this.#send(nodeId, signal, event);
       const ask = perform as (more: object) => Promise<ModelResult>;
-      const result = await this.#models.call({ nodeId, place, written, perform: ask, say });
+      const result = await this.#models.call({ nodeId, place, written: committed, perform: ask, say });
       place++;
       return result;
     };
@@ -235,7 +236,7 @@ function callNode(type: NodeType, context: NodeContext): Outcome | Promise<Outco
   }
 }
 
-/** Leaves out as many events as there are already. */
+/** Skips the first `count` events: they are in the log already. */
 function after(count: number, say: (event: NewEvent) => void): (event: NewEvent) => void {
   let place = 0;
   return (event) => {
@@ -252,7 +253,7 @@ function shownOf(plan: Plan, nodeId: string, inputs: JsonObject, variables: Json
   };
 }
 
-/** Nothing goes through a seam on a replay, whatever a node says of itself. */
+/** On a replay every effect fails, even of a node type that claims to be pure. */
 const NO_EFFECTS = Object.fromEntries(
   Object.keys(SEAMS).map((seam) => [seam, () => Promise.reject(new NodeFailure(SOURCE_MISSING))]),
 ) as unknown as Effects;
@@ -261,13 +262,17 @@ function isExpected(state: NodeState, attempt: number): boolean {
   return (state.status === 'running' || state.status === 'waiting') && state.attempt === attempt;
 }
 
-function sleepUnlessCut({ clock }: Runtime, ms: number, signal: AbortSignal): Promise<void> {
+function sleepUnlessAborted({ clock }: Runtime, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const cancel = clock.after(ms, resolve);
     signal.addEventListener('abort', () => {
       cancel();
       reject(
-        new NodeFailure({ code: 'cancelled', message: 'Nobody waits for the outcome any more.', retryable: false }),
+        new NodeFailure({
+          code: 'cancelled',
+          message: 'The attempt was aborted: the run no longer waits for it.',
+          retryable: false,
+        }),
       );
     });
   });

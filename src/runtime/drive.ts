@@ -19,27 +19,30 @@ import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { capabilityMissing, startOf } from './starting.ts';
 
-/** Nodes of one run that may run at once in one process. */
+/** Nodes of one run that execute concurrently in one process. */
 const CONCURRENT_NODES_MAX = 8;
-/** Events that may wait to be written, and steps that may be taken, before others get a turn. */
+/** Uncommitted events at which a drive commits and yields to other runs. */
 const PENDING_MAX = 256;
+/** Scheduler steps after which a drive commits and yields to other runs. */
 const STEPS_PER_TURN = 200;
-/** Hosts that may die in a row while they run the same nodes. */
+/** Consecutive host crashes after which the nodes that were running are failed. */
 const CRASHES_MAX = 5;
 
+/** What a drive starts from: the claimed work item and the folded run. */
 export interface DriveOptions {
   readonly lease: Lease;
   readonly held: HeldRun;
+  /** The wake counter of the work item when it was claimed. */
   readonly wakes: number;
-  /** How many hosts in a row died while they held this lease. */
+  /** Consecutive hosts that crashed while they held this lease. */
   readonly crashes: number;
-  /** Takes on a child run that was just created under this host's name. */
+  /** Starts to drive a child run that was just created with this host as its owner. */
   readonly adopt: (lease: Lease, held: HeldRun) => void;
 }
 
 /**
- * Drives one run for as long as there is something to do: ask what is next, do it, write it down. When only time or
- * other people can move the run on, it is given back to the queue and nothing of it stays here.
+ * Drives one run: asks the pure scheduler what is next, does it and records it, until only time, a person or a child can
+ * move the run. Then the work item goes back to the queue, and nothing but a cache entry stays in memory.
  */
 export class Drive {
   readonly #runtime: Runtime;
@@ -48,19 +51,19 @@ export class Drive {
   readonly #attempts: Attempts;
   readonly #inbox: Message[] = [];
   readonly #sleeping = new Map<string, { readonly attempt: number; readonly until: number }>();
-  /** Attempts at nodes that want a child, once it is their turn. */
-  readonly #inLine = new Map<string, number>();
-  /** Nodes of which a child was over while they were at work, and may have looked before. */
-  readonly #missed = new Set<string>();
-  readonly #untilWritten: { resolve(): void; reject(error: Error): void }[] = [];
+  /** Nodes that want a child run while another one spends from the shared budget, with their attempt. */
+  readonly #awaitingBudget = new Map<string, number>();
+  /** Fan-out nodes of which a child ended while they were being called: they must be called once more. */
+  readonly #callAgain = new Set<string>();
+  readonly #commitWaiters: { resolve(): void; reject(error: Error): void }[] = [];
   #wakes: number;
   #woken: boolean;
   #stopping = false;
   #steps = 0;
-  /** Only on a replay. */
+  /** Set on replays only: the rest of the source's log. */
   #script: Script | undefined;
   #rehearsal: Rehearsal | undefined;
-  #attention: (() => void) | undefined;
+  #onSignal: (() => void) | undefined;
 
   constructor(runtime: Runtime, options: DriveOptions) {
     this.#runtime = runtime;
@@ -69,11 +72,11 @@ export class Drive {
     this.#journal = new Journal(runtime, options.lease, options.held);
     this.#woken = this.#run.nodes.some(({ status }) => status === 'waiting');
     this.#attempts = new Attempts(runtime, options.lease, {
-      say: (message) => {
+      send: (message) => {
         this.#inbox.push(message);
-        this.#attend();
+        this.#signal();
       },
-      written: () => this.#written(),
+      committed: () => this.#committed(),
       run: () => this.#run,
     });
   }
@@ -82,32 +85,32 @@ export class Drive {
     return this.#journal.held;
   }
 
-  /** Somebody appended to the run, or a child of it ended. */
+  /** Called when another writer appended to the run, or a child of it ended. */
   wake(): void {
     this.#woken = true;
-    this.#attend();
+    this.#signal();
   }
 
-  /** Starts nothing more; the run is given back as soon as what runs has come to its end, or at once with `cut`. */
+  /** Starts no more nodes and releases the run once running attempts have ended; with `cut` they are aborted. */
   stop({ cut }: { readonly cut: boolean }): void {
     this.#stopping = true;
     this.#rehearsal?.stop();
-    if (cut) this.#attempts.cutAll();
-    this.#attend();
+    if (cut) this.#attempts.abortAll();
+    this.#signal();
   }
 
-  /** Settles, with the time at which the run is due again, when it needs nobody for now. */
+  /** Resolves with the time at which the run is due again, once it is released. */
   async drive(): Promise<number | null> {
     try {
-      if (this.#run.facts.fork?.mode === 'replay') await this.#rehearse(this.#run.facts.fork);
-      if (this.#options.crashes > 0) this.#takeOver();
+      if (this.#run.facts.fork?.mode === 'replay') await this.#repeatSource(this.#run.facts.fork);
+      if (this.#options.crashes > 0) this.#recoverFromCrash();
       for (;;) {
-        const left = await this.#turn();
+        const left = await this.#iterate();
         if (left) return left.due;
       }
     } finally {
-      this.#attempts.cutAll();
-      for (const { reject } of this.#untilWritten) reject(new LeaseLost('the run is no longer driven here'));
+      this.#attempts.abortAll();
+      for (const { reject } of this.#commitWaiters) reject(new LeaseLost('the run is no longer driven here'));
     }
   }
 
@@ -115,8 +118,8 @@ export class Drive {
     return this.#journal.held.run;
   }
 
-  /** As long as there is a script, the replay goes by it. */
-  async #rehearse(fork: Fork): Promise<void> {
+  /** A replay first repeats its source event by event, for as long as both agree. */
+  async #repeatSource(fork: Fork): Promise<void> {
     const script = await Script.load(this.#runtime, this.#journal.held.identity.subject, fork);
     this.#script = script;
     if (this.#run.isAlone) return;
@@ -124,27 +127,27 @@ export class Drive {
     await this.#rehearsal.run();
   }
 
-  /** Does what can be done now; says so when the run can be left alone. */
-  async #turn(): Promise<{ readonly due: number | null } | undefined> {
-    if (this.#woken) await this.#lookAgain();
-    if (this.#step()) return this.#giveOthersATurn();
-    if (isTerminal(this.#run)) return this.#leave('finish', null);
+  /** One iteration; gives the due time when the run was released. */
+  async #iterate(): Promise<{ readonly due: number | null } | undefined> {
+    if (this.#woken) await this.#refresh();
+    if (this.#step()) return this.#yieldToOtherRuns();
+    if (isTerminal(this.#run)) return this.#release('finish', null);
     if (this.#attempts.count === 0) {
       const due = this.#stopping ? this.#runtime.clock.now() : this.#due();
-      return this.#leave({ releaseUntil: due, wakes: this.#wakes }, due);
+      return this.#release({ releaseUntil: due, wakes: this.#wakes }, due);
     }
     await this.#commit('hold');
-    if (!this.#woken) await this.#somethingNew();
+    if (!this.#woken) await this.#waitForSignal();
     return undefined;
   }
 
-  /** One thing at a time; false when there is nothing to do but wait. */
+  /** Handles one message or one scheduler step; false when there is nothing to do but wait. */
   #step(): boolean {
-    this.#attempts.cutLost(this.#run);
+    this.#attempts.abortObsolete(this.#run);
     const message = this.#inbox.shift();
-    if (message) return this.#hear(message);
+    if (message) return this.#handleMessage(message);
     if (this.#stopping || isTerminal(this.#run)) return false;
-    if (this.#callIdle()) return true;
+    if (this.#callIdleNode()) return true;
     const slots = CONCURRENT_NODES_MAX - this.#attempts.count;
     const time = this.#runtime.clock.now();
     const { events, start } = next(this.#run, time, slots);
@@ -153,18 +156,18 @@ export class Drive {
     return events.length + start.length > 0;
   }
 
-  /** A long chain of quick steps is written down now and then, and then others get their turn. */
-  async #giveOthersATurn(): Promise<undefined> {
+  /** A long chain of quick steps commits now and then and lets other runs proceed. */
+  async #yieldToOtherRuns(): Promise<undefined> {
     if (++this.#steps % STEPS_PER_TURN !== 0 && this.#journal.pendingCount < PENDING_MAX) return;
     await this.#commit('hold');
     await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));
   }
 
-  #hear(message: Message): true {
+  #handleMessage(message: Message): true {
     if ('broken' in message) throw message.broken;
     const planned = this.#run.plan.node(message.nodeId)!;
     const { status, attempt } = this.#run.nodes[planned.index]!;
-    // It was said before the log turned out to be different: nobody waits for it any more.
+    // Sent before the log turned out to be different: the run no longer waits for this attempt.
     if ((status !== 'running' && status !== 'waiting') || attempt !== message.attempt) return true;
     if ('event' in message) this.#journal.record([message.event]);
     else if ('children' in message) this.#dispatch(planned, message);
@@ -178,16 +181,16 @@ export class Drive {
     if (event.type === 'node.started') this.#call(planned);
   }
 
-  /** A node that runs by the log but not here: its host died, a commit was refused, or its sleep is over. */
-  #callIdle(): boolean {
+  /** Calls a node that is running by the log but not in this process: after a crash, a refused commit or a sleep. */
+  #callIdleNode(): boolean {
     const now = this.#runtime.clock.now();
     for (const index of this.#run.active) {
       const planned = this.#run.plan.nodes[index]!;
       const { status, attempt } = this.#run.nodes[index]!;
       const sleep = this.#sleeping.get(planned.node.id);
       const isAsleep = sleep?.attempt === attempt && sleep.until > now;
-      const isInLine = this.#inLine.get(planned.node.id) === attempt && isTurnTaken(this.#run);
-      if (status !== 'running' || isAsleep || isInLine || this.#attempts.isRunning(planned.node.id)) continue;
+      const isAwaitingBudget = this.#awaitingBudget.get(planned.node.id) === attempt && isTurnTaken(this.#run);
+      if (status !== 'running' || isAsleep || isAwaitingBudget || this.#attempts.isRunning(planned.node.id)) continue;
       this.#call(planned);
       return true;
     }
@@ -196,7 +199,7 @@ export class Drive {
 
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
-    this.#inLine.delete(planned.node.id);
+    this.#awaitingBudget.delete(planned.node.id);
     const type = this.#runtime.catalog.get(planned.node.typeId);
     if (this.#script && type?.role !== 'pure') {
       this.#repeat(planned, this.#script);
@@ -208,7 +211,7 @@ export class Drive {
     if (outcome) this.#settle(planned, outcome);
   }
 
-  /** On a replay, a node that touches the world comes to what it came to in the source. */
+  /** On a replay, a side-effect node gets the outcome that the source recorded. */
   #repeat({ node: { id: nodeId }, index }: PlannedNode, script: Script): void {
     const record = script.recordOf(nodeId, this.#run.nodes[index]!.attempt);
     if (record) this.#journal.record(record);
@@ -218,7 +221,7 @@ export class Drive {
   #settle(planned: PlannedNode, outcome: Outcome): void {
     const { id: nodeId } = planned.node;
     const { attempt } = this.#run.nodes[planned.index]!;
-    // Queues count whole milliseconds.
+    // The queue's due times are whole milliseconds.
     if ('sleepUntil' in outcome) this.#sleeping.set(nodeId, { attempt, until: Math.ceil(outcome.sleepUntil) });
     else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
     else if ('interrupt' in outcome) {
@@ -229,13 +232,14 @@ export class Drive {
       this.#journal.record(completeNode(this.#run, nodeId, outcome.done, time), { time });
     } else {
       const requests = 'child' in outcome ? [outcome.child] : outcome.children;
-      if (requests.length > 0 && isTurnTaken(this.#run)) this.#inLine.set(nodeId, attempt);
-      else if (requests.length > 0) this.#attempts.await(nodeId, attempt, this.#prepare(planned, requests));
-      else if (this.#missed.delete(nodeId)) this.#askForMore(planned);
+      if (requests.length > 0 && isTurnTaken(this.#run)) this.#awaitingBudget.set(nodeId, attempt);
+      else if (requests.length > 0)
+        this.#attempts.awaitChildren(nodeId, attempt, this.#prepareChildren(planned, requests));
+      else if (this.#callAgain.delete(nodeId)) this.#callForMoreChildren(planned);
     }
   }
 
-  async #prepare(planned: PlannedNode, requests: readonly ChildRequest[]): Promise<PreparedChildren> {
+  async #prepareChildren(planned: PlannedNode, requests: readonly ChildRequest[]): Promise<PreparedChildren> {
     const { lease, held } = this.#journal;
     const after = childCount(held.run, planned);
     const placement = { owner: lease.owner, adopt: this.#options.adopt };
@@ -248,33 +252,33 @@ export class Drive {
 
   #dispatch(planned: PlannedNode, { after, children }: PreparedChildren): void {
     if (this.#run.pause) return;
-    // Asked twice for the same children, the node gets them once.
+    // A node that was called twice and asked for the same children both times gets them once.
     const wanted = after === childCount(this.#run, planned) ? children : [];
     for (const { event, created, change } of wanted) {
       if (!this.#isAffordable(created.held.run)) break;
       this.#journal.record([event], { change });
     }
-    this.#askForMore(planned);
+    this.#callForMoreChildren(planned);
   }
 
-  /** What a child was promised must still be there, all of it; if not, its node is asked again. */
+  /** Whether the budget that the child was created with is still what is left; if not, its node is called again. */
   #isAffordable({ facts: { configurable } }: Run): boolean {
     return !isTurnTaken(this.#run) && deepEqual(configurable.budget, budgetBelow(this.#run));
   }
 
   /**
-   * A node with many children is asked whether it wants more, or is done: whenever one of them is over, and whenever
-   * those that it asked for are there, because others may be over by then.
+   * Calls a fan-out node again, which answers with more children or its result: whenever a child ended, and whenever
+   * the children that it asked for were created, because some may have ended by then.
    */
-  #askForMore(planned: PlannedNode): void {
+  #callForMoreChildren(planned: PlannedNode): void {
     const { id, typeId } = planned.node;
     if (this.#run.pause || this.#stopping || !this.#runtime.catalog.get(typeId)?.fansOut) return;
     if (this.#run.nodes[planned.index]!.status !== 'waiting') return;
-    if (this.#isBusy(id)) this.#missed.add(id);
+    if (this.#isBusy(id)) this.#callAgain.add(id);
     else this.#call(planned);
   }
 
-  /** It works, or what it has said is still to be heard. */
+  /** Whether an attempt is in flight or a message of it is not handled yet. */
   #isBusy(nodeId: string): boolean {
     return (
       this.#attempts.isRunning(nodeId) ||
@@ -282,8 +286,8 @@ export class Drive {
     );
   }
 
-  /** The log says that the run was taken over; nodes that keep taking hosts down are given up. */
-  #takeOver(): void {
+  /** Records that the run was recovered; nodes that were running in too many crashes fail. */
+  #recoverFromCrash(): void {
     if (isTerminal(this.#run) || this.#run.pause) return;
     this.#journal.record([{ type: 'run.resumed', payload: { recovered: true } }]);
     if (this.#options.crashes <= CRASHES_MAX) return;
@@ -291,46 +295,46 @@ export class Drive {
       if (this.#run.nodes[index]!.status !== 'running') continue;
       this.#fail(this.#run.plan.nodes[index]!.node.id, {
         code: 'runner_unavailable',
-        message: `${CRASHES_MAX} hosts in a row died while this node ran.`,
+        message: `${CRASHES_MAX} hosts in a row crashed while this node was running.`,
         retryable: false,
       });
     }
   }
 
-  /** Wakes are read before what they may stand for: one that comes later is noticed when the lease is given back. */
-  async #lookAgain(): Promise<void> {
+  /** Reads the wake counter before the log: a wake-up that comes later is noticed when the lease is released. */
+  async #refresh(): Promise<void> {
     this.#woken = false;
     const { workId, epoch } = this.#journal.lease;
     const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWakes(workId));
     if (work?.epoch !== epoch) throw new LeaseLost('the run has ended or was taken over');
     this.#wakes = work.wakes;
-    for (const nodeId of await this.#journal.catchUp()) this.#callAnew(nodeId);
+    for (const nodeId of await this.#journal.catchUp()) this.#dropAttempt(nodeId);
     if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
     const { ended, changed } = await harvestChildren(this.#runtime, this.#journal.held);
     this.#journal.record(changed);
     for (const [nodeId, child] of ended) this.#call(this.#run.plan.node(nodeId)!, child);
-    for (const index of [...this.#run.active]) this.#askForMore(this.#run.plan.nodes[index]!);
+    for (const index of [...this.#run.active]) this.#callForMoreChildren(this.#run.plan.nodes[index]!);
   }
 
-  /** What it said is lost, so it must say it again: whatever goes on there is cut, and what the log has of it is idle. */
-  #callAnew(nodeId: string): void {
-    this.#attempts.cut(nodeId);
-    const heard = this.#inbox.filter((message) => !('nodeId' in message) || message.nodeId !== nodeId);
-    this.#inbox.splice(0, this.#inbox.length, ...heard);
+  /** Events of this node were lost with a refused commit: its attempt is aborted and will be called again. */
+  #dropAttempt(nodeId: string): void {
+    this.#attempts.abort(nodeId);
+    const kept = this.#inbox.filter((message) => !('nodeId' in message) || message.nodeId !== nodeId);
+    this.#inbox.splice(0, this.#inbox.length, ...kept);
   }
 
-  async #leave(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {
+  async #release(move: LeaseMove, due: number | null): Promise<{ readonly due: number | null } | undefined> {
     return (await this.#commit(move)) ? { due } : undefined;
   }
 
   async #commit(move: LeaseMove): Promise<boolean> {
     const isWritten = await this.#journal.commit(move);
     if (!isWritten) this.#woken = true;
-    else for (const { resolve } of this.#untilWritten.splice(0)) resolve();
+    else for (const { resolve } of this.#commitWaiters.splice(0)) resolve();
     return isWritten;
   }
 
-  /** When the run wants to be looked at again though nobody calls. */
+  /** When the run is due without a wake-up: a timer of the scheduler or of a sleeping node. */
   #due(): number | null {
     if (isTerminal(this.#run) || this.#run.pause) return null;
     const sleeps = [...this.#sleeping.values()].map(({ until }) => until);
@@ -338,31 +342,31 @@ export class Drive {
     return Number.isFinite(due) ? due : null;
   }
 
-  #somethingNew(): Promise<void> {
+  #waitForSignal(): Promise<void> {
     const { clock } = this.#runtime;
     const due = this.#stopping ? null : this.#due();
     return new Promise((resolve) => {
-      // What is due by now could not be done just now; only something new can change that.
+      // What is due already could not be done in this iteration; only a message or a wake-up can change that.
       const wait = due === null ? 0 : due - clock.now();
-      const cancel = wait > 0 ? clock.after(wait, () => this.#attend()) : () => {};
-      this.#attention = () => {
+      const cancel = wait > 0 ? clock.after(wait, () => this.#signal()) : () => {};
+      this.#onSignal = () => {
         cancel();
-        this.#attention = undefined;
+        this.#onSignal = undefined;
         resolve();
       };
-      if (this.#inbox.length > 0 || this.#untilWritten.length > 0) this.#attend();
+      if (this.#inbox.length > 0 || this.#commitWaiters.length > 0) this.#signal();
     });
   }
 
-  #attend(): void {
-    this.#attention?.();
+  #signal(): void {
+    this.#onSignal?.();
   }
 
-  #written(): Promise<void> {
+  #committed(): Promise<void> {
     if (this.#journal.isWritten && this.#inbox.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#untilWritten.push({ resolve, reject });
-      this.#attend();
+      this.#commitWaiters.push({ resolve, reject });
+      this.#signal();
     });
   }
 }

@@ -35,58 +35,63 @@ export interface WorkResult {
   readonly committed?: (() => void) | undefined;
 }
 
-/** Handles work items of one kind. Its writes happen together with the item's own end. */
+/** Handles work items of one kind. Its change is committed in the unit that finishes or reschedules the item. */
 export type WorkHandler = (item: WorkItem) => Promise<WorkResult>;
 
+/** A kind of work item. */
 export interface WorkKind {
   readonly handle: WorkHandler;
-  /** Items of this kind in hand from which on no more are claimed: slow ones must not keep others waiting. */
+  /** Concurrency limit: at this many active items no more are claimed, so that slow ones do not starve others. */
   readonly atOnce?: number;
 }
 
+/** How an executor is set up. */
 export interface ExecutorOptions {
   readonly hostId: string;
-  /** How long a host that falls silent keeps its leases. */
+  /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;
-  /** Work items in hand at once. */
+  /** Work items that are active at the same time. */
   readonly capacity: number;
   /** The kinds of work items and their handlers; asked once the host is built. */
   readonly kinds: () => ReadonlyMap<string, WorkKind>;
 }
 
+/** Work items that one claim takes at most. */
 const CLAIM_MAX = 64;
-/** Hints can be lost and clocks can differ, so a look at the queue is never further away than this. */
-const LOOK_EVERY_MS = 1_000;
+/** Longest pause between polls: hints can be lost and clocks can differ. */
+const POLL_EVERY_MS = 1_000;
+/** Heartbeats within the time after which a lease is lost. */
 const BEATS_PER_LEASE = 3;
+/** First and longest pause before failed work is tried again. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
-/** A run whose log makes no sense to this program is left alone for so long. */
-const BROKEN_REST_MS = 60_000;
-/** How long a stop waits for what was cut to let go. */
-const CUT_MS = 5_000;
+/** Pause for a run whose drive failed with a bug: its log stays as it is. */
+const BUG_PAUSE_MS = 60_000;
+/** How long a stop waits for aborted attempts to end. */
+const ABORT_MS = 5_000;
 const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
 
-/** A work item that this process is busy with; runs have somebody who drives them. */
-interface InHand {
+/** A work item that this process is handling; runs have a drive. */
+interface ActiveItem {
   readonly kind: string;
   drive?: Drive;
-  /** Somebody called while it was in hand. */
-  wasCalled?: boolean;
+  /** It was woken while it was being handled. */
+  wasWoken?: boolean;
 }
 
-/** Claims work and does it. A lease is kept alive for the whole process by one heartbeat. */
+/** Claims due work items and handles them. One heartbeat keeps all leases of the process alive. */
 export class Executor {
   readonly #runtime: Runtime;
   readonly #options: ExecutorOptions;
-  readonly #inHand = new Map<string, InHand>();
+  readonly #active = new Map<string, ActiveItem>();
   readonly #counts = new Map<string, number>();
   readonly #idle: (() => void)[] = [];
   readonly #stop = new AbortController();
   #state: 'new' | 'working' | 'stopping' = 'new';
-  #looking: 'no' | 'yes' | 'again' = 'no';
+  #polling: 'no' | 'yes' | 'again' = 'no';
   #timer: { readonly at: number; readonly cancel: Cancel } | undefined;
   #heartbeat: Cancel | undefined;
-  #astray: ReadonlySet<string> = new Set();
+  #strays: ReadonlySet<string> = new Set();
   #hosts = 1;
   #stopListening: () => void = () => {};
 
@@ -99,52 +104,52 @@ export class Executor {
     return this.#options.hostId;
   }
 
-  /** Hosts that share the store and are alive, this one included. */
+  /** Live hosts on the same store, this one included. */
   get hosts(): number {
     return this.#hosts;
   }
 
   get inHand(): number {
-    return this.#inHand.size;
+    return this.#active.size;
   }
 
   get hasRoom(): boolean {
-    return this.#state === 'working' && this.#inHand.size < this.#options.capacity;
+    return this.#state === 'working' && this.#active.size < this.#options.capacity;
   }
 
   async start(): Promise<void> {
     this.#state = 'working';
-    await this.#sayAlive();
-    this.#beatLater();
-    // The store has one owner: whoever held leases before is gone, and its work goes on at once.
+    await this.#renewHeartbeat();
+    this.#scheduleHeartbeat();
+    // A store with one owner: the process that held leases before is gone, so its work continues at once.
     if (this.#hasOneOwner) await this.#runtime.store.commit([forgetOtherHosts(this.hostId)]);
-    this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#called(workId, dueAt));
-    await this.#takeOrphans();
-    this.#look();
+    this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#onWake(workId, dueAt));
+    await this.#claimOrphans();
+    this.#poll();
   }
 
-  /** Lets what runs come to its end for a while, then cuts it; gives everything back. */
+  /** Waits for running attempts, then aborts them, and releases all leases. */
   async stop(graceMs: number): Promise<void> {
     if (this.#state !== 'working') return;
     this.#state = 'stopping';
     this.#stopListening();
     this.#timer?.cancel();
-    for (const { drive } of this.#inHand.values()) drive?.stop({ cut: false });
+    for (const { drive } of this.#active.values()) drive?.stop({ cut: false });
     this.#stop.abort();
     if (!(await this.#isIdleWithin(graceMs))) {
-      for (const { drive } of this.#inHand.values()) drive?.stop({ cut: true });
-      await this.#isIdleWithin(CUT_MS);
+      for (const { drive } of this.#active.values()) drive?.stop({ cut: true });
+      await this.#isIdleWithin(ABORT_MS);
     }
     this.#heartbeat?.();
     await this.#leave();
   }
 
-  /** What is still in hand stays under our name; without a heartbeat others take it over in time. */
+  /** Items that are still active keep their lease; without heartbeats other hosts take them over. */
   async #leave(): Promise<void> {
-    if (this.#inHand.size > 0) return;
+    if (this.#active.size > 0) return;
     await this.#runtime.store
       .commit([leaveHosts(this.hostId)])
-      .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; leases run out by themselves'));
+      .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
   }
 
   /** Brings a run into being, together with whatever else is to be written, and drives it here if there is room. */
@@ -171,62 +176,62 @@ export class Executor {
     };
   }
 
-  /** Takes on a run that was created under this host's name. */
+  /** Starts to drive a run that was created with this host as its owner. */
   adopt(lease: Lease, held: HeldRun): void {
-    if (this.#inHand.has(lease.workId)) return;
-    void this.#driveToRest(lease, { held, wakes: 0, crashes: 0 });
+    if (this.#active.has(lease.workId)) return;
+    void this.#driveUntilReleased(lease, { held, wakes: 0, crashes: 0 });
   }
 
   get #hasOneOwner(): boolean {
     return this.#runtime.store.kind === 'sqlite';
   }
 
-  #called(workId: string, dueAt: number | undefined): void {
-    const hand = this.#inHand.get(workId);
-    if (hand) hand.wasCalled = true;
-    if (hand?.drive) hand.drive.wake();
-    else if (dueAt === undefined) this.#look();
-    else this.#lookAt(dueAt);
+  #onWake(workId: string, dueAt: number | undefined): void {
+    const active = this.#active.get(workId);
+    if (active) active.wasWoken = true;
+    if (active?.drive) active.drive.wake();
+    else if (dueAt === undefined) this.#poll();
+    else this.#pollAt(dueAt);
   }
 
-  /** Claims what is due. One look at a time; a call in between makes for another. */
-  #look(): void {
-    if (this.#looking !== 'no') {
-      this.#looking = 'again';
+  /** Claims due items, one poll at a time; a request during a poll causes another one. */
+  #poll(): void {
+    if (this.#polling !== 'no') {
+      this.#polling = 'again';
       return;
     }
-    this.#looking = 'yes';
+    this.#polling = 'yes';
     void this.#claim()
-      .catch((error) => this.#runtime.log.error({ err: error }, 'looking for work failed; trying again'))
+      .catch((error) => this.#runtime.log.error({ err: error }, 'polling for work failed; trying again'))
       .then((mightBeMore) => {
-        const again = this.#looking === 'again' || mightBeMore === true;
-        this.#looking = 'no';
+        const again = this.#polling === 'again' || mightBeMore === true;
+        this.#polling = 'no';
         if (this.#state !== 'working') return;
-        if (again) this.#look();
-        else this.#lookAt(this.#runtime.clock.now() + LOOK_EVERY_MS);
+        if (again) this.#poll();
+        else this.#pollAt(this.#runtime.clock.now() + POLL_EVERY_MS);
       });
   }
 
   async #claim(): Promise<boolean> {
-    const room = Math.min(this.#options.capacity - this.#inHand.size, CLAIM_MAX);
-    const except = this.#busyKinds();
+    const room = Math.min(this.#options.capacity - this.#active.size, CLAIM_MAX);
+    const except = this.#kindsAtLimit();
     const due = await this.#nextDue(except);
     if (due === null || room <= 0 || this.#state !== 'working') return false;
     if (due > this.#runtime.clock.now()) {
-      this.#lookAt(due);
+      this.#pollAt(due);
       return false;
     }
     const items = await this.#commitClaim(claimDue(this.hostId, room, except));
-    for (const item of items) this.#take(item);
+    for (const item of items) this.#handleClaimed(item);
     return items.length > 0;
   }
 
-  /** Kinds of which there is enough in hand. */
-  #busyKinds(): string[] {
-    return [...this.#options.kinds().keys()].filter((kind) => this.#isEnough(kind));
+  /** Kinds at their concurrency limit. */
+  #kindsAtLimit(): string[] {
+    return [...this.#options.kinds().keys()].filter((kind) => this.#isAtLimit(kind));
   }
 
-  #isEnough(kind: string): boolean {
+  #isAtLimit(kind: string): boolean {
     const { atOnce = Number.POSITIVE_INFINITY } = this.#options.kinds().get(kind) ?? {};
     return this.#countOf(kind) >= atOnce;
   }
@@ -240,10 +245,10 @@ export class Executor {
     return row?.due_at ?? null;
   }
 
-  async #takeOrphans(): Promise<void> {
+  async #claimOrphans(): Promise<void> {
     for (;;) {
       const items = await this.#commitClaim(claimOrphans(this.hostId, CLAIM_MAX));
-      for (const item of items) this.#take(item);
+      for (const item of items) this.#handleClaimed(item);
       if (items.length < CLAIM_MAX) return;
     }
   }
@@ -253,51 +258,57 @@ export class Executor {
     return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
   }
 
-  #lookAt(time: number): void {
+  #pollAt(time: number): void {
     if (this.#state !== 'working' || (this.#timer && this.#timer.at <= time)) return;
     this.#timer?.cancel();
     const { clock } = this.#runtime;
     const cancel = clock.after(Math.max(0, time - clock.now()), () => {
       this.#timer = undefined;
-      this.#look();
+      this.#poll();
     });
     this.#timer = { at: time, cancel };
   }
 
-  #take(item: WorkItem): void {
+  #handleClaimed(item: WorkItem): void {
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
-    if (item.kind === RUN_WORK) void this.#driveToRest(lease, item);
+    if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
     else void this.#handle(lease, item);
   }
 
-  /** Drives a run until it can be left alone. A store that fails is waited for; the log then says where we were. */
-  async #driveToRest(lease: Lease, start: { held: HeldRun; wakes: number; crashes: number } | WorkItem): Promise<void> {
+  /** Drives a run until it is released. After a store failure the run is loaded again and driving continues. */
+  async #driveUntilReleased(
+    lease: Lease,
+    start: { held: HeldRun; wakes: number; crashes: number } | WorkItem,
+  ): Promise<void> {
     const { wakes, crashes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
-    const hand = this.#pickUp(lease.workId, RUN_WORK);
+    const active = this.#track(lease.workId, RUN_WORK);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
       try {
         held ??= await this.#load(tenant, lease.workId);
-        const due = await this.#drive(hand, { lease, held, wakes, crashes });
-        return this.#putDown(lease.workId, hand, due);
+        const due = await this.#drive(active, { lease, held, wakes, crashes });
+        return this.#untrack(lease.workId, active, due);
       } catch (error) {
         held = undefined;
         if (!(error instanceof StoreFailure)) {
-          await this.#abandon(lease, error);
-          return this.#putDown(lease.workId, hand, null);
+          await this.#pauseAfterBug(lease, error);
+          return this.#untrack(lease.workId, active, null);
         }
-        this.#runtime.log.warn({ runId: lease.workId, err: error }, 'the store failed under a run; trying again');
+        this.#runtime.log.warn(
+          { runId: lease.workId, err: error },
+          'the store failed while a run was driven; trying again',
+        );
       }
       await sleep(this.#runtime.clock, retryMs, this.#stop.signal);
-      // What the log says is picked up by whoever comes next.
-      if (this.#state === 'stopping') return this.#putDown(lease.workId, hand, null);
+      // The next owner continues from the log.
+      if (this.#state === 'stopping') return this.#untrack(lease.workId, active, null);
     }
   }
 
-  async #drive(hand: InHand, options: Omit<DriveOptions, 'adopt'>): Promise<number | null> {
+  async #drive(active: ActiveItem, options: Omit<DriveOptions, 'adopt'>): Promise<number | null> {
     const drive = new Drive(this.#runtime, { ...options, adopt: (lease, held) => this.adopt(lease, held) });
-    hand.drive = drive;
+    active.drive = drive;
     if (this.#state === 'stopping') drive.stop({ cut: true });
     const due = await drive.drive();
     this.#runtime.reader.give(drive.held);
@@ -311,33 +322,33 @@ export class Executor {
     return this.#runtime.reader.take(row);
   }
 
-  /** A lost lease is somebody else's business. Anything else is a bug: the run rests as the log has it. */
-  async #abandon(lease: Lease, error: unknown): Promise<void> {
+  /** After a lost lease another host drives the run. Anything else is a bug: the run pauses as the log has it. */
+  async #pauseAfterBug(lease: Lease, error: unknown): Promise<void> {
     if (!(error instanceof LeaseLost)) {
-      const kind = error instanceof BrokenPromise ? 'a promise was broken' : 'driving failed';
-      this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run rests for a minute`);
-      const until = this.#runtime.clock.now() + BROKEN_REST_MS;
+      const kind = error instanceof BrokenPromise ? 'an invariant was violated' : 'driving failed';
+      this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run is retried in a minute`);
+      const until = this.#runtime.clock.now() + BUG_PAUSE_MS;
       await this.#runtime.store.commit([retryWork(lease, until)]).catch(() => {});
     }
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {
-    const hand = this.#pickUp(lease.workId, item.kind);
+    const active = this.#track(lease.workId, item.kind);
     let due: number | null = null;
     try {
-      due = await this.#workOn(lease, item);
+      due = await this.#handleUntilFinished(lease, item);
     } catch (error) {
       due = this.#runtime.clock.now() + Math.min(RETRY_MS * 2 ** item.crashes, RETRY_MAX_MS);
       const fields = { workId: lease.workId, kind: item.kind, err: error };
-      if (error instanceof LeaseLost) this.#runtime.log.warn(fields, 'another host has taken this work over');
-      else this.#runtime.log.error(fields, 'work failed; trying again later');
+      if (error instanceof LeaseLost) this.#runtime.log.warn(fields, 'another host has taken over this work item');
+      else this.#runtime.log.error(fields, 'a work item failed; trying again later');
       await this.#runtime.store.commit([retryWork(lease, due)]).catch(() => {});
     }
-    this.#putDown(lease.workId, hand, due);
+    this.#untrack(lease.workId, active, due);
   }
 
-  /** Does the work, and again when somebody woke it meanwhile: whoever did so had a reason. */
-  async #workOn(lease: Lease, claimed: WorkItem): Promise<number | null> {
+  /** Handles the item, and again when it was woken meanwhile. */
+  async #handleUntilFinished(lease: Lease, claimed: WorkItem): Promise<number | null> {
     const { store } = this.#runtime;
     const kind = this.#options.kinds().get(claimed.kind);
     if (!kind) throw new Error(`no handler for work of kind ${claimed.kind}`);
@@ -355,32 +366,32 @@ export class Executor {
         readWakes(lease.workId),
       );
       if (now?.owner !== lease.owner || now.epoch !== lease.epoch || now.wakes === item.wakes) {
-        throw new LeaseLost(`the work was taken over while it was being done, or broke a promise: ${outcome.broke}`);
+        throw new LeaseLost(`the work item was taken over, or an expectation failed: ${outcome.broke}`);
       }
       item = { ...item, wakes: now.wakes, payload: now.payload };
     }
   }
 
-  #pickUp(workId: string, kind: string): InHand {
-    const hand: InHand = { kind };
-    this.#inHand.set(workId, hand);
+  #track(workId: string, kind: string): ActiveItem {
+    const active: ActiveItem = { kind };
+    this.#active.set(workId, active);
     this.#counts.set(kind, this.#countOf(kind) + 1);
-    return hand;
+    return active;
   }
 
-  /** The same item may be in hand again by now, under a newer lease: then that one stays. */
-  #putDown(workId: string, hand: InHand, due: number | null): void {
-    if (this.#inHand.get(workId) === hand) this.#inHand.delete(workId);
-    const wasEnough = this.#isEnough(hand.kind);
-    this.#counts.set(hand.kind, this.#countOf(hand.kind) - 1);
-    if (due !== null) this.#lookAt(due);
-    // Claiming stopped when it was full, and a call that came after the item was given back reached nobody.
-    if (this.#inHand.size === this.#options.capacity - 1 || hand.wasCalled || wasEnough) this.#look();
-    if (this.#inHand.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
+  /** The same item may be active again under a newer lease: then that entry stays. */
+  #untrack(workId: string, active: ActiveItem, due: number | null): void {
+    if (this.#active.get(workId) === active) this.#active.delete(workId);
+    const wasAtLimit = this.#isAtLimit(active.kind);
+    this.#counts.set(active.kind, this.#countOf(active.kind) - 1);
+    if (due !== null) this.#pollAt(due);
+    // Claiming had stopped at the capacity, and a wake-up that came after the release reached nobody.
+    if (this.#active.size === this.#options.capacity - 1 || active.wasWoken || wasAtLimit) this.#poll();
+    if (this.#active.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   #isIdleWithin(ms: number): Promise<boolean> {
-    if (this.#inHand.size === 0) return Promise.resolve(true);
+    if (this.#active.size === 0) return Promise.resolve(true);
     return new Promise((resolve) => {
       const cancel = this.#runtime.clock.after(ms, () => resolve(false));
       this.#idle.push(() => {
@@ -390,38 +401,38 @@ export class Executor {
     });
   }
 
-  async #sayAlive(): Promise<void> {
+  async #renewHeartbeat(): Promise<void> {
     const leaseMs = this.#hasOneOwner ? FOREVER_MS : this.#options.leaseMs;
     await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)]);
   }
 
-  /** Says that this host lives, takes over from those that do not, and hears calls whose hint was lost. */
-  #beatLater(): void {
+  /** Renews this host's heartbeat, takes over work of dead hosts, and notices wake-ups whose hint was lost. */
+  #scheduleHeartbeat(): void {
     if (this.#hasOneOwner) return;
     this.#heartbeat = this.#runtime.clock.after(this.#options.leaseMs / BEATS_PER_LEASE, () => {
-      this.#beatLater();
-      this.#sayAlive()
-        .then(() => (this.#state === 'working' ? this.#catchUp() : undefined))
+      this.#scheduleHeartbeat();
+      this.#renewHeartbeat()
+        .then(() => (this.#state === 'working' ? this.#reconcile() : undefined))
         .catch((error) => this.#runtime.log.error({ err: error }, 'a heartbeat failed; leases may be lost'));
     });
   }
 
-  async #catchUp(): Promise<void> {
-    await this.#takeOrphans();
+  async #reconcile(): Promise<void> {
+    await this.#claimOrphans();
     const [alive] = await this.#runtime.store.read<{ count: number }>(countHosts());
     this.#hosts = Math.max(1, Number(alive?.count ?? 1));
     const owned = await this.#runtime.store.read<WorkItem & { due_at: number | null }>(ownedWork(this.hostId));
-    for (const { work_id, due_at } of owned) if (due_at !== null) this.#inHand.get(work_id)?.drive?.wake();
-    this.#takeStrays(owned.filter(({ work_id }) => !this.#inHand.has(work_id)));
+    for (const { work_id, due_at } of owned) if (due_at !== null) this.#active.get(work_id)?.drive?.wake();
+    this.#handleStrays(owned.filter(({ work_id }) => !this.#active.has(work_id)));
   }
 
   /**
-   * Work that is ours by the store and in nobody's hand: the commit that made it ours succeeded and its reply was
-   * lost. What was astray at the last beat already is taken; the rest may still be on its way.
+   * Items that this host owns by the store but does not handle: the claim was committed and its reply was lost. Those
+   * that were strays at the last heartbeat too are handled; the others may still be on their way.
    */
-  #takeStrays(astray: readonly WorkItem[]): void {
-    const known = this.#astray;
-    this.#astray = new Set(astray.map(({ work_id, epoch }) => `${work_id} ${epoch}`));
-    for (const item of astray) if (known.has(`${item.work_id} ${item.epoch}`)) this.#take(item);
+  #handleStrays(astray: readonly WorkItem[]): void {
+    const known = this.#strays;
+    this.#strays = new Set(astray.map(({ work_id, epoch }) => `${work_id} ${epoch}`));
+    for (const item of astray) if (known.has(`${item.work_id} ${item.epoch}`)) this.#handleClaimed(item);
   }
 }

@@ -1,10 +1,12 @@
 import type { Visibility } from './log.ts';
 import { type Statement, sql, type Write } from './sql.ts';
 
-/** Definitions that every tenant of the host may run. No tenant has this name. */
+/** Owner of the definitions that every tenant of the host may run. No tenant can have this name. */
 export const HOST_OWNER = '*';
 
+/** One immutable version of a workflow definition. */
 export interface DefinitionRow {
+  /** A tenant, a workspace (see `ownerOf`) or `HOST_OWNER`. */
   readonly owner: string;
   readonly workflow_id: string;
   readonly version: number;
@@ -13,27 +15,37 @@ export interface DefinitionRow {
   readonly created_at: number;
 }
 
-/** A definition that new runs get, and since when. */
+/** The current version of a workflow, which new runs use, and when it became current. */
 export interface WorkflowRow extends DefinitionRow {
   readonly updated_at: number;
 }
 
-/** Who owns what is registered from here. `#` is in no tenant's name. */
+/**
+ * The owner of what a caller registers: its tenant, or its workspace. `#` cannot occur in a tenant's name, so the two
+ * never collide.
+ */
 export function ownerOf({ tenant, workspace }: Visibility): string {
   return workspace === undefined ? tenant : `${tenant}#/${workspace}`;
 }
 
-/** Whose definitions may be used from here, nearest first: the workspace's, the tenant's, the host's. `$1` is who asks. */
+/**
+ * SQL condition for the owners whose definitions a caller may use. Its statement passes `ownerOf(caller)` as `$1` and
+ * the tenant as `$2`.
+ */
 export const OWNERS = `owner IN ($1, $2, '${HOST_OWNER}')`;
+/** SQL expression that ranks owners by precedence: workspace before tenant before host. */
 export const NEARNESS = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END`;
 
-/** Of several owners who have one of that name, the nearest counts. `isThere` says which of their rows do. */
+/**
+ * SQL condition that excludes rows shadowed by a row with the same id and a nearer owner. `isThere` restricts which
+ * rows of `nearer` count.
+ */
 export function notShadowed(table: string, id: string, isThere = 'TRUE'): string {
   return `NOT EXISTS (SELECT 1 FROM ${table} nearer WHERE nearer.${id} = ${table}.${id} AND ${isThere}
     AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS(`${table}.owner`)})`;
 }
 
-/** The version that a new run gets: of the nearest owner that has the workflow. */
+/** Finds the definition that a new run uses: the current version of the nearest owner that has the workflow. */
 export function findWorkflow(from: Visibility, workflowId: string): Statement {
   return sql(
     `SELECT definitions.*, workflows.updated_at FROM workflows JOIN definitions USING (owner, workflow_id, version)
@@ -44,7 +56,7 @@ export function findWorkflow(from: Visibility, workflowId: string): Statement {
   );
 }
 
-/** Which version that is, without the definition itself. */
+/** Finds the owner and version that `findWorkflow` would return, without loading the definition. */
 export function findWorkflowVersion(from: Visibility, workflowId: string): Statement {
   return sql(
     `SELECT owner, version FROM workflows WHERE workflow_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
@@ -54,6 +66,7 @@ export function findWorkflowVersion(from: Visibility, workflowId: string): State
   );
 }
 
+/** Finds one version of a definition, current or not. */
 export function findDefinition(owner: string, workflowId: string, version: number): Statement {
   return sql(
     'SELECT * FROM definitions WHERE owner = $1 AND workflow_id = $2 AND version = $3',
@@ -63,14 +76,16 @@ export function findDefinition(owner: string, workflowId: string, version: numbe
   );
 }
 
+/** The newest version of a workflow, which need not be the current one. */
 export interface LatestVersion {
   readonly version: number;
   readonly digest: string;
-  /** The version that new runs get; null once the workflow was removed. */
+  /** The version that new runs use; null if the workflow was removed. */
   readonly current: number | null;
   readonly updated_at: number | null;
 }
 
+/** Finds the newest version of a workflow, from which the next version number and unchanged content are derived. */
 export function latestVersion(owner: string, workflowId: string): Statement {
   return sql(
     `SELECT definitions.version, digest, workflows.version AS current, workflows.updated_at
@@ -81,13 +96,13 @@ export function latestVersion(owner: string, workflowId: string): Statement {
   );
 }
 
-/** Where a page of workflows ended. */
+/** Cursor of a page of workflows: the position of its last entry. */
 export interface WorkflowPlace {
   readonly updatedAt: number;
   readonly workflowId: string;
 }
 
-/** Workflows that may be run from here, what was changed last first. */
+/** Lists the workflows that a caller may run, most recently updated first. */
 export function listWorkflows(from: Visibility, after: WorkflowPlace, limit: number): Statement {
   return sql(
     `SELECT definitions.*, workflows.updated_at FROM workflows JOIN definitions USING (owner, workflow_id, version)
@@ -102,7 +117,7 @@ export function listWorkflows(from: Visibility, after: WorkflowPlace, limit: num
   );
 }
 
-/** Refused when another version took that number in between. */
+/** Inserts a new version. Fails the expectation `version` if a concurrent writer took the number. */
 export function insertDefinition(row: DefinitionRow): Write {
   return {
     sql: `INSERT INTO definitions (owner, workflow_id, version, digest, body, created_at)
@@ -113,7 +128,10 @@ export function insertDefinition(row: DefinitionRow): Write {
   };
 }
 
-/** Says which version new runs get. Refused when that has changed since it was read: null where there was none. */
+/**
+ * Sets the current version of a workflow by compare-and-swap. Fails the expectation `version` if it is no longer
+ * `current` (null: none).
+ */
 export function pointWorkflow(
   owner: string,
   workflowId: string,
@@ -134,7 +152,10 @@ export function pointWorkflow(
   };
 }
 
-/** Refused when it is another version by now, or gone. */
+/**
+ * Removes a workflow from use; its versions stay for runs that use them. Fails the expectation `version` if another
+ * version became current.
+ */
 export function removeWorkflow(owner: string, workflowId: string, current: number): Write {
   return {
     sql: 'DELETE FROM workflows WHERE owner = $1 AND workflow_id = $2 AND version = $3',

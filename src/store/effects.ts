@@ -1,5 +1,6 @@
 import { type Statement, sql, type Write } from './sql.ts';
 
+/** The ledger's record of one external effect: claimed but without an outcome, done, or failed. */
 export interface EffectRow {
   readonly effect_id: string;
   readonly state: 'claimed' | 'done' | 'failed';
@@ -7,17 +8,24 @@ export interface EffectRow {
   readonly outcome: string | null;
 }
 
-export interface EffectClaim {
+/** The identity of an effect that is about to be attempted. */
+interface EffectClaim {
+  /** Does not depend on the attempt, so that a retry finds the outcome of an earlier attempt. */
   readonly effectId: string;
   readonly tenant: string;
   readonly runId: string;
   readonly nodeId: string;
+  /** Position among the effects of this node. */
   readonly ordinal: number;
+  /** The idempotency key that is sent to the provider. */
   readonly providerKey: string;
   readonly retentionMs: number;
 }
 
-/** Notes that an effect is about to be attempted, before it is. One that already has an outcome is left alone. */
+/**
+ * Records that an effect is about to be attempted, before it is. Fails the expectation `effect` if it already has an
+ * outcome, which is then to be reused.
+ */
 export function claimEffect(claim: EffectClaim): Write {
   return {
     sql: `INSERT INTO effects (effect_id, tenant, run_id, node_id, ordinal, provider_key, state, attempts, expires_at)
@@ -37,6 +45,7 @@ export function claimEffect(claim: EffectClaim): Write {
   };
 }
 
+/** Stores the outcome of a claimed effect. Fails the expectation `effect` if it already has one. */
 export function settleEffect(tenant: string, effectId: string, state: 'done' | 'failed', outcome: string): Write {
   return {
     sql: `UPDATE effects SET state = $1, outcome = $2 WHERE effect_id = $3 AND tenant = $4 AND state = 'claimed'`,
@@ -46,6 +55,7 @@ export function settleEffect(tenant: string, effectId: string, state: 'done' | '
   };
 }
 
+/** Finds an effect in the ledger. */
 export function findEffect(tenant: string, effectId: string): Statement {
   return sql(
     'SELECT effect_id, state, attempts, outcome FROM effects WHERE effect_id = $1 AND tenant = $2',
@@ -54,7 +64,10 @@ export function findEffect(tenant: string, effectId: string): Statement {
   );
 }
 
-/** A run that is not over may come back to what it did, however long it has waited for somebody. */
+/**
+ * Deletes expired effects, at most `limit`. Effects of live runs are kept whatever their age, because a resumed run
+ * still needs them.
+ */
 export function forgetEffects(limit: number): Write {
   return {
     sql: `DELETE FROM effects WHERE effect_id IN (

@@ -1,7 +1,10 @@
 import type { RunRef } from './log.ts';
 import type { Write } from './sql.ts';
 
-/** The run and what stands beside its log. Without its row nobody can read the log any more either. */
+/**
+ * Deletes a run's row, tags, effects and descendant count. Its events become unreadable at once, because reading them
+ * requires the row, and are deleted in batches afterwards.
+ */
 export function forgetRun({ tenant, runId }: RunRef): Write[] {
   return ['runs', 'run_tags', 'effects', 'run_trees'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,
@@ -9,7 +12,7 @@ export function forgetRun({ tenant, runId }: RunRef): Write[] {
   }));
 }
 
-/** The events of a run from a sequence on. Only for runs whose row is gone. */
+/** Deletes a run's events from a sequence on, one batch of retention. Only for runs whose row is already gone. */
 export function forgetEvents(runId: string, fromSequence: number): Write {
   return { sql: 'DELETE FROM events WHERE run_id = $1 AND sequence >= $2', params: [runId, fromSequence] };
 }

@@ -4,7 +4,7 @@ import type { CommitOutcome, Unit } from './sql.ts';
 
 describe('units that arrive together', () => {
   it('share one transaction, and each gets its own outcome', async () => {
-    const store = new StoreByHand();
+    const store = new ManualStore();
     const outcomes = ['a', 'b', 'c'].map((name) => store.commits.commit(unit(name)));
     store.turn();
     expect(store.groups).toEqual([['a', 'b', 'c']]);
@@ -12,8 +12,8 @@ describe('units that arrive together', () => {
     expect(await Promise.all(outcomes)).toEqual([done('a'), { committed: false, broke: 'sequence' }, done('c')]);
   });
 
-  it('wait for the turn to be over, so that all of it gets in', () => {
-    const store = new StoreByHand();
+  it('wait for the end of the turn, so that all of them get in', () => {
+    const store = new ManualStore();
     void store.commits.commit(unit('a'));
     expect(store.groups).toEqual([]);
     void store.commits.commit(unit('b'));
@@ -24,7 +24,7 @@ describe('units that arrive together', () => {
 
 describe('units that arrive while a transaction is in flight', () => {
   it('share the next one', async () => {
-    const store = new StoreByHand();
+    const store = new ManualStore();
     const first = store.commits.commit(unit('a'));
     store.turn();
     const later = ['b', 'c'].map((name) => store.commits.commit(unit(name)));
@@ -39,7 +39,7 @@ describe('units that arrive while a transaction is in flight', () => {
   });
 
   it('are carried out one transaction at a time', async () => {
-    const store = new StoreByHand();
+    const store = new ManualStore();
     const first = store.commits.commit(unit('a'));
     store.turn();
     const second = store.commits.commit(unit('b'));
@@ -53,8 +53,8 @@ describe('units that arrive while a transaction is in flight', () => {
     expect(store.open).toBe(0);
   });
 
-  it('come in groups of at most 128, in the order of their arrival', async () => {
-    const store = new StoreByHand();
+  it('are committed in groups of at most 128, in arrival order', async () => {
+    const store = new ManualStore();
     const names = Array.from({ length: 300 }, (_, index) => `u${index}`);
     const all = Promise.all(names.map((name) => store.commits.commit(unit(name))));
     for (let group = 0; group < 3; group++) {
@@ -69,8 +69,8 @@ describe('units that arrive while a transaction is in flight', () => {
 });
 
 describe('a transaction that fails', () => {
-  it('fails its own units, and the next goes on', async () => {
-    const store = new StoreByHand();
+  it('fails its own units, and the next transaction is not affected', async () => {
+    const store = new ManualStore();
     const failing = ['a', 'b'].map((name) => store.commits.commit(unit(name)).catch((error: Error) => error.message));
     store.turn();
     const later = store.commits.commit(unit('c'));
@@ -83,8 +83,8 @@ describe('a transaction that fails', () => {
     expect(await later).toEqual(done('c'));
   });
 
-  it('may fail for one unit alone', async () => {
-    const store = new StoreByHand();
+  it('can fail for one unit only', async () => {
+    const store = new ManualStore();
     const outcomes = ['a', 'b'].map((name) => store.commits.commit(unit(name)).catch((error: Error) => error.message));
     store.turn();
     store.answer([new Error('bad statement'), done('b')]);
@@ -92,30 +92,30 @@ describe('a transaction that fails', () => {
   });
 });
 
-describe('when nothing waits to be written', () => {
-  it('is now, where nothing was', async () => {
-    await new StoreByHand().commits.drained();
+describe('drained', () => {
+  it('resolves at once if nothing was committed', async () => {
+    await new ManualStore().commits.drained();
   });
 
-  it('is after what is in flight and what waits behind it', async () => {
-    const store = new StoreByHand();
-    const told: string[] = [];
-    const first = store.commits.commit(unit('a')).then(() => told.push('a'));
-    const drained = store.commits.drained().then(() => told.push('drained'));
+  it('resolves after the units in flight and those queued behind them', async () => {
+    const store = new ManualStore();
+    const order: string[] = [];
+    const first = store.commits.commit(unit('a')).then(() => order.push('a'));
+    const drained = store.commits.drained().then(() => order.push('drained'));
     store.turn();
-    const second = store.commits.commit(unit('b')).then(() => told.push('b'));
+    const second = store.commits.commit(unit('b')).then(() => order.push('b'));
     store.answer([done('a')]);
     await first;
     await store.settled();
-    expect(told).toEqual(['a']);
+    expect(order).toEqual(['a']);
     store.turn();
     store.answer([done('b')]);
     await Promise.all([second, drained]);
-    expect(told.toSorted()).toEqual(['a', 'b', 'drained']);
+    expect(order.toSorted()).toEqual(['a', 'b', 'drained']);
   });
 
-  it('is also after a failure, for everybody who asked', async () => {
-    const store = new StoreByHand();
+  it('resolves after a failure too, for every caller', async () => {
+    const store = new ManualStore();
     const failing = store.commits.commit(unit('a')).catch(() => 'failed');
     const asked = [store.commits.drained(), store.commits.drained()];
     store.turn();
@@ -132,8 +132,8 @@ function unit(name: string): Unit {
   return [{ sql: name, params: [] }];
 }
 
-/** Turns and transactions happen when the test says so. */
-class StoreByHand {
+/** A fake store whose event-loop turns and transactions advance only when the test says so. */
+class ManualStore {
   readonly groups: string[][] = [];
   readonly #turns: (() => void)[] = [];
   #pending: { resolve(outcomes: (CommitOutcome | Error)[]): void; reject(error: Error): void } | undefined;
@@ -150,7 +150,7 @@ class StoreByHand {
     { soon: (action) => void this.#turns.push(action) },
   );
 
-  /** Runs what was put off to the end of the turn. */
+  /** Runs the actions scheduled for the end of the turn. */
   turn(): void {
     for (const action of this.#turns.splice(0)) action();
   }
@@ -165,7 +165,7 @@ class StoreByHand {
     this.#pending!.reject(error);
   }
 
-  /** Lets everything that has been decided reach those who wait for it. */
+  /** Flushes pending promise callbacks. */
   async settled(): Promise<void> {
     for (let tick = 0; tick < 10; tick++) await Promise.resolve();
   }

@@ -1,43 +1,50 @@
 import type { Clock } from '../system/clock.ts';
 import type { CommitOutcome, Unit } from './sql.ts';
 
-/** More units than this wait for the next transaction, so that no caller waits for a very long one. */
+/** Units per transaction. More wait for the next one, which bounds how long any caller waits. */
 const GROUP_MAX = 128;
 
-interface Waiting {
+interface PendingUnit {
   readonly unit: Unit;
   readonly resolve: (outcome: CommitOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Outcomes in the order of the units; an Error where a unit could not be carried out at all. */
-export type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error)[]>;
+/**
+ * Commits units in one transaction and returns an outcome per unit, in order; an Error for a unit whose statement
+ * failed.
+ */
+type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error)[]>;
 
-/** Writes that arrive while one transaction is in flight share the next one. */
+/**
+ * Group commit: units that arrive while a transaction is in flight share the next one, so that throughput is not
+ * bounded by the cost of a flush.
+ */
 export class GroupCommit {
   readonly #commitGroup: CommitGroup;
   readonly #clock: Pick<Clock, 'soon'>;
-  #waiting: Waiting[] = [];
+  #pending: PendingUnit[] = [];
   #running = false;
-  #idle: (() => void)[] = [];
+  #onDrained: (() => void)[] = [];
 
   constructor(commitGroup: CommitGroup, clock: Pick<Clock, 'soon'>) {
     this.#commitGroup = commitGroup;
     this.#clock = clock;
   }
 
+  /** Queues a unit; settles once the transaction that contains it has ended. */
   commit(unit: Unit): Promise<CommitOutcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ unit, resolve, reject });
+      this.#pending.push({ unit, resolve, reject });
       this.#schedule();
     });
   }
 
-  /** Settles when nothing waits to be written. */
+  /** Settles when no unit is queued or in flight. */
   drained(): Promise<void> {
-    if (!this.#running && this.#waiting.length === 0) return Promise.resolve();
+    if (!this.#running && this.#pending.length === 0) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#idle.push(resolve);
+      this.#onDrained.push(resolve);
     });
   }
 
@@ -48,7 +55,7 @@ export class GroupCommit {
   }
 
   async #flush(): Promise<void> {
-    const group = this.#waiting.splice(0, GROUP_MAX);
+    const group = this.#pending.splice(0, GROUP_MAX);
     try {
       const outcomes = await this.#commitGroup(group.map(({ unit }) => unit));
       group.forEach(({ resolve, reject }, index) => {
@@ -60,7 +67,7 @@ export class GroupCommit {
       for (const { reject } of group) reject(error);
     }
     this.#running = false;
-    if (this.#waiting.length > 0) this.#schedule();
-    else for (const resolve of this.#idle.splice(0)) resolve();
+    if (this.#pending.length > 0) this.#schedule();
+    else for (const resolve of this.#onDrained.splice(0)) resolve();
   }
 }

@@ -1,14 +1,17 @@
 import { type Statement, sql, type Write } from './sql.ts';
 
+/** The stored response to a request with an idempotency key. */
 export interface IdempotencyRow {
   readonly record_key: string;
+  /** Hash of the request, to detect a key that is reused for another request. */
   readonly digest: string;
   readonly status: number;
   readonly body: string;
-  /** JSON, where there are any worth saying again. */
+  /** JSON of the response headers that a retry must also get. */
   readonly headers?: string | null;
 }
 
+/** Finds the stored response for a key, unless it has expired. */
 export function findAnswer(recordKey: string): Statement {
   return sql(
     'SELECT record_key, digest, status, body, headers FROM idempotency WHERE record_key = $1 AND expires_at > $now',
@@ -17,8 +20,8 @@ export function findAnswer(recordKey: string): Statement {
 }
 
 /**
- * Keeps an answer for later retries, in the transaction of the write that it answers. Refused when a request with
- * the same key was quicker: then nothing of this one happens.
+ * Stores a response for later retries, in the same unit as the write it reports. Fails the expectation `idempotency` if
+ * a concurrent request with the same key committed first; then nothing of this request is applied.
  */
 export function keepAnswer(row: IdempotencyRow, retentionMs: number): Write {
   return {
@@ -34,6 +37,7 @@ export function keepAnswer(row: IdempotencyRow, retentionMs: number): Write {
   };
 }
 
+/** Deletes expired idempotency records, at most `limit`. */
 export function forgetAnswers(limit: number): Write {
   return {
     sql: `DELETE FROM idempotency WHERE record_key IN (

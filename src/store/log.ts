@@ -1,29 +1,38 @@
 import { MANAGEMENT_IDS } from '../protocol/running/management.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from './sql.ts';
 
-/** Who may see what: a tenant, or one workspace of it. `tenant` is the storage key that auth makes, never a body's. */
+/**
+ * The part of the data a caller may see: a tenant, or one workspace of it. `tenant` is the storage key derived from the
+ * credential, never a value from a request body.
+ */
 export interface Visibility {
   readonly tenant: string;
   readonly workspace?: string | undefined;
 }
 
+/**
+ * A row of `runs`. Columns from `status` on are a projection of the event log, updated in the unit that appends events.
+ */
 export interface RunRow {
   readonly run_id: string;
   readonly tenant: string;
   readonly workspace: string | null;
   readonly principal: string;
   readonly issuer: string;
+  /** The kind of principal that created the run: a user, an API key or the host itself. */
   readonly lane: string;
   readonly workflow_owner: string;
   readonly workflow_id: string;
   readonly workflow_version: number;
   readonly parent_run_id: string | null;
   readonly parent_node_id: string | null;
+  /** JSON of the immutable facts that the fold starts from, such as the inputs. */
   readonly facts: string;
   readonly engine_version: number;
   readonly event_log_schema_version: number;
   readonly created_at: number;
   readonly status: string;
+  /** The sequence of the last event. */
   readonly sequence: number;
   readonly updated_at: number;
   readonly ended_at: number | null;
@@ -55,11 +64,12 @@ const RUN_COLUMNS = [
 
 const INSERT_RUN = `INSERT INTO runs (${RUN_COLUMNS.join(', ')}) VALUES ${placeholders(1, RUN_COLUMNS.length)}`;
 
+/** Inserts the row of a new run. */
 export function insertRun(row: RunRow): Write {
   return { sql: INSERT_RUN, params: RUN_COLUMNS.map((column) => row[column]) };
 }
 
-/** What the log now says about a run, for its row. */
+/** The changes to a run's row that follow from appending the events with sequences `from + 1` to `to`. */
 export interface RunMove {
   readonly runId: string;
   readonly from: number;
@@ -70,7 +80,10 @@ export interface RunMove {
   readonly errorCode: string | null;
 }
 
-/** Refused when somebody else appended in between: sequences have no gaps and no doubles. */
+/**
+ * Updates a run's row by compare-and-swap on its sequence. Fails the expectation `sequence` if another writer appended
+ * first, so sequences have no gaps or duplicates.
+ */
 export function moveRun(move: RunMove): Write {
   return {
     sql: `UPDATE runs SET sequence = $1, status = $2, updated_at = $3, ended_at = $4, error_code = $5
@@ -81,7 +94,10 @@ export function moveRun(move: RunMove): Write {
   };
 }
 
-/** An event as it is kept: the bytes that every reader gets, and what only the fold may see. */
+/**
+ * An event as stored: `body` is the exact text that every reader gets, `hidden` the unmasked values that only the fold
+ * sees.
+ */
 export interface StoredEvent {
   readonly sequence: number;
   readonly type: string;
@@ -90,14 +106,15 @@ export interface StoredEvent {
 }
 
 const EVENT_COLUMNS = 5;
-/** Rows per statement; the last statement of a long append has fewer. */
+/** Rows per INSERT; the last statement of a long append has fewer. */
 const EVENTS_PER_INSERT = 16;
-/** The statement for so many rows. */
+/** Statement texts by number of rows, built once so that drivers can cache prepared statements. */
 const INSERT_EVENTS = Array.from(
   { length: EVENTS_PER_INSERT + 1 },
   (_, rows) => `INSERT INTO events (run_id, sequence, type, body, hidden) VALUES ${placeholders(rows, EVENT_COLUMNS)}`,
 );
 
+/** Appends events. Callers put these writes in one unit with the run's row, which guards the sequence. */
 export function insertEvents(runId: string, events: readonly StoredEvent[]): Write[] {
   const writes: Write[] = [];
   for (let start = 0; start < events.length; start += EVENTS_PER_INSERT) {
@@ -110,22 +127,25 @@ export function insertEvents(runId: string, events: readonly StoredEvent[]): Wri
   return writes;
 }
 
+/** Finds a run by id, if it is visible to the caller. */
 export function findRun({ tenant, workspace }: Visibility, runId: string): Statement {
   if (workspace === undefined) return sql('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2', runId, tenant);
   return sql('SELECT * FROM runs WHERE run_id = $1 AND tenant = $2 AND workspace = $3', runId, tenant, workspace);
 }
 
-/** Which of some runs may be seen from here. */
+/** Filters a list of run ids down to those that the caller may see. */
 export function visibleRuns({ tenant, workspace }: Visibility, runIds: readonly string[]): Statement {
   const among = `SELECT run_id FROM runs WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 3)}`;
   return sql(`${among} AND ($2 = '' OR workspace = $2)`, tenant, workspace ?? '', ...runIds);
 }
 
+/** A run id with the tenant that owns it; statements that take one never cross tenants. */
 export interface RunRef {
   readonly tenant: string;
   readonly runId: string;
 }
 
+/** Reads a page of a run's log, in order, starting after the sequence `after`. */
 export function readEvents({ tenant, runId }: RunRef, after: number, limit: number): Statement {
   return sql(
     `SELECT sequence, type, body, hidden FROM events
@@ -138,10 +158,12 @@ export function readEvents({ tenant, runId }: RunRef, after: number, limit: numb
   );
 }
 
+/** Lists all direct child runs of a run. */
 export function childRuns({ tenant, runId }: RunRef): Statement {
   return sql('SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 ORDER BY run_id', runId, tenant);
 }
 
+/** Lists those direct children of a run that are in `childRunIds`. */
 export function childRunsAmong({ tenant, runId }: RunRef, childRunIds: readonly string[]): Statement {
   return sql(
     `SELECT * FROM runs WHERE parent_run_id = $1 AND tenant = $2 AND run_id IN ${placeholders(1, childRunIds.length, 3)}
@@ -152,20 +174,21 @@ export function childRunsAmong({ tenant, runId }: RunRef, childRunIds: readonly 
   );
 }
 
+/** Inserts the tags of a new run, each once. */
 export function insertTags({ tenant, runId }: RunRef, tags: readonly string[]): Write[] {
-  // Kept as JSON text: a tag may hold characters that a column cannot.
+  // Stored as JSON text, because a tag may contain characters that a text column cannot store (NUL).
   return [...new Set(tags)].map((tag) => ({
     sql: 'INSERT INTO run_tags (tenant, tag, run_id) VALUES ($1, $2, $3)',
     params: [tenant, JSON.stringify(tag), runId],
   }));
 }
 
-/** How many runs there are below one that nobody else started. */
+/** Reads the number of descendants of a root run (a run without a parent). */
 export function runsBelow({ tenant, runId }: RunRef): Statement {
   return sql('SELECT below FROM run_trees WHERE run_id = $1 AND tenant = $2', runId, tenant);
 }
 
-/** One more of them. */
+/** Adds one to the number of descendants of a root run. */
 export function countRunBelow({ tenant, runId }: RunRef): Write {
   return {
     sql: `INSERT INTO run_trees (run_id, tenant, below) VALUES ($1, $2, 1)
@@ -174,7 +197,10 @@ export function countRunBelow({ tenant, runId }: RunRef): Write {
   };
 }
 
-/** Takes a scope for a run; `exclusive` refuses the unit when a live run has it. */
+/**
+ * Registers a run as a holder of a concurrency scope. With `exclusive`, fails the expectation `scope` if a live run
+ * holds it.
+ */
 export function takeScope(scopeKey: string, runId: string, exclusive: boolean): Write[] {
   return [
     {
@@ -189,11 +215,14 @@ export function takeScope(scopeKey: string, runId: string, exclusive: boolean): 
   ];
 }
 
+/** Finds one run that holds the scope, to name it in the conflict response. */
 export function holderOfScope(scopeKey: string): Statement {
   return sql('SELECT run_id FROM live_scopes WHERE scope_key = $1 ORDER BY run_id LIMIT 1', scopeKey);
 }
 
-/** Once for each run that took the scope. */
+/**
+ * Releases a run's hold on a concurrency scope. Call it once per `takeScope`, or the count of holders becomes wrong.
+ */
 export function freeScope(scopeKey: string, runId: string): Write[] {
   return [
     { sql: 'UPDATE scope_holders SET holders = holders - 1 WHERE scope_key = $1', params: [scopeKey] },
@@ -202,19 +231,21 @@ export function freeScope(scopeKey: string, runId: string): Write[] {
   ];
 }
 
+/** The criteria for listing runs; an omitted one does not filter. */
 export interface RunFilter {
   readonly status?: string | undefined;
-  /** Without it, runs of the host's own are left out. */
+  /** If omitted, management runs (the host's own runs behind goals and proposals) are excluded. */
   readonly workflowId?: string | undefined;
   readonly tag?: string | undefined;
-  /** Run ids sort by time, so a window of time is a window of ids. */
+  /** Inclusive lower bound. Run ids sort by creation time, so a time range is an id range. */
   readonly fromId?: string | undefined;
-  /** A SELECT of ids of runs of the tenant `$1`: only these, or all but these. */
+  /** A SELECT of run ids of the tenant `$1`, to include (`isWanted`) or to exclude. */
   readonly among?: { readonly select: string; readonly isWanted: boolean } | undefined;
+  /** Exclusive upper bound: the cursor of the page before. */
   readonly beforeId?: string | undefined;
 }
 
-/** Newest first. */
+/** Lists the visible runs that match a filter, newest first. */
 export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, limit: number): Statement {
   const params: Param[] = [tenant];
   const where = ['tenant = $1'];

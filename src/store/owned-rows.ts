@@ -2,11 +2,12 @@ import type { Visibility } from './log.ts';
 import { type Param, placeholders, type Statement, type Write } from './sql.ts';
 
 /**
- * A table whose rows belong to a tenant, and to a workspace of it or to none. Their ids sort by the time they were made,
- * and `revision` moves with every change.
+ * A table whose rows belong to a tenant and, optionally, to one of its workspaces. Ids must sort by creation time, and
+ * every change increments `revision`.
  */
 export interface OwnedTable {
   readonly name: string;
+  /** Name of the id column. */
   readonly id: string;
 }
 
@@ -17,7 +18,10 @@ interface Owned {
 
 type Columns<R> = readonly (keyof R & string)[];
 
-/** Refused, in the table's name, when the tenant has too many already. */
+/**
+ * Inserts a row unless the tenant already has `most` of them; in that case the expectation that fails has the table's
+ * name.
+ */
 export function insertOwned<R extends Owned>(table: OwnedTable, columns: Columns<R>, row: R, most: number): Write {
   const params = valuesOf(columns, row);
   const places = placeholders(1, params.length).slice(1, -1);
@@ -30,7 +34,10 @@ export function insertOwned<R extends Owned>(table: OwnedTable, columns: Columns
   };
 }
 
-/** Refused when the row has changed since it was read, or is gone. */
+/**
+ * Replaces a row by compare-and-swap on `revision`. Fails the expectation `revision` if the row has changed since it
+ * was read, or is gone.
+ */
 export function updateOwned<R extends Owned>(table: OwnedTable, columns: Columns<R>, row: R): Write {
   const changes = Object.fromEntries(columns.map((column) => [column, row[column] as Param]));
   const { sql, params } = setOwned(table, row.tenant, (row as Record<string, unknown>)[table.id] as string, changes);
@@ -42,7 +49,7 @@ export function updateOwned<R extends Owned>(table: OwnedTable, columns: Columns
   };
 }
 
-/** Whatever the row has come to in between. */
+/** Updates some columns of a row without checking its revision. */
 export function setOwned(
   table: OwnedTable,
   tenant: string,
@@ -58,15 +65,17 @@ export function setOwned(
   };
 }
 
+/** Deletes a row of the caller's tenant, if it exists. */
 export function deleteOwned(table: OwnedTable, { tenant }: Visibility, id: string): Write {
   return { sql: `DELETE FROM ${table.name} WHERE ${table.id} = $1 AND tenant = $2`, params: [id, tenant] };
 }
 
+/** Finds a row by id, if it is visible to the caller. */
 export function findOwned(table: OwnedTable, visibility: Visibility, id: string): Statement {
   return select(table, visibility, { [table.id]: id }, undefined, 1);
 }
 
-/** Newest first, from before an id on; what a filter leaves undefined does not matter. */
+/** Lists visible rows, newest first, from the cursor `before` on. A filter column that is undefined is ignored. */
 export function listOwned(
   table: OwnedTable,
   visibility: Visibility,

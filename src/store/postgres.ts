@@ -5,31 +5,36 @@ import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Param, Row, Statement, Unit } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 
-export interface PostgresOptions {
+/** Options of the PostgreSQL store, which several hosts may share. */
+interface PostgresOptions {
   readonly url: string;
   readonly clock: Clock;
   readonly migrations: readonly Migration[];
-  /** Tests that move time hand it in; otherwise the database's clock decides, so that all hosts agree. */
+  /**
+   * If true, `$now` is the given clock, for tests that control time. Otherwise it is the database's clock, so that all
+   * hosts agree on leases.
+   */
   readonly useOwnClock?: boolean;
 }
 
 const READERS_MAX = 8;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A statement that takes longer than this is not coming back. */
+/** After this long a statement counts as lost and its connection is replaced. */
 const QUERY_TIMEOUT_MS = 30_000;
 const MIGRATION_LOCK = 0x0ca95;
 const HINT_CHANNEL = 'capstan';
-/** PostgreSQL takes payloads of up to 8000 bytes. */
+/** PostgreSQL limits a NOTIFY payload to 8000 bytes. */
 const HINT_BYTES_MAX = 7_900;
-const LISTEN_AGAIN_MS = 1_000;
+const RECONNECT_MS = 1_000;
+/** Serialization failure and deadlock: PostgreSQL asks the client to retry the transaction. */
 const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
-const TRIES_MAX = 5;
+const ATTEMPTS_MAX = 5;
 const DATABASE_NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 const TRANSACTION = 'pg_current_xact_id()::text::bigint';
 const SETTLED = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
 const BIGINT_OID = 20;
 
-/** Many hosts, one database. */
+/** Opens the PostgreSQL store: one connection writes, a pool reads, and one connection listens for hints. */
 export async function openPostgres({ url, clock, migrations, useOwnClock }: PostgresOptions): Promise<Store> {
   const settings: pg.ClientConfig = {
     connectionString: url,
@@ -42,7 +47,7 @@ export async function openPostgres({ url, clock, migrations, useOwnClock }: Post
   const render = renderer(useOwnClock ? clock : undefined);
   const writer = new Writer(settings, render);
   const readers = new pg.Pool({ ...settings, max: READERS_MAX });
-  // A connection that breaks while nobody uses it is replaced when somebody does.
+  // The pool replaces a connection that fails while idle, so the error needs no handling.
   readers.on('error', () => {});
   const hints = new Hints(settings, clock, (payload) =>
     readers.query('SELECT pg_notify($1, $2)', [HINT_CHANNEL, payload]),
@@ -52,7 +57,9 @@ export async function openPostgres({ url, clock, migrations, useOwnClock }: Post
     await hints.listen();
   } catch (error) {
     await Promise.allSettled([hints.close(), readers.end()]);
-    throw new StoreFailure(`The database cannot be used: ${(error as Error).message}`, { cause: error });
+    throw new StoreFailure(`PostgreSQL: could not connect or migrate the schema: ${(error as Error).message}`, {
+      cause: error,
+    });
   }
 
   const group = new GroupCommit((units) => writer.commitGroup(units), clock);
@@ -63,7 +70,7 @@ export async function openPostgres({ url, clock, migrations, useOwnClock }: Post
       try {
         return (await readers.query(render(statement))).rows as R[];
       } catch (error) {
-        throw new StoreFailure('The store could not be read.', { cause: error });
+        throw new StoreFailure('PostgreSQL: the query failed.', { cause: error });
       }
     },
     commit: (unit) => group.commit(unit),
@@ -79,13 +86,15 @@ export async function openPostgres({ url, clock, migrations, useOwnClock }: Post
   };
 }
 
-/** Hosts that start at the same time take turns: the first applies what is missing, the others find it done. */
+/**
+ * Applies missing migrations under an advisory lock, so that hosts that start at the same time do not apply one twice.
+ */
 async function migrate(settings: pg.ClientConfig, migrations: readonly Migration[], now: number): Promise<void> {
   const client = new pg.Client(settings);
   client.on('error', () => {});
   await client.connect();
   try {
-    // The lock ends with the connection.
+    // PostgreSQL releases the lock when the connection closes.
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await client.query('CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
     const applied = new Set((await client.query('SELECT id FROM migrations')).rows.map(({ id }) => id));
@@ -102,14 +111,16 @@ async function migrate(settings: pg.ClientConfig, migrations: readonly Migration
   }
 }
 
+/** A query for the `pg` driver. */
 interface Query {
-  /** Statements are prepared once for each connection, under a name that is theirs. */
+  /** Name of the prepared statement, which `pg` prepares once per connection. */
   readonly name: string;
   readonly text: string;
   readonly values: Param[];
 }
 type Render = (statement: Statement) => Query;
 
+/** Expands the macros of `Statement` and caches the result by its text. */
 function renderer(ownClock: Clock | undefined): Render {
   const texts = new Map<string, { readonly name: string; readonly text: string; readonly usesNow: boolean }>();
   const prepare = (sql: string, count: number) => {
@@ -130,12 +141,12 @@ function renderer(ownClock: Clock | undefined): Render {
   };
 }
 
-/** Text of this database cannot hold NUL. What is looked up with one is not there; what is kept loses it. */
+/** Replaces NUL, which PostgreSQL text cannot hold, by U+FFFD, in stored values and in lookups alike. */
 function storable(param: Param): Param {
   return typeof param === 'string' && param.includes('\0') ? param.replaceAll('\0', '\ufffd') : param;
 }
 
-/** The one connection that writes. When it breaks it is given up, and the next group gets a new one. */
+/** The connection that writes. After an error it is discarded, and the next group opens a new one. */
 class Writer {
   readonly #settings: pg.ClientConfig;
   readonly #render: Render;
@@ -147,8 +158,8 @@ class Writer {
   }
 
   /**
-   * All units in one transaction when nothing stands in the way, which is nearly always. If one of them breaks an
-   * expectation or fails, the transaction is undone and each unit gets one of its own, so that it alone is refused.
+   * Commits all units in one transaction, which nearly always succeeds. If a unit fails, the transaction is rolled back
+   * and each unit is committed separately, so that only the failing one is affected.
    */
   async commitGroup(units: readonly Unit[]): Promise<readonly (CommitOutcome | Error)[]> {
     try {
@@ -159,9 +170,9 @@ class Writer {
       for (const unit of units) alone.push(await commitAlone(client, unit, this.#render));
       return alone;
     } catch (error) {
-      // What was being committed may have happened or not. Only the store can tell.
+      // The connection may have failed before or after the commit; only the database knows.
       await this.close();
-      throw new StoreFailure('The store could not be reached.', { cause: error });
+      throw new StoreFailure('PostgreSQL: the connection failed during a commit.', { cause: error });
     }
   }
 
@@ -183,11 +194,11 @@ class Writer {
   }
 }
 
-/** The database asks to try again when two transactions stood in each other's way. */
+/** Commits one unit, retrying when PostgreSQL reports a serialization failure or a deadlock. */
 async function commitAlone(client: pg.Client, unit: Unit, render: Render): Promise<CommitOutcome | Error> {
-  for (let tries = 1; ; tries++) {
+  for (let attempts = 1; ; attempts++) {
     const [outcome] = await transact(client, [unit], render);
-    if (!isRetryable(outcome) || tries === TRIES_MAX) return outcome!;
+    if (!isRetryable(outcome) || attempts === ATTEMPTS_MAX) return outcome!;
   }
 }
 
@@ -200,29 +211,33 @@ function isCommitted(outcome: CommitOutcome | Error): boolean {
   return !(outcome instanceof Error) && outcome.committed;
 }
 
-/** Sends every statement without waiting for the one before, then commits if all of them did what was expected. */
+/** Pipelines every statement without waiting for replies, then commits if all met their expectations. */
 async function transact(client: pg.Client, units: readonly Unit[], render: Render): Promise<(CommitOutcome | Error)[]> {
   const begun = client.query('BEGIN');
   const sent = units.map((unit) => unit.map((write) => client.query(render(write))));
   const [, ...settled] = await Promise.all([begun, ...sent.map((results) => Promise.allSettled(results))]);
-  const outcomes = units.map((unit, index) => outcomeOf(unit, settled[index]!));
+  const outcomes = units.map((unit, index) => unitOutcome(unit, settled[index]!));
   await client.query(outcomes.every(isCommitted) ? 'COMMIT' : 'ROLLBACK');
   return outcomes;
 }
 
-/** The first thing that went wrong counts: after it, statements were sent that should not have been. */
-function outcomeOf(unit: Unit, results: readonly PromiseSettledResult<pg.QueryResult>[]): CommitOutcome | Error {
+/** The first failure decides: later statements were already in the pipeline and their results mean nothing. */
+function unitOutcome(unit: Unit, results: readonly PromiseSettledResult<pg.QueryResult>[]): CommitOutcome | Error {
   const rows: Row[][] = [];
   for (const [index, { expect, keeps = '', returns }] of unit.entries()) {
     const result = results[index]!;
-    if (result.status === 'rejected') return new StoreFailure('The store could not commit.', { cause: result.reason });
+    if (result.status === 'rejected')
+      return new StoreFailure('PostgreSQL: a statement failed.', { cause: result.reason });
     if (expect !== undefined && result.value.rowCount !== expect) return { committed: false, broke: keeps };
     if (returns) rows.push(result.value.rows as Row[]);
   }
   return { committed: true, rows };
 }
 
-/** Tells other hosts what moved, many topics at a time. What does not arrive costs a reader a moment, no more. */
+/**
+ * Sends topics to other hosts with NOTIFY, batched, and receives theirs. A lost hint only delays a reader until its
+ * next poll.
+ */
 class Hints {
   readonly #settings: pg.ClientConfig;
   readonly #clock: Clock;
@@ -235,7 +250,7 @@ class Hints {
   #isClosed = false;
 
   constructor(settings: pg.ClientConfig, clock: Clock, send: (payload: string) => Promise<unknown>) {
-    // Listening is nothing but waiting.
+    // A LISTEN connection is idle for long periods, so the query timeout must not apply.
     this.#settings = { ...settings, query_timeout: undefined } as pg.ClientConfig;
     this.#clock = clock;
     this.#send = send;
@@ -252,9 +267,9 @@ class Hints {
 
   async listen(): Promise<void> {
     const client = new pg.Client(this.#settings);
-    client.on('error', () => this.#listenAgain(client));
-    client.on('end', () => this.#listenAgain(client));
-    client.on('notification', ({ payload = '' }) => this.#hear(payload));
+    client.on('error', () => this.#onDisconnect(client));
+    client.on('end', () => this.#onDisconnect(client));
+    client.on('notification', ({ payload = '' }) => this.#onNotification(payload));
     await client.connect();
     await client.query(`LISTEN ${HINT_CHANNEL}`);
     this.#client = client;
@@ -266,21 +281,21 @@ class Hints {
     await this.#client?.end();
   }
 
-  #listenAgain(lost: pg.Client): void {
+  #onDisconnect(lost: pg.Client): void {
     if (this.#isClosed || this.#client !== lost) return;
     this.#client = undefined;
-    this.#tryLater();
+    this.#scheduleReconnect();
   }
 
-  #tryLater(): void {
+  #scheduleReconnect(): void {
     if (this.#isClosed) return;
-    this.#cancel = this.#clock.after(LISTEN_AGAIN_MS, () => {
-      this.listen().catch(() => this.#tryLater());
+    this.#cancel = this.#clock.after(RECONNECT_MS, () => {
+      this.listen().catch(() => this.#scheduleReconnect());
     });
   }
 
-  /** Our own words come back to us too. */
-  #hear(payload: string): void {
+  /** PostgreSQL also delivers a host's own notifications back to it; those are skipped. */
+  #onNotification(payload: string): void {
     const [origin, ...topics] = payload.split(' ');
     if (origin === this.#origin) return;
     for (const topic of topics) for (const listener of this.#listeners) listener(topic);

@@ -1,38 +1,50 @@
 import { type Statement, sql, type Write } from './sql.ts';
 
-/** Something that will happen: executing a run, a retry, a timeout, a delivery. A row, never a timer alone. */
+/**
+ * A claimed work item: executing a run, a retry, a timeout, a delivery. Future work is always a row, never just a
+ * timer, so it survives a crash.
+ */
 export interface WorkItem {
   readonly work_id: string;
   readonly kind: string;
   readonly tenant: string;
   readonly payload: string;
+  /** The fencing token of the claim. */
   readonly epoch: number;
+  /** Number of wake-ups when the item was claimed; see `wake`. */
   readonly wakes: number;
-  /** Times in a row that a host died, or failed, while it held this item. */
+  /** Consecutive attempts that ended because the host died or the handler failed. */
   readonly crashes: number;
-  /** Set where the item was taken over from a host that died holding it. */
+  /** Set if the item was taken over from a host that died while holding it. */
   readonly previous_owner?: string | null;
 }
 
-/** The right to work on an item. A write that carries it is refused once somebody else has claimed the item. */
+/**
+ * The right to work on an item. Writes that carry it fail once another host has claimed the item, because each claim
+ * increments the epoch.
+ */
 export interface Lease {
   readonly workId: string;
   readonly owner: string;
   readonly epoch: number;
 }
 
+/** A work item to add to the queue. */
 export interface NewWork {
   readonly workId: string;
   readonly kind: string;
   readonly tenant: string;
   readonly payload?: string;
+  /** Epoch milliseconds, or null for an item that waits until it is woken. */
   readonly dueAt: number | null;
-  /** Claimed by its maker from the start: no other host need look at it. */
+  /** The host that holds the item from the start, so that it need not be claimed. */
   readonly owner?: string | undefined;
 }
 
+/** The epoch of a new item; a lease on an item that was added with an owner carries it. */
 export const FIRST_EPOCH = 1;
 
+/** Adds a work item; a second item with the same id fails the unit. */
 export function addWork({ workId, kind, tenant, payload = '', dueAt, owner }: NewWork): Write {
   return {
     sql: `INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
@@ -41,13 +53,17 @@ export function addWork({ workId, kind, tenant, payload = '', dueAt, owner }: Ne
   };
 }
 
-/** Like addWork, and leaves an item of that id as it is: for work that there is one of. */
+/**
+ * Adds a work item unless one with this id exists; for items of which there must be one, such as the retention sweep.
+ */
 export function ensureWork(work: NewWork): Write {
   const write = addWork(work);
   return { ...write, sql: `${write.sql} ON CONFLICT (work_id) DO NOTHING` };
 }
 
-/** Claims items that are due and free, of kinds that there is not enough of in hand. */
+/**
+ * Claims free items that are due, oldest first. `except` lists kinds of which the host is already running its maximum.
+ */
 export function claimDue(owner: string, limit: number, except: readonly string[]): Write {
   return {
     sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL WHERE work_id IN (
@@ -63,6 +79,7 @@ function notOf(kinds: readonly string[], firstPlace: number): string {
   return kinds.length === 0 ? '' : `AND kind NOT IN (${kinds.map((_, index) => `$${firstPlace + index}`).join(', ')})`;
 }
 
+/** Claims items whose owner has no valid heartbeat, and counts a crash for each. */
 export function claimOrphans(owner: string, limit: number): Write {
   return {
     sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL, crashes = crashes + 1 WHERE work_id IN (
@@ -75,7 +92,10 @@ export function claimOrphans(owner: string, limit: number): Write {
   };
 }
 
-/** Still mine? The guard of every write made under a lease. `progressed` forgets earlier crashes. */
+/**
+ * Fails the expectation `lease` unless the caller still holds the item; part of every unit written under a lease.
+ * `progressed` resets the crash count.
+ */
 export function holdLease({ workId, owner, epoch }: Lease, progressed: boolean): Write {
   return {
     sql: `UPDATE work SET crashes = ${progressed ? '0' : 'crashes'} WHERE work_id = $1 AND owner = $2 AND epoch = $3`,
@@ -86,8 +106,8 @@ export function holdLease({ workId, owner, epoch }: Lease, progressed: boolean):
 }
 
 /**
- * Gives the item back until `dueAt`, or until somebody wakes it. Refused when it was woken since `wakes` was read:
- * whoever woke it had a reason that the holder may not have seen.
+ * Returns the item to the queue until `dueAt` or the next wake-up. Fails the expectation `lease` if the item was woken
+ * since `wakes` was read, because the holder may not have seen the reason.
  */
 export function releaseLease({ workId, owner, epoch }: Lease, dueAt: number | null, wakes: number): Write {
   return {
@@ -99,7 +119,7 @@ export function releaseLease({ workId, owner, epoch }: Lease, dueAt: number | nu
   };
 }
 
-/** Gives the item back after a failure, to be tried again at `dueAt`. */
+/** Returns the item to the queue after a failure, for a retry at `dueAt`, and counts a crash. */
 export function retryWork({ workId, owner, epoch }: Lease, dueAt: number): Write {
   return {
     sql: `UPDATE work SET owner = NULL, due_at = $1, crashes = crashes + 1
@@ -108,6 +128,7 @@ export function retryWork({ workId, owner, epoch }: Lease, dueAt: number): Write
   };
 }
 
+/** Deletes a completed item, if the caller still holds it. */
 export function finishWork({ workId, owner, epoch }: Lease): Write {
   return {
     sql: 'DELETE FROM work WHERE work_id = $1 AND owner = $2 AND epoch = $3',
@@ -117,7 +138,7 @@ export function finishWork({ workId, owner, epoch }: Lease): Write {
   };
 }
 
-/** Like finishWork, and refused like releaseLease when somebody woke the item since `wakes` was read. */
+/** Deletes a completed item, unless it was woken since `wakes` was read; then the holder must look again. */
 export function finishUnlessWoken({ workId, owner, epoch }: Lease, wakes: number): Write {
   return {
     sql: 'DELETE FROM work WHERE work_id = $1 AND owner = $2 AND epoch = $3 AND wakes = $4',
@@ -127,7 +148,10 @@ export function finishUnlessWoken({ workId, owner, epoch }: Lease, wakes: number
   };
 }
 
-/** Still mine? Then this is how far it has come, and whoever takes it over goes on from there. */
+/**
+ * Saves a checkpoint in the item's payload, from which the next holder resumes after a crash. Fails the expectation
+ * `lease` if the item was lost.
+ */
 export function noteProgress({ workId, owner, epoch }: Lease, payload: string): Write {
   return {
     sql: 'UPDATE work SET payload = $1, crashes = 0 WHERE work_id = $2 AND owner = $3 AND epoch = $4',
@@ -137,16 +161,19 @@ export function noteProgress({ workId, owner, epoch }: Lease, payload: string): 
   };
 }
 
+/** Deletes an item regardless of who holds it. */
 export function dropWork(workId: string): Write {
   return { sql: 'DELETE FROM work WHERE work_id = $1', params: [workId] };
 }
 
-/** Asks for attention now, whoever holds the item. */
+/**
+ * Makes an item due now and increments its `wakes`, so that a host that holds it cannot release it without noticing.
+ */
 export function wake(workId: string): Write {
   return { sql: 'UPDATE work SET due_at = $now, wakes = wakes + 1 WHERE work_id = $1', params: [workId] };
 }
 
-/** Makes an item due now unless somebody has it in hand; gives a row if it did. */
+/** Makes an item due now unless a host holds it; returns a row if it did. */
 export function hasten(workId: string): Write {
   return {
     sql: 'UPDATE work SET due_at = $now WHERE work_id = $1 AND owner IS NULL RETURNING work_id',
@@ -155,15 +182,17 @@ export function hasten(workId: string): Write {
   };
 }
 
-/** Everything this owner holds; `due_at` is set on what somebody woke. */
+/** Lists the items that a host holds; `due_at` is set on those that were woken since they were claimed. */
 export function ownedWork(owner: string): Statement {
   return sql('SELECT work_id, kind, tenant, payload, epoch, wakes, crashes, due_at FROM work WHERE owner = $1', owner);
 }
 
+/** Reads the lease, the number of wake-ups and the checkpoint of an item. */
 export function readWakes(workId: string): Statement {
   return sql('SELECT wakes, owner, epoch, payload FROM work WHERE work_id = $1', workId);
 }
 
+/** Finds when the next free item is due, so that the host can sleep until then; `except` lists kinds to ignore. */
 export function nextDue(except: readonly string[]): Statement {
   return sql(
     `SELECT MIN(due_at) AS due_at FROM work WHERE owner IS NULL AND due_at IS NOT NULL ${notOf(except, 1)}`,
@@ -171,6 +200,7 @@ export function nextDue(except: readonly string[]): Statement {
   );
 }
 
+/** Records a host's heartbeat: its leases stay valid for another `leaseMs` by the store's clock. */
 export function keepAlive(hostId: string, leaseMs: number): Write {
   return {
     sql: `INSERT INTO hosts (host_id, alive_until) VALUES ($1, $now + $2)
@@ -179,19 +209,22 @@ export function keepAlive(hostId: string, leaseMs: number): Write {
   };
 }
 
+/** Counts the hosts with a valid heartbeat. */
 export function countHosts(): Statement {
   return sql('SELECT COUNT(*) AS count FROM hosts WHERE alive_until >= $now');
 }
 
+/** Removes a host's heartbeat at shutdown, so that others take over its items at once. */
 export function leaveHosts(hostId: string): Write {
   return { sql: 'DELETE FROM hosts WHERE host_id = $1', params: [hostId] };
 }
 
-/** For a store with one owner: whoever was here before is gone. */
+/** Removes the heartbeats of all other hosts. For a store with a single owner, where any earlier host has ended. */
 export function forgetOtherHosts(hostId: string): Write {
   return { sql: 'DELETE FROM hosts WHERE host_id <> $1', params: [hostId] };
 }
 
+/** Removes heartbeats that expired more than a day ago, unless items still name the host as owner. */
 export function forgetDeadHosts(): Write {
   return {
     sql: `DELETE FROM hosts WHERE alive_until < $now - 86400000

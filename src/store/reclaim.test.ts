@@ -6,13 +6,13 @@ import { ManualClock } from '../../test/support/manual-clock.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Migration, Store } from './store.ts';
 
-/** Goal: what was deleted does not take up room for ever. Method: a store is filled, emptied, and its file measured. */
+/** Goal: deleting rows frees disk space. Method: fill a store, delete its rows and measure the file. */
 
-const TABLE: Migration = { id: 'test/0001', statements: ['CREATE TABLE things (id BIGINT PRIMARY KEY, body TEXT)'] };
-/** So many that what is written ahead of the file goes into it. */
-const THINGS = 6_000;
+const TABLE: Migration = { id: 'test/0001', statements: ['CREATE TABLE items (id BIGINT PRIMARY KEY, body TEXT)'] };
+/** Enough rows to make SQLite checkpoint the write-ahead log into the file. */
+const ROWS = 6_000;
 
-describe('the file of the embedded store', () => {
+describe('the SQLite file', () => {
   let folder: ReturnType<typeof freshFolder>;
   let store: Store;
   const open = async (): Promise<void> => {
@@ -22,11 +22,11 @@ describe('the file of the embedded store', () => {
   const bytes = (): number => statSync(file()).size;
   const fill = async (): Promise<void> => {
     const body = 'x'.repeat(4_000);
-    const write = (id: number) => ({ sql: 'INSERT INTO things (id, body) VALUES ($1, $2)', params: [id, body] });
-    await store.commit(Array.from({ length: THINGS }, (_, id) => write(id)));
+    const write = (id: number) => ({ sql: 'INSERT INTO items (id, body) VALUES ($1, $2)', params: [id, body] });
+    await store.commit(Array.from({ length: ROWS }, (_, id) => write(id)));
   };
   const remove = (from: number): Promise<unknown> =>
-    store.commit([{ sql: 'DELETE FROM things WHERE id >= $1', params: [from] }]);
+    store.commit([{ sql: 'DELETE FROM items WHERE id >= $1', params: [from] }]);
   beforeEach(async () => {
     folder = freshFolder();
     await open();
@@ -36,16 +36,16 @@ describe('the file of the embedded store', () => {
     folder.remove();
   });
 
-  it('becomes smaller when most of it is free, and loses nothing', async () => {
+  it('shrinks when most pages are free, and keeps the remaining rows', async () => {
     await fill();
     const before = bytes();
     await remove(100);
     await store.reclaim();
     expect(bytes()).toBeLessThan(before / 10);
-    expect(await store.read({ sql: 'SELECT COUNT(*) AS count FROM things', params: [] })).toEqual([{ count: 100 }]);
+    expect(await store.read({ sql: 'SELECT COUNT(*) AS count FROM items', params: [] })).toEqual([{ count: 100 }]);
   });
 
-  it('becomes smaller with the next start, too', async () => {
+  it('also shrinks at the next start', async () => {
     await fill();
     const before = bytes();
     await remove(100);
@@ -53,12 +53,12 @@ describe('the file of the embedded store', () => {
     expect(bytes()).toBeGreaterThan(before / 2);
     await open();
     expect(bytes()).toBeLessThan(before / 10);
-    expect(await store.read({ sql: 'SELECT COUNT(*) AS count FROM things', params: [] })).toEqual([{ count: 100 }]);
+    expect(await store.read({ sql: 'SELECT COUNT(*) AS count FROM items', params: [] })).toEqual([{ count: 100 }]);
   });
 
-  it('stays as it is while little of it is free: that will be used again', async () => {
+  it('does not change while few pages are free: SQLite reuses them', async () => {
     await fill();
-    await remove(Math.floor(THINGS * 0.9));
+    await remove(Math.floor(ROWS * 0.9));
     const before = bytes();
     await store.reclaim();
     expect(bytes()).toBe(before);

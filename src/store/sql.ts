@@ -1,40 +1,48 @@
-/**
- * Statements are written once, in the SQL that SQLite and PostgreSQL share, with `$1` for parameters. What truly
- * differs hides behind a few words that each driver renders: `$now` (the store's clock, epoch ms), `$skipLocked`
- * (leave rows that another host is claiming), `$transaction` (the number of the transaction that writes), `$settled`
- * (below it every transaction is over) and, in migrations, `$clustered` (keep rows in key order).
- */
+/** A parameter of a statement; times are epoch milliseconds and structured values are JSON text. */
 export type Param = string | number | null;
 
+/**
+ * One SQL statement, written in the subset that SQLite and PostgreSQL share, with `$1`, `$2` … for parameters.
+ * Where the two differ, each driver expands a macro: `$now` (the store's clock, epoch ms), `$skipLocked` (skip rows
+ * that another host is claiming), `$transaction` (id of the writing transaction), `$settled` (every transaction with a
+ * lower id has ended) and, in migrations, `$clustered` (store rows in primary-key order).
+ */
 export interface Statement {
   readonly sql: string;
   readonly params: readonly Param[];
 }
 
-/** A statement that changes something. */
+/** A statement that changes rows, with an optional check on how many rows it changed (optimistic concurrency). */
 export interface Write extends Statement {
-  /** How many rows it must touch; with any other number the whole unit is undone. */
+  /** The number of rows the statement must affect; any other number rolls back the whole unit. */
   readonly expect?: number;
-  /** What to call the promise that `expect` keeps; a refused unit says which one was broken. */
+  /**
+   * Names the check made by `expect` (`sequence`, `lease` …), so that the caller of `commit` can tell which one failed.
+   */
   readonly keeps?: string;
-  /** It ends in RETURNING, and its rows are wanted. */
+  /** Set when the statement ends in RETURNING and the caller wants its rows. */
   readonly returns?: boolean;
 }
 
-/** Writes that happen together or not at all. */
+/** Writes that are applied atomically: all of them, or none. */
 export type Unit = readonly Write[];
 
+/** A result row, keyed by column name. */
 export type Row = Record<string, unknown>;
 
+/**
+ * The result of committing a unit: the rows of its RETURNING writes, or the name of the first expectation that failed.
+ */
 export type CommitOutcome =
   | { readonly committed: true; readonly rows: readonly (readonly Row[])[] }
   | { readonly committed: false; readonly broke: string };
 
+/** Builds a read-only statement from its text and parameters. */
 export function sql(text: string, ...params: Param[]): Statement {
   return { sql: text, params };
 }
 
-/** `($1, $2), ($3, $4)` for so many rows of so many columns, numbered on from `first`. */
+/** Builds the VALUES list `($1, $2), ($3, $4)` for a multi-row insert; numbering starts at `first`. */
 export function placeholders(rows: number, columns: number, first = 1): string {
   const row = (index: number): string =>
     `(${Array.from({ length: columns }, (_, column) => `$${first + index * columns + column}`).join(', ')})`;

@@ -6,30 +6,34 @@ import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 
-export interface SqliteOptions {
-  /** Folder that the store owns. */
+/** Options of the embedded store. */
+interface SqliteOptions {
+  /** The data folder. The store takes exclusive ownership of it. */
   readonly folder: string;
   readonly clock: Clock;
   readonly migrations: readonly Migration[];
-  /** Off only where losing the last moments to a power cut does not matter, as in simulations. */
+  /** If false, commits do not wait for the disk and a power failure may lose the last ones; for simulations. */
   readonly durable?: boolean;
 }
 
+/** Size of the write-ahead log, in pages, at which SQLite checkpoints it. */
 const WAL_PAGES_MAX = 4_000;
 const PAGE_CACHE_KIB = 32_768;
-/** Free pages are soon used again, so the file is written anew only when many are free, and a good part of it. */
+/**
+ * SQLite reuses free pages, so a VACUUM pays off only if there are many of them, in number and as a share of the file.
+ */
 const FREE_PAGES_MIN = 1_000;
 const FREE_PART_MIN = 0.25;
-/** So many are written anew in about a second. */
+/** VACUUM rewrites about this many pages per second; more would block other callers for too long. */
 const KEPT_PAGES_QUICK = 50_000;
 
-/** One file, one owner, one process. */
+/** Opens the embedded store. One process owns the data folder; a second one that tries to open it fails. */
 export async function openSqlite({ folder, clock, migrations, durable = true }: SqliteOptions): Promise<Store> {
   mkdirSync(folder, { recursive: true });
-  const releaseFolder = ownFolder(folder);
+  const releaseFolder = lockFolder(folder);
   const file = join(folder, 'capstan.db');
-  // Transactions are over within one turn, so one connection serves all: a read never sees half of one, and finds the
-  // pages in memory that the last write left there.
+  // A transaction starts and ends within one turn of the event loop, so a single connection serves everybody: a read
+  // never sees half a transaction, and finds recently written pages in the cache.
   const connection = new Connection(new DatabaseSync(file), clock);
   connection.exec(`PRAGMA journal_mode = WAL`);
   connection.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}`);
@@ -46,11 +50,11 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
       try {
         return connection.all(statement) as R[];
       } catch (error) {
-        throw new StoreFailure('The store could not be read.', { cause: error });
+        throw new StoreFailure('SQLite: the query failed.', { cause: error });
       }
     },
     commit: (unit) => group.commit(unit),
-    // The one process that there is hears of everything by itself.
+    // With a single process there is nobody to notify.
     hint: () => {},
     onHint: () => {},
     reclaim: async () => reclaim(connection, KEPT_PAGES_QUICK),
@@ -64,14 +68,14 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
   };
 }
 
-/** Holds a lock that the operating system lets go of when the process ends, however it ends. */
-function ownFolder(folder: string): () => void {
+/** Takes a lock that the operating system releases when the process ends, even after a crash. */
+function lockFolder(folder: string): () => void {
   const lock = new DatabaseSync(join(folder, 'owner.lock'), { timeout: 0 });
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
   } catch {
     lock.close();
-    throw new StoreFailure(`Another process owns the data folder ${folder}. Stop it, or give this one its own folder.`);
+    throw new StoreFailure(`Another process is using the data folder ${folder}. Stop it, or choose another folder.`);
   }
   return () => lock.close();
 }
@@ -90,27 +94,27 @@ function migrate(connection: Connection, migrations: readonly Migration[], now: 
 }
 
 /**
- * Writes the file anew without its free pages. Bookkeeping that would let it shrink bit by bit costs every write a
- * tenth, so what takes too long for that while others wait is left for the next start.
+ * Compacts the file with VACUUM. Incremental auto-vacuum would slow every write by a tenth, so a file too large for a
+ * quick VACUUM is compacted at the next start instead.
  */
 function reclaim(connection: Connection, keptMax: number): void {
   const pages = connection.pragma('page_count');
   const free = connection.pragma('freelist_count');
   if (free < FREE_PAGES_MIN || free < FREE_PART_MIN * pages || pages - free > keptMax) return;
   connection.exec('VACUUM');
-  // The file itself becomes shorter when what was written ahead of it goes into it.
+  // The file shrinks only when the write-ahead log is checkpointed into it.
   connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-/** Transaction control, prepared like any statement: it runs more often than anything else. */
+/** Transaction control, prepared like any statement because it runs most often. */
 const BEGIN: Statement = { sql: 'BEGIN IMMEDIATE', params: [] };
 const COMMIT: Statement = { sql: 'COMMIT', params: [] };
 const ROLLBACK: Statement = { sql: 'ROLLBACK', params: [] };
 const SAVEPOINT: Statement = { sql: 'SAVEPOINT unit', params: [] };
 const RELEASE: Statement = { sql: 'RELEASE unit', params: [] };
-const UNDO: Statement = { sql: 'ROLLBACK TO unit', params: [] };
+const ROLLBACK_UNIT: Statement = { sql: 'ROLLBACK TO unit', params: [] };
 
-/** One transaction; a unit that breaks an expectation, or fails, is taken out of it alone. */
+/** Commits units in one transaction. Each has its own savepoint, so a unit that fails is rolled back alone. */
 function commitGroup(connection: Connection, units: readonly Unit[]): (CommitOutcome | Error)[] {
   try {
     connection.run(BEGIN);
@@ -119,7 +123,7 @@ function commitGroup(connection: Connection, units: readonly Unit[]): (CommitOut
     return outcomes;
   } catch (error) {
     if (connection.isInTransaction) connection.run(ROLLBACK);
-    throw new StoreFailure('The store could not commit.', { cause: error });
+    throw new StoreFailure('SQLite: the transaction failed.', { cause: error });
   }
 }
 
@@ -130,21 +134,21 @@ function commitUnit(connection: Connection, unit: Unit): CommitOutcome | Error {
     for (const write of unit) {
       const outcome = connection.write(write);
       if (write.expect !== undefined && outcome.touched !== write.expect) {
-        connection.run(UNDO);
+        connection.run(ROLLBACK_UNIT);
         return { committed: false, broke: write.keeps ?? '' };
       }
       if (write.returns) rows.push(outcome.rows);
     }
     return { committed: true, rows };
   } catch (error) {
-    connection.run(UNDO);
+    connection.run(ROLLBACK_UNIT);
     return error as Error;
   } finally {
     connection.run(RELEASE);
   }
 }
 
-/** A database handle that prepares each statement once. */
+/** A database handle that caches prepared statements and expands the macros of `Statement`. */
 class Connection {
   readonly #database: DatabaseSync;
   readonly #clock: Clock;
@@ -193,7 +197,7 @@ class Connection {
       const usesNow = sql.includes('$now');
       const text = sql
         .replaceAll('$skipLocked', '')
-        // One transaction at a time: whatever can be read is over.
+        // There is one transaction at a time, so every transaction whose rows can be read has ended.
         .replaceAll('$transaction', '0')
         .replaceAll('$settled', '1')
         .replaceAll('$now', `?${params.length + 1}`)
@@ -207,6 +211,7 @@ class Connection {
 
 const NO_ROWS: Row[] = [];
 
+/** A cached prepared statement; `usesNow` says whether the clock must be passed as an extra parameter. */
 interface Prepared {
   readonly statement: StatementSync;
   readonly usesNow: boolean;

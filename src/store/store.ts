@@ -1,41 +1,54 @@
 import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 
-/** What holds everything that must survive. Two implementations keep the promises of `test/contract/`. */
+/**
+ * Durable storage for the event log, the work queue and every capability's tables. The SQLite and PostgreSQL
+ * implementations both pass the suite in `test/contract/`.
+ */
 export interface Store {
   readonly kind: 'sqlite' | 'postgres';
-  /** Reads committed data. */
+  /** Runs one query outside a transaction and sees committed data only. */
   read<R = Row>(statement: Statement): Promise<R[]>;
   /**
-   * Makes a unit happen, durably, or says which of its expectations did not hold. Units that arrive together share
-   * one transaction, so that a thousand writers do not mean a thousand flushes.
+   * Applies a unit atomically and durably, or reports which expectation failed. Units that arrive together share one
+   * transaction (group commit), so that a thousand writers do not cause a thousand flushes.
    */
   commit(unit: Unit): Promise<CommitOutcome>;
-  /** Tells other hosts that something moved. Hints shorten a wait and may be lost. */
+  /**
+   * Notifies other hosts that something changed under these topics. A hint only shortens a wait: it may be lost, so
+   * readers also poll.
+   */
   hint(topics: readonly string[]): void;
+  /** Registers a listener for the topics that other hosts send. */
   onHint(listener: (topic: string) => void): void;
   /**
-   * Gives room that deleted rows have left back to the machine, where that is worth it and quick. A store that sees to
-   * this by itself does nothing.
+   * Returns disk space left by deleted rows to the operating system, if that is worthwhile and quick. A no-op for a
+   * store that does so by itself.
    */
   reclaim(): Promise<void>;
+  /** Waits for pending commits, then releases all resources; closing twice is safe. */
   close(): Promise<void>;
 }
 
-/** Statements that bring the tables to where the program expects them. Applied once, in order, never changed. */
+/** A numbered schema change. Migrations are applied once, in order, and never edited after release. */
 export interface Migration {
   readonly id: string;
   readonly statements: readonly MigrationStatement[];
 }
 
-/** One text for both stores; where they have no words in common, one for each, or for one of them. */
-export type MigrationStatement = string | { readonly sqlite?: string; readonly postgres?: string };
+/**
+ * One SQL text for both databases or, where their dialects differ, one per database; an omitted one is skipped there.
+ */
+type MigrationStatement = string | { readonly sqlite?: string; readonly postgres?: string };
 
-/** The texts that a store has to run. */
+/** Selects the SQL texts of a migration that apply to this kind of store. */
 export function statementsFor(kind: Store['kind'], { statements }: Migration): string[] {
   return statements.flatMap((statement) => (typeof statement === 'string' ? statement : (statement[kind] ?? [])));
 }
 
-/** The world said no: the store cannot be reached or did not do as told. What was being committed may have happened. */
+/**
+ * Thrown when the database is unreachable or a statement fails. After a failed commit the unit may or may not have been
+ * applied.
+ */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
 }

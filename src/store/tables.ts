@@ -1,11 +1,14 @@
 import type { Migration } from './store.ts';
 
-/** The log, the queue and what stands beside them. Capabilities bring tables of their own. */
+/**
+ * Migrations of the tables that the store itself uses: runs, events, work items and their companions. Capabilities
+ * bring their own migrations.
+ */
 export const CORE_TABLES: readonly Migration[] = [
   {
     id: 'core/0001',
     statements: [
-      // A run: what is fixed about it, and the columns that repeat what its log says so that lists need no fold.
+      // A run: immutable facts, plus columns that repeat what its log says so that lists need not fold events.
       `CREATE TABLE runs (
         run_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -38,18 +41,19 @@ export const CORE_TABLES: readonly Migration[] = [
         run_id TEXT NOT NULL,
         PRIMARY KEY (tenant, tag, run_id)
       ) $clustered`,
-      // Live runs by the scope that their callers named.
+      // Live runs by the concurrency scope that their callers named.
       `CREATE TABLE live_scopes (
         scope_key TEXT NOT NULL,
         run_id TEXT NOT NULL,
         PRIMARY KEY (scope_key, run_id)
       ) $clustered`,
-      // How many there are: the row that those who want a scope for themselves alone compete for.
+      // Number of live runs per scope: the row on which requests for an exclusive scope compete.
       `CREATE TABLE scope_holders (
         scope_key TEXT PRIMARY KEY,
         holders BIGINT NOT NULL
       ) $clustered`,
-      // The log. \`body\` is the event as every reader gets it; \`hidden\` what only the fold may see.
+      // The event log. \`body\` is the event as every reader gets it; \`hidden\` holds unmasked values for the fold
+      // only.
       `CREATE TABLE events (
         run_id TEXT NOT NULL,
         sequence BIGINT NOT NULL,
@@ -58,7 +62,7 @@ export const CORE_TABLES: readonly Migration[] = [
         hidden TEXT,
         PRIMARY KEY (run_id, sequence)
       ) $clustered`,
-      // The queue. \`epoch\` is the fencing token: it moves with each claim. \`wakes\` counts calls for attention.
+      // The work queue. \`epoch\` is the fencing token: each claim increments it. \`wakes\` counts wake-ups.
       `CREATE TABLE work (
         work_id TEXT PRIMARY KEY,
         kind TEXT NOT NULL,
@@ -72,12 +76,12 @@ export const CORE_TABLES: readonly Migration[] = [
       ) $clustered`,
       'CREATE INDEX work_due ON work (due_at) WHERE owner IS NULL AND due_at IS NOT NULL',
       'CREATE INDEX work_owned ON work (owner) WHERE owner IS NOT NULL',
-      // Processes that work on the queue. A lease holds as long as its owner is alive here.
+      // Host heartbeats. A lease is valid while its owner's row here has not expired.
       `CREATE TABLE hosts (
         host_id TEXT PRIMARY KEY,
         alive_until BIGINT NOT NULL
       ) $clustered`,
-      // Definitions, each version for good: runs keep the one they began with.
+      // Workflow definitions. A version is immutable, because a run keeps the version it started with.
       `CREATE TABLE definitions (
         owner TEXT NOT NULL,
         workflow_id TEXT NOT NULL,
@@ -87,7 +91,7 @@ export const CORE_TABLES: readonly Migration[] = [
         created_at BIGINT NOT NULL,
         PRIMARY KEY (owner, workflow_id, version)
       ) $clustered`,
-      // Which version new runs get; a workflow that was removed has no row here.
+      // The current version of each workflow, used by new runs; a removed workflow has no row here.
       `CREATE TABLE workflows (
         owner TEXT NOT NULL,
         workflow_id TEXT NOT NULL,
@@ -95,7 +99,7 @@ export const CORE_TABLES: readonly Migration[] = [
         updated_at BIGINT NOT NULL,
         PRIMARY KEY (owner, workflow_id)
       ) $clustered`,
-      // Answers that a retry with the same key must get again.
+      // Idempotency records: the response that a retry with the same key gets again.
       `CREATE TABLE idempotency (
         record_key TEXT PRIMARY KEY,
         digest TEXT NOT NULL,
@@ -105,7 +109,7 @@ export const CORE_TABLES: readonly Migration[] = [
         expires_at BIGINT NOT NULL
       ) $clustered`,
       'CREATE INDEX idempotency_expiry ON idempotency (expires_at)',
-      // Every intended effect on the outside world, once, with what came of it.
+      // The effect ledger: one row per external side effect, with its outcome once known.
       `CREATE TABLE effects (
         effect_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -124,7 +128,7 @@ export const CORE_TABLES: readonly Migration[] = [
   {
     id: 'core/0002',
     statements: [
-      // Runs whose time is up, and everything of a run, are found without looking at all the others.
+      // For retention: find expired runs, and everything that belongs to one run, without a full scan.
       'CREATE INDEX runs_ended ON runs (tenant, ended_at) WHERE ended_at IS NOT NULL',
       'CREATE INDEX run_tags_by_run ON run_tags (run_id)',
       'CREATE INDEX effects_by_run ON effects (run_id)',
@@ -133,7 +137,7 @@ export const CORE_TABLES: readonly Migration[] = [
   {
     id: 'core/0003',
     statements: [
-      // How many runs there are below one that nobody else started.
+      // Number of descendants of each root run (a run without a parent), to enforce the limit per tree.
       `CREATE TABLE run_trees (
         run_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,

@@ -24,7 +24,7 @@ describe('an address', () => {
     '2002:101:101::1',
     '2606:4700:4700::1111',
     '2a00:1450:4001::1',
-  ])('like %s leads out into the world', (address) => {
+  ])('like %s is public', (address) => {
     expect(reachOf(address)).toBe('public');
   });
 
@@ -74,11 +74,11 @@ describe('an address', () => {
     ['no address', 'example.com'],
     ['no address', ''],
     ['no address', '1.1.1'],
-  ])('that is %s, like %s, stays inside', (_kind, address) => {
-    expect(reachOf(address)).toBe('inside');
+  ])('that is %s, like %s, is private', (_kind, address) => {
+    expect(reachOf(address)).toBe('private');
   });
 
-  it('is judged alike in IPv4 and as the same address mapped into IPv6', () => {
+  it('is classified alike in IPv4 and mapped into IPv6', () => {
     const byte = fc.integer({ min: 0, max: 255 });
     fc.assert(
       fc.property(fc.tuple(byte, byte, byte, byte), (bytes) => {
@@ -110,7 +110,7 @@ describe('a name', () => {
     },
   );
 
-  it('means this machine when it is localhost or ends so', () => {
+  it('means this machine if it is localhost or a subdomain of it', () => {
     expect(['localhost', 'hooks.localhost', 'localhost.example.com', 'notlocalhost'].map(isLoopbackName)).toEqual([
       true,
       true,

@@ -1,12 +1,15 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Where an address leads: to this machine, out into the world, or to something inside that is not for strangers. */
-export type Reach = 'loopback' | 'public' | 'inside';
+/** Where an IP address leads: to this machine, to the public internet, or to a private or reserved network. */
+type Reach = 'loopback' | 'public' | 'private';
 
 const LOOPBACK = listOf(['127.0.0.0/8', '::1/128']);
 
-/** What IANA does not call globally reachable, and one public address that is a metadata service in disguise. */
-const INSIDE = listOf([
+/**
+ * Ranges that IANA does not list as globally reachable, and 168.63.129.16: a public address that Azure uses for its
+ * metadata service.
+ */
+const PRIVATE = listOf([
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -28,34 +31,40 @@ const INSIDE = listOf([
   '3fff::/20',
 ]);
 
-/** Everything else of IPv6 is local, reserved, multicast or not given out yet. */
+/** The global unicast range of IPv6; everything else is local, reserved, multicast or unassigned. */
 const GLOBAL_UNICAST = listOf(['2000::/3']);
 
+/**
+ * Classifies an IP address, for deciding whether a request may go there. Anything that is not an IP address counts as
+ * private.
+ */
 export function reachOf(address: string): Reach {
   const family = isIP(address);
   if (family === 4) return reachOfIPv4(address);
   const groups = family === 6 ? groupsOf(address) : undefined;
-  return groups ? reachOfIPv6(address, groups) : 'inside';
+  return groups ? reachOfIPv6(address, groups) : 'private';
 }
 
 function reachOfIPv4(address: string): Reach {
   if (LOOPBACK.check(address, 'ipv4')) return 'loopback';
-  return INSIDE.check(address, 'ipv4') ? 'inside' : 'public';
+  return PRIVATE.check(address, 'ipv4') ? 'private' : 'public';
 }
 
-/** An address that carries an IPv4 address is judged by that one: it is where packets end up. */
+/**
+ * An address that embeds an IPv4 address (mapped, NAT64, 6to4) is classified by that one, because packets end up there.
+ */
 function reachOfIPv6(address: string, groups: readonly number[]): Reach {
   if (LOOPBACK.check(address, 'ipv6')) return 'loopback';
   if (startsWith(groups, [0, 0, 0, 0, 0, 0xffff])) return reachOfIPv4(ipv4Of(groups, 6));
   const isTranslated = startsWith(groups, [0x64, 0xff9b, 0, 0, 0, 0]);
   const isTunnelled = startsWith(groups, [0x2002]);
   if (isTranslated || isTunnelled) {
-    return reachOfIPv4(ipv4Of(groups, isTranslated ? 6 : 1)) === 'public' ? 'public' : 'inside';
+    return reachOfIPv4(ipv4Of(groups, isTranslated ? 6 : 1)) === 'public' ? 'public' : 'private';
   }
-  return GLOBAL_UNICAST.check(address, 'ipv6') && !INSIDE.check(address, 'ipv6') ? 'public' : 'inside';
+  return GLOBAL_UNICAST.check(address, 'ipv6') && !PRIVATE.check(address, 'ipv6') ? 'public' : 'private';
 }
 
-/** The eight groups of an IPv6 address in any spelling; none for one that names a network interface. */
+/** Parses an IPv6 address into its eight groups; undefined for one with a zone index (`%eth0`). */
 function groupsOf(address: string): number[] | undefined {
   const url = `http://[${address}]/`;
   if (!URL.canParse(url)) return undefined;
@@ -80,20 +89,21 @@ function ipv4Of(groups: readonly number[], at: number): string {
 function listOf(ranges: readonly string[]): BlockList {
   const list = new BlockList();
   for (const range of ranges) {
-    const [net = '', bits] = range.split('/');
-    list.addSubnet(net, Number(bits), net.includes(':') ? 'ipv6' : 'ipv4');
+    const [network = '', bits] = range.split('/');
+    list.addSubnet(network, Number(bits), network.includes(':') ? 'ipv6' : 'ipv4');
   }
   return list;
 }
 
-/** The last labels of names that never leave the building. */
-const INSIDE_SUFFIXES = ['localhost', 'local', 'localdomain', 'internal', 'cluster', 'lan', 'home.arpa'];
+/** Suffixes of host names that only resolve inside a private network. */
+const PRIVATE_SUFFIXES = ['localhost', 'local', 'localdomain', 'internal', 'cluster', 'lan', 'home.arpa'];
 
-/** A name without a dot means something only to whoever is near; so do some endings. */
+/** Whether a host name is private: it has no dot, or ends in a suffix that public DNS does not serve. */
 export function isInsideName(name: string): boolean {
-  return !name.includes('.') || INSIDE_SUFFIXES.some((suffix) => name.endsWith(`.${suffix}`));
+  return !name.includes('.') || PRIVATE_SUFFIXES.some((suffix) => name.endsWith(`.${suffix}`));
 }
 
+/** Whether a host name always means this machine (RFC 6761). */
 export function isLoopbackName(name: string): boolean {
   return name === 'localhost' || name.endsWith('.localhost');
 }

@@ -1,16 +1,20 @@
-/** Undoes what was arranged; harmless when it has happened already. */
+/** Cancels a scheduled action; has no effect once the action has run. */
 export type Cancel = () => void;
 
-/** Time and turns. Handed in, so that a simulation decides when anything happens. */
+/**
+ * The source of time and the scheduler of callbacks. It is passed in, so that a simulation controls when anything
+ * happens.
+ */
 export interface Clock {
   /** Epoch milliseconds. */
   now(): number;
+  /** Runs an action after so many milliseconds. */
   after(ms: number, action: () => void): Cancel;
-  /** Runs an action once what is happening now is over, input that has already arrived included. */
+  /** Runs an action after the current turn of the event loop, including input that has already arrived. */
   soon(action: () => void): void;
 }
 
-/** Settles once the time has passed, or the signal says that there is nothing more to wait for. */
+/** Resolves after `ms`, or as soon as the signal is aborted; it never rejects. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {
@@ -24,13 +28,13 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
-/** What comes of some work, or nothing where that takes too long. The work itself goes on. */
+/** Resolves with the result of `work`, or with undefined after `ms`. The work itself is not cancelled. */
 export async function inTime<T>(clock: Clock, ms: number, work: Promise<T>): Promise<T | undefined> {
-  const isOver = new AbortController();
-  const tooLate = sleep(clock, ms, isOver.signal).then(() => undefined);
+  const settled = new AbortController();
+  const timeout = sleep(clock, ms, settled.signal).then(() => undefined);
   try {
-    return await Promise.race([work, tooLate]);
+    return await Promise.race([work, timeout]);
   } finally {
-    isOver.abort();
+    settled.abort();
   }
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** 64 lower-case hex digits. */
+/** SHA-256 of text (as UTF-8) or bytes, as 64 lower-case hex digits. */
 export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data);
 }

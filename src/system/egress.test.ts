@@ -6,7 +6,7 @@ import { ManualClock } from '../../test/support/manual-clock.ts';
 import { createEgress, type Egress, type EgressRequest, type Resolve } from './egress.ts';
 import { realClock } from './real.ts';
 
-/** Nothing here leaves the machine: names are resolved by the tests, and servers listen on loopback. */
+/** No test leaves the machine: the tests resolve names, and servers listen on loopback. */
 
 const PUBLIC: Resolve = async () => ['93.184.216.34'];
 const guarded = egressTo(PUBLIC);
@@ -25,7 +25,7 @@ afterEach(() => {
   }
 });
 
-/** Serves on loopback and gives the port. */
+/** Starts a server on loopback and returns its port. */
 async function serve(listener: RequestListener): Promise<number> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   servers.push(server);
@@ -36,13 +36,13 @@ async function serve(listener: RequestListener): Promise<number> {
 const get = (egress: Egress, url: string, more: Partial<EgressRequest> = {}) =>
   egress.send({ url, ...LIMITS, ...more });
 
-describe('an address by its looks', () => {
+describe('the text of a URL', () => {
   it.each([
     'https://example.com/hook',
     'https://example.com:8443/a?b=c',
     'https://1.1.1.1/',
     'https://[2606:4700::1]/',
-  ])('is fine: %s', (url) => {
+  ])('is accepted: %s', (url) => {
     expect(guarded.problemWith(url)).toBeUndefined();
   });
 
@@ -104,7 +104,7 @@ describe('an address by its looks', () => {
     await expect(get(guarded, url)).rejects.toMatchObject({ reason: 'refused' });
   });
 
-  it('never comes back in what is said about it', () => {
+  it('is never quoted in the problem', () => {
     expect(guarded.problemWith('https://XYZZY:XYZZY@example.com/')).not.toContain('XYZZY');
     expect(guarded.problemWith('http://XYZZY.example/')).not.toContain('XYZZY');
   });
@@ -124,11 +124,11 @@ describe('a name', () => {
     await expect(get(egress, 'https://hook.example/')).rejects.toMatchObject({ reason: 'refused' });
   });
 
-  it('that resolves to public addresses is fine', async () => {
+  it('that resolves to public addresses is accepted', async () => {
     expect(await guarded.check('https://hook.example/')).toBeUndefined();
   });
 
-  it('that cannot be resolved is no problem until something is sent', async () => {
+  it('that cannot be resolved is accepted until something is sent', async () => {
     const egress = egressTo(() => Promise.reject(new Error('no such name')));
     expect(await egress.check('https://hook.example/')).toBeUndefined();
     await expect(get(egress, 'https://hook.example/')).rejects.toMatchObject({ reason: 'unreachable' });
@@ -142,7 +142,7 @@ describe('a name', () => {
     });
   });
 
-  it('that takes long to resolve does not hold up a check, nor a request beyond its time', async () => {
+  it('that takes long to resolve delays neither a check nor a request beyond its timeout', async () => {
     const clock = new ManualClock();
     const egress = createEgress({ clock, allowLoopback: false, resolve: () => new Promise(() => {}) });
     const checked = egress.check('https://hook.example/');
@@ -153,7 +153,7 @@ describe('a name', () => {
     await expect(sent).rejects.toMatchObject({ reason: 'timeout' });
   });
 
-  it('is resolved once: what it says the second time is never asked', async () => {
+  it('is resolved once per request, so that it cannot be rebound', async () => {
     const answers = [['127.0.0.1'], ['10.0.0.1']];
     let asked = 0;
     const egress = egressTo(async () => answers[asked++]!, true);
@@ -165,14 +165,14 @@ describe('a name', () => {
   });
 });
 
-describe('where loopback is allowed', () => {
+describe('if loopback is allowed', () => {
   it.each([
     'http://127.0.0.1:1/',
     'https://127.0.0.1/',
     'http://localhost:1/',
     'http://[::1]:1/',
     'http://a.localhost/',
-  ])('%s is fine', async (url) => {
+  ])('%s is accepted', async (url) => {
     expect(open.problemWith(url)).toBeUndefined();
     expect(await open.check(url)).toBeUndefined();
   });
@@ -192,7 +192,7 @@ describe('where loopback is allowed', () => {
     expect(open.problemWith(url)).toEqual(expect.any(String));
   });
 
-  it('plain http goes to this machine and nowhere else, whatever localhost resolves to', async () => {
+  it('plain http reaches only this machine, whatever localhost resolves to', async () => {
     const egress = egressTo(PUBLIC, true);
     expect(await egress.check('http://localhost/')).toEqual(expect.any(String));
     await expect(get(egress, 'http://localhost/')).rejects.toMatchObject({ reason: 'refused' });
@@ -200,7 +200,7 @@ describe('where loopback is allowed', () => {
 });
 
 describe('the names of this machine', () => {
-  it('lead to this machine and are asked of nobody', async () => {
+  it('are resolved without DNS', async () => {
     const egress = createEgress({ clock: realClock, allowLoopback: true });
     const port = await serve((_request, response) => response.end('here'));
     for (const name of ['localhost', 'hooks.localhost']) {
@@ -210,8 +210,8 @@ describe('the names of this machine', () => {
   });
 });
 
-describe('an address that the operator named', () => {
-  it('may be inside, and plain http', async () => {
+describe('a trusted URL', () => {
+  it('may be private and use plain http', async () => {
     const port = await serve((_request, response) => response.end('inside'));
     const egress = egressTo(async () => ['127.0.0.1']);
     const { body } = await get(egress, `http://keys.internal:${port}/`, { trusted: true });
@@ -227,7 +227,7 @@ describe('an address that the operator named', () => {
 });
 
 describe('an exchange', () => {
-  it('sends method, headers and body as given, and gives back status, headers and body', async () => {
+  it('sends method, headers and body, and returns status, headers and body', async () => {
     const port = await serve(async (request, response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk);
@@ -260,7 +260,7 @@ describe('an exchange', () => {
     expect(asked).toEqual(['/start']);
   });
 
-  it('ends when an answer is larger than allowed, or takes what fits', async () => {
+  it('fails if a response is too large, or truncates it on request', async () => {
     const port = await serve((_request, response) => response.end('a'.repeat(LIMITS.maxBytes + 1)));
     const url = `http://127.0.0.1:${port}/`;
     await expect(get(open, url)).rejects.toMatchObject({ reason: 'too_large' });
@@ -268,7 +268,7 @@ describe('an exchange', () => {
     expect((await get(open, url, { maxBytes: LIMITS.maxBytes + 1 })).body).toHaveLength(LIMITS.maxBytes + 1);
   });
 
-  it('takes no more of an endless answer than allowed', async () => {
+  it('reads no more of an endless response than allowed', async () => {
     const port = await serve((_request, response) => {
       const more = (): void => {
         while (response.write('a'.repeat(65_536)));
@@ -279,7 +279,7 @@ describe('an exchange', () => {
     await expect(get(open, `http://127.0.0.1:${port}/`)).rejects.toMatchObject({ reason: 'too_large' });
   });
 
-  it('ends when headers are too long', async () => {
+  it('fails if headers are too long', async () => {
     const port = await serve((_request, response) =>
       response.writeHead(200, { 'x-long': 'a'.repeat(20_000) }).end('body'),
     );
@@ -289,7 +289,7 @@ describe('an exchange', () => {
   it.each([
     ['says nothing', () => {}],
     ['stops in the middle', (_request, response) => void response.write('a')],
-  ] as [string, RequestListener][])('ends in time with somebody who %s', async (_what, listener) => {
+  ] as [string, RequestListener][])('times out with a server that %s', async (_what, listener) => {
     const clock = new ManualClock();
     const egress = createEgress({ clock, allowLoopback: true });
     const asked = Promise.withResolvers<void>();
@@ -303,7 +303,7 @@ describe('an exchange', () => {
     await expect(sent).rejects.toMatchObject({ reason: 'timeout' });
   });
 
-  it('ends when it is no longer wanted', async () => {
+  it('fails when it is aborted', async () => {
     const abort = new AbortController();
     const port = await serve(() => abort.abort());
     const url = `http://127.0.0.1:${port}/`;
@@ -311,7 +311,7 @@ describe('an exchange', () => {
     await expect(get(open, url, { signal: abort.signal })).rejects.toMatchObject({ reason: 'aborted' });
   });
 
-  it('fails with a word on why when nobody is there', async () => {
+  it('fails with the reason if nobody listens', async () => {
     const port = await serve(() => {});
     servers.pop()!.close();
     await expect(get(open, `http://127.0.0.1:${port}/`)).rejects.toMatchObject({
@@ -320,13 +320,13 @@ describe('an exchange', () => {
     });
   });
 
-  it('does not speak https with somebody who cannot', async () => {
+  it('fails if the server does not speak https', async () => {
     const port = await serve((_request, response) => response.end('plain'));
     await expect(get(open, `https://127.0.0.1:${port}/`)).rejects.toMatchObject({ reason: 'unreachable' });
   });
 });
 
-describe('an answer that comes bit by bit', () => {
+describe('a streamed response', () => {
   const stream = async (port: number, more: Partial<EgressRequest> = {}) =>
     open.open({ url: `http://127.0.0.1:${port}/`, ...LIMITS, ...more });
   const textOf = async (body: AsyncIterable<Uint8Array>): Promise<string> => {
@@ -335,7 +335,7 @@ describe('an answer that comes bit by bit', () => {
     return Buffer.concat(chunks).toString();
   };
 
-  it('is there before its end is', async () => {
+  it('is available before it ends', async () => {
     let finish = (): void => {};
     const port = await serve((_request, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' });
@@ -369,7 +369,7 @@ describe('an answer that comes bit by bit', () => {
     await expect(rest).rejects.toMatchObject({ reason: 'timeout' });
   });
 
-  it('ends when nobody wants it any more', async () => {
+  it('ends when it is aborted', async () => {
     const controller = new AbortController();
     const port = await serve((_request, response) => void response.write('begin'));
     const { body } = await stream(port, { signal: controller.signal });
@@ -380,7 +380,7 @@ describe('an answer that comes bit by bit', () => {
     await expect(rest).rejects.toMatchObject({ reason: 'aborted' });
   });
 
-  it('is told apart from one that breaks off', async () => {
+  it('is distinguished from one that breaks off', async () => {
     const port = await serve((_request, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('begin', () => response.destroy());
@@ -389,7 +389,7 @@ describe('an answer that comes bit by bit', () => {
     await expect(textOf(body)).rejects.toMatchObject({ reason: 'unreachable' });
   });
 
-  it('comes only from where anything may be asked', async () => {
+  it('is subject to the same address checks', async () => {
     await expect(guarded.open({ url: 'https://10.0.0.1/', ...LIMITS })).rejects.toMatchObject({ reason: 'refused' });
   });
 });

@@ -6,74 +6,98 @@ import { isInsideName, isLoopbackName, reachOf } from './addresses.ts';
 import type { Clock } from './clock.ts';
 
 /**
- * The one way out to the network for addresses that callers, workflows or configuration name.
+ * The only way to send requests to addresses named by callers, workflows or configuration; it prevents server-side
+ * request forgery.
  *
- * E1. A name is resolved once for each request; every address it has is judged, and only those are connected to.
- * E2. Redirects are answers like any other: nobody is led from a judged address to another one.
- * E3. Time and size of an exchange are bounded.
+ * E1. A host name is resolved once per request. All its addresses are checked, and only those are connected to.
+ * E2. Redirects are not followed, so a permitted address cannot lead to another one.
+ * E3. Every exchange is bounded in time and size.
  */
 export interface Egress {
-  /** What is wrong with an address by its looks alone. */
+  /** Says what is wrong with a URL, from its text alone; undefined if nothing is. */
   problemWith(url: string): string | undefined;
-  /** Also looks its name up. A name that cannot be resolved now is no problem yet: sending judges it again. */
+  /**
+   * Like `problemWith`, but also resolves the host name. A name that cannot be resolved now is accepted, because `send`
+   * checks again.
+   */
   check(url: string): Promise<string | undefined>;
-  /** Throws EgressFailure when there is no answer, or when the address may not be asked. */
+  /**
+   * Sends a request and reads the whole response. Throws EgressFailure if there is no response or the URL is not
+   * permitted.
+   */
   send(request: EgressRequest): Promise<EgressResponse>;
-  /** The same for an answer that comes bit by bit. Its body is to be read, or left by ending the iteration. */
+  /**
+   * Like `send`, but returns the body as a stream. The caller must read it to the end, or leave the iteration to close
+   * it.
+   */
   open(request: Omit<EgressRequest, 'excess'>): Promise<EgressStream>;
-  /** A connection to a server of the operator that speaks something else. It is the caller's to end. */
+  /**
+   * Opens a TCP connection to a server named by the operator, for other protocols such as SMTP. The caller closes it.
+   */
   connect(target: EgressTarget): Promise<Socket>;
 }
 
-/** A server that the operator named: it may be inside. Never what a caller sent. */
-export interface EgressTarget {
+/** A server named by the operator, which may be in a private network. Never pass what a caller sent. */
+interface EgressTarget {
   readonly host: string;
   readonly port: number;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
+/** An HTTP request with its bounds. */
 export interface EgressRequest {
   readonly url: string;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** For everything, from looking the name up to the last byte of the answer. */
+  /** Limit for the whole exchange, from name resolution to the last byte of the response. */
   readonly timeoutMs: number;
+  /** Limit for the response body. */
   readonly maxBytes: number;
-  /** What to do with an answer that is longer: give it up, or take what fits. */
+  /** What to do with a larger response: fail, or cut it off at `maxBytes`. */
   readonly excess?: 'fail' | 'cut';
   readonly signal?: AbortSignal | undefined;
-  /** The operator named this address: it may be inside, and plain http. Never for what a caller sent. */
+  /**
+   * Set only for a URL named by the operator: it may be private and use plain http. Never set it for what a caller
+   * sent.
+   */
   readonly trusted?: boolean;
 }
 
+/** A response that was read completely; any status counts as a response. */
 export interface EgressResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
-export interface EgressStream {
+/** A response whose body is still arriving. */
+interface EgressStream {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Throws EgressFailure where it breaks off, takes too long or is too large. */
+  /** Throws EgressFailure if the connection breaks, or the body takes too long or is too large. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-export interface EgressOptions {
+/** What the egress depends on. */
+interface EgressOptions {
   readonly clock: Clock;
-  /** Lets this machine itself be reached, over plain http too. For tests. */
+  /** Permits requests to this machine, also over plain http. For tests: the host sets it only in conformance mode. */
   readonly allowLoopback: boolean;
   readonly resolve?: Resolve;
 }
 
-/** All addresses of a name. Names that the operator gave may mean something only to this machine. */
+/**
+ * Resolves a host name to all its addresses. `trusted` names come from the operator and may be known only to this
+ * machine (hosts file, mDNS).
+ */
 export type Resolve = (name: string, trusted: boolean) => Promise<readonly string[]>;
 
+/** Why there was no response; callers map it to an error code and decide whether to retry. */
 export type EgressReason = 'refused' | 'unreachable' | 'timeout' | 'too_large' | 'aborted';
 
-/** There was no answer. `message` never repeats what was sent. */
+/** Thrown when there was no response. The message never quotes the request, which may contain secrets. */
 export class EgressFailure extends Error {
   override readonly name = 'EgressFailure';
   readonly reason: EgressReason;
@@ -86,23 +110,26 @@ export class EgressFailure extends Error {
 
 const HEADER_BYTES_MAX = 16_384;
 const URL_CHARACTERS_MAX = 2_048;
-/** How long a name server has to answer, and how often it is asked. */
+/** Timeout and number of tries for one DNS query. */
 const QUERY_MS = 1_500;
 const QUERY_TRIES = 2;
-/** How long a check waits for a name; what takes longer is judged when something is sent. */
+/** How long `check` waits for name resolution; a slower name is checked by `send`. */
 const CHECK_MS = 1_000;
-const NOT_PUBLIC = 'points to an address that is not public';
+const NOT_PUBLIC = 'resolves to an address that is not public';
 
+/** Builds the egress; the host has one, shared by all callers. */
 export function createEgress({ clock, allowLoopback, resolve = resolver() }: EgressOptions): Egress {
+  const policy = addressPolicy(allowLoopback, resolve);
   return {
-    problemWith: (url) => problemOf(url, false),
+    problemWith: (url) => policy.problemOf(url, false),
 
     async check(url) {
-      const problem = problemOf(url, false);
+      const problem = policy.problemOf(url, false);
       if (problem) return problem;
       const target = new URL(url);
-      const look = async () => problemOfAddresses(target, await addressesOf(hostOf(target), false));
-      return withDeadline(clock, CHECK_MS, undefined, look).catch((error) => {
+      const resolveAndCheck = async () =>
+        policy.problemOfAddresses(target, await policy.addressesOf(hostOf(target), false));
+      return withDeadline(clock, CHECK_MS, undefined, resolveAndCheck).catch((error) => {
         if (error instanceof EgressFailure) return undefined;
         throw error;
       });
@@ -110,76 +137,94 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
 
     send: (request) =>
       withDeadline(clock, request.timeoutMs, request.signal, async (signal) => {
-        const { status, headers, body } = await begin(request, signal);
+        const { status, headers, body } = await start(request, policy, signal);
         return { status, headers, body: await collect(body, request.maxBytes, request.excess) };
       }),
 
     async open(request) {
       const deadline = new Deadline(clock, request.timeoutMs, request.signal);
       try {
-        const { status, headers, body } = await deadline.race(begin(request, deadline.signal));
-        return { status, headers, body: passOn(body, request.maxBytes, deadline) };
+        const { status, headers, body } = await deadline.race(start(request, policy, deadline.signal));
+        return { status, headers, body: streamBody(body, request.maxBytes, deadline) };
       } catch (error) {
-        deadline.lift();
+        deadline.clear();
         throw error;
       }
     },
 
     connect: ({ host, port, timeoutMs, signal: outer }) =>
       withDeadline(clock, timeoutMs, outer, async (signal) => {
-        const addresses = await addressesOf(host, true);
-        return dial({ host, port, signal, lookup: answering(addresses) });
+        const addresses = await policy.addressesOf(host, true);
+        return dial({ host, port, signal, lookup: pinnedLookup(addresses) });
       }),
   };
+}
 
-  /** Sends a request to where it may go; the answer has begun when this settles. */
-  async function begin({ trusted = false, ...request }: EgressRequest, signal: AbortSignal): Promise<BegunResponse> {
-    const problem = problemOf(request.url, trusted);
-    if (problem) throw new EgressFailure('refused', `The address ${problem}.`);
-    const target = new URL(request.url);
-    const addresses = await addressesOf(hostOf(target), trusted);
-    const inside = trusted ? undefined : problemOfAddresses(target, addresses);
-    if (inside) throw new EgressFailure('refused', `The address ${inside}.`);
-    return exchange(target, addresses, request, signal);
-  }
+/** Checks the URL, sends the request and resolves when the response headers have arrived. */
+async function start(
+  { trusted = false, ...request }: EgressRequest,
+  policy: AddressPolicy,
+  signal: AbortSignal,
+): Promise<StartedResponse> {
+  const problem = policy.problemOf(request.url, trusted);
+  if (problem) throw new EgressFailure('refused', `The URL ${problem}.`);
+  const target = new URL(request.url);
+  const addresses = await policy.addressesOf(hostOf(target), trusted);
+  const blocked = trusted ? undefined : policy.problemOfAddresses(target, addresses);
+  if (blocked) throw new EgressFailure('refused', `The URL ${blocked}.`);
+  return exchange(target, addresses, request, signal);
+}
 
-  function problemOf(text: string, trusted: boolean): string | undefined {
-    if (text.length > URL_CHARACTERS_MAX) return `has more than ${URL_CHARACTERS_MAX} characters`;
-    if (!URL.canParse(text)) return 'is not a URL';
-    const url = new URL(text);
-    if (url.username !== '' || url.password !== '') return 'must not carry a user or a password';
-    if (trusted) return isWeb(url) ? undefined : 'must begin with https:// or http://';
-    const host = hostOf(url);
-    const isHere = isIP(host) ? reachOf(host) === 'loopback' : isLoopbackName(host);
-    if (isHere && allowLoopback) return isWeb(url) ? undefined : 'must begin with https:// or http://';
-    if (url.protocol !== 'https:') return 'must begin with https://';
-    if (isIP(host) ? reachOf(host) !== 'public' : isInsideName(host)) return NOT_PUBLIC;
-    return undefined;
-  }
+/** Decides which URLs and addresses may be reached. Trusted ones were named by the operator. */
+interface AddressPolicy {
+  /** What is wrong with a URL, from its text alone. */
+  problemOf(url: string, trusted: boolean): string | undefined;
+  /** All addresses of a host; throws EgressFailure if there are none. */
+  addressesOf(host: string, trusted: boolean): Promise<readonly string[]>;
+  /** What is wrong with the addresses that the host of an untrusted URL resolved to. */
+  problemOfAddresses(url: URL, addresses: readonly string[]): string | undefined;
+}
 
-  async function addressesOf(host: string, trusted: boolean): Promise<readonly string[]> {
-    if (isIP(host)) return [host];
-    try {
-      const addresses = await resolve(host, trusted);
-      if (addresses.length > 0) return addresses;
-    } catch (error) {
-      throw new EgressFailure('unreachable', 'The name cannot be resolved.', { cause: error });
-    }
-    throw new EgressFailure('unreachable', 'The name has no address.');
-  }
+function addressPolicy(allowLoopback: boolean, resolve: Resolve): AddressPolicy {
+  return {
+    problemOf(text, trusted) {
+      if (text.length > URL_CHARACTERS_MAX) return `has more than ${URL_CHARACTERS_MAX} characters`;
+      if (!URL.canParse(text)) return 'is not a URL';
+      const url = new URL(text);
+      if (url.username !== '' || url.password !== '') return 'must not carry a user or a password';
+      if (trusted) return isWeb(url) ? undefined : 'must begin with https:// or http://';
+      const host = hostOf(url);
+      const isLoopback = isIP(host) ? reachOf(host) === 'loopback' : isLoopbackName(host);
+      if (isLoopback && allowLoopback) return isWeb(url) ? undefined : 'must begin with https:// or http://';
+      if (url.protocol !== 'https:') return 'must begin with https://';
+      if (isIP(host) ? reachOf(host) !== 'public' : isInsideName(host)) return NOT_PUBLIC;
+      return undefined;
+    },
 
-  function problemOfAddresses({ protocol }: URL, addresses: readonly string[]): string | undefined {
-    const isFit = (address: string): boolean => {
-      const reach = reachOf(address);
-      return reach === 'loopback' ? allowLoopback : reach === 'public' && protocol === 'https:';
-    };
-    return addresses.every(isFit) ? undefined : NOT_PUBLIC;
-  }
+    async addressesOf(host, trusted) {
+      if (isIP(host)) return [host];
+      try {
+        const addresses = await resolve(host, trusted);
+        if (addresses.length > 0) return addresses;
+      } catch (error) {
+        throw new EgressFailure('unreachable', 'The host name could not be resolved.', { cause: error });
+      }
+      throw new EgressFailure('unreachable', 'The host name has no address.');
+    },
+
+    problemOfAddresses({ protocol }, addresses) {
+      const isPermitted = (address: string): boolean => {
+        const reach = reachOf(address);
+        return reach === 'loopback' ? allowLoopback : reach === 'public' && protocol === 'https:';
+      };
+      return addresses.every(isPermitted) ? undefined : NOT_PUBLIC;
+    },
+  };
 }
 
 /**
- * The operator's names are looked up as the machine does it. Strangers' names are asked of the name servers alone:
- * that needs none of the few threads which the machine's way takes, so a name that is slow to resolve slows no other.
+ * Trusted names are resolved by the operating system. Other names go to the DNS servers directly, because the system's
+ * resolver uses a small thread pool that one slow name could block.
  */
 function resolver(): Resolve {
   const servers = new Resolver({ timeout: QUERY_MS, tries: QUERY_TRIES });
@@ -198,12 +243,12 @@ function isWeb({ protocol }: URL): boolean {
   return protocol === 'https:' || protocol === 'http:';
 }
 
-/** URL has brought numbers in odd spellings into one form by now; brackets and final dots are only notation. */
+/** `URL` has already normalized unusual spellings of IP addresses; this removes brackets and trailing dots. */
 function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
 }
 
-/** Ends what takes too long, or is no longer wanted, whatever it is waiting for. */
+/** Runs an action and rejects on timeout or abort, even if the action ignores its signal. */
 async function withDeadline<T>(
   clock: Clock,
   ms: number,
@@ -214,11 +259,13 @@ async function withDeadline<T>(
   try {
     return await deadline.race(action(deadline.signal));
   } finally {
-    deadline.lift();
+    deadline.clear();
   }
 }
 
-/** Aborts its signal, with the reason why, when the time is up or the caller has lost interest; until it is lifted. */
+/**
+ * Aborts its signal with an EgressFailure on timeout, or when the caller's signal is aborted, until `clear` is called.
+ */
 class Deadline {
   readonly #abort = new AbortController();
   readonly #outer: AbortSignal | undefined;
@@ -226,10 +273,10 @@ class Deadline {
   readonly #cancel: () => void;
 
   constructor(clock: Clock, ms: number, outer: AbortSignal | undefined) {
-    const giveUp = (reason: EgressReason, message: string) => () =>
+    const abortWith = (reason: EgressReason, message: string) => () =>
       this.#abort.abort(new EgressFailure(reason, message));
-    this.#cancel = clock.after(ms, giveUp('timeout', `There was no answer within ${ms} ms.`));
-    this.#onAbort = giveUp('aborted', 'The request is no longer wanted.');
+    this.#cancel = clock.after(ms, abortWith('timeout', `No response within ${ms} ms.`));
+    this.#onAbort = abortWith('aborted', 'The request was cancelled.');
     this.#outer = outer;
     if (outer?.aborted) this.#onAbort();
     outer?.addEventListener('abort', this.#onAbort, { once: true });
@@ -243,7 +290,7 @@ class Deadline {
     return Promise.race([aborted(this.signal), work]);
   }
 
-  lift(): void {
+  clear(): void {
     this.#cancel();
     this.#outer?.removeEventListener('abort', this.#onAbort);
   }
@@ -256,23 +303,23 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-interface BegunResponse {
+interface StartedResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly body: IncomingMessage;
 }
 
-/** One request on a connection of its own, to one of the addresses that were judged. */
+/** Sends one request on its own connection, to one of the addresses that were checked. */
 function exchange(
   url: URL,
   addresses: readonly string[],
   { method = 'GET', headers = {}, body }: EgressRequest,
   signal: AbortSignal,
-): Promise<BegunResponse> {
+): Promise<StartedResponse> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? requestHttps : requestHttp;
     const options = { method, headers, signal, agent: false, maxHeaderSize: HEADER_BYTES_MAX };
-    const request = send(url, { ...options, lookup: answering(addresses) }, (response) =>
+    const request = send(url, { ...options, lookup: pinnedLookup(addresses) }, (response) =>
       resolve({ status: response.statusCode!, headers: response.headers, body: response }),
     );
     request.on('error', (error) => reject(failureOf(error)));
@@ -280,7 +327,7 @@ function exchange(
   });
 }
 
-/** Settles when the connection is there. Its signal ends only the wait for that. */
+/** Resolves when the connection is established. The signal cancels only the wait, not the connection afterwards. */
 function dial({ signal, ...options }: TcpNetConnectOpts & { readonly signal: AbortSignal }): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect(options);
@@ -297,11 +344,14 @@ function dial({ signal, ...options }: TcpNetConnectOpts & { readonly signal: Abo
 function failureOf(error: Error): EgressFailure {
   if (error instanceof EgressFailure) return error;
   const { code } = error as NodeJS.ErrnoException;
-  return new EgressFailure('unreachable', `There was no answer${code ? ` (${code})` : ''}.`, { cause: error });
+  return new EgressFailure('unreachable', `No response${code ? ` (${code})` : ''}.`, { cause: error });
 }
 
-/** Stands in for a second look-up, which might say something else than the one that was judged. */
-function answering(addresses: readonly string[]): LookupFunction {
+/**
+ * A lookup function that returns the addresses that were checked. A second DNS query could return others (DNS
+ * rebinding).
+ */
+function pinnedLookup(addresses: readonly string[]): LookupFunction {
   const known = addresses.map((address) => ({ address, family: isIP(address) }));
   return (_name, { all }, done) => {
     if (all) done(null, known);
@@ -311,13 +361,13 @@ function answering(addresses: readonly string[]): LookupFunction {
 
 async function collect(response: IncomingMessage, maxBytes: number, excess = 'fail'): Promise<Buffer> {
   const chunks: Buffer[] = [];
-  let room = maxBytes;
+  let bytesLeft = maxBytes;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
-      chunks.push(chunk.subarray(0, Math.max(0, room)));
-      room -= chunk.length;
-      if (room < 0 && excess === 'cut') break;
-      if (room < 0) throw tooLarge(maxBytes);
+      chunks.push(chunk.subarray(0, Math.max(0, bytesLeft)));
+      bytesLeft -= chunk.length;
+      if (bytesLeft < 0 && excess === 'cut') break;
+      if (bytesLeft < 0) throw tooLarge(maxBytes);
     }
   } catch (error) {
     throw failureOf(error as Error);
@@ -325,22 +375,26 @@ async function collect(response: IncomingMessage, maxBytes: number, excess = 'fa
   return Buffer.concat(chunks);
 }
 
-/** Hands a body on as it comes. The deadline holds to its last byte. */
-async function* passOn(response: IncomingMessage, maxBytes: number, deadline: Deadline): AsyncGenerator<Uint8Array> {
-  let room = maxBytes;
+/** Yields a body as it arrives; the deadline applies up to its last byte. */
+async function* streamBody(
+  response: IncomingMessage,
+  maxBytes: number,
+  deadline: Deadline,
+): AsyncGenerator<Uint8Array> {
+  let bytesLeft = maxBytes;
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
-      room -= chunk.length;
-      if (room < 0) throw tooLarge(maxBytes);
+      bytesLeft -= chunk.length;
+      if (bytesLeft < 0) throw tooLarge(maxBytes);
       yield chunk;
     }
   } catch (error) {
     throw deadline.signal.aborted ? deadline.signal.reason : failureOf(error as Error);
   } finally {
-    deadline.lift();
+    deadline.clear();
   }
 }
 
 function tooLarge(maxBytes: number): EgressFailure {
-  return new EgressFailure('too_large', `The answer has more than ${maxBytes} bytes.`);
+  return new EgressFailure('too_large', `The response is larger than ${maxBytes} bytes.`);
 }

@@ -9,7 +9,7 @@ describe('an id', () => {
     expect(realIds().next('evt-')).toMatch(/^evt-[0-9a-z]{22}$/);
   });
 
-  it('sorts by the time it was made', () => {
+  it('sorts by creation time', () => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 50 }), { minLength: 2, maxLength: 200 }), (steps) => {
         let now = 1_700_000_000_000;
@@ -24,7 +24,7 @@ describe('an id', () => {
     );
   });
 
-  it('tells its time, and is found by it', () => {
+  it('contains its creation time, and can be found by it', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4_000_000_000_000 }), (time) => {
         const id = idsAt(time).next('run-');
@@ -34,7 +34,7 @@ describe('an id', () => {
     );
   });
 
-  it('sorts by the order of making also when the clock stands still or steps back', () => {
+  it('sorts by creation order even if the clock stands still or goes back', () => {
     let now = 1_700_000_000_000;
     const ids = sortableIds(() => now, chance);
     const made = [ids.next(''), ids.next('')];
@@ -45,20 +45,20 @@ describe('an id', () => {
     expect(made.toSorted()).toEqual(made);
   });
 
-  it('is never made twice, even if chance repeats itself and a moment lasts very long', () => {
+  it('is unique, even if the random part repeats and the clock stands still', () => {
     const ids = idsAt(1_700_000_000_000);
     const made = Array.from({ length: 36 ** 3 + 10 }, () => ids.next(''));
     expect(new Set(made).size).toBe(made.length);
     expect(made.toSorted()).toEqual(made);
   });
 
-  it('is not to be guessed: two makers at the same moment make different ones', () => {
+  it('is unpredictable: two generators at the same time give different ones', () => {
     const [one, two] = [realIds(), realIds()];
     const made = Array.from({ length: 500 }, () => [one.next(''), two.next('')]).flat();
     expect(new Set(made).size).toBe(1_000);
   });
 
-  it('has a time that goes on to sort for a thousand years', () => {
+  it('has a time that sorts correctly for a thousand years', () => {
     const later = (year: number): string => idsAt(Date.parse(`${year}-01-01T00:00:00Z`)).next('');
     expect(later(2026) < later(2500)).toBe(true);
     expect(later(2500) < later(3026)).toBe(true);

@@ -1,4 +1,4 @@
-/** Makes identifiers: the prefix, then 22 lower-case letters and digits that sort by the time they were made. */
+/** Generates identifiers: a prefix, then 22 lower-case letters and digits that sort by creation time. */
 export interface Ids {
   next(prefix: string): string;
 }
@@ -6,9 +6,13 @@ export interface Ids {
 const TIME_DIGITS = 9;
 const COUNT_DIGITS = 3;
 const COUNT_MAX = 36 ** COUNT_DIGITS;
+/** Number of random base-36 digits in an id. */
 export const CHANCE_DIGITS = 10;
 
-/** `chance` gives CHANCE_DIGITS unpredictable base-36 digits each time. */
+/**
+ * Makes a generator whose ids strictly increase, even if the clock stands still or goes back. `chance` returns
+ * CHANCE_DIGITS unpredictable digits.
+ */
 export function sortableIds(now: () => number, chance: () => string): Ids {
   let time = 0;
   let count = 0;
@@ -27,16 +31,17 @@ export function sortableIds(now: () => number, chance: () => string): Ids {
   };
 }
 
-/** When an id was made; ids of one maker never go back in time. */
+/** Extracts the creation time of an id, in epoch milliseconds. */
 export function timeOf(id: string, prefix: string): number {
   return Number.parseInt(id.slice(prefix.length, prefix.length + TIME_DIGITS), 36);
 }
 
-/** What ids made from that time on begin with. */
+/** A lower bound for all ids created at or after a time, so that a time range becomes an id range. */
 export function firstIdAt(time: number, prefix: string): string {
   return prefix + digits(Math.max(0, time), TIME_DIGITS);
 }
 
+/** A number in base 36, padded to a fixed width so that text order is numeric order. */
 export function digits(value: number, width: number): string {
   return value.toString(36).padStart(width, '0');
 }

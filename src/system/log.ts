@@ -1,4 +1,4 @@
-/** Where the program says what it does. Fields first, then a sentence; never a secret among them. */
+/** Structured logging: fields first, then a sentence. Callers must not pass secrets. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

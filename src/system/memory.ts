@@ -2,29 +2,29 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Cancel, Clock } from './clock.ts';
 
-const LOOK_EVERY_MS = 3_000;
-/** Less than this is not worth a collection. */
+const CHECK_EVERY_MS = 3_000;
+/** Heap growth since the last collection below which another one is not worthwhile. */
 const GROWTH_BYTES = 32 * 1_024 * 1_024;
 
 /**
- * Gives memory back when nothing is going on. Left alone, V8 keeps what starting up or a busy hour took for as long as
- * the process is idle, and operators pay for it.
+ * Runs a full garbage collection when the process is idle and its heap has grown. V8 alone would keep the memory of
+ * start-up or of a busy hour for as long as the process is idle.
  */
 export function collectWhenIdle(isIdle: () => boolean, clock: Clock): Cancel {
   const collect = collector();
-  let settledBytes = collect();
+  let collectedBytes = collect();
   let cancel: Cancel = () => {};
-  const look = (): void => {
-    cancel = clock.after(LOOK_EVERY_MS, () => {
-      if (isIdle() && heapBytes() > settledBytes + GROWTH_BYTES) settledBytes = collect();
-      look();
+  const schedule = (): void => {
+    cancel = clock.after(CHECK_EVERY_MS, () => {
+      if (isIdle() && heapBytes() > collectedBytes + GROWTH_BYTES) collectedBytes = collect();
+      schedule();
     });
   };
-  look();
+  schedule();
   return () => cancel();
 }
 
-/** Collects everything that can be collected and says how large the heap is then. */
+/** Returns a function that collects all garbage and returns the heap size afterwards. */
 function collector(): () => number {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (options: object) => void;

@@ -4,8 +4,9 @@ import type { Clock } from './clock.ts';
 import { CHANCE_DIGITS, type Ids, sortableIds } from './ids.ts';
 import { redactText } from './redaction.ts';
 
-/** The machine's own clock, randomness and log: the only file that reads them. */
+/** The real clock, randomness and log. No other file of the host reads them, so tests can replace them all. */
 
+/** The machine's clock and timers. */
 export const realClock: Clock = {
   now: () => Date.now(),
   after(ms, action) {
@@ -17,14 +18,15 @@ export const realClock: Clock = {
   },
 };
 
-/** Longer than this and Node fires at once. Whoever waits longer looks again when the timer fires. */
+/** Node fires a longer timer at once. An action that is due later is woken early and must check the time again. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
+/** Generates ids from the machine's clock and a cryptographic random source. */
 export function realIds(): Ids {
   return sortableIds(() => Date.now(), base36Source());
 }
 
-/** Digits from bytes below 252, the largest multiple of 36, so that each is equally likely. */
+/** Discards bytes from 252 on, the largest multiple of 36, so that every digit is equally likely. */
 function base36Source(): () => string {
   const pool = new Uint8Array(4_096);
   let position = pool.length;
@@ -45,7 +47,8 @@ function base36Source(): () => string {
   };
 }
 
-export async function realLog(level: string, isForPeople: boolean): Promise<Logger> {
+/** Opens the log: JSON lines for machines, or coloured text if `isPretty`. */
+export async function realLog(level: string, isPretty: boolean): Promise<Logger> {
   const options = {
     level,
     base: null,
@@ -53,12 +56,12 @@ export async function realLog(level: string, isForPeople: boolean): Promise<Logg
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: describeError },
   };
-  if (!isForPeople) return pino(options);
+  if (!isPretty) return pino(options);
   const { PinoPretty } = await import('pino-pretty');
   return pino(options, PinoPretty({ sync: true }));
 }
 
-/** What an error may say in a log: messages can quote what a caller sent. */
+/** Redacts an error before it is logged: its message may quote what a caller sent. */
 function describeError(error: Error): object {
   return { type: error.name, message: redactText(error.message), stack: redactText(error.stack ?? '') };
 }

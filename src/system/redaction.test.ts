@@ -14,8 +14,8 @@ import {
 } from './redaction.ts';
 
 /**
- * Secrets are put together here from a beginning and a body, so that no scanner takes this file for a leak.
- * A kind is planted in prose, in JSON text, as a value and as a key; nothing of its body may be left anywhere.
+ * Secrets are assembled here from a prefix and a body, so that no scanner takes this file for a leak. Each kind is
+ * planted in prose, in JSON text, as a value and as a key; nothing of its body may remain.
  */
 
 const ALNUM = 'aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5zA7bC9dE1fG3';
@@ -27,7 +27,7 @@ const hex = (length: number) => HEX.slice(0, length);
 
 const MARKER = 'CANARY-openwop-CONFORMANCE-NEVER-SECRET';
 
-/** What stands before the body, the body, and what stands after it. */
+/** The text before the body, the body, and the text after it. */
 const PLANTED: Record<string, [before: string, body: string, after?: string]> = {
   'an OpenAI key': ['sk-', alnum(48)],
   'an OpenAI project key': ['sk-proj-', `${alnum(40)}_${alnum(20)}-x`],
@@ -184,7 +184,7 @@ describe('what is removed', () => {
     ["headers['x-api-key'] = 'k3y-f0r-all'", "headers['x-api-key'] = '[REDACTED]'"],
     [`see https://hooks.slack.com/services/T1/B2/${alnum(24)}!`, 'see https://hooks.slack.com/services/[REDACTED]!'],
     [`(sk-${alnum(20)})`, '([REDACTED])'],
-  ])('what is not secret around it is kept: %s', (text, expected) => {
+  ])('surrounding text is kept: %s', (text, expected) => {
     expect(redactText(text)).toBe(expected);
   });
 
@@ -195,19 +195,19 @@ describe('what is removed', () => {
     },
   );
 
-  it('takes sixteen characters after sk- for a key, and fewer for words', () => {
+  it('treats sixteen characters after sk- as a key, and fewer as words', () => {
     expect(redactText('sk-canary-beta-yyyy')).toBe(REDACTED);
     expect(redactText('sk-learn-example')).toBe('sk-learn-example');
   });
 
-  it('replaces a suspicious text whole when it is too long to be searched', () => {
+  it('replaces a suspicious text completely if it is too long to be searched', () => {
     const filler = 'a'.repeat(REDACTION_LENGTH_MAX);
     expect(redactText(`${filler} password=hunter2`)).toBe(REDACTED);
     expect(redactText(filler)).toBe(filler);
   });
 });
 
-/** Each of these was or could be taken for a secret. */
+/** Texts that were or could be mistaken for a secret. */
 const INNOCENT = [
   '',
   'task-scheduler-with-many-words, disk-usage-report-2024-edition and risk-assessment-framework',
@@ -233,13 +233,13 @@ const INNOCENT = [
   '[REDACTED] [REDACTED:openai-key-1] password=[REDACTED] "secret":"[REDACTED:db-2]" Bearer [REDACTED]',
 ];
 
-describe('what is left alone', () => {
-  test.each(INNOCENT)('this stays as it is: %s', (text) => {
+describe('what is kept', () => {
+  test.each(INNOCENT)('this is unchanged: %s', (text) => {
     expect(redactText(text)).toBe(text);
     expect(looksSecret(text)).toBe(false);
   });
 
-  it('changes next to nothing in a corpus of prose, source code, identifiers, digests and addresses', () => {
+  it('changes almost nothing in a corpus of prose, source code, identifiers, digests and addresses', () => {
     const texts = corpus();
     const changed = texts.filter((text) => redactText(text) !== text).map(differenceOf);
     expect(changed.length / texts.length, changed.join('\n')).toBeLessThan(FALSE_POSITIVES_MAX);
@@ -247,7 +247,7 @@ describe('what is left alone', () => {
   });
 });
 
-/** Source code about keys assigns things to names that secrets have. */
+/** Source code about keys assigns values to names that secrets have. */
 const FALSE_POSITIVES_MAX = 0.000_5;
 
 function corpus(): string[] {
@@ -279,7 +279,7 @@ const WORDS = `the a run event node secret password token key bearer basic autho
   policy and is of to was with for rotate never store show value credential reference session refresh client task
   disk risk ask desk learn interrupt resume webhook signing account header scheme user pass host path`.split(/\s+/);
 
-/** Our own sources line by line and whole. A line that fails here holds something that looks like a secret. */
+/** Our own sources, by line and whole. A line that fails here contains something that looks like a secret. */
 function sourceFiles(): string[] {
   const root = join(import.meta.dirname, '../..');
   const files = globSync(['src/**/*.ts', '*.md', 'docs/**/*.md'], { cwd: root }).filter(
@@ -338,7 +338,7 @@ describe('names of secrets', () => {
     'publicKey',
     'idempotencyKey',
     'authorizationUrl',
-  ])('a literal under %s stays', (key) => {
+  ])('a literal under %s is kept', (key) => {
     const value = { [key]: 'k3y-f0r-all' };
     expect(redactValue(value)).toBe(value);
     expect(findSecret(value)).toBeUndefined();
@@ -372,7 +372,7 @@ describe('names of secrets', () => {
     '[REDACTED]',
     '[REDACTED:db-main-1]',
     'Bearer {{ secrets.key }}',
-  ])('under the name of a secret, %j only says something about one', (text) => {
+  ])('under the name of a secret, %j is only a reference or placeholder', (text) => {
     const value = { apiKey: text, password: text, authorization: text };
     expect(redactValue(value)).toBe(value);
     expect(findSecret(value)).toBeUndefined();
@@ -384,14 +384,14 @@ describe('names of secrets', () => {
     });
   });
 
-  it('only looks at strings: numbers, booleans and schemas stay', () => {
+  it('examines only strings: numbers, booleans and schemas are kept', () => {
     const value = { password: 12345678, secret: true, apiKey: null, properties: { password: { type: 'string' } } };
     expect(redactValue(value)).toBe(value);
   });
 });
 
 describe('JSON values', () => {
-  it('returns the very same value when there is nothing to remove', () => {
+  it('returns the same object if there is nothing to remove', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'grapheme-ascii' }), (value) => {
         fc.pre(findSecret(value) === undefined);
@@ -400,7 +400,7 @@ describe('JSON values', () => {
     );
   });
 
-  it('removes what it finds, wherever it is, and then finds nothing more', () => {
+  it('removes every secret, and then finds none', () => {
     fc.assert(
       fc.property(valueWithSecrets(), (value) => {
         const redacted = redactValue(value);
@@ -411,7 +411,7 @@ describe('JSON values', () => {
     );
   });
 
-  it('copies only the way to the secret', () => {
+  it('copies only the path to the secret', () => {
     const value = { clean: { a: [1] }, dirty: [{ note: 'password=hunter2' }, { b: 2 }] };
     const redacted = redactValue(value);
     expect(redacted).toEqual({ clean: { a: [1] }, dirty: [{ note: 'password=[REDACTED]' }, { b: 2 }] });
@@ -430,7 +430,7 @@ describe('JSON values', () => {
     expect(JSON.stringify(redacted)).toBe('{"__proto__":{"password":"[REDACTED]"}}');
   });
 
-  it('replaces what is nested too deep, and points to it', () => {
+  it('replaces parts that are nested too deeply, and reports their path', () => {
     const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels)) as unknown;
     const fits = nested(REDACTION_DEPTH_MAX);
     expect(redactValue(fits)).toBe(fits);
@@ -439,7 +439,7 @@ describe('JSON values', () => {
     expect(findSecret(nested(REDACTION_DEPTH_MAX + 1))).toBe('[0]'.repeat(REDACTION_DEPTH_MAX));
   });
 
-  it('names the place of the first secret', () => {
+  it('returns the path of the first secret', () => {
     expect(findSecret({ nodes: [{}, {}, { config: { apiKey: 'k3y-f0r-all' } }] })).toBe('nodes[2].config.apiKey');
     expect(findSecret({ 'a b': { 'c-d': [`ghp_${alnum(36)}`] } })).toBe('["a b"].c-d[0]');
     expect(findSecret(`ghp_${alnum(36)}`)).toBe('$');
@@ -461,7 +461,7 @@ function valueWithSecrets(): fc.Arbitrary<fc.JsonValue> {
 }
 
 describe('redacting twice', () => {
-  it('changes nothing, whatever the pieces of the text are', () => {
+  it('changes nothing, whatever the text', () => {
     const pieces = [
       ...Object.values(PLANTED).flat(),
       ...INNOCENT,
@@ -485,7 +485,7 @@ describe('redacting twice', () => {
   });
 });
 
-/** Repeated, each of these makes some pattern begin again and again, or run on and then fail. */
+/** Repeated, each of these makes some pattern restart often, or run far and then fail. */
 const ADVERSARIAL = [
   ...['a', '-', '.', '=', ':', '/', '\\', '"', ' ', '\n', '0', '@', '{', '[', 'a:', 'a-', 'a.', 'a@', 'a '],
   ...['eyJ', '-eyJ', 'eyJ.', '.eyJ', '-eyJa.', 'eyJaaaaaaaaaaaaaaaaaaaaaaaa.'],
@@ -510,7 +510,7 @@ const ADVERSARIAL = [
   ],
 ];
 
-/** Patterns that are already under way when the repetition begins. */
+/** Prefixes that start a pattern before the repetition begins. */
 const OPENINGS = [
   '-----BEGIN RSA PRIVATE KEY-----\n',
   'password="',
@@ -520,23 +520,23 @@ const OPENINGS = [
   'Basic ',
   'sk-',
 ];
-/** At the end of a text this makes sure that no pattern is passed over, however harmless the text is otherwise. */
+/** At the end of a text this triggers every pattern, however harmless the text is otherwise. */
 const EVERY_CLUE = ` sk-${alnum(20)} AIza${alnum(35)} eyJaaaa.eyJaaaa. -----BEGIN x ://u:p@h Bearer x --a password=x1 ?sig=`;
 
-describe('hostile texts', () => {
-  // Four times the text may take eight times the time, where linear growth needs four and quadratic growth sixteen.
-  // Below a few milliseconds a clock says nothing, and a busy machine may spoil a try but not all of them.
-  // The small size comes first so that a pattern that is not linear fails soon.
+describe('adversarial texts', () => {
+  // A text four times as long may take eight times the time: linear growth needs four, quadratic sixteen. Below a few
+  // milliseconds the clock is too coarse, and a busy machine may spoil some tries but not all. The small size comes
+  // first so that a non-linear pattern fails soon.
   const SIZES = [10_000, 250_000];
   const GROWTH_MAX = 8;
   const FLOOR_MS = 4;
   const TRIES_MAX = 5;
 
-  test.each(ADVERSARIAL)('the time grows no faster than a text that repeats %j', (unit) => {
+  test.each(ADVERSARIAL)('the time grows linearly with a text that repeats %j', (unit) => {
     expectLinearTime((size) => unit.repeat(size / unit.length));
   });
 
-  test.each(OPENINGS)('the time grows no faster than a text that goes on and on after %j', (opening) => {
+  test.each(OPENINGS)('the time grows linearly with a text that continues after %j', (opening) => {
     for (const unit of ['a', '1', '-', 'a-', 'a.', 'a@', '\\', ' ']) {
       expectLinearTime((size) => opening + unit.repeat(size / unit.length));
     }
@@ -575,14 +575,14 @@ describe('secrets the host itself resolved', () => {
     );
   });
 
-  it('are found as they are, in JSON text and in URLs', () => {
+  it('are found verbatim, in JSON text and in URLs', () => {
     const odd = 'a"b\n$&/(c)+';
     expect(redact(`<${odd}> ${JSON.stringify({ odd })} ?x=${encodeURIComponent(odd)}`)).toBe(
       '<[REDACTED:odd]> {"odd":"[REDACTED:odd]"} ?x=[REDACTED:odd]',
     );
   });
 
-  it('are left alone when they are so short that they are part of words', () => {
+  it('are kept if they are so short that they occur in words', () => {
     expect(redact('abcde')).toBe('abcde');
     expect(secretRedactor([{ id: 'short', value: 'abcde' }])).toBe(redactText);
   });

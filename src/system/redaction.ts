@@ -1,44 +1,54 @@
 /**
  * Finds and removes what looks like a secret, in text and in JSON values.
  *
- * Texts come from callers, models and tools, so the time taken must grow no faster than the text. Every pattern keeps
- * one of two promises. Either what can be of any length comes last: a failed attempt is short, and a successful one is
- * not read again. Or an attempt cannot run past the character with which the next one begins.
+ * Texts come from callers, models and tools, so matching must take linear time. Every pattern guarantees this in one of
+ * two ways. Either its unbounded part comes last: a failed attempt is short, and matched text is not scanned again. Or
+ * an attempt cannot run past the character at which the next one begins.
  */
 
+/** What a secret is replaced with. */
 export const REDACTED = '[REDACTED]';
 
-/** A longer text is replaced whole if anything in it is suspicious: the stack of the regular expressions has an end. */
+/**
+ * A longer text is replaced entirely if anything in it looks suspicious, because long matches exhaust the stack of the
+ * regular expression engine.
+ */
 export const REDACTION_LENGTH_MAX = 4_000_000;
 
-/** Parts of a JSON value that are nested deeper than this are not looked at but replaced. */
+/** Parts of a JSON value nested deeper than this are replaced without being examined. */
 export const REDACTION_DEPTH_MAX = 256;
 
 type Redact = (text: string) => string;
 
-/** The text with everything that looks like a secret replaced. Redacting it again changes nothing. */
+/** Replaces everything in a text that looks like a secret. Idempotent: redacting the result again changes nothing. */
 export function redactText(text: string): string {
   if (!ANY_CLUE.test(text)) return text;
   if (text.length > REDACTION_LENGTH_MAX) return REDACTED;
   return RULES.reduce((result, rule) => (rule.clue.test(result) ? applyRule(rule, result) : result), text);
 }
 
+/** Whether a text contains something that looks like a secret. */
 export function looksSecret(text: string): boolean {
   return redactText(text) !== text;
 }
 
-/** The JSON value with secrets replaced in its strings and its keys; the very same value when there are none. */
+/** Replaces secrets in the strings and keys of a JSON value; returns the same object if there are none. */
 export function redactValue<T>(value: T, redact: Redact = redactText): T {
   return redactPart(value, redact, 0) as T;
 }
 
-/** Where the first secret of a JSON value is, such as `nodes[2].config.apiKey`; `$` when the value itself is one. */
+/**
+ * Finds the path of the first secret in a JSON value, such as `nodes[2].config.apiKey`; `$` if the value itself is one.
+ */
 export function findSecret(value: unknown): string | undefined {
   const path = findPart(value, 0);
   return path === '' ? '$' : path?.replace(/^\./, '');
 }
 
-/** Replaces the values the host itself resolved by `[REDACTED:<id>]`, then everything else that looks like a secret. */
+/**
+ * Makes a redactor that replaces the given resolved secrets by `[REDACTED:<id>]`, and then everything else that looks
+ * like a secret.
+ */
 export function secretRedactor(secrets: readonly { id: string; value: string }[]): Redact {
   const markers = new Map<string, string>();
   for (const { id, value } of secrets) {
@@ -46,16 +56,16 @@ export function secretRedactor(secrets: readonly { id: string; value: string }[]
     for (const spelling of spellingsOf(value)) markers.set(spelling, `[REDACTED:${id}]`);
   }
   if (markers.size === 0) return redactText;
-  // One pass, longest first: a value may be part of another value, or of the marker that replaces it.
+  // One pass, longest first, because one value may be part of another, or of the marker that replaces it.
   const longestFirst = [...markers.keys()].sort((a, b) => b.length - a.length);
   const known = new RegExp(longestFirst.map(escapePattern).join('|'), 'g');
   return (text) => redactText(text.replace(known, (value) => markers.get(value)!));
 }
 
-/** Shorter values would take innocent words with them. */
+/** Shorter secrets are not replaced, because they would also match ordinary words. */
 const KNOWN_LENGTH_MIN = 6;
 
-/** A value as it is, inside JSON text and inside a URL. */
+/** A value verbatim, as escaped in JSON text and as escaped in a URL. */
 function spellingsOf(value: string): string[] {
   return [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value.toWellFormed())];
 }
@@ -95,7 +105,7 @@ function redactFields(fields: object, redact: Redact, depth: number): object {
   return changed ? Object.fromEntries(withDistinctKeys(entries)) : fields;
 }
 
-/** Two redacted keys must not become one: the second value would replace the first. */
+/** Numbers redacted keys that became equal; otherwise the second value would overwrite the first. */
 function withDistinctKeys(entries: [string, unknown][]): [string, unknown][] {
   const taken = new Set<string>();
   let count = 1;
@@ -118,7 +128,7 @@ function findPart(value: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** The path is shown to callers, so a key that is a secret itself does not appear in it. */
+/** One step of a path. Paths are shown to callers, so a key that is itself a secret is redacted. */
 function stepTo(key: string): string {
   const shown = redactText(key);
   return /^[\w$-]+$/.test(shown) ? `.${shown}` : `[${JSON.stringify(shown)}]`;
@@ -126,9 +136,9 @@ function stepTo(key: string): string {
 
 type Tokens = Record<string, [beginning: RegExp, rest: RegExp]>;
 
-/** Tokens that say what they are: a beginning that ends in a punctuation mark, then a rest that no word has. */
+/** Tokens with a recognizable prefix that ends in punctuation, followed by characters that no word has. */
 const MARKED_TOKENS: Tokens = {
-  // Sixteen characters spare `sk-learn-example`. They may be readable words, because the keys of tests are.
+  // At least sixteen characters, to leave `sk-learn-example` alone. They may be readable words, as in test keys.
   'OpenAI, Anthropic, OpenRouter, DeepSeek': [/sk-/, /[\w-]{16,}/],
   'Groq, Replicate, Hugging Face, npm': [/(?:gsk|r8|hf|npm)_/, /[A-Za-z0-9]{30,}/],
   'xAI, Perplexity': [/(?:xai|pplx)-/, /[A-Za-z0-9]{32,}/],
@@ -167,11 +177,12 @@ const MARKED_TOKENS: Tokens = {
   'Grafana, Figma, Sentry, Supabase': [/(?:glsa|glc|figd|sntry[su]|sbp|sb_secret)_/, /[\w+/=-]{30,}/],
   'Postman, Heroku, age': [/(?:PMAK|HRKU|AGE-SECRET-KEY)-/, /[\w-]{30,}/],
   Capstan: [/(?:hk_(?:live|test)|cpk)_/, /[\w-]{8,}/],
-  // A reference is no secret unless somebody put one into it: those that hosts issue are up to 22 characters long.
+  // A credential reference is not a secret; those that hosts issue have up to 22 characters. A longer one may have a
+  // secret pasted into it.
   'overlong credential reference': [/cred_/, /[\w-]{24,}/],
 };
 
-/** Tokens without such a mark, which could therefore occur inside base64, unless something there speaks against it. */
+/** Tokens without punctuation in their prefix. They could occur inside base64, so each has extra conditions. */
 const PLAIN_TOKENS: Tokens = {
   Google: [/(?<![+/])AIza/, /[\w-]{30,}/],
   AWS: [/A(?:KI|SI|BI|CC)A(?=[A-Z0-9]{16})/, /[A-Z0-9]{16}(?![A-Za-z0-9])/],
@@ -182,7 +193,7 @@ const PLAIN_TOKENS: Tokens = {
   Artifactory: [/AKCp(?=[A-Za-z0-9]{16})/, /[A-Za-z0-9]{60,}/],
 };
 
-/** Addresses and parameters whose next part is all that it takes. */
+/** URLs and parameters whose next part is a credential by itself. */
 const KEYED_PREFIX = [
   /hooks\.slack\.com\/(?:services|workflows|triggers)\//,
   /discord(?:app)?\.com\/api\/webhooks\//,
@@ -191,7 +202,7 @@ const KEYED_PREFIX = [
   /X-Amz-(?:Signature|Security-Token)=/,
 ];
 
-/** What a secret is called, also at the end of a longer name (`OPENAI_API_KEY`). A `token` alone may be anything. */
+/** Names of secrets, also as the end of a longer name (`OPENAI_API_KEY`). `token` alone is too general. */
 const SECRET_NAMES = [
   /passw(?:or)?d|passphrase|pwd|secret|authorization/,
   /(?:access|account|api|auth|encryption|master|private|secret|signing)[-_. ]?key|secret[-_. ]?key[-_. ]?base/,
@@ -200,10 +211,13 @@ const SECRET_NAMES = [
 const SECRET_NAME = `(?i:${anyOf(SECRET_NAMES)})`;
 const SECRET_KEY = new RegExp(`${SECRET_NAME}$`);
 
-/** Where a token may begin: not inside a word, but after an escape that ends in a letter (`\n`, `%3D`, a colour). */
+/**
+ * Where a token may begin: not inside a word, but directly after an escape that ends in a letter (`
+ * `, `%3D`, a terminal colour).
+ */
 const START = /(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\[[0-9;]{0,8}m))/.source;
 
-/** Between a name and its value, with the quotes of JSON inside JSON. */
+/** The characters between a name and its value, including the escaped quotes of JSON inside JSON. */
 const CLOSING = /["'`*\]\\]{0,6}[ \t]{0,8}/.source;
 const ASSIGNMENT = /(?:[:=]{1,3}>?|>)/.source;
 const OPENING = /[ \t]{0,8}\\{0,4}["'`]?/.source;
@@ -211,33 +225,35 @@ const SCHEME = /(?i:bearer|basic|token|apikey)[ \t]{1,4}/.source;
 const ENDS_IN_SCHEME = new RegExp(`${SCHEME}$`);
 const STARTS_WITH_SCHEME = new RegExp(`^${SCHEME}`);
 
-/** A value up to the quote that closes it, or without quotes up to what may follow a value. */
+/** A value up to its closing quote or, unquoted, up to a character that cannot be part of it. */
 const VALUE = /(?<=")[^\s"]*[^\s"\\]|(?<=')[^\s']*[^\s'\\]|(?<=`)[^\s`]*[^\s`\\]|[^\s"'`\\<>{}[\],;&|]+/.source;
 
 const PEM_BEGIN = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/.source;
 const PEM_REST = /[^-]*(?:-(?!----)[^-]*)*-----END [A-Z0-9 ]{0,48}-----/.source;
-/** A key that was cut off is headers and lines of base64 for as long as they follow each other. */
+/** A truncated key: header lines and lines of base64, for as long as they continue. */
 const PEM_LINES = /(?:(?:\s|\\[nrt])+(?:[A-Z][A-Za-z-]{2,20}: [^\r\n\\]{1,80}|[A-Za-z0-9+/=]{16,}))+/.source;
 
 const URL_USER = /:\/\/[^\s/?#@:"'`<>\\]{0,256}:/;
 const URL_PASSWORD = /[^\s/?#"'`<>\\]+(?=@)/.source;
 
-/** `hunter2` is a password, `v2` and `12` are not. */
+/** Shorter values are not secrets: `hunter2` is a password, `v2` and `12` are not. */
 const VALUE_LENGTH_MIN = 6;
 const CREDENTIAL_LENGTH_MIN = 8;
-/** So much of a value shows what it is. */
+/** Number of characters of a long value that are examined. */
 const SAMPLE_LENGTH_MAX = 256;
 
-/** Words and small numbers, as in `client-credentials`, `YOUR_API_KEY` or `openai-key-2`. */
+/** Words and small numbers, such as `client-credentials`, `YOUR_API_KEY` or `openai-key-2`. */
 const WORDS = /^[A-Za-z]*(?:[-_.:/@]+(?:[A-Za-z]+|\d{1,4}))*[-_.:/?)=]*$/;
-/** Random letters have more, from about two dozen on; identifiers have less, however long they are. */
+/** Random letters exceed this entropy from about two dozen characters on; identifiers stay below it at any length. */
 const WORDS_ENTROPY_MIN = 4.25;
 
-/** Something to fill in, or already taken out. What is around it is judged without it. */
+/**
+ * A placeholder to be filled in, or one that marks an earlier redaction; the surrounding text is examined without it.
+ */
 const TEMPLATE = /\{\{[^{}]{0,256}\}\}|\$?\{[^{}\s]{0,256}\}|\[redacted[^[\]]{0,256}\]/gi;
 const PLACEHOLDER = /^(?:[*•.xX#_-]*|\$[A-Za-z_.][\w.]*|%\w+%?)$/;
 
-/** Says where a secret is, or how it is made, or what its digest is. */
+/** A value that says where a secret is, how it is computed or what its digest is, and so is not the secret. */
 const REFERENCE = new RegExp(
   anyOf([
     /^(?:arn|aws|azure|gcp|keychain|kms|op|ssm|urn|vault):[^=?]*$/,
@@ -251,10 +267,14 @@ const REFERENCE = new RegExp(
 );
 
 interface Rule {
-  /** A quick look, true for every text that has a match. Many look for a rare character first and then behind it. */
+  /**
+   * A fast pre-check that matches every text the pattern matches. Many search for a rare character first and look
+   * behind it.
+   */
   clue: RegExp;
-  /** One group: what is kept in front of the secret. */
+  /** Its one group is the part before the secret, which is kept. */
   pattern: RegExp;
+  /** A final check on a match; without one, every match is a secret. */
   isSecret?: (found: Found) => boolean;
 }
 
@@ -334,13 +354,16 @@ function anyOf(patterns: RegExp[]): string {
   return `(?:${patterns.map(({ source }) => source).join('|')})`;
 }
 
-/** JSON Web Tokens, signed, unsigned or encrypted. Two parts are left alone: our own links have two. */
+/**
+ * JSON Web Tokens: signed, unsigned or encrypted. Two-part tokens are left alone, because our own signed links have two
+ * parts.
+ */
 function isWebToken({ secret }: Found): boolean {
   const parts = secret.split('.');
   return parts[1]?.startsWith('eyJ') === true || parts.filter((part) => part !== '').length >= 3;
 }
 
-/** `Bearer authentication` is prose and `Basic JavaScript` is a course. */
+/** Distinguishes credentials from prose such as `Bearer authentication` and `Basic JavaScript`. */
 function isSchemeSecret({ secret, kept }: Found): boolean {
   return /^basic/i.test(kept) ? decodesToPair(secret) : isSecretValue(secret);
 }
@@ -367,12 +390,12 @@ function schemeOf(value: string): string {
   return STARTS_WITH_SCHEME.exec(value)?.[0] ?? '';
 }
 
-/** After the name of a scheme nearly anything is a credential, readable words too. */
+/** After the name of an authentication scheme nearly anything is a credential, including readable words. */
 function isCredential(text: string): boolean {
   return isSecretValue(text) || (text.length >= CREDENTIAL_LENGTH_MIN && /[^A-Za-z]/.test(text) && isLiteral(text));
 }
 
-/** A value that was given the name of a secret: is it one, or does it only say something about one? */
+/** Whether a value with the name of a secret is one, rather than a placeholder or a description. */
 function isSecretValue(text: string): boolean {
   const value = withoutTemplates(text);
   return isLiteral(value) && (!WORDS.test(value) || entropyOf(value) >= WORDS_ENTROPY_MIN);
@@ -387,7 +410,7 @@ function withoutTemplates(text: string): string {
   return text.replace(TEMPLATE, '').trim();
 }
 
-/** Shannon's, in bits per character. */
+/** Shannon entropy in bits per character. */
 function entropyOf(text: string): number {
   const sample = text.slice(0, SAMPLE_LENGTH_MAX);
   const counts = new Map<string, number>();

@@ -9,24 +9,25 @@ import {
 } from 'quickjs-emscripten-core';
 
 /**
- * A thread that runs one program of a stranger, in an interpreter that is itself compiled to WebAssembly. The program
- * sees the language and what it is given: no clock, no chance, no network, no files, no environment.
+ * A thread that runs one untrusted program in a JavaScript interpreter compiled to WebAssembly. The program has the
+ * language and its inputs, and no access to clock, randomness, network, files or environment.
  */
 
-/** What to run. All of it comes from whoever wants it done. */
+/** The program and its limits, passed to the thread as `workerData`. */
 export interface SandboxJob {
-  /** The body of a function of `inputs`. */
+  /** The body of a function with the parameter `inputs`. */
   readonly code: string;
   /** JSON text. */
   readonly inputs: string;
-  /** The time that the program sees, and what its chances are drawn from. */
+  /** The fixed time that the program sees (epoch ms); with `seed`, it makes the result reproducible. */
   readonly now: number;
+  /** Seed of `Math.random`. */
   readonly seed: number;
   readonly memoryBytes: number;
   readonly resultCharactersMax: number;
 }
 
-/** What came of it: the result as JSON text, or what went wrong. */
+/** The result as JSON text, or what went wrong. */
 export type SandboxAnswer =
   | { readonly text: string }
   | { readonly problem: 'error' | 'memory' | 'size'; readonly message: string };
@@ -34,18 +35,18 @@ export type SandboxAnswer =
 const STACK_BYTES = 256 * 1_024;
 const MESSAGE_CHARACTERS_MAX = 500;
 const PAGE_BYTES = 65_536;
-/** What the interpreter begins with, and how much of it is its own. */
+/** Initial memory of the interpreter, and how much of it the interpreter itself uses. */
 const FIRST_BYTES = 16 * 1_048_576;
 const OWN_BYTES = 5.5 * 1_048_576;
 
-/** As much as is used of it: the types for it come with those for browsers. */
+/** The one member that is used here; TypeScript ships its types only with those of browsers. */
 declare const WebAssembly: { Memory: new (pages: { initial: number; maximum: number }) => object };
-/** Its types are those of the same module for CommonJS, where the default is one step further down. */
+/** The package's types describe its CommonJS build, where the default export is nested one level deeper. */
 const variant = interpreter as unknown as QuickJSSyncVariant;
 
 const { code, inputs, now, seed, memoryBytes, resultCharactersMax } = workerData as SandboxJob;
 
-/** What would differ from one call to the next is put in order before the program begins. */
+/** Replaces what would differ between two calls: time, time zone, randomness and garbage-collection hooks. */
 const PRELUDE = `(() => {
   const Real = Date;
   const at = ${Number(now)};
@@ -84,9 +85,9 @@ const PRELUDE = `(() => {
   }
 })();`;
 
-/** What a program returns is the result: a promise would be an empty one. */
+/** Calls the program and serializes its result. A promise is rejected, because it would serialize as `{}`. */
 const PROGRAM = `((result) => {
-  if (result instanceof Promise) throw new TypeError('The program returned a promise, and nobody waits for it.');
+  if (result instanceof Promise) throw new TypeError('The program returned a promise. Return a plain value: asynchronous code is not supported.');
   return JSON.stringify(result ?? null);
 })((function (inputs) { 'use strict';\n${code}\n})(JSON.parse(${JSON.stringify(inputs)})))`;
 
@@ -101,14 +102,15 @@ async function run(): Promise<SandboxAnswer> {
   return outcome.error ? problemOf(context, outcome.error) : answerOf(context, outcome.value);
 }
 
-/** The interpreter bounds single pieces of memory; all of them together are bounded by what it has to give. */
+/** The interpreter limits single allocations; the size of its WebAssembly memory limits all of them together. */
 function boundedMemory(): object {
   const bytesMax = Math.max(FIRST_BYTES, OWN_BYTES + memoryBytes);
   return new WebAssembly.Memory({ initial: FIRST_BYTES / PAGE_BYTES, maximum: Math.ceil(bytesMax / PAGE_BYTES) });
 }
 
 function answerOf(context: QuickJSContext, value: QuickJSHandle): SandboxAnswer {
-  if (context.typeof(value) !== 'string') return { problem: 'error', message: 'The result is not JSON.' };
+  if (context.typeof(value) !== 'string')
+    return { problem: 'error', message: 'The result cannot be serialized as JSON.' };
   const text = context.getString(value);
   if (text.length <= resultCharactersMax) return { text };
   return { problem: 'size', message: `The result has more than ${resultCharactersMax} characters.` };
@@ -116,14 +118,17 @@ function answerOf(context: QuickJSContext, value: QuickJSHandle): SandboxAnswer 
 
 function problemOf(context: QuickJSContext, error: QuickJSHandle): SandboxAnswer {
   const message = [describe(context, error, 'name'), describe(context, error, 'message')].filter(Boolean).join(': ');
-  // Where there is no room for an error either, null is thrown.
+  // QuickJS throws null when there is no memory left for an error object.
   if (/^InternalError: out of memory/.test(message) || context.sameValue(error, context.null)) {
-    return { problem: 'memory', message: `The program needs more than ${memoryBytes} bytes.` };
+    return { problem: 'memory', message: `The program used more than ${memoryBytes} bytes of memory.` };
   }
-  return { problem: 'error', message: message.slice(0, MESSAGE_CHARACTERS_MAX) || 'The program threw something.' };
+  return {
+    problem: 'error',
+    message: message.slice(0, MESSAGE_CHARACTERS_MAX) || 'The program threw a value without a message.',
+  };
 }
 
-/** A member of what was thrown, if it is a text: getters of the program are its own business. */
+/** Reads a member of a thrown value if it is a string; other types are ignored, because the program controls them. */
 function describe(context: QuickJSContext, error: QuickJSHandle, member: string): string {
   if (context.sameValue(error, context.null)) return '';
   if (context.typeof(error) !== 'object') return member === 'message' ? String(context.dump(error)) : '';
@@ -136,7 +141,7 @@ run()
     const isMemory = /memory|allocation/i.test(error.message);
     return {
       problem: isMemory ? 'memory' : 'error',
-      message: isMemory ? 'The program needs too much memory.' : 'The program broke the interpreter.',
+      message: isMemory ? 'The program used too much memory.' : 'The program crashed the interpreter.',
     };
   })
   .then((answer) => parentPort!.postMessage(answer));

@@ -3,7 +3,7 @@ import { createSandbox } from './sandbox.ts';
 
 const sandbox = createSandbox({ threads: 2 });
 
-/** What a program gives, or what went wrong with it. */
+/** The result of a program, or what went wrong. */
 async function run(code: string, inputs: unknown = {}, timeoutMs = 20_000): Promise<unknown> {
   const job = {
     code,
@@ -17,15 +17,15 @@ async function run(code: string, inputs: unknown = {}, timeoutMs = 20_000): Prom
   return 'text' in answer ? JSON.parse(answer.text) : answer;
 }
 
-// Threads take their time to start on a busy machine.
+// Threads start slowly on a busy machine.
 describe('a program', { timeout: 30_000 }, () => {
-  it('computes something of its inputs', async () => {
+  it('computes a result from its inputs', async () => {
     expect(await run('return { sum: inputs.a.reduce((x, y) => x + y, 0) };', { a: [1, 2, 3] })).toEqual({ sum: 6 });
     expect(await run('const m = new Map([[1, 2]]); return [...m.entries()];')).toEqual([[1, 2]]);
     expect(await run('// nothing')).toBeNull();
   });
 
-  it('says what is wrong with it', async () => {
+  it('reports its errors', async () => {
     expect(await run('return inputs.absent.member;')).toMatchObject({
       problem: 'error',
       message: expect.stringContaining('TypeError'),
@@ -39,7 +39,7 @@ describe('a program', { timeout: 30_000 }, () => {
     expect(await run('const a = {}; a.a = a; return a;')).toMatchObject({ problem: 'error' });
   });
 
-  it('knows one time and one chance, wherever and whenever it runs', async () => {
+  it('sees a fixed time and a seeded random, wherever and whenever it runs', async () => {
     const code = `return {
       at: [Date.now(), new Date().toISOString(), String(new Date()), new Date(2026, 0, 1, 5).toISOString()],
       local: [new Date(0).getHours(), new Date(0).getTimezoneOffset(), new Date('2026-01-01T00:00').toISOString()],
@@ -57,7 +57,7 @@ describe('a program', { timeout: 30_000 }, () => {
     });
   });
 
-  it('finds no way out: no host, no network, no files, no environment, no modules', async () => {
+  it('has no access to host, network, files, environment or modules', async () => {
     const names = ['process', 'require', 'fetch', 'XMLHttpRequest', 'WebSocket', 'Worker', 'setTimeout', 'console'];
     const more = ['std', 'os', 'Buffer', 'global', 'window', 'Deno', 'WebAssembly', 'SharedArrayBuffer', '__dirname'];
     expect(await run(`return inputs.filter((name) => name in globalThis);`, [...names, ...more])).toEqual([]);
@@ -72,7 +72,7 @@ describe('a program', { timeout: 30_000 }, () => {
     expect(await run('import("node:fs").then(() => {}); return 1;')).toBe(1);
   });
 
-  it('changes nothing for others, whatever it does to the language', async () => {
+  it('cannot affect other programs by changing built-ins', async () => {
     await run('Object.prototype.polluted = true; JSON.stringify = () => "[1]"; Array.prototype.map = null; return 1;');
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
     expect(await run('return [1].map((x) => x + 1).concat({}.polluted ?? "clean");')).toEqual([2, 'clean']);
@@ -85,11 +85,11 @@ describe('a program', { timeout: 30_000 }, () => {
     ['many texts', 'const a = []; for (;;) a.push("x".repeat(1e5) + a.length);'],
     ['many buffers', 'const a = []; for (;;) a.push(new ArrayBuffer(1e5));'],
     ['a buffer', 'return new Uint8Array(1024 * 1024 * 1024).length;'],
-  ])('gets no more memory than it may: %s', async (_what, code) => {
+  ])('cannot exceed its memory: %s', async (_what, code) => {
     expect(await run(code)).toMatchObject({ problem: 'memory' });
   });
 
-  it('gets no more by catching what it is told', async () => {
+  it('cannot exceed its memory by catching the error', async () => {
     const megabytes = await run('const a = []; try { for (;;) a.push("x".repeat(1e6)); } catch { return a.length; }');
     expect(megabytes).toBeLessThanOrEqual(16);
   });
@@ -101,7 +101,7 @@ describe('a program', { timeout: 30_000 }, () => {
     });
   });
 
-  it('gives a result of bounded size', async () => {
+  it('has a result of bounded size', async () => {
     expect(await run('let a = "x"; while (a.length < 200_000) a += a; return a;')).toMatchObject({ problem: 'size' });
   });
 
@@ -109,7 +109,7 @@ describe('a program', { timeout: 30_000 }, () => {
     ['a loop', 'for (;;) {}'],
     ['a pattern', 'return /^(a+)+$/.test("a".repeat(40) + "b");'],
     ['a loop that catches everything', 'for (;;) { try { for (;;) {} } catch {} }'],
-  ])('that does not end is ended, and holds up nobody meanwhile: %s', async (_what, code) => {
+  ])('that does not end is terminated, and does not block others: %s', async (_what, code) => {
     let ticks = 0;
     const ticking = setInterval(() => ticks++, 5);
     expect(await run(code, {}, 300)).toEqual({ problem: 'timeout' });
@@ -117,7 +117,7 @@ describe('a program', { timeout: 30_000 }, () => {
     expect(ticks).toBeGreaterThan(5);
   });
 
-  it('waits for its turn, and goes when nobody waits for it any more', async () => {
+  it('waits for a thread, and is dropped when aborted', async () => {
     const job = { code: 'return 1;', inputs: '{}', now: 0, seed: 0, memoryBytes: 4_194_304, resultCharactersMax: 10 };
     expect(await sandbox.run(job, 1_000, AbortSignal.abort())).toEqual({ problem: 'timeout' });
     const many = await Promise.all(Array.from({ length: 8 }, (_, index) => run('return inputs;', index)));

@@ -2,9 +2,12 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { SandboxAnswer, SandboxJob } from './sandbox-worker.ts';
 
-/** Runs programs of strangers, each in a thread of its own that knows nothing and is gone afterwards. */
+/** Runs untrusted programs, each in a new thread that has no state and is terminated afterwards. */
 export interface Sandbox {
-  /** Time counts from when the program gets its thread; with the signal nobody waits any longer. */
+  /**
+   * Runs a program. The timeout starts when the program gets its thread; aborting the signal ends the wait at once.
+   * `busy` means that the queue is full.
+   */
   run(
     job: SandboxJob,
     timeoutMs: number,
@@ -12,12 +15,13 @@ export interface Sandbox {
   ): Promise<SandboxAnswer | { readonly problem: 'timeout' | 'busy' }>;
 }
 
-const WAITING_MAX = 1_000;
-/** The thread itself needs little; what the program may take is bounded inside. */
+const QUEUE_MAX = 1_000;
+/** Limits of the thread itself, which needs little; the program's memory is limited inside the interpreter. */
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
-/** Sources run as they are, and so does what was built from them. */
+/** The worker's file, as TypeScript source or as built JavaScript, like this file. */
 const PROGRAM = new URL(`./sandbox-worker${extname(import.meta.url)}`, import.meta.url);
 
+/** Makes a sandbox that runs at most `threads` programs at a time; others wait in line. */
 export function createSandbox({ threads }: { readonly threads: number }): Sandbox {
   const waiting: (() => void)[] = [];
   let running = 0;
@@ -32,7 +36,7 @@ export function createSandbox({ threads }: { readonly threads: number }): Sandbo
   };
   return {
     async run(job, timeoutMs, signal) {
-      if (waiting.length >= WAITING_MAX) return { problem: 'busy' };
+      if (waiting.length >= QUEUE_MAX) return { problem: 'busy' };
       await enter();
       try {
         return await runInThread(job, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
@@ -58,8 +62,8 @@ async function runInThread(job: SandboxJob, signal: AbortSignal): ReturnType<San
     return await new Promise((resolve) => {
       signal.addEventListener('abort', () => resolve({ problem: 'timeout' }), { once: true });
       worker.once('message', resolve);
-      worker.once('error', () => resolve({ problem: 'memory', message: 'The program needs too much memory.' }));
-      worker.once('exit', () => resolve({ problem: 'error', message: 'The program ended its thread.' }));
+      worker.once('error', () => resolve({ problem: 'memory', message: 'The program used too much memory.' }));
+      worker.once('exit', () => resolve({ problem: 'error', message: 'The program stopped without a result.' }));
     });
   } finally {
     await worker.terminate();

@@ -5,7 +5,7 @@ import { seal, sealingKey, unseal } from './seal.ts';
 const KEY = sealingKey('a secret of thirty-two characters', 'tests');
 
 describe('sealed text', () => {
-  it('opens with its key, for what it belongs to', () => {
+  it('opens with its key and context', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, context) => {
         expect(unseal(seal(text, KEY, context), [KEY], context)).toBe(text);
@@ -13,14 +13,14 @@ describe('sealed text', () => {
     );
   });
 
-  it('shows nothing of the text and looks different each time', () => {
+  it('reveals nothing of the text and differs each time', () => {
     const sealed = seal('XYZZY', KEY, 'here');
     expect(sealed).not.toContain('XYZZY');
     expect(Buffer.from(sealed.split('.')[1]!, 'base64url').toString('latin1')).not.toContain('XYZZY');
     expect(seal('XYZZY', KEY, 'here')).not.toBe(sealed);
   });
 
-  it('stays shut elsewhere, with another key, or when anything of it was changed', () => {
+  it('does not open in another context, with another key, or if altered', () => {
     const sealed = seal('text', KEY, 'here');
     expect(unseal(sealed, [KEY], 'there')).toBeUndefined();
     expect(unseal(sealed, [sealingKey('another secret', 'tests')], 'here')).toBeUndefined();
@@ -34,18 +34,18 @@ describe('sealed text', () => {
     }
   });
 
-  it.each(['', '.', 'nonsense', `${KEY.keyId}.`, `${KEY.keyId}.AAAA`])('is not just any text: %j', (text) => {
+  it.each(['', '.', 'nonsense', `${KEY.keyId}.`, `${KEY.keyId}.AAAA`])('is not arbitrary text: %j', (text) => {
     expect(unseal(text, [KEY], 'here')).toBeUndefined();
   });
 
-  it('opens with any of the keys that are known', () => {
+  it('opens with any known key', () => {
     const other = sealingKey('another secret', 'tests');
     expect(unseal(seal('text', other, 'here'), [KEY, other], 'here')).toBe('text');
   });
 });
 
 describe('a key', () => {
-  it('depends on the secret and the purpose, and on nothing else', () => {
+  it('depends only on the secret and the purpose', () => {
     expect(sealingKey('one', 'a')).toEqual(sealingKey('one', 'a'));
     expect(sealingKey('one', 'a').bytes).not.toEqual(sealingKey('two', 'a').bytes);
     expect(sealingKey('one', 'a').bytes).not.toEqual(sealingKey('one', 'b').bytes);

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { sha256Hex } from './digest.ts';
 
-/** Seals text that has to be kept and used again: AES-256-GCM under a key that has a name. */
+/** A key for encrypting text at rest (AES-256-GCM); `keyId` is stored with the text so that keys can be rotated. */
 export interface SealingKey {
   readonly keyId: string;
   readonly bytes: Buffer;
@@ -12,13 +12,16 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_ID_CHARACTERS = 8;
 
-/** A key for one purpose, made of a secret that may serve several. */
+/** Derives a key for one purpose from a secret that may serve several (HKDF). */
 export function sealingKey(secret: string, purpose: string): SealingKey {
   const bytes = Buffer.from(hkdfSync('sha256', secret, '', purpose, KEY_BYTES));
   return { keyId: sha256Hex(bytes.toString('hex')).slice(0, KEY_ID_CHARACTERS), bytes };
 }
 
-/** `context` is what the text belongs to: sealed text that is moved elsewhere does not open there. */
+/**
+ * Encrypts text. `context` names the owner and is authenticated, so that ciphertext copied to another row does not
+ * decrypt there.
+ */
 export function seal(text: string, key: SealingKey, context: string): string {
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key.bytes, iv).setAAD(Buffer.from(context));
@@ -26,7 +29,7 @@ export function seal(text: string, key: SealingKey, context: string): string {
   return `${key.keyId}.${sealed.toString('base64url')}`;
 }
 
-/** Undefined when none of the keys fits, or when it was sealed for something else. */
+/** Decrypts text; undefined if no key matches, the context differs or the ciphertext was altered. */
 export function unseal(text: string, keys: readonly SealingKey[], context: string): string | undefined {
   const [keyId, encoded = ''] = text.split('.');
   const key = keys.find((known) => known.keyId === keyId);

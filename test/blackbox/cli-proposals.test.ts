@@ -61,7 +61,7 @@ onEachStore('capstan proposals', (host) => {
     const { id } = await drafted(host().as('editor'), 'prompt-template', { ...base, version: '1.1.0', text: 'Two.' });
     const { code, out } = await as('editor')('diff', id);
     expect(code).toBe(3);
-    expect(out.split('Against what it would take the place of')[1]).toMatch(
+    expect(out.split('Difference to the artifact that it would replace')[1]).toMatch(
       /- {2}"text": "One\."\n\+ {2}"text": "Two\."/,
     );
   });

@@ -15,7 +15,7 @@ afterAll(() => folder.remove());
 /** The shell lines of the walk-through, as somebody would paste them. */
 function walkThrough(): string {
   const text = readFileSync(join(root, 'README.md'), 'utf8');
-  const [, part = ''] = text.split('## A run from beginning to end');
+  const [, part = ''] = text.split('## Run a workflow');
   const [section = ''] = part.split('\n## ');
   return [...section.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, lines]) => lines).join('\n');
 }

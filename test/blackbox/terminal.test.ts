@@ -34,8 +34,8 @@ function sit(command: string, typing?: readonly Typing[], more?: Record<string, 
 }
 
 describe('capstan approvals review', () => {
-  it('says when nobody is asked anything', async () => {
-    expect(await sit('approvals review')).toMatchObject({ code: 0, screen: 'Nobody is asked anything.\n' });
+  it('says when there are no open interrupts', async () => {
+    expect(await sit('approvals review')).toMatchObject({ code: 0, screen: 'There are no open interrupts.\n' });
   });
 
   it('goes through what is open, as the docs show it', async () => {
@@ -45,7 +45,7 @@ describe('capstan approvals review', () => {
     const waiting = await waitingRun(owner(), await register(owner(), refund));
     const { code, screen } = await sit('approvals review', [
       [CHOICE, 'a\r'],
-      ['Why? ', 'the photo shows it\r'],
+      ['Reason (optional): ', 'the photo shows it\r'],
       [CHOICE, 'x\r'],
       [CHOICE, 'a\r'],
       ['Which colour? ', 'bluf\x7fe\r'],
@@ -75,7 +75,7 @@ describe('capstan approvals review', () => {
       ).code,
     ).toBe(3);
     const left = await sit('approvals review', [[CHOICE, '\x03']]);
-    expect(left).toMatchObject({ code: 2, screen: expect.stringContaining('Nothing was done.') });
+    expect(left).toMatchObject({ code: 2, screen: expect.stringContaining('Nothing was changed.') });
     for (const { runId } of runs) {
       expect((await owner().get(`/v1/runs/${runId}`)).body.status).toBe('waiting-approval');
       await owner().post(`/v1/runs/${runId}/cancel`, {});
@@ -89,13 +89,13 @@ describe('capstan approvals review', () => {
     const others = await ask(approval('others', { approversList: ['nobody'] }));
     const { code, screen } = await sit('approvals review', [
       [CHOICE, 'a\r'],
-      ['Why? ', '\r'],
+      ['Reason (optional): ', '\r'],
       [CHOICE, 'r\r'],
-      ['Why? ', 'no\r'],
+      ['Reason (optional): ', 'no\r'],
     ]);
     expect(code).toBe(3);
     expect(screen).toContain('(forbidden)');
-    expect(screen).toContain(`mine of ${mine} is answered`);
+    expect(screen).toContain(`Answered mine of ${mine}.`);
     expect((await owner().get(`/v1/runs/${others}`)).body.status).toBe('waiting-approval');
   });
 });

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/request.ts';
-import type { AuditRecord } from '../../src/capabilities/trust/audit/record.ts';
+import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
 import { AUDIT_TABLES } from '../../src/capabilities/trust/audit/records.ts';
-import { type AuditService, auditService } from '../../src/capabilities/trust/audit/service.ts';
+import { AuditService } from '../../src/capabilities/trust/audit/service.ts';
 import { Hub } from '../../src/runtime/hub.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { Turns } from '../../src/runtime/turns.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { sql } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
@@ -170,10 +172,17 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
 
   async function log(store = opened.store, { keyName, secret }: { keyName?: string; secret?: string } = {}) {
     stores.add(store);
-    const settings = { configuredKeys: [], audit: { everyRequest: false, keyName }, secret, version: '1' };
+    const settings = { apiKeys: [], auditRequests: false, auditKey: keyName, secret };
     const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-    const runtime = { store, clock, ids: realIds(), log: silent, hub: new Hub() };
-    const service = auditService({ runtime, executor: { hostId: 'host-1' }, settings } as never);
+    const runtime = {
+      store,
+      clock,
+      ids: realIds(),
+      log: silent,
+      hub: new Hub(),
+      turns: new Turns(),
+    } as unknown as Runtime;
+    const service = new AuditService({ runtime, executor: { hostId: 'host-1' }, version: '1' }, settings);
     await service.prepare();
     return service;
   }

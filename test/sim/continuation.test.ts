@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { COMMITMENT_TABLES, type CommitmentRow } from '../../src/capabilities/starting/commitments/records.ts';
 import {
   HEARTBEAT_TABLES,
@@ -19,6 +18,7 @@ import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { freshFolder } from '../support/database.ts';
 import { node, workflow } from '../support/definitions.ts';
+import { registerShared } from '../support/register-shared.ts';
 import type { SimHost } from './sim-host.ts';
 import { Storm } from './storm.ts';
 import { World } from './world.ts';
@@ -72,8 +72,7 @@ async function open(seed: number, hosts: number): Promise<void> {
 async function start(hosts: number): Promise<void> {
   for (let count = 0; count < hosts; count++) await storm.startHost();
   const { runtime } = storm.hosts[0]!;
-  const workflows = workflowService({ runtime } as never, { audit: { record: () => [] } });
-  await workflows.registerShared(ticked);
+  await registerShared(runtime, ticked);
 }
 
 const all = <R>(text: string): Promise<R[]> => world.settle(store.read<R>(sql(text)));

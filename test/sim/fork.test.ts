@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { resolveInterrupt } from '../../src/engine/people/interrupts.ts';
 import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
 import type { JsonObject } from '../../src/protocol/format/json.ts';
@@ -20,6 +19,7 @@ import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
 import { edge, node, workflow } from '../support/definitions.ts';
+import { registerShared } from '../support/register-shared.ts';
 import { FaultyStore } from './faulty-store.ts';
 import { createSimHost, type SimHost } from './sim-host.ts';
 import { type Random, World } from './world.ts';
@@ -124,8 +124,7 @@ describe('whatever the workflow and whoever meddles with it', () => {
 
   /** Runs a workflow while somebody pauses, resumes, answers and cancels, until it ends or nobody answers any more. */
   async function runOf(definition: WorkflowDefinition, random: Random): Promise<string> {
-    const workflows = workflowService({ runtime: host.runtime } as never, { audit: { record: () => [] } });
-    must(await world.settle(workflows.registerShared(definition)));
+    await world.settle(registerShared(host.runtime, definition));
     const request = {
       workflowId: definition.id,
       inputs: { given: seedling(random) },

@@ -4,7 +4,6 @@ import { GOAL_TABLES, type GoalRow, type GoalRunRow } from '../../src/capabiliti
 import { VERIFIER_TABLES } from '../../src/capabilities/learning/verifiers/records.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
 import { isClosed } from '../../src/engine/judging/goal.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
@@ -17,6 +16,7 @@ import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
 import { interrupt } from '../support/interrupts.ts';
+import { registerShared } from '../support/register-shared.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -81,8 +81,7 @@ class BadDays {
   async #open(): Promise<void> {
     for (let count = 0; count < 3; count++) await this.#storm.startHost();
     const host = this.#storm.hosts[0]!;
-    const workflows = workflowService({ runtime: host.runtime } as never, { audit: { record: () => [] } });
-    for (const each of [working, asking, failing]) await workflows.registerShared(each);
+    await registerShared(host.runtime, working, asking, failing);
     for (let count = 0; count < 6; count++) await this.#create(host);
   }
 

@@ -3,7 +3,6 @@ import { GOAL_TABLES, type GoalRunRow } from '../../src/capabilities/learning/go
 import { VERIFIER_TABLES } from '../../src/capabilities/learning/verifiers/records.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
@@ -11,6 +10,7 @@ import type { RunRow } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { expression, line, node, workflow } from '../support/definitions.ts';
+import { registerShared } from '../support/register-shared.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -65,8 +65,7 @@ async function pass({ world, store, storm }: Scene): Promise<void> {
 async function open(storm: Storm): Promise<string[]> {
   for (let count = 0; count < 3; count++) await storm.startHost();
   const { runtime, verifiers, goals } = storm.hosts[0]!;
-  const workflows = workflowService({ runtime } as never, { audit: { record: () => [] } });
-  for (const each of [working, judging]) await workflows.registerShared(each);
+  await registerShared(runtime, working, judging);
   await verifiers.put(CALLER, { id: 'slow', kind: 'workflow', workflowId: judging.id }, () => []);
   const goalIds: string[] = [];
   for (let count = 0; count < GOALS; count++) {

@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
-import { packService } from '../../src/capabilities/ai/packs/service.ts';
+import { PackService } from '../../src/capabilities/ai/packs/service.ts';
 import { PROMPT_TABLES } from '../../src/capabilities/ai/prompts/records.ts';
-import { promptService } from '../../src/capabilities/ai/prompts/service.ts';
+import { PromptService } from '../../src/capabilities/ai/prompts/service.ts';
 import { proposals } from '../../src/capabilities/learning/proposals/index.ts';
 import { PROPOSAL_TABLES } from '../../src/capabilities/learning/proposals/records.ts';
 import { type ProposalService, proposalService } from '../../src/capabilities/learning/proposals/service.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/records.ts';
-import type { AuditRecord } from '../../src/capabilities/trust/audit/record.ts';
+import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
@@ -202,7 +202,6 @@ function work(host: SimHost) {
 
 function serviceOn(host: SimHost): ProposalService {
   const settings = {
-    promptObservability: 'hashed',
     proposals: { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 },
   };
   const itself = { ...host, settings, advertises: () => false } as never;
@@ -212,8 +211,8 @@ function serviceOn(host: SimHost): ProposalService {
     feed: { entries: () => [], wake: () => {} },
     interrupts: host.interrupts,
     schedules: host.schedules,
-    prompts: promptService(itself, { audit }),
-    packs: packService(itself, { audit }),
+    prompts: new PromptService(itself, audit, 'hashed'),
+    packs: new PackService(itself, audit, { packFolder: undefined }),
   });
 }
 

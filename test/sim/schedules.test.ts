@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
 import { nextSlot } from '../../src/capabilities/starting/schedules/slots.ts';
 import { isRefusal, refuse } from '../../src/protocol/errors.ts';
@@ -12,6 +11,7 @@ import { hasten } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { node, workflow } from '../support/definitions.ts';
+import { registerShared } from '../support/register-shared.ts';
 import type { SimHost } from './sim-host.ts';
 import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
@@ -106,8 +106,7 @@ class BadMinute {
 
   async #register(): Promise<void> {
     const { runtime } = this.#storm.hosts[0]!;
-    const workflows = workflowService({ runtime } as never, { audit: { record: () => [] } });
-    await workflows.registerShared(ticked);
+    await registerShared(runtime, ticked);
   }
 
   async #change(host: SimHost): Promise<void> {

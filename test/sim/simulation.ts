@@ -1,7 +1,6 @@
 import { WEBHOOK_TABLES } from '../../src/capabilities/operations/webhooks/records.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { workflowService } from '../../src/capabilities/running/workflows/service.ts';
 import { makePlan } from '../../src/engine/definition/plan.ts';
 import { fold } from '../../src/engine/run/fold.ts';
 import { statusOf } from '../../src/engine/run/run.ts';
@@ -20,6 +19,7 @@ import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
 import { freshFolder } from '../support/database.ts';
+import { registerShared } from '../support/register-shared.ts';
 import { problemsWithAgents, simAgents } from './agents.ts';
 import { Answers } from './answers.ts';
 import { FAIR, FaultyStore, forecast, type Weather } from './faulty-store.ts';
@@ -115,11 +115,7 @@ class Day {
   async #open(): Promise<void> {
     this.#isStorm = false;
     for (let count = 0; count < HOSTS; count++) await this.#startHost();
-    const workflows = workflowService({ runtime: this.#hosts[0]!.runtime } as never, { audit: { record: () => [] } });
-    for (const definition of WORKFLOWS) {
-      const outcome = await workflows.registerShared(definition);
-      if (isRefusal(outcome)) throw new Error(outcome.message);
-    }
+    await registerShared(this.#hosts[0]!.runtime, ...WORKFLOWS);
     await this.#receivers.subscribe(this.#hosts[0]!.webhooks, CALLER);
     this.#isStorm = true;
     for (const { store } of this.#hosts) store.weather = this.#weather;

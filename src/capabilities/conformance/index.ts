@@ -1,12 +1,13 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
+import { perform } from '../../runtime/change.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
-import type { PackService } from '../ai/packs/service.ts';
-import type { PromptService } from '../ai/prompts/service.ts';
+import type { Packs } from '../ai/packs/door.ts';
+import type { Prompts } from '../ai/prompts/door.ts';
 import type { Goals } from '../learning/goals/door.ts';
 import type { ProposalService } from '../learning/proposals/service.ts';
 import type { LegacyCapability as Capability, CapabilitySettings } from '../legacy.ts';
-import type { WorkflowService } from '../running/workflows/service.ts';
+import type { Workflows } from '../running/workflows/door.ts';
 import { AGENT_FIXTURES } from './agent-fixtures.ts';
 import { AGENT_PACK } from './agent-pack.ts';
 import { CHAIN_PACK } from './chain-pack.ts';
@@ -26,9 +27,9 @@ import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 
 export interface Fitted {
-  readonly workflows: WorkflowService;
-  readonly prompts: PromptService;
-  readonly packs: PackService;
+  readonly workflows: Workflows;
+  readonly prompts: Prompts;
+  readonly packs: Packs;
   readonly proposals: ProposalService;
   readonly goals: Goals;
   readonly memory: MemoryService;
@@ -65,7 +66,7 @@ export const conformance: Capability<'conformance', Fitted> = {
     await packs.installShared(AGENT_PACK);
     for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
     for (const fixture of seeded(settings)) {
-      const outcome = await workflows.registerShared(fixture);
+      const outcome = await perform(runtime, () => workflows.registerShared(fixture));
       if (isRefusal(outcome)) throw new Error(`fixture ${fixture.id}: ${outcome.message}`);
     }
   },

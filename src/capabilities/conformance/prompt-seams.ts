@@ -6,10 +6,10 @@ import { NOT_FOUND, refuse } from '../../protocol/errors.ts';
 import { own } from '../../protocol/format/json.ts';
 import { AnyObject, MapOf, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import { promptRefsOf } from '../../runtime/prompts.ts';
-import { compose, type PromptService } from '../ai/prompts/service.ts';
+import type { Prompts } from '../ai/prompts/door.ts';
 import { reply, route } from '../request.ts';
 
-const operation = route<{ readonly prompts: PromptService }>();
+const operation = route<{ readonly prompts: Prompts }>();
 const Optional = Type.Optional;
 
 /** The override chain by itself, for layers that are only thought of. */
@@ -70,7 +70,7 @@ const composePrompt = operation({
     if (!found) return NOT_FOUND;
     const secrets = (found.template.variables ?? []).filter(({ source }) => source === 'secret');
     const named = Object.fromEntries(secrets.map(({ name }) => [name, bindings.secretRef]));
-    const composed = compose(found.template, {
+    const composed = prompts.compose(found.template, {
       variables: { ...named, ...bindings },
       trustOf: ({ name }) => own(bindingTrust, name) ?? 'untrusted',
     });

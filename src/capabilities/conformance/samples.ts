@@ -6,7 +6,7 @@ import type { Goals } from '../learning/goals/door.ts';
 import type { Draft, ProposalService } from '../learning/proposals/service.ts';
 import type { CapabilitySettings, LegacyHost } from '../legacy.ts';
 import type { Caller } from '../request.ts';
-import { callerOf } from '../trust/authorization/keys.ts';
+import { callerOf } from '../trust/authorization/door.ts';
 
 const PROPOSED: Draft = {
   kind: 'prompt-template',

@@ -2,12 +2,12 @@ import type { AgentInventoryEntry } from '../../protocol/ai/agents.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { table } from '../text.ts';
-import { showing } from './named-things.ts';
+import { getCommand } from './resource-commands.ts';
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'The agents that you may use, by their ids',
+  summary: 'List the agents that you may use',
   example: 'agents list',
   async run(context) {
     const inventory = await (await context.client()).listAgents();
@@ -27,14 +27,15 @@ const list: CommandSpec = {
   },
 };
 
-const get = showing(
+const get = getCommand(
   { group: 'agents', takes: '<agentId>', exampleId: 'vendor.acme.support.triage' },
-  'An agent: who it is, which tools it may use, and when it asks a person',
+  'Show an agent: its persona, its tools and when it escalates to a person',
   (client, id) => client.getAgent(id),
 );
 
+/** `capstan agents`: read-only, because agents are installed with their pack. */
 export const agents: CommandGroup = {
   name: 'agents',
-  summary: 'See the agents that packs bring',
+  summary: 'Show the agents from installed packs',
   commands: [list, get],
 };

@@ -8,16 +8,19 @@ import { type AuditFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { columns, table } from '../text.ts';
-import { text, wholeNumber } from '../values.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { parseInteger, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
+/** More findings than this are only counted. */
 const FINDINGS_SHOWN = 50;
 
 const verify: CommandSpec = {
   name: 'verify',
   takes: '<file>',
-  summary: 'Check an exported audit log; no host is needed for it',
-  flags: { '--key <key>': 'trust only this public key: base64, or the path of a PEM file (the keys in the file)' },
+  summary: 'Verify an exported audit log, without a host',
+  flags: {
+    '--key <key>': 'trust only this public key: base64 or the path of a PEM file (default: the keys in the export)',
+  },
   example: 'audit verify audit.json',
   async run(context, { args: [path = ''], options: { key } }) {
     try {
@@ -26,7 +29,7 @@ const verify: CommandSpec = {
       context.show(result, () => report(file, result, trusted !== undefined));
       return result.chainValid ? EXIT.done : EXIT.refused;
     } catch (error) {
-      context.terminal.err(`${path} cannot be verified: ${(error as Error).message}\n`);
+      context.terminal.err(`Cannot verify ${path}: ${(error as Error).message}\n`);
       return isUsage(error) ? EXIT.usage : EXIT.refused;
     }
   },
@@ -34,14 +37,14 @@ const verify: CommandSpec = {
 
 const check: CommandSpec = {
   name: 'check',
-  summary: 'Have the host walk its audit log and tell whether somebody has tampered with it',
+  summary: 'Ask the host to verify its own audit log',
   example: 'audit check',
   async run(context) {
     const result = await (await context.client()).verifyAudit();
     const { chainValid, anomalies } = result;
     context.show(result, () => [
-      chainValid ? 'Nothing is wrong.' : `TAMPERED WITH, findings: ${anomalies.length}`,
-      'That is what the host says. With `capstan audit export` and `capstan audit verify` you see for yourself.',
+      chainValid ? 'Valid: no tampering found.' : `TAMPERED WITH: ${anomalies.length} findings`,
+      'This is the result of the host itself. For an independent check run `capstan audit export` and `capstan audit verify`.',
     ]);
     return chainValid ? EXIT.done : EXIT.refused;
   },
@@ -50,18 +53,23 @@ const check: CommandSpec = {
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'Who did what, newest first',
+  summary: 'List audit entries, newest first',
   flags: {
-    '--actor <principal>': 'what this one did',
-    '--action <action>': 'as run.create',
-    '--since <time>': 'at this time or later, as 2026-01-31T12:00:00Z',
-    '--until <time>': 'before this time',
+    '--actor <principal>': 'entries of this principal',
+    '--action <action>': 'entries with this action, for example run.create',
+    '--since <time>': 'entries from this time on, for example 2026-01-31T12:00:00Z',
+    '--until <time>': 'entries before this time',
     ...PAGE_FLAGS,
   },
   example: 'audit list --action key.create',
   async run(context, { options }) {
     const { actor, action, since, until } = options;
-    const filter = defined({ actor: text(actor), action: text(action), since: text(since), until: text(until) });
+    const filter = defined({
+      actor: stringOption(actor),
+      action: stringOption(action),
+      since: stringOption(since),
+      until: stringOption(until),
+    });
     const page = await (await context.client()).listAudit({ ...filter, ...pageQuery(options) });
     const row = (item: (typeof page.items)[number]) => [
       item.sequence,
@@ -73,7 +81,7 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['AT', 'TIME', 'WHO', 'WHAT', 'TARGET', 'OUTCOME'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['AT', 'TIME', 'WHO', 'WHAT', 'TARGET', 'OUTCOME'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ sequence }) => String(sequence)),
     );
     return EXIT.done;
@@ -82,28 +90,29 @@ const list: CommandSpec = {
 
 const exportLog: CommandSpec = {
   name: 'export',
-  summary: 'The audit log as a file that can be verified without the host',
+  summary: 'Export the audit log to a file that can be verified without the host',
   flags: {
-    '--output <file>': 'write it there; otherwise it is printed',
-    '--from <sequence>': 'the first entry',
-    '--to <sequence>': 'the last entry',
+    '--output <file>': 'write to this file (default: standard output)',
+    '--from <sequence>': 'first entry to export',
+    '--to <sequence>': 'last entry to export',
   },
   example: 'audit export --output audit.json',
   async run(context, { options: { output, from, to } }) {
     const bytes = await (await context.client()).exportAudit({
-      ...(from ? { fromSeq: wholeNumber(String(from), '--from') } : {}),
-      ...(to ? { toSeq: wholeNumber(String(to), '--to') } : {}),
+      ...(from ? { fromSeq: parseInteger(String(from), '--from') } : {}),
+      ...(to ? { toSeq: parseInteger(String(to), '--to') } : {}),
     });
     if (!output) {
       for await (const piece of bytes.pipeThrough(new TextDecoderStream())) context.terminal.out(piece);
       return EXIT.done;
     }
     await pipeline(bytes, createWriteStream(String(output), { mode: 0o600 }));
-    context.note(`Written to ${output}. Check it with: capstan audit verify ${output}`);
+    context.note(`Wrote ${output}. Verify it with: capstan audit verify ${output}`);
     return EXIT.done;
   },
 };
 
+/** `capstan audit`. */
 export const audit: CommandGroup = {
   name: 'audit',
   summary: 'Read, export and verify the audit log',
@@ -123,7 +132,7 @@ async function trustedKey(key: string): Promise<IsSignedHex> {
   }
 }
 
-/** A file that is not there, or a key that is none: nothing was found out about the log. */
+/** A missing file or a malformed key says nothing about the log, so it is a usage error. */
 function isUsage(error: unknown): boolean {
   return error instanceof BadKey || typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }
@@ -138,15 +147,15 @@ function report(file: AuditFile, result: VerifyResult, isKeyTrusted: boolean): s
     ['Entries', `${file.fromSeq} to ${file.toSeq}`],
     [
       'Checkpoints',
-      `${checkpoints.length}, up to ${covered}${unsigned > 0 ? `; ${unsigned} entries not signed for` : ''}`,
+      `${checkpoints.length}, up to ${covered}${unsigned > 0 ? `; ${unsigned} entries are not signed yet` : ''}`,
     ],
     ...[...file.keys].map(([keyId, pem]) => ['Key', `${keyId}  ${pem.replace(/-----[^-]*-----|\s/g, '')}`]),
-    ['Result', result.chainValid ? 'nothing is wrong' : `TAMPERED WITH, findings: ${anomalies.length}`],
+    ['Result', result.chainValid ? 'valid' : `TAMPERED WITH: ${anomalies.length} findings`],
   ];
   return [
     ...columns(lines),
     ...findings(anomalies),
-    ...(isKeyTrusted ? [] : ['', 'Checked with the keys in the file. Give --key to check with one that you trust.']),
+    ...(isKeyTrusted ? [] : ['', 'Checked with the keys in the file. Use --key to check with a key that you trust.']),
   ];
 }
 
@@ -160,6 +169,7 @@ function findings(anomalies: readonly Anomaly[]): string[] {
 }
 
 function detailOf(anomaly: Anomaly): string {
-  if (anomaly.kind === 'chain-break') return `points at ${anomaly.actualPrevHash}, not at ${anomaly.expectedPrevHash}`;
+  if (anomaly.kind === 'chain-break')
+    return `previous hash is ${anomaly.actualPrevHash}, expected ${anomaly.expectedPrevHash}`;
   return 'checkpoint' in anomaly ? anomaly.checkpoint : (anomaly.detail ?? '');
 }

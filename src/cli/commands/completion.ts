@@ -1,21 +1,21 @@
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 
-/** Words that may follow, by what stands before them: the program itself, or one of its groups. */
+/** Completions by the word before them; the empty key holds those of the program itself. */
 type Words = ReadonlyMap<string, readonly string[]>;
 
 const SHELLS: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish };
 
-/** Completion of the commands that it is given. */
+/** Builds the `completion` command for the given groups and commands. */
 export function completionOf(groups: readonly CommandGroup[], commands: readonly CommandSpec[]): CommandSpec {
   return {
     name: 'completion',
     takes: '<shell>',
-    summary: `Completion for ${Object.keys(SHELLS).join(', ')}`,
+    summary: `Print a completion script for ${Object.keys(SHELLS).join(', ')}`,
     example: 'completion bash > ~/.local/share/bash-completion/completions/capstan',
     async run(context, { args: [shell = ''] }) {
       const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-      if (!script) throw new UsageError(`There is completion for ${Object.keys(SHELLS).join(', ')}.`);
+      if (!script) throw new UsageError(`<shell> must be one of ${Object.keys(SHELLS).join(', ')}.`);
       context.terminal.out(script(wordsOf(groups, commands)));
       return EXIT.done;
     },

@@ -1,7 +1,7 @@
 import { createClient, isShown, RefusedError } from '../../client/index.ts';
 import { VERSION } from '../../version.ts';
 import type { CommandSpec } from '../command.ts';
-import { credentialsPath, currentLogin, isOpenToOthers, type Login } from '../credentials.ts';
+import { credentialsPath, currentLogin, isReadableByOthers, type Login } from '../credentials.ts';
 import { EXIT } from '../exit.ts';
 import type { Terminal } from '../terminal.ts';
 import { checkKey } from './login.ts';
@@ -12,7 +12,7 @@ interface Finding {
   readonly detail: string;
 }
 
-/** What a person may want to know whether it is there. */
+/** Names for people, and where the discovery document shows that a host supports each. */
 const FAMILIES: Readonly<Record<string, string>> = {
   'pause and resume': 'runs.pauseResume.supported',
   'replay and fork': 'replay.supported',
@@ -32,9 +32,10 @@ const FAMILIES: Readonly<Record<string, string>> = {
   'audit log integrity': 'auth.auditLogIntegrity',
 };
 
+/** `capstan doctor`; exits with 1 when a check fails. */
 export const doctor: CommandSpec = {
   name: 'doctor',
-  summary: 'Check the host, the key and what is served',
+  summary: 'Check the connection, the key and what the host supports',
   example: 'doctor',
   async run(context) {
     const { terminal, paint } = context;
@@ -54,7 +55,7 @@ export const doctor: CommandSpec = {
         ({ what, isGood, detail }) =>
           `${isGood ? paint('green', 'ok ') : paint('red', 'BAD')}  ${what.padEnd(10)} ${detail}`,
       ),
-      `     serves     ${served.join(', ')}`,
+      `     supports   ${served.join(', ')}`,
       `     client     capstan ${VERSION}, Node ${process.versions.node}`,
     ]);
     return isGood ? EXIT.done : EXIT.refused;
@@ -63,24 +64,28 @@ export const doctor: CommandSpec = {
 
 function protocolFinding(version: unknown): Finding {
   const isGood = typeof version === 'string' && version.startsWith('1.');
-  return { what: 'protocol', isGood, detail: isGood ? `OpenWOP ${version}` : 'not OpenWOP 1; this client speaks that' };
+  return { what: 'protocol', isGood, detail: isGood ? `OpenWOP ${version}` : 'not OpenWOP 1, which this client needs' };
 }
 
 async function keyFinding({ url, key, source }: Login): Promise<Finding> {
   if (key === undefined) {
-    return { what: 'key', isGood: false, detail: 'there is none: use `capstan login`, or set CAPSTAN_KEY' };
+    return { what: 'key', isGood: false, detail: 'none found: run `capstan login` or set CAPSTAN_KEY' };
   }
   try {
     await checkKey(url, key);
-    return { what: 'key', isGood: true, detail: `from ${source}, taken by the host` };
+    return { what: 'key', isGood: true, detail: `from ${source}, accepted by the host` };
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
-    return { what: 'key', isGood: false, detail: `from ${source}, refused: ${error.message} (${error.code})` };
+    return {
+      what: 'key',
+      isGood: false,
+      detail: `from ${source}, rejected by the host: ${error.message} (${error.code})`,
+    };
   }
 }
 
 async function fileFinding({ environment }: Terminal): Promise<Finding> {
   const path = credentialsPath(environment);
-  if (!(await isOpenToOthers(environment))) return { what: 'file', isGood: true, detail: path };
-  return { what: 'file', isGood: false, detail: `others can read ${path}: chmod 600 it` };
+  if (!(await isReadableByOthers(environment))) return { what: 'file', isGood: true, detail: path };
+  return { what: 'file', isGood: false, detail: `other users can read ${path}; run: chmod 600 ${path}` };
 }

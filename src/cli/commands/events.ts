@@ -1,34 +1,36 @@
 import type { CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { Interrupted } from '../terminal.ts';
-import { harmless } from '../text.ts';
-import { wholeNumber } from '../values.ts';
+import { sanitize } from '../text.ts';
+import { parseInteger } from '../values.ts';
 import { eventLines, followRun } from '../watch-run.ts';
 
-/** Events to show of a run that is not followed: one question for news, answered at once. */
-const SECONDS = 1;
+/** The shortest long poll: without --follow the command prints what is there and does not wait for more. */
+const POLL_S = 1;
 
+/** `capstan events`, also available as `capstan runs events`. */
 export const events: CommandSpec = {
   name: 'events',
   takes: '[runId]',
-  summary: 'The events of a run so far; without a run, what happens in the tenant from now on',
+  summary: 'Print the events of a run; without a run, the live feed of the tenant',
   flags: {
-    '--follow': 'go on until the run has ended, whatever happens to the connection',
-    '--after <sequence>': 'only what comes after this event',
-    '--mode <mode>': 'updates, or debug for everything, with --follow; a terminal shows everything',
+    '--follow': 'continue until the run has ended, and reconnect when the connection breaks',
+    '--after <sequence>': 'start after the event with this sequence',
+    '--mode <mode>':
+      'with --follow: updates, or debug for all events (default: debug at a terminal, updates elsewhere)',
   },
   example: 'events run-0mw4x2c1h0001 --follow',
   async run(context, { args: [runId], options }) {
     const { follow, after: from, mode } = options;
     if (mode !== undefined && mode !== 'updates' && mode !== 'debug')
-      throw new UsageError('--mode is updates or debug.');
-    const after = from === undefined ? undefined : wholeNumber(String(from), '--after');
-    if (runId === undefined) return watchTenant(context);
+      throw new UsageError('--mode must be updates or debug.');
+    const after = from === undefined ? undefined : parseInteger(String(from), '--after');
+    if (runId === undefined) return followTenantFeed(context);
     const client = await context.client();
     if (follow) return followRun(context, client, runId, { after, mode });
     let lastSequence = after;
     for (;;) {
-      const query = { timeout: SECONDS, ...(lastSequence === undefined ? {} : { lastSequence }) };
+      const query = { timeout: POLL_S, ...(lastSequence === undefined ? {} : { lastSequence }) };
       const reply = await client.pollRunEvents(runId, query);
       for (const event of reply.events) context.show(event, () => eventLines(context, event));
       if (reply.isComplete || reply.events.length === 0) return EXIT.done;
@@ -37,11 +39,11 @@ export const events: CommandSpec = {
   },
 };
 
-async function watchTenant(context: Context): Promise<ExitCode> {
+async function followTenantFeed(context: Context): Promise<ExitCode> {
   const client = await context.client();
   try {
     for await (const { event, data } of client.followTenant({ signal: context.terminal.interrupted() })) {
-      context.show(JSON.parse(data), () => [harmless(`${event.padEnd(18)} ${data}`)]);
+      context.show(JSON.parse(data), () => [sanitize(`${event.padEnd(18)} ${data}`)]);
     }
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;

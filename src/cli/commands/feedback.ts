@@ -1,23 +1,28 @@
 import { BUCKETS, RATING } from '../../protocol/format/choices.ts';
 import { defined } from '../../protocol/format/json.ts';
 import type { Annotation, Signal } from '../../protocol/people/annotations.ts';
-import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
+import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { facts, table } from '../text.ts';
-import { text, wholeNumber } from '../values.ts';
+import { propertyLines, table } from '../text.ts';
+import { parseInteger, stringOption } from '../values.ts';
 
 const TARGET_FLAGS: Readonly<Record<string, string>> = {
-  '--note <text>': 'why',
-  '--event-id <id>': 'about this event of the run',
-  '--node-id <id>': 'about this node of the run',
+  '--note <text>': 'a comment, for example the reason',
+  '--event-id <id>': 'annotate this event of the run',
+  '--node-id <id>': 'annotate this node of the run',
 };
 
-async function say(context: Context, runId: string, signal: Signal, options: Given['options']): Promise<ExitCode> {
-  const target = defined({ eventId: text(options.eventId), nodeId: text(options.nodeId) });
+async function annotateRun(
+  context: Context,
+  runId: string,
+  signal: Signal,
+  options: CommandInput['options'],
+): Promise<ExitCode> {
+  const target = defined({ eventId: stringOption(options.eventId), nodeId: stringOption(options.nodeId) });
   const annotation = await (await context.client()).createAnnotation(runId, {
     signal,
     ...(Object.keys(target).length > 0 ? { target } : {}),
-    ...defined({ note: text(options.note) }),
+    ...defined({ note: stringOption(options.note) }),
   });
   context.show(
     annotation,
@@ -28,29 +33,30 @@ async function say(context: Context, runId: string, signal: Signal, options: Giv
 }
 
 function ratingOf(value: string): Signal {
-  const rating = wholeNumber(value, 'A rating');
+  const rating = parseInteger(value, 'A rating');
   if (rating < RATING.minimum || rating > RATING.maximum) {
-    throw new UsageError(`A rating is a number from ${RATING.minimum} to ${RATING.maximum}.`);
+    throw new UsageError(`A rating must be a number from ${RATING.minimum} to ${RATING.maximum}.`);
   }
   return { kind: 'rating', rating };
 }
 
+/** `capstan runs annotate`. */
 export const annotate: CommandSpec = {
   name: 'annotate',
   takes: '<runId>',
-  summary: 'Rate, label, correct or flag a run, or a part of it',
+  summary: 'Rate, label, correct or flag a run, a node or an event',
   flags: {
-    '--rating <1-5>': 'how good it is',
+    '--rating <1-5>': 'quality, 5 is best',
     '--label <text>': 'a label',
-    '--correction <text>': 'how it should have been',
-    '--flag': 'somebody should look at it',
+    '--correction <text>': 'the output as it should have been',
+    '--flag': 'mark it for review',
     ...TARGET_FLAGS,
   },
   example: 'runs annotate run-0mw4x2c1h0001 --rating 2 --node-id classify --note "wrong queue"',
-  run: (context, { args: [runId = ''], options }) => say(context, runId, signalOf(options), options),
+  run: (context, { args: [runId = ''], options }) => annotateRun(context, runId, signalOf(options), options),
 };
 
-function signalOf({ rating, label, correction, flag }: Given['options']): Signal {
+function signalOf({ rating, label, correction, flag }: CommandInput['options']): Signal {
   const signals: Signal[] = [
     ...(rating ? [ratingOf(String(rating))] : []),
     ...(label ? [{ kind: 'label' as const, label: String(label) }] : []),
@@ -58,13 +64,14 @@ function signalOf({ rating, label, correction, flag }: Given['options']): Signal
     ...(flag ? [{ kind: 'flag' as const }] : []),
   ];
   if (signals.length === 1) return signals[0]!;
-  throw new UsageError('Give exactly one of --rating, --label, --correction and --flag.');
+  throw new UsageError('Use exactly one of --rating, --label, --correction and --flag.');
 }
 
+/** `capstan runs annotations`, also available as `capstan feedback list`. */
 export const annotations: CommandSpec = {
   name: 'annotations',
   takes: '<runId>',
-  summary: 'What people and agents think of a run',
+  summary: 'List the annotations of a run',
   example: 'runs annotations run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''] }) {
     const list = await (await context.client()).listAnnotations(runId);
@@ -96,61 +103,62 @@ const rate: CommandSpec = {
   summary: 'Rate a run, from 1 to 5',
   flags: TARGET_FLAGS,
   example: 'feedback rate run-0mw4x2c1h0001 5',
-  run: (context, { args: [runId = '', rating = ''], options }) => say(context, runId, ratingOf(rating), options),
+  run: (context, { args: [runId = '', rating = ''], options }) =>
+    annotateRun(context, runId, ratingOf(rating), options),
 };
 
 const correct: CommandSpec = {
   name: 'correct',
   takes: '<runId> <text>',
-  summary: 'Say how it should have been',
+  summary: 'Record what the output should have been',
   flags: TARGET_FLAGS,
   example: 'feedback correct run-0mw4x2c1h0001 "This belongs to billing" --node-id classify',
   run: (context, { args: [runId = '', correction = ''], options }) =>
-    say(context, runId, { kind: 'correction', correction }, options),
+    annotateRun(context, runId, { kind: 'correction', correction }, options),
 };
 
 const label: CommandSpec = {
   name: 'label',
   takes: '<runId> <label>',
-  summary: 'Put a label on a run',
+  summary: 'Add a label to a run',
   flags: TARGET_FLAGS,
   example: 'feedback label run-0mw4x2c1h0001 golden',
   run: (context, { args: [runId = '', name = ''], options }) =>
-    say(context, runId, { kind: 'label', label: name }, options),
+    annotateRun(context, runId, { kind: 'label', label: name }, options),
 };
 
 const flag: CommandSpec = {
   name: 'flag',
   takes: '<runId>',
-  summary: 'Bring a run to those who review',
+  summary: 'Flag a run for review',
   flags: TARGET_FLAGS,
   example: 'feedback flag run-0mw4x2c1h0001 --note "promised a refund"',
-  run: (context, { args: [runId = ''], options }) => say(context, runId, { kind: 'flag' }, options),
+  run: (context, { args: [runId = ''], options }) => annotateRun(context, runId, { kind: 'flag' }, options),
 };
 
 const summary: CommandSpec = {
   name: 'summary',
-  summary: 'The quality of runs in numbers, as a whole and over time',
+  summary: 'Summarize ratings, corrections and flags, in total and over time',
   flags: {
     '--workflow <id>': 'runs of this workflow',
-    '--since <time>': 'started at this time or later, as 2026-01-31T12:00:00Z',
+    '--since <time>': 'started at this time or later, for example 2026-01-31T12:00:00Z',
     '--until <time>': 'started before this time',
-    '--bucket <bucket>': `${BUCKETS.join(', ')}; day where it is not said`,
+    '--bucket <bucket>': `interval of the table: ${BUCKETS.join(', ')} (default: day)`,
   },
   example: 'feedback summary --workflow support-triage --bucket week',
   async run(context, { options }) {
     const bucket = BUCKETS.find((known) => known === options.bucket);
-    if (options.bucket && !bucket) throw new UsageError(`--bucket is one of ${BUCKETS.join(', ')}.`);
+    if (options.bucket && !bucket) throw new UsageError(`--bucket must be one of ${BUCKETS.join(', ')}.`);
     const query = defined({
-      workflowId: text(options.workflow),
-      since: text(options.since),
-      until: text(options.until),
+      workflowId: stringOption(options.workflow),
+      since: stringOption(options.since),
+      until: stringOption(options.until),
       bucket,
     });
     const found = await (await context.client()).summarizeFeedback(query);
     const { buckets, mostCorrectedNodes, mostCorrectedWorkflows: _, ...figures } = found;
     context.show(found, () => [
-      ...facts(figures),
+      ...propertyLines(figures),
       ...(mostCorrectedNodes.length > 0 ? ['', 'Most corrected'] : []),
       ...mostCorrectedNodes.map(({ workflowId, nodeId, corrections }) => `  ${corrections}  ${workflowId} / ${nodeId}`),
       '',
@@ -175,9 +183,10 @@ function percent(rate: number): string {
   return `${(rate * 100).toFixed(0)} %`;
 }
 
+/** `capstan feedback`. */
 export const feedback: CommandGroup = {
   name: 'feedback',
-  summary: 'Say what you think of runs, and see what others think',
+  summary: 'Rate and correct runs, and summarize feedback',
   commands: [
     rate,
     correct,

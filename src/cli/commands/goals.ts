@@ -1,12 +1,12 @@
 import { defined } from '../../protocol/format/json.ts';
 import type { Goal, GoalPlan, GoalRequest, GoalState } from '../../protocol/learning/goals.ts';
-import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
+import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { facts, harmless, table } from '../text.ts';
-import { confirm, jsonObject, membersGiven, text, texts, wholeNumber } from '../values.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { propertyLines, sanitize, table } from '../text.ts';
+import { confirm, inputsFromOptions, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
-/** A goal that is reached is done, one that goes on or asks is waited for, and every other has failed. */
+/** The exit code for a goal: success when satisfied, waiting while active or escalated, failure otherwise. */
 function exitOfGoal({ state }: Pick<Goal, 'state'>): ExitCode {
   if (state === 'satisfied') return EXIT.done;
   return state === 'active' || state === 'escalated' ? EXIT.waiting : EXIT.refused;
@@ -18,7 +18,7 @@ function showGoal(context: Context, goal: Goal): ExitCode {
   context.show(
     goal,
     () =>
-      facts({
+      propertyLines({
         goal: id,
         objective,
         state,
@@ -27,7 +27,7 @@ function showGoal(context: Context, goal: Goal): ExitCode {
         bounds,
         iterations: progress?.iterations,
         lastVerdict: last ? `${last.satisfied ? 'satisfied' : 'not satisfied'} by ${last.runId}` : undefined,
-      }).map(harmless),
+      }).map(sanitize),
     () => [id],
   );
   return exitOfGoal(goal);
@@ -36,11 +36,11 @@ function showGoal(context: Context, goal: Goal): ExitCode {
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'Goals, newest first',
+  summary: 'List goals, newest first',
   flags: { '--state <state>': 'active, satisfied, escalated, abandoned or bound-exceeded', ...PAGE_FLAGS },
   example: 'goals list --state escalated',
   async run(context, { options }) {
-    const state = text(options.state) as GoalState | undefined;
+    const state = stringOption(options.state) as GoalState | undefined;
     const page = await (await context.client()).listGoals({ ...defined({ state }), ...pageQuery(options) });
     const row = ({ id, state: its, progress, continuation, objective }: Goal) => [
       id,
@@ -54,7 +54,7 @@ const list: CommandSpec = {
       page,
       () => [
         ...table(['GOAL', 'STATE', 'RUNS', 'ARM', 'OBJECTIVE'], goals.map(row)),
-        ...morePages({ items: goals, ...defined({ nextCursor }) }),
+        ...nextPageHint({ items: goals, ...defined({ nextCursor }) }),
       ],
       () => goals.map(({ id }) => id),
     );
@@ -65,7 +65,7 @@ const list: CommandSpec = {
 const get: CommandSpec = {
   name: 'get',
   takes: '<goalId>',
-  summary: 'A goal, with its progress and the last verdict',
+  summary: 'Show a goal, its progress and the last verdict',
   example: 'goals get goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''] }) {
     return showGoal(context, await (await context.client()).getGoal(goalId));
@@ -74,89 +74,93 @@ const get: CommandSpec = {
 
 const create: CommandSpec = {
   name: 'create',
-  summary: 'Set a goal',
+  summary: 'Create a goal',
   flags: {
-    '--objective <text>': 'what is to be reached',
+    '--objective <text>': 'what the goal should achieve',
     '--judge <judge>': 'host (the default) or verifier',
-    '--verifier <id>': 'the verifier that judges',
+    '--verifier <id>': 'the verifier that decides; implies --judge verifier',
     '--continuation <mode>': 'manual (the default), schedule, heartbeat or commitment',
-    '--arm <id>': 'a schedule, heartbeat or commitment that is there already',
-    '--max-iterations <number>': 'contributing runs',
-    '--max-cost <usd>': 'what runs and judge may cost together',
-    '--timeout-ms <ms>': 'time from now on',
+    '--arm <id>': 'an existing schedule, heartbeat or commitment that starts the runs',
+    '--max-iterations <number>': 'limit of contributing runs',
+    '--max-cost <usd>': 'cost limit for runs and judge together',
+    '--timeout-ms <ms>': 'time limit, counted from now',
   },
   example: 'goals create --objective "Finish the release checklist" --max-iterations 7 --max-cost 5',
   async run(context, { options }) {
-    const objective = text(options.objective);
-    if (objective === undefined) throw new UsageError('Say what is to be reached, as --objective "…".');
-    const verifierRef = text(options.verifier);
+    const objective = stringOption(options.objective);
+    if (objective === undefined)
+      throw new UsageError('--objective is required, for example --objective "Finish the release checklist".');
+    const verifierRef = stringOption(options.verifier);
     const body = {
       objective,
-      completion: defined({ check: text(options.judge) ?? (verifierRef ? 'verifier' : 'host'), verifierRef }),
-      continuation: defined({ mode: text(options.continuation) ?? 'manual', armRef: text(options.arm) }),
-      ...boundsGiven(options),
+      completion: defined({ check: stringOption(options.judge) ?? (verifierRef ? 'verifier' : 'host'), verifierRef }),
+      continuation: defined({
+        mode: stringOption(options.continuation) ?? 'manual',
+        armRef: stringOption(options.arm),
+      }),
+      ...boundsFromOptions(options),
     } as GoalRequest;
     return showGoal(context, await (await context.client()).createGoal(body));
   },
 };
 
-/** Only what was given: the host says what it thinks of a goal without bounds. */
-function boundsGiven({ maxIterations, maxCost, timeoutMs }: Given['options']): object {
+/** Only the bounds that were given; the host rejects a goal without any. */
+function boundsFromOptions({ maxIterations, maxCost, timeoutMs }: CommandInput['options']): object {
   const bounds = defined({
-    maxLoopIterations: maxIterations && wholeNumber(String(maxIterations), '--max-iterations'),
-    maxCostUsd: maxCost && amount(String(maxCost), '--max-cost'),
-    runTimeoutMs: timeoutMs && wholeNumber(String(timeoutMs), '--timeout-ms'),
+    maxLoopIterations: maxIterations && parseInteger(String(maxIterations), '--max-iterations'),
+    maxCostUsd: maxCost && parseNumber(String(maxCost), '--max-cost'),
+    runTimeoutMs: timeoutMs && parseInteger(String(timeoutMs), '--timeout-ms'),
   });
   return Object.keys(bounds).length > 0 ? { bounds } : {};
 }
 
-function amount(given: string, what: string): number {
+function parseNumber(given: string, what: string): number {
   if (/^\d+(\.\d+)?$/.test(given)) return Number(given);
-  throw new UsageError(`${what} must be a number, and ${JSON.stringify(given)} is none.`);
+  throw new UsageError(`${what} must be a number, not ${JSON.stringify(given)}.`);
 }
 
 const plan: CommandSpec = {
   name: 'plan',
   takes: '<goalId>',
-  summary: 'How a goal is worked on; with flags, say so',
+  summary: 'Show the plan of a goal, or replace it when flags are given',
   flags: {
-    '--plan <json>': 'the whole plan: a JSON object, @file, or -',
-    '--workflow <id>': 'what each contributing run runs',
-    '--criterion <key=expression...>': 'what must be true of a run for the goal to be reached, in CEL',
-    '--cron <expression>': 'when the next run starts by itself, for a goal that goes on by schedule',
-    '--timezone <zone>': 'whose clock --cron goes by; UTC where it is not said',
-    '--max-parallel <number>': 'contributing runs at once',
-    '--input <json>': 'inputs of each run: a JSON object, @file, or -',
+    '--plan <json>': 'the whole plan: a JSON object, @file, or - for standard input',
+    '--workflow <id>': 'the workflow of each contributing run',
+    '--criterion <key=expression...>': 'CEL condition that a run must meet to satisfy the goal',
+    '--cron <expression>': 'when runs start, for a goal with --continuation schedule',
+    '--timezone <zone>': 'time zone of --cron (default: UTC)',
+    '--max-parallel <number>': 'limit of contributing runs at the same time',
+    '--input <json>': 'inputs of each run: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
   },
   example: 'goals plan goal-0mw4x2c1h0001 --workflow release-check --criterion "done=outputs.report.open == 0"',
   async run(context, { args: [goalId = ''], options }) {
     const client = await context.client();
-    const given = await planGiven(context, options);
+    const given = await planFromOptions(context, options);
     const shown = given ? await client.putGoalPlan(goalId, given) : await client.getGoalPlan(goalId);
-    context.show(shown, () => facts(shown).map(harmless));
+    context.show(shown, () => propertyLines(shown).map(sanitize));
     return EXIT.done;
   },
 };
 
-async function planGiven({ terminal }: Context, options: Given['options']): Promise<GoalPlan | undefined> {
-  if (options.plan) return (await jsonObject(terminal, String(options.plan), '--plan')) as GoalPlan;
-  const workflowId = text(options.workflow);
+async function planFromOptions({ terminal }: Context, options: CommandInput['options']): Promise<GoalPlan | undefined> {
+  if (options.plan) return (await parseJsonObject(terminal, String(options.plan), '--plan')) as GoalPlan;
+  const workflowId = stringOption(options.workflow);
   if (workflowId === undefined) return undefined;
-  const inputs = await membersGiven(terminal, options);
+  const inputs = await inputsFromOptions(terminal, options);
   const { cron, timezone, maxParallel } = options;
   return {
     workflowId,
-    criteria: texts(options.criterion).map(criterion),
+    criteria: listOption(options.criterion).map(parseCriterion),
     ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
-    ...(cron ? { schedule: { cron: String(cron), ...defined({ timezone: text(timezone) }) } } : {}),
-    ...(maxParallel ? { maxParallel: wholeNumber(String(maxParallel), '--max-parallel') } : {}),
+    ...(cron ? { schedule: { cron: String(cron), ...defined({ timezone: stringOption(timezone) }) } } : {}),
+    ...(maxParallel ? { maxParallel: parseInteger(String(maxParallel), '--max-parallel') } : {}),
   };
 }
 
-function criterion(given: string): GoalPlan['criteria'][number] {
+function parseCriterion(given: string): GoalPlan['criteria'][number] {
   const [, key, expression] = /^([^=\s]+)=(.+)$/s.exec(given) ?? [];
-  if (key === undefined) throw new UsageError(`--criterion ${given} is not of the form key=expression.`);
+  if (key === undefined) throw new UsageError(`--criterion ${given} must have the form key=expression.`);
   return { key, expression: expression! };
 }
 
@@ -164,15 +168,15 @@ const run: CommandSpec = {
   name: 'run',
   takes: '<goalId>',
   summary: 'Start a contributing run now',
-  flags: { '--input <json>': 'inputs besides those of the plan', '--set <name=value...>': 'one input' },
+  flags: { '--input <json>': 'inputs in addition to those of the plan', '--set <name=value...>': 'one input' },
   example: 'goals run goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''], options }) {
-    const inputs = await membersGiven(context.terminal, options);
+    const inputs = await inputsFromOptions(context.terminal, options);
     const body = Object.keys(inputs).length > 0 ? { inputs } : {};
     const started = await (await context.client()).startGoalRun(goalId, body);
     context.show(
       started,
-      () => [`${started.runId} works on ${goalId}. Follow it with: capstan events ${started.runId} --follow`],
+      () => [`Started ${started.runId} for ${goalId}. Follow it with: capstan events ${started.runId} --follow`],
       () => [started.runId],
     );
     return EXIT.done;
@@ -182,7 +186,7 @@ const run: CommandSpec = {
 const pause: CommandSpec = {
   name: 'pause',
   takes: '<goalId>',
-  summary: 'Start no more runs until it is resumed',
+  summary: 'Pause a goal: start no more runs until it is resumed',
   example: 'goals pause goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''] }) {
     return showGoal(context, await (await context.client()).pauseGoal(goalId));
@@ -192,11 +196,11 @@ const pause: CommandSpec = {
 const resume: CommandSpec = {
   name: 'resume',
   takes: '<goalId>',
-  summary: 'Let a goal go on that was paused, or that stopped to ask',
-  flags: { '--note <text>': 'what the runs that follow should know' },
+  summary: 'Resume a paused or escalated goal',
+  flags: { '--note <text>': 'information for the runs that follow' },
   example: 'goals resume goal-0mw4x2c1h0001 --note "The second page is the one that counts."',
   async run(context, { args: [goalId = ''], options }) {
-    const body = defined({ note: text(options.note) });
+    const body = defined({ note: stringOption(options.note) });
     return showGoal(context, await (await context.client()).resumeGoal(goalId, body));
   },
 };
@@ -204,11 +208,11 @@ const resume: CommandSpec = {
 const abandon: CommandSpec = {
   name: 'abandon',
   takes: '<goalId>',
-  summary: 'Give a goal up for good',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Abandon a goal permanently',
+  flags: { '--yes': 'skip the confirmation' },
   example: 'goals abandon goal-0mw4x2c1h0001 --yes',
   async run(context, { args: [goalId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Give ${goalId} up?`);
+    await confirm(context.terminal, options.yes === true, `Abandon ${goalId}?`);
     return showGoal(context, await (await context.client()).abandonGoal(goalId));
   },
 };
@@ -216,7 +220,7 @@ const abandon: CommandSpec = {
 const evaluations: CommandSpec = {
   name: 'evaluations',
   takes: '<goalId>',
-  summary: 'Every verdict with its evidence, latest first, and what the goal has cost',
+  summary: 'List verdicts with their evidence, latest first, and the cost so far',
   flags: PAGE_FLAGS,
   example: 'goals evaluations goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''], options }) {
@@ -233,10 +237,12 @@ const evaluations: CommandSpec = {
     context.show(
       found,
       () => [
-        ...facts({ costUsd, paused, deadlineAt, stopped: escalation?.reason, why: escalation?.detail }).map(harmless),
+        ...propertyLines({ costUsd, paused, deadlineAt, stopped: escalation?.reason, why: escalation?.detail }).map(
+          sanitize,
+        ),
         '',
         ...table(['AT', 'RUN', 'SATISFIED', 'JUDGE', 'OPEN', 'DISPUTED BY'], items.map(row)),
-        ...morePages(found),
+        ...nextPageHint(found),
       ],
       () => items.map(({ runId }) => runId),
     );
@@ -244,8 +250,9 @@ const evaluations: CommandSpec = {
   },
 };
 
+/** `capstan goals`. */
 export const goals: CommandGroup = {
   name: 'goals',
-  summary: 'Have something worked on until it is reached',
+  summary: 'Run a workflow repeatedly until a goal is satisfied',
   commands: [list, get, create, plan, run, pause, resume, abandon, evaluations],
 };

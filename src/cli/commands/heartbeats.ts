@@ -3,18 +3,18 @@ import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../protocol
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { table } from '../text.ts';
-import { membersGiven, text, wholeNumber } from '../values.ts';
-import { type NamedThings, removal, showing, turning } from './named-things.ts';
-import { OBSERVATION_FLAGS, observationGiven } from './observations.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { inputsFromOptions, parseInteger, stringOption } from '../values.ts';
+import { OBSERVATION_FLAGS, observationFromOptions } from './observations.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { deleteCommand, getCommand, type Resource, switchCommand } from './resource-commands.ts';
 
 const INTERVAL_SEC = 60;
-const HEARTBEATS: NamedThings = { group: 'heartbeats', takes: '<heartbeatId>', exampleId: 'hb-0mw4x2c1h0001' };
+const HEARTBEATS: Resource = { group: 'heartbeats', takes: '<heartbeatId>', exampleId: 'hb-0mw4x2c1h0001' };
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'Heartbeats, newest first',
+  summary: 'List heartbeats, newest first',
   flags: PAGE_FLAGS,
   example: 'heartbeats list',
   async run(context, { options }) {
@@ -30,40 +30,46 @@ const list: CommandSpec = {
     const columns = ['HEARTBEAT', 'EVERY', 'STARTS', 'LAST', 'CHANGED', 'NEXT'];
     context.show(
       page,
-      () => [...table(columns, page.items.map(row)), ...morePages(page)],
+      () => [...table(columns, page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;
   },
 };
 
-const get = showing(HEARTBEATS, 'A heartbeat, with what it saw last', (client, id) => client.getHeartbeat(id));
+const get = getCommand(HEARTBEATS, 'Show a heartbeat and its last observation', (client, id) =>
+  client.getHeartbeat(id),
+);
 
 const create: CommandSpec = {
   name: 'create',
-  summary: 'Have something looked at again and again, and a workflow run when it changes',
+  summary: 'Check something at an interval, and run a workflow when it changes',
   flags: {
     ...OBSERVATION_FLAGS,
-    '--every <seconds>': `from one look to the next (${INTERVAL_SEC})`,
-    '--state <expression>': 'CEL over observed and prior: what of it matters',
-    '--when <expression>': 'CEL over from and to: whether a change starts a run',
-    '--workflow <id>': 'what a change starts a run of',
-    '--input <json>': 'inputs of each run: a JSON object, @file, or -',
+    '--every <seconds>': `interval between checks (${INTERVAL_SEC})`,
+    '--state <expression>': 'CEL over `observed` and `prior`: the value to compare',
+    '--when <expression>': 'CEL over `from` and `to`: whether a change starts a run',
+    '--workflow <id>': 'the workflow that a change starts',
+    '--input <json>': 'inputs of each run: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
   },
   example: `heartbeats create --url https://example.com/inbox --state 'observed.body.unread' --workflow triage`,
   async run(context, { options }) {
-    const inputs = await membersGiven(context.terminal, options);
+    const inputs = await inputsFromOptions(context.terminal, options);
     const request: HeartbeatRequest = {
-      intervalSec: wholeNumber(text(options.every) ?? String(INTERVAL_SEC), '--every'),
-      observe: observationGiven(options),
-      ...defined({ state: text(options.state), when: text(options.when), workflowId: text(options.workflow) }),
+      intervalSec: parseInteger(stringOption(options.every) ?? String(INTERVAL_SEC), '--every'),
+      observe: observationFromOptions(options),
+      ...defined({
+        state: stringOption(options.state),
+        when: stringOption(options.when),
+        workflowId: stringOption(options.workflow),
+      }),
       ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
     };
     const heartbeat = await (await context.client()).createHeartbeat(request);
     context.show(
       heartbeat,
-      () => [`${heartbeat.id} looks every ${heartbeat.intervalSec} s.`],
+      () => [`Created ${heartbeat.id}. It checks every ${heartbeat.intervalSec} s.`],
       () => [heartbeat.id],
     );
     return EXIT.done;
@@ -73,7 +79,7 @@ const create: CommandSpec = {
 const events: CommandSpec = {
   name: 'events',
   takes: '<heartbeatId>',
-  summary: 'What a heartbeat said last, newest first',
+  summary: 'List the latest events of a heartbeat, newest first',
   flags: PAGE_FLAGS,
   example: 'heartbeats events hb-0mw4x2c1h0001',
   async run(context, { args: [heartbeatId = ''], options }) {
@@ -82,27 +88,26 @@ const events: CommandSpec = {
       const { heartbeatId: _id, ...rest } = payload;
       return [timestamp, type, JSON.stringify(rest)];
     };
-    context.show(page, () => [...table(['AT', 'EVENT', 'WHAT'], page.items.map(row)), ...morePages(page)]);
+    context.show(page, () => [...table(['AT', 'EVENT', 'PAYLOAD'], page.items.map(row)), ...nextPageHint(page)]);
     return EXIT.done;
   },
 };
 
-const remove = removal(HEARTBEATS, 'Remove a heartbeat; runs that have begun go on', (client, id) =>
+const remove = deleteCommand(HEARTBEATS, 'Delete a heartbeat; runs that have started continue', (client, id) =>
   client.deleteHeartbeat(id),
 );
 
+/** `capstan heartbeats`. */
 export const heartbeats: CommandGroup = {
   name: 'heartbeats',
-  summary: 'Run workflows when something has changed',
+  summary: 'Run workflows when something changes',
   commands: [
     list,
     get,
     create,
     events,
-    turning('pause', HEARTBEATS, 'Keep a heartbeat without looking', (client, id) => client.pauseHeartbeat(id)),
-    turning('resume', HEARTBEATS, 'Have a heartbeat look again, from now on', (client, id) =>
-      client.resumeHeartbeat(id),
-    ),
+    switchCommand('pause', HEARTBEATS, 'Pause a heartbeat', (client, id) => client.pauseHeartbeat(id)),
+    switchCommand('resume', HEARTBEATS, 'Resume a paused heartbeat', (client, id) => client.resumeHeartbeat(id)),
     remove,
   ],
 };

@@ -22,6 +22,7 @@ import { verifiers } from './verifiers.ts';
 import { webhooks } from './webhooks.ts';
 import { workflows } from './workflows.ts';
 
+/** All command groups, in the order of the help. */
 export const GROUPS: readonly CommandGroup[] = [
   runs,
   workflows,
@@ -45,4 +46,5 @@ export const GROUPS: readonly CommandGroup[] = [
 
 const SINGLE: readonly CommandSpec[] = [login, logout, doctor, events, inbox];
 
+/** All commands that belong to no group; `serve` is added separately, because it loads the host. */
 export const COMMANDS: readonly CommandSpec[] = [...SINGLE, completionOf(GROUPS, SINGLE)];

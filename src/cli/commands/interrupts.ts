@@ -1,15 +1,17 @@
-import { askedAnswers, decision, givenAnswers, questionLines } from '../answers.ts';
-import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
+import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { openQuestion, type Question, settle } from '../questions.ts';
-import { duration, facts, table } from '../text.ts';
-import { assignments, confirm, jsonValue, text, texts } from '../values.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { answersFromFlags, approvalAnswer, interruptLines, promptForAnswers } from '../interrupt-answers.ts';
+import { findOpenInterrupt, type OpenInterrupt, submitAnswer } from '../open-interrupts.ts';
+import { formatDuration, propertyLines, table } from '../text.ts';
+import { confirm, listOption, parseAssignments, parseJsonArgument, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 import { review } from './review.ts';
 
-const inboxFlags = { ...PAGE_FLAGS };
-
-async function inboxPage(context: Context, options: Given['options'], kinds: readonly string[]): Promise<ExitCode> {
+async function inboxPage(
+  context: Context,
+  options: CommandInput['options'],
+  kinds: readonly string[],
+): Promise<ExitCode> {
   const page = await (await context.client()).listInbox(pageQuery(options));
   const items = page.items.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind));
   context.show(
@@ -17,19 +19,20 @@ async function inboxPage(context: Context, options: Given['options'], kinds: rea
     () => [
       ...table(
         ['KIND', 'RUN', 'NODE', 'AGE', 'TITLE'],
-        items.map(({ kind, runId, nodeId, ageMs, title }) => [kind, runId, nodeId, duration(ageMs), title]),
+        items.map(({ kind, runId, nodeId, ageMs, title }) => [kind, runId, nodeId, formatDuration(ageMs), title]),
       ),
-      ...morePages(page),
+      ...nextPageHint(page),
     ],
     () => items.map(({ id }) => id),
   );
   return EXIT.done;
 }
 
+/** `capstan inbox`. */
 export const inbox: CommandSpec = {
   name: 'inbox',
-  summary: 'Everything that waits for a person, newest first',
-  flags: inboxFlags,
+  summary: 'List everything that is waiting for a person, newest first',
+  flags: PAGE_FLAGS,
   example: 'inbox',
   run: (context, { options }) => inboxPage(context, options, []),
 };
@@ -37,8 +40,8 @@ export const inbox: CommandSpec = {
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'Questions and gates that are open, newest first',
-  flags: inboxFlags,
+  summary: 'List open interrupts and gates, newest first',
+  flags: PAGE_FLAGS,
   example: 'approvals list',
   run: (context, { options }) => inboxPage(context, options, ['interrupt', 'gate']),
 };
@@ -47,44 +50,44 @@ const get: CommandSpec = {
   name: 'get',
   aliases: ['show'],
   takes: '<runId> [nodeId]',
-  summary: 'What a run asks',
+  summary: 'Show what a run is waiting for',
   example: 'approvals get run-0mw4x2c1h0001',
   async run(context, { args: [runId = '', nodeId] }) {
     const client = await context.client();
-    const question = await openQuestion(client, runId, nodeId);
-    // With a token there is more to see: what an answer has to look like.
-    const { interruptToken: token } = question;
-    const shown = token === undefined ? question : await client.inspectInterruptByToken(token);
+    const open = await findOpenInterrupt(client, runId, nodeId);
+    // The token gives access to the schema that the answer must match.
+    const { interruptToken: token } = open;
+    const shown = token === undefined ? open : await client.inspectInterruptByToken(token);
     context.show(shown, () => [
-      ...facts({ run: runId, node: question.nodeId, kind: question.kind }),
+      ...propertyLines({ run: runId, node: open.nodeId, kind: open.kind }),
       '',
-      ...questionLines(question),
-      ...('resumeSchema' in shown ? [`answer: ${JSON.stringify(shown.resumeSchema)}`] : []),
+      ...interruptLines(open),
+      ...('resumeSchema' in shown ? [`answer schema: ${JSON.stringify(shown.resumeSchema)}`] : []),
       '',
-      `Answer with: capstan approvals ${['approval', 'low-confidence'].includes(question.kind) ? 'approve|reject' : 'answer'} ${runId} ${question.nodeId}`,
+      `Answer with: capstan approvals ${['approval', 'low-confidence'].includes(open.kind) ? 'approve|reject' : 'answer'} ${runId} ${open.nodeId}`,
     ]);
     return EXIT.done;
   },
 };
 
 function decide(name: 'approve' | 'reject', aliases: readonly string[], summary: string): CommandSpec {
-  const isYes = name === 'approve';
+  const isApproved = name === 'approve';
   return {
     name,
     aliases,
     takes: '<runId> [nodeId]',
     summary,
-    flags: { '--reason <text>': 'kept with the decision', '--yes': 'do not ask' },
-    example: `approvals ${name} run-0mw4x2c1h0001 --reason "${isYes ? 'looks right' : 'wrong customer'}"`,
+    flags: { '--reason <text>': 'stored with the decision', '--yes': 'skip the confirmation' },
+    example: `approvals ${name} run-0mw4x2c1h0001 --reason "${isApproved ? 'looks right' : 'wrong customer'}"`,
     async run(context, { args: [runId = '', wanted], options }) {
       const client = await context.client();
-      const question = await openQuestion(client, runId, wanted);
-      const resumeValue = decision(question, isYes, text(options.reason));
+      const open = await findOpenInterrupt(client, runId, wanted);
+      const resumeValue = approvalAnswer(open, isApproved, stringOption(options.reason));
       if (context.terminal.isInteractive && options.yes !== true) {
-        for (const line of questionLines(question)) context.note(line);
-        await confirm(context.terminal, false, `${isYes ? 'Approve' : 'Reject'} it?`);
+        for (const line of interruptLines(open)) context.note(line);
+        await confirm(context.terminal, false, `${isApproved ? 'Approve' : 'Reject'} it?`);
       }
-      return settle(context, client, runId, question.nodeId, resumeValue, isYes ? EXIT.done : EXIT.refused);
+      return submitAnswer(context, client, runId, open.nodeId, resumeValue, isApproved ? EXIT.done : EXIT.refused);
     },
   };
 }
@@ -92,38 +95,39 @@ function decide(name: 'approve' | 'reject', aliases: readonly string[], summary:
 const answer: CommandSpec = {
   name: 'answer',
   takes: '<runId> [nodeId]',
-  summary: 'Answer what a run asks; at a terminal you are asked',
+  summary: 'Answer an open interrupt; prompts for the answers at a terminal',
   flags: {
     '--answer <id=text...>': 'the answer to one question',
-    '--value <json>': 'the whole answer as JSON, as @file, or - for what is piped in',
+    '--value <json>': 'the whole answer: JSON, @file, or - for standard input',
   },
   example: 'approvals answer run-0mw4x2c1h0001 --answer colour=blue',
   async run(context, { args: [runId = '', wanted], options }) {
     const client = await context.client();
-    const question = await openQuestion(client, runId, wanted);
-    const resumeValue = await answerOf(context, question, options);
-    return settle(context, client, runId, question.nodeId, resumeValue, EXIT.done);
+    const open = await findOpenInterrupt(client, runId, wanted);
+    const resumeValue = await answerOf(context, open, options);
+    return submitAnswer(context, client, runId, open.nodeId, resumeValue, EXIT.done);
   },
 };
 
-async function answerOf(context: Context, question: Question, options: Given['options']): Promise<unknown> {
+async function answerOf(context: Context, open: OpenInterrupt, options: CommandInput['options']): Promise<unknown> {
   const { terminal } = context;
-  if (options.value) return jsonValue(terminal, String(options.value), '--value');
-  if (options.answer) return givenAnswers(question, assignments(texts(options.answer), '--answer'));
-  if (!terminal.isInteractive) throw new UsageError('Give --answer id=text for each question, or --value.');
-  for (const line of questionLines(question)) context.note(line);
-  return askedAnswers(terminal, question);
+  if (options.value) return parseJsonArgument(terminal, String(options.value), '--value');
+  if (options.answer) return answersFromFlags(open, parseAssignments(listOption(options.answer), '--answer'));
+  if (!terminal.isInteractive) throw new UsageError('Use --answer id=text for each question, or --value.');
+  for (const line of interruptLines(open)) context.note(line);
+  return promptForAnswers(terminal, open);
 }
 
+/** `capstan approvals`, also available as `capstan interrupts`. */
 export const interrupts: CommandGroup = {
   name: 'approvals',
   aliases: ['interrupts'],
-  summary: 'Answer what runs ask',
+  summary: 'List and answer open interrupts: approvals, gates and questions',
   commands: [
     list,
     get,
-    decide('approve', ['accept', 'claim'], 'Say yes'),
-    decide('reject', ['deny'], 'Say no; the exit code is that of something rejected'),
+    decide('approve', ['accept', 'claim'], 'Approve an open approval or gate'),
+    decide('reject', ['deny'], 'Reject an open approval or gate; exits with 1'),
     answer,
     review,
   ],

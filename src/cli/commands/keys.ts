@@ -3,14 +3,14 @@ import type { ApiKeyRequest, NewApiKey } from '../../protocol/trust/keys.ts';
 import { isRole, isScope, ROLES } from '../../protocol/trust/scopes.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { facts, table } from '../text.ts';
-import { confirm, text, texts, wholeNumber } from '../values.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { propertyLines, table } from '../text.ts';
+import { confirm, listOption, parseInteger, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'The API keys of the tenant, newest first; those that are over included',
+  summary: 'List the API keys of the tenant, newest first, including revoked and expired ones',
   flags: PAGE_FLAGS,
   example: 'keys list',
   async run(context, { options }) {
@@ -25,7 +25,10 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['KEY', 'NAME', 'BEGINS', 'ROLE', 'LAST USED', 'ENDS'], page.items.map(row)), ...morePages(page)],
+      () => [
+        ...table(['KEY', 'NAME', 'PREFIX', 'ROLE', 'LAST USED', 'ENDS'], page.items.map(row)),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;
@@ -35,48 +38,59 @@ const list: CommandSpec = {
 const create: CommandSpec = {
   name: 'create',
   takes: '<name>',
-  summary: 'Make an API key; it is shown once',
+  summary: 'Create an API key; it is shown only once',
   flags: {
     '--role <role>': `one of ${ROLES.join(', ')}`,
-    '--scope <scope...>': 'a scope, instead of a role',
-    '--workspace <name>': 'a key of this workspace',
-    '--principal <name>': 'who acts with it',
-    '--expires <time>': 'when it ends, as 2026-12-31T00:00:00Z',
+    '--scope <scope...>': 'a scope, instead of --role',
+    '--workspace <name>': 'limit the key to this workspace',
+    '--principal <name>': 'the principal that uses the key',
+    '--expires <time>': 'when it expires, for example 2026-12-31T00:00:00Z',
   },
   example: 'keys create ci --role editor',
   async run(context, { args: [name = ''], options }) {
     const { role, workspace, principal, expires } = options;
-    if (role && !isRole(role)) throw new UsageError(`--role is one of ${ROLES.join(', ')}.`);
-    const scopes = texts(options.scope);
+    if (role && !isRole(role)) throw new UsageError(`--role must be one of ${ROLES.join(', ')}.`);
+    const scopes = listOption(options.scope);
     const unknown = scopes.find((scope) => !isScope(scope));
-    if (unknown) throw new UsageError(`There is no scope ${unknown}.`);
+    if (unknown)
+      throw new UsageError(
+        `Unknown scope ${unknown}. \`authorization.roles\` in /.well-known/openwop lists the scopes.`,
+      );
     const body = {
       name,
-      ...defined({ role, workspace: text(workspace), principal: text(principal), expiresAt: text(expires) }),
+      ...defined({
+        role,
+        workspace: stringOption(workspace),
+        principal: stringOption(principal),
+        expiresAt: stringOption(expires),
+      }),
       ...(scopes.length > 0 ? { scopes } : {}),
     } as ApiKeyRequest;
-    showOnce(context, await (await context.client()).createApiKey(body));
+    showNewKey(context, await (await context.client()).createApiKey(body));
     return EXIT.done;
   },
 };
 
-function showOnce(context: Context, made: NewApiKey): void {
+function showNewKey(context: Context, created: NewApiKey): void {
   context.show(
-    made,
-    () => [...facts({ id: made.id, name: made.name, key: made.key }), 'The key is not shown again.'],
-    () => [made.key],
+    created,
+    () => [
+      ...propertyLines({ id: created.id, name: created.name, key: created.key }),
+      'Store the key now; it is not shown again.',
+    ],
+    () => [created.key],
   );
 }
 
 const rotate: CommandSpec = {
   name: 'rotate',
   takes: '<keyId>',
-  summary: 'Replace a key by a new one with the same rights; the old one stays good for a while',
-  flags: { '--grace <seconds>': 'how long the old one stays good; a day where it is not said' },
+  summary: 'Replace a key with a new one that has the same rights; the old key works until the grace period ends',
+  flags: { '--grace <seconds>': 'how long the old key still works (default: one day)' },
   example: 'keys rotate key-0mw4x2c1h0001 --grace 3600',
   async run(context, { args: [keyId = ''], options }) {
-    const body = options.grace ? { graceSeconds: wholeNumber(String(options.grace), '--grace') } : {};
-    showOnce(context, await (await context.client()).rotateApiKey(keyId, body));
+    const body = options.grace ? { graceSeconds: parseInteger(String(options.grace), '--grace') } : {};
+    showNewKey(context, await (await context.client()).rotateApiKey(keyId, body));
     return EXIT.done;
   },
 };
@@ -84,17 +98,18 @@ const rotate: CommandSpec = {
 const revoke: CommandSpec = {
   name: 'revoke',
   takes: '<keyId>',
-  summary: 'Revoke a key, from the next request on',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Revoke a key; it stops working with the next request',
+  flags: { '--yes': 'skip the confirmation' },
   example: 'keys revoke key-0mw4x2c1h0001 --yes',
   async run(context, { args: [keyId = ''], options }) {
     await confirm(context.terminal, options.yes === true, `Revoke ${keyId}?`);
     await (await context.client()).revokeApiKey(keyId);
-    context.show(undefined, () => [`${keyId} is revoked.`]);
+    context.show(undefined, () => [`Revoked ${keyId}.`]);
     return EXIT.done;
   },
 };
 
+/** `capstan keys`. */
 export const keys: CommandGroup = {
   name: 'keys',
   summary: 'Manage API keys',

@@ -1,49 +1,53 @@
 import { createClient, RefusedError } from '../../client/index.ts';
 import type { CommandSpec } from '../command.ts';
-import { credentialsPath, currentLogin, forgetLogin, normalUrl, saveLogin } from '../credentials.ts';
+import { credentialsPath, currentLogin, normalizeUrl, removeLogin, saveLogin } from '../credentials.ts';
 import { EXIT, UsageError } from '../exit.ts';
 
+/** `capstan login`; stores the key only after the host has accepted it. */
 export const login: CommandSpec = {
   name: 'login',
   takes: '[url]',
-  summary: 'Keep the address of a host and a key for it; the key is asked for, or piped in',
+  summary: 'Store a host URL and an API key; the key is read from a prompt or from standard input',
   example: 'login http://127.0.0.1:3210',
   async run(context, { args: [given] }) {
     const { terminal } = context;
     const { environment } = terminal;
-    const url = given === undefined ? (await currentLogin(environment)).url : normalUrl(given);
+    const url = given === undefined ? (await currentLogin(environment)).url : normalizeUrl(given);
     const typed = terminal.isInteractive ? await terminal.askSecret(`Key for ${url}: `) : await terminal.input();
     const key = typed.trim();
-    if (key === '') throw new UsageError('There is no key. Pipe one in, or type it when you are asked.');
+    if (key === '') throw new UsageError('No key given. Type it at the prompt, or pass it on standard input.');
     const { implementation } = await createClient({ url, key }).getCapabilities();
     await checkKey(url, key);
     await saveLogin(environment, url, key);
     const { name = 'a host' } = (implementation ?? {}) as { name?: string };
-    context.show({ url }, () => [`Logged in to ${name} at ${url}. The key is in ${credentialsPath(environment)}.`]);
+    context.show({ url }, () => [
+      `Logged in to ${name} at ${url}. The key is stored in ${credentialsPath(environment)}.`,
+    ]);
     return EXIT.done;
   },
 };
 
-/** A key that may do nothing is still a key. */
+/** Throws when the host does not accept the key; a key without any scope is accepted. */
 export async function checkKey(url: string, key: string): Promise<void> {
   try {
-    // Every host of the protocol has this route, and asks for a credential before it looks for the run.
-    await createClient({ url, key }).getRun('run-that-is-not-there');
+    // Every OpenWOP host has this route and checks the key before it looks for the run.
+    await createClient({ url, key }).getRun('run-that-does-not-exist');
   } catch (error) {
     if (!(error instanceof RefusedError) || error.status === 401) throw error;
   }
 }
 
+/** `capstan logout`. */
 export const logout: CommandSpec = {
   name: 'logout',
   takes: '[url]',
-  summary: 'Forget the key for a host',
+  summary: 'Delete the stored key for a host',
   example: 'logout http://127.0.0.1:3210',
   async run(context, { args: [given] }) {
     const { environment } = context.terminal;
-    const url = given === undefined ? (await currentLogin(environment)).url : normalUrl(given);
-    const isForgotten = await forgetLogin(environment, url);
-    context.show({ url }, () => [isForgotten ? `The key for ${url} is forgotten.` : `There was no key for ${url}.`]);
+    const url = given === undefined ? (await currentLogin(environment)).url : normalizeUrl(given);
+    const isRemoved = await removeLogin(environment, url);
+    context.show({ url }, () => [isRemoved ? `Deleted the key for ${url}.` : `No key was stored for ${url}.`]);
     return EXIT.done;
   },
 };

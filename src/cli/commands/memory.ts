@@ -3,21 +3,24 @@ import { defined } from '../../protocol/format/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { table } from '../text.ts';
-import { confirm, text } from '../values.ts';
-import { showing } from './named-things.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { confirm, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { getCommand } from './resource-commands.ts';
 
-/** Of longer ones a table shows the beginning. */
+/** Longer entries are cut in the table. */
 const SHOWN_CHARACTERS = 60;
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'What agents remember, newest first',
-  flags: { '--ref <memoryRef>': 'of this memory', '--tag <tag>': 'that has this tag', ...PAGE_FLAGS },
+  summary: 'List memory entries of agents, newest first',
+  flags: { '--ref <memoryRef>': 'entries of this memory', '--tag <tag>': 'entries with this tag', ...PAGE_FLAGS },
   example: 'memory list --ref customers/A-1',
   async run(context, { options }) {
-    const query = { ...defined({ memoryRef: text(options.ref), tag: text(options.tag) }), ...pageQuery(options) };
+    const query = {
+      ...defined({ memoryRef: stringOption(options.ref), tag: stringOption(options.tag) }),
+      ...pageQuery(options),
+    };
     const page = await (await context.client()).listMemory(query);
     const row = ({ id, memoryRef, createdAt, content }: MemoryRecord) => [
       id,
@@ -27,29 +30,29 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['ENTRY', 'MEMORY', 'SINCE', 'CONTENT'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['ENTRY', 'MEMORY', 'CREATED', 'CONTENT'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;
   },
 };
 
-const get = showing(
+const get = getCommand(
   { group: 'memory', takes: '<memoryId>', exampleId: 'mem-0mw4x2c1h0001' },
-  'Something that is remembered, and which run it is from',
+  'Show a memory entry and the run that wrote it',
   (client, id) => client.getMemory(id),
 );
 
 const remove: CommandSpec = {
   name: 'delete',
   takes: '<memoryId>',
-  summary: 'Have one thing forgotten; what runs have read of it stays in their logs',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Delete one memory entry; what runs have read stays in their logs',
+  flags: { '--yes': 'skip the confirmation' },
   example: 'memory delete mem-0mw4x2c1h0001 --yes',
   async run(context, { args: [memoryId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Forget ${memoryId}?`);
+    await confirm(context.terminal, options.yes === true, `Delete ${memoryId}?`);
     await (await context.client()).deleteMemory(memoryId);
-    context.show(undefined, () => [`${memoryId} is forgotten.`]);
+    context.show(undefined, () => [`Deleted ${memoryId}.`]);
     return EXIT.done;
   },
 };
@@ -57,19 +60,20 @@ const remove: CommandSpec = {
 const forget: CommandSpec = {
   name: 'forget',
   takes: '<memoryRef>',
-  summary: 'Have everything of one memory forgotten',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Delete all entries of one memory',
+  flags: { '--yes': 'skip the confirmation' },
   example: 'memory forget customers/A-1 --yes',
   async run(context, { args: [memoryRef = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Forget everything of ${memoryRef}?`);
+    await confirm(context.terminal, options.yes === true, `Delete all entries of ${memoryRef}?`);
     await (await context.client()).forgetMemory({ memoryRef });
-    context.show(undefined, () => [`${memoryRef} is forgotten.`]);
+    context.show(undefined, () => [`Deleted all entries of ${memoryRef}.`]);
     return EXIT.done;
   },
 };
 
+/** `capstan memory`. */
 export const memory: CommandGroup = {
   name: 'memory',
-  summary: 'See what agents remember, and have it forgotten',
+  summary: 'Read and delete the memory of agents',
   commands: [list, get, remove, forget],
 };

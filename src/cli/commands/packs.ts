@@ -4,16 +4,16 @@ import type { InstallPackRequest, PackSummary } from '../../protocol/ai/packs.ts
 import { defined } from '../../protocol/format/json.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
-import { facts, harmless, table } from '../text.ts';
-import { confirm, fileText, membersGiven, text } from '../values.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { propertyLines, sanitize, table } from '../text.ts';
+import { confirm, inputsFromOptions, readTextFile, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
-const VERSION_FLAG = { '--pack-version <version>': 'this version' };
+const VERSION_FLAG = { '--pack-version <version>': 'use this version' };
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'The packs that you may use, what was changed last first',
+  summary: 'List the packs that you may use, last changed first',
   flags: PAGE_FLAGS,
   example: 'packs list',
   async run(context, { options }) {
@@ -26,7 +26,7 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['PACK', 'VERSION', 'SOURCE', 'CONTENTS'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['PACK', 'VERSION', 'SOURCE', 'CONTENTS'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ name }) => name),
     );
     return EXIT.done;
@@ -36,17 +36,17 @@ const list: CommandSpec = {
 const get: CommandSpec = {
   name: 'get',
   takes: '<name>',
-  summary: 'A pack with its chains or agents, in the version in use unless another is named',
+  summary: 'Show a pack with its chains or agents (default: the version in use)',
   flags: VERSION_FLAG,
   example: 'packs get vendor.acme.support --pack-version 1.2.0',
   async run(context, { args: [name = ''], options }) {
-    const pack = await (await context.client()).getPack(name, defined({ version: text(options.packVersion) }));
+    const pack = await (await context.client()).getPack(name, defined({ version: stringOption(options.packVersion) }));
     const { chains, agents, manifest: _manifest, file: _file, ...rest } = pack;
     context.show(pack, () => [
-      ...facts(rest),
+      ...propertyLines(rest),
       '',
-      ...chains.map(({ chainId, label, description }) => harmless(`${chainId}  ${label}: ${description}`)),
-      ...agents.map(({ agentId, persona }) => harmless(`${agentId}  ${persona}`)),
+      ...chains.map(({ chainId, label, description }) => sanitize(`${chainId}  ${label}: ${description}`)),
+      ...agents.map(({ agentId, persona }) => sanitize(`${agentId}  ${persona}`)),
     ]);
     return EXIT.done;
   },
@@ -55,16 +55,19 @@ const get: CommandSpec = {
 const install: CommandSpec = {
   name: 'install',
   takes: '<source>',
-  summary: 'Put a version of a pack into use, from its pack.json or by its name from a registry',
-  flags: { '--registry <url>': "where a pack of that name is; `folder` for the host's own folder", ...VERSION_FLAG },
+  summary: 'Install a pack from its pack.json, or by name from a registry',
+  flags: {
+    '--registry <url>': 'registry URL to install from; `folder` for the registry folder of the host',
+    ...VERSION_FLAG,
+  },
   example: 'packs install support/pack.json',
   async run(context, { args: [source = ''], options }) {
-    const registry = text(options.registry);
+    const registry = stringOption(options.registry);
     const pack = await (await context.client()).installPack(
       registry === undefined
-        ? // To the letter, since signatures and digests are of its bytes.
-          await packIn(source)
-        : { registry, name: source, ...defined({ version: text(options.packVersion) }) },
+        ? // Sent unchanged, because signatures and digests are computed over the bytes of the file.
+          await readPack(source)
+        : { registry, name: source, ...defined({ version: stringOption(options.packVersion) }) },
     );
     context.show(
       pack,
@@ -75,15 +78,17 @@ const install: CommandSpec = {
   },
 };
 
-/** A pack with the files that its agents refer to, which lie beside it. */
-async function packIn(source: string): Promise<InstallPackRequest> {
-  const file = await fileText(source);
-  const texts = refsIn(file).map(async (ref) => [ref, await fileText(join(dirname(source), ref))] as const);
+/** Reads a pack and the files that its agents refer to, relative to the pack. */
+async function readPack(source: string): Promise<InstallPackRequest> {
+  const file = await readTextFile(source);
+  const texts = referencedFiles(file).map(
+    async (ref) => [ref, await readTextFile(join(dirname(source), ref))] as const,
+  );
   return texts.length === 0 ? { file } : { file, files: Object.fromEntries(await Promise.all(texts)) };
 }
 
-/** Whatever is wrong with the manifest is for the host to say. */
-function refsIn(file: string): string[] {
+/** The files that the agents of a manifest refer to. An invalid manifest is left to the host to report. */
+function referencedFiles(file: string): string[] {
   const manifest = parseOr(file, {}) as { agents?: Partial<AgentManifest>[] };
   const refs = (Array.isArray(manifest.agents) ? manifest.agents : []).flatMap((agent) => [
     agent?.systemPromptRef,
@@ -93,32 +98,32 @@ function refsIn(file: string): string[] {
   return refs.flatMap((ref) => (typeof ref === 'string' ? [ref.replace(/^\.\//, '')] : []));
 }
 
-function parseOr(text: string, otherwise: unknown): unknown {
+function parseOr(text: string, fallback: unknown): unknown {
   try {
-    return JSON.parse(text) ?? otherwise;
+    return JSON.parse(text) ?? fallback;
   } catch {
-    return otherwise;
+    return fallback;
   }
 }
 
 const uninstall: CommandSpec = {
   name: 'uninstall',
   takes: '<name>',
-  summary: 'Take a version away, that in use unless another is named; what was in use before is in use again',
-  flags: { ...VERSION_FLAG, '--yes': 'do not ask' },
+  summary: 'Uninstall a version (default: the one in use); the previous version is used again',
+  flags: { ...VERSION_FLAG, '--yes': 'skip the confirmation' },
   example: 'packs uninstall vendor.acme.support --yes',
   async run(context, { args: [name = ''], options }) {
-    const version = text(options.packVersion);
-    await confirm(context.terminal, options.yes === true, `Take ${version ?? 'the version in use'} of ${name} away?`);
+    const version = stringOption(options.packVersion);
+    await confirm(context.terminal, options.yes === true, `Uninstall ${version ?? 'the version in use'} of ${name}?`);
     await (await context.client()).uninstallPack(name, defined({ version }));
-    context.show(undefined, () => [`${version ?? 'The version in use'} of ${name} is taken away.`]);
+    context.show(undefined, () => [`Uninstalled ${version ?? 'the version in use'} of ${name}.`]);
     return EXIT.done;
   },
 };
 
 const lockfile: CommandSpec = {
   name: 'lockfile',
-  summary: 'What is in use, pinned',
+  summary: 'Print the lockfile of the packs in use',
   example: 'packs lockfile --json > packs.lock.json',
   async run(context) {
     const locked = await (await context.client()).getPackLockfile();
@@ -135,22 +140,26 @@ const lockfile: CommandSpec = {
 const expand: CommandSpec = {
   name: 'expand',
   takes: '<name> <chainId>',
-  summary: 'What a chain comes to with some parameters: nodes and edges for a workflow',
-  flags: { '--set <name=value...>': 'one parameter', '--input <json>': 'parameters: a JSON object, @file, or -' },
+  summary: 'Expand a chain with parameters into nodes and edges for a workflow',
+  flags: {
+    '--set <name=value...>': 'one parameter',
+    '--input <json>': 'parameters: a JSON object, @file, or - for standard input',
+  },
   example: 'packs expand vendor.acme.support vendor.acme.triage --set queue=billing --json',
   async run(context, { args: [packName = '', chainId = ''], options }) {
-    const parameters = await membersGiven(context.terminal, options);
+    const parameters = await inputsFromOptions(context.terminal, options);
     const expanded = await (await context.client()).expandWorkflowChain({ packName, chainId, parameters });
     context.show(expanded, () => [
-      ...expanded.nodes.map(({ id, typeId }) => harmless(`${id}  ${typeId}`)),
-      ...expanded.edges.map(({ from, to }) => harmless(`  ${from} > ${to}`)),
+      ...expanded.nodes.map(({ id, typeId }) => sanitize(`${id}  ${typeId}`)),
+      ...expanded.edges.map(({ from, to }) => sanitize(`  ${from} > ${to}`)),
     ]);
     return EXIT.done;
   },
 };
 
+/** `capstan packs`. */
 export const packs: CommandGroup = {
   name: 'packs',
-  summary: 'Install packs of chains or agents, and use their chains',
+  summary: 'Install packs of workflow chains and agents',
   commands: [list, get, install, uninstall, lockfile, expand],
 };

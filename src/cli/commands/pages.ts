@@ -1,19 +1,25 @@
 import type { Page } from '../../client/index.ts';
-import type { Given } from '../command.ts';
-import { wholeNumber } from '../values.ts';
+import type { CommandInput } from '../command.ts';
+import { parseInteger } from '../values.ts';
 
+/** The flags of every command that lists pages. */
 export const PAGE_FLAGS: Readonly<Record<string, string>> = {
-  '--limit <number>': 'how many to show, at most 200',
-  '--cursor <cursor>': 'where the page before ended',
+  '--limit <number>': 'page size, at most 200',
+  '--cursor <cursor>': 'continue after this cursor from the previous page',
 };
 
-export function pageQuery({ limit, cursor }: Given['options']): { readonly limit?: number; readonly cursor?: string } {
+/** Reads --limit and --cursor into query parameters. */
+export function pageQuery({ limit, cursor }: CommandInput['options']): {
+  readonly limit?: number;
+  readonly cursor?: string;
+} {
   return {
-    ...(limit ? { limit: wholeNumber(String(limit), '--limit') } : {}),
+    ...(limit ? { limit: parseInteger(String(limit), '--limit') } : {}),
     ...(cursor ? { cursor: String(cursor) } : {}),
   };
 }
 
-export function morePages({ nextCursor }: Page<unknown>): string[] {
-  return nextCursor === undefined ? [] : ['', `There are more: add --cursor ${nextCursor}`];
+/** The line that says how to get the next page, if there is one. */
+export function nextPageHint({ nextCursor }: Page<unknown>): string[] {
+  return nextCursor === undefined ? [] : ['', `More results: add --cursor ${nextCursor}`];
 }

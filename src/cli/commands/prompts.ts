@@ -2,20 +2,20 @@ import type { PromptTemplate } from '../../protocol/ai/prompts.ts';
 import { defined } from '../../protocol/format/json.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT } from '../exit.ts';
-import { facts, harmless, table } from '../text.ts';
-import { jsonObject, membersGiven, text } from '../values.ts';
-import { removal } from './named-things.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { propertyLines, sanitize, table } from '../text.ts';
+import { inputsFromOptions, parseJsonObject, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { deleteCommand } from './resource-commands.ts';
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'Prompt templates, each in its latest version',
-  flags: { '--tag <tag>': 'those with this label', ...PAGE_FLAGS },
+  summary: 'List prompt templates, each in its latest version',
+  flags: { '--tag <tag>': 'templates with this tag', ...PAGE_FLAGS },
   example: 'prompts list',
   async run(context, { options }) {
     const page = await (await context.client()).listPromptTemplates({
-      ...defined({ tag: text(options.tag) }),
+      ...defined({ tag: stringOption(options.tag) }),
       ...pageQuery(options),
     });
     const row = ({ templateId, version, kind, meta, name }: PromptTemplate) => [
@@ -27,7 +27,7 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['TEMPLATE', 'VERSION', 'KIND', 'SOURCE', 'NAME'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['TEMPLATE', 'VERSION', 'KIND', 'SOURCE', 'NAME'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ templateId }) => templateId),
     );
     return EXIT.done;
@@ -37,14 +37,14 @@ const list: CommandSpec = {
 const get: CommandSpec = {
   name: 'get',
   takes: '<templateId>',
-  summary: 'A prompt template, in its latest version unless another is named',
-  flags: { '--template-version <version>': 'this version' },
+  summary: 'Show a prompt template (default: the latest version)',
+  flags: { '--template-version <version>': 'show this version' },
   example: 'prompts get support.reply --template-version 1.2.0',
   async run(context, { args: [templateId = ''], options }) {
-    const query = defined({ version: text(options.templateVersion) });
+    const query = defined({ version: stringOption(options.templateVersion) });
     const template = await (await context.client()).getPromptTemplate(templateId, query);
     const { text: body, ...rest } = template;
-    context.show(template, () => [...facts(rest), '', ...body.split('\n').map(harmless)]);
+    context.show(template, () => [...propertyLines(rest), '', ...body.split('\n').map(sanitize)]);
     return EXIT.done;
   },
 };
@@ -52,11 +52,11 @@ const get: CommandSpec = {
 const create: CommandSpec = {
   name: 'create',
   takes: '<file>',
-  summary: 'Add a prompt template from a JSON file',
+  summary: 'Create a prompt template from a JSON file',
   example: 'prompts create reply.json',
   async run(context, { args: [file = ''] }) {
-    const made = await (await context.client()).createPromptTemplate(await templateIn(context, file));
-    showVersion(context, made);
+    const created = await (await context.client()).createPromptTemplate(await readTemplate(context, file));
+    showVersion(context, created);
     return EXIT.done;
   },
 };
@@ -64,19 +64,19 @@ const create: CommandSpec = {
 const update: CommandSpec = {
   name: 'update',
   takes: '<file>',
-  summary: 'Give a prompt template a later version, from a JSON file',
+  summary: 'Add a newer version of a prompt template from a JSON file',
   example: 'prompts update reply.json',
   async run(context, { args: [file = ''] }) {
-    const template = await templateIn(context, file);
+    const template = await readTemplate(context, file);
     showVersion(context, await (await context.client()).updatePromptTemplate(template.templateId, template));
     return EXIT.done;
   },
 };
 
-/** The host checks it; what is wrong comes back with its place. */
-async function templateIn({ terminal }: Context, file: string): Promise<PromptTemplate> {
+/** Reads a template file. The host validates it and reports problems with their path. */
+async function readTemplate({ terminal }: Context, file: string): Promise<PromptTemplate> {
   const source = file === '-' ? file : `@${file}`;
-  return (await jsonObject(terminal, source, file)) as PromptTemplate;
+  return (await parseJsonObject(terminal, source, file)) as PromptTemplate;
 }
 
 function showVersion(context: Context, template: PromptTemplate): void {
@@ -87,28 +87,32 @@ function showVersion(context: Context, template: PromptTemplate): void {
   );
 }
 
-const remove = removal(
+const remove = deleteCommand(
   { group: 'prompts', takes: '<templateId>', exampleId: 'support.reply' },
-  'Remove a prompt template with all its versions; runs that have begun still find them',
+  'Delete a prompt template with all its versions; runs that have started can still use them',
   (client, id) => client.deletePromptTemplate(id),
 );
 
 const render: CommandSpec = {
   name: 'render',
   takes: '<templateId>',
-  summary: 'What a prompt template comes to with some values, without calling a model',
-  flags: { '--set <name=value...>': 'one value', '--input <json>': 'values: a JSON object, @file, or -' },
+  summary: 'Render a prompt template with values, without calling a model',
+  flags: {
+    '--set <name=value...>': 'one value',
+    '--input <json>': 'values: a JSON object, @file, or - for standard input',
+  },
   example: 'prompts render support.reply --set name=Ada',
   async run(context, { args: [templateId = ''], options }) {
-    const variables = await membersGiven(context.terminal, options);
+    const variables = await inputsFromOptions(context.terminal, options);
     const rendered = await (await context.client()).renderPromptTemplate({ ref: `prompt:${templateId}`, variables });
-    context.show(rendered, () => rendered.composed.split('\n').map(harmless));
+    context.show(rendered, () => rendered.composed.split('\n').map(sanitize));
     return EXIT.done;
   },
 };
 
+/** `capstan prompts`. */
 export const prompts: CommandGroup = {
   name: 'prompts',
-  summary: 'Keep prompt templates',
+  summary: 'Manage prompt templates',
   commands: [list, get, create, update, remove, render],
 };

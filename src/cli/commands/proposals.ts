@@ -2,14 +2,14 @@ import type { Client } from '../../client/index.ts';
 import { defined, type JsonObject } from '../../protocol/format/json.ts';
 import type { InstalledArtifactSummary, Proposal } from '../../protocol/learning/proposals.ts';
 import type { SynthesizeRequest } from '../../protocol/learning/synthesis.ts';
-import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
-import { edited } from '../editor.ts';
+import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
+import { editText } from '../editor.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { facts, harmless, type Paint, table } from '../text.ts';
-import { confirm, jsonObject, text, texts } from '../values.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { type Paint, propertyLines, sanitize, table } from '../text.ts';
+import { confirm, listOption, parseJsonObject, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
-/** What is in use is done, what waits for people is waited for, and everything else came to nothing. */
+/** The exit code for a proposal: success when applied, waiting while undecided, failure otherwise. */
 function exitOfProposal({ state }: Pick<Proposal, 'state'>): ExitCode {
   if (state === 'applied') return EXIT.done;
   return state === 'draft' || state === 'revised' ? EXIT.waiting : EXIT.refused;
@@ -20,7 +20,7 @@ function showProposal(context: Context, proposal: Proposal): ExitCode {
   context.show(
     proposal,
     () => [
-      ...facts({
+      ...propertyLines({
         proposal: id,
         kind,
         state,
@@ -31,7 +31,7 @@ function showProposal(context: Context, proposal: Proposal): ExitCode {
         installed: activation?.installedArtifactRef,
       }),
       '',
-      ...JSON.stringify(artifact, null, 2).split('\n').map(harmless),
+      ...JSON.stringify(artifact, null, 2).split('\n').map(sanitize),
     ],
     () => [id],
   );
@@ -41,7 +41,7 @@ function showProposal(context: Context, proposal: Proposal): ExitCode {
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'What was learnt and proposed, newest first',
+  summary: 'List proposals, newest first',
   flags: {
     '--state <state>': 'draft, revised, applied, rejected or archived',
     '--kind <kind>': 'prompt-template, workflow-chain-pack, agent-pack or automation',
@@ -49,7 +49,7 @@ const list: CommandSpec = {
   },
   example: 'proposals list --state draft',
   async run(context, { options }) {
-    const filter = defined({ state: text(options.state), kind: text(options.kind) });
+    const filter = defined({ state: stringOption(options.state), kind: stringOption(options.kind) });
     const page = await (await context.client()).listProposals({ ...filter, ...pageQuery(options) });
     const { proposals, nextCursor } = page;
     const row = ({ id, kind, state, title }: Proposal) => [id, kind, state, title];
@@ -57,7 +57,7 @@ const list: CommandSpec = {
       page,
       () => [
         ...table(['PROPOSAL', 'KIND', 'STATE', 'TITLE'], proposals.map(row)),
-        ...morePages({ items: proposals, ...defined({ nextCursor }) }),
+        ...nextPageHint({ items: proposals, ...defined({ nextCursor }) }),
       ],
       () => proposals.map(({ id }) => id),
     );
@@ -68,7 +68,7 @@ const list: CommandSpec = {
 const get: CommandSpec = {
   name: 'get',
   takes: '<proposalId>',
-  summary: 'What is proposed, and why',
+  summary: 'Show a proposal: the artifact and the rationale',
   example: 'proposals get prop-0mw4x2c1h0001',
   async run(context, { args: [proposalId = ''] }) {
     return showProposal(context, await (await context.client()).getProposal(proposalId));
@@ -78,8 +78,8 @@ const get: CommandSpec = {
 const diff: CommandSpec = {
   name: 'diff',
   takes: '<proposalId>',
-  summary: 'What the last revision changed, and what is known of the effect; with --all, every revision',
-  flags: { '--all': 'every revision' },
+  summary: 'Show what the last revision changed, the evidence, and the difference to the installed artifact',
+  flags: { '--all': 'show every revision' },
   example: 'proposals diff prop-0mw4x2c1h0001',
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
@@ -87,26 +87,26 @@ const diff: CommandSpec = {
     const { revisions, change, artifactHash, nearest, sources, obstacle } = evidence;
     const shown = options.all === true ? revisions : revisions.slice(-1);
     const titled = (title: string, lines: string): string[] => [
-      context.paint('bold', harmless(title)),
-      ...lines.split('\n').map((line) => painted(context.paint, line)),
+      context.paint('bold', sanitize(title)),
+      ...lines.split('\n').map((line) => colourDiffLine(context.paint, line)),
     ];
     context.show(evidence, () => [
       ...shown.flatMap(({ at, by, note, diff: lines }) =>
         titled(`${at}  ${by}${note === undefined ? '' : `  ${note}`}`, lines),
       ),
-      ...(change === undefined ? [] : ['', ...titled('Against what it would take the place of', change)]),
+      ...(change === undefined ? [] : ['', ...titled('Difference to the artifact that it would replace', change)]),
       '',
-      ...facts({ artifactHash }),
-      ...sources.map(({ runId, why }) => harmless(`learnt from ${runId}: ${why}`)),
-      ...(obstacle ? [context.paint('yellow', harmless(`cannot be applied as it is: ${obstacle.message}`))] : []),
-      ...nearest.map(({ ref, score }) => harmless(`like ${ref}: ${Math.round(score * 100)} %`)),
+      ...propertyLines({ artifactHash }),
+      ...sources.map(({ runId, why }) => sanitize(`evidence from ${runId}: ${why}`)),
+      ...(obstacle ? [context.paint('yellow', sanitize(`cannot be applied: ${obstacle.message}`))] : []),
+      ...nearest.map(({ ref, score }) => sanitize(`similar to ${ref}: ${Math.round(score * 100)} %`)),
     ]);
     return exitOfProposal(await client.getProposal(proposalId));
   },
 };
 
-function painted(paint: Paint, line: string): string {
-  const shown = harmless(line);
+function colourDiffLine(paint: Paint, line: string): string {
+  const shown = sanitize(line);
   if (line.startsWith('+')) return paint('green', shown);
   return line.startsWith('-') ? paint('red', shown) : shown;
 }
@@ -114,44 +114,44 @@ function painted(paint: Paint, line: string): string {
 const revise: CommandSpec = {
   name: 'revise',
   takes: '<proposalId>',
-  summary: 'Change what is proposed, in $EDITOR unless flags say how',
+  summary: 'Revise a proposal, in $EDITOR unless flags are given',
   flags: {
-    '--artifact-json <json>': 'what is to be proposed: a JSON object, @file, or -',
-    '--title <text>': 'a title',
-    '--rationale <text>': 'why',
-    '--note <text>': 'what for, for those who look at the history',
+    '--artifact-json <json>': 'the new artifact: a JSON object, @file, or - for standard input',
+    '--title <text>': 'the new title',
+    '--rationale <text>': 'the new rationale',
+    '--note <text>': 'comment for the revision history',
   },
   example: 'proposals revise prop-0mw4x2c1h0001 --note "shorter"',
   async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
-    const said = defined({
-      title: text(options.title),
-      rationale: text(options.rationale),
-      note: text(options.note),
+    const changes = defined({
+      title: stringOption(options.title),
+      rationale: stringOption(options.rationale),
+      note: stringOption(options.note),
     });
-    const json = text(options.artifactJson);
-    if (json === undefined && Object.keys(said).length > 0) {
-      return showProposal(context, await client.reviseProposal(proposalId, said));
+    const json = stringOption(options.artifactJson);
+    if (json === undefined && Object.keys(changes).length > 0) {
+      return showProposal(context, await client.reviseProposal(proposalId, changes));
     }
     const artifact =
       json === undefined
         ? await editedArtifact(context, client, proposalId)
-        : await jsonObject(context.terminal, json, '--artifact-json');
-    return showProposal(context, await client.reviseProposal(proposalId, { artifact, ...said }));
+        : await parseJsonObject(context.terminal, json, '--artifact-json');
+    return showProposal(context, await client.reviseProposal(proposalId, { artifact, ...changes }));
   },
 };
 
 async function editedArtifact(context: Context, client: Client, proposalId: string): Promise<JsonObject> {
   const before = `${JSON.stringify((await client.getProposal(proposalId)).artifact, null, 2)}\n`;
-  const after = await edited(context.terminal, `${proposalId}.json`, before);
-  if (after === before) throw new UsageError('Nothing was changed, and nothing was done.');
-  return jsonObject(context.terminal, after, 'What you have written');
+  const after = await editText(context.terminal, `${proposalId}.json`, before);
+  if (after === before) throw new UsageError('The text was not changed, so there is no new revision.');
+  return parseJsonObject(context.terminal, after, 'The edited text');
 }
 
 const apply: CommandSpec = {
   name: 'apply',
   takes: '<proposalId>',
-  summary: 'Put what is proposed into use, or ask those who have to agree',
+  summary: 'Apply a proposal, or request the approval that it needs',
   example: 'proposals apply prop-0mw4x2c1h0001',
   async run(context, { args: [proposalId = ''] }) {
     const client = await context.client();
@@ -167,11 +167,11 @@ const apply: CommandSpec = {
     }
     context.show(
       applied,
-      () => [`Somebody else has to agree first: ${applied.approvalId}`],
+      () => [`Approval required: ${applied.approvalId}`],
       () => [applied.approvalId],
     );
     const { runId, gate } = await client.getProposalEvidence(proposalId);
-    if (gate) context.note(`They can do so with: capstan approvals approve ${runId} ${gate.nodeId}`);
+    if (gate) context.note(`An approver can run: capstan approvals approve ${runId} ${gate.nodeId}`);
     return EXIT.waiting;
   },
 };
@@ -179,11 +179,11 @@ const apply: CommandSpec = {
 const reject: CommandSpec = {
   name: 'reject',
   takes: '<proposalId>',
-  summary: 'Turn a proposal down; it is not made again for the same reasons',
-  flags: { '--note <text>': 'why' },
+  summary: 'Reject a proposal; it is not drafted again from the same evidence',
+  flags: { '--note <text>': 'the reason' },
   example: 'proposals reject prop-0mw4x2c1h0001 --note "we do this by hand on purpose"',
   async run(context, { args: [proposalId = ''], options }) {
-    const reason = text(options.note);
+    const reason = stringOption(options.note);
     return showProposal(context, await (await context.client()).rejectProposal(proposalId, defined({ reason })));
   },
 };
@@ -191,26 +191,26 @@ const reject: CommandSpec = {
 const archive: CommandSpec = {
   name: 'archive',
   takes: '<proposalId>',
-  summary: 'Put a proposal away for good',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Archive a proposal permanently',
+  flags: { '--yes': 'skip the confirmation' },
   example: 'proposals archive prop-0mw4x2c1h0001 --yes',
   async run(context, { args: [proposalId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Put ${proposalId} away for good?`);
+    await confirm(context.terminal, options.yes === true, `Archive ${proposalId}?`);
     return showProposal(context, await (await context.client()).archiveProposal(proposalId));
   },
 };
 
 const synthesize: CommandSpec = {
   name: 'synthesize',
-  summary: 'Look at what has been done lately, and draft what could be made of it',
+  summary: 'Draft proposals from recent runs and feedback',
   flags: {
-    '--kind <kind...>': 'what may be drafted; everything',
-    '--run <runId...>': 'look at these runs alone',
-    '--since <time>': 'look at runs started from then on',
+    '--kind <kind...>': 'draft only this kind (default: every kind)',
+    '--run <runId...>': 'use only this run',
+    '--since <time>': 'use only runs started at this time or later',
   },
   example: 'proposals synthesize --kind automation',
   async run(context, { options }) {
-    const reply = await (await context.client()).synthesizeProposals(lookingAt(options));
+    const reply = await (await context.client()).synthesizeProposals(synthesisRequest(options));
     const { created, scannedRuns } = reply;
     context.show(
       reply,
@@ -221,7 +221,7 @@ const synthesize: CommandSpec = {
               ['PROPOSAL', 'KIND', 'TITLE'],
               created.map((each) => [each.id, each.kind, each.title]),
             )),
-        `${created.length} drafted from ${scannedRuns} runs that had not been looked at.`,
+        `Drafted ${created.length} proposals from ${scannedRuns} new runs.`,
       ],
       () => created.map(({ id }) => id),
     );
@@ -229,18 +229,18 @@ const synthesize: CommandSpec = {
   },
 };
 
-function lookingAt({ kind, run, since }: Given['options']): SynthesizeRequest {
-  const [kinds, sourceRunIds] = [texts(kind), texts(run)];
+function synthesisRequest({ kind, run, since }: CommandInput['options']): SynthesizeRequest {
+  const [kinds, sourceRunIds] = [listOption(kind), listOption(run)];
   return {
     ...(kinds.length > 0 ? { kinds: [...kinds] as NonNullable<SynthesizeRequest['kinds']> } : {}),
     ...(sourceRunIds.length > 0 ? { sourceRunIds: [...sourceRunIds] } : {}),
-    ...defined({ since: text(since) }),
+    ...defined({ since: stringOption(since) }),
   };
 }
 
 const installed: CommandSpec = {
   name: 'installed',
-  summary: 'What applied proposals have put into use',
+  summary: 'List the artifacts that applied proposals have installed',
   flags: PAGE_FLAGS,
   example: 'proposals installed',
   async run(context, { options }) {
@@ -254,7 +254,7 @@ const installed: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['ARTIFACT', 'KIND', 'PROPOSAL', 'BY', 'REPLACES'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['ARTIFACT', 'KIND', 'PROPOSAL', 'BY', 'REPLACES'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ ref }) => ref),
     );
     return EXIT.done;
@@ -264,19 +264,20 @@ const installed: CommandSpec = {
 const uninstall: CommandSpec = {
   name: 'uninstall',
   takes: '<ref>',
-  summary: 'Take back what a proposal has put into use; what was there before is there again',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Uninstall an artifact of a proposal and restore what it replaced',
+  flags: { '--yes': 'skip the confirmation' },
   example: 'proposals uninstall art-0mw4x2c1h0001 --yes',
   async run(context, { args: [ref = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Take ${ref} back?`);
+    await confirm(context.terminal, options.yes === true, `Uninstall ${ref}?`);
     await (await context.client()).uninstallArtifact(ref);
-    context.show(undefined, () => [`${ref} is taken back.`]);
+    context.show(undefined, () => [`Uninstalled ${ref}.`]);
     return EXIT.done;
   },
 };
 
+/** `capstan proposals`. */
 export const proposals: CommandGroup = {
   name: 'proposals',
-  summary: 'Look at what agents have learnt, and decide on it',
+  summary: 'Review, apply and reject proposals',
   commands: [list, get, diff, revise, apply, reject, archive, synthesize, installed, uninstall],
 };

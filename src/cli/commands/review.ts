@@ -1,86 +1,87 @@
 import type { Client } from '../../client/index.ts';
 import type { InboxItem } from '../../protocol/people/inbox.ts';
-import { askedAnswers, decision, questionLines } from '../answers.ts';
 import type { CommandSpec, Context } from '../command.ts';
+import { describeError } from '../error-report.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { tell } from '../problem.ts';
-import { openQuestion, type Question, settle } from '../questions.ts';
-import { NotAnswered } from '../terminal.ts';
-import { duration } from '../text.ts';
+import { approvalAnswer, interruptLines, promptForAnswers } from '../interrupt-answers.ts';
+import { findOpenInterrupt, type OpenInterrupt, submitAnswer } from '../open-interrupts.ts';
+import { PromptCancelled } from '../terminal.ts';
+import { formatDuration } from '../text.ts';
 
-type Said = 'yes' | 'no' | 'skip' | 'quit';
+type ReviewChoice = 'accept' | 'reject' | 'skip' | 'quit';
 
-const WORDS: Readonly<Record<string, Said>> = { a: 'yes', r: 'no', s: 'skip', '': 'skip', q: 'quit' };
+const CHOICES: Readonly<Record<string, ReviewChoice>> = { a: 'accept', r: 'reject', s: 'skip', '': 'skip', q: 'quit' };
 
+/** `capstan approvals review`. */
 export const review: CommandSpec = {
   name: 'review',
-  summary: 'Go through everything that is open, question by question, at a terminal',
+  summary: 'Answer all open interrupts one by one, at a terminal',
   example: 'approvals review',
   async run(context) {
     if (!context.terminal.isInteractive) {
-      throw new UsageError('There is nobody to ask. Without a terminal use approve, reject and answer.');
+      throw new UsageError('`approvals review` needs a terminal. In scripts use approve, reject or answer.');
     }
     const client = await context.client();
-    let [dealtWith, left] = [0, 0];
+    let [answered, left] = [0, 0];
     for await (const item of client.each('listInbox')) {
       if (item.runId === undefined || (item.kind !== 'interrupt' && item.kind !== 'gate')) continue;
-      const outcome = await putToPerson(context, client, item, item.runId);
-      if (outcome === 'dealt-with') dealtWith++;
+      const outcome = await reviewItem(context, client, item, item.runId);
+      if (outcome === 'answered') answered++;
       else left++;
       if (outcome === 'quit') break;
     }
-    context.note(summaryOf(dealtWith, left));
+    context.note(summaryOf(answered, left));
     return left === 0 ? EXIT.done : EXIT.waiting;
   },
 };
 
-function summaryOf(dealtWith: number, left: number): string {
-  if (dealtWith + left === 0) return 'Nobody is asked anything.';
-  return left === 0 ? `That was all: ${dealtWith} answered.` : `${dealtWith} answered; what you left stays open.`;
+function summaryOf(answered: number, left: number): string {
+  if (answered + left === 0) return 'There are no open interrupts.';
+  return left === 0 ? `Done: ${answered} answered.` : `${answered} answered; the others stay open.`;
 }
 
-/** Shows one question and does with it what the person says. What the host refuses stays open, and says why. */
-async function putToPerson(
+/** Shows one interrupt and sends the answer of the user. When the host rejects it, prints why and leaves it open. */
+async function reviewItem(
   context: Context,
   client: Client,
   { nodeId, ageMs }: InboxItem,
   runId: string,
-): Promise<'dealt-with' | 'left' | 'quit'> {
+): Promise<'answered' | 'left' | 'quit'> {
   try {
-    const question = await openQuestion(client, runId, nodeId);
-    context.note(`${context.paint('bold', `${question.nodeId} of ${runId}`)}, open for ${duration(ageMs)}`);
-    for (const line of questionLines(question)) context.note(`  ${line}`);
-    const said = await wordOf(context, question);
-    if (said === 'skip') return 'left';
-    if (said === 'quit') return 'quit';
-    const answer = await answerOf(context, question, said === 'yes');
-    const code = await settle(context, client, runId, question.nodeId, answer, EXIT.done);
-    return code === EXIT.done ? 'dealt-with' : 'left';
+    const open = await findOpenInterrupt(client, runId, nodeId);
+    context.note(`${context.paint('bold', `${open.nodeId} of ${runId}`)}, open for ${formatDuration(ageMs)}`);
+    for (const line of interruptLines(open)) context.note(`  ${line}`);
+    const choice = await askChoice(context, open);
+    if (choice === 'skip') return 'left';
+    if (choice === 'quit') return 'quit';
+    const answer = await answerOf(context, open, choice === 'accept');
+    const code = await submitAnswer(context, client, runId, open.nodeId, answer, EXIT.done);
+    return code === EXIT.done ? 'answered' : 'left';
   } catch (error) {
-    const told = tell(error);
-    if (!told || told.code === EXIT.unreachable || error instanceof NotAnswered) throw error;
-    for (const line of told.lines) context.note(line);
+    const report = describeError(error);
+    if (!report || report.code === EXIT.unreachable || error instanceof PromptCancelled) throw error;
+    for (const line of report.lines) context.note(line);
     return 'left';
   } finally {
     context.note('');
   }
 }
 
-function isApproval({ kind, data }: Question): boolean {
+function isApproval({ kind, data }: OpenInterrupt): boolean {
   return kind === 'approval' || typeof data.gateId === 'string';
 }
 
-async function wordOf({ terminal }: Context, question: Question): Promise<Said> {
-  const choices = isApproval(question) ? '[a]pprove, [r]eject, [s]kip or [q]uit? ' : '[a]nswer, [s]kip or [q]uit? ';
+async function askChoice({ terminal }: Context, open: OpenInterrupt): Promise<ReviewChoice> {
+  const choices = isApproval(open) ? '[a]pprove, [r]eject, [s]kip or [q]uit? ' : '[a]nswer, [s]kip or [q]uit? ';
   for (;;) {
     const letter = (await terminal.ask(choices)).trim().toLowerCase().slice(0, 1);
-    const said = WORDS[letter];
-    if (said !== undefined && (said !== 'no' || isApproval(question))) return said;
+    const choice = CHOICES[letter];
+    if (choice !== undefined && (choice !== 'reject' || isApproval(open))) return choice;
   }
 }
 
-async function answerOf({ terminal }: Context, question: Question, isYes: boolean): Promise<unknown> {
-  if (!isApproval(question)) return askedAnswers(terminal, question);
-  const reason = (await terminal.ask('Why? (may stay empty) ')).trim();
-  return decision(question, isYes, reason === '' ? undefined : reason);
+async function answerOf({ terminal }: Context, open: OpenInterrupt, isApproved: boolean): Promise<unknown> {
+  if (!isApproval(open)) return promptForAnswers(terminal, open);
+  const reason = (await terminal.ask('Reason (optional): ')).trim();
+  return approvalAnswer(open, isApproved, reason === '' ? undefined : reason);
 }

@@ -4,25 +4,25 @@ import { pipeline } from 'node:stream/promises';
 import type { Client } from '../../client/index.ts';
 import { defined } from '../../protocol/format/json.ts';
 import { RUN_STATUSES, type RunStatus } from '../../protocol/running/run-status.ts';
-import type { CommandGroup, CommandSpec, Context, Given } from '../command.ts';
+import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
-import { facts, harmless, paintStatus, table } from '../text.ts';
-import { jsonObject, membersGiven, text, texts, wholeNumber } from '../values.ts';
+import { paintStatus, propertyLines, sanitize, table } from '../text.ts';
+import { inputsFromOptions, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
 import { runLines, WATCH_FLAGS, watchRun } from '../watch-run.ts';
 import { events } from './events.ts';
 import { annotate, annotations } from './feedback.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const start: CommandSpec = {
   name: 'start',
   takes: '<workflowId>',
   summary: 'Start a run of a workflow',
   flags: {
-    '--input <json>': 'inputs as a JSON object, as @file, or - for what is piped in',
+    '--input <json>': 'inputs: a JSON object, @file, or - for standard input',
     '--set <name=value...>': 'one input',
-    '--tag <tag...>': 'a label to find the run by',
+    '--tag <tag...>': 'a tag to find the run by',
     '--configurable <json>': 'options of the run',
-    '--idempotency-key <key>': 'starting twice with the same key starts one run',
+    '--idempotency-key <key>': 'a repeated start with the same key returns the same run',
     ...WATCH_FLAGS,
   },
   example: `runs start support-triage --set subject='I cannot log in' --set plan=pro --follow`,
@@ -32,29 +32,29 @@ const start: CommandSpec = {
     const body = {
       workflowId,
       ...(await inputsOf(context, options)),
-      ...(tag ? { tags: [...texts(tag)] } : {}),
+      ...(tag ? { tags: [...listOption(tag)] } : {}),
       ...(configurable
-        ? { configurable: await jsonObject(context.terminal, String(configurable), '--configurable') }
+        ? { configurable: await parseJsonObject(context.terminal, String(configurable), '--configurable') }
         : {}),
     };
     const call = idempotencyKey ? { idempotencyKey: String(idempotencyKey) } : {};
     const started = await client.createRun(body, call);
-    return begun(context, client, started, options);
+    return reportStarted(context, client, started, options);
   },
 };
 
-/** Empty where no inputs are given, so that what there is without them stays as it is. */
-async function inputsOf({ terminal }: Context, options: Given['options']) {
-  const inputs = await membersGiven(terminal, options);
+/** Leaves `inputs` out when none are given, because an empty object would override the inputs of a forked run. */
+async function inputsOf({ terminal }: Context, options: CommandInput['options']) {
+  const inputs = await inputsFromOptions(terminal, options);
   return Object.keys(inputs).length > 0 || options.input !== undefined ? { inputs } : {};
 }
 
-/** Says which run was begun, and stays with it where that is wanted. */
-async function begun(
+/** Prints the id of a started run, then waits for or follows it if asked to. */
+async function reportStarted(
   context: Context,
   client: Client,
   run: { readonly runId: string },
-  options: Given['options'],
+  options: CommandInput['options'],
 ): Promise<ExitCode> {
   const { runId } = run;
   if (!options.wait && !options.follow) {
@@ -76,16 +76,21 @@ const list: CommandSpec = {
   flags: {
     '--status <status>': `one of ${RUN_STATUSES.join(', ')}`,
     '--workflow <id>': 'runs of this workflow',
-    '--tag <tag>': 'runs with this label',
-    '--flagged': 'runs that somebody flagged',
-    '--since <time>': 'started at this time or later, as 2026-01-31T12:00:00Z',
+    '--tag <tag>': 'runs with this tag',
+    '--flagged': 'runs with a feedback flag',
+    '--since <time>': 'started at this time or later, for example 2026-01-31T12:00:00Z',
     '--until <time>': 'started before this time',
     ...PAGE_FLAGS,
   },
   example: 'runs list --status failed --limit 10',
   async run(context, { options }) {
     const { status, workflow, tag, since, until } = options;
-    const filter = defined({ workflowId: text(workflow), tag: text(tag), since: text(since), until: text(until) });
+    const filter = defined({
+      workflowId: stringOption(workflow),
+      tag: stringOption(tag),
+      since: stringOption(since),
+      until: stringOption(until),
+    });
     const page = await (await context.client()).listRuns({
       ...filter,
       ...(status ? { status: statusOf(String(status)) } : {}),
@@ -101,7 +106,7 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['RUN', 'STATUS', 'WORKFLOW', 'CREATED', 'ERROR'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['RUN', 'STATUS', 'WORKFLOW', 'CREATED', 'ERROR'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ runId }) => runId),
     );
     return EXIT.done;
@@ -111,13 +116,13 @@ const list: CommandSpec = {
 function statusOf(status: string): RunStatus {
   const found = RUN_STATUSES.find((known) => known === status);
   if (found) return found;
-  throw new UsageError(`There is no status ${harmless(status)}. There are: ${RUN_STATUSES.join(', ')}.`);
+  throw new UsageError(`Unknown status ${sanitize(status)}. --status must be one of ${RUN_STATUSES.join(', ')}.`);
 }
 
 const get: CommandSpec = {
   name: 'get',
   takes: '<runId>',
-  summary: 'A run as it is now',
+  summary: 'Show the current state of a run',
   example: 'runs get run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''] }) {
     const run = await (await context.client()).getRun(runId);
@@ -133,12 +138,12 @@ const get: CommandSpec = {
 const cancel: CommandSpec = {
   name: 'cancel',
   takes: '<runIds...>',
-  summary: 'Cancel runs, and the runs they started',
-  flags: { '--reason <text>': 'kept in the log' },
+  summary: 'Cancel runs and their child runs',
+  flags: { '--reason <text>': 'stored in the event log' },
   example: 'runs cancel run-0mw4x2c1h0001 --reason "wrong inputs"',
   async run(context, { args: runIds, options }) {
     const client = await context.client();
-    const reason = defined({ reason: text(options.reason) });
+    const reason = defined({ reason: stringOption(options.reason) });
     const [runId = '', ...others] = runIds;
     if (others.length === 0) {
       const cancelled = await client.cancelRun(runId, reason);
@@ -156,15 +161,15 @@ const cancel: CommandSpec = {
 const pause: CommandSpec = {
   name: 'pause',
   takes: '<runId>',
-  summary: 'Pause a run once the nodes in flight are done',
-  flags: { '--immediate': 'do not wait for the nodes in flight', '--reason <text>': 'kept in the log' },
+  summary: 'Pause a run after the running nodes have finished',
+  flags: { '--immediate': 'do not wait for the running nodes', '--reason <text>': 'stored in the event log' },
   example: 'runs pause run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''], options }) {
     const paused = await (await context.client()).pauseRun(runId, {
-      ...defined({ reason: text(options.reason) }),
+      ...defined({ reason: stringOption(options.reason) }),
       drainPolicy: options.immediate ? 'immediate' : 'drain-current-node',
     });
-    context.show(paused, () => [`${runId} is pausing. Let it go on with: capstan runs resume ${runId}`]);
+    context.show(paused, () => [`Pausing ${runId}. Resume it with: capstan runs resume ${runId}`]);
     return EXIT.done;
   },
 };
@@ -172,12 +177,12 @@ const pause: CommandSpec = {
 const resume: CommandSpec = {
   name: 'resume',
   takes: '<runId>',
-  summary: 'Let a paused run go on',
-  flags: { '--reason <text>': 'kept in the log' },
+  summary: 'Resume a paused run',
+  flags: { '--reason <text>': 'stored in the event log' },
   example: 'runs resume run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''], options }) {
-    const resumed = await (await context.client()).resumeRun(runId, defined({ reason: text(options.reason) }));
-    context.show(resumed, () => [`${runId} goes on.`]);
+    const resumed = await (await context.client()).resumeRun(runId, defined({ reason: stringOption(options.reason) }));
+    context.show(resumed, () => [`Resumed ${runId}.`]);
     return EXIT.done;
   },
 };
@@ -185,45 +190,47 @@ const resume: CommandSpec = {
 const fork: CommandSpec = {
   name: 'fork',
   takes: '<runId>',
-  summary: 'Begin a run with the history of another: branch off, or replay it',
+  summary: 'Start a run from the history of another: branch or replay',
   flags: {
     '--mode <mode>': 'branch (the default), or replay',
-    '--from <sequence>': 'the first event that happens anew; 0 where it is not said',
-    '--input <json>': 'other inputs for a branch: a JSON object, @file, or -',
-    '--set <name=value...>': 'one other input for a branch',
+    '--from <sequence>': 'sequence of the first event to execute again (default: 0)',
+    '--input <json>': 'inputs that a branch overrides: a JSON object, @file, or - for standard input',
+    '--set <name=value...>': 'one input that a branch overrides',
     ...WATCH_FLAGS,
   },
   example: 'runs fork run-0mw4x2c1h0001 --from 6 --set plan=free --follow',
   async run(context, { args: [runId = ''], options }) {
     const { mode = 'branch', from } = options;
-    if (mode !== 'branch' && mode !== 'replay') throw new UsageError('--mode is branch or replay.');
+    if (mode !== 'branch' && mode !== 'replay') throw new UsageError('--mode must be branch or replay.');
     const overlay = await inputsOf(context, options);
     const client = await context.client();
     const forked = await client.forkRun(runId, {
       mode,
-      fromSeq: from === undefined ? 0 : wholeNumber(String(from), '--from'),
+      fromSeq: from === undefined ? 0 : parseInteger(String(from), '--from'),
       ...(Object.keys(overlay).length > 0 ? { runOptionsOverlay: overlay } : {}),
     });
-    return begun(context, client, forked, options);
+    return reportStarted(context, client, forked, options);
   },
 };
 
 const diff: CommandSpec = {
   name: 'diff',
   takes: '<runId> <otherRunId>',
-  summary: 'How another run differs from this one',
+  summary: 'Compare two runs',
   example: 'runs diff run-0mw4x2c1h0001 run-0mw4x2c1h0002',
   async run(context, { args: [runId = '', against = ''] }) {
     const found = await (await context.client()).diffRun(runId, { against });
     context.show(found, () => [
       found.divergedAtSeq === null ? 'The logs are the same.' : `The logs differ from event ${found.divergedAtSeq} on.`,
       ...found.eventDiffs.map(({ seq, op, aEvent, bEvent }) =>
-        harmless(
+        sanitize(
           `${{ added: '+', removed: '-', changed: '~' }[op]} ${seq}  ${aEvent?.type ?? ''}${bEvent && aEvent ? ' -> ' : ''}${bEvent?.type ?? ''}`,
         ),
       ),
-      ...facts(found.stateDiff).map(harmless),
-      ...(found.truncated ? ['There is more: a run is still going on, or there is too much to show.'] : []),
+      ...propertyLines(found.stateDiff).map(sanitize),
+      ...(found.truncated
+        ? ['The comparison is incomplete: a run is still active, or there are too many differences.']
+        : []),
     ]);
     return EXIT.done;
   },
@@ -232,12 +239,13 @@ const diff: CommandSpec = {
 const state: CommandSpec = {
   name: 'state',
   takes: '<runId>',
-  summary: 'A run as it was after an event',
-  flags: { '--sequence <number>': 'sequence of the last event that counts' },
+  summary: 'Show the state of a run after an event',
+  flags: { '--sequence <number>': 'sequence of the last event to include' },
   example: 'runs state run-0mw4x2c1h0001 --sequence 4',
   async run(context, { args: [runId = ''], options }) {
-    if (!options.sequence) throw new UsageError('Say after which event, as --sequence 4. `capstan events` lists them.');
-    const sequence = wholeNumber(String(options.sequence), '--sequence');
+    if (!options.sequence)
+      throw new UsageError('--sequence is required, for example --sequence 4. `capstan events` lists the sequences.');
+    const sequence = parseInteger(String(options.sequence), '--sequence');
     const run = await (await context.client()).getRunState(runId, { sequence });
     context.show(run, () => runLines(context, run));
     return EXIT.done;
@@ -248,20 +256,20 @@ const bundle: CommandSpec = {
   name: 'bundle',
   aliases: ['debug-bundle'],
   takes: '<runId>',
-  summary: 'Everything that helps to find out what went wrong with a run, fit to be handed on',
-  flags: { '--output <file>': 'write it there', '--max-events <number>': 'no more events than this' },
+  summary: 'Create a debug bundle of a run that is safe to share',
+  flags: { '--output <file>': 'write to this file', '--max-events <number>': 'limit of events in the bundle' },
   example: 'runs bundle run-0mw4x2c1h0001 --output bundle.json',
   async run(context, { args: [runId = ''], options }) {
     const { maxEvents, output } = options;
-    const query = maxEvents ? { maxEvents: wholeNumber(String(maxEvents), '--max-events') } : {};
+    const query = maxEvents ? { maxEvents: parseInteger(String(maxEvents), '--max-events') } : {};
     const found = await (await context.client()).getDebugBundle(runId, query);
     if (output) await save(String(output), [JSON.stringify(found)]);
     context.show(output ? undefined : found, () =>
       output
-        ? [`Written to ${output}.`]
+        ? [`Wrote ${output}.`]
         : [
-            ...facts({ ...found.metrics, spans: found.spans.length, truncated: found.truncated }),
-            'Give --output to keep it.',
+            ...propertyLines({ ...found.metrics, spans: found.spans.length, truncated: found.truncated }),
+            'Use --output to write the bundle to a file.',
           ],
     );
     return EXIT.done;
@@ -275,21 +283,22 @@ async function save(path: string, pieces: Iterable<string>): Promise<void> {
 const ancestry: CommandSpec = {
   name: 'ancestry',
   takes: '<runId>',
-  summary: 'The run that started this one, if one did',
+  summary: 'Show the parent of a run',
   example: 'runs ancestry run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''] }) {
     const found = await (await context.client()).getRunAncestry(runId);
     const { parent } = found;
     context.show(found, () => [
-      parent ? `${runId} was started by ${parent.runId} (${parent.cause})` : 'No run started it.',
+      parent ? `${runId} was started by ${parent.runId} (${parent.cause})` : `${runId} has no parent run.`,
     ]);
     return EXIT.done;
   },
 };
 
+/** `capstan runs`. */
 export const runs: CommandGroup = {
   name: 'runs',
-  summary: 'Start runs and look after them',
+  summary: 'Start, list and control runs',
   commands: [
     start,
     list,

@@ -10,6 +10,7 @@ import { realClock, realIds, realLog } from '../../system/real.ts';
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
 
+/** Adds the flags, help and action of `capstan serve`, from the table of settings. */
 export function setUpServe(command: Command): void {
   for (const { flag, meaning, variable } of settings()) {
     if (flag) command.addOption(new Option(flag, `${meaning} [${variable}]`));
@@ -28,7 +29,7 @@ function variablesHelp(): string {
   const lines = shown.map(({ variable, meaning }) => `  ${variable.padEnd(width)}${meaning}`);
   return [
     '',
-    'Environment only:',
+    'Environment variables without a flag:',
     ...lines,
     '',
     'Example:',
@@ -37,42 +38,47 @@ function variablesHelp(): string {
 }
 
 async function serve(flags: Record<string, string | boolean>, command: Command): Promise<void> {
-  const config = readOrComplain(Object.entries(flags).filter(([name]) => command.getOptionValueSource(name) === 'cli'));
+  const config = readConfigOrFail(
+    Object.entries(flags).filter(([name]) => command.getOptionValueSource(name) === 'cli'),
+  );
   if (!config) return;
   const log = await realLog(config.logLevel, config.prettyLog);
   if (config.conformance)
-    log.warn({}, 'conformance switch on: test surfaces are open, keep real work away from this host');
+    log.warn({}, 'CAPSTAN_CONFORMANCE is on: test endpoints are open, do not use this host for real work');
   try {
-    // Other commands need none of it and should not wait for it.
+    // Loaded late, so that `serve --help` and configuration errors are fast.
     const { startHost } = await import('../../host.ts');
     const host = await startHost(config, { clock: realClock, ids: realIds(), log });
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
     process.stdout.write(`listening on ${host.url}\n`);
     stopOnSignal(host, log, collectWhenIdle(host.isIdle, realClock));
   } catch (error) {
-    complain(`Capstan cannot start. ${(error as Error).message}`, EXIT_FAILED);
+    fail(`Capstan could not start: ${(error as Error).message}`, EXIT_FAILED);
   }
 }
 
-function readOrComplain(flags: [name: string, value: string | boolean][]): Config | undefined {
+function readConfigOrFail(flags: [name: string, value: string | boolean][]): Config | undefined {
   try {
     const given = flags.map(([name, value]) => [name, typeof value === 'boolean' ? String(Number(value)) : value]);
     return readConfig(Object.fromEntries(given));
   } catch (error) {
     if (!(error instanceof BadConfig)) throw error;
-    complain(`Capstan cannot start:\n${error.problems.map((problem) => `  - ${problem}`).join('\n')}`, EXIT_USAGE);
+    fail(
+      `Capstan could not start. Fix these settings:\n${error.problems.map((problem) => `  - ${problem}`).join('\n')}`,
+      EXIT_USAGE,
+    );
     return undefined;
   }
 }
 
-function complain(message: string, exitCode: number): void {
+function fail(message: string, exitCode: number): void {
   process.stderr.write(`${message}\n`);
   process.exitCode = exitCode;
 }
 
 function firstSteps(url: string, key: string): string {
   return `
-This is a first start: tenant "default" was made, with this owner key. It is shown only now.
+Created the tenant "default" with this owner key. Store it now; it is not shown again.
 
   ${key}
 
@@ -84,7 +90,7 @@ Start the example workflow:
 `;
 }
 
-/** The first signal stops in good order, a second one at once. */
+/** The first signal stops the host gracefully, a second one exits immediately. */
 function stopOnSignal(host: RunningHost, log: Log, stopCollecting: Cancel): void {
   let isStopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -93,7 +99,7 @@ function stopOnSignal(host: RunningHost, log: Log, stopCollecting: Cancel): void
     stopCollecting();
     log.info({ signal }, 'stopping');
     host.stop().catch((error) => {
-      log.error({ err: error }, 'stopping failed');
+      log.error({ err: error }, 'graceful stop failed');
       process.exitCode = EXIT_FAILED;
     });
   };

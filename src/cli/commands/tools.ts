@@ -3,21 +3,21 @@ import { TOOL_SOURCES } from '../../protocol/format/choices.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { table } from '../text.ts';
-import { showing } from './named-things.ts';
+import { getCommand } from './resource-commands.ts';
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'The tools that agents may use, by the names that allow-lists have for them',
+  summary: 'List the tools that can be put on the allow-list of an agent',
   flags: { '--source <source>': `one of ${TOOL_SOURCES.join(', ')}` },
   example: 'tools list --source workflow',
   async run(context, { options }) {
     const source = TOOL_SOURCES.find((known) => known === options.source);
-    if (options.source && !source) throw new UsageError(`--source is one of ${TOOL_SOURCES.join(', ')}.`);
+    if (options.source && !source) throw new UsageError(`--source must be one of ${TOOL_SOURCES.join(', ')}.`);
     const listed = await (await context.client()).listTools(source ? { source } : {});
-    const row = ({ toolId, source: from, safetyTier, egress, title, description }: ToolDescriptor) => [
+    const row = ({ toolId, source: origin, safetyTier, egress, title, description }: ToolDescriptor) => [
       toolId,
-      from,
+      origin,
       safetyTier,
       egress,
       title ?? description,
@@ -31,14 +31,15 @@ const list: CommandSpec = {
   },
 };
 
-const get = showing(
+const get = getCommand(
   { group: 'tools', takes: '<toolId>', exampleId: 'capstan.workflow:look-up' },
-  'A tool: what it takes, and what a call of it does',
+  'Show a tool: its inputs and its effects',
   (client, id) => client.getTool(id),
 );
 
+/** `capstan tools`: read-only, because tools come from workflows, packs and MCP servers. */
 export const tools: CommandGroup = {
   name: 'tools',
-  summary: 'See the tools that agents may be allowed',
+  summary: 'Show the tools that agents can use',
   commands: [list, get],
 };

@@ -3,16 +3,16 @@ import type { Verifier, VerifierKind, VerifierRequest } from '../../protocol/lea
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
 import { table } from '../text.ts';
-import { jsonObject, text, texts } from '../values.ts';
-import { type NamedThings, removal, showing } from './named-things.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { listOption, parseJsonObject, stringOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { deleteCommand, getCommand, type Resource } from './resource-commands.ts';
 
-const VERIFIERS: NamedThings = { group: 'verifiers', takes: '<verifierId>', exampleId: 'release-ready' };
+const VERIFIERS: Resource = { group: 'verifiers', takes: '<verifierId>', exampleId: 'release-ready' };
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'Verifiers, what was changed last first',
+  summary: 'List verifiers, last changed first',
   flags: PAGE_FLAGS,
   example: 'verifiers list',
   async run(context, { options }) {
@@ -26,53 +26,62 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['VERIFIER', 'VERSION', 'KIND', 'SINCE', 'FOR'], page.items.map(row)), ...morePages(page)],
+      () => [
+        ...table(['VERIFIER', 'VERSION', 'KIND', 'CREATED', 'DESCRIPTION'], page.items.map(row)),
+        ...nextPageHint(page),
+      ],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;
   },
 };
 
-const get = showing(VERIFIERS, 'A verifier; id@version for an earlier version', (client, id) => client.getVerifier(id));
+const get = getCommand(VERIFIERS, 'Show a verifier; use id@version for an earlier version', (client, id) =>
+  client.getVerifier(id),
+);
 
 const put: CommandSpec = {
   name: 'put',
   takes: '[verifierId]',
-  summary: 'Say how something is judged; for an id that there is already, as a new version',
+  summary: 'Create a verifier, or a new version of an existing one',
   flags: {
-    '--criterion <key=expression...>': 'a CEL expression that must be true; several make one verifier',
-    '--schema <json>': 'a JSON Schema that the outputs must fit: JSON, @file, or -',
-    '--workflow <id>': 'a workflow whose run gives the verdict',
-    '--rubric <text>': 'what a model judges by',
-    '--model <name>': 'provider, or provider/model, that judges by the rubric',
-    '--body <json>': 'all of it as the host takes it, instead: a JSON object, @file, or -',
-    '--description <text>': 'what it is for',
+    '--criterion <key=expression...>': 'a CEL expression that must be true; all of them must hold',
+    '--schema <json>': 'a JSON Schema that the outputs must match: JSON, @file, or - for standard input',
+    '--workflow <id>': 'a workflow whose run returns the verdict',
+    '--rubric <text>': 'the criteria for a model, as text',
+    '--model <name>': 'provider, or provider/model, that applies the rubric',
+    '--body <json>': 'the whole request instead of single flags: a JSON object, @file, or - for standard input',
+    '--description <text>': 'a description',
   },
   example: `verifiers put release-ready --criterion 'tests=outputs.test.failed == 0'`,
   async run(context, { args: [id], options }) {
-    const body = text(options.body);
-    const schema = text(options.schema);
+    const body = stringOption(options.body);
+    const schema = stringOption(options.schema);
     const given = body
-      ? await jsonObject(context.terminal, body, '--body')
+      ? await parseJsonObject(context.terminal, body, '--body')
       : {
           ...kindOf(options),
-          ...(schema ? { schema: await jsonObject(context.terminal, schema, '--schema') } : {}),
-          ...defined({ workflowId: text(options.workflow), rubric: text(options.rubric), model: text(options.model) }),
+          ...(schema ? { schema: await parseJsonObject(context.terminal, schema, '--schema') } : {}),
+          ...defined({
+            workflowId: stringOption(options.workflow),
+            rubric: stringOption(options.rubric),
+            model: stringOption(options.model),
+          }),
         };
-    const request = { ...defined({ id, description: text(options.description) }), ...given } as VerifierRequest;
+    const request = { ...defined({ id, description: stringOption(options.description) }), ...given } as VerifierRequest;
     const verifier = await (await context.client()).putVerifier(request);
     context.show(
       verifier,
-      () => [`${verifier.id}@${verifier.version} judges by ${verifier.kind}.`],
+      () => [`Stored ${verifier.id}@${verifier.version} (${verifier.kind}).`],
       () => [verifier.id],
     );
     return EXIT.done;
   },
 };
 
-/** The kind that what was given belongs to. */
+/** Derives the kind of the verifier from the flags; exactly one kind must be given. */
 function kindOf(options: Readonly<Record<string, unknown>>): Partial<VerifierRequest> {
-  const criteria = texts(options.criterion as string[] | undefined).map(criterion);
+  const criteria = listOption(options.criterion as string[] | undefined).map(parseCriterion);
   const kinds: VerifierKind[] = [
     ...(criteria.length > 0 ? (['criteria'] as const) : []),
     ...(['schema', 'workflow'] as const).filter((kind) => options[kind] !== undefined),
@@ -80,23 +89,26 @@ function kindOf(options: Readonly<Record<string, unknown>>): Partial<VerifierReq
   ];
   const [kind, ...others] = kinds;
   if (kind === undefined || others.length > 0) {
-    throw new UsageError('Give --criterion, --schema, --workflow or --rubric, or all of it with --body.');
+    throw new UsageError(
+      'Use exactly one of --criterion, --schema, --workflow and --rubric, or --body for the whole request.',
+    );
   }
   return { kind, ...(criteria.length > 0 ? { criteria } : {}) };
 }
 
-function criterion(given: string): { key: string; expression: string } {
+function parseCriterion(given: string): { key: string; expression: string } {
   const [, key, expression] = /^([^=]+)=(.+)$/s.exec(given) ?? [];
-  if (key === undefined) throw new UsageError(`--criterion ${given} is not of the form key=expression.`);
+  if (key === undefined) throw new UsageError(`--criterion ${given} must have the form key=expression.`);
   return { key: key.trim(), expression: expression!.trim() };
 }
 
-const remove = removal(VERIFIERS, 'Remove a verifier; verdicts that it gave stay', (client, id) =>
+const remove = deleteCommand(VERIFIERS, 'Delete a verifier; its verdicts remain', (client, id) =>
   client.deleteVerifier(id),
 );
 
+/** `capstan verifiers`. */
 export const verifiers: CommandGroup = {
   name: 'verifiers',
-  summary: 'Say what is good enough',
+  summary: 'Manage the verifiers that judge runs',
   commands: [list, get, put, remove],
 };

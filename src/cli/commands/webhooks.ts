@@ -1,14 +1,14 @@
 import { DELIVERY_STATES } from '../../protocol/format/choices.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { facts, paintStatus, table } from '../text.ts';
-import { confirm, texts } from '../values.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { paintStatus, propertyLines, table } from '../text.ts';
+import { confirm, listOption } from '../values.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'Webhooks, without their secrets, newest first',
+  summary: 'List webhooks without their secrets, newest first',
   flags: PAGE_FLAGS,
   example: 'webhooks list',
   async run(context, { options }) {
@@ -22,7 +22,7 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['WEBHOOK', 'URL', 'EVENTS', 'TAGS', 'CREATED'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['WEBHOOK', 'URL', 'EVENTS', 'TAGS', 'CREATED'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ webhookId }) => webhookId),
     );
     return EXIT.done;
@@ -33,13 +33,13 @@ const add: CommandSpec = {
   name: 'add',
   aliases: ['create'],
   takes: '<url>',
-  summary: 'Have events delivered to a URL; the secret that signs them is shown once',
-  flags: { '--event <type...>': 'a type of event', '--tag <tag...>': 'only runs that have one of these labels' },
+  summary: 'Deliver events to a URL; the signing secret is shown only once',
+  flags: { '--event <type...>': 'an event type to deliver', '--tag <tag...>': 'only for runs with one of these tags' },
   example: 'webhooks add https://example.com/hooks --event run.completed --event run.failed',
   async run(context, { args: [url = ''], options }) {
-    const events = [...texts(options.event)];
-    if (events.length === 0) throw new UsageError('Say which events, as --event run.completed.');
-    const tags = texts(options.tag);
+    const events = [...listOption(options.event)];
+    if (events.length === 0) throw new UsageError('--event is required, for example --event run.completed.');
+    const tags = listOption(options.tag);
     const issued = await (await context.client()).registerWebhook({
       url,
       events,
@@ -47,7 +47,10 @@ const add: CommandSpec = {
     });
     context.show(
       issued,
-      () => [...facts({ webhook: issued.webhookId, secret: issued.secret }), 'The secret is not shown again.'],
+      () => [
+        ...propertyLines({ webhook: issued.webhookId, secret: issued.secret }),
+        'Store the secret now; it is not shown again.',
+      ],
       () => [issued.webhookId],
     );
     return EXIT.done;
@@ -58,13 +61,13 @@ const remove: CommandSpec = {
   name: 'remove',
   aliases: ['delete'],
   takes: '<webhookId>',
-  summary: 'Stop deliveries to a webhook and forget it',
-  flags: { '--yes': 'do not ask' },
+  summary: 'Delete a webhook and its pending deliveries',
+  flags: { '--yes': 'skip the confirmation' },
   example: 'webhooks remove wh-0mw4x2c1h0001 --yes',
   async run(context, { args: [webhookId = ''], options }) {
-    await confirm(context.terminal, options.yes === true, `Forget ${webhookId}, with what waits to be delivered?`);
+    await confirm(context.terminal, options.yes === true, `Delete ${webhookId} and its pending deliveries?`);
     await (await context.client()).unregisterWebhook(webhookId);
-    context.show(undefined, () => [`${webhookId} is forgotten.`]);
+    context.show(undefined, () => [`Deleted ${webhookId}.`]);
     return EXIT.done;
   },
 };
@@ -72,11 +75,14 @@ const remove: CommandSpec = {
 const rotate: CommandSpec = {
   name: 'rotate',
   takes: '<webhookId>',
-  summary: 'Sign deliveries with a new secret from now on; it is shown once',
+  summary: 'Replace the signing secret; the new one is shown only once',
   example: 'webhooks rotate wh-0mw4x2c1h0001',
   async run(context, { args: [webhookId = ''] }) {
     const issued = await (await context.client()).rotateWebhookSecret(webhookId);
-    context.show(issued, () => [...facts({ secret: issued.secret }), 'The secret is not shown again.']);
+    context.show(issued, () => [
+      ...propertyLines({ secret: issued.secret }),
+      'Store the secret now; it is not shown again.',
+    ]);
     return EXIT.done;
   },
 };
@@ -84,12 +90,12 @@ const rotate: CommandSpec = {
 const deliveries: CommandSpec = {
   name: 'deliveries',
   takes: '<webhookId>',
-  summary: 'What came of deliveries to a webhook, newest first',
+  summary: 'List the deliveries of a webhook, newest first',
   flags: { '--state <state>': `one of ${DELIVERY_STATES.join(', ')}`, ...PAGE_FLAGS },
   example: 'webhooks deliveries wh-0mw4x2c1h0001 --state dead',
   async run(context, { args: [webhookId = ''], options }) {
     const state = DELIVERY_STATES.find((known) => known === options.state);
-    if (options.state && !state) throw new UsageError(`--state is one of ${DELIVERY_STATES.join(', ')}.`);
+    if (options.state && !state) throw new UsageError(`--state must be one of ${DELIVERY_STATES.join(', ')}.`);
     const query = { ...(state ? { state } : {}), ...pageQuery(options) };
     const page = await (await context.client()).listWebhookDeliveries(webhookId, query);
     const row = (delivery: (typeof page.items)[number]) => [
@@ -104,7 +110,7 @@ const deliveries: CommandSpec = {
       page,
       () => [
         ...table(['DELIVERY', 'STATE', 'ATTEMPTS', 'EVENT', 'RUN', 'LAST'], page.items.map(row)),
-        ...morePages(page),
+        ...nextPageHint(page),
       ],
       () => page.items.map(({ deliveryId }) => deliveryId),
     );
@@ -115,7 +121,7 @@ const deliveries: CommandSpec = {
 const redeliver: CommandSpec = {
   name: 'redeliver',
   takes: '<webhookId> <deliveryId>',
-  summary: 'Send an event again, under the same delivery id',
+  summary: 'Send an event again with the same delivery id',
   example: 'webhooks redeliver wh-0mw4x2c1h0001 4f1c2a',
   async run(context, { args: [webhookId = '', deliveryId = ''] }) {
     const delivery = await (await context.client()).redeliverWebhookDelivery(webhookId, deliveryId);
@@ -124,8 +130,9 @@ const redeliver: CommandSpec = {
   },
 };
 
+/** `capstan webhooks`. */
 export const webhooks: CommandGroup = {
   name: 'webhooks',
-  summary: 'Have events delivered, and see what came of it',
+  summary: 'Manage webhooks and their deliveries',
   commands: [list, add, remove, rotate, deliveries, redeliver],
 };

@@ -1,18 +1,18 @@
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { harmless, table } from '../text.ts';
+import { sanitize, table } from '../text.ts';
 import { graphLines } from '../workflow-graph.ts';
-import { removal } from './named-things.ts';
-import { morePages, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
+import { deleteCommand } from './resource-commands.ts';
 
-/** Checking takes the engine and all node types, which other commands need not wait for. */
+/** Imported late: the check loads the engine and all node types, which would slow down the other commands. */
 const readFile = async (path: string) => (await import('../workflow-file.ts')).readWorkflowFile(path);
 
 const validate: CommandSpec = {
   name: 'validate',
   takes: '<files...>',
-  summary: 'Check definitions as a host does when they are registered; no host is needed for it',
+  summary: 'Check workflow files with the rules of a host, without a host',
   example: 'workflows validate examples/support-triage.json',
   async run(context, { args: files }) {
     const checked = await Promise.all(files.map(async (file) => ({ file, ...(await readFile(file)) })));
@@ -20,7 +20,7 @@ const validate: CommandSpec = {
     context.show(results, () =>
       results.flatMap(({ file, isValid, problems }) => [
         `${file}: ${isValid ? context.paint('green', 'valid') : context.paint('red', 'not valid')}`,
-        ...problems.map(({ path, message }) => `  ${harmless(path)}${path === '' ? '' : ': '}${harmless(message)}`),
+        ...problems.map(({ path, message }) => `  ${sanitize(path)}${path === '' ? '' : ': '}${sanitize(message)}`),
       ]),
     );
     return results.every(({ isValid }) => isValid) ? EXIT.done : EXIT.refused;
@@ -30,20 +30,22 @@ const validate: CommandSpec = {
 const register: CommandSpec = {
   name: 'register',
   takes: '<files...>',
-  summary: 'Register definitions, or new versions of them; what is registered already stays as it is',
+  summary: 'Register workflows or new versions of them; an unchanged workflow keeps its version',
   example: 'workflows register triage.json',
   async run(context, { args: files }) {
     const client = await context.client();
-    for (const definition of await Promise.all(files.map(definitionIn))) {
+    for (const definition of await Promise.all(files.map(readDefinition))) {
       const registered = await client.registerWorkflow(definition);
       const { id, registeredVersion } = registered;
-      context.show(registered, () => [`${id}, version ${registeredVersion}. Run it with: capstan runs start ${id}`]);
+      context.show(registered, () => [
+        `Registered ${id}, version ${registeredVersion}. Run it with: capstan runs start ${id}`,
+      ]);
     }
     return EXIT.done;
   },
 };
 
-async function definitionIn(file: string): Promise<WorkflowDefinition> {
+async function readDefinition(file: string): Promise<WorkflowDefinition> {
   const { definition, problems } = await readFile(file);
   if (definition) return definition;
   const [first] = problems;
@@ -55,7 +57,7 @@ async function definitionIn(file: string): Promise<WorkflowDefinition> {
 const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
-  summary: 'The workflows that you may run, what was changed last first',
+  summary: 'List the workflows that you may run, last changed first',
   flags: PAGE_FLAGS,
   example: 'workflows list',
   async run(context, { options }) {
@@ -69,7 +71,7 @@ const list: CommandSpec = {
     ];
     context.show(
       page,
-      () => [...table(['WORKFLOW', 'VERSION', 'NODES', 'SHARED', 'NAME'], page.items.map(row)), ...morePages(page)],
+      () => [...table(['WORKFLOW', 'VERSION', 'NODES', 'SHARED', 'NAME'], page.items.map(row)), ...nextPageHint(page)],
       () => page.items.map(({ id }) => id),
     );
     return EXIT.done;
@@ -80,7 +82,7 @@ const show: CommandSpec = {
   name: 'show',
   aliases: ['get'],
   takes: '<workflowId>',
-  summary: 'A workflow as a graph; --json for its definition',
+  summary: 'Show a workflow as a graph, or its definition with --json',
   example: 'workflows show support-triage',
   async run(context, { args: [workflowId = ''] }) {
     const definition = await (await context.client()).getWorkflow(workflowId);
@@ -89,14 +91,15 @@ const show: CommandSpec = {
   },
 };
 
-const remove = removal(
+const remove = deleteCommand(
   { group: 'workflows', takes: '<workflowId>', exampleId: 'support-triage' },
-  'Remove a workflow; runs that have begun go on',
+  'Delete a workflow; runs that have started continue',
   (client, id) => client.deleteWorkflow(id),
 );
 
+/** `capstan workflows`. */
 export const workflows: CommandGroup = {
   name: 'workflows',
-  summary: 'Check, register and look at workflows',
+  summary: 'Check, register and show workflows',
   commands: [validate, register, list, show, remove],
 };

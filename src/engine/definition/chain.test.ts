@@ -17,7 +17,7 @@ const filled = (config: Record<string, unknown>, parameters: Record<string, unkn
   expandChain(chain({ nodes: [node('n', { config })] }), parameters, 'a1').nodes[0]!.config;
 
 describe('parameters', () => {
-  it('keep their type where they are the whole value', () => {
+  it('keep their type if they are the whole value', () => {
     const parameters = { list: [1, { two: 2 }], count: 3, isOn: false, nothing: null, text: 'x' };
     expect(
       filled(
@@ -33,7 +33,7 @@ describe('parameters', () => {
     ).toEqual({ list: [1, { two: 2 }], count: 3, isOn: false, nothing: null, text: 'x' });
   });
 
-  it('become text inside of text', () => {
+  it('become text within other text', () => {
     const parameters = { a: 'A', n: 2, o: { k: [1] } };
     expect(filled({ t: '{{params.a}}{{params.n}}', u: 'so {{params.o}}, {{params.a}}!' }, parameters)).toEqual({
       t: 'A2',
@@ -41,7 +41,7 @@ describe('parameters', () => {
     });
   });
 
-  it('that nobody gave are empty, prototypes included', () => {
+  it('without a value are empty, also if named like an inherited member', () => {
     expect(filled({ a: '{{params.gone}}', b: 'x{{params.gone}}y', c: '{{params.toString}}' }, {})).toEqual({
       a: '',
       b: 'xy',
@@ -49,7 +49,7 @@ describe('parameters', () => {
     });
   });
 
-  it('are looked for at every depth, and nowhere twice', () => {
+  it('are replaced at every depth, and results are not expanded again', () => {
     expect(filled({ deep: [{ er: ['{{params.a}}-tag', 7, null] }] }, { a: '{{params.b}}', b: 'never' })).toEqual({
       deep: [{ er: ['{{params.b}}-tag', 7, null] }],
     });
@@ -59,7 +59,7 @@ describe('parameters', () => {
     expect(filled({ text }, { a: 'A' })).toEqual({ text });
   });
 
-  it('reach the inputs, and leave the name as it is', () => {
+  it('are replaced in inputs but not in the name', () => {
     const [expanded] = expandChain(
       chain({ nodes: [node('n', { name: '{{params.a}}', inputs: { p: { type: 'static', value: '{{params.a}}' } } })] }),
       { a: 'A' },
@@ -68,7 +68,7 @@ describe('parameters', () => {
     expect(expanded).toMatchObject({ name: '{{params.a}}', inputs: { p: { type: 'static', value: 'A' } } });
   });
 
-  it('are known by name', () => {
+  it('are listed by name', () => {
     const used = chain({
       nodes: [node('n', { config: { a: '{{params.x}}{{params.y}}' }, inputs: { b: '{{params.x}}' } })],
     });
@@ -79,19 +79,19 @@ describe('parameters', () => {
 describe('ids', () => {
   const two = chain({ nodes: [node('first'), node('second')], edges: [{ from: 'first.out', to: 'second' }] });
 
-  it('begin with the chain and the expansion, however long they get', () => {
+  it('start with the ids of chain and expansion, whatever the length', () => {
     const { nodes } = expandChain(two, {}, 'a8f3');
     expect(nodes.map(({ id }) => id)).toEqual(['vendor_acme_two-step_a8f3_first', 'vendor_acme_two-step_a8f3_second']);
     const long = chain({ nodes: [node('n'.repeat(500))] }, { chainId: `v.${'x'.repeat(250)}` });
     expect(expandChain(long, {}, 'a1').nodes[0]!.id).toBe(`v_${'x'.repeat(250)}_a1_${'n'.repeat(500)}`);
   });
 
-  it('of two expansions do not meet', () => {
+  it('of two expansions are disjoint', () => {
     const ids = ['a1', 'b2'].flatMap((expansion) => expandChain(two, {}, expansion).nodes.map(({ id }) => id));
     expect(new Set(ids).size).toBe(4);
   });
 
-  it('are followed by edges with their ports, and not where they lead elsewhere', () => {
+  it('are renamed in edges too, except those of outside nodes', () => {
     const edges = [
       { from: 'first.out.deep', to: 'second.in' },
       { from: 'upstream', to: 'first' },
@@ -104,7 +104,7 @@ describe('ids', () => {
     ]);
   });
 
-  it('may have dots of their own', () => {
+  it('may contain dots', () => {
     const dotted = chain({ nodes: [node('a.b'), node('c')], edges: [{ from: 'a.b', to: 'c' }] });
     expect(expandChain(dotted, {}, 'e').edges[0]!.from).toBe('vendor_acme_two-step_e_a.b');
   });
@@ -113,7 +113,7 @@ describe('ids', () => {
 describe('an expansion', () => {
   const condition = { type: 'truthy', left: 'approved' } as const;
 
-  it('carries conditions, trigger rules and traits over', () => {
+  it('keeps conditions, trigger rules and capabilities', () => {
     const edges = [{ from: 'a', to: 'b', condition, triggerRule: 'any_failed' as const }];
     const traits = chain({ nodes: [node('a'), node('b')], edges }, { capabilities: ['cacheable'] });
     const expanded = expandChain(traits, {}, 'e');
@@ -123,7 +123,7 @@ describe('an expansion', () => {
     expect(plain).not.toHaveProperty('capabilities');
   });
 
-  it('is the same for the same parameters and id, and leaves the chain as it was', () => {
+  it('is deterministic and does not modify the chain', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('a', 'b'), fc.jsonValue()), fc.jsonValue(), (parameters, value) => {
         const given = chain({ nodes: [node('n', { config: { value, a: '{{params.a}}', b: 'x{{params.b}}' } })] });
@@ -134,7 +134,7 @@ describe('an expansion', () => {
     );
   });
 
-  it('is no longer than was foretold', () => {
+  it('is no larger than estimated', () => {
     const texts = fc.array(fc.constantFrom('{{params.a}}', '{{params.b}}', '{{params.none}}', 'text "', '{'));
     fc.assert(
       fc.property(texts, fc.jsonValue(), fc.string(), (parts, a, b) => {
@@ -152,7 +152,7 @@ describe('as a workflow', () => {
     return asWorkflow(given, expandChain(given, parameters, 'e'), 'e');
   };
 
-  it('a node has everything that nodes have, and nothing else', () => {
+  it('a node has all required members and no others', () => {
     const { nodes } = asDefinition({ nodes: [node('a', { position: { y: 5 } }), node('b', { name: 'B' })], edges: [] });
     const rest = { typeId: 'core.noop', config: {}, inputs: {} };
     expect(nodes).toEqual([
@@ -161,7 +161,7 @@ describe('as a workflow', () => {
     ]);
   });
 
-  it('a plain input is a fixed value, and connections follow the nodes', () => {
+  it('a plain input becomes a static value, and connections use the new ids', () => {
     const connection = (nodeId: string) => ({ type: 'connection', nodeId, outputKey: 'out' });
     const inputs = { plain: '{{params.x}}', inside: connection('a'), outside: connection('elsewhere') };
     const { nodes } = asDefinition({ nodes: [node('a'), node('b', { inputs })], edges: [] }, { x: [1] });
@@ -172,7 +172,7 @@ describe('as a workflow', () => {
     });
   });
 
-  it('an edge has its ports apart, and text for a condition is an expression', () => {
+  it('an edge has separate ports, and a text condition becomes an expression', () => {
     const edges = [{ from: 'a.out', to: 'b.in', condition: 'output.ok', triggerRule: 'none_failed' as const }];
     expect(asDefinition({ nodes: [node('a'), node('b')], edges }).edges).toEqual([
       {

@@ -8,20 +8,20 @@ import {
   type WorkflowNode,
 } from '../../protocol/running/workflows.ts';
 
-/** What a chain comes to: nodes and edges that stand by themselves, as the chain writes them. */
+/** The nodes and edges that a workflow chain expands to, with their new ids. */
 export type Expansion = Pick<ExpandChainReply, 'nodes' | 'edges'>;
 
 const TOKEN = /\{\{params\.([a-zA-Z_][a-zA-Z0-9_]*)\}\}/g;
-const WHOLE = new RegExp(`^${TOKEN.source}$`);
-/** How far nodes that have no place of their own are drawn apart. */
+const SINGLE_TOKEN = new RegExp(`^${TOKEN.source}$`);
+/** Horizontal distance, in pixels, between nodes that have no position of their own. */
 const STEP = 220;
 
-/** The parameters that a chain makes use of. */
+/** Names of the parameters that a chain refers to with `{{params.name}}`. */
 export function parametersUsed({ dag }: WorkflowChain): Set<string> {
   return new Set([...tokensOf(dag)].map(([, name]) => name!));
 }
 
-/** How many characters of JSON the expansion will have, about: each token may stand for much. */
+/** Estimates the size of an expansion in characters of JSON, so that a huge one is refused before it is built. */
 export function expandedSize({ dag }: WorkflowChain, parameters: JsonObject): number {
   const sizes = new Map(Object.entries(parameters).map(([name, value]) => [name, JSON.stringify(value).length]));
   let size = JSON.stringify(dag).length;
@@ -33,7 +33,7 @@ function tokensOf({ nodes }: WorkflowChain['dag']): IterableIterator<RegExpExecA
   return JSON.stringify(nodes.map(({ config, inputs }) => ({ config, inputs }))).matchAll(TOKEN);
 }
 
-/** Fills a chain in. The same chain, parameters and id give the same expansion. */
+/** Fills parameters into a chain. Deterministic: the same chain, parameters and expansion id give the same result. */
 export function expandChain(chain: WorkflowChain, parameters: JsonObject, expansionId: string): Expansion {
   const { rename, endOf } = namingOf(chain, expansionId);
   const { capabilities = [], dag } = chain;
@@ -46,8 +46,8 @@ export function expandChain(chain: WorkflowChain, parameters: JsonObject, expans
   }));
   const edges = edgesOf(chain).map((edge) => ({
     ...edge,
-    from: written(endOf(edge.from)),
-    to: written(endOf(edge.to)),
+    from: formatEnd(endOf(edge.from)),
+    to: formatEnd(endOf(edge.to)),
   }));
   return { nodes, edges };
 }
@@ -56,10 +56,10 @@ function edgesOf({ dag }: WorkflowChain): readonly FragmentEdge[] {
   return dag.edges ?? [];
 }
 
-/** A value that is one token becomes what the token stands for, whatever its type; inside text it becomes text. */
+/** A string that is exactly one token becomes the parameter's value, of any type; within other text it becomes text. */
 function fill(value: unknown, parameters: JsonObject): unknown {
   if (typeof value === 'string') {
-    const [, name] = WHOLE.exec(value) ?? [];
+    const [, name] = SINGLE_TOKEN.exec(value) ?? [];
     if (name !== undefined) return Object.hasOwn(parameters, name) ? parameters[name] : '';
     return value.replace(TOKEN, (_token, inner: string) => textOf(own(parameters, inner)));
   }
@@ -78,15 +78,16 @@ interface EdgeEnd {
   readonly port: string | undefined;
 }
 
-function written({ nodeId, port }: EdgeEnd): string {
+function formatEnd({ nodeId, port }: EdgeEnd): string {
   return port === undefined ? nodeId : `${nodeId}.${port}`;
 }
 
-/** What the nodes of an expansion are called, and what edges and ports that name them come to. */
+/** Maps the ids of a chain to those of its expansion. */
 interface Naming {
   rename(nodeId: string): string;
-  /** The same for a name that may be of somebody else's node, which stays as it is. */
-  renameOwn(nodeId: string): string;
+  /** Renames an id of this chain; an id from outside the chain stays unchanged. */
+  renameIfInside(nodeId: string): string;
+  /** Parses one end of an edge, `node` or `node.port`. */
   endOf(reference: string): EdgeEnd;
 }
 
@@ -94,22 +95,25 @@ function namingOf({ chainId, dag }: WorkflowChain, expansionId: string): Naming 
   const prefix = `${chainId.replaceAll('.', '_')}_${expansionId}_`;
   const inside = new Set(dag.nodes.map(({ id }) => id));
   const rename = (nodeId: string): string => prefix + nodeId;
-  const renameOwn = (nodeId: string): string => (inside.has(nodeId) ? rename(nodeId) : nodeId);
+  const renameIfInside = (nodeId: string): string => (inside.has(nodeId) ? rename(nodeId) : nodeId);
   return {
     rename,
-    renameOwn,
-    // The first dot parts a node from its port, unless a node has a name like that.
+    renameIfInside,
+    // The first dot separates node and port, unless the whole reference is a node's id.
     endOf: (reference) => {
       const dot = reference.indexOf('.');
-      if (dot < 0 || inside.has(reference)) return { nodeId: renameOwn(reference), port: undefined };
-      return { nodeId: renameOwn(reference.slice(0, dot)), port: reference.slice(dot + 1) };
+      if (dot < 0 || inside.has(reference)) return { nodeId: renameIfInside(reference), port: undefined };
+      return { nodeId: renameIfInside(reference.slice(0, dot)), port: reference.slice(dot + 1) };
     },
   };
 }
 
 const portValue = Compile(PortValue);
 
-/** An expansion in the shape of workflow definitions, where everything has a place and traits have none. */
+/**
+ * Converts an expansion to the format of workflow definitions, in which every node has a position and none has
+ * capabilities.
+ */
 export function asWorkflow(
   chain: WorkflowChain,
   { nodes }: Expansion,
@@ -118,9 +122,12 @@ export function asWorkflow(
   const naming = namingOf(chain, expansionId);
   const asPort = (value: unknown): PortValue => {
     if (!portValue.Check(value)) return { type: 'static', value };
-    return value.type === 'connection' ? { ...value, nodeId: naming.renameOwn(value.nodeId) } : value;
+    return value.type === 'connection' ? { ...value, nodeId: naming.renameIfInside(value.nodeId) } : value;
   };
-  const asNode = ({ capabilities: _traits, ...node }: Expansion['nodes'][number], index: number): WorkflowNode => ({
+  const asNode = (
+    { capabilities: _capabilities, ...node }: Expansion['nodes'][number],
+    index: number,
+  ): WorkflowNode => ({
     ...node,
     name: node.name || node.id,
     position: { x: index * STEP, y: 0, ...node.position },
@@ -143,7 +150,7 @@ function asEdge({ from, to, condition, triggerRule }: FragmentEdge, index: numbe
   };
 }
 
-/** A condition that is only text is an expression. */
+/** A condition given as text is an expression. */
 function asCondition(condition: string | EdgeCondition): EdgeCondition {
   return typeof condition === 'string' ? { type: 'expression', expression: condition } : condition;
 }

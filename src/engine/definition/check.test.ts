@@ -3,7 +3,7 @@ import { connection, edge, expression, line, node, workflow } from '../../../tes
 import type { WorkflowDefinition, WorkflowNode } from '../../protocol/running/workflows.ts';
 import { checkDefinition, type NodeCatalog, type Problem } from './check.ts';
 
-describe('a definition with nothing wrong', () => {
+describe('a valid definition', () => {
   it('has no problems', () => {
     const definition = workflow(
       [
@@ -33,8 +33,8 @@ describe('a definition with nothing wrong', () => {
   });
 });
 
-describe('names that are given twice', () => {
-  it('are told apart for nodes, edges and variables', () => {
+describe('duplicate names', () => {
+  it('are reported for nodes, edges and variables', () => {
     const problems = problemsOf(
       workflow([node('a'), node('b'), node('a')], [edge('a', 'b', { id: 'e' }), edge('a', 'b', { id: 'e' })], {
         variables: [
@@ -44,21 +44,21 @@ describe('names that are given twice', () => {
       }),
     );
     expect(problems).toMatchObject([
-      { path: 'nodes[2].id', nodeId: 'a', message: 'There are two nodes called "a".' },
-      { path: 'edges[1].id', message: 'There are two edges called "e".' },
-      { path: 'variables[1].name', message: 'There are two variables called "v".' },
+      { path: 'nodes[2].id', nodeId: 'a', message: 'Duplicate node id "a".' },
+      { path: 'edges[1].id', message: 'Duplicate edge id "e".' },
+      { path: 'variables[1].name', message: 'Duplicate variable name "v".' },
     ]);
   });
 });
 
 describe('nodes', () => {
-  it('of a type that nobody provides are refused', () => {
+  it('of an unknown type are refused', () => {
     expect(problemsOf(workflow([node('a'), node('x', 'vendor.acme.thing')]))).toEqual([
-      { path: 'nodes[1].typeId', nodeId: 'x', message: 'This host has no such node type.' },
+      { path: 'nodes[1].typeId', nodeId: 'x', message: 'Unknown node type "vendor.acme.thing".' },
     ]);
   });
 
-  it('of a type that needs a capability name it', () => {
+  it('of a type that needs a capability name that capability', () => {
     expect(problemsOf(workflow([node('d', 'core.dispatch')]))).toEqual([
       {
         path: 'nodes[0].typeId',
@@ -70,7 +70,7 @@ describe('nodes', () => {
     ]);
   });
 
-  it('with a bad config say where inside it', () => {
+  it('with an invalid config report the path inside it', () => {
     expect(problemsOf(workflow([node('p', 'test.picky')]))).toEqual([
       { path: 'nodes[0].config.name', nodeId: 'p', message: 'is missing' },
     ]);
@@ -81,7 +81,7 @@ describe('nodes', () => {
     expect(problem).toMatchObject({ path: 'nodes[0].inputs.port', nodeId: 'a' });
   });
 
-  it('with an expression that names something out of scope are refused', () => {
+  it('with an expression that refers to an unknown name are refused', () => {
     const [problem] = problemsOf(workflow([node('a', 'core.noop', { inputs: { port: expression('output.x') } })]));
     expect(problem).toMatchObject({
       path: 'nodes[0].inputs.port',
@@ -90,20 +90,20 @@ describe('nodes', () => {
     });
   });
 
-  it('connected to a node that is not there are refused', () => {
+  it('connected to an unknown node are refused', () => {
     expect(problemsOf(workflow([node('a', 'core.noop', { inputs: { port: connection('ghost', 'x') } })]))).toEqual([
-      { path: 'nodes[0].inputs.port', nodeId: 'a', message: 'There is no node "ghost" to connect to.' },
+      { path: 'nodes[0].inputs.port', nodeId: 'a', message: 'Unknown node "ghost" in a connection.' },
     ]);
   });
 
-  it('pinned to a channel of an agent need a capability that this host lacks', () => {
+  it('pinned to an agent channel need a capability that this host lacks', () => {
     const agent = { agentId: 'acme.agent', channel: 'stable' };
     expect(problemsOf(workflow([node('a', 'core.noop', { agent })]))).toMatchObject([
       { path: 'nodes[0].agent.channel', nodeId: 'a', requiredCapability: 'agents.deployment' },
     ]);
   });
 
-  it('pinned to a version and a channel of an agent are refused for that', () => {
+  it('pinned to both a version and a channel of an agent are refused', () => {
     const agent = { agentId: 'acme.agent', channel: 'stable', version: '1.0.0' };
     const [problem] = problemsOf(workflow([node('a', 'core.noop', { agent })]));
     expect(problem).toMatchObject({ path: 'nodes[0].agent.channel', nodeId: 'a' });
@@ -118,10 +118,10 @@ describe('nodes', () => {
 });
 
 describe('edges', () => {
-  it('to or from a node that is not there are refused', () => {
+  it('to or from an unknown node are refused', () => {
     expect(problemsOf(workflow([node('a')], [edge('ghost', 'phantom')]))).toEqual([
-      { path: 'edges[0].sourceNodeId', message: 'There is no node "ghost".' },
-      { path: 'edges[0].targetNodeId', message: 'There is no node "phantom".' },
+      { path: 'edges[0].sourceNodeId', message: 'Unknown node "ghost".' },
+      { path: 'edges[0].targetNodeId', message: 'Unknown node "phantom".' },
     ]);
   });
 
@@ -139,7 +139,7 @@ describe('edges', () => {
     ]);
   });
 
-  it('in a circle are refused, and the nodes on it named', () => {
+  it('that form a cycle are refused, with the ids of its nodes', () => {
     const problems = problemsOf(
       workflow(
         ['a', 'b', 'c'].map((id) => node(id)),
@@ -149,7 +149,7 @@ describe('edges', () => {
     expect(problems).toMatchObject([{ path: 'edges', nodeId: 'b', message: expect.stringMatching(/"b", "c"/) }]);
   });
 
-  it('from a node to itself are a circle', () => {
+  it('from a node to itself are a cycle', () => {
     expect(problemsOf(workflow([node('a')], [edge('a', 'a')]))).toMatchObject([{ path: 'edges', nodeId: 'a' }]);
   });
 });
@@ -161,20 +161,20 @@ describe('variables', () => {
     ['boolean', 'true'],
     ['object', []],
     ['array', {}],
-  ] as const)('of type %s do not default to %j', (type, defaultValue) => {
+  ] as const)('of type %s must not default to %j', (type, defaultValue) => {
     expect(problemsOf(workflow([node('a')], [], { variables: [{ name: 'v', type, defaultValue }] }))).toEqual([
-      { path: 'variables[0].defaultValue', message: `The default is not of type ${type}.` },
+      { path: 'variables[0].defaultValue', message: `The default value of "v" is not of type ${type}.` },
     ]);
   });
 
-  it('do not share a name with a channel', () => {
+  it('must not share a name with a channel', () => {
     const more = { variables: [{ name: 'c', type: 'array' as const }], channels: { c: { reducer: 'append' } } };
     expect(problemsOf(workflow([node('a')], [], more))).toEqual([
-      { path: 'variables[0].name', message: 'A channel has this name already.' },
+      { path: 'variables[0].name', message: 'A channel is already called "c". Rename one of them.' },
     ]);
   });
 
-  it('may be called constructor where there are channels', () => {
+  it('may be called constructor, even if there are channels', () => {
     const more = {
       variables: [{ name: 'constructor', type: 'string' as const }],
       channels: { c: { reducer: 'append' } },
@@ -187,17 +187,17 @@ describe('channels', () => {
   const channel = (declaration: NonNullable<WorkflowDefinition['channels']>[string]) =>
     problemsOf(workflow([node('a')], [], { channels: { c: declaration } }));
 
-  it('with a reducer of a vendor are refused', () => {
+  it('with a vendor reducer are refused', () => {
     expect(channel({ reducer: 'vendor.acme.special' })).toEqual([
-      { path: 'channels.c.reducer', message: 'This host has no such reducer.' },
+      { path: 'channels.c.reducer', message: 'Unknown reducer "vendor.acme.special".' },
     ]);
   });
 
-  it.each(['replace', 'merge', 'counter', 'message'])('of kind %s have no time to live', (reducer) => {
+  it.each(['replace', 'merge', 'counter', 'message'])('with the reducer %s must not have a TTL', (reducer) => {
     expect(channel({ reducer, ttlMs: 5 })).toMatchObject([{ path: 'channels.c.ttlMs' }]);
   });
 
-  it('with a schema that is none are refused', () => {
+  it('with an invalid schema are refused', () => {
     expect(channel({ reducer: 'append', schema: { type: 'strange' } })).toMatchObject([{ path: 'channels.c.schema' }]);
     expect(channel({ reducer: 'append', schema: { $ref: 'https://example.com/x' } })).toMatchObject([
       { path: 'channels.c.schema' },
@@ -206,25 +206,25 @@ describe('channels', () => {
 });
 
 describe('the rest of a definition', () => {
-  it('has a configurableSchema that is one', () => {
+  it('must have a valid configurableSchema', () => {
     expect(problemsOf(workflow([node('a')], [], { configurableSchema: { type: 7 } }))).toMatchObject([
       { path: 'configurableSchema' },
     ]);
   });
 
-  it('has triggers that start nodes which are there', () => {
+  it('must not have triggers of unknown nodes', () => {
     expect(problemsOf(workflow([node('a')], [], { triggers: [{ id: 't', type: 'manual', nodeId: 'ghost' }] }))).toEqual(
-      [{ path: 'triggers[0].nodeId', message: 'There is no node "ghost".' }],
+      [{ path: 'triggers[0].nodeId', message: 'Unknown node "ghost".' }],
     );
   });
 
-  it('has no triggers that this host would never fire', () => {
+  it('must not have triggers that this host never fires', () => {
     expect(problemsOf(workflow([node('a')], [], { triggers: [{ id: 't', type: 'channel-write' }] }))).toMatchObject([
       { path: 'triggers[0].type' },
     ]);
   });
 
-  it('asks for no compensation, which needs a capability', () => {
+  it('must not ask for compensation, which needs a capability', () => {
     const settings = { compensation: { triggers: ['node-failure'] } } as WorkflowDefinition['settings'];
     const nodes = [node('a', 'core.noop', { compensation: { nodeTypeId: 'core.noop' } })];
     expect(problemsOf(workflow(nodes, [], { settings }))).toMatchObject([
@@ -234,13 +234,13 @@ describe('the rest of a definition', () => {
   });
 });
 
-describe('however much is wrong', () => {
-  it('the list has an end', () => {
+describe('the list of problems', () => {
+  it('is bounded', () => {
     const nodes = Array.from({ length: 100 }, (_, index) => node(`n${index}`, 'vendor.acme.thing'));
     expect(problemsOf(workflow(nodes))).toHaveLength(20);
   });
 
-  it('every problem has a place and a sentence', () => {
+  it('has a path and a sentence for each problem', () => {
     const definition = workflow([node('a', 'vendor.x.y'), node('a')], [edge('a', 'ghost'), edge('a', 'a')]);
     for (const { path, message } of problemsOf(definition)) {
       expect(path).not.toBe('');

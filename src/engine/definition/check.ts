@@ -11,38 +11,46 @@ import { isKnownReducer, takesTtl } from '../run/channels.ts';
 import { topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
 
-/** Something wrong with a definition, named so that its author finds it. */
+/** One error in a workflow definition, with the location that its author has to correct. */
 export interface Problem {
-  /** Where, as `nodes[2].config.delayMs`. */
+  /** Location in the document, such as `nodes[2].config.delayMs`. */
   readonly path: string;
   readonly message: string;
   readonly nodeId?: string;
-  /** Set where the definition asks for something that this host does not serve. */
+  /** Set if the definition needs a capability that this host does not provide. */
   readonly requiredCapability?: string;
+  /** The node type that needs `requiredCapability`. */
   readonly offendingTypeId?: string;
 }
 
-/** Something wrong with the config of a node, by path inside it. */
+/** An error in a node's config; `path` is relative to the config. */
 export type ConfigProblem = Pick<Problem, 'path' | 'message' | 'requiredCapability'>;
 
-/** What the engine has to know about node types, which live above it. */
+/**
+ * The node types of a host, as far as the engine needs them. The runtime implements this, because the engine may not
+ * import it.
+ */
 export interface NodeCatalog {
   has(typeId: string): boolean;
-  /** Whether nodes of this type ask for approval: a circle may pass through one. */
+  /** Whether nodes of this type ask for approval; a cycle may pass through such a node. */
   isGate(typeId: string): boolean;
-  /** The capability that would bring a type which this host lacks. */
+  /** The capability that provides a node type which this host lacks, for the error message. */
   capabilityFor(typeId: string): string | undefined;
+  /** Validates the config of a node whose type exists. */
   checkConfig(node: WorkflowNode): readonly ConfigProblem[];
 }
 
 const PROBLEMS_MAX = 20;
 
-/** Everything that can be said about a definition before it runs. Its shape must have been validated already. */
+/**
+ * Finds what is wrong with a definition before it runs, up to PROBLEMS_MAX problems. The document must already match
+ * its schema.
+ */
 export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
   const ids: NodeIds = new Set(definition.nodes.map(({ id }) => id));
   return [
     ...duplicates(definition),
-    ...unfitIds(definition),
+    ...invalidIds(definition),
     ...definition.nodes.flatMap((node, index) => checkNode(node, `nodes[${index}]`, ids, catalog)),
     ...definition.edges.flatMap((edge, index) => checkEdge(edge, `edges[${index}]`, ids)),
     ...checkCycles(definition, catalog),
@@ -50,7 +58,7 @@ export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCat
     ...checkChannels(definition),
     ...checkTriggers(definition, ids),
     ...checkConfigurableSchema(definition),
-    ...checkUnserved(definition),
+    ...checkUnsupported(definition),
   ].slice(0, PROBLEMS_MAX);
 }
 
@@ -60,27 +68,35 @@ function duplicates({ nodes, edges, variables }: WorkflowDefinition): Problem[] 
   return [
     ...repeated(nodes.map(({ id }) => id)).map(([id, index]) => ({
       path: `nodes[${index}].id`,
-      message: `There are two nodes called ${JSON.stringify(id)}.`,
+      message: `Duplicate node id ${JSON.stringify(id)}.`,
       nodeId: id,
     })),
     ...repeated(edges.map(({ id }) => id)).map(([id, index]) => ({
       path: `edges[${index}].id`,
-      message: `There are two edges called ${JSON.stringify(id)}.`,
+      message: `Duplicate edge id ${JSON.stringify(id)}.`,
     })),
     ...repeated(variables.map(({ name }) => name)).map(([name, index]) => ({
       path: `variables[${index}].name`,
-      message: `There are two variables called ${JSON.stringify(name)}.`,
+      message: `Duplicate variable name ${JSON.stringify(name)}.`,
     })),
   ];
 }
 
-/** Ids go into columns, keys and log lines: text that cannot be kept as it is would lead to another node. */
-function unfitIds({ nodes, edges }: WorkflowDefinition): Problem[] {
+/**
+ * Ids become column values, keys and log lines. One that a database alters when storing it would no longer match its
+ * node.
+ */
+function invalidIds({ nodes, edges }: WorkflowDefinition): Problem[] {
   const check = (kind: string, entries: readonly { readonly id: string }[]): Problem[] =>
     entries.flatMap(({ id }, index) =>
       id.isWellFormed() && !/\p{Cc}/u.test(id)
         ? []
-        : [{ path: `${kind}[${index}].id`, message: 'An id has no control characters and no broken ones.' }],
+        : [
+            {
+              path: `${kind}[${index}].id`,
+              message: 'Ids must not contain control characters or unpaired surrogates.',
+            },
+          ],
     );
   return [...check('nodes', nodes), ...check('edges', edges)];
 }
@@ -111,20 +127,20 @@ function checkNode(node: WorkflowNode, path: string, ids: NodeIds, catalog: Node
 function unknownType(node: WorkflowNode, path: string, catalog: NodeCatalog): Problem {
   const requiredCapability = catalog.capabilityFor(node.typeId);
   const problem = { path: `${path}.typeId`, nodeId: node.id };
-  if (!requiredCapability) return { ...problem, message: 'This host has no such node type.' };
-  const message = `This node type needs the capability ${requiredCapability}, which this host does not serve.`;
+  if (!requiredCapability) return { ...problem, message: `Unknown node type ${JSON.stringify(node.typeId)}.` };
+  const message = `Node type ${JSON.stringify(node.typeId)} needs the capability ${requiredCapability}, which this host does not provide.`;
   return { ...problem, message, requiredCapability, offendingTypeId: node.typeId };
 }
 
 function checkPort(port: PortValue, ids: NodeIds): string[] {
   if (port.type === 'expression') return failure(() => compilePort(port.expression));
   if (port.type === 'connection' && !ids.has(port.nodeId)) {
-    return [`There is no node ${JSON.stringify(port.nodeId)} to connect to.`];
+    return [`Unknown node ${JSON.stringify(port.nodeId)} in a connection.`];
   }
   return [];
 }
 
-/** What an attempt fails with, in words; nothing when it does not. */
+/** Runs a check that throws, and returns the message of its error as a list of at most one. */
 export function failure(attempt: () => unknown): string[] {
   try {
     attempt();
@@ -137,20 +153,29 @@ export function failure(attempt: () => unknown): string[] {
 function checkAgent({ id, agent }: WorkflowNode, path: string): Problem[] {
   if (!agent?.channel) return [];
   const problem = { path: `${path}.agent.channel`, nodeId: id };
-  if (agent.version) return [{ ...problem, message: 'An agent is pinned by version or by channel, not by both.' }];
+  if (agent.version) return [{ ...problem, message: 'Pin the agent by version or by channel, not by both.' }];
   const requiredCapability = 'agents.deployment';
-  return [{ ...problem, message: 'This host does not deploy agents to channels.', requiredCapability }];
+  return [
+    {
+      ...problem,
+      message: 'This host does not support agent deployment channels. Pin a version instead.',
+      requiredCapability,
+    },
+  ];
 }
 
 function checkEdge(edge: WorkflowEdge, path: string, ids: NodeIds): Problem[] {
   const ends = (['sourceNodeId', 'targetNodeId'] as const)
     .filter((end) => !ids.has(edge[end]))
-    .map((end) => ({ path: `${path}.${end}`, message: `There is no node ${JSON.stringify(edge[end])}.` }));
+    .map((end) => ({ path: `${path}.${end}`, message: `Unknown node ${JSON.stringify(edge[end])}.` }));
   const condition = edge.condition ? failure(() => compileCondition(edge.condition!)) : [];
   return [...ends, ...condition.map((message) => ({ path: `${path}.condition`, message }))];
 }
 
-/** A circle must leave an approval gate over a condition, or over the gate's failure; then every round is asked for. */
+/**
+ * A cycle must pass through an approval gate and leave it by a conditional edge or by its failure, so that every
+ * iteration is approved by a person.
+ */
 function checkCycles(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
   const { nodes } = definition;
   const index = new Map(nodes.map((node, position) => [node.id, position]));
@@ -164,13 +189,13 @@ function checkCycles(definition: WorkflowDefinition, catalog: NodeCatalog): Prob
   });
   const order = topologicalOrder(nodes, known);
   if (order.size === nodes.length) return [];
-  const circle = nodes.filter((_node, position) => !order.has(position)).map(({ id }) => id);
-  const names = circle.slice(0, 5).map((id) => JSON.stringify(id));
+  const cycle = nodes.filter((_node, position) => !order.has(position)).map(({ id }) => id);
+  const names = cycle.slice(0, 5).map((id) => JSON.stringify(id));
   return [
     {
       path: 'edges',
-      message: `The nodes ${names.join(', ')}${circle.length > 5 ? ' …' : ''} wait for each other: a cycle must leave an approval gate over a condition or over its failure.`,
-      nodeId: circle[0]!,
+      message: `The nodes ${names.join(', ')}${cycle.length > 5 ? ' …' : ''} form a cycle. A cycle must leave an approval gate by an edge with a condition or with triggerRule any_failed.`,
+      nodeId: cycle[0]!,
     },
   ];
 }
@@ -183,7 +208,7 @@ const TYPE_TESTS: Record<WorkflowVariable['type'], (value: unknown) => boolean> 
   object: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 };
 
-/** Whether a value is of a variable's declared type. */
+/** Whether a value has a variable's declared type. */
 export function isOfType(type: WorkflowVariable['type'], value: unknown): boolean {
   return TYPE_TESTS[type](value);
 }
@@ -192,10 +217,16 @@ function checkVariables({ variables, channels }: WorkflowDefinition): Problem[] 
   return variables.flatMap(({ name, type, defaultValue }, index) => {
     const problems: Problem[] = [];
     if (defaultValue !== undefined && defaultValue !== null && !isOfType(type, defaultValue)) {
-      problems.push({ path: `variables[${index}].defaultValue`, message: `The default is not of type ${type}.` });
+      problems.push({
+        path: `variables[${index}].defaultValue`,
+        message: `The default value of ${JSON.stringify(name)} is not of type ${type}.`,
+      });
     }
     if (channels && Object.hasOwn(channels, name)) {
-      problems.push({ path: `variables[${index}].name`, message: 'A channel has this name already.' });
+      problems.push({
+        path: `variables[${index}].name`,
+        message: `A channel is already called ${JSON.stringify(name)}. Rename one of them.`,
+      });
     }
     return problems;
   });
@@ -206,9 +237,10 @@ function checkChannels({ channels }: WorkflowDefinition): Problem[] {
     const path = `channels.${name}`;
     const [broken] = schema ? failure(() => compileSchema(schema)) : [];
     if (broken) return [{ path: `${path}.schema`, message: broken }];
-    if (!isKnownReducer(reducer)) return [{ path: `${path}.reducer`, message: 'This host has no such reducer.' }];
+    if (!isKnownReducer(reducer))
+      return [{ path: `${path}.reducer`, message: `Unknown reducer ${JSON.stringify(reducer)}.` }];
     if (ttlMs === undefined || takesTtl(reducer)) return [];
-    return [{ path: `${path}.ttlMs`, message: `Entries of a ${reducer} channel have no time to live.` }];
+    return [{ path: `${path}.ttlMs`, message: `A channel with the reducer ${reducer} does not support ttlMs.` }];
   });
 }
 
@@ -221,13 +253,13 @@ function checkTriggers({ triggers }: WorkflowDefinition, ids: NodeIds): Problem[
   return triggers.flatMap(({ nodeId }, index) =>
     nodeId === undefined || ids.has(nodeId)
       ? []
-      : [{ path: `triggers[${index}].nodeId`, message: `There is no node ${JSON.stringify(nodeId)}.` }],
+      : [{ path: `triggers[${index}].nodeId`, message: `Unknown node ${JSON.stringify(nodeId)}.` }],
   );
 }
 
-/** Parts of the document that would silently do nothing here. */
-function checkUnserved({ settings, nodes, triggers }: WorkflowDefinition): Problem[] {
-  const compensation = 'This host does not run compensations.';
+/** Reports parts of the document that this host would otherwise silently ignore. */
+function checkUnsupported({ settings, nodes, triggers }: WorkflowDefinition): Problem[] {
+  const compensation = 'This host does not support compensation.';
   return [
     ...('compensation' in settings
       ? [{ path: 'settings.compensation', message: compensation, requiredCapability: 'compensation' }]
@@ -246,7 +278,12 @@ function checkUnserved({ settings, nodes, triggers }: WorkflowDefinition): Probl
     ),
     ...triggers.flatMap(({ type, enabled }, index) =>
       type === 'channel-write' && enabled !== false
-        ? [{ path: `triggers[${index}].type`, message: 'This host does not run channel-write triggers.' }]
+        ? [
+            {
+              path: `triggers[${index}].type`,
+              message: 'This host does not support channel-write triggers. Disable or remove this one.',
+            },
+          ]
         : [],
     ),
   ];

@@ -4,7 +4,7 @@ import { makePlan } from './plan.ts';
 
 const again = { condition: { type: 'expression' as const, expression: 'output.again' } };
 
-/** Which edges lead back, and which nodes a run begins with. */
+/** The back edges, and the nodes that a run starts with. */
 function shapeOf(ids: readonly string[], edges: readonly ReturnType<typeof edge>[]) {
   const plan = makePlan(
     workflow(
@@ -19,8 +19,8 @@ function shapeOf(ids: readonly string[], edges: readonly ReturnType<typeof edge>
   };
 }
 
-describe('a circle', () => {
-  it('is entered from outside, and the edge that closes it leads back', () => {
+describe('a cycle', () => {
+  it('is entered from outside, and the edge that closes it is a back edge', () => {
     const edges = [edge('start', 'gate'), edge('gate', 'revise', again), edge('revise', 'gate')];
     for (const ids of [
       ['start', 'gate', 'revise'],
@@ -35,12 +35,12 @@ describe('a circle', () => {
     ['approve', 'write'],
     ['a', 'z'],
     ['z', 'a'],
-  ])('that %s and %s make begins with the one that was put first, whatever they are called', (work, gate) => {
+  ])('of %s and %s is entered at the node listed first, whatever their ids', (work, gate) => {
     const edges = [edge(work, gate), edge(gate, work, again), edge(gate, 'end')];
     expect(shapeOf([work, gate, 'end'], edges)).toEqual({ back: [`${gate}-${work}`], first: [work] });
   });
 
-  it('may lead back to itself at once', () => {
+  it('may consist of one node', () => {
     expect(shapeOf(['gate', 'end'], [edge('gate', 'gate', again), edge('gate', 'end')])).toEqual({
       back: ['gate-gate'],
       first: ['gate'],

@@ -1,27 +1,27 @@
 import type { WorkflowNode } from '../../protocol/running/workflows.ts';
 
-/** An edge between nodes by their place in the definition. */
+/** An edge between two nodes, given by their index in the definition. */
 export interface Arc {
   readonly source: number;
   readonly target: number;
 }
 
-/** Kahn's algorithm, ties by node id. Nodes on a cycle get no place. */
+/** Kahn's algorithm; ties are broken by node id. Maps each node's index to its rank; nodes on a cycle are omitted. */
 export function topologicalOrder(nodes: readonly WorkflowNode[], edges: readonly Arc[]): Map<number, number> {
-  const open = nodes.map(() => 0);
+  const unmet = nodes.map(() => 0);
   const targets = nodes.map((): number[] => []);
   for (const { source, target } of edges) {
-    open[target]!++;
+    unmet[target]!++;
     targets[source]!.push(target);
   }
   const byId = (a: number, b: number): number => (nodes[a]!.id < nodes[b]!.id ? -1 : 1);
   const order = new Map<number, number>();
-  let layer = nodes.map((_node, position) => position).filter((position) => open[position] === 0);
+  let layer = nodes.map((_node, position) => position).filter((position) => unmet[position] === 0);
   while (layer.length > 0) {
     const following: number[] = [];
     for (const position of layer.sort(byId)) {
       order.set(position, order.size);
-      for (const target of targets[position]!) if (--open[target]! === 0) following.push(target);
+      for (const target of targets[position]!) if (--unmet[target]! === 0) following.push(target);
     }
     layer = following;
   }
@@ -29,8 +29,8 @@ export function topologicalOrder(nodes: readonly WorkflowNode[], edges: readonly
 }
 
 /**
- * The edges that lead back to a node on the way to them, walking from where the workflow begins. Without them there is
- * no circle left. Where a circle has no way in, it begins with the node that its author put first.
+ * Finds the edges that close a cycle, in a depth-first walk from the start nodes; without them the graph is acyclic. A
+ * cycle that no start node reaches is entered at the node listed first.
  */
 export function backEdges<A extends Arc>(nodes: readonly WorkflowNode[], edges: readonly A[]): Set<A> {
   const outgoing = Map.groupBy(edges, ({ source }) => source);
@@ -39,27 +39,27 @@ export function backEdges<A extends Arc>(nodes: readonly WorkflowNode[], edges: 
   const byId = positions.toSorted((a, b) => (nodes[a]!.id < nodes[b]!.id ? -1 : 1));
   const rank = new Map(byId.map((position, place) => [position, place]));
   const back = new Set<A>();
-  const state = new Map<number, 'on the way' | 'done'>();
+  const state = new Map<number, 'on path' | 'done'>();
   for (const start of [...byId.filter((position) => !targets.has(position)), ...positions]) {
     if (!state.has(start)) walk(start);
   }
   return back;
 
-  /** Depth first, with a stack of its own: definitions may be deeper than the language's. */
+  /** Uses an explicit stack, because a definition may be deeper than the call stack. */
   function walk(start: number): void {
-    const way: { readonly node: number; readonly rest: A[] }[] = [];
+    const path: { readonly node: number; readonly rest: A[] }[] = [];
     const enter = (node: number): void => {
-      state.set(node, 'on the way');
+      state.set(node, 'on path');
       const rest = [...(outgoing.get(node) ?? [])].sort((a, b) => rank.get(b.target)! - rank.get(a.target)!);
-      way.push({ node, rest });
+      path.push({ node, rest });
     };
     enter(start);
-    for (let here = way.at(-1); here; here = way.at(-1)) {
+    for (let here = path.at(-1); here; here = path.at(-1)) {
       const edge = here.rest.pop();
       if (!edge) {
         state.set(here.node, 'done');
-        way.pop();
-      } else if (state.get(edge.target) === 'on the way') back.add(edge);
+        path.pop();
+      } else if (state.get(edge.target) === 'on path') back.add(edge);
       else if (!state.has(edge.target)) enter(edge.target);
     }
   }

@@ -14,7 +14,7 @@ const nodes = [node('lead', 'core.orchestrator.supervisor'), node('send', 'core.
 const definition = workflow(nodes, [edge('lead', 'send'), edge('send', 'lead'), edge('send', 'after')]);
 
 describe('the edge from a dispatch back to its supervisor', () => {
-  it('is no circle, and nobody follows it', () => {
+  it('is not a cycle and is not scheduled', () => {
     expect(checkDefinition(definition, catalog)).toEqual([]);
     expect(scheduledEdges(definition).map(({ id }) => id)).toEqual(['lead-send', 'send-after']);
     const plan = makePlan(definition, 1);
@@ -23,7 +23,7 @@ describe('the edge from a dispatch back to its supervisor', () => {
     expect(plan.node('send')!.outgoing.map(({ edge: { id } }) => id)).toEqual(['send-after']);
   });
 
-  it('is one between any other nodes', () => {
+  it('is a cycle between any other nodes', () => {
     const others = nodes.map((each) => ({ ...each, typeId: 'core.noop' }));
     expect(checkDefinition({ ...definition, nodes: others }, catalog)).toMatchObject([{ path: 'edges' }]);
   });

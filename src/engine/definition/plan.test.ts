@@ -25,7 +25,7 @@ describe('a plan', () => {
     expect(plan.node('a')!.outgoing.map(({ target }) => target)).toEqual([2]);
   });
 
-  it('takes the rule of the first edge by id where the edges of a target disagree', () => {
+  it('uses the rule of the first edge by id if the edges of a target disagree', () => {
     const rules = [
       edge('a', 'c', { id: 'z', triggerRule: 'any_failed' }),
       edge('b', 'c', { id: 'e', triggerRule: 'any_success' }),
@@ -41,7 +41,7 @@ describe('a plan', () => {
     ).toBe('any_success');
   });
 
-  it('takes all_success where the first edge by id says nothing', () => {
+  it('uses all_success if the first edge by id has no rule', () => {
     const rules = [edge('a', 'c', { id: '1' }), edge('b', 'c', { id: '2', triggerRule: 'any_failed' })];
     expect(
       makePlan(
@@ -54,7 +54,7 @@ describe('a plan', () => {
     ).toBe('all_success');
   });
 
-  it('knows which failures a target waits for', () => {
+  it('knows which failures are handled by a target', () => {
     const plan = makePlan(
       workflow(
         ['a', 'b', 'c', 'd', 'e'].map((id) => node(id)),
@@ -70,7 +70,7 @@ describe('a plan', () => {
     expect(plan.nodes.filter(({ isCaught }) => isCaught).map(({ node: { id } }) => id)).toEqual(['a', 'd']);
   });
 
-  it('takes retries from the node, else from the workflow, else none', () => {
+  it('takes retries from the node, then from the workflow, then zero', () => {
     const plan = makePlan(
       workflow(
         [
@@ -87,7 +87,7 @@ describe('a plan', () => {
     expect(makePlan(workflow([node('a')]), 1).node('a')).toMatchObject({ maxRetries: 0, retryDelayMs: 500 });
   });
 
-  it('masks unless the workflow says otherwise', () => {
+  it('masks by default', () => {
     expect(makePlan(workflow([node('a')]), 1).maskingMode).toBe('mask');
     const metadata = { complianceConfig: { maskingMode: 'hash' as const } };
     expect(makePlan(workflow([node('a')], [], { metadata }), 1).maskingMode).toBe('hash');
@@ -108,7 +108,7 @@ describe('topological order', () => {
     ]);
   });
 
-  it('has no place for nodes on a cycle, nor for what follows them', () => {
+  it('omits nodes on a cycle and those after them', () => {
     const nodes = ['a', 'b', 'c', 'd'].map((id) => node(id));
     const order = topologicalOrder(nodes, [
       { source: 1, target: 2 },
@@ -118,7 +118,7 @@ describe('topological order', () => {
     expect([...order.keys()]).toEqual([0]);
   });
 
-  it('copes with a line of ten thousand nodes', () => {
+  it('handles a chain of ten thousand nodes', () => {
     const ids = Array.from({ length: 10_000 }, (_, index) => `n${index}`);
     const plan = makePlan(
       workflow(
@@ -145,7 +145,7 @@ describe('topological order', () => {
 });
 
 describe('the list of ready nodes', () => {
-  it('gives them by rank, whatever was added and deleted before', () => {
+  it('iterates by rank, whatever was added and deleted before', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 15 })), { maxLength: 60 }), (moves) => {
         const rank = (index: number): number => (index * 7) % 16;
@@ -170,7 +170,7 @@ function nodesOf(size: number) {
   return Array.from({ length: size }, (_, index) => node(`n${index}`));
 }
 
-/** A graph without cycles: edges go from lower to higher numbers. */
+/** An acyclic graph: edges go from lower to higher numbers. */
 function dag(size: number) {
   const pairs = Array.from({ length: size }, (_, target) =>
     Array.from({ length: target }, (_, source) => ({ source, target })),

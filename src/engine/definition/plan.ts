@@ -12,44 +12,53 @@ import { type SensitivePorts, sensitiveNames, sensitivePorts } from '../masking/
 import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
 
-/** A definition prepared for running: everything looked up once, nothing decided yet. */
+/**
+ * A definition prepared for running: expressions compiled, edges indexed, defaults filled in. Immutable, and shared by
+ * all runs of a version.
+ */
 export interface Plan {
   readonly definition: WorkflowDefinition;
-  /** Counts up each time the workflow is registered anew; a run keeps the version it began with. */
+  /** Number of the registered version; a run keeps the version it started with. */
   readonly version: number;
   readonly nodes: readonly PlannedNode[];
-  /** Variables and channels, and output ports of nodes, that others see only masked. */
+  /** Names of variables and channels whose values readers see only masked. */
   readonly sensitive: ReadonlySet<string>;
+  /** Output ports, by node, whose values readers see only masked. */
   readonly sensitivePorts: SensitivePorts;
   readonly maskingMode: MaskingMode;
-  /** How often a node may begin again. */
+  /** How often a loopback edge may restart a node. */
   readonly maxLoopbacks: number;
-  /** Checks on what is written to declared channels, and on the `configurable` a run is created with. */
+  /** Validators for what nodes write to declared channels. */
   readonly channelSchemas: ReadonlyMap<string, SchemaCheck>;
+  /** Validator for the `configurable` that a run is created with. */
   readonly configurableSchema: SchemaCheck | undefined;
   node(id: string): PlannedNode | undefined;
 }
 
+/** A node of a plan, with its edges and effective settings. */
 export interface PlannedNode {
+  /** Position in the definition; the run's state is indexed by it. */
   readonly index: number;
   readonly node: WorkflowNode;
-  /** Place in topological order: what is ready earlier in it starts first. */
+  /** Rank in topological order; among ready nodes, a lower rank starts first. */
   readonly order: number;
-  /** Edges that must come to something before the node is first decided on. */
+  /** Edges whose sources must settle before the trigger rule is evaluated; loopbacks excluded. */
   readonly incoming: readonly PlannedEdge[];
-  /** Edges that lead back here: one that is taken has the node, and what follows it, begin again. */
+  /** Edges that close a cycle here: when one is taken, this node and all nodes after it run again. */
   readonly loopbacks: readonly PlannedEdge[];
   readonly outgoing: readonly PlannedEdge[];
+  /** The trigger rule: which results of the incoming edges start the node. */
   readonly rule: TriggerRule;
-  /** Ports whose value is an expression. */
+  /** Compiled expressions of the input ports that have one. */
   readonly expressions: ReadonlyMap<string, Expression>;
-  /** A target waits for failures of this node, so they do not fail the run. */
+  /** Whether a following node handles failures of this one, so that they do not fail the run. */
   readonly isCaught: boolean;
   readonly maxRetries: number;
   readonly retryDelayMs: number;
   readonly timeoutMs: number | undefined;
 }
 
+/** An edge of a plan, with its compiled condition. */
 export interface PlannedEdge extends Arc {
   readonly edge: WorkflowEdge;
   readonly condition: Condition | undefined;
@@ -59,9 +68,10 @@ export interface PlannedEdge extends Arc {
 const RETRY_DELAY_MS = 500;
 const LOOPBACKS_MAX = 5;
 const DEFAULT_RULE: TriggerRule = 'all_success';
+/** Trigger rules with which a node also runs after a failure. */
 const CATCHING: readonly TriggerRule[] = ['any_failed', 'all_complete'];
 
-/** The definition must have passed `checkDefinition`. */
+/** Compiles a definition that has passed `checkDefinition`. */
 export function makePlan(definition: WorkflowDefinition, version: number): Plan {
   const index = new Map(definition.nodes.map((node, position) => [node.id, position]));
   const edges = planEdges(definition, index);
@@ -127,7 +137,7 @@ function portExpressions(node: WorkflowNode): Map<string, Expression> {
   );
 }
 
-/** The rule belongs to the target; where its edges disagree, the first by id decides. */
+/** The trigger rule is a property of the target; if its edges disagree, the first by edge id decides. */
 function ruleOf(incoming: readonly PlannedEdge[]): TriggerRule {
   const [first] = incoming.map(({ edge }) => edge).sort((a, b) => (a.id < b.id ? -1 : 1));
   return first?.triggerRule ?? DEFAULT_RULE;

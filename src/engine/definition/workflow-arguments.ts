@@ -1,7 +1,7 @@
 import { defined, type JsonObject } from '../../protocol/format/json.ts';
 import type { WorkflowDefinition, WorkflowVariable } from '../../protocol/running/workflows.ts';
 
-/** What a workflow takes, for those who call it like a function: a JSON Schema of its variables. */
+/** The JSON Schema of a workflow's variables, for callers that use the workflow like a function (MCP, agents). */
 export function argumentsSchema({ variables, metadata }: WorkflowDefinition): { readonly type: 'object' } & JsonObject {
   const named = metadata.mcp?.inputs;
   const open = variables.filter(({ name }) => named === undefined || named.includes(name));
@@ -14,7 +14,7 @@ export function argumentsSchema({ variables, metadata }: WorkflowDefinition): { 
   };
 }
 
-/** What is sensitive has a default that callers must not see. */
+/** The default of a sensitive variable is omitted, because callers must not see it. */
 function schemaOf({ type, description, defaultValue, sensitive }: WorkflowVariable): JsonObject {
   return defined({ type, description, default: sensitive ? undefined : defaultValue });
 }

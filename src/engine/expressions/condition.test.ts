@@ -4,25 +4,25 @@ import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { compileCondition } from './condition.ts';
 import { ExpressionError } from './expression.ts';
 
-describe('where the value comes from', () => {
+describe('the compared value', () => {
   it('is a dotted path into the outputs of the source', () => {
     expect(holds({ type: 'equals', left: 'a.b.c', right: 1 }, { a: { b: { c: 1 } } })).toBe(true);
     expect(holds({ type: 'equals', left: 'items.1', right: 'y' }, { items: ['x', 'y'] })).toBe(true);
   });
 
-  it('is inside the port called output where no port has the name', () => {
+  it('is looked up in the port `output` if no port has the name', () => {
     expect(holds({ type: 'equals', left: 'approved', right: true }, { output: { approved: true } })).toBe(true);
     expect(holds({ type: 'equals', left: 'output.approved', right: true }, { output: { approved: true } })).toBe(true);
   });
 
-  it('is the port where there is one, even if the port called output has a member of that name', () => {
+  it('is the port of that name, even if the port `output` has a member of that name', () => {
     expect(
       holds({ type: 'equals', left: 'approved', right: true }, { approved: false, output: { approved: true } }),
     ).toBe(false);
     expect(holds({ type: 'truthy', left: 'a.b' }, { a: {}, output: { a: { b: 1 } } })).toBe(false);
   });
 
-  it('is not inside an output that is no object', () => {
+  it('is absent if `output` is not an object', () => {
     expect(holds({ type: 'truthy', left: 'length' }, { output: 'text' })).toBe(false);
     expect(holds({ type: 'truthy', left: '0' }, { output: ['x'] })).toBe(false);
   });
@@ -40,7 +40,7 @@ describe('where the value comes from', () => {
     expect(holds({ type: 'falsy', left }, { a: { b: 'text' }, output: { c: 1 } })).toBe(true);
   });
 
-  it('is a member that happens to be called constructor', () => {
+  it('may be a member called constructor', () => {
     expect(
       holds({ type: 'equals', left: 'constructor', right: 'Ada' }, { constructor: 'Ada' } as unknown as JsonObject),
     ).toBe(true);
@@ -65,7 +65,7 @@ describe('equals and notEquals', () => {
     expect(holds({ type: 'notEquals', left: 'x', right }, { x: value })).toBe(!isEqual);
   });
 
-  it('take what is absent for unequal to everything, null included', () => {
+  it('treat an absent value as unequal to everything, including null', () => {
     expect(holds({ type: 'equals', left: 'x', right: null }, {})).toBe(false);
     expect(holds({ type: 'notEquals', left: 'x', right: null }, {})).toBe(true);
   });
@@ -88,7 +88,7 @@ describe('contains', () => {
     expect(holds({ type: 'contains', left: 'x', right }, { x: value })).toBe(expected);
   });
 
-  it('of something absent is false', () => {
+  it('is false for an absent value', () => {
     expect(holds({ type: 'contains', left: 'x', right: 'undefined' }, {})).toBe(false);
   });
 });
@@ -100,11 +100,11 @@ describe('regex', () => {
     expect(holds({ type: 'regex', left: 'x', right: '^b' }, { x: 'abc' })).toBe(false);
   });
 
-  it.each([42, null, ['abc'], { a: 'abc' }])('does not look into %j, which is no string', (value) => {
+  it.each([42, null, ['abc'], { a: 'abc' }])('does not match %j, which is not a string', (value) => {
     expect(holds({ type: 'regex', left: 'x', right: '' }, { x: value })).toBe(false);
   });
 
-  it('takes a catastrophic pattern in its stride', () => {
+  it('handles a catastrophic pattern in linear time', () => {
     const text = `${'a'.repeat(100_000)}!`;
     expect(holds({ type: 'regex', left: 'x', right: '^(a+)+$' }, { x: text })).toBe(false);
   });
@@ -138,7 +138,7 @@ describe('truthy and falsy', () => {
     expect(holds({ type: 'falsy', left: 'x' }, { x: value })).toBe(!truthy);
   });
 
-  it('take what is absent for falsy', () => {
+  it('treat an absent value as falsy', () => {
     expect(holds({ type: 'truthy', left: 'x.y' }, { x: {} })).toBe(false);
     expect(holds({ type: 'falsy', left: 'x.y' }, { x: {} })).toBe(true);
   });
@@ -157,22 +157,22 @@ describe('expression', () => {
     expect(condition({ variables: { v: 1 }, inputs: { i: 2 }, nodes: { n: { x: 3 } }, output: { o: 4 } })).toBe(true);
   });
 
-  it.each(['1', '"true"', 'output', '[true]', 'null'])('is met by true alone, not by %s', (expression) => {
+  it.each(['1', '"true"', 'output', '[true]', 'null'])('is met only by true, not by %s', (expression) => {
     expect(holds({ type: 'expression', expression }, { yes: true })).toBe(false);
   });
 
-  // Undeclared inputs are taken, so whoever starts a run could otherwise switch off the branch that checks it.
-  it.each(['constructor', 'toString', 'hasOwnProperty'])('is not made false by an input that is called %s', (name) => {
+  // Undeclared inputs are accepted, so whoever starts a run could otherwise disable a branch that checks it.
+  it.each(['constructor', 'toString', 'hasOwnProperty'])('is not made false by an input called %s', (name) => {
     const condition = compileCondition({ type: 'expression', expression: 'inputs.amount > 1000' });
     expect(condition({ variables: {}, inputs: { amount: 5_000, [name]: 'x' }, nodes: {}, output: {} })).toBe(true);
   });
 
-  it('throws where it cannot be evaluated, so that the reason can be logged', () => {
+  it('throws if it cannot be evaluated, so that the reason can be logged', () => {
     expect(() => holds({ type: 'expression', expression: 'output.missing == 1' }, {})).toThrow(ExpressionError);
   });
 });
 
-describe('a malformed condition is refused when the definition is taken in', () => {
+describe('a malformed condition is refused when it is compiled', () => {
   it.each(['equals', 'notEquals', 'contains', 'regex', 'truthy', 'falsy'] as const)('%s without a left', (type) => {
     expect(() => compileCondition({ type, right: 'x' })).toThrow(/`left`/);
     expect(() => compileCondition({ type, left: '', right: 'x' })).toThrow(/`left`/);

@@ -3,30 +3,34 @@ import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { type Expression, expressionLanguage } from './expression.ts';
 import { compilePattern } from './pattern.ts';
 
-/** What an edge condition or a port expression can see. */
+/** The names that an edge condition or a port expression can refer to. */
 export interface Scope {
   readonly variables: JsonObject;
   readonly inputs: JsonObject;
+  /** Outputs by node id. */
   readonly nodes: JsonObject;
+  /** Outputs of the edge's source; only conditions have it. */
   readonly output?: JsonObject;
 }
 
+/** A compiled edge condition. */
 export type Condition = (scope: Scope) => boolean;
 
 const EDGES = expressionLanguage(['variables', 'inputs', 'nodes', 'output']);
 const PORTS = expressionLanguage(['variables', 'inputs', 'nodes']);
 
+/** Compiles the expression of an input port; throws ExpressionError if it is invalid. */
 export const compilePort = (text: string): Expression => PORTS.compile(text);
 
-/** Throws with a reason that names what is wrong when the condition is malformed. */
+/** Compiles an edge condition; throws an error that says what is wrong with it. */
 export function compileCondition(condition: EdgeCondition): Condition {
   if (condition.type === 'expression') {
-    if (!condition.expression) throw new Error('an expression condition needs an `expression`');
+    if (!condition.expression) throw new Error('a condition of type expression needs `expression`');
     const evaluate = EDGES.compile(condition.expression);
     return (scope) => evaluate({ output: {}, ...scope }) === true;
   }
   const { left, right, type } = condition;
-  if (!left) throw new Error(`a ${type} condition needs a \`left\` path into the source's outputs`);
+  if (!left) throw new Error(`a condition of type ${type} needs \`left\`, a path into the outputs of the source node`);
   const test = tests[type](right);
   return (scope) => test(valueAtOutput(scope.output ?? {}, left));
 }
@@ -41,7 +45,7 @@ const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknow
       ? value.includes(String(right))
       : Array.isArray(value) && value.some((item) => deepEqual(item, right)),
   regex: (right) => {
-    if (typeof right !== 'string') throw new Error('a regex condition needs a pattern in `right`');
+    if (typeof right !== 'string') throw new Error('a condition of type regex needs a pattern in `right`');
     const pattern = compilePattern(right);
     return (value) => typeof value === 'string' && pattern.test(value);
   },
@@ -49,7 +53,7 @@ const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknow
   falsy: () => (value) => !value,
 };
 
-/** `left` names a port; where no such port exists, a member of the object on the port called `output`. */
+/** `left` begins with a port; if there is no such port, it is a path into the object on the port `output`. */
 function valueAtOutput(outputs: JsonObject, path: string): unknown {
   const [port = ''] = path.split('.', 1);
   if (!Object.hasOwn(outputs, port) && isObject(outputs.output)) return valueAt(outputs.output, path);

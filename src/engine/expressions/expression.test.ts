@@ -5,7 +5,7 @@ import { ExpressionError, expressionLanguage } from './expression.ts';
 
 const language = expressionLanguage(['variables', 'inputs']);
 
-describe('numbers are the numbers of JSON', () => {
+describe('numbers behave like JSON numbers', () => {
   it.each([
     ['variables.five + 1', 6],
     ['1 + variables.five', 6],
@@ -32,7 +32,7 @@ describe('numbers are the numbers of JSON', () => {
   });
 });
 
-describe('what comes out is JSON', () => {
+describe('results are JSON', () => {
   it.each([
     ['1 + 1', 2],
     ['9007199254740991', 9_007_199_254_740_991],
@@ -54,7 +54,7 @@ describe('what comes out is JSON', () => {
     expect(evaluate(text)).toEqual(expected);
   });
 
-  // What JSON cannot hold would be one thing in memory and another in the log.
+  // A value that JSON cannot represent would differ between memory and log.
   it.each([
     '1.0 / 0.0',
     '-1.0 / 0.0',
@@ -67,24 +67,24 @@ describe('what comes out is JSON', () => {
     'b"abc"',
     '[b"abc", uint(1), duration("1s")]',
     'variables.list.map(x, x / 0.0)',
-  ])('%s is the same after it was written down and read', (text) => {
+  ])('%s survives serialization', (text) => {
     let result: unknown;
     try {
       result = evaluate(text);
     } catch (error) {
-      // Saying that there is no such value is as good as giving one.
+      // Throwing is as good as returning a value.
       expect(error).toBeInstanceOf(ExpressionError);
       return;
     }
     expect(JSON.parse(JSON.stringify(result))).toEqual(result);
   });
 
-  it('also where an object has no prototype, as variables have none', () => {
+  it('also for objects without a prototype, such as variables', () => {
     const bare = Object.assign(Object.create(null), { a: 1, inner: Object.create(null) });
     expect(language.compile('variables')({ variables: bare, inputs: {} })).toEqual({ a: 1, inner: {} });
   });
 
-  it('does not hand out the scope itself to be changed', () => {
+  it('do not share objects with the scope', () => {
     const scope = { variables: { object: { a: 1 } }, inputs: {} };
     const result = language.compile('variables.object')(scope) as { a: number };
     result.a = 2;
@@ -106,16 +106,16 @@ describe('names', () => {
     'variables["__proto__"]',
     'variables.object.toString',
     'variables.text.length',
-  ])('never lead into a prototype: %s', (text) => {
+  ])('never reach a prototype: %s', (text) => {
     expect(() => evaluate(text)).toThrow(ExpressionError);
   });
 
-  it('of members may be anything that JSON allows', () => {
+  it('of members may be any JSON key', () => {
     const scope = { variables: { constructor: { name: 'x' }, a: 1 }, inputs: {} };
     expect(language.compile('variables.a')(scope)).toBe(1);
   });
 
-  it('of functions that CEL does not have are refused: there is no clock and no chance', () => {
+  it('of unknown functions are refused: there is no clock and no randomness', () => {
     for (const text of ['now()', 'rand()', 'random()', 'uuid()', 'fetch("x")', 'getEnv("HOME")']) {
       expect(() => language.compile(text), text).toThrow(ExpressionError);
     }
@@ -136,11 +136,11 @@ describe('limits', () => {
     },
   };
 
-  it('hold for the length of the text', () => {
+  it('apply to the length of the text', () => {
     expect(() => language.compile(`"${'x'.repeat(5_000)}" == ""`)).toThrow(/longer than/);
   });
 
-  it('hold for nesting, elements and arguments', () => {
+  it('apply to nesting, elements and arguments', () => {
     expect(() => language.compile(`${'('.repeat(60)}1${')'.repeat(60)} + ${'['.repeat(60)}${']'.repeat(60)}`)).toThrow(
       ExpressionError,
     );
@@ -148,13 +148,13 @@ describe('limits', () => {
     expect(() => language.compile(Array(1_100).fill('1').join('+'))).toThrow(ExpressionError);
   });
 
-  it('let ordinary work through', () => {
+  it('allow ordinary expressions', () => {
     expect(language.compile('inputs.list.map(x, x + 1).filter(x, x % 2 == 0).size()')(scope)).toBe(1_000);
     expect(language.compile('inputs.texts.join(",").size()')(scope)).toBe(7_999);
     expect(language.compile('inputs.text.matches("^a+$")')(scope)).toBe(true);
   });
 
-  it('start anew with each evaluation', () => {
+  it('are reset for each evaluation', () => {
     const heavy = language.compile('inputs.list.all(x, true)');
     const wide = { variables: {}, inputs: { list: numbers(45_000) } };
     for (let count = 0; count < 5; count++) expect(heavy(wide)).toBe(true);
@@ -179,7 +179,7 @@ describe('limits', () => {
     ['a list joined to a text that is too long', 'inputs.texts.join(inputs.separator)'],
     ['lists compared again and again', 'inputs.list.all(x, inputs.list == inputs.same)'],
     ['lists searched again and again', 'inputs.list.all(x, !(5000 in inputs.list))'],
-    // A text of half a million characters, sixty times: without a count of steps two thousand times would be possible too.
+    // Half a million characters, sixty times; without step counting, two thousand times would be possible too.
     ['long texts searched again and again', 'inputs.few.all(x, !inputs.text.contains("b"))'],
     ['long texts split again and again', 'inputs.few.all(x, inputs.text.split("").size() > 0)'],
     ['long texts measured again and again', 'inputs.few.all(x, inputs.text.size() > 0)'],
@@ -188,13 +188,13 @@ describe('limits', () => {
     expect(() => language.compile(text)(scope)).toThrow(/steps/);
   });
 
-  // Each level holds the one before it twice; written out, eighteen of them have a quarter of a million members,
-  // and thirty have more than any host has memory for.
-  it('stop a value that is small in memory and endless when it is written out', () => {
+  // Each level contains the previous one twice. Written out, eighteen levels have a quarter of a million members, and
+  // thirty exceed any memory.
+  it('stop a value that is small in memory and huge when serialized', () => {
     expect(() => language.compile(doubling('[1, 1]', (name) => `[${name}, ${name}]`, 18))(scope)).toThrow(/steps/);
   });
 
-  it('hold for patterns: none of them backtracks', () => {
+  it('apply to patterns: none of them backtracks', () => {
     const text = `${'a'.repeat(50_000)}!`;
     const run = language.compile('variables.text.matches(variables.pattern)');
     for (const pattern of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '^(.*a){20}$', '(a*)*b']) {
@@ -202,11 +202,11 @@ describe('limits', () => {
     }
   });
 
-  it('hold for patterns that are written in the expression', () => {
+  it('apply to literal patterns in the expression', () => {
     expect(language.compile('inputs.text.matches("^(a+)+!$")')(scope)).toBe(false);
   });
 
-  it.each(['(?=a)', '(a)\\\\1', '('])('refuse the pattern %s, which no linear engine takes', (pattern) => {
+  it.each(['(?=a)', '(a)\\\\1', '('])('refuse the pattern %s, which RE2 does not support', (pattern) => {
     expect(() => language.compile(`"a".matches("${pattern}")`)({ variables: {}, inputs: {} })).toThrow(ExpressionError);
   });
 });
@@ -233,14 +233,14 @@ describe('an error', () => {
     'bytes(variables.secret).json()',
     'variables.secret ? 1 : 2',
     'timestamp("2026-01-01T00:00:00Z").getHours(variables.secret)',
-  ])('of %s does not repeat the value', (text) => {
+  ])('of %s does not quote the value', (text) => {
     const run = language.compile(text);
     const scope = { variables: { secret: SECRET, object: {}, list: [1] }, inputs: {} };
     const message = messageOf(() => run(scope));
     expect(message).not.toMatch(/XYZZY|PLUGH/);
   });
 
-  it('is one line and of one kind', () => {
+  it('is a single line and an ExpressionError', () => {
     for (const text of ['1 +', 'unknown', '"a" + 1', 'variables.missing', '1 / 0']) {
       expect(
         messageOf(() => evaluate(text)),
@@ -264,11 +264,11 @@ describe('an error', () => {
 });
 
 /**
- * The limits reach into two things that the library does not promise: the condition of a comprehension is asked before
+ * The limits depend on two undocumented details of the library: the condition of a comprehension is evaluated before
  * each iteration, and the `evaluate` of a node in the checked tree is what runs. If a new version of the library
- * changes either, these tests say so before anything else does.
+ * changes either, these tests fail first.
  */
-describe('what we rely on inside the CEL library', () => {
+describe('internals of the CEL library that the limits depend on', () => {
   const environment = new Environment({ unlistedVariablesAreDyn: true });
   interface Node {
     op: string;
@@ -289,7 +289,7 @@ describe('what we rely on inside the CEL library', () => {
     '[1, 2].map(x, x)',
     '[1, 2].filter(x, true)',
     '[1, 2].map(x, true, x)',
-  ])('a macro becomes a comprehension whose condition is asked before each iteration: %s', (text) => {
+  ])('a macro becomes a comprehension whose condition is evaluated before each iteration: %s', (text) => {
     const { ast, run } = checked(text);
     const loop = ast.op === 'comprehension' ? ast : ast.meta.alternate!;
     expect(loop.op).toBe('comprehension');
@@ -304,7 +304,7 @@ describe('what we rely on inside the CEL library', () => {
     expect(asked).toBeGreaterThanOrEqual(2);
   });
 
-  it('a replaced evaluate of a node is what runs', () => {
+  it('replacing the evaluate function of a node takes effect', () => {
     const { ast, run } = checked('"a" + "b"');
     expect(ast.op).toBe('+');
     expect(ast.meta.evaluate).toBeTypeOf('function');
@@ -312,7 +312,7 @@ describe('what we rely on inside the CEL library', () => {
     expect(run()).toBe('replaced');
   });
 
-  it('a call of matches or join is an rcall of name, receiver and parameters', () => {
+  it('a call of matches or join is an rcall with name, receiver and parameters', () => {
     for (const [text, name] of [
       ['"a".matches("b")', 'matches'],
       ['["a"].join(",")', 'join'],
@@ -337,11 +337,11 @@ describe('what we rely on inside the CEL library', () => {
     expect(run({ pattern: 'b' })).toBe('a');
   });
 
-  it('there is no other way to a regular expression than the method', () => {
+  it('regular expressions are only reachable through the method', () => {
     expect(environment.check('matches("a", "b")').valid).toBe(false);
   });
 
-  it('every function that takes time by the length of what it is given is known here', () => {
+  it('every function whose cost grows with its input is listed here', () => {
     const known = new Set(
       `at base64 bytes bool contains double duration dyn endsWith getDate getDayOfMonth getDayOfWeek getDayOfYear
        getFullYear getHours getMilliseconds getMinutes getMonth getSeconds hasValue hex indexOf int join json
@@ -390,7 +390,7 @@ function doubling(seed: string, twice: (name: string) => string, levels: number)
   return `cel.bind(x0, ${seed}, ${inner})`;
 }
 
-/** Texts that look like expressions and mostly are none. */
+/** Texts that resemble expressions and are mostly invalid. */
 function soup(): fc.Arbitrary<string> {
   const parts = [
     'variables',

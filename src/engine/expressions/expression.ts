@@ -2,7 +2,10 @@ import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import { compilePattern } from './pattern.ts';
 
-/** Work one evaluation may do: a round of a loop is a step, a part of the expression less, a long text or list more. */
+/**
+ * Limit on the work of one evaluation. A loop iteration costs one step, other parts of the expression a fraction, long
+ * texts and lists more.
+ */
 const STEPS_MAX = 100_000;
 const PARTS_PER_STEP = 8;
 const CHARS_PER_STEP = 64;
@@ -11,19 +14,25 @@ const PATTERN_CHARS_MAX = 1_000;
 const EXPRESSION_CHARS_MAX = 4_096;
 const LIMITS = { maxAstNodes: 1_000, maxDepth: 40, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
 
+/**
+ * Thrown when an expression is invalid or cannot be evaluated. The message never quotes values, which may be sensitive.
+ */
 export class ExpressionError extends Error {
   override readonly name = 'ExpressionError';
 }
 
-/** A CEL expression, checked and ready. Evaluating it reads nothing but the scope and always ends. */
+/**
+ * A compiled CEL expression. Evaluation reads only the scope, and always terminates within a bounded number of steps.
+ */
 export type Expression = (scope: Record<string, unknown>) => unknown;
 
-export interface ExpressionLanguage {
-  /** Throws ExpressionError when the text does not parse or names something that is not in scope. */
+/** CEL with a fixed set of variables. */
+interface ExpressionLanguage {
+  /** Throws ExpressionError if the text does not parse or refers to a variable that is not in scope. */
   compile(text: string): Expression;
 }
 
-/** CEL over the given names, each of any type. */
+/** Creates a language with the given variables, each of dynamic type. */
 export function expressionLanguage(names: readonly string[]): ExpressionLanguage {
   const environment = new Environment({
     unlistedVariablesAreDyn: false,
@@ -56,7 +65,10 @@ function compile(environment: Environment, text: string): Expression {
   };
 }
 
-/** What the author wrote may be quoted back to them; the first line is the reason, the rest shows the place. */
+/**
+ * Parse errors may quote the author's own text. The first line of the library's message is the reason; the rest shows
+ * the position.
+ */
 function parse(environment: Environment, text: string): ReturnType<Environment['parse']> {
   try {
     const program = environment.parse(text);
@@ -68,15 +80,15 @@ function parse(environment: Environment, text: string): ReturnType<Environment['
   }
 }
 
-/** What went wrong, never with what: messages of the library quote the values that they stumble over. */
+/** Says what went wrong without quoting values, as the library's messages would. */
 function reasonOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? code.replaceAll('_', ' ') : 'the expression could not be evaluated';
 }
 
 /**
- * The library tells values apart by their `constructor`, and takes an object with a member of that name for something
- * else. Nobody may switch a condition off by sending such a member, so then objects are shown to it as maps.
+ * The library identifies types by `constructor`, and misreads an object that has a member of that name. A caller must
+ * not be able to disable a condition that way, so on that error the objects are passed as maps.
  */
 function tolerant(evaluate: (scope: Record<string, unknown>) => unknown, scope: Record<string, unknown>): unknown {
   try {
@@ -93,7 +105,7 @@ function asMaps(value: unknown): unknown {
   return new Map(Object.entries(value).map(([key, item]) => [key, asMaps(item)]));
 }
 
-/** JSON knows one kind of number, so `variables.count + 1` has to mean what it says. */
+/** JSON has one number type, so arithmetic on mixed int and double must work: `variables.count + 1`. */
 function registerMixedArithmetic(environment: Environment): void {
   const operators: Record<string, (a: number, b: number) => number> = {
     '+': (a, b) => a + b,
@@ -110,7 +122,7 @@ function registerMixedArithmetic(environment: Environment): void {
   environment.registerOperator('double % double', (a: unknown, b: unknown) => Number(a) % Number(b));
 }
 
-/** What one evaluation may still do. */
+/** The steps that the current evaluation may still use. */
 class Budget {
   #left = 0;
 
@@ -123,17 +135,17 @@ class Budget {
     if (this.#left < 0) throw new ExpressionError(`the expression takes more than ${STEPS_MAX} steps`);
   }
 
-  /** Pays for a part of the expression that gave this value. */
+  /** Charges for evaluating a part of the expression to this value. */
   spendOn(value: unknown): void {
     this.spend((typeof value === 'string' ? value.length / CHARS_PER_STEP : 0) + 1 / PARTS_PER_STEP);
   }
 
-  /** Pays for a list that had to be made. */
+  /** Charges for a list that was newly created. */
   spendOnCopy(value: unknown): void {
     if (Array.isArray(value)) this.spend(value.length / ITEMS_PER_STEP);
   }
 
-  /** Pays for looking at a value to its last corner, as comparing it would. */
+  /** Charges for a deep traversal of a value, which comparison needs. */
   spendOnAll(value: unknown): void {
     this.spendOn(value);
     if (value instanceof Map) for (const item of value.values()) this.spendOnAll(item);
@@ -142,7 +154,7 @@ class Budget {
   }
 }
 
-/** What the library's tree looks like where we have to reach into it; `expression.test.ts` guards this. */
+/** The library's syntax tree, as far as it is instrumented here; `expression.test.ts` detects a change of its shape. */
 interface Node {
   readonly op: string;
   readonly args: unknown;
@@ -155,16 +167,16 @@ interface Comprehension {
   readonly [part: string]: unknown;
 }
 
-/** They give a list that was not there before. */
-const MAKING_LISTS = new Set(['+', 'list', 'call', 'rcall']);
+/** Operators that create a new list. */
+const LIST_CREATING = new Set(['+', 'list', 'call', 'rcall']);
 
-/** They look at the whole of what they are given. */
+/** Operators that traverse their operands completely. */
 const COMPARING = new Set(['==', '!=', 'in']);
 
 /**
- * CEL always ends, but nested macros, copies and long texts can make it end very late, and its `matches` uses the
- * host's backtracking regular expressions. So every value that is handled is paid for, every round of a loop too, and
- * `matches` gets a linear engine.
+ * Instrumentation that bounds evaluation. CEL always terminates, but nested macros, copies and long texts can make it
+ * take very long, and its `matches` uses backtracking regular expressions. So every value and every loop iteration is
+ * charged, and `matches` uses a linear-time engine.
  */
 function bound(ast: ASTNode, budget: Budget): void {
   const seen = new Set<Node>();
@@ -176,32 +188,32 @@ function bound(ast: ASTNode, budget: Budget): void {
   const visitNode = (node: Node, isCompared: boolean): void => {
     if (seen.has(node)) return;
     seen.add(node);
-    if (node.op === 'comprehension') payForRounds(node.args as Comprehension, budget);
+    if (node.op === 'comprehension') chargeIterations(node.args as Comprehension, budget);
     if (isCallOf(node, 'matches')) matchLinearly(node);
-    payForValue(node, budget, isCompared);
+    chargeValue(node, budget, isCompared);
     if (node.meta.alternate) visit(node.meta.alternate, isCompared);
-    // A loop also holds what it runs in, which is not part of the tree.
+    // A comprehension also refers to its evaluation context, which is not part of the tree.
     const { iterable, init, step } = Object(node.args) as Comprehension;
     visit(node.op === 'comprehension' ? [iterable, init, step] : node.args, COMPARING.has(node.op));
   };
   visit(ast, false);
 }
 
-function payForRounds(loop: Comprehension, budget: Budget): void {
-  const goesOn = loop.condition;
+function chargeIterations(loop: Comprehension, budget: Budget): void {
+  const original = loop.condition;
   loop.condition = (accumulator) => {
     budget.spend(1);
-    return goesOn ? goesOn(accumulator) : true;
+    return original ? original(accumulator) : true;
   };
 }
 
-function payForValue(node: Node, budget: Budget, isCompared: boolean): void {
+function chargeValue(node: Node, budget: Budget, isCompared: boolean): void {
   const evaluate = node.meta.evaluate;
   node.setMeta('evaluate', ((evaluator, self, context) => {
     const value = evaluate(evaluator, self, context);
     if (isCompared) budget.spendOnAll(value);
     else budget.spendOn(value);
-    if (MAKING_LISTS.has(self.op)) budget.spendOnCopy(value);
+    if (LIST_CREATING.has(self.op)) budget.spendOnCopy(value);
     return value;
   }) satisfies Evaluate);
 }
@@ -229,10 +241,13 @@ function isCallOf(node: Node, name: string): boolean {
   return node.op === 'rcall' && Array.isArray(node.args) && node.args[0] === name;
 }
 
-/** CEL's integers, timestamps, durations and optionals as JSON has them. A value used in many places is paid for in each. */
+/**
+ * Converts CEL integers, timestamps, durations and optionals to JSON. A value used in several places is charged each
+ * time.
+ */
 function toJson(value: unknown, budget: Budget): unknown {
   budget.spendOn(value);
-  // Integers, signed ones and unsigned ones.
+  // Signed and unsigned integers.
   if (typeof (value as Partial<object> | undefined)?.valueOf?.() === 'bigint') return Number(value);
   if (typeof value === 'number' && !Number.isFinite(value))
     throw new ExpressionError('the result is not a finite number');

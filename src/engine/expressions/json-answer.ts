@@ -1,13 +1,14 @@
+/** JSON that was found in a model's output. */
 interface JsonAnswer {
   readonly value: unknown;
-  /** How it was found in what the model said. */
+  /** How it was found; recorded in `envelope.recovery.applied`. */
   readonly path: 'direct' | 'markdown-fence' | 'brace-walker';
   readonly byteOffset: number;
 }
 
 const FENCE = /```(?:json)?[ \t]*\n([\s\S]*?)```/;
 
-/** JSON as models give it: as it is, inside a fence, or with words around it. */
+/** Extracts JSON from a model's output: the whole text, a fenced block, or the first balanced brackets within prose. */
 export function readJsonAnswer(text: string): JsonAnswer | undefined {
   const direct = parse(text);
   if (direct) return { ...direct, path: 'direct', byteOffset: 0 };
@@ -30,7 +31,7 @@ function parse(text: string): { readonly value: unknown } | undefined {
   }
 }
 
-/** Where the bracket closes that opens at `begin`; -1 when it does not. */
+/** Index of the bracket that closes the one at `begin`; -1 if there is none. */
 function closingOf(text: string, begin: number): number {
   let depth = 0;
   let isQuoted = false;

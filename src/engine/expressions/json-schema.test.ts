@@ -3,7 +3,7 @@ import { compileSchema } from './json-schema.ts';
 import { compilePattern } from './pattern.ts';
 
 describe('a schema', () => {
-  it('says nothing of what fits', () => {
+  it('reports nothing for a valid value', () => {
     const check = compileSchema({
       type: 'object',
       properties: { n: { type: 'integer', minimum: 1 } },
@@ -12,19 +12,19 @@ describe('a schema', () => {
     expect(check({ n: 1 })).toEqual([]);
   });
 
-  it('names the place of what does not', () => {
+  it('reports the location of an invalid value', () => {
     const check = compileSchema({ properties: { a: { items: { type: 'string' } } } });
     expect(check({ a: ['x', 2] })).toEqual(['/a/1 must be string']);
   });
 
-  it('names the member that is too many, and not its value', () => {
+  it('names an unexpected member, but not its value', () => {
     const check = compileSchema({ additionalProperties: false });
     const [problem] = check({ surprise: 'XYZZY' });
     expect(problem).toContain('"surprise"');
     expect(problem).not.toContain('XYZZY');
   });
 
-  it('speaks the dialect of 2020-12', () => {
+  it('supports the 2020-12 dialect', () => {
     const check = compileSchema({ prefixItems: [{ type: 'number' }], items: false });
     expect(check([1])).toEqual([]);
     expect(check([1, 2])).not.toEqual([]);
@@ -47,13 +47,13 @@ describe('a schema', () => {
     [{ pattern: '(' }],
     [{ pattern: '(?=ahead)' }],
     [{ patternProperties: { '(a)\\1': {} } }],
-  ])('that is none is refused: %j', (schema) => {
+  ])('that is invalid is refused: %j', (schema) => {
     expect(() => compileSchema(schema)('x')).toThrow(Error);
   });
 });
 
 describe('references', () => {
-  it('stay inside the schema', () => {
+  it('resolve within the schema', () => {
     const check = compileSchema({ $defs: { name: { type: 'string' } }, properties: { a: { $ref: '#/$defs/name' } } });
     expect(check({ a: 'x' })).toEqual([]);
     expect(check({ a: 1 })).toEqual(['/a must be string']);
@@ -66,7 +66,7 @@ describe('references', () => {
     },
   );
 
-  it('may go round in circles where the value ends', () => {
+  it('may be recursive, because the value is finite', () => {
     const tree = compileSchema({ properties: { children: { items: { $ref: '#' } } }, required: ['name'] });
     expect(tree({ name: 'a', children: [{ name: 'b', children: [] }] })).toEqual([]);
     expect(tree({ name: 'a', children: [{}] })).toHaveLength(1);
@@ -76,19 +76,19 @@ describe('references', () => {
     [{ $ref: '#' }],
     [{ $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, $ref: '#/$defs/a' }],
     [{ allOf: [{ $ref: '#' }] }],
-  ])('that go round in circles by themselves do not take the host down: %j', (schema) => {
+  ])('that are infinitely recursive do not crash the host: %j', (schema) => {
     let check: ReturnType<typeof compileSchema>;
     try {
       check = compileSchema(schema);
     } catch (error) {
-      // Refusing the schema when it is taken in is the better answer.
+      // Refusing the schema when it is compiled is the better result.
       expect(error).toBeInstanceOf(Error);
       return;
     }
     expect(() => check({ some: 'value' })).not.toThrow();
   });
 
-  it('do not mix up two schemas with one $id', () => {
+  it('do not confuse two schemas with the same $id', () => {
     const one = compileSchema({ $id: 'https://example.com/same', type: 'string' });
     const two = compileSchema({ $id: 'https://example.com/same', type: 'number' });
     expect([one('x'), two('x').length]).toEqual([[], 1]);
@@ -96,26 +96,26 @@ describe('references', () => {
 });
 
 describe('limits of a schema', () => {
-  it('hold for its size', () => {
+  it('apply to its size', () => {
     const properties = Object.fromEntries(
       Array.from({ length: 5_000 }, (_, index) => [`member${index}`, { type: 'string' }]),
     );
     expect(() => compileSchema({ properties })).toThrow(/longer than/);
   });
 
-  it('hold for patterns: none of them backtracks', () => {
+  it('apply to patterns: none of them backtracks', () => {
     const check = compileSchema({ pattern: '^(a+)+$', patternProperties: { '^(b|b)*$': {} } });
     expect(check(`${'a'.repeat(100_000)}!`)).toHaveLength(1);
   });
 
-  it('hold for the number of problems', () => {
+  it('apply to the number of problems', () => {
     const check = compileSchema({ anyOf: Array.from({ length: 20 }, (_, value) => ({ const: value })) });
     expect(check('none').length).toBeLessThanOrEqual(5);
   });
 });
 
 describe('a pattern', () => {
-  it('is found anywhere unless it is anchored', () => {
+  it('matches anywhere unless it is anchored', () => {
     expect(compilePattern('b').test('abc')).toBe(true);
     expect(compilePattern('^b').test('abc')).toBe(false);
     expect(compilePattern('').test('')).toBe(true);
@@ -124,7 +124,7 @@ describe('a pattern', () => {
     expect(compilePattern('(?i)ABC').test('abc')).toBe(true);
   });
 
-  it('takes time in proportion to the text', () => {
+  it('takes linear time', () => {
     const long = 'a'.repeat(200_000);
     for (const source of ['(a*)*b', '(a|a)*b', '(a+)+$', '^(a?){30}a{30}b']) {
       compilePattern(source).test(long);

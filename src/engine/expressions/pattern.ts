@@ -1,11 +1,11 @@
 import { RE2JS } from 're2js';
 
-/** A pattern that somebody sent us. Matching takes time linear in the text, whatever the pattern is. */
+/** A regular expression from an untrusted source. Matching takes time linear in the text, whatever the pattern. */
 export interface Pattern {
   test(text: string): boolean;
 }
 
-/** Throws when the pattern is not RE2 syntax (back-references and look-around are not). */
+/** Compiles an RE2 pattern; throws on anything RE2 lacks, such as back-references and lookaround. */
 export function compilePattern(source: string): Pattern {
   const compiled = RE2JS.compile(source);
   return { test: (text) => compiled.matcher(text).find() };

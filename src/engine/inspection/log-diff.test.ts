@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ComparedEvent, compareEvents, type DiffBounds, LogDiff } from './log-diff.ts';
 
-/** Goal: where and how two logs differ, and nothing that differs between any two runs counts as a difference. */
+/** Goal: find where and how two logs differ, ignoring what differs between any two runs. */
 
 const AMPLE: DiffBounds = { diffsMax: 1_000, charactersMax: 1_000_000 };
 
@@ -22,7 +22,7 @@ const anEvent = (): fc.Arbitrary<ComparedEvent> =>
     .map(([type, payload]) => event(type, payload));
 const aLog = (): fc.Arbitrary<ComparedEvent[]> => fc.array(anEvent(), { maxLength: 12 });
 
-describe('two events are the same', () => {
+describe('two events are equal', () => {
   it('whatever their ids, times and traces', () => {
     const payload = { nodeId: 'a', runId: 'run-1', writtenAt: '2026-01-01T00:00:00Z', transport: 'rest', traceId: 'x' };
     const other = { nodeId: 'a', runId: 'run-2', writtenAt: '2027-01-01T00:00:00Z', correlationId: 'c' };
@@ -31,7 +31,7 @@ describe('two events are the same', () => {
     expect(compareEvents(a, b)).toBeUndefined();
   });
 
-  it('whatever the order of members and the spelling of numbers', () => {
+  it('whatever the order of members and the notation of numbers', () => {
     const a = { type: 'x', body: '{"payload":{"a":1.0,"b":{"c":[1e2],"d":null}}}' };
     const b = { type: 'x', body: '{"payload":{"b":{"d":null,"c":[100]},"a":1}}' };
     expect(compareEvents(a, b)).toBeUndefined();
@@ -62,7 +62,7 @@ describe('whatever the logs', () => {
     );
   });
 
-  it('what a prefix lacks is added by the whole, from where it ends', () => {
+  it('a log has additions compared with its prefix, from where the prefix ends', () => {
     fc.assert(
       fc.property(aLog(), fc.nat(12), (log, length) => {
         const prefix = log.slice(0, length);
@@ -73,7 +73,7 @@ describe('whatever the logs', () => {
     );
   });
 
-  it('the other way round, added is removed, and changed stays changed', () => {
+  it('with the logs swapped, added becomes removed and changed stays changed', () => {
     const mirrored = { added: 'removed', removed: 'added', changed: 'changed' } as const;
     fc.assert(
       fc.property(aLog(), aLog(), (a, b) => {
@@ -85,7 +85,7 @@ describe('whatever the logs', () => {
     );
   });
 
-  it('the first difference is where they diverge, and the rest follow in order, within both bounds', () => {
+  it('the first difference is the point of divergence; the others follow in order, within both bounds', () => {
     fc.assert(
       fc.property(
         aLog(),
@@ -104,7 +104,7 @@ describe('whatever the logs', () => {
     );
   });
 
-  it('one difference is kept, however large it is', () => {
+  it('one difference is kept, whatever its size', () => {
     const [a, b] = [event('x', 'a'.repeat(100)), event('x', 'b'.repeat(100))];
     expect(diff([a, a], [b, b], { diffsMax: 9, charactersMax: 10 })).toMatchObject({
       diffs: [{ seq: 0, op: 'changed' }],

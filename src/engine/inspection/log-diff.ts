@@ -1,14 +1,15 @@
 import { canonicalJson, isObject } from '../../protocol/format/json.ts';
 
-/** An event as far as comparing goes; `body` is the whole of it, as every reader gets it. */
+/** An event to compare; `body` is the event's JSON text, as every reader gets it. */
 export interface ComparedEvent {
   readonly type: string;
   readonly body: string;
 }
 
-/** `added` stands in the second log alone, `removed` in the first alone. */
-export type DiffOp = 'added' | 'removed' | 'changed';
+/** `added` is only in log b, `removed` only in log a. */
+type DiffOp = 'added' | 'removed' | 'changed';
 
+/** A difference at one sequence, with the event of each log there. */
 export interface EventDiff {
   readonly seq: number;
   readonly op: DiffOp;
@@ -16,19 +17,22 @@ export interface EventDiff {
   readonly b?: ComparedEvent | undefined;
 }
 
+/** Limits on how many differences are kept. */
 export interface DiffBounds {
   readonly diffsMax: number;
+  /** Limit on the total size of the events kept. */
   readonly charactersMax: number;
 }
 
 /**
- * Two logs, compared place by place as they are read. Where they first differ is always found; of the differences
- * themselves only so many are kept.
+ * Compares two logs by sequence while they are read. The first difference is always found; only a bounded number of
+ * differences is kept.
  */
 export class LogDiff {
   readonly diffs: EventDiff[] = [];
+  /** Sequence of the first difference; null if there is none. */
   divergedAtSeq: number | null = null;
-  /** There were more differences than are kept. */
+  /** Whether differences were omitted because of the bounds. */
   isCut = false;
   readonly #bounds: DiffBounds;
   #characters = 0;
@@ -37,7 +41,7 @@ export class LogDiff {
     this.#bounds = bounds;
   }
 
-  /** What stands at a sequence in each log; nothing where a log has ended. */
+  /** Compares the events that the logs have at a sequence; undefined for a log that has ended. */
   add(seq: number, a: ComparedEvent | undefined, b: ComparedEvent | undefined): void {
     if (this.isCut) return;
     const op = compareEvents(a, b);
@@ -51,15 +55,15 @@ export class LogDiff {
   }
 }
 
-/** How two events at the same place differ, if they do. */
+/** How two events at the same sequence differ; undefined if they are equivalent. */
 export function compareEvents(a: ComparedEvent | undefined, b: ComparedEvent | undefined): DiffOp | undefined {
   if (!a || !b) return a ? 'removed' : b ? 'added' : undefined;
   if (a.body === b.body) return undefined;
-  return a.type === b.type && essenceOf(a) === essenceOf(b) ? undefined : 'changed';
+  return a.type === b.type && comparablePayload(a) === comparablePayload(b) ? undefined : 'changed';
 }
 
-/** Members of a payload that say which run this is, when it happened or how it was reached; not what happened. */
-const CIRCUMSTANCES: readonly string[] = [
+/** Payload members that differ between any two runs (ids, times, tracing) and so are not compared. */
+const VOLATILE_MEMBERS: readonly string[] = [
   'eventId',
   'runId',
   'causationId',
@@ -75,10 +79,13 @@ const CIRCUMSTANCES: readonly string[] = [
   'tracestate',
 ];
 
-/** The payload of an event, without what differs between any two runs. What nodes put in stays whole. */
-function essenceOf({ body }: ComparedEvent): string {
+/**
+ * The payload as canonical JSON without volatile members. Only top-level members are removed, so data from nodes stays
+ * whole.
+ */
+function comparablePayload({ body }: ComparedEvent): string {
   const { payload } = JSON.parse(body) as { payload: unknown };
   if (!isObject(payload)) return canonicalJson(payload);
-  const members = Object.entries(payload).filter(([name]) => !CIRCUMSTANCES.includes(name));
+  const members = Object.entries(payload).filter(([name]) => !VOLATILE_MEMBERS.includes(name));
   return canonicalJson(Object.fromEntries(members));
 }

@@ -5,7 +5,7 @@ import type { Span } from '../../protocol/running/inspection.ts';
 import { Story } from '../testing.ts';
 import { Spans } from './spans.ts';
 
-/** Goal: the log alone says where a run spent its time. */
+/** Goal: derive from the log alone where a run spent its time. */
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -21,7 +21,7 @@ const story = (typeId = 'core.noop'): Story =>
   new Story(workflow([node('a', typeId), node('b')], line('a', 'b'), { settings: { maxRetries: 1 } })).settle();
 
 describe('the spans of a log', () => {
-  it('are one for the run and one for each node, with who and what', () => {
+  it('are one for the run and one for each node, with attributes', () => {
     const told = story('core.delay').complete('a').settle().complete('b').settle();
     const { list } = spansOf(told);
     expect(list.map(({ name, status }) => [name, status.code])).toEqual([
@@ -48,7 +48,7 @@ describe('the spans of a log', () => {
     expect(new Set(list.map(({ spanId }) => spanId)).size).toBe(list.length);
   });
 
-  it('begin and end when the events say', () => {
+  it('begin and end with the timestamps of the events', () => {
     const told = story();
     const begun = told.now;
     told.now += 5_000;
@@ -61,7 +61,7 @@ describe('the spans of a log', () => {
     expect(b).toMatchObject({ startedAt: new Date(begun + 5_000).toISOString(), endedAt: null });
   });
 
-  it('are one for each attempt, the failed ones with their reason', () => {
+  it('are one for each attempt; failed ones have the reason', () => {
     const told = story().fail('a', { message: 'It broke.', retryable: true });
     told.now += 60_000;
     told.settle().fail('a', { message: 'Again.', retryable: false }).settle();
@@ -73,7 +73,7 @@ describe('the spans of a log', () => {
     expect(find(spans, 'openwop.run')).toMatchObject([{ status: { code: 'error', message: 'Again.' } }]);
   });
 
-  it('tell how long somebody was waited for, within the attempt that asked', () => {
+  it('include one for each interrupt, within the attempt that raised it', () => {
     const told = story('core.approvalGate').suspend('a', 'int-1');
     const attempt = find(spansOf(told), 'openwop.node.core.approvalGate')[0]!;
     expect(find(spansOf(told), 'openwop.interrupt')).toMatchObject([
@@ -94,7 +94,7 @@ describe('the spans of a log', () => {
     expect(find(spansOf(told), 'openwop.node.core.approvalGate')).toMatchObject([{ endedAt: null }]);
   });
 
-  it('end with the run that is cancelled, open questions included', () => {
+  it('end when the run is cancelled, including open interrupts', () => {
     const told = story('core.approvalGate').suspend('a', 'int-1');
     told.record(
       { type: 'node.cancelled', nodeId: 'a', payload: { nodeId: 'a' } },
@@ -110,7 +110,7 @@ describe('the spans of a log', () => {
     expect(spansOf(told).list).toEqual(spansOf(told).list);
   });
 
-  it('are no more than are asked for, and say so', () => {
+  it('are limited in number, and marked as truncated', () => {
     const told = story().complete('a').settle().complete('b').settle();
     expect(spansOf(told, 3)).toMatchObject({ isCut: false });
     const cut = spansOf(told, 2);

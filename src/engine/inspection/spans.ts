@@ -10,12 +10,12 @@ const MESSAGE_CHARACTERS_MAX = 500;
 const NODE_ID_CHARACTERS_MAX = 256;
 
 /**
- * Where a run spent its time, as its log says: a span for the run, one for each attempt of a node, one for each time
- * somebody was asked. The same log gives the same spans, ids included.
+ * Derives trace spans from a run's log: one for the run, one per attempt of a node, one per interrupt. Deterministic,
+ * including the span ids.
  */
 export class Spans {
   readonly list: Span[] = [];
-  /** There were more than are kept. */
+  /** Whether spans were omitted because of `spansMax`. */
   isCut = false;
   readonly #runId: string;
   readonly #workflowId: string;
@@ -35,9 +35,10 @@ export class Spans {
     this.#spansMax = options.spansMax;
   }
 
+  /** Processes the next event of the log. */
   add(event: RunEvent): void {
     if (event.type === 'node.started') this.#startAttempt(event);
-    else if (event.type === 'node.suspended') this.#ask(event);
+    else if (event.type === 'node.suspended') this.#openInterrupt(event);
     else if (event.type === 'interrupt.resolved') close(this.#interrupts, event.payload.nodeId, event, OK);
     else if (event.type === 'run.started') {
       this.#run = this.#open(event, 'openwop.run', null, { 'openwop.workflow_id': this.#workflowId });
@@ -53,7 +54,7 @@ export class Spans {
 
   #startAttempt(event: RunEvent<'node.started'>): void {
     const { nodeId, typeId, attempt } = event.payload;
-    // A pause cuts attempts off without a word; the node then starts again.
+    // An immediate pause aborts attempts without an event; the node then starts again.
     this.#endAttempt(nodeId, event, UNSET);
     const span = this.#open(event, `openwop.node.${typeId}`, this.#run?.spanId ?? null, {
       'openwop.node_id': nodeId.slice(0, NODE_ID_CHARACTERS_MAX),
@@ -64,7 +65,7 @@ export class Spans {
     if (span) this.#attempts.set(nodeId, span);
   }
 
-  #ask(event: RunEvent<'node.suspended'>): void {
+  #openInterrupt(event: RunEvent<'node.suspended'>): void {
     const { nodeId, interruptId, kind = 'custom' } = event.payload;
     close(this.#interrupts, nodeId, event, UNSET);
     const parent = this.#attempts.get(nodeId)?.spanId ?? null;
@@ -76,7 +77,7 @@ export class Spans {
     if (span) this.#interrupts.set(nodeId, span);
   }
 
-  /** What was asked in an attempt is over with it. */
+  /** Ending an attempt also ends the interrupt that it raised. */
   #endAttempt(nodeId: string, event: RunEvent, status: SpanStatus): void {
     close(this.#interrupts, nodeId, event, UNSET);
     close(this.#attempts, nodeId, event, status);
@@ -110,7 +111,7 @@ export class Spans {
 const OK: SpanStatus = { code: 'ok' };
 const UNSET: SpanStatus = { code: 'unset' };
 
-/** How something ended, if this is the end of something. */
+/** The status that an event ends a span with; undefined if it ends none. */
 function endOf(event: RunEvent): SpanStatus | undefined {
   switch (event.type) {
     case 'node.completed':

@@ -5,7 +5,7 @@ import { emptyRun } from '../run/run.ts';
 import { Story } from '../testing.ts';
 import { diffEfforts, diffStates, type Portrait, Sitting } from './state-diff.ts';
 
-/** Goal: how two runs ended up different, in values that their callers may see. */
+/** Goal: compare the final states of two runs, in values that callers may see. */
 
 const digest = (text: string): string => `digest of ${text.length}`;
 function portrait({ plan, facts, events }: Story): Portrait {
@@ -27,11 +27,11 @@ function story(inputs: object = {}, outputs: object = {}, definition = CHAIN): S
 }
 
 describe('two runs', () => {
-  it('that went the same way do not differ', () => {
+  it('with the same history do not differ', () => {
     expect(diffStates(portrait(story({ x: 1 }, { y: [1] })), portrait(story({ x: 1 }, { y: [1] })))).toEqual({});
   });
 
-  it('differ in the values they were given, what nodes made of them, and which nodes did', () => {
+  it('differ in inputs, outputs and the nodes that ran', () => {
     const one = story({ x: 1, same: true }, { y: 'one', same: true });
     const two = story({ x: 2, same: true, more: null }, { y: 'two', same: true });
     expect(diffStates(portrait(one), portrait(two))).toEqual({
@@ -60,20 +60,20 @@ describe('two runs', () => {
     });
   });
 
-  it('of different workflows differ in the nodes that only one of them has', () => {
+  it('of different workflows differ in the nodes that only one has', () => {
     const other = new Story(workflow([node('z')])).settle().complete('z').settle();
     expect(diffStates(portrait(story()), portrait(other))).toMatchObject({
       nodes: { z: { status: { b: 'completed' } }, a: { status: { a: 'completed' } } },
     });
   });
 
-  it('do not differ in names that only prototypes have', () => {
+  it('do not differ in inherited members', () => {
     const [one, two] = [story({ constructor: 1 }), story({})];
     expect(diffStates(portrait(one), portrait(two)).variables).toEqual({ constructor: { a: 1 } });
   });
 });
 
-describe('what is sensitive', () => {
+describe('sensitive values', () => {
   const definition = workflow(
     [
       node('a', 'core.noop', {
@@ -84,7 +84,7 @@ describe('what is sensitive', () => {
     { variables: [{ name: 'pin', type: 'string', sensitive: true }] },
   );
 
-  it('is masked on both sides, whichever way a node is given it', () => {
+  it('are masked on both sides, however a node receives them', () => {
     const [one, two] = [story({ pin: '1234' }, {}, definition), story({ pin: '5678' }, {}, definition)];
     for (const { inputs } of [portrait(one), portrait(two)]) {
       expect(inputs.get('a')).toEqual({ pin: '[REDACTED]', plain: '[REDACTED]', made: '[REDACTED]', open: 1 });
@@ -93,7 +93,7 @@ describe('what is sensitive', () => {
   });
 });
 
-describe('what two runs took', () => {
+describe('the usage of two runs', () => {
   const taking = (ms: number, tokens?: number) => {
     const told = new Story(workflow([node('a')])).settle();
     told.now += ms;
@@ -101,14 +101,14 @@ describe('what two runs took', () => {
     return { ...portrait(told), cost: tokens === undefined ? null : { tokens: { input: tokens, output: 1 } } };
   };
 
-  it('is told with the difference', () => {
+  it('is reported with the difference', () => {
     expect(diffEfforts(taking(1_000, 5), taking(3_500, 2))).toEqual({
       durationMs: { a: 1_000, b: 3_500, delta: 2_500 },
       inputTokens: { a: 5, b: 2, delta: -3 },
     });
   });
 
-  it('has no difference where one side is not known', () => {
+  it('has no difference if one side is unknown', () => {
     const unfinished = portrait(new Story(workflow([node('a')])).settle());
     expect(diffEfforts(taking(10, 5), unfinished)).toEqual({
       durationMs: { a: 10 },

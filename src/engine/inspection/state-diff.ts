@@ -7,16 +7,19 @@ import { apply } from '../run/fold.ts';
 import type { Run } from '../run/run.ts';
 import { snapshotOf } from '../run/snapshot.ts';
 
-/** A run as far as comparing goes: what its callers may see of it, and what each node was given last. */
+/** The state of a run to compare: its masked snapshot, and the inputs that each node got last. */
 export interface Portrait {
   readonly snapshot: RunSnapshot;
-  /** Node id to the inputs of its last attempt. */
+  /** Inputs of each node's last attempt, masked, by node id. */
   readonly inputs: ReadonlyMap<string, JsonObject>;
   readonly durationMs: number | undefined;
   readonly cost: Cost | null;
 }
 
-/** Moves a run on through its log and keeps what a portrait takes: the run itself forgets what nodes were given. */
+/**
+ * Applies a log to a run and collects what a comparison needs, because the run itself drops a node's inputs when it
+ * settles.
+ */
 export class Sitting {
   readonly #run: Run;
   readonly #digest: Digest;
@@ -28,6 +31,7 @@ export class Sitting {
     this.#digest = digest;
   }
 
+  /** Applies the next event of the log. */
   add(event: RunEvent): void {
     apply(this.#run, event);
     if (event.type === 'provider.usage') this.#spending.add(event.payload);
@@ -36,6 +40,7 @@ export class Sitting {
     this.#inputs.set(nodeId, shownInputs(this.#run, nodeId, this.#digest));
   }
 
+  /** The result, after the last event. */
   portrait(): Portrait {
     const { startedAt, endedAt } = this.#run;
     return {
@@ -47,7 +52,10 @@ export class Sitting {
   }
 }
 
-/** Ports that hand something sensitive on are masked; what an expression made of it cannot be told, so it is too. */
+/**
+ * Masks ports that receive sensitive values. If anything in the workflow is sensitive, results of expressions are
+ * masked too, because they may derive from it.
+ */
 function shownInputs({ plan, nodes }: Run, nodeId: string, digest: Digest): JsonObject {
   const { node, index } = plan.node(nodeId)!;
   const given = maskOutputs(plan, nodeId, nodes[index]!.inputs?.all ?? {}, digest);
@@ -59,13 +67,13 @@ function shownInputs({ plan, nodes }: Run, nodeId: string, digest: Digest): Json
   return Object.fromEntries(shown.filter(([, value]) => value !== undefined));
 }
 
-/** Sides of a difference; a side without a value is left out. */
+/** The values of both runs; a missing value is omitted. */
 interface Sides {
   readonly a?: unknown;
   readonly b?: unknown;
 }
 
-/** How the states of two runs differ; empty when they do not. */
+/** How the states of two runs differ; empty if they do not. */
 export function diffStates(a: Portrait, b: Portrait): JsonObject {
   return defined({
     status: sides(a.snapshot.status, b.snapshot.status),
@@ -76,7 +84,7 @@ export function diffStates(a: Portrait, b: Portrait): JsonObject {
   });
 }
 
-/** What the same work took each of them; only worth telling of runs that differ at all. */
+/** How duration and token usage of two runs differ; reported only for runs whose states differ. */
 export function diffEfforts(a: Portrait, b: Portrait): JsonObject {
   return defined({
     durationMs: delta(a.durationMs, b.durationMs),
@@ -85,7 +93,7 @@ export function diffEfforts(a: Portrait, b: Portrait): JsonObject {
   });
 }
 
-/** Node by node: how its last attempt ended, what it was given and what it put out. */
+/** Compares status, attempt, inputs, outputs and error of each node's last attempt. */
 function diffNodes(a: Portrait, b: Portrait): JsonObject | undefined {
   const nodeIds = namesOf(a.snapshot.nodeStates, b.snapshot.nodeStates);
   const diffs = nodeIds.map((nodeId): [string, JsonObject] => {

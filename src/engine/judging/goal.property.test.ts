@@ -16,11 +16,14 @@ import {
   startRun,
 } from './goal.ts';
 
-/** Goal: the promises at the top of `goal.ts`. Method: histories of what people, arms, judges and time may do. */
+/**
+ * Goal: check the invariants at the top of `goal.ts`. Method: generated histories of actions by people, schedules,
+ * judges and time.
+ */
 
 const STANDSTILL_MAX = 3;
 
-type Deed =
+type Action =
   | { readonly do: 'start'; readonly atOnce: number }
   | {
       readonly do: 'judge';
@@ -32,7 +35,7 @@ type Deed =
   | { readonly do: 'wait'; readonly ms: number }
   | { readonly do: 'pause' | 'resume' | 'abandon' | 'escalate' | 'reopen' | 'expire' };
 
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('start' as const), atOnce: fc.integer({ min: 1, max: 4 }) }) },
   {
     weight: 6,
@@ -69,31 +72,31 @@ const bounds = fc
   .map((all) => JSON.parse(JSON.stringify(all)) as GoalProgress['bounds']);
 
 interface Step {
-  readonly deed: Deed;
+  readonly action: Action;
   readonly before: GoalProgress;
   readonly after: GoalProgress;
   readonly now: number;
 }
 
-/** What comes of deeds that come one after the other; those that are refused leave everything as it is. */
-function live(limits: GoalProgress['bounds'], deeds: readonly Deed[]): Step[] {
+/** Applies actions in order; a refused one changes nothing. */
+function live(limits: GoalProgress['bounds'], actions: readonly Action[]): Step[] {
   let goal = newProgress(limits, 0);
   let now = 0;
-  return deeds.map((each) => {
+  return actions.map((each) => {
     if (each.do === 'wait') now += each.ms;
     const outcome = act(goal, each, now);
-    const step = { deed: each, before: goal, after: isRefusal(outcome) ? goal : outcome, now };
+    const step = { action: each, before: goal, after: isRefusal(outcome) ? goal : outcome, now };
     goal = step.after;
     return step;
   });
 }
 
-function act(goal: GoalProgress, each: Deed, now: number): GoalProgress | Refusal {
+function act(goal: GoalProgress, each: Action, now: number): GoalProgress | Refusal {
   switch (each.do) {
     case 'start':
       return startRun(goal, now, each.atOnce);
     case 'judge':
-      // There is a verdict only on what was started.
+      // Only runs that were started can be judged.
       return goal.iterations < goal.started
         ? judge(goal, { ...each, ranOutOfMoney: false }, now, STANDSTILL_MAX)
         : goal;
@@ -114,18 +117,19 @@ function act(goal: GoalProgress, each: Deed, now: number): GoalProgress | Refusa
   }
 }
 
-function everyHistory(promise: (steps: readonly Step[], limits: GoalProgress['bounds']) => void): void {
-  const check = (limits: GoalProgress['bounds'], deeds: readonly Deed[]): void => promise(live(limits, deeds), limits);
-  fc.assert(fc.property(bounds, fc.array(deed, { maxLength: 60 }), check), { numRuns: 300 });
+function everyHistory(invariant: (steps: readonly Step[], limits: GoalProgress['bounds']) => void): void {
+  const check = (limits: GoalProgress['bounds'], actions: readonly Action[]): void =>
+    invariant(live(limits, actions), limits);
+  fc.assert(fc.property(bounds, fc.array(action, { maxLength: 60 }), check), { numRuns: 300 });
 }
 
-describe('whatever happens to a goal', () => {
-  it('it starts no more runs than its bound says', () =>
+describe('in every history of a goal', () => {
+  it('the goal starts no more runs than its bound allows', () =>
     everyHistory((steps, { maxLoopIterations = Number.POSITIVE_INFINITY }) => {
       for (const { after } of steps) expect(after.started).toBeLessThanOrEqual(maxLoopIterations);
     }));
 
-  it('it starts none once it has stopped, while it is paused, or past its time', () =>
+  it('the goal starts no run after it stopped, while it is paused, or after its deadline', () =>
     everyHistory((steps) => {
       for (const { before, after, now } of steps.filter((step) => step.after.started > step.before.started)) {
         expect(before).toMatchObject({ state: 'active', isPaused: false });
@@ -135,19 +139,19 @@ describe('whatever happens to a goal', () => {
 
   it('only a verdict satisfies it', () =>
     everyHistory((steps) => {
-      for (const { deed: each, before, after } of steps) {
+      for (const { action: each, before, after } of steps) {
         if (after.state === 'satisfied' && before.state !== 'satisfied') {
           expect(each).toMatchObject({ do: 'judge', satisfied: true });
         }
       }
     }));
 
-  it('what has stopped for good stays as it is', () =>
+  it('a closed goal does not change', () =>
     everyHistory((steps) => {
       for (const { before, after } of steps) if (isClosed(before)) expect(after).toEqual(before);
     }));
 
-  it('each stop is told once: between two of them somebody let it go on', () =>
+  it('each stop is reported once: between two of them the goal was resumed', () =>
     everyHistory((steps) => {
       const told = steps.flatMap(({ before, after }) => {
         const goesOn = before.state === 'escalated' && ['active', 'bound-exceeded'].includes(after.state);
@@ -156,15 +160,15 @@ describe('whatever happens to a goal', () => {
       expect(told.filter((each, index) => each === 'stop' && told[index + 1] === 'stop')).toEqual([]);
     }));
 
-  it('under a limit on cost it has one run at a time', () =>
+  it('with a cost limit, runs are sequential', () =>
     everyHistory((steps, { maxCostUsd }) => {
       if (maxCostUsd === undefined) return;
       for (const { after } of steps) expect(after.started - after.iterations).toBeLessThanOrEqual(1);
     }));
 
-  it('a verdict that does not satisfy it ends it exactly when a bound is used up', () =>
+  it('an unsatisfied verdict closes the goal exactly when a bound is reached', () =>
     everyHistory((steps, limits) => {
-      for (const { deed: each, before, after, now } of steps) {
+      for (const { action: each, before, after, now } of steps) {
         if (each.do !== 'judge' || before === after || each.satisfied) continue;
         const { maxLoopIterations = Number.POSITIVE_INFINITY, maxCostUsd = Number.POSITIVE_INFINITY } = limits;
         const isOver =

@@ -3,29 +3,33 @@ import type { GoalBounds, GoalState } from '../../protocol/learning/goals.ts';
 import { addUsd } from '../models/budget.ts';
 
 /**
- * What a goal has come to, as far as that decides what happens next.
+ * The state of a goal that decides what happens next. All functions in this file are pure.
  *
  * G1. Only a verdict satisfies a goal.
- * G2. A goal starts no more runs than its bound says, and none once it has stopped.
- * G3. A goal that has stopped for good stays as it is, whatever arrives late.
+ * G2. A goal starts no more runs than its bound allows, and none after it has stopped.
+ * G3. A closed goal never changes, whatever arrives late.
  */
 export interface GoalProgress {
   readonly state: GoalState;
   readonly isPaused: boolean;
   readonly bounds: GoalBounds;
+  /** Epoch milliseconds. */
   readonly deadlineAt?: number | undefined;
-  /** Contributing runs that were started, and those of them that were judged. */
+  /** Contributing runs started so far. */
   readonly started: number;
+  /** Contributing runs judged so far. */
   readonly iterations: number;
   readonly costUsd: number;
-  /** Criteria that the last verdict left open, and how many verdicts in a row have left exactly these. */
+  /** Keys of the criteria that the last verdict found unmet, sorted. */
   readonly open: readonly string[];
+  /** Number of consecutive verdicts with exactly these unmet criteria. */
   readonly standstill: number;
 }
 
-/** Later than this no clock can tell. */
+/** The latest time that a JavaScript Date can represent. */
 const TIME_MAX = 8.64e15;
 
+/** The state of a goal that was just created. */
 export function newProgress(bounds: GoalBounds, createdAt: number): GoalProgress {
   const { runTimeoutMs } = bounds;
   return {
@@ -41,29 +45,36 @@ export function newProgress(bounds: GoalBounds, createdAt: number): GoalProgress
   };
 }
 
-/** Whether nothing can become of a goal any more. An escalated one waits for a person. */
+/** Whether a goal has ended for good. An escalated goal has not: it waits for a person. */
 export function isClosed({ state }: Pick<GoalProgress, 'state'>): boolean {
   return state !== 'active' && state !== 'escalated';
 }
 
-/** Whether a move ended in a stop, which is told once. Giving up what stands still already is the same stop. */
+/**
+ * Whether a transition stops the goal and so must be reported as `goal.closed`. Abandoning an already escalated goal is
+ * not a second stop.
+ */
 export function hasStopped(before: GoalProgress, after: GoalProgress): boolean {
   if (after.state === 'active' || after.state === before.state) return false;
   return before.state === 'active' || after.state !== 'abandoned';
 }
 
-/** Counts one more contributing run, or says why there is none. `atOnce` limits those that are not judged yet. */
+/** Counts one more contributing run, or refuses it. `atOnce` limits the runs that have not been judged yet. */
 export function startRun(goal: GoalProgress, now: number, atOnce: number): GoalProgress | Refusal {
   const { state, isPaused, bounds, deadlineAt, started, iterations } = goal;
   if (state !== 'active') return noRun(state, 'stopped', `The goal is ${state}.`);
   if (isPaused) return noRun(state, 'paused', 'The goal is paused.');
   if (started >= (bounds.maxLoopIterations ?? Number.POSITIVE_INFINITY)) {
-    return noRun(state, 'maxLoopIterations', 'The goal has had all the runs that it may have.');
+    return noRun(state, 'maxLoopIterations', 'The goal has reached its maxLoopIterations.');
   }
-  if (isCostUsedUp(goal)) return noRun(state, 'maxCostUsd', 'The goal has cost all that it may cost.');
-  if (isPast(deadlineAt, now)) return noRun(state, 'runTimeoutMs', 'The time of the goal is over.');
-  if (started - iterations >= atOnceOf(bounds, atOnce)) {
-    return noRun(state, 'in-flight', 'Another run of the goal has yet to come to its end.');
+  if (isCostExhausted(goal)) return noRun(state, 'maxCostUsd', 'The goal has reached its maxCostUsd.');
+  if (isPast(deadlineAt, now)) return noRun(state, 'runTimeoutMs', 'The deadline of the goal has passed.');
+  if (started - iterations >= concurrencyOf(bounds, atOnce)) {
+    return noRun(
+      state,
+      'in-flight',
+      'The goal has the maximum number of runs in flight. Wait until one has been judged.',
+    );
   }
   return { ...goal, started: started + 1 };
 }
@@ -72,18 +83,18 @@ function noRun(state: GoalState, reason: string, message: string): Refusal {
   return refuse('conflict', message, { state, reason });
 }
 
-/** What is left of a limit on cost belongs to one run at a time: two could each spend all of it. */
-function atOnceOf({ maxCostUsd }: GoalBounds, atOnce: number): number {
+/** With a cost limit runs are sequential, because two concurrent runs could each spend the whole remainder. */
+function concurrencyOf({ maxCostUsd }: GoalBounds, atOnce: number): number {
   return maxCostUsd === undefined ? atOnce : 1;
 }
 
-/** What the next run may spend. */
+/** What the next run may spend, in USD; undefined without a cost limit. */
 export function costLeft({ bounds: { maxCostUsd }, costUsd }: GoalProgress): number | undefined {
   return maxCostUsd === undefined ? undefined : Math.max(0, addUsd(maxCostUsd, -costUsd));
 }
 
-/** A goal that may cost nothing can do what costs nothing. */
-function isCostUsedUp({ bounds: { maxCostUsd }, costUsd }: GoalProgress): boolean {
+/** A limit of zero still allows runs that cost nothing. */
+function isCostExhausted({ bounds: { maxCostUsd }, costUsd }: GoalProgress): boolean {
   return maxCostUsd !== undefined && costUsd >= maxCostUsd && costUsd > 0;
 }
 
@@ -91,20 +102,21 @@ function isPast(deadlineAt: number | undefined, now: number): boolean {
   return deadlineAt !== undefined && now >= deadlineAt;
 }
 
-/** What a judge found, and what getting there has cost. */
-export interface Judged {
+/** A verdict on one contributing run, and its cost. */
+interface RunVerdict {
   readonly satisfied: boolean;
+  /** The verifier could not decide; a person has to. */
   readonly isUndecided: boolean;
-  /** Criteria that are not met. */
+  /** Keys of the unmet criteria. */
   readonly open: readonly string[];
-  /** Of the run and of judging it. */
+  /** Cost of the run and of judging it. */
   readonly costUsd: number;
-  /** The run was stopped by what was left for it to spend. */
+  /** The run was stopped because it exhausted the goal's remaining budget. */
   readonly ranOutOfMoney: boolean;
 }
 
-/** What one more verdict does to a goal. A satisfied one wins over every bound. */
-export function judge(goal: GoalProgress, verdict: Judged, now: number, standstillMax: number): GoalProgress {
+/** Applies a verdict. Satisfaction takes precedence over every bound that is reached at the same time. */
+export function judge(goal: GoalProgress, verdict: RunVerdict, now: number, standstillMax: number): GoalProgress {
   if (goal.state !== 'active') return goal;
   const open = [...new Set(verdict.open)].sort();
   const judged: GoalProgress = {
@@ -115,59 +127,61 @@ export function judge(goal: GoalProgress, verdict: Judged, now: number, standsti
     standstill: goal.iterations > 0 && isSame(open, goal.open) ? goal.standstill + 1 : 1,
   };
   if (verdict.satisfied) return { ...judged, state: 'satisfied' };
-  if (verdict.ranOutOfMoney || isUsedUp(judged, now)) return { ...judged, state: 'bound-exceeded' };
+  if (verdict.ranOutOfMoney || isBoundReached(judged, now)) return { ...judged, state: 'bound-exceeded' };
   return verdict.isUndecided || judged.standstill >= standstillMax ? { ...judged, state: 'escalated' } : judged;
 }
 
-function isUsedUp(goal: GoalProgress, now: number): boolean {
+function isBoundReached(goal: GoalProgress, now: number): boolean {
   const { bounds, iterations, deadlineAt } = goal;
   const isLast = iterations >= (bounds.maxLoopIterations ?? Number.POSITIVE_INFINITY);
-  return isLast || isCostUsedUp(goal) || isPast(deadlineAt, now);
+  return isLast || isCostExhausted(goal) || isPast(deadlineAt, now);
 }
 
 function isSame(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((key, index) => key === other[index]);
 }
 
-/** Time alone ends a goal, too, also one that nobody works on. */
+/** Closes an active goal whose deadline has passed, even if no run is in flight. */
 export function expire(goal: GoalProgress, now: number): GoalProgress {
   return goal.state === 'active' && isPast(goal.deadlineAt, now) ? { ...goal, state: 'bound-exceeded' } : goal;
 }
 
-/** Somebody has to say how it goes on. */
+/** Hands an active goal over to a person. */
 export function escalate(goal: GoalProgress): GoalProgress {
   return goal.state === 'active' ? { ...goal, state: 'escalated' } : goal;
 }
 
+/** Pauses an active goal: no new runs start until it is resumed. */
 export function pause(goal: GoalProgress): GoalProgress | Refusal {
   if (goal.state !== 'active') return impossible(goal, 'paused');
-  if (goal.isPaused) return impossible(goal, 'paused', 'The goal is paused already.');
+  if (goal.isPaused) return impossible(goal, 'paused', 'The goal is already paused.');
   return { ...goal, isPaused: true };
 }
 
-/** Goes on after a pause, or after a person has looked into it. A bound that is used up by then stops it at once. */
+/** Continues a paused or escalated goal; one that has meanwhile reached a bound is closed at once. */
 export function resume(goal: GoalProgress, now: number): GoalProgress | Refusal {
   if (isClosed(goal)) return impossible(goal, 'resumed');
   if (goal.state === 'active' && !goal.isPaused) return impossible(goal, 'resumed', 'The goal is not paused.');
   const resumed: GoalProgress = { ...goal, state: 'active', isPaused: false, standstill: 0 };
-  return isUsedUp(resumed, now) ? { ...resumed, state: 'bound-exceeded' } : resumed;
+  return isBoundReached(resumed, now) ? { ...resumed, state: 'bound-exceeded' } : resumed;
 }
 
-/** The person whom a run asked has answered it. A pause is not theirs to end. */
+/** Returns an escalated goal to active after the person who was asked has answered. It does not end a pause. */
 export function reopen(goal: GoalProgress, now: number): GoalProgress {
   if (goal.state !== 'escalated') return goal;
   return expire({ ...goal, state: 'active', standstill: 0 }, now);
 }
 
+/** Closes a goal at the request of its owner. */
 export function abandon(goal: GoalProgress): GoalProgress | Refusal {
   return isClosed(goal) ? impossible(goal, 'abandoned') : { ...goal, state: 'abandoned' };
 }
 
-/** Whether what a goal consists of may be changed now. */
+/** Refuses to edit a goal that is not active. */
 export function refuseChange(goal: GoalProgress): Refusal | undefined {
   return goal.state === 'active' ? undefined : impossible(goal, 'changed');
 }
 
-function impossible({ state }: GoalProgress, deed: string, message?: string): Refusal {
-  return refuse('conflict', message ?? `A goal that is ${state} cannot be ${deed}.`, { state });
+function impossible({ state }: GoalProgress, action: string, message?: string): Refusal {
+  return refuse('conflict', message ?? `A goal that is ${state} cannot be ${action}.`, { state });
 }

@@ -1,23 +1,23 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CRITERIA_MAX } from '../../protocol/learning/verifiers.ts';
-import { findFinding, type Judged, judgeAtOnce, judgeChecklist, judgeCriteria, readFinding } from './verdict.ts';
+import { findFinding, type JudgedRun, judgeAtOnce, judgeChecklist, judgeCriteria, readFinding } from './verdict.ts';
 import { specProblems } from './verifier-spec.ts';
 
-const judged: Judged = {
+const judged: JudgedRun = {
   run: { runId: 'run-1', status: 'completed' },
   outputs: { write: { text: 'hello', words: 1 } },
   variables: { count: 3 },
   annotations: [{ signal: { kind: 'rating', rating: 5 } }],
 };
 
-/** Loops in loops, ten rounds each. */
+/** Nested loops, ten iterations each. */
 function nested(depth: number): string {
   return depth === 0 ? 'true' : `[0, 1, 2, 3, 4, 5, 6, 7, 8, 9].all(i${depth}, ${nested(depth - 1)})`;
 }
 
 describe('criteria', () => {
-  it('see the run, its outputs, its variables and what people said', () => {
+  it('can refer to the run, its outputs, variables and annotations', () => {
     const criteria = [
       { key: 'ended', expression: 'run.status == "completed"' },
       { key: 'output', expression: 'outputs.write.text == "hello"' },
@@ -34,20 +34,20 @@ describe('criteria', () => {
     ['what names something else', 'secrets.key == "x"'],
     ['what is neither true nor false', 'outputs.write.words'],
     ['what takes too long', nested(6)],
-  ])('count %s as not met, and say why', (_what, expression) => {
+  ])('count %s as not met, with the reason', (_what, expression) => {
     const { satisfied, evidence } = judgeCriteria([{ key: 'a', expression }], judged);
     expect(satisfied).toBe(false);
     expect(evidence).toEqual([{ key: 'a', met: false, detail: expect.stringMatching(/.+/) }]);
   });
 
-  it('that are none satisfy nothing', () => {
+  it('are not satisfied if there are none', () => {
     expect(judgeCriteria([], judged).satisfied).toBe(false);
     expect(judgeChecklist([], judged).satisfied).toBe(false);
   });
 
   const items = fc.array(fc.record({ isTrue: fc.boolean(), required: fc.boolean() }), { minLength: 1, maxLength: 20 });
 
-  it('are satisfied when all hold, and a checklist when all required ones do', () => {
+  it('are satisfied if all hold, and a checklist if all required items do', () => {
     fc.assert(
       fc.property(items, (drawn) => {
         const list = drawn.map(({ isTrue, required }, index) => ({
@@ -69,20 +69,20 @@ describe('criteria', () => {
 describe('a schema', () => {
   const schema = { type: 'object', properties: { write: { required: ['text', 'title'] } } };
 
-  it('is held against the outputs', () => {
+  it('is checked against the outputs', () => {
     const { satisfied, evidence } = judgeAtOnce({ kind: 'schema', schema }, judged)!;
     expect(satisfied).toBe(false);
     expect(evidence[0]).toMatchObject({ key: 'schema', met: false, detail: expect.stringContaining('title') });
     expect(judgeAtOnce({ kind: 'schema', schema: { type: 'object' } }, judged)!.satisfied).toBe(true);
   });
 
-  it('that is none is not satisfied by anything', () => {
+  it('that is invalid is never satisfied', () => {
     expect(judgeAtOnce({ kind: 'schema', schema: { type: 'nonsense' } }, judged)!.satisfied).toBe(false);
   });
 });
 
-describe('a verdict that somebody gives', () => {
-  it('is taken in its shape alone, and never longer than it may be', () => {
+describe('an external verdict', () => {
+  it('is reduced to known members and limited in length', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         const finding = readFinding(value);
@@ -108,11 +108,11 @@ describe('a verdict that somebody gives', () => {
     [{ satisfied: true, evidence: 'all good' }],
     [{ satisfied: true, evidence: [{ key: 'a', met: 'yes' }] }],
     [{ satisfied: true, evidence: [{ key: '', met: true }] }],
-  ])('is none: %j', (value) => {
+  ])('is rejected: %j', (value) => {
     expect(readFinding(value)).toBeUndefined();
   });
 
-  it('is found in what the run ended with, or on a port of it', () => {
+  it('is found in the final outputs, or on one of their ports', () => {
     const finding = { satisfied: true, confidence: 0.8, evidence: [] };
     expect(findFinding({ end: { satisfied: true, confidence: 0.8 } })).toEqual(finding);
     expect(findFinding({ end: { data: { satisfied: true, confidence: 0.8 }, model: 'm' } })).toEqual(finding);
@@ -121,7 +121,7 @@ describe('a verdict that somebody gives', () => {
   });
 });
 
-describe('how something is judged', () => {
+describe('a verifier', () => {
   it.each<[string, string[], object]>([
     ['lacks what its kind needs', ['.criteria'], { kind: 'criteria' }],
     ['has what another kind has', ['.rubric'], { kind: 'schema', schema: {}, rubric: 'nice' }],
@@ -139,7 +139,7 @@ describe('how something is judged', () => {
     ],
     ['requires nothing', ['.items'], { kind: 'checklist', items: [{ key: 'a', expression: 'true', required: false }] }],
     ['is no schema', ['.schema'], { kind: 'schema', schema: { type: 'nonsense' } }],
-  ])('is refused when it %s', (_what, paths, spec) => {
+  ])('is refused if it %s', (_what, paths, spec) => {
     expect(specProblems(spec as never).map(({ path }) => path)).toEqual(paths);
   });
 

@@ -9,17 +9,17 @@ import {
 import { ExpressionError, expressionLanguage } from '../expressions/expression.ts';
 import { compileSchema } from '../expressions/json-schema.ts';
 
-/** What a judge sees of what it judges. */
-export interface Judged {
-  /** The run as readers see it. */
+/** The data that a verifier's expressions can refer to. */
+export interface JudgedRun {
+  /** The run's snapshot, as readers see it. */
   readonly run: object;
-  /** Node id to outputs. */
+  /** Outputs by node id. */
   readonly outputs: JsonObject;
   readonly variables: JsonObject;
   readonly annotations: readonly object[];
 }
 
-/** What a judge found. Evidence is bounded, in number and in length. */
+/** The result of a verifier; the evidence is bounded in number and length. */
 export interface Finding {
   readonly satisfied: boolean;
   readonly confidence?: number;
@@ -31,42 +31,42 @@ const DETAIL_CHARS_MAX = 500;
 
 const CRITERIA = expressionLanguage(['run', 'outputs', 'variables', 'annotations']);
 
-/** Throws when the text is no expression over what a judge sees. */
+/** Throws ExpressionError if a criterion is not a valid expression over `JudgedRun`. */
 export function checkCriterion(expression: string): void {
   CRITERIA.compile(expression);
 }
 
-/** What those kinds of judges find that need nobody else; undefined for the others. */
+/** Evaluates the verifiers that need no further run or model call; undefined for other kinds. */
 export function judgeAtOnce(
   { kind, criteria = [], items = [], schema }: VerifierSpec,
-  judged: Judged,
+  judged: JudgedRun,
 ): Finding | undefined {
   if (kind === 'criteria') return judgeCriteria(criteria, judged);
   if (kind === 'checklist') return judgeChecklist(items, judged);
   return kind === 'schema' ? judgeSchema(schema, judged) : undefined;
 }
 
-/** All of them must be true, and there must be one. */
-export function judgeCriteria(criteria: readonly Criterion[], judged: Judged): Finding {
+/** Satisfied if there are criteria and all of them are true. */
+export function judgeCriteria(criteria: readonly Criterion[], judged: JudgedRun): Finding {
   const evidence = criteria.map((criterion) => evidenceFor(criterion, judged));
   return { satisfied: evidence.length > 0 && evidence.every(({ met }) => met), evidence };
 }
 
-/** All that are required must be true, and there must be one. */
-export function judgeChecklist(items: readonly ChecklistItem[], judged: Judged): Finding {
+/** Satisfied if there are required items and all of them are true. */
+export function judgeChecklist(items: readonly ChecklistItem[], judged: JudgedRun): Finding {
   const evidence = items.map((item) => evidenceFor(item, judged));
   const required = evidence.filter((_, index) => items[index]!.required !== false);
   return { satisfied: required.length > 0 && required.every(({ met }) => met), evidence };
 }
 
-/** The outputs must fit. */
-export function judgeSchema(schema: unknown, { outputs }: Judged): Finding {
+/** Satisfied if the outputs match the schema. */
+function judgeSchema(schema: unknown, { outputs }: JudgedRun): Finding {
   const problems = problemsOf(schema, outputs);
   const met = problems.length === 0;
   return { satisfied: met, evidence: [evidenceOf({ key: 'schema', met, detail: problems.join('; ') })] };
 }
 
-/** A verdict as workflows and models give it; undefined where it is none. */
+/** Parses a verdict returned by a workflow or a model; undefined if it is malformed. */
 export function readFinding(value: unknown): Finding | undefined {
   if (!isObject(value) || typeof value.satisfied !== 'boolean') return undefined;
   const { satisfied, confidence, evidence = [] } = value;
@@ -76,8 +76,8 @@ export function readFinding(value: unknown): Finding | undefined {
 }
 
 /**
- * The verdict among the outputs of the nodes that a run ended with: what one of them gave, or gave on a port. Where
- * several give one, none counts.
+ * Finds the verdict in a run's final outputs: a node's outputs, or the value of one port. Ambiguous if there are
+ * several, so then none counts.
  */
 export function findFinding(outputs: Readonly<Record<string, JsonObject>>): Finding | undefined {
   const candidates = Object.values(outputs).flatMap((given) =>
@@ -86,11 +86,11 @@ export function findFinding(outputs: Readonly<Record<string, JsonObject>>): Find
   return candidates.length === 1 ? readFinding(candidates[0]) : undefined;
 }
 
-function evidenceFor({ key, expression }: Criterion, judged: Judged): Evidence {
+function evidenceFor({ key, expression }: Criterion, judged: JudgedRun): Evidence {
   try {
     const value = CRITERIA.compile(expression)({ ...judged });
     if (typeof value === 'boolean') return evidenceOf({ key, met: value });
-    return evidenceOf({ key, met: false, detail: 'The expression is neither true nor false.' });
+    return evidenceOf({ key, met: false, detail: 'The expression did not return true or false.' });
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     return evidenceOf({ key, met: false, detail: `The expression failed: ${error.message}.` });
@@ -101,7 +101,7 @@ function problemsOf(schema: unknown, value: unknown): readonly string[] {
   try {
     return compileSchema(schema)(value);
   } catch (error) {
-    return [`The schema cannot be used: ${(error as Error).message}.`];
+    return [`The schema is invalid: ${(error as Error).message}.`];
   }
 }
 

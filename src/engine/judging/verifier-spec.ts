@@ -3,7 +3,7 @@ import { type ConfigProblem, failure } from '../definition/check.ts';
 import { compileSchema } from '../expressions/json-schema.ts';
 import { checkCriterion } from './verdict.ts';
 
-/** What each kind must have, and what it may have besides. */
+/** The field that each kind of verifier requires, and the one it accepts in addition. */
 const FIELDS: Record<VerifierKind, { readonly needs: keyof VerifierSpec; readonly takes?: keyof VerifierSpec }> = {
   criteria: { needs: 'criteria' },
   schema: { needs: 'schema' },
@@ -13,32 +13,39 @@ const FIELDS: Record<VerifierKind, { readonly needs: keyof VerifierSpec; readonl
 };
 const ALL = ['criteria', 'schema', 'items', 'workflowId', 'rubric', 'model'] as const;
 
-/** Why nothing could be judged in this way. */
+/** Validates a verifier: required and unexpected fields, expressions and schema. */
 export function specProblems(spec: VerifierSpec): ConfigProblem[] {
   const { needs, takes } = FIELDS[spec.kind];
-  const strays = ALL.filter((field) => spec[field] !== undefined && field !== needs && field !== takes);
+  const unexpected = ALL.filter((field) => spec[field] !== undefined && field !== needs && field !== takes);
   return [
-    ...(spec[needs] === undefined ? [{ path: `.${needs}`, message: `The kind ${spec.kind} needs it.` }] : []),
-    ...strays.map((field) => ({ path: `.${field}`, message: `The kind ${spec.kind} has none.` })),
+    ...(spec[needs] === undefined
+      ? [{ path: `.${needs}`, message: `A verifier of kind ${spec.kind} needs ${needs}.` }]
+      : []),
+    ...unexpected.map((field) => ({
+      path: `.${field}`,
+      message: `A verifier of kind ${spec.kind} does not accept ${field}.`,
+    })),
     ...criteriaProblems('.criteria', spec.criteria ?? []),
     ...itemProblems(spec),
     ...(spec.schema === undefined ? [] : at('.schema', () => compileSchema(spec.schema))),
   ];
 }
 
-/** Criteria can be told apart, and each is an expression over what a judge sees. */
+/** Validates criteria: keys must be unique and expressions must compile. */
 export function criteriaProblems(path: string, criteria: readonly Criterion[]): ConfigProblem[] {
   const keys = criteria.map(({ key }) => key);
   return criteria.flatMap(({ key, expression }, index) => [
-    ...(keys.indexOf(key) < index ? [{ path: `${path}.${index}.key`, message: 'Another one has this key.' }] : []),
+    ...(keys.indexOf(key) < index
+      ? [{ path: `${path}.${index}.key`, message: `Duplicate key ${JSON.stringify(key)}.` }]
+      : []),
     ...at(`${path}.${index}.expression`, () => checkCriterion(expression)),
   ]);
 }
 
 function itemProblems({ items = [] }: VerifierSpec): ConfigProblem[] {
-  const isIdle = items.length > 0 && items.every(({ required }) => required === false);
+  const isAllOptional = items.length > 0 && items.every(({ required }) => required === false);
   return [
-    ...(isIdle ? [{ path: '.items', message: 'With nothing required, anything would do.' }] : []),
+    ...(isAllOptional ? [{ path: '.items', message: 'At least one item must be required.' }] : []),
     ...criteriaProblems('.items', items),
   ];
 }

@@ -16,23 +16,23 @@ describe('a sensitive value', () => {
     expect(maskValue('secret', mode, digest)).toEqual(shown);
   });
 
-  it.each([null, 0, '', false, [], {}, undefined])('is hashed whatever it is: %j', (value) => {
+  it.each([null, 0, '', false, [], {}, undefined])('is hashed, whatever its type: %j', (value) => {
     expect(maskValue(value, 'hash', digest)).toMatch(/^sha256:digest of ./);
   });
 });
 
 describe('members of an object', () => {
-  it('are masked where they are sensitive, and left out under omit', () => {
+  it('are masked if sensitive, and omitted under omit', () => {
     expect(maskMembers(VALUES, isSensitive, 'mask', digest)).toEqual({ open: 1, secret: REDACTED });
     expect(maskMembers(VALUES, isSensitive, 'omit', digest)).toEqual({ open: 1 });
   });
 
-  it('are the very same object where nothing is to be masked', () => {
+  it('are returned as the same object if nothing is masked', () => {
     expect(maskMembers(VALUES, () => false, 'mask', digest)).toBe(VALUES);
     expect(maskMembers(VALUES, isSensitive, 'passthrough', digest)).toBe(VALUES);
   });
 
-  it('stay what they are when they are masked once more, in every mode that hides for good', () => {
+  it('do not change when masked again, in every idempotent mode', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -47,7 +47,7 @@ describe('members of an object', () => {
     );
   });
 
-  it('that are not sensitive are never touched, and those that are never shown', () => {
+  it('are never changed if not sensitive, and never shown if sensitive', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -96,7 +96,7 @@ describe('the payload that readers get', () => {
     expect(shown.includes('XYZZY')).toBe(mode === 'passthrough');
   });
 
-  it('of other variables, channels and nodes is the payload itself', () => {
+  it('of other variables, channels and nodes is unchanged', () => {
     const events: NewEvent[] = [
       { type: 'variable.changed', payload: { name: 'open', next: 1 } },
       { type: 'channel.written', payload: { channel: 'd', value: 1, reducer: 'append', writtenAt: 'x' } },
@@ -136,7 +136,7 @@ describe('questions and answers', () => {
     },
   ];
 
-  it.each(events)('hide what is sensitive and show the rest: $type', (event) => {
+  it.each(events)('mask sensitive values and show the rest: $type', (event) => {
     for (const mode of ['mask', 'omit', 'hash'] as const) {
       const shown = JSON.stringify(maskPayload(plan(mode), event, () => 'digest'));
       expect(shown).not.toContain('XYZZY');
@@ -145,19 +145,19 @@ describe('questions and answers', () => {
     expect(maskPayload(plan('passthrough'), event, digest)).toEqual(event.payload);
   });
 
-  it('are shown as they are where nothing is sensitive', () => {
+  it('are unchanged if nothing is sensitive', () => {
     const open = makePlan(workflow([node('asks', 'core.approvalGate'), node('tells')]), 1);
     for (const event of events) expect(maskPayload(open, event, digest)).toBe(event.payload);
   });
 
-  it('keep the shape that answers have', () => {
+  it('keep the structure of answers', () => {
     const { answers } = maskPayload(plan('mask'), events.at(-1)!, digest) as { answers: object };
     expect(answers).toEqual({ q: REDACTED });
   });
 });
 
 describe('a definition', () => {
-  it('has sensitive parts where a variable, a port or a channel is', () => {
+  it('has sensitive parts if a variable, a port or a channel is sensitive', () => {
     expect(hasSensitiveParts(makePlan(workflow([node('a')]), 1))).toBe(false);
     const parts: Partial<WorkflowDefinition>[] = [
       { variables: [{ name: 'v', type: 'string', sensitive: true }] },
@@ -187,7 +187,7 @@ function planOf(maskingMode: MaskingMode) {
   );
 }
 
-describe('what an agent says', () => {
+describe('agent events', () => {
   const decided: NewEvent = {
     type: 'agent.decided',
     nodeId: 'a',
@@ -202,14 +202,14 @@ describe('what an agent says', () => {
       1,
     );
 
-  it('is masked where it was shown something sensitive, in whichever words', () => {
+  it('are masked if the agent received sensitive values, even rephrased ones', () => {
     expect(maskPayload(planOf(true), decided, digest)).toEqual({ ...decided.payload, decision: REDACTED });
     expect(maskPayload(planOf(false), decided, digest)).toEqual(decided.payload);
     const open = { metadata: { complianceConfig: { maskingMode: 'passthrough' as const } } };
     expect(maskPayload(planOf(true, open), decided, digest)).toEqual(decided.payload);
   });
 
-  it('is masked in the question that it leaves to a person, too', () => {
+  it('are also masked in the interrupt raised for a person', () => {
     const data = { agentId: 'core.test.agent', threshold: 0.7, observed: 0.1, decision: 'It is 4711.' };
     expect(maskQuestion(planOf(true), 'a', data, digest)).toEqual({ ...data, decision: REDACTED });
   });

@@ -3,14 +3,15 @@ import type { EventPayload, EventType, NewEvent } from '../../protocol/running/e
 import type { MaskingMode } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
 
-/** A hex digest of a text; handed in because hashing belongs to the machine. */
+/** Computes a hex digest of a text; passed in because the engine is pure and has no crypto. */
 export type Digest = (text: string) => string;
 
+/** The replacement for a masked value. */
 export const REDACTED = '[REDACTED]';
-/** What an approver made of the artifact. */
+/** Port with the artifact as edited by the approver. */
 const EDITED = 'editedArtifactData';
 
-/** What others get to see of a value that the definition marks as sensitive. `undefined` leaves it out. */
+/** The replacement that readers see for a sensitive value; undefined means that it is omitted. */
 export function maskValue(value: unknown, mode: MaskingMode, digest: Digest): unknown {
   switch (mode) {
     case 'mask':
@@ -24,7 +25,7 @@ export function maskValue(value: unknown, mode: MaskingMode, digest: Digest): un
   }
 }
 
-/** An object with the members that `isSensitive` names masked; the same object when there are none. */
+/** Masks the members of an object for which `isSensitive` is true; returns the same object if there are none. */
 export function maskMembers(
   values: JsonObject,
   isSensitive: (name: string) => boolean,
@@ -39,7 +40,7 @@ export function maskMembers(
   return Object.fromEntries(masked.filter(([, value]) => value !== undefined));
 }
 
-/** The payload that readers get. The log keeps the real one beside it, for the fold alone. */
+/** The payload that readers get. The log stores the unmasked payload separately, for the fold only. */
 export function maskPayload(plan: Plan, event: NewEvent, digest: Digest): unknown {
   // A fork may copy types that a newer host wrote and this one does not know.
   const mask = own(MASKS as Record<string, unknown>, event.type) as Mask<EventType> | undefined;
@@ -139,10 +140,10 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'capstan.pause.requested': unmasked,
 };
 
-/** What an agent says that was shown something sensitive. */
+/** Payload members of agent events that may repeat what the agent was shown. */
 const AGENT_CONTENT: readonly string[] = ['reasoning', 'delta', 'inputs', 'outcome', 'error', 'decision'];
 
-/** An agent may say again what came in on any port, and in its own words. */
+/** An agent may rephrase whatever it received, so all its output is masked if any of its ports is sensitive. */
 function maskAgent(plan: Plan, nodeId: string | undefined, payload: JsonObject): JsonObject {
   if (plan.maskingMode === 'passthrough' || !plan.sensitivePorts.has(nodeId ?? '')) return payload;
   const shown = Object.entries(payload).map(([name, value]) => [name, AGENT_CONTENT.includes(name) ? REDACTED : value]);
@@ -157,12 +158,15 @@ function isPort(plan: Plan, { payload }: { payload: { nodeId: string } }, port: 
   return plan.sensitivePorts.get(payload.nodeId)?.has(port) === true;
 }
 
-/** The same object where the member is what it was. */
+/** Replaces one member; returns the same object if the member is unchanged. */
 function withMember<T extends object>(values: T, member: keyof T, value: unknown): T {
   return values[member] === value ? values : { ...values, [member]: value };
 }
 
-/** What an approval shows came in on the ports of its node, and what an agent decided came of them. */
+/**
+ * Masks the data of an interrupt: an approval shows what came in on the node's ports, and an agent's decision derives
+ * from it.
+ */
 export function maskQuestion(plan: Plan, nodeId: string, data: JsonObject, digest: Digest): JsonObject {
   const { artifactData, decision } = data;
   if (decision !== undefined) return maskAgent(plan, nodeId, data);
@@ -171,6 +175,7 @@ export function maskQuestion(plan: Plan, nodeId: string, data: JsonObject, diges
     : data;
 }
 
+/** Masks the answer inside an event that carries one. */
 function maskAnswered<T extends { readonly nodeId: string; readonly resumeValue?: unknown }>(
   plan: Plan,
   { payload }: { readonly payload: T },
@@ -179,18 +184,20 @@ function maskAnswered<T extends { readonly nodeId: string; readonly resumeValue?
   return withMember(payload, 'resumeValue', maskAnswer(plan, payload.nodeId, payload.resumeValue, digest));
 }
 
-/** What somebody answered becomes the outputs of the node. */
+/** An answer becomes the node's outputs and is masked like them. */
 function maskAnswer(plan: Plan, nodeId: string, value: unknown, digest: Digest): unknown {
   if (isObject(value)) return maskOutputs(plan, nodeId, value, digest);
   return plan.sensitivePorts.get(nodeId)?.has('output') ? maskValue(value, plan.maskingMode, digest) : value;
 }
 
+/** Masks the sensitive ports of one node's outputs. */
 export function maskOutputs(plan: Plan, nodeId: string, outputs: JsonObject, digest: Digest): JsonObject {
   const ports = plan.sensitivePorts.get(nodeId);
   if (!ports) return outputs;
   return maskMembers(outputs, (port) => ports.has(port), plan.maskingMode, digest);
 }
 
+/** Masks the outputs of a run, which are grouped by node id. */
 export function maskRunOutputs(plan: Plan, outputs: JsonObject, digest: Digest): JsonObject {
   return Object.fromEntries(
     Object.entries(outputs).map(([nodeId, values]) => [
@@ -200,7 +207,7 @@ export function maskRunOutputs(plan: Plan, outputs: JsonObject, digest: Digest):
   );
 }
 
-/** Whether anything in this definition is ever masked, so that most events need no second look. */
+/** Whether anything in this definition is ever masked; if not, events skip masking altogether. */
 export function hasSensitiveParts(plan: Plan): boolean {
   return plan.sensitive.size > 0 || plan.sensitivePorts.size > 0;
 }

@@ -3,7 +3,7 @@ import { connection, edge, fixed, node, variable, workflow } from '../../../test
 import type { WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../protocol/running/workflows.ts';
 import { makePlan } from '../definition/plan.ts';
 
-describe('what is sensitive stays so when it is handed on', () => {
+describe('sensitivity propagates', () => {
   it('from a variable or a channel to the port of that name', () => {
     const inputs = { a: variable('secret'), b: variable('open'), c: variable('notes') };
     expect(portsOf([node('n', 'core.identity', { inputs })], [])).toEqual({ n: ['a', 'c', 'notes', 'secret'] });
@@ -15,7 +15,7 @@ describe('what is sensitive stays so when it is handed on', () => {
     expect(portsOf(nodes, [edge('first', 'r'), edge('first', 's')])).toMatchObject({ r: ['input', 'value'] });
   });
 
-  it('over connections, however long the chain, whatever the order of the definition', () => {
+  it('over connections, whatever the length of the chain and the order of the definition', () => {
     const nodes = [
       node('third', 'core.identity', { inputs: { z: connection('second', 'y') } }),
       node('second', 'core.identity', { inputs: { y: connection('first', 'x') } }),
@@ -26,7 +26,7 @@ describe('what is sensitive stays so when it is handed on', () => {
     expect(ports.third).toEqual(['input', 'z']);
   });
 
-  it('over edges that deliver the port, or everything', () => {
+  it('over edges that deliver the port or all outputs', () => {
     const nodes = [
       node('from', 'core.identity', {
         inputs: { open: fixed(1) },
@@ -44,13 +44,13 @@ describe('what is sensitive stays so when it is handed on', () => {
     expect(portsOf(nodes, edges, {})).toEqual({ from: ['key'], a: ['input'], b: ['k'] });
   });
 
-  it('and to the nodes at the beginning, which are given the inputs of the run', () => {
+  it('to start nodes, which receive the inputs of the run', () => {
     expect(portsOf([node('n')], [])).toEqual({ n: ['notes', 'secret'] });
     const overridden = node('n', 'core.identity', { inputs: { secret: fixed('open') } });
     expect(portsOf([overridden], [])).toEqual({ n: ['notes'] });
   });
 
-  it('and to what approvers make of it', () => {
+  it('to what approvers edit', () => {
     const gate = node('gate', 'core.approvalGate', { inputs: { draft: variable('secret') } });
     const after = node('after', 'core.identity', { inputs: { text: connection('gate', 'editedArtifactData') } });
     expect(portsOf([gate, after], [edge('gate', 'after')], SENSITIVE)).toMatchObject({
@@ -61,7 +61,7 @@ describe('what is sensitive stays so when it is handed on', () => {
     expect(portsOf([open], [], SENSITIVE).gate).not.toContain('editedArtifactData');
   });
 
-  it('and nothing is, where nothing was', () => {
+  it('not at all if nothing is sensitive', () => {
     expect(portsOf([node('n', 'core.identity', { inputs: { a: variable('open') } })], [], {})).toEqual({});
   });
 });

@@ -1,15 +1,15 @@
 import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../protocol/running/workflows.ts';
 
-/** Hands a variable on as its output `value`. */
+/** The node type that copies a variable to its output `value`. */
 const READS_VARIABLE = { typeId: 'core.getVariable', port: 'value' };
 
-/** Hands on what came in on its ports as its approver edited it. */
+/** The node type that outputs its inputs as edited by an approver. */
 const EDITS = { typeId: 'core.approvalGate', port: 'editedArtifactData' };
 
-/** Output ports of each node that others do not get to see, by node id. */
+/** Sensitive output ports by node id. */
 export type SensitivePorts = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** Variables and channels that others do not get to see. */
+/** Names of the variables and channels that the definition marks as sensitive. */
 export function sensitiveNames({ variables, channels = {} }: WorkflowDefinition): ReadonlySet<string> {
   return new Set([
     ...variables.filter(({ sensitive }) => sensitive).map(({ name }) => name),
@@ -17,14 +17,16 @@ export function sensitiveNames({ variables, channels = {} }: WorkflowDefinition)
   ]);
 }
 
-export interface NodeWithEdges {
+/** The part of a planned node that the analysis needs. */
+interface NodeWithEdges {
   readonly node: WorkflowNode;
   readonly incoming: readonly { readonly edge: WorkflowEdge }[];
 }
 
 /**
- * What is sensitive stays so when it is handed on: besides the ports that the definition marks, those that bear the
- * name of an input which comes straight from something sensitive. `inOrder` are the nodes, sources first.
+ * Taint analysis: a value that is passed on stays sensitive. Besides the ports marked in the definition, a port is
+ * sensitive if an input of the same name comes directly from something sensitive. `inOrder` lists sources before
+ * targets.
  */
 export function sensitivePorts(inOrder: readonly NodeWithEdges[], names: ReadonlySet<string>): SensitivePorts {
   const found = new Map<string, ReadonlySet<string>>();
@@ -46,7 +48,7 @@ function markedPorts({ outputSensitivity = {} }: WorkflowNode): string[] {
   return Object.keys(outputSensitivity).filter((port) => outputSensitivity[port]);
 }
 
-/** A node at the beginning is given the inputs of the run; others what their edges deliver. */
+/** A start node receives the run's inputs; other nodes receive what their edges deliver. */
 function deliveredPorts({ incoming }: NodeWithEdges, names: ReadonlySet<string>, found: SensitivePorts): string[] {
   if (incoming.length === 0) return [...names];
   return incoming.flatMap(({ edge: { sourceNodeId, sourceOutput, targetInput = 'input' } }) => {

@@ -15,7 +15,7 @@ const usage = (tokens: number, costEstimateUsd = 0): ProviderUsage => ({
   nodeId: 'a',
 });
 
-/** A run with a budget, whose one node has begun. */
+/** A run with a budget whose only node has started. */
 function begun(budget: BudgetPolicy): Story {
   const story = new Story(workflow([node('a')]), { configurable: { budget } });
   story.step();
@@ -32,10 +32,11 @@ function spendOn(story: Story, ...calls: ProviderUsage[]): Story {
   return story;
 }
 
-const told = ({ events }: Story): string[] => events.map(({ type }) => type).filter((type) => /budget|cap/.test(type));
+const budgetEventsOf = ({ events }: Story): string[] =>
+  events.map(({ type }) => type).filter((type) => /budget|cap/.test(type));
 
 describe('a budget', () => {
-  it('is told first of all, as far as it bounds anything', () => {
+  it('is reported first, with its limits only', () => {
     const { events } = begun({ maxTokens: 10, thresholdPercent: 80, modelDeny: ['x'] });
     expect(events[1]).toMatchObject({
       type: 'budget.reserved',
@@ -43,8 +44,8 @@ describe('a budget', () => {
     });
   });
 
-  it('is used up at its limit, and breached beyond it', () => {
-    expect(told(spendOn(begun({ maxTokens: 10 }), usage(4), usage(6)))).toEqual([
+  it('is exhausted at its limit and breached beyond it', () => {
+    expect(budgetEventsOf(spendOn(begun({ maxTokens: 10 }), usage(4), usage(6)))).toEqual([
       'budget.reserved',
       'budget.consumed',
       'budget.consumed',
@@ -56,7 +57,7 @@ describe('a budget', () => {
     expect(story.run).toMatchObject({ ended: 'failed', error: { code: 'budget_exhausted' } });
   });
 
-  it('warns once for each of its dimensions', () => {
+  it('warns once per dimension', () => {
     const story = spendOn(
       begun({ maxTokens: 100, maxCostUsd: 1, thresholdPercent: 50 }),
       usage(50, 0.4),
@@ -77,13 +78,13 @@ describe('a budget', () => {
     expect(story.events.at(-1)).toMatchObject({ payload: { kind: 'budget-retries', limit: 0, observed: 1 } });
   });
 
-  it('leaves to a call what other calls have left', () => {
+  it('allows a call what other calls have left', () => {
     const story = spendOn(begun({ maxTokens: 100, maxCostUsd: 1, modelAllow: ['m*'] }), usage(30, 0.25));
     expect(allowanceOf(story.run)).toEqual({ tokens: 70, costUsd: 0.75, modelAllow: ['m*'] });
     expect(allowanceOf(new Story(workflow([node('a')])).run)).toBeUndefined();
   });
 
-  it('refuses a call that would take more, and says so once', () => {
+  it('refuses a call that needs more, and reports it once', () => {
     const story = spendOn(begun({ maxTokens: 10 }), usage(8));
     const events = refuseCall(story.run, 'a', 'tokens', 3);
     expect(events.map(({ payload }) => payload)).toEqual([
@@ -94,7 +95,7 @@ describe('a budget', () => {
     expect(refuseCall(story.run, 'a', 'tokens', 3)).toHaveLength(1);
   });
 
-  describe('that runs below draw on', () => {
+  describe('shared with child runs', () => {
     const dispatch = (story: Story, childRunId: string): Story =>
       story.record({ type: 'node.dispatched', nodeId: 'a', payload: { childRunId, childWorkflowId: 'w' } });
     const bill = (story: Story, childRunId: string, cost: number, more: object = {}): void => {
@@ -102,7 +103,7 @@ describe('a budget', () => {
       story.record({ type: 'capstan.child.changed', nodeId: 'a', payload });
     };
 
-    it('gives each of them what is left, and counts what it took', () => {
+    it('gives each child what is left, and counts what it spent', () => {
       const story = spendOn(
         begun({ maxCostUsd: 1, maxTokens: 100, modelDeny: ['x'], thresholdPercent: 50 }),
         usage(30),
@@ -118,10 +119,10 @@ describe('a budget', () => {
       bill(story, 'run-2', 0.9);
       expect(budgetBelow(story.run)?.maxCostUsd).toBe(0);
       story.step();
-      expect(told(story)).toContain('cap.breached');
+      expect(budgetEventsOf(story)).toContain('cap.breached');
     });
 
-    it('has them take turns, until what the one before took is known', () => {
+    it('lets them run one at a time, until the spending of the previous one is known', () => {
       const story = begun({ maxCostUsd: 1 });
       expect(isTurnTaken(story.run)).toBe(false);
       dispatch(story, 'run-1');
@@ -130,7 +131,7 @@ describe('a budget', () => {
       expect(isTurnTaken(story.run)).toBe(false);
     });
 
-    it('is none where there is none', () => {
+    it('is absent if the parent has none', () => {
       const story = new Story(workflow([node('a')]));
       story.step();
       story.step();
@@ -140,7 +141,7 @@ describe('a budget', () => {
     });
   });
 
-  it('never says that less than the limit is too much, and never lets more pass', () => {
+  it('is breached exactly when more than the limit is spent', () => {
     const calls = fc.array(fc.tuple(fc.nat(50), fc.integer({ min: 0, max: 99 })), { maxLength: 12 });
     fc.assert(
       fc.property(calls, fc.integer({ min: 1, max: 200 }), fc.integer({ min: 1, max: 300 }), (made, tokens, cents) => {
@@ -148,7 +149,7 @@ describe('a budget', () => {
         spendOn(story, ...made.map(([each, cost]) => usage(each, cost / 100)));
         const { spent } = story.run.budget;
         const isBreached = spent.tokens > tokens || spent.cost > cents / 100;
-        expect(told(story).includes('cap.breached')).toBe(isBreached);
+        expect(budgetEventsOf(story).includes('cap.breached')).toBe(isBreached);
         expect(story.step().events.filter(({ type }) => type.startsWith('budget'))).toEqual([]);
       }),
     );

@@ -3,16 +3,19 @@ import { defined } from '../../protocol/format/json.ts';
 import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
 import type { Run } from '../run/run.ts';
 
-/** What is counted of a run's spending. */
-export const BUDGET_DIMENSIONS = ['tokens', 'cost', 'toolCalls', 'retries'] as const;
+/** What a budget can limit. */
+const BUDGET_DIMENSIONS = ['tokens', 'cost', 'toolCalls', 'retries'] as const;
+/** One of BUDGET_DIMENSIONS. */
 export type BudgetDimension = (typeof BUDGET_DIMENSIONS)[number];
 
+/** The policy's limit for each dimension. */
 const LIMITS = {
   tokens: 'maxTokens',
   cost: 'maxCostUsd',
   toolCalls: 'maxToolCalls',
   retries: 'maxRetries',
 } as const;
+/** The kind of `cap.breached` for each dimension. */
 const KINDS = {
   tokens: 'budget-tokens',
   cost: 'budget-cost',
@@ -20,26 +23,31 @@ const KINDS = {
   retries: 'budget-retries',
 } as const;
 
-/** Sums of small prices must not drift: a billionth of a dollar is the least that counts. */
+/** Costs are rounded to a billionth of a dollar, so that sums of small prices do not drift. */
 const COST_PRECISION = 1e9;
 
-/** What a run has spent by its log, and what the log says of that already. */
+/** What a run has spent according to its log, and which budget events the log already has. */
 export interface BudgetState {
   isReserved: boolean;
   readonly spent: Record<BudgetDimension, number>;
-  readonly told: Record<BudgetDimension, number>;
+  /** Consumption as of the last `budget.consumed` event. */
+  readonly reported: Record<BudgetDimension, number>;
+  /** Dimensions with a `budget.threshold.crossed` event. */
   readonly crossed: Set<string>;
+  /** Dimensions with a `budget.exhausted` event. */
   readonly exhausted: Set<string>;
-  /** Runs below it whose spending is part of this, and what one of them could not pay for. */
+  /** Child runs whose spending is already included. */
   readonly counted: Set<string>;
+  /** Dimensions that a child run exhausted. */
   readonly exhaustedBelow: Set<string>;
 }
 
+/** The state of a run that has spent nothing. */
 export function emptyBudget(): BudgetState {
   return {
     isReserved: false,
     spent: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
-    told: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
+    reported: { tokens: 0, cost: 0, toolCalls: 0, retries: 0 },
     crossed: new Set(),
     exhausted: new Set(),
     counted: new Set(),
@@ -47,31 +55,33 @@ export function emptyBudget(): BudgetState {
   };
 }
 
+/** Adds to what a run has spent. */
 export function spend({ spent }: BudgetState, dimension: BudgetDimension, amount: number): void {
   spent[dimension] = addUsd(spent[dimension], amount);
 }
 
-/** Also right for what is counted in whole numbers. */
+/** Adds amounts without accumulating rounding errors; also exact for whole numbers. */
 export function addUsd(sum: number, amount: number): number {
   const exact = Math.round((sum + amount) * COST_PRECISION) / COST_PRECISION;
   return Number.isFinite(exact) ? exact : sum + amount;
 }
 
-/** What a run that is over has spent, with all that ran below it. */
+/** What a finished run has spent, including its descendants. */
 export type Bill = Pick<EventPayload<'capstan.child.changed'>, 'spent' | 'exhausted'>;
 
+/** The spending of a run, to be reported to its parent. */
 export function billOf({ budget: { spent, exhausted, exhaustedBelow } }: Run): Bill {
   return { spent: { ...spent }, exhausted: [...new Set([...exhausted, ...exhaustedBelow])] };
 }
 
-/** A run below is over: what it spent was spent by the run that sent for it, too. */
+/** Adds the spending of a finished child run to that of its parent. */
 export function payFor(budget: BudgetState, childRunId: string, { spent = {}, exhausted = [] }: Bill): void {
   budget.counted.add(childRunId);
   for (const dimension of BUDGET_DIMENSIONS) spend(budget, dimension, spent[dimension] ?? 0);
   for (const dimension of exhausted) budget.exhaustedBelow.add(dimension);
 }
 
-/** What a run below may spend: all that is left. Nothing for a run without a budget. */
+/** The budget of a new child run: everything its parent has left. Undefined if the parent has no budget. */
 export function budgetBelow({ facts, budget }: Run): BudgetPolicy | undefined {
   const policy = facts.configurable.budget;
   if (!policy) return undefined;
@@ -83,7 +93,7 @@ export function budgetBelow({ facts, budget }: Run): BudgetPolicy | undefined {
   return { ...Object.fromEntries(left), ...defined({ modelAllow, modelDeny }) };
 }
 
-/** What a model call may take at most, and of which models. */
+/** Limits for one model call. */
 export interface Allowance {
   readonly tokens?: number;
   readonly costUsd?: number;
@@ -91,7 +101,7 @@ export interface Allowance {
   readonly modelDeny?: readonly string[];
 }
 
-/** Nothing for a run without a budget. */
+/** What a run may still spend on a model call; undefined if it has no budget. */
 export function allowanceOf({ facts, budget }: Run): Allowance | undefined {
   const policy = facts.configurable.budget;
   if (!policy) return undefined;
@@ -104,7 +114,10 @@ export function allowanceOf({ facts, budget }: Run): Allowance | undefined {
   };
 }
 
-/** What the log has yet to say of the budget: that it is there, what is gone of it, and that it is used up. */
+/**
+ * The budget events that are due but not yet in the log. They derive from the log alone, so a replay produces the same
+ * ones.
+ */
 export function budgetEvents(run: Run): NewEvent[] {
   const policy = run.facts.configurable.budget;
   if (!policy || run.failure?.abort) return [];
@@ -125,15 +138,15 @@ function reserve({ maxTokens, maxCostUsd, maxToolCalls, maxRetries }: BudgetPoli
   return { type: 'budget.reserved', payload: { effectiveBudget, scope: 'run' } };
 }
 
-/** Each of these is told once, whichever of them the log has already: a fork may begin between two of them. */
+/** Each event is emitted once, and checked individually: a fork may begin between two of them. */
 function account({ facts, budget }: Run, dimension: BudgetDimension, limit: number): NewEvent[] {
-  const { spent, told, crossed, exhausted } = budget;
+  const { spent, reported, crossed, exhausted } = budget;
   const consumed = spent[dimension];
   if (consumed === 0) return [];
   const percent = facts.configurable.budget?.thresholdPercent ?? Number.POSITIVE_INFINITY;
   const payload = { dimension, consumed, limit };
   const events: NewEvent[] = [];
-  if (consumed !== told[dimension]) {
+  if (consumed !== reported[dimension]) {
     events.push({ type: 'budget.consumed', payload: { ...payload, remaining: Math.max(0, limit - consumed) } });
   }
   if (consumed >= (limit * percent) / 100 && !crossed.has(dimension)) {
@@ -146,12 +159,15 @@ function account({ facts, budget }: Run, dimension: BudgetDimension, limit: numb
   return events;
 }
 
-/** A call of a tool is in the log before it is made: one too many can be told by then. */
+/**
+ * Whether the budget covers the tool call just recorded. A call is in the log before it is made, so an excessive one is
+ * already counted here.
+ */
 export function mayCallTools({ facts, budget }: Run): boolean {
   return budget.spent.toolCalls <= (facts.configurable.budget?.maxToolCalls ?? Number.POSITIVE_INFINITY);
 }
 
-/** A model call is not made because it would take at least `need`, which is more than is left. */
+/** The events for a model call that is not made because it needs at least `need`, more than is left. */
 export function refuseCall(run: Run, nodeId: string, dimension: 'tokens' | 'cost', need: number): NewEvent[] {
   const limit = run.facts.configurable.budget![LIMITS[dimension]]!;
   const consumed = run.budget.spent[dimension];

@@ -29,13 +29,13 @@ describe('the prompt of a node', () => {
     ],
     ['workflow-defaults', 'prompt:of-the-workflow@2.0.0', { run: undefined, node: undefined, agent: undefined }],
     ['host-defaults', 'prompt:of-the-host', { run: undefined, node: undefined, agent: undefined, workflow: undefined }],
-  ] as const)('comes from %s where nothing before it has one', (layer, source, without) => {
+  ] as const)('comes from %s if no earlier layer has one', (layer, source, without) => {
     const choice = choosePrompt({ ...everywhere, ...without });
     expect(choice.chain.filter(({ applied }) => applied)).toEqual([{ layer, source, applied: true }]);
     expect(choice.resolved).toBe(source);
   });
 
-  it('is chosen in the open: every layer is listed, with why it did not win', () => {
+  it('is explained: every layer is listed with the reason it was not chosen', () => {
     expect(choosePrompt({ kind: 'user', node: 'prompt:a', workflow: 'prompt:b' }).chain).toEqual([
       { layer: 'run-configurable', applied: false, reason: 'nothing at this layer' },
       { layer: 'node', applied: true, source: 'prompt:a' },
@@ -44,14 +44,14 @@ describe('the prompt of a node', () => {
     ]);
   });
 
-  it('is none where no layer has one, and all of them are listed', () => {
+  it('is null if no layer has one, and all layers are listed', () => {
     const choice = choosePrompt({ kind: 'few-shot' });
     expect(choice.resolved).toBeNull();
     expect(choice.target).toBeUndefined();
     expect(choice.chain.map(({ applied }) => applied)).toEqual([false, false, false, false]);
   });
 
-  it('is not what is no reference', () => {
+  it('is not taken from an invalid reference', () => {
     const wrong = ['p', 'prompt:', 'prompt:Upper', 'prompt:a@1', 'prompt:a@1.0.0 ', 5, [], { version: '1.0.0' }];
     for (const node of wrong) {
       expect(appliedOf({ kind: 'system', node, host: 'prompt:h' }), JSON.stringify(node)).toEqual([
@@ -67,7 +67,7 @@ describe('the prompt of a node', () => {
     ]);
   });
 
-  it('is pinned to the version that the library had for it', () => {
+  it('is pinned to the version in the library', () => {
     const pinned = pinChoice(choosePrompt({ kind: 'system', node: 'prompt:a', host: 'prompt:h' }), '1.2.3');
     expect(pinned.resolved).toBe('prompt:a@1.2.3');
     expect(pinned.chain.filter(({ applied }) => applied)).toEqual([

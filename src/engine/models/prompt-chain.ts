@@ -8,18 +8,18 @@ import {
 } from '../../protocol/ai/prompts.ts';
 import { type JsonObject, own } from '../../protocol/format/json.ts';
 
-/** What each layer has to say about one prompt of a node; references as they are written. */
-export interface PromptCandidates {
+/** The prompt reference that each layer provides for one prompt of a node, unparsed. */
+interface PromptCandidates {
   readonly kind: PromptKind;
   readonly run?: unknown;
   readonly node?: unknown;
-  /** Only for a node that an agent is bound to. */
+  /** Set only if an agent is bound to the node. */
   readonly agent?: AgentPrompts | undefined;
   readonly workflow?: unknown;
   readonly host?: unknown;
 }
 
-/** The prompts that an agent brings along, as its manifest has them. */
+/** The prompts in an agent's manifest. */
 export interface AgentPrompts {
   readonly agentId: string;
   readonly systemPrompt?: string;
@@ -27,10 +27,11 @@ export interface AgentPrompts {
   readonly promptOverrides?: JsonObject | undefined;
 }
 
+/** The chosen prompt, and every layer that was considered. */
 export interface PromptChoice {
   readonly chain: PromptResolved['chain'];
   readonly resolved: string | null;
-  /** What was chosen, where it is in a library. */
+  /** The chosen prompt, if it is in a library. */
   readonly target?: PromptTarget;
 }
 
@@ -43,7 +44,9 @@ interface Candidate {
   readonly reason?: string;
 }
 
-/** RFC 0029: the first layer that has something wins. All of them are listed, so that people see why. */
+/**
+ * Picks the first layer that provides a prompt (RFC 0029). All layers are listed in the result, to explain the choice.
+ */
 export function choosePrompt(candidates: PromptCandidates): PromptChoice {
   const layers = layersOf(candidates);
   const winner = layers.find(({ source }) => source !== undefined);
@@ -52,7 +55,7 @@ export function choosePrompt(candidates: PromptCandidates): PromptChoice {
   return { chain, resolved: winner.source, ...(winner.target ? { target: winner.target } : {}) };
 }
 
-/** The choice with the version that the library has for it. */
+/** Adds the version that the library resolved to a choice. */
 export function pinChoice(choice: PromptChoice, version: string): PromptChoice {
   if (!choice.target) return choice;
   const target = { ...choice.target, version };
@@ -71,7 +74,7 @@ function layersOf({ kind, run, node, agent, workflow, host }: PromptCandidates):
   ];
 }
 
-/** What makes the agent what it is comes before what its manifest puts in the place of others. */
+/** The agent's own system prompt precedes the overrides in its manifest. */
 function agentLayers(agent: AgentPrompts, kind: PromptKind): Candidate[] {
   const isIntrinsic = kind === 'system' && (agent.systemPrompt ?? agent.systemPromptRef) !== undefined;
   return [

@@ -11,30 +11,31 @@ import { canonicalJson, type JsonObject, valueAt } from '../../protocol/format/j
 import { isOfType } from '../definition/check.ts';
 import type { Digest } from '../masking/mask.ts';
 
-/** Longest a prompt may become: a short text can name a long value many times. */
+/** Maximum characters of a composed prompt; a short template can repeat a long value many times. */
 export const COMPOSED_MAX = 524_288;
 
-/** A value for a variable: as it is, as others may see it, and whether what it says may be believed. */
+/** A variable's value: verbatim, as readers may see it, and whether its content is trusted. */
 export interface Binding {
   readonly value: unknown;
   readonly shown: unknown;
   readonly trust: ContentTrust;
 }
 
-/** What is bound to a variable; nothing, or null, leaves it unbound. */
-export type Bind = (variable: PromptVariable) => Binding | undefined;
+/** Provides the binding of a variable; undefined or null leaves it unbound. */
+type Bind = (variable: PromptVariable) => Binding | undefined;
 
-/** What composing needs of the machine. */
-export interface ComposeTools {
+/** The impure functions that composing needs. */
+interface ComposeTools {
   readonly digest: Digest;
-  /** The gate for text, which nothing shown goes around. */
+  /** Removes secrets from text that readers see. */
   readonly redact: (text: string) => string;
 }
 
+/** A composed prompt. */
 export interface Composition {
-  /** For a model, and nobody else. */
+  /** The text sent to the model, unmasked; never stored or shown. */
   readonly text: string;
-  /** For everybody else; the digest is of this. */
+  /** The masked text that readers see; `hash` is computed from it. */
   readonly shown: string;
   readonly hash: string;
   readonly ref: string;
@@ -43,7 +44,8 @@ export interface Composition {
   readonly contentTrust: ContentTrust;
 }
 
-export interface ComposeProblem {
+/** Why a prompt could not be composed. */
+interface ComposeProblem {
   readonly problem: {
     readonly code: 'prompt_variable_unresolved' | 'validation_error';
     readonly message: string;
@@ -51,7 +53,10 @@ export interface ComposeProblem {
   };
 }
 
-/** The same template and bindings give the same text and digests, wherever and whenever. */
+/**
+ * Fills a template with its variables. Deterministic: the same template and bindings give the same text and hashes on
+ * every host.
+ */
 export function composePrompt(template: PromptTemplate, bind: Bind, tools: ComposeTools): Composition | ComposeProblem {
   const bound = new Map<string, Binding>();
   for (const variable of variablesOf(template)) {
@@ -62,7 +67,7 @@ export function composePrompt(template: PromptTemplate, bind: Bind, tools: Compo
   const text = fill(template.text, bound, ({ value }) => value);
   const filled = fill(template.text, bound, ({ shown }) => shown);
   if (text === undefined || filled === undefined) {
-    return problem('validation_error', `The prompt would have more than ${COMPOSED_MAX} characters.`, {});
+    return problem('validation_error', `The composed prompt exceeds ${COMPOSED_MAX} characters.`, {});
   }
   const shown = tools.redact(filled);
   const values = [...bound].map(([name, binding]) => [name, binding.shown ?? null] as const);
@@ -79,14 +84,14 @@ export function composePrompt(template: PromptTemplate, bind: Bind, tools: Compo
   };
 }
 
-/** A prompt that is as it is: nothing in it stands for anything else. */
+/** A prompt without placeholders, such as an agent's inline system prompt. */
 export function literalPrompt(text: string, ref: string, { digest, redact }: ComposeTools): Composition {
   const shown = redact(text);
   const hash = `sha256:${digest(shown)}`;
   return { text, shown, hash, ref, variableBindings: {}, variableHashes: {}, contentTrust: 'trusted' };
 }
 
-/** The text with a part of each binding in its places; undefined when that would be too long. */
+/** Inserts one part of each binding into the template; undefined if the result would be too long. */
 function fill(text: string, bound: ReadonlyMap<string, Binding>, part: (binding: Binding) => unknown) {
   const segments = new Map([...bound].map(([name, binding]) => [name, asSegment(part(binding), binding.trust)]));
   const names = placeholdersOf(text);
@@ -95,11 +100,11 @@ function fill(text: string, bound: ReadonlyMap<string, Binding>, part: (binding:
   return text.replace(PLACEHOLDER, (_token, name: string) => segments.get(name)!);
 }
 
-/** Declared variables, and placeholders that nobody declared. */
+/** The variables of a template: declared ones, then placeholders without a declaration. */
 export function variablesOf({ text, variables = [] }: PromptTemplate): PromptVariable[] {
   const declared = new Set(variables.map(({ name }) => name));
   const undeclared = [...new Set(placeholdersOf(text))].filter((name) => !declared.has(name));
-  // Without a declaration any type will do.
+  // An undeclared variable accepts any type.
   return [...variables, ...undeclared.map((name) => ({ name, required: false }) as PromptVariable)];
 }
 
@@ -107,7 +112,7 @@ function placeholdersOf(text: string): string[] {
   return [...text.matchAll(PLACEHOLDER)].map(([, name]) => name!);
 }
 
-/** The part of a source's value that a variable asks for. */
+/** The part of a value that a variable's `extractPath` selects. */
 export function extract({ extractPath }: PromptVariable, value: unknown): unknown {
   const path = (extractPath ?? '')
     .replace(/^\$\.?/, '')
@@ -116,11 +121,12 @@ export function extract({ extractPath }: PromptVariable, value: unknown): unknow
   return path === '' ? value : valueAt(value, path);
 }
 
-/** How an observable copy writes a secret: by its name. */
+/** How a secret is written in text that readers see. */
 export function secretMarker(secretId: string): string {
   return `[REDACTED:${secretId}]`;
 }
 
+/** The payload of `prompt.composed`: hashes only, or also the masked text, depending on the observability setting. */
 export function composedPayload(
   nodeId: string,
   kind: PromptTemplate['kind'],
@@ -151,13 +157,15 @@ function bindVariable(variable: PromptVariable, bind: Bind): Binding | ComposePr
   const binding = bind(variable);
   if (binding === undefined || isNothing(binding.value)) {
     if (required) {
-      const message = `The prompt needs a value for ${name}, and has none.`;
+      const message = `The prompt variable ${name} is required but has no value.`;
       return problem('prompt_variable_unresolved', message, { variable: name });
     }
     return { value: defaultValue, shown: defaultValue, trust: 'trusted' };
   }
   if (type !== undefined && !isOfType(type, binding.value)) {
-    return problem('validation_error', `The value of ${name} is not of type ${type}.`, { variable: name });
+    return problem('validation_error', `The value of the prompt variable ${name} is not of type ${type}.`, {
+      variable: name,
+    });
   }
   return binding;
 }
@@ -174,13 +182,13 @@ function isNothing(value: unknown): boolean {
   return value === undefined || value === null;
 }
 
-/** What cannot be believed stands between markers, and cannot write the marker that would let it out. */
+/** Formats a value for a prompt. Untrusted content is enclosed in markers and cannot forge a closing one. */
 export function asSegment(value: unknown, trust: ContentTrust): string {
   const text = isNothing(value) ? '' : typeof value === 'string' ? value : canonicalJson(value);
   return trust === 'trusted' ? text : `<UNTRUSTED>${text.replace(MARKER, '&lt;')}</UNTRUSTED>`;
 }
 
-/** What a tool said, for a model: whatever it is, it is no instruction. */
+/** Formats a tool's result for a model, marked as untrusted so that it is not taken for instructions. */
 export function fromTool(name: string, value: unknown): string {
   return asSegment(value, 'untrusted').replace('<UNTRUSTED>', `<UNTRUSTED tool="${name.replace(/[^\w.:/-]/g, '_')}">`);
 }

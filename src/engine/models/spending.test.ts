@@ -17,15 +17,15 @@ const usage = (inputTokens: number, outputTokens: number, more: Partial<Provider
 });
 
 describe('the cost of a run', () => {
-  it('is unknown while no model was called', () => {
+  it('is null if no model was called', () => {
     expect(costOf()).toBeNull();
   });
 
-  it('is zero where calls used nothing', () => {
+  it('is zero if the calls used nothing', () => {
     expect(costOf(usage(0, 0))).toEqual({ tokens: { input: 0, output: 0 }, model: 'm', provider: 'p' });
   });
 
-  it('is the sum over all calls, with the model and the provider where there is one', () => {
+  it('is the sum over all calls, with model and provider if unique', () => {
     expect(costOf(usage(3, 4), usage(10, 20))).toEqual({
       tokens: { input: 13, output: 24 },
       model: 'm',
@@ -33,12 +33,12 @@ describe('the cost of a run', () => {
     });
   });
 
-  it('names no model and no provider where there were several', () => {
+  it('names no model and no provider if there were several', () => {
     const cost = costOf(usage(1, 1), usage(1, 1, { model: 'n', provider: 'q' }));
     expect(cost).toEqual({ tokens: { input: 2, output: 2 } });
   });
 
-  it('is known in money where the price of every call is', () => {
+  it('is known in USD if the price of every call is', () => {
     expect(costOf(usage(1, 1, { costEstimateUsd: 0.25 }), usage(1, 1, { costEstimateUsd: 0.5 }))?.usd).toBe(0.75);
     expect(costOf(usage(1, 1, { costEstimateUsd: 0.25 }), usage(1, 1))).not.toHaveProperty('usd');
   });

@@ -1,16 +1,16 @@
 import type { ProviderUsage } from '../../protocol/ai/models.ts';
 
-/** What models have cost a run. What nobody reported is left out: unknown is not zero. */
+/** What a run's model calls have used. Unreported values are omitted, because unknown is not zero. */
 export interface Cost {
   readonly tokens: { readonly input: number; readonly output: number };
-  /** Where the price of every call is known. */
+  /** Set only if the price of every call is known. */
   readonly usd?: number;
-  /** Left out where several were asked. */
+  /** Set only if all calls used the same model; likewise `provider`. */
   readonly model?: string;
   readonly provider?: string;
 }
 
-/** Adds up what the model calls of a run say that they used. */
+/** Adds up the `provider.usage` events of a run. */
 export class Spending {
   #input = 0;
   #output = 0;
@@ -19,6 +19,7 @@ export class Spending {
   readonly #models = new Set<string>();
   readonly #providers = new Set<string>();
 
+  /** Adds one model call. */
   add({ provider, model, inputTokens, outputTokens, costEstimateUsd }: ProviderUsage): void {
     this.#calls++;
     this.#input += inputTokens;
@@ -28,7 +29,7 @@ export class Spending {
     this.#providers.add(provider);
   }
 
-  /** Null when no model was asked. */
+  /** The sum; null if no model was called. */
   get cost(): Cost | null {
     if (this.#calls === 0) return null;
     const model = onlyOne(this.#models);

@@ -15,7 +15,7 @@ const program = (principal = 'robot'): Resolver => ({
 });
 const person = (principal: string): Resolver => ({ ...program(principal), mayNameVoters: false });
 
-/** A run that waits for an approval; `vote` answers it, and says what came of it. */
+/** A run that waits for an approval; `vote` answers it and returns the outcome. */
 function asking(data: JsonObject = {}) {
   const story = new Story(workflow([node('gate')])).settle();
   const actions = [...APPROVAL_ACTIONS];
@@ -42,10 +42,14 @@ describe('an approval by one', () => {
     [{ action: 'reject', feedback: 'not now' }],
     [{ action: 'refine', refineFeedback: { scope: 'section', sectionPath: '$.intro', tags: ['long'] } }],
     [{ action: 'edit-accept', editedArtifactData: { text: 'better' } }],
-  ])('is decided by %j, and says by whom', (value) => {
+  ])('is decided by %j, and records by whom', (value) => {
     const { story, vote } = asking();
     expect(vote(value)).toBe('decided');
-    expect(story.told.slice(-3)).toEqual(['approval.received gate', 'interrupt.resolved gate', 'node.resumed gate']);
+    expect(story.eventLabels.slice(-3)).toEqual([
+      'approval.received gate',
+      'interrupt.resolved gate',
+      'node.resumed gate',
+    ]);
     expect(story.last('approval.received')).toMatchObject({ nodeId: 'gate', action: value.action, decidedBy: 'robot' });
     expect(story.last('interrupt.resolved')).toEqual({
       nodeId: 'gate',
@@ -57,7 +61,7 @@ describe('an approval by one', () => {
     expect(story.last('node.resumed')!.resumeValue).toEqual({ ...value, decidedBy: 'robot' });
   });
 
-  it('records what the action is about, and nothing that belongs to another action', () => {
+  it('records only the members that belong to the action', () => {
     const { story, vote } = asking();
     vote({ action: 'accept', feedback: 'fine', refineFeedback: 'no shape', editedArtifactData: 1 });
     expect(story.last('approval.received')).toEqual({
@@ -68,14 +72,14 @@ describe('an approval by one', () => {
     });
   });
 
-  it('does not believe what an answer says about who decides', () => {
+  it('ignores what an answer claims about who decides', () => {
     const { story, vote } = asking();
     vote({ action: 'accept', decidedBy: 'the-boss' });
     expect(story.last('approval.received')!.decidedBy).toBe('robot');
     expect(story.last('interrupt.resolved')!.resumeValue).toEqual({ action: 'accept', decidedBy: 'robot' });
   });
 
-  it.each(APPROVAL_ACTIONS)('does not take %s when the gate does not', (action) => {
+  it.each(APPROVAL_ACTIONS)('refuses %s if the approval does not allow it', (action) => {
     const others = APPROVAL_ACTIONS.filter((other) => other !== action);
     const { story, vote } = asking({ actions: others });
     const before = story.run.sequence;
@@ -107,11 +111,11 @@ describe('an approval by one', () => {
     [{ decision: 'timeout' }],
     [{ decision: 'cancelled' }],
     [{ decision: 'granted' }],
-  ])('does not take %j', (value) => {
+  ])('refuses %j', (value) => {
     expect(asking().vote(value)).toBe('validation_error');
   });
 
-  it('takes null for an edited artifact: it is a value', () => {
+  it('accepts null as an edited artifact', () => {
     expect(asking().vote({ action: 'edit-accept', editedArtifactData: null })).toBe('decided');
   });
 
@@ -130,13 +134,13 @@ describe('an approval by one', () => {
       { decision: 'rejected', action: 'accept' },
       { action: 'accept', decision: 'rejected' },
     ],
-  ])('understands the older %j as %j', (value, meant) => {
+  ])('converts the older %j to %j', (value, meant) => {
     const { story, vote } = asking();
     expect(vote(value)).toBe('decided');
     expect(story.last('interrupt.resolved')!.resumeValue).toEqual({ ...meant, decidedBy: 'robot' });
   });
 
-  it('keeps the answer of those who know more than the older words', () => {
+  it('prefers the newer format if both are present', () => {
     const { story, vote } = asking();
     const refineFeedback = { scope: 'items', itemIds: ['3'] };
     vote({ action: 'refine', feedback: 'the third', refineFeedback });
@@ -145,7 +149,7 @@ describe('an approval by one', () => {
 });
 
 describe('asking back', () => {
-  it('leaves the gate open, with all that was asked beside it', () => {
+  it('leaves the approval open and records all questions', () => {
     const { story, vote } = asking();
     expect(vote({ action: 'ask', question: 'Who wrote it?' })).toBe('open');
     expect(vote({ action: 'ask', question: 'When?', voter: 'ada' })).toBe('open');
@@ -153,11 +157,11 @@ describe('asking back', () => {
       { question: 'Who wrote it?', askedBy: 'robot' },
       { question: 'When?', askedBy: 'robot#ada' },
     ]);
-    expect(story.told).not.toContain('approval.received gate');
+    expect(story.eventLabels).not.toContain('approval.received gate');
     expect(vote({ action: 'accept' })).toBe('decided');
   });
 
-  it('is no vote', () => {
+  it('is not a vote', () => {
     const { vote } = asking({ requiredApprovals: 2 });
     vote({ action: 'ask', question: '?', voter: 'ada' });
     expect(vote(accept('bob'))).toBe('open');
@@ -166,14 +170,14 @@ describe('asking back', () => {
 });
 
 describe('a quorum', () => {
-  it('needs so many different voters to accept', () => {
+  it('needs that many different voters to accept', () => {
     const { story, vote } = asking({ requiredApprovals: 3 });
     expect([vote(accept('ada')), vote(accept('bob')), vote(accept('cy'))]).toEqual(['open', 'open', 'decided']);
     expect(story.last('approval.received')!.decidedBy).toBe('robot#cy');
     expect(story.events.filter(({ type }) => type === 'approval.received')).toHaveLength(3);
   });
 
-  it('counts a voter once, and their last word', () => {
+  it('counts the last vote of each voter', () => {
     const { vote } = asking({ requiredApprovals: 2, rejectionPolicy: 'majority' });
     expect([vote(accept('ada')), vote(accept('ada')), vote(accept('ada'))]).toEqual(['open', 'open', 'open']);
     expect(vote(reject('ada'))).toBe('open');
@@ -188,7 +192,7 @@ describe('a quorum', () => {
     expect(story.last('interrupt.resolved')!.resumeValue).toMatchObject({ action: 'accept' });
   });
 
-  it.each([1, 2, 3, 4, 5, 6, 7])('of %i is rejected by a majority of it, and not before', (requiredApprovals) => {
+  it.each([1, 2, 3, 4, 5, 6, 7])('of %i is rejected by a majority, and not before', (requiredApprovals) => {
     const { vote } = asking({ requiredApprovals, rejectionPolicy: 'majority' });
     const needed = Math.floor(requiredApprovals / 2) + 1;
     const votes = Array.from({ length: needed }, (_, index) => vote(reject(`voter-${index}`)));
@@ -202,7 +206,7 @@ describe('a quorum', () => {
     expect(story.last('interrupt.resolved')!.resumeValue).toMatchObject({ action: 'reject' });
   });
 
-  it('is sent back by anybody, and starts over', () => {
+  it('is sent back by any voter, and starts over', () => {
     const { story, vote } = asking({ requiredApprovals: 2 });
     vote(accept('ada'));
     expect(vote({ action: 'refine', refineFeedback: { scope: 'whole', text: 'x' }, voter: 'bob' })).toBe('decided');
@@ -214,8 +218,8 @@ describe('a quorum', () => {
   });
 });
 
-describe('who votes', () => {
-  it('is a program and the label it gives, so that programs cannot vote for each other', () => {
+describe('the voter', () => {
+  it('is a program with its label, so that programs cannot vote for each other', () => {
     const { story, vote } = asking({ requiredApprovals: 4 });
     vote(accept('ada'), program('one'));
     vote(accept('ada'), program('two'));
@@ -228,13 +232,13 @@ describe('who votes', () => {
     expect(vote(accept('bob'), program('one'))).toBe('decided');
   });
 
-  it.each([[''], [7], [null], [['ada']]])('is the program itself where the label is %j', (voter) => {
+  it.each([[''], [7], [null], [['ada']]])('is the program itself if the label is %j', (voter) => {
     const { story, vote } = asking();
     vote({ action: 'accept', voter });
     expect(story.last('approval.received')!.decidedBy).toBe('robot');
   });
 
-  it('is always the person who signed in, whatever label comes along', () => {
+  it('is always the authenticated person, whatever the label', () => {
     const { story, vote } = asking({ requiredApprovals: 2 });
     expect(vote(accept('ada'), person('eve'))).toBe('open');
     expect(vote(accept('bob'), person('eve'))).toBe('open');
@@ -242,7 +246,7 @@ describe('who votes', () => {
     expect(vote(accept(), person('ada'))).toBe('decided');
   });
 
-  it('is one of those who are listed, where somebody is', () => {
+  it('must be on the list of approvers, if there is one', () => {
     const { story, vote } = asking({ approversList: ['ada', 'bob'] });
     const before = story.run.sequence;
     expect(vote(accept('eve'))).toBe('forbidden');
@@ -253,11 +257,11 @@ describe('who votes', () => {
     expect(vote(accept(), person('ada'))).toBe('decided');
   });
 
-  it('is a listed one by label for programs', () => {
+  it('may be listed by the label that a program gives', () => {
     expect(asking({ approversList: ['ada'] }).vote(accept('ada'))).toBe('decided');
   });
 
-  it('is anybody where the list is empty', () => {
+  it('may be anybody if the list is empty', () => {
     expect(asking({ approversList: [] }).vote(accept('eve'))).toBe('decided');
   });
 });

@@ -4,17 +4,22 @@ import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
 import type { Decision } from '../run/commands.ts';
 import { type Question, type Resolver, settle } from './question.ts';
 
+/** Ways to answer an approval. */
 export const APPROVAL_ACTIONS = ['accept', 'reject', 'refine', 'edit-accept', 'ask'] as const;
-export type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
+/** One of APPROVAL_ACTIONS. */
+type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
 
-/** What an approval shows and how it is decided. */
+/** What an approval shows to its approvers, and the rules by which it is decided. */
 export interface ApprovalData {
   readonly artifactId: string;
   readonly artifactType: string;
   readonly title: string;
   readonly actions: readonly ApprovalAction[];
+  /** The quorum; 1 by default. */
   readonly requiredApprovals?: number;
+  /** Whether one rejection decides (the default), or a majority. */
   readonly rejectionPolicy?: 'single-veto' | 'majority';
+  /** If not empty, only these principals may answer. */
   readonly approversList?: readonly string[];
 }
 
@@ -28,14 +33,14 @@ const REFINE_MEMBERS: readonly [string, (value: unknown) => boolean][] = [
   ['text', isText],
 ];
 
-/** One person's answer to an approval: it may decide it, or count towards a quorum, or ask something back. */
+/** Handles one person's answer to an approval: it decides, counts towards the quorum, or asks a question back. */
 export function decideApproval(question: Question, data: ApprovalData, value: unknown, by: Resolver): Decision {
   const answer = normalise(value);
   const refusal = checkAnswer(data, answer);
   if (refusal) return refusal;
   const { name, voter } = voterOf(answer, by);
   if (data.approversList?.length && !data.approversList.includes(name)) {
-    return refuse('forbidden', 'This approval is not yours to give.');
+    return refuse('forbidden', 'You are not on the list of approvers.');
   }
   if (answer.action === 'ask') return [askBack(question, answer, voter)];
   const { nodeId } = question;
@@ -44,7 +49,7 @@ export function decideApproval(question: Question, data: ApprovalData, value: un
   return isDecided ? [received, ...settle(question, { ...answer, decidedBy: voter }, by.principal)] : [received];
 }
 
-/** The older spelling `{decision}` says the same in other words. */
+/** Converts the older format `{decision}` to `{action}`. */
 function normalise(value: unknown): JsonObject {
   if (!isObject(value)) return {};
   if (value.action !== undefined || value.decision === undefined) return value;
@@ -64,12 +69,13 @@ function checkAnswer({ actions }: ApprovalData, answer: JsonObject): Refusal | u
     return wrong('action', `action must be one of ${actions.join(', ')}.`);
   }
   if (answer.action === 'refine' && !isRefineFeedback(answer.refineFeedback)) {
-    return wrong('refineFeedback', 'To refine takes refineFeedback with a scope of whole, section or items.');
+    return wrong('refineFeedback', 'The action refine needs refineFeedback with a scope of whole, section or items.');
   }
   if (answer.action === 'edit-accept' && answer.editedArtifactData === undefined) {
-    return wrong('editedArtifactData', 'edit-accept takes editedArtifactData.');
+    return wrong('editedArtifactData', 'The action edit-accept needs editedArtifactData.');
   }
-  if (answer.action === 'ask' && typeof answer.question !== 'string') return wrong('question', 'ask takes a question.');
+  if (answer.action === 'ask' && typeof answer.question !== 'string')
+    return wrong('question', 'The action ask needs a question.');
   return undefined;
 }
 
@@ -79,8 +85,8 @@ function isRefineFeedback(value: unknown): boolean {
 }
 
 /**
- * A label tells those apart for whom a program votes. It stands under the program's own name, which is not its choice;
- * no name has the sign between them.
+ * A program that votes for several people names each with a label. The label is prefixed with the program's own
+ * principal, which it cannot choose, and `#` occurs in no principal, so labels cannot impersonate others.
  */
 function voterOf(
   { voter: label }: JsonObject,
@@ -102,7 +108,7 @@ function receivedPayload(nodeId: string, answer: JsonObject, decidedBy: string):
   };
 }
 
-/** Whether this vote, with those before it, settles the matter. */
+/** Whether this vote, with the earlier ones, decides the approval. */
 function decides(
   votes: ReadonlyMap<string, string>,
   { requiredApprovals = 1, rejectionPolicy = 'single-veto' }: ApprovalData,
@@ -117,7 +123,7 @@ function decides(
   return all.filter((vote) => vote === 'accept' || vote === 'edit-accept').length >= requiredApprovals;
 }
 
-/** Questions pile up beside the gate, which stays open. */
+/** Records a question in a variable; the approval stays open. */
 function askBack({ run, nodeId }: Question, { question }: JsonObject, askedBy: string): NewEvent {
   const name = `_askExchanges:${nodeId}`;
   const before = run.variables[name];

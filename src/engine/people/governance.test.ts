@@ -17,7 +17,7 @@ function who(principal: string, role = 'reviewer', scopes: readonly string[] = [
   };
 }
 
-/** A run at a gate; `decide` answers it, and says what came of it. Refusals that leave a trace leave it. */
+/** A run at a gate; `decide` answers it and returns the outcome, recording refusals that leave events. */
 function atGate(gate: JsonObject) {
   const story = new Story(workflow([node('gate')])).settle();
   const data = { artifactId: 'gate', artifactType: 'approval', title: 'Gate', actions: ['accept', 'reject'] };
@@ -44,11 +44,11 @@ const overridden = { decision: 'overridden', reason: 'the house is on fire' };
 describe('a gate', () => {
   it('is not announced as an ordinary approval', () => {
     const { story } = atGate({ requiredRole: 'reviewer' });
-    expect(story.told).toContain('interrupt.requested gate');
-    expect(story.told).not.toContain('approval.requested gate');
+    expect(story.eventLabels).toContain('interrupt.requested gate');
+    expect(story.eventLabels).not.toContain('approval.requested gate');
   });
 
-  it('is opened by somebody of its role', () => {
+  it('is opened by a principal with its role', () => {
     const { story, decide } = atGate({ requiredRole: 'reviewer' });
     expect(decide(granted, who('ada'))).toBe('decided');
     expect(story.last('approval.granted')).toEqual({
@@ -57,27 +57,27 @@ describe('a gate', () => {
       quorumProgress: { granted: 1, required: 1 },
     });
     expect(story.last('interrupt.resolved')).toMatchObject({ resumeValue: granted, resolvedBy: 'ada' });
-    expect(story.told).not.toContain('approval.received gate');
+    expect(story.eventLabels).not.toContain('approval.received gate');
   });
 
-  it('is opened by somebody with its scope', () => {
+  it('is opened by a principal with its scope', () => {
     const { decide } = atGate({ requiredScope: 'packs:publish' });
     expect(decide(granted, who('ada', 'none', ['packs:publish']))).toBe('decided');
   });
 
-  it('asks for both where it names both', () => {
+  it('requires both role and scope if it names both', () => {
     const { decide } = atGate({ requiredRole: 'reviewer', requiredScope: 'packs:publish' });
     expect(decide(granted, who('ada', 'reviewer'))).toBe('forbidden, on record');
     expect(decide(granted, who('bob', 'none', ['packs:publish']))).toBe('forbidden, on record');
     expect(decide(granted, who('cy', 'reviewer', ['packs:publish']))).toBe('decided');
   });
 
-  it('that names nobody is opened by nobody', () => {
+  it('without a role or scope cannot be opened', () => {
     const { decide } = atGate({});
     expect(decide(granted, who('ada', 'owner', ['tenant:admin']))).toBe('forbidden, on record');
   });
 
-  it('denies others, says so in the log, and stays as it was', () => {
+  it('denies others, records the denial, and stays open', () => {
     const { story, decide } = atGate({ requiredRole: 'reviewer', quorum: 2 });
     decide(granted, who('ada'));
     for (const value of [granted, rejected]) {
@@ -93,7 +93,7 @@ describe('a gate', () => {
     expect(decide(granted, who('bob'))).toBe('decided');
   });
 
-  it('tells others what it would take', () => {
+  it('names the missing role or scope in the refusal', () => {
     const { story } = atGate({
       requiredRole: 'reviewer',
       requiredScope: 'packs:publish',
@@ -107,7 +107,7 @@ describe('a gate', () => {
     expect(details(overridden)).toEqual({ roleRequired: 'owner' });
   });
 
-  it('is rejected by one of its people, whatever others said before', () => {
+  it('is rejected by one permitted principal, despite earlier grants', () => {
     const { story, decide } = atGate({ requiredRole: 'reviewer', quorum: 3 });
     decide(granted, who('ada'));
     expect(decide(rejected, who('bob'))).toBe('decided');
@@ -115,7 +115,7 @@ describe('a gate', () => {
     expect(story.last('interrupt.resolved')).toMatchObject({ resumeValue: rejected });
   });
 
-  it('is rejected without a reason, too', () => {
+  it('can be rejected without a reason', () => {
     const { story, decide } = atGate({ requiredRole: 'reviewer' });
     decide({ decision: 'rejected' }, who('bob'));
     expect(story.last('approval.rejected')).toEqual({ gateId: 'gate', principal: 'bob' });
@@ -123,7 +123,7 @@ describe('a gate', () => {
 });
 
 describe('a quorum of a gate', () => {
-  it('is of different people, each counted once, whatever they call themselves', () => {
+  it('counts different principals, each once, whatever label they use', () => {
     const { story, decide } = atGate({ requiredRole: 'reviewer', quorum: 3 });
     expect(decide(granted, who('ada'))).toBe('open');
     expect(decide({ ...granted, voter: 'somebody-else' }, who('ada'))).toBe('open');
@@ -142,7 +142,7 @@ describe('a quorum of a gate', () => {
 describe('an override', () => {
   const gate = { requiredRole: 'reviewer', quorum: 3, override: { requiredRole: 'owner' } };
 
-  it('counts as one of those who are needed, and is told apart', () => {
+  it('counts towards the quorum and has its own event', () => {
     const { story, decide } = atGate(gate);
     expect(decide(overridden, who('olga', 'owner'))).toBe('open');
     expect(decide(overridden, who('olga', 'owner'))).toBe('open');
@@ -155,25 +155,25 @@ describe('an override', () => {
     expect(story.last('interrupt.resolved')!.resumeValue).toEqual(granted);
   });
 
-  it('opens the gate alone where the gate says so', () => {
+  it('opens the gate alone if the gate allows it', () => {
     const { story, decide } = atGate({ ...gate, overrideBypassesQuorum: true });
     expect(decide(granted, who('ada'))).toBe('open');
     expect(decide(overridden, who('olga', 'owner'))).toBe('decided');
     expect(story.last('interrupt.resolved')!.resumeValue).toEqual({ decision: 'overridden' });
   });
 
-  it('takes its own role: those who may grant may not override', () => {
+  it('needs its own role: permission to grant is not enough', () => {
     const { story, decide } = atGate({ ...gate, overrideBypassesQuorum: true });
     expect(decide(overridden, who('ada'))).toBe('forbidden, on record');
     expect(story.last('authorization.decided')).toMatchObject({ action: 'approval.overridden', allowed: false });
   });
 
-  it('is not there where the gate has none', () => {
+  it('is refused if the gate has none', () => {
     const { decide } = atGate({ requiredRole: 'owner' });
     expect(decide(overridden, who('olga', 'owner'))).toBe('forbidden, on record');
   });
 
-  it.each([[undefined], [''], ['  \n'], [7], [null]])('takes a reason, not %j', (reason) => {
+  it.each([[undefined], [''], ['  \n'], [7], [null]])('needs a reason, not %j', (reason) => {
     expect(atGate(gate).decide({ decision: 'overridden', reason }, who('olga', 'owner'))).toBe('INVALID_RESUME_VALUE');
   });
 });
@@ -190,14 +190,14 @@ describe('an answer', () => {
     [{ decision: 'Granted' }],
     [{ decision: 'rejected', reason: 7 }],
     [{ decision: 'granted', reason: { why: 'not' } }],
-  ])('of %j says nothing to a gate, whoever gives it', (value) => {
+  ])('of %j is invalid, whoever gives it', (value) => {
     const { story, decide } = atGate({ requiredRole: 'reviewer' });
     const before = story.run.sequence;
     for (const by of [who('ada'), who('eve', 'none')]) expect(decide(value, by)).toBe('INVALID_RESUME_VALUE');
     expect(story.run.sequence).toBe(before);
   });
 
-  it('names what it decides on, where the gate is about one thing', () => {
+  it('must name the artifact hash if the gate has one', () => {
     const { decide } = atGate({ requiredRole: 'reviewer', artifactHash: HASH });
     expect(decide(granted, who('ada'))).toBe('INVALID_RESUME_VALUE');
     expect(decide({ ...granted, artifactHash: 7 }, who('ada'))).toBe('INVALID_RESUME_VALUE');

@@ -4,20 +4,26 @@ import type { NewEvent } from '../../protocol/running/events.ts';
 import type { Decision } from '../run/commands.ts';
 import { type Question, type Resolver, settle } from './question.ts';
 
-/** A gate that only certain people may open, so many of them, each under their own name. */
+/** A governance gate: a quorum of principals with a certain role or scope must approve, each under their own name. */
 export interface GateData {
   readonly gateId: string;
   readonly requiredRole?: string;
   readonly requiredScope?: string;
+  /** Number of different principals that must approve; 1 by default. */
   readonly quorum?: number;
+  /** Role that may open the gate despite a missing approval. */
   readonly override?: { readonly requiredRole: string };
   readonly overrideBypassesQuorum?: boolean;
-  /** What exactly is approved; an answer must name it. */
+  /** Hash of what is approved; an answer must repeat it, so that nobody approves a later version by accident. */
   readonly artifactHash?: string;
 }
 
 const DECISIONS: readonly unknown[] = ['granted', 'rejected', 'overridden'];
 
+/**
+ * Handles one principal's answer to a governance gate; a principal without permission is refused, and the refusal is
+ * recorded.
+ */
 export function decideGate(question: Question, gate: GateData, value: unknown, by: Resolver): Decision {
   const answer = isObject(value) ? value : {};
   const refusal = checkAnswer(gate, answer);
@@ -38,7 +44,7 @@ export function decideGate(question: Question, gate: GateData, value: unknown, b
   return grant(question, gate, answer, by);
 }
 
-/** A grant counts once for each person; the gate opens with the last one it needs. */
+/** A principal counts once; the gate opens when the quorum is reached. */
 function grant(question: Question, gate: GateData, answer: JsonObject, by: Resolver): NewEvent[] {
   const { nodeId, interrupt } = question;
   const { gateId, quorum = 1, overrideBypassesQuorum = false } = gate;
@@ -66,12 +72,17 @@ function checkAnswer(
   if (!DECISIONS.includes(decision)) return wrong('decision', 'decision must be granted, rejected or overridden.');
   if (reason !== undefined && typeof reason !== 'string') return wrong('reason', 'reason must be a string.');
   if (decision === 'overridden' && !(typeof reason === 'string' && reason.trim() !== '')) {
-    return wrong('reason', 'An override takes a reason.');
+    return wrong('reason', 'An override needs a reason.');
   }
   if (artifactHash === undefined) return undefined;
-  if (typeof named !== 'string') return wrong('artifactHash', 'Name the artifactHash that you decide on.');
+  if (typeof named !== 'string')
+    return wrong('artifactHash', 'artifactHash is required: send the hash of the artifact you reviewed.');
   if (named === artifactHash) return undefined;
-  return refuse('conflict', 'What you decided on is not what is proposed now.', { artifactHash });
+  return refuse(
+    'conflict',
+    'artifactHash does not match the current artifact. Review the current version and answer again.',
+    { artifactHash },
+  );
 }
 
 function mayDecide({ requiredRole, requiredScope }: GateData, by: Resolver): boolean {
@@ -86,7 +97,7 @@ function mayOverride({ override }: GateData, by: Resolver): boolean {
   return override !== undefined && by.hasRole(override.requiredRole);
 }
 
-/** The refusal itself is on record. */
+/** Refuses the answer and records the denied attempt in the log. */
 function deny({ nodeId }: Question, gate: GateData, { decision }: JsonObject, { principal }: Resolver): Decision {
   const { gateId } = gate;
   const { requiredRole, requiredScope }: Partial<GateData> = decision === 'overridden' ? { ...gate.override } : gate;
@@ -98,7 +109,7 @@ function deny({ nodeId }: Question, gate: GateData, { decision }: JsonObject, { 
         payload: { principal, action: `approval.${decision}`, resource: gateId, allowed: false },
       },
     ],
-    refusal: refuse('forbidden', 'This gate is not yours to decide.', {
+    refusal: refuse('forbidden', 'You lack the role or scope that this gate requires.', {
       ...(requiredRole ? { roleRequired: requiredRole } : {}),
       ...(requiredScope ? { scopeRequired: requiredScope } : {}),
     }),

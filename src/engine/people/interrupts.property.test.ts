@@ -9,8 +9,8 @@ import { resolveInterrupt } from './interrupts.ts';
 import type { Resolver } from './question.ts';
 
 /**
- * Goal: what a quorum comes to, for every order of votes. Method: votes are generated; what the engine makes of them is
- * compared with a second reading that looks at the whole list of votes each time.
+ * Goal: the result of a quorum for every order of votes. Method: generated votes; the engine's result is compared with
+ * a second implementation that evaluates the whole list of votes each time.
  */
 
 const ACTIONS = ['accept', 'reject', 'edit-accept', 'refine', 'ask', 'nonsense'] as const;
@@ -65,7 +65,7 @@ describe('whatever the votes and their order', () => {
     return answer(story, value, { principal, mayNameVoters: !isPerson, hasScope: () => true, hasRole: () => true });
   };
 
-  it('an approval is decided by the vote that decides it, once, and by no other', () => {
+  it('an approval is resolved exactly once, by the deciding vote', () => {
     fc.assert(
       fc.property(rules, fc.array(vote, { maxLength: 12 }), (given, votes) => {
         const story = at({ ...allActions, ...given });
@@ -83,7 +83,7 @@ describe('whatever the votes and their order', () => {
     );
   });
 
-  it('votes that do not decide may come in any order', () => {
+  it('votes that do not decide commute', () => {
     const majority = { requiredApprovals: 4, rejectionPolicy: 'majority', approversList: [] };
     const labels = fc.shuffledSubarray(['a', 'b', 'c', 'd', 'e', 'f'], { minLength: 6 });
     fc.assert(
@@ -115,7 +115,7 @@ function expected({ approversList }: Rules, { principal, label, isPerson, action
   return approversList.length === 0 || approversList.includes(name) ? 'taken' : 'forbidden';
 }
 
-/** Read anew from all votes that were taken: has the last of them settled it? */
+/** Evaluated from all accepted votes: did the last of them decide? */
 function isDecided({ requiredApprovals, rejectionPolicy }: Rules, votes: readonly Vote[]): boolean {
   return votes.some((last, index) => {
     const standing = new Map(
@@ -148,7 +148,7 @@ describe('whoever comes to a governance gate', () => {
     overrideBypassesQuorum: fc.boolean(),
   });
 
-  it('it opens for enough different people who may, and for nobody else', () => {
+  it('it opens for enough different permitted principals, and for nobody else', () => {
     fc.assert(
       fc.property(gates, fc.array(decision, { maxLength: 12 }), (gate, decisions) => {
         const story = at({ gateId: 'gate', requiredRole: 'reviewer', override: { requiredRole: 'owner' }, ...gate });

@@ -44,21 +44,21 @@ const why = (story: Story, nodeId = 'n'): unknown => {
   return isRefusal(open) ? open.refused : open.interruptId;
 };
 
-describe('a node that asks', () => {
+describe('a suspended node', () => {
   it.each([
     [CUSTOM, 'waiting-input'],
     [QUESTION, 'waiting-input'],
     [APPROVAL, 'waiting-approval'],
     [UNSURE, 'waiting-approval'],
     [EVENT, 'waiting-external'],
-  ] as const)('is suspended, and its run waits as the kind says: %j', (request, status) => {
+  ] as const)('makes its run wait with the status of the kind: %j', (request, status) => {
     const story = asking(request);
     expect(story.status('n')).toBe('suspended');
     expect(statusOf(story.run)).toBe(status);
     expect(story.last('node.suspended')).toMatchObject({ nodeId: 'n', interruptId: 'int-1', kind: request.kind });
   });
 
-  it('puts the question into the log as the protocol words it, and nothing beside it', () => {
+  it('records exactly the events that the protocol defines', () => {
     const story = asking({ ...EVENT, resumeSchema: { type: 'object' }, timeoutMs: 50 });
     expect(story.last('interrupt.requested')).toEqual({
       kind: 'external-event',
@@ -70,7 +70,7 @@ describe('a node that asks', () => {
     expect(Object.keys(asking(CUSTOM).last('interrupt.requested')!)).toEqual(['kind', 'key', 'data']);
   });
 
-  it('has a new key with each question, and none that is too long', () => {
+  it('has a new key for each interrupt, of bounded length', () => {
     const story = asking(CUSTOM);
     answer(story, 1);
     expect(story.suspend('n', 'int-2', CUSTOM).last('interrupt.requested')!.key).toBe('n:1');
@@ -85,27 +85,27 @@ describe('a node that asks', () => {
     [GATE, []],
     [APPROVAL, ['approval.requested n']],
     [QUESTION, ['clarification.requested n']],
-  ] as const)('is announced in the older words where there are some: %j', (request, companions) => {
-    expect(asking(request).told.slice(-companions.length - 1)).toEqual(['interrupt.requested n', ...companions]);
+  ] as const)('is also announced by the older events, if any: %j', (request, companions) => {
+    expect(asking(request).eventLabels.slice(-companions.length - 1)).toEqual(['interrupt.requested n', ...companions]);
   });
 
-  it('is announced with the word that older readers know for an edit', () => {
+  it('is announced with the older name of edit-accept', () => {
     expect(asking(APPROVAL).last('approval.requested')!.actions).toEqual(['accept', 'edit']);
   });
 
-  it('says how unsure it is', () => {
+  it('reports its confidence', () => {
     const reason = { reason: 'low-confidence', agentId: 'abc', threshold: 0.7, observed: 0.2 };
     expect(asking(UNSURE).last('node.suspended')).toMatchObject(reason);
     expect(asking(CUSTOM).last('node.suspended')).not.toHaveProperty('reason');
   });
 
-  it('does not keep the run waiting while other nodes are at work', () => {
+  it('does not make the run wait while other nodes run', () => {
     const story = new Story(workflow([node('n'), node('busy')])).settle().suspend('n', 'int-1', CUSTOM);
     expect(statusOf(story.run)).toBe('running');
     expect(statusOf(story.complete('busy').settle().run)).toBe('waiting-input');
   });
 
-  it('is named by the run in the order of asking', () => {
+  it('is shown by the run in order of suspension', () => {
     const story = new Story(workflow([node('a'), node('b')])).settle();
     story.suspend('b', 'int-1', EVENT).suspend('a', 'int-2', APPROVAL);
     expect(statusOf(story.run)).toBe('waiting-external');
@@ -116,10 +116,10 @@ describe('a node that asks', () => {
 });
 
 describe('an answer', () => {
-  it('resumes the node with what was said, and with what it says the node goes on', () => {
+  it('resumes the node with the answer', () => {
     const story = asking(CUSTOM);
     expect(answer(story, { any: [1] })).toBe('taken');
-    expect(story.told.slice(-2)).toEqual(['interrupt.resolved n', 'node.resumed n']);
+    expect(story.eventLabels.slice(-2)).toEqual(['interrupt.resolved n', 'node.resumed n']);
     expect(story.last('interrupt.resolved')).toEqual({
       nodeId: 'n',
       interruptId: 'int-1',
@@ -131,7 +131,7 @@ describe('an answer', () => {
     expect(statusOf(story.run)).toBe('running');
   });
 
-  it('is given once', () => {
+  it('is accepted only once', () => {
     const story = asking(CUSTOM);
     answer(story, 1);
     expect(answer(story, 2)).toBe('interrupt_already_resolved');
@@ -139,7 +139,7 @@ describe('an answer', () => {
     expect(answer(story, 3)).toBe('interrupt_already_resolved');
   });
 
-  it('to an older question does not fit a newer one', () => {
+  it('to an earlier interrupt is not accepted for a later one', () => {
     const story = asking(CUSTOM);
     answer(story, 1);
     story.suspend('n', 'int-2', CUSTOM);
@@ -156,13 +156,13 @@ describe('an answer', () => {
     [QUESTION, { answers: [{ id: 'q' }] }],
     [QUESTION, { answers: [['q', 'because']] }],
     [{ ...CUSTOM, resumeSchema: { type: 'string' } }, 7],
-  ] as const)('must fit: %j is not answered by %j', (request, value) => {
+  ] as const)('must be valid: %j is not answered by %j', (request, value) => {
     const story = asking(request);
     expect(answer(story, value)).toBe('validation_error');
     expect(why(story)).toBe('int-1');
   });
 
-  it('to a gate must fit its schema in the words of gates', () => {
+  it('to a gate must match its schema, with the error code of gates', () => {
     expect(answer(asking({ ...GATE, resumeSchema: { required: ['why'] } }), {})).toBe('INVALID_RESUME_VALUE');
   });
 
@@ -173,11 +173,11 @@ describe('an answer', () => {
     [{}, 'correlation_mismatch'],
     [[1], 'correlation_mismatch'],
     [null, 'correlation_mismatch'],
-  ])('that is an event must be the one that is waited for: %j is %s', (value, outcome) => {
+  ])('that is an event must match the correlation: %j is %s', (value, outcome) => {
     expect(answer(asking(EVENT), value)).toBe(outcome);
   });
 
-  it('to questions is kept as a map, whoever sent a list', () => {
+  it('to questions is stored as a map, even if sent as a list', () => {
     const story = asking(QUESTION);
     answer(story, { answers: [{ id: 'q', answer: 'because' }] });
     expect(story.last('clarification.resolved')).toEqual({
@@ -189,14 +189,14 @@ describe('an answer', () => {
   });
 });
 
-describe('there is nothing to answer', () => {
-  it('at nodes that do not exist, did not ask, or are called like what objects inherit', () => {
+describe('there is no open interrupt', () => {
+  it('at nodes that do not exist, are not suspended, or are named like inherited members', () => {
     const story = new Story(workflow([node('n'), node('later')], [edge('n', 'later')])).settle();
     for (const nodeId of ['n', 'later', 'nowhere', 'constructor'])
       expect(why(story, nodeId)).toBe('interrupt_not_found');
   });
 
-  it('once the run was cancelled or failed', () => {
+  it('after the run was cancelled or failed', () => {
     const story = asking(CUSTOM);
     story.record(...(cancelRun(story.run, {}) as NewEvent[]));
     expect(answer(story, 1)).toBe('interrupt_gone');
@@ -205,7 +205,7 @@ describe('there is nothing to answer', () => {
     expect(answer(two, 1)).toBe('interrupt_gone');
   });
 
-  it('once time is up, also at a node that was answered in an earlier round', () => {
+  it('after it expired, also at a node that was answered in an earlier iteration', () => {
     const definition = workflow(
       [node('n'), node('g', 'core.approvalGate'), node('end')],
       [
@@ -224,15 +224,15 @@ describe('there is nothing to answer', () => {
   });
 });
 
-describe('time', () => {
-  it('is waited for no longer than the question says', () => {
+describe('the timeout', () => {
+  it('is the one in the request', () => {
     const story = asking({ ...CUSTOM, timeoutMs: 50 });
     expect(dueAt(story.run)).toBe(NOW + 50);
     expect(next(story.run, NOW + 49, 8).events).toEqual([]);
     expect(next(story.run, NOW + 50, 8).events).toHaveLength(1);
   });
 
-  it('rejects an approval when it is up', () => {
+  it('rejects an approval', () => {
     const story = asking({ ...APPROVAL, timeoutMs: 50 });
     story.now += 50;
     story.step();
@@ -248,11 +248,11 @@ describe('time', () => {
     expect(answer(story, { action: 'accept' })).toBe('interrupt_already_resolved');
   });
 
-  it('rejects a gate when it is up, under nobody’s name', () => {
+  it('rejects a gate, without a principal', () => {
     const story = asking({ ...GATE, timeoutMs: 50 });
     story.now += 50;
     story.step();
-    expect(story.told).not.toContain('approval.rejected n');
+    expect(story.eventLabels).not.toContain('approval.rejected n');
     expect(story.last('interrupt.resolved')).toMatchObject({
       resumeValue: { decision: 'rejected', reason: 'timeout' },
       outcome: 'rejected',
@@ -268,12 +268,12 @@ describe('time', () => {
       story.now += 50;
       story.settle();
       expect(story.last('node.failed')!.error).toMatchObject({ code: 'interrupt_expired', retryable: false });
-      expect(story.told).not.toContain('interrupt.resolved n');
+      expect(story.eventLabels).not.toContain('interrupt.resolved n');
       expect(story.run.ended).toBe('failed');
     },
   );
 
-  it('is up for each question on its own', () => {
+  it('applies to each interrupt separately', () => {
     const story = new Story(workflow([node('a'), node('b')])).settle();
     story.suspend('a', 'int-1', { ...APPROVAL, timeoutMs: 50 }).suspend('b', 'int-2', { ...APPROVAL, timeoutMs: 90 });
     story.now += 50;
@@ -282,14 +282,14 @@ describe('time', () => {
     expect(dueAt(story.run)).toBe(NOW + 90);
   });
 
-  it('does not run out for a run that is paused', () => {
+  it('does not expire while the run is paused', () => {
     const story = new Story(workflow([node('n'), node('busy')])).settle();
     story.suspend('n', 'int-1', { ...APPROVAL, timeoutMs: 50 });
     story.record(...(pauseRun(story.run, { drainPolicy: 'immediate' }) as NewEvent[]));
     expect(next(story.run, NOW + 100, 8).events).toEqual([]);
   });
 
-  it('that a node may take for an attempt does not count while it waits', () => {
+  it('of an attempt does not apply while the node is suspended', () => {
     const story = new Story(workflow([node('n', 'core.noop', { settings: { timeoutMs: 50 } })])).settle();
     story.suspend('n', 'int-1', CUSTOM);
     story.now += 10_000;

@@ -8,20 +8,21 @@ import { type ApprovalData, decideApproval } from './approval.ts';
 import { decideGate, type GateData } from './governance.ts';
 import { type Question, type Resolver, settle } from './question.ts';
 
-/** What a node asks of somebody outside. */
+/** What a node asks of a person or an external system before it can continue. */
 export interface InterruptRequest {
   readonly kind: OpenInterrupt['kind'];
   readonly data: JsonObject;
+  /** JSON Schema that the answer must match. */
   readonly resumeSchema?: JsonObject | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
 const KEY_CHARACTERS_MAX = 256;
-/** What a node fails with, and a late answer is told. */
+/** Error code of a node whose interrupt expired, and of the refusal of a late answer. */
 const EXPIRED = 'interrupt_expired';
-const ANSWERED = refuse('interrupt_already_resolved', 'This was answered already.');
+const ANSWERED = refuse('interrupt_already_resolved', 'This interrupt has already been answered.');
 
-/** The events of a node that asks. Its key is new with each question, so an old answer never fits. */
+/** The events that suspend a node. The key is unique per interrupt, so an answer to an earlier one never matches. */
 export function suspendNode(run: Run, nodeId: string, request: InterruptRequest, interruptId: string): NewEvent[] {
   const { index } = run.plan.node(nodeId)!;
   const { interrupts } = run.nodes[index]!;
@@ -51,7 +52,10 @@ function lowConfidence({ kind, data }: InterruptRequest): JsonObject {
   return { reason: 'low-confidence', agentId, threshold, observed };
 }
 
-/** The older events that readers of approvals and clarifications know. A governance gate has its own. */
+/**
+ * The older `approval.requested` and `clarification.requested` events, for readers that know only those. A governance
+ * gate has its own events.
+ */
 function companionOf(nodeId: string, interruptId: string, { kind, data }: InterruptRequest): NewEvent[] {
   if (kind === 'clarification') {
     const questions = (data.questions as { id: string; question: string }[]).map(({ id, question }) => ({
@@ -62,7 +66,7 @@ function companionOf(nodeId: string, interruptId: string, { kind, data }: Interr
   }
   if (kind !== 'approval' || isGate(data)) return [];
   const { artifactId, artifactType, actions } = data as unknown as ApprovalData;
-  // This event's vocabulary is older than the actions': there it is still called `edit`.
+  // This event predates `edit-accept` and still calls it `edit`.
   const known = actions.map((action) => (action === 'edit-accept' ? 'edit' : action));
   return [{ type: 'approval.requested', nodeId, payload: { nodeId, artifactId, artifactType, actions: known } }];
 }
@@ -71,27 +75,30 @@ function isGate(data: JsonObject): boolean {
   return typeof data.gateId === 'string';
 }
 
-/** The interrupt that a node waits on, or why there is none to answer. Whoever means a certain one gets no other. */
+/**
+ * The interrupt that a node waits on, or the refusal for an answer to it. If `interruptId` is given, no other interrupt
+ * is returned.
+ */
 export function openInterrupt(run: Run, nodeId: string, interruptId?: string): OpenInterrupt | Refusal {
   const planned = run.plan.node(nodeId);
   const state = planned && run.nodes[planned.index];
   if (state?.interrupt && (interruptId ?? state.interrupt.interruptId) !== state.interrupt.interruptId) return ANSWERED;
   if (state?.interrupt) return state.interrupt;
   if (state && state.interrupts > 0 && state.status === 'cancelled') {
-    return refuse('interrupt_gone', 'The run came to its end while it waited for this.', { runStatus: statusOf(run) });
+    return refuse('interrupt_gone', 'The run ended before this interrupt was answered.', { runStatus: statusOf(run) });
   }
-  if (state?.error?.code === EXPIRED) return refuse(EXPIRED, 'The time to answer this has passed.');
+  if (state?.error?.code === EXPIRED) return refuse(EXPIRED, 'This interrupt has expired.');
   if (run.answered.has(nodeId)) return ANSWERED;
-  return refuse('interrupt_not_found', 'This node does not wait for an answer.');
+  return refuse('interrupt_not_found', 'This node has no open interrupt.');
 }
 
-/** What an answer does. Votes that do not decide yet are recorded and leave the question open. */
+/** Decides what an answer does. A vote that does not complete the quorum is recorded and leaves the interrupt open. */
 export function resolveInterrupt(run: Run, nodeId: string, value: unknown, by: Resolver): Decision {
   const interrupt = openInterrupt(run, nodeId);
   if ('refused' in interrupt) return interrupt;
   if (isTerminal(run)) return refuse('interrupt_gone', 'The run has ended.', { runStatus: statusOf(run) });
-  const misfit = schemaMisfit(interrupt, value);
-  if (misfit) return misfit;
+  const refusal = checkResumeSchema(interrupt, value);
+  if (refusal) return refusal;
   const question: Question = { run, nodeId, interrupt };
   return answers[interrupt.kind]?.(question, value, by) ?? settle(question, value, by.principal);
 }
@@ -106,21 +113,21 @@ const answers: Partial<Record<OpenInterrupt['kind'], Answer>> = {
   clarification: answerQuestions,
   'external-event': (question, value, by) => {
     const correlation = question.interrupt.data.correlation as JsonObject;
-    const isMeant =
+    const isMatch =
       isObject(value) && Object.entries(correlation).every(([key, wanted]) => deepEqual(value[key], wanted));
-    if (isMeant) return settle(question, value, by.principal);
-    return refuse('correlation_mismatch', 'The event is not the one that is waited for.', {
+    if (isMatch) return settle(question, value, by.principal);
+    return refuse('correlation_mismatch', 'The event does not match the correlation of the interrupt.', {
       correlation: Object.keys(correlation),
     });
   },
 };
 
-function schemaMisfit({ resumeSchema, data }: OpenInterrupt, value: unknown): Refusal | undefined {
+function checkResumeSchema({ resumeSchema, data }: OpenInterrupt, value: unknown): Refusal | undefined {
   if (!resumeSchema) return undefined;
   const [problem] = compileSchema(resumeSchema)(value);
   if (problem === undefined) return undefined;
   const code = isGate(data) ? 'INVALID_RESUME_VALUE' : 'validation_error';
-  return refuse(code, `The answer does not fit: ${problem}.`, { field: 'resumeValue' });
+  return refuse(code, `The answer does not match the resume schema: ${problem}.`, { field: 'resumeValue' });
 }
 
 interface AskedQuestion {
@@ -128,17 +135,22 @@ interface AskedQuestion {
   readonly schema?: JsonObject;
 }
 
-/** Answers come as a map or as a list; every question needs one. */
+/** Answers may be a map or a list; every question needs one. */
 function answerQuestions(question: Question, value: unknown, by: Resolver): Decision {
   const asked = question.interrupt.data.questions as AskedQuestion[];
   const answersGiven = answerMap(isObject(value) ? value.answers : undefined);
-  if (!answersGiven) return refuse('validation_error', 'The answer needs `answers`.', { field: 'resumeValue.answers' });
+  if (!answersGiven)
+    return refuse('validation_error', 'The answer needs a member `answers`.', { field: 'resumeValue.answers' });
   for (const { id, schema } of asked) {
     const field = `resumeValue.answers.${id}`;
     const answer = own(answersGiven, id);
-    if (answer === undefined) return refuse('validation_error', 'A question has no answer.', { field });
+    if (answer === undefined)
+      return refuse('validation_error', `The question ${JSON.stringify(id)} has no answer.`, { field });
     const [problem] = schema ? compileSchema(schema)(answer) : [];
-    if (problem) return refuse('validation_error', `An answer does not fit: ${problem}.`, { field });
+    if (problem)
+      return refuse('validation_error', `The answer to ${JSON.stringify(id)} does not match its schema: ${problem}.`, {
+        field,
+      });
   }
   const { nodeId } = question;
   return [
@@ -158,7 +170,10 @@ function answerMap(given: unknown): JsonObject | undefined {
   return Object.fromEntries(given.map(({ id, answer }) => [id, answer]));
 }
 
-/** Time is up. Nobody approves by silence: a gate is rejected; whatever else was waited for fails the node. */
+/**
+ * The events of an interrupt that timed out. Silence is not approval: an approval counts as rejected, and any other
+ * interrupt fails its node.
+ */
 export function expireInterrupt(run: Run, nodeId: string): NewEvent[] {
   const { interrupt } = run.nodes[run.plan.node(nodeId)!.index]!;
   const { interruptId, kind, data } = interrupt!;

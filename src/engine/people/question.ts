@@ -1,24 +1,24 @@
 import type { NewEvent } from '../../protocol/running/events.ts';
 import type { OpenInterrupt, Run } from '../run/run.ts';
 
-/** Who answers. What they may do comes from their credential, never from what they say. */
+/** The principal that answers an interrupt. Its permissions come from the credential, never from the request body. */
 export interface Resolver {
   readonly principal: string;
-  /** A program that votes for several people and says for whom. Everybody else votes as themselves. */
+  /** Whether it is a program that may vote on behalf of people it names; everybody else votes as themselves. */
   readonly mayNameVoters: boolean;
   hasScope(scope: string): boolean;
-  /** By this role or a higher one. */
+  /** Whether the principal has this role or a higher one. */
   hasRole(role: string): boolean;
 }
 
-/** What is being answered. */
+/** An open interrupt, with the run and node that raised it. */
 export interface Question {
   readonly run: Run;
   readonly nodeId: string;
   readonly interrupt: OpenInterrupt;
 }
 
-/** The question is closed, and the node goes on with what it was told. */
+/** The events that close an interrupt and resume its node with the answer. */
 export function settle({ nodeId, interrupt }: Question, resumeValue: unknown, resolvedBy: string): NewEvent[] {
   const { interruptId, kind } = interrupt;
   return [

@@ -31,14 +31,14 @@ function begun(maxToolCalls?: number): Story {
 }
 
 describe('the steps of an agent', () => {
-  it('are counted, so that a node that is called again tells those that come after', () => {
+  it('are counted, so that a node that is called again emits only later ones', () => {
     const story = begun();
     for (const event of [called('1'), returned('1'), completed('failed'), completed('escalated')]) story.record(event);
-    // An invocation that failed may be taken up again where it was.
+    // A failed invocation may be resumed where it was.
     expect(story.run.nodes[0]!.agentSteps).toBe(3);
   });
 
-  it('have what a tool returns come of its call', () => {
+  it('link a tool result to its call', () => {
     const story = begun();
     story.record(called('1'));
     story.record(called('2'));
@@ -50,7 +50,7 @@ describe('the steps of an agent', () => {
     expect(withCause(story.run, { ...returned('1'), causationId: 'evt-x' }).causationId).toBe('evt-x');
   });
 
-  it('spend what the run may spend on tools, and end it with the first one too many', () => {
+  it('spend the budget for tool calls, and end the run with the first excess call', () => {
     const story = begun(1);
     story.record(called('1'));
     story.step();

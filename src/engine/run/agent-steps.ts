@@ -3,7 +3,7 @@ import { spend } from '../models/budget.ts';
 import type { Envelope } from './fold.ts';
 import type { NodeState, Run } from './run.ts';
 
-/** What the events of agents do to a run. */
+/** How agent events change a run; part of the table in `fold.ts`. */
 export const AGENT_ROWS = {
   'agent.invocation.started': countStep,
   'agent.promptResolved': countStep,
@@ -30,13 +30,16 @@ export const AGENT_ROWS = {
     run.decisions.push(decision);
     run.orchestrator ??= pinned?.agentId === agentId ? pinned : { agentId };
   },
-  // What has failed may be tried again, and goes on then where it was.
+  // A failed invocation may be retried; the retry continues after the steps already in the log.
   'agent.invocation.completed': (run: Run, payload: EventPayload<'agent.invocation.completed'>, envelope: Envelope) => {
     if (payload.outcome !== 'failed') countStep(run, payload, envelope);
   },
 };
 
-/** The log has one step more of the agent at this node: called again, the node tells those that come after. */
+/**
+ * Counts a step that the log already has. When the node is called again, it skips this many steps and emits only later
+ * ones.
+ */
 function countStep(run: Run, _payload: unknown, envelope: Envelope): void {
   const state = stateOf(run, envelope);
   if (state) state.agentSteps = (state.agentSteps ?? 0) + 1;
@@ -46,7 +49,7 @@ function stateOf(run: Run, { nodeId }: Pick<Envelope, 'nodeId'>): NodeState | un
   return run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
 }
 
-/** What comes back from a tool is because of the call. */
+/** Links a tool's result to the event of its call by `causationId`. */
 export function withCause(run: Run, event: NewEvent): NewEvent {
   if (event.type !== 'agent.toolReturned' || event.causationId !== undefined) return event;
   const causationId = stateOf(run, { nodeId: event.nodeId })?.toolCalls?.get(event.payload.callId);

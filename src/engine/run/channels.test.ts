@@ -25,19 +25,19 @@ describe('reducers', () => {
     expect(initialState(reducer, {})).toEqual(empty);
   });
 
-  it('begin with the default of the channel, each with its own copy', () => {
+  it('start with a copy of the default of the channel', () => {
     const options = { default: ['first'] };
     const state = initialState('append', options) as string[];
     state.push('second');
     expect(initialState('append', options)).toEqual(['first']);
   });
 
-  it('replace: the newest value wins', () => {
+  it('replace: the last value wins', () => {
     expect(written('replace', [1, null, { a: 1 }])).toEqual({ a: 1 });
     expect(written('replace', [1, null])).toBeNull();
   });
 
-  it('append: values in the order of their writing', () => {
+  it('append: values in order of writing', () => {
     expect(written('append', [1, [2], null])).toEqual([1, [2], null]);
   });
 
@@ -45,7 +45,7 @@ describe('reducers', () => {
     expect(written('merge', [{ a: { x: 1 }, b: 1 }, { a: { y: 2 } }])).toEqual({ a: { y: 2 }, b: 1 });
   });
 
-  it.each([null, 'text', 7, ['list']])('merge: %j has no members to give', (value) => {
+  it.each([null, 'text', 7, ['list']])('merge: %j has no members', (value) => {
     expect(written('merge', [{ a: 1 }, value])).toEqual({ a: 1 });
   });
 
@@ -62,15 +62,15 @@ describe('reducers', () => {
     ]);
   });
 
-  it('votes: without a user, nobody is taken for somebody else', () => {
+  it('votes: votes without a user are never merged', () => {
     expect(written('votes', [{ action: 'yes' }, { action: 'no' }])).toHaveLength(2);
   });
 
-  it('feedback: every one counts', () => {
+  it('feedback: every entry counts', () => {
     expect(written('feedback', [{ feedback: 'x' }, { feedback: 'x' }])).toHaveLength(2);
   });
 
-  it('message: the first of those with one id', () => {
+  it('message: the first with each id', () => {
     const message = (messageId: string, content: string) => ({ messageId, content });
     expect(written('message', [message('1', 'a'), message('2', 'b'), message('1', 'again')])).toEqual([
       message('1', 'a'),
@@ -78,36 +78,36 @@ describe('reducers', () => {
     ]);
   });
 
-  it('of vendors count as replace', () => {
+  it('of vendors act like replace', () => {
     expect(written('vendor.acme.special', [1, 2])).toBe(2);
     expect(isKnownReducer('vendor.acme.special')).toBe(false);
   });
 
-  it.each(['constructor', '__proto__', 'toString'])('that are called %s are unknown like any other', (reducer) => {
+  it.each(['constructor', '__proto__', 'toString'])('called %s are unknown like any other', (reducer) => {
     expect(isKnownReducer(reducer)).toBe(false);
     expect(takesTtl(reducer)).toBe(false);
     expect(written(reducer, [1, 2])).toBe(2);
   });
 
-  it('of lists start a list where something else was', () => {
+  it('of lists replace a state that is not a list', () => {
     expect(reduceWrite('not a list', { reducer: 'append', value: 1, now: 0 }, {})).toEqual([1]);
   });
 });
 
-describe('a time to live', () => {
+describe('a TTL', () => {
   const timed = (value: unknown, _ts: number) => ({ value, _ts });
   const write = (state: unknown, entry: { value: unknown; _ts: number }, options: ChannelOptions, reducer = 'append') =>
     reduceWrite(state, { reducer, value: entry, now: entry._ts }, options);
 
-  it.each(['append', 'votes', 'feedback'])('is kept for %s', (reducer) => {
+  it.each(['append', 'votes', 'feedback'])('is supported by %s', (reducer) => {
     expect(takesTtl(reducer)).toBe(true);
   });
 
-  it.each(['replace', 'merge', 'counter', 'message'])('is not kept for %s', (reducer) => {
+  it.each(['replace', 'merge', 'counter', 'message'])('is not supported by %s', (reducer) => {
     expect(takesTtl(reducer)).toBe(false);
   });
 
-  it('keeps an entry that is exactly as old as allowed and drops one that is older', () => {
+  it('keeps an entry that is exactly as old as allowed and drops an older one', () => {
     const state = [timed('old', 99), timed('edge', 100), timed('new', 150)];
     expect(write(state, timed('now', 200), { ttlMs: 100 })).toEqual([
       timed('edge', 100),
@@ -116,7 +116,7 @@ describe('a time to live', () => {
     ]);
   });
 
-  it('is counted from the time of the write that is folded, not from any clock', () => {
+  it('is measured by the time of the folded write, not by a clock', () => {
     let state: unknown = [];
     for (const [value, time] of [
       ['a', 0],
@@ -129,22 +129,22 @@ describe('a time to live', () => {
     expect(state).toEqual([timed('d', 1_000)]);
   });
 
-  it('shows entries with their time, and bare where there is none', () => {
+  it('stores entries with their time, and bare values without a TTL', () => {
     expect(written('append', ['x'])).toEqual(['x']);
     expect(write([], timed('x', 5), { ttlMs: 10 })).toEqual([timed('x', 5)]);
   });
 
-  it('drops what is too old also behind an entry that is not: clocks of hosts differ', () => {
+  it('drops expired entries after a live one too: the clocks of hosts differ', () => {
     const state = [timed('fresh', 190), timed('stale', 10)];
     expect(write(state, timed('now', 200), { ttlMs: 100 })).toEqual([timed('fresh', 190), timed('now', 200)]);
   });
 
-  it('drops what is too old also behind the entries that the channel began with', () => {
+  it('drops expired entries after default entries too', () => {
     const state = ['from the start', timed('stale', 10)];
     expect(write(state, timed('now', 200), { ttlMs: 100 })).toEqual(['from the start', timed('now', 200)]);
   });
 
-  it('comes before the size', () => {
+  it('is applied before the size limit', () => {
     const state = [timed('stale', 0), timed('a', 150), timed('b', 160)];
     expect(write(state, timed('c', 200), { ttlMs: 100, maxSize: 3 })).toEqual([
       timed('a', 150),
@@ -153,7 +153,7 @@ describe('a time to live', () => {
     ]);
   });
 
-  it('sees the vote of a user through the entry that carries it', () => {
+  it('recognizes the user of a vote inside a timed entry', () => {
     const vote = (userId: string, action: string, time: number) => timed({ userId, action }, time);
     const state = write([vote('ada', 'yes', 1)], vote('ada', 'no', 2), { ttlMs: 100 }, 'votes');
     expect(state).toEqual([vote('ada', 'no', 2)]);
@@ -171,17 +171,17 @@ describe('the size of a channel', () => {
     expect(overflows(state, reducer, entry(4), 2)).toBe(false);
   });
 
-  it('merge takes no more members than fit', () => {
+  it('merge refuses members beyond the limit', () => {
     expect(overflows({ a: 1 }, 'merge', { b: 2 }, 2)).toBe(false);
     expect(overflows({ a: 1 }, 'merge', { a: 2 }, 1)).toBe(false);
     expect(overflows({ a: 1 }, 'merge', { b: 2 }, 1)).toBe(true);
   });
 
-  it('replace takes no value with more members than fit', () => {
+  it('replace refuses a value with too many members', () => {
     expect(overflows(undefined, 'replace', { a: 1, b: 2 }, 1)).toBe(true);
   });
 
-  it('replace takes no list that is longer than fits, and cuts none', () => {
+  it('replace refuses a list that is too long instead of truncating it', () => {
     expect(overflows(undefined, 'replace', [1, 2, 3], 2)).toBe(true);
     expect(overflows(undefined, 'replace', [1, 2], 2)).toBe(false);
   });
@@ -190,7 +190,7 @@ describe('the size of a channel', () => {
     expect(overflows(5, 'counter', 100, 1)).toBe(false);
   });
 
-  it('is unbounded where nothing is said', () => {
+  it('is unbounded by default', () => {
     expect(overflows({ a: 1 }, 'merge', { b: 2 }, undefined)).toBe(false);
   });
 });
@@ -201,17 +201,17 @@ describe('access to a channel', () => {
       mayAccess({ reducer: 'append', ...(access === undefined ? {} : { access }) }, node(id, typeId), side),
     );
 
-  it('is open where nothing is said, and for channels that nobody declared', () => {
+  it('is open by default, and for undeclared channels', () => {
     expect(may(undefined, 'n')).toEqual([true, true]);
     expect(may('public', 'n')).toEqual([true, true]);
     expect(mayAccess(undefined, node('n'), 'writers')).toBe(true);
   });
 
-  it('is closed to all where it is private', () => {
+  it('is closed to all if it is private', () => {
     expect(may('private', 'n')).toEqual([false, false]);
   });
 
-  it('is open on a side that has no list, closed on a side whose list is empty', () => {
+  it('is open without a list and closed with an empty list', () => {
     expect(may({ readers: [] }, 'n')).toEqual([false, true]);
     expect(may({ writers: [] }, 'n')).toEqual([true, false]);
     expect(may({}, 'n')).toEqual([true, true]);
@@ -232,7 +232,7 @@ describe('access to a channel', () => {
   });
 });
 
-describe('in whatever batches writes are folded', () => {
+describe('whatever the batches in which writes are folded', () => {
   it('the state is the same', () => {
     fc.assert(
       fc.property(writes(), fc.array(fc.boolean()), fc.option(fc.integer({ min: 1, max: 4 })), (log, cuts, maxSize) => {
@@ -241,7 +241,7 @@ describe('in whatever batches writes are folded', () => {
         const fold = (state: unknown, part: typeof log.entries): unknown =>
           part.reduce((before, { value, now }) => reduceWrite(before, { reducer, value, now }, options), state);
         const whole = fold(initialState(reducer, options), structuredClone(log.entries));
-        // Between two batches the state may have been written down and read again.
+        // Between two batches the state may be serialized and read again.
         const inParts = batches(log.entries, cuts).reduce<unknown>(
           (state, part) => fold(structuredClone(state), part),
           initialState(reducer, options),
@@ -252,7 +252,7 @@ describe('in whatever batches writes are folded', () => {
     );
   });
 
-  it('no entry outlives its time and no list its size', () => {
+  it('no entry exceeds its TTL and no list its size', () => {
     fc.assert(
       fc.property(writes(), fc.integer({ min: 1, max: 5 }), ({ reducer, entries }, maxSize) => {
         const options: ChannelOptions = { ttlMs: 50, maxSize };
@@ -269,7 +269,7 @@ describe('in whatever batches writes are folded', () => {
   });
 });
 
-/** The state after these values were written one after another. */
+/** The state after writing these values in order. */
 function written(reducer: string, values: readonly unknown[], options: ChannelOptions = {}): unknown {
   return values.reduce(
     (state, value) => reduceWrite(state, { reducer, value, now: 0 }, options),

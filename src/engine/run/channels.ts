@@ -1,18 +1,18 @@
 import { deepEqual, isObject, type JsonObject, own } from '../../protocol/format/json.ts';
 import type { ChannelDeclaration, WorkflowNode } from '../../protocol/running/workflows.ts';
 
-/** What bounds a channel: its declaration, or for an undeclared one the config of the node that writes. */
+/** The bounds of a channel: from its declaration or, if it is undeclared, from the config of the writing node. */
 export type ChannelOptions = Pick<ChannelDeclaration, 'maxSize' | 'ttlMs' | 'default'>;
 
-/** An entry of a channel with a time to live: what was written, and when. */
-export interface TimedEntry {
+/** An entry of a channel with a TTL: the written value and the time of writing (epoch ms). */
+interface TimedEntry {
   readonly value: unknown;
   readonly _ts: number;
 }
 
 interface Reducer {
   readonly empty: unknown;
-  /** Whether the state is a list that drops its oldest entries when it grows too long. */
+  /** Whether the state is a list that drops its oldest entries when it exceeds `maxSize`. */
   readonly list: boolean;
   readonly takesTtl: boolean;
   reduce(state: unknown, value: unknown): unknown;
@@ -54,26 +54,30 @@ const REDUCERS: Record<string, Reducer> = {
   },
 };
 
+/** Names of the reducers that this host implements. */
 export const REDUCER_NAMES: readonly string[] = Object.keys(REDUCERS);
 
-/** Reducers of vendors are not known here; as the protocol says, the newest value wins. */
+/** As the protocol requires, an unknown (vendor) reducer acts like `replace`: the last write wins. */
 function reducerOf(name: string): Reducer {
   return own(REDUCERS, name) ?? REDUCERS.replace!;
 }
 
+/** Whether entries of a channel with this reducer can expire. */
 export function takesTtl(reducer: string): boolean {
   return reducerOf(reducer).takesTtl;
 }
 
+/** Whether a channel with this reducer holds a list. */
 export function isListReducer(reducer: string): boolean {
   return reducerOf(reducer).list;
 }
 
+/** Whether this host implements the reducer. */
 export function isKnownReducer(name: string): boolean {
   return Object.hasOwn(REDUCERS, name);
 }
 
-/** Members of TTL entries are one level down. */
+/** Compares one member of two entries; in a channel with a TTL the member is one level deeper. */
 function sameMember(a: unknown, b: unknown, member: string): boolean {
   const of = (entry: unknown): unknown => {
     const value = isTimed(entry) ? entry.value : entry;
@@ -86,13 +90,14 @@ function isTimed(entry: unknown): entry is TimedEntry {
   return isObject(entry) && typeof entry._ts === 'number' && 'value' in entry;
 }
 
+/** The state of a channel before its first write. */
 export function initialState(reducer: string, options: ChannelOptions): unknown {
   return structuredClone(options.default ?? reducerOf(reducer).empty);
 }
 
 /**
- * Folds one write. `value` is what the event carries, so on a channel with a time to live it is a TimedEntry already;
- * `now` is the event's own time. List states are extended in place: only the fold holds them.
+ * Applies one write to a channel's state. On a channel with a TTL, `value` is already a TimedEntry and `now` is the
+ * event's time. Lists are extended in place, because only the fold holds them.
  */
 export function reduceWrite(
   state: unknown,
@@ -109,13 +114,13 @@ export function reduceWrite(
   return next;
 }
 
-/** Entries need not be in the order of their times: clocks of hosts differ. */
+/** Scans all entries, because they need not be in order of time: the clocks of hosts differ. */
 function prune(entries: unknown[], oldest: number): unknown[] {
   const isStale = (entry: unknown): boolean => isTimed(entry) && entry._ts < oldest;
   return entries.some(isStale) ? entries.filter((entry) => !isStale(entry)) : entries;
 }
 
-/** A write that a bounded channel cannot drop its way out of. */
+/** Whether a write would exceed `maxSize` on a channel that cannot drop old entries. */
 export function overflows(state: unknown, reducer: string, value: unknown, maxSize: number | undefined): boolean {
   if (!maxSize || reducerOf(reducer).list) return false;
   const next = reducerOf(reducer).reduce(state ?? initialState(reducer, {}), value);
@@ -125,6 +130,7 @@ export function overflows(state: unknown, reducer: string, value: unknown, maxSi
 
 type Side = 'readers' | 'writers';
 
+/** Whether the channel's access list lets a node read or write it. */
 export function mayAccess(
   channel: ChannelDeclaration | undefined,
   node: Pick<WorkflowNode, 'id' | 'typeId'>,

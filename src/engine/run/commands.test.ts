@@ -9,7 +9,7 @@ const DRAIN = { drainPolicy: 'drain-current-node' } as const;
 const AT_ONCE = { drainPolicy: 'immediate' } as const;
 
 describe('cancelling', () => {
-  it('ends what is in flight and then the run, with who and why', () => {
+  it('cancels nodes in flight and then the run, with principal and reason', () => {
     const story = running('a', 'b');
     const events = cancelRun(story.run, { reason: 'enough', cancelledBy: 'somebody' });
     expect(events).toEqual([
@@ -21,7 +21,7 @@ describe('cancelling', () => {
     expect(statusOf(story.run)).toBe('cancelled');
   });
 
-  it('says which run it came down from', () => {
+  it('names the parent run it came from', () => {
     expect(cancelRun(running().run, { reason: 'parent-cancelled', parentRunId: 'run-0' })).toEqual([
       { type: 'run.cancelled', payload: { reason: 'parent-cancelled', parentRunId: 'run-0' } },
     ]);
@@ -45,17 +45,17 @@ describe('cancelling', () => {
 });
 
 describe('pausing', () => {
-  it('is immediate on request, and says who asked', () => {
+  it('is immediate on request, and records who asked', () => {
     expect(pauseRun(running('a').run, { ...AT_ONCE, reason: 'look', pausedBy: 'ada' })).toEqual([
       { type: 'run.paused', payload: { drainPolicy: 'immediate', reason: 'look', pausedBy: 'ada' } },
     ]);
   });
 
-  it('is immediate where nothing runs', () => {
+  it('is immediate if nothing is running', () => {
     expect(pauseRun(new Story(workflow([node('a')])).run, DRAIN)).toEqual([{ type: 'run.paused', payload: DRAIN }]);
   });
 
-  it('waits for what runs otherwise', () => {
+  it('waits for running nodes otherwise', () => {
     expect(pauseRun(running('a').run, DRAIN)).toEqual([{ type: 'capstan.pause.requested', payload: DRAIN }]);
   });
 
@@ -85,7 +85,7 @@ describe('resuming', () => {
     expect(story.run).not.toHaveProperty('draining');
   });
 
-  it('is refused where the run is not paused', () => {
+  it('is refused if the run is not paused', () => {
     expect(resumeRun(running('a').run)).toMatchObject({
       refused: 'run_state_conflict',
       details: { runStatus: 'running' },
@@ -103,7 +103,7 @@ describe('the status of a run', () => {
     expect(statusOf(fold(plan, facts, []))).toBe('pending');
   });
 
-  it('is running until a pause that waits has come about', () => {
+  it('is running until a requested pause takes effect', () => {
     const story = running('a').record({ type: 'capstan.pause.requested', payload: DRAIN });
     expect(statusOf(story.run)).toBe('running');
     expect(statusOf(story.complete('a').settle().run)).toBe('paused');

@@ -3,24 +3,25 @@ import type { DrainPolicy, NewEvent } from '../../protocol/running/events.ts';
 import { cancelActive, isBusy } from './next.ts';
 import { isTerminal, type Run, statusOf } from './run.ts';
 
-/** What people and programs may ask of a run. Each answers with the events to record, or says why not, or both. */
+/** The result of a command on a run: events to append, a refusal, or a refusal that is itself recorded. */
 export type Decision = readonly NewEvent[] | Refusal | RecordedRefusal;
 
-/** A no that leaves a trace. */
-export interface RecordedRefusal {
+/** A refusal with events that record the attempt, such as a denied approval. */
+interface RecordedRefusal {
   readonly record: readonly NewEvent[];
   readonly refusal: Refusal;
 }
 
-export interface Cancellation {
+/** Who cancels a run, and why. */
+interface CancelOptions {
   readonly reason?: string | undefined;
   readonly cancelledBy?: string | undefined;
-  /** Set when the cancellation comes down from the run that started this one. */
+  /** Set if the parent run was cancelled and takes its children with it. */
   readonly parentRunId?: string | undefined;
 }
 
-/** One transaction ends the run: whoever executes it can write nothing after that. */
-export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: Cancellation): Decision {
+/** Cancels a run at once: the run ends in one transaction, so a host that still executes it can no longer write. */
+export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: CancelOptions): Decision {
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: statusOf(run) });
   const payload = {
     ...(reason ? { reason } : {}),
@@ -30,18 +31,20 @@ export function cancelRun(run: Run, { reason, cancelledBy, parentRunId }: Cancel
   return [...cancelActive(run, 'run-cancelled'), { type: 'run.cancelled', payload }];
 }
 
-export interface Pausing {
+/** Who pauses a run, why, and what happens to the nodes in flight. */
+interface PauseOptions {
   readonly reason?: string | undefined;
   readonly drainPolicy: DrainPolicy;
   readonly pausedBy?: string | undefined;
 }
 
-export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: Pausing): Decision {
+/** Pauses a run now, or requests a pause for when the nodes in flight have finished (`drain-current-node`). */
+export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: PauseOptions): Decision {
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: statusOf(run) });
   const pausedAt = run.pause?.at ?? run.draining?.at;
   if (pausedAt !== undefined) {
     const details = { runStatus: 'paused', pausedAt: new Date(pausedAt).toISOString() };
-    return refuse('run_state_conflict', 'The run is paused already.', details);
+    return refuse('run_state_conflict', 'The run is already paused.', details);
   }
   const status = statusOf(run);
   if (status !== 'running' && status !== 'pending') {
@@ -52,12 +55,14 @@ export function pauseRun(run: Run, { reason, drainPolicy, pausedBy }: Pausing): 
   return [{ type: mustDrain ? 'capstan.pause.requested' : 'run.paused', payload }];
 }
 
-export interface Resuming {
+/** Who resumes a run, and why. */
+interface ResumeOptions {
   readonly reason?: string | undefined;
   readonly resumedBy?: string | undefined;
 }
 
-export function resumeRun(run: Run, { reason, resumedBy }: Resuming = {}): Decision {
+/** Resumes a paused run, or withdraws a pause that still waits for nodes in flight. */
+export function resumeRun(run: Run, { reason, resumedBy }: ResumeOptions = {}): Decision {
   const status = statusOf(run);
   if (isTerminal(run)) return refuse('run_terminal', 'The run has ended.', { runStatus: status });
   if (!run.pause && !run.draining) {

@@ -6,11 +6,11 @@ import { BrokenPromise } from '../assert.ts';
 import { factsOf, logged, NOW, Story, stateOf } from '../testing.ts';
 import { apply, fold } from './fold.ts';
 
-/** What has become of one upstream node: completed, failed, skipped, ruled out by its edge's condition, or open. */
+/** The state of one upstream node: completed, failed, skipped, excluded by its edge's condition, or open. */
 type Upstream = 'C' | 'F' | 'S' | 'X' | '.';
 type Verdict = 'start' | 'skip' | 'wait';
 
-/** The table of trigger rules: what each does, in the order of TRIGGER_RULES, once its upstreams are so. */
+/** The trigger rules: the result of each, in the order of TRIGGER_RULES, for given upstream states. */
 const TABLE: Record<string, readonly [Verdict, Verdict, Verdict, Verdict, Verdict]> = {
   //      all_success any_success all_complete none_failed any_failed
   C: ['start', 'start', 'start', 'start', 'skip'],
@@ -60,7 +60,7 @@ describe.each(TRIGGER_RULES)('a target under %s', (rule) => {
 });
 
 describe('skipping', () => {
-  it('says why: a failed upstream, a skipped one, none that failed, a false condition, or that the node is disabled', () => {
+  it('has a reason: a failed upstream, a skipped one, none that failed, a false condition, or a disabled node', () => {
     const story = new Story(
       workflow(
         [
@@ -94,7 +94,7 @@ describe('skipping', () => {
     expect(story.run.ended).toBe('completed');
   });
 
-  it('travels down a chain to its end', () => {
+  it('propagates down a chain to its end', () => {
     const ids = ['a', 'b', 'c', 'd'];
     const story = new Story(
       workflow([node('a', 'core.noop', { disabled: true }), ...ids.slice(1).map((id) => node(id))], line(...ids)),
@@ -116,7 +116,7 @@ describe('skipping', () => {
     expect(story.status('join')).toBe('running');
   });
 
-  it('leaves a target alone that a skipped source feeds over a falsy condition', () => {
+  it('does not affect the target of a falsy condition on a skipped source', () => {
     const condition = { type: 'falsy', left: 'anything' } as const;
     const story = new Story(
       workflow(
@@ -141,13 +141,13 @@ describe('skipping', () => {
     },
   );
 
-  it('happens to a disabled node only once its rule would have started it', () => {
+  it('happens to a disabled node only when its rule would have started it', () => {
     const story = new Story(
       workflow([node('a'), node('off', 'core.noop', { disabled: true })], [edge('a', 'off')]),
     ).settle();
     expect(story.status('off')).toBe('pending');
     story.complete('a').settle();
-    expect(story.told).toContain('node.skipped off');
+    expect(story.eventLabels).toContain('node.skipped off');
   });
 });
 
@@ -157,7 +157,7 @@ describe('an edge condition that cannot be evaluated', () => {
     [edge('a', 'b', { condition: { type: 'expression', expression: 'output.missing.member == 1' } })],
   );
 
-  it('counts as false and is logged once, with the edge and without ending the run badly', () => {
+  it('counts as false and is logged once, with the edge, without failing the run', () => {
     const story = new Story(definition).settle().complete('a', { x: 1 }).settle();
     const logs = story.events.filter(({ type }) => type === 'log.appended');
     expect(logs).toHaveLength(1);
@@ -180,24 +180,24 @@ describe('events', () => {
 
   it('are refused after the end of a run', () => {
     const story = new Story(definition).record({ type: 'run.cancelled', payload: {} });
-    expect(() => story.record({ type: 'run.completed', payload: {} })).toThrow(/nothing follows the end/);
+    expect(() => story.record({ type: 'run.completed', payload: {} })).toThrow(/no event may follow the end/);
   });
 
-  it('are refused when they speak of a node that the definition does not have', () => {
+  it('are refused if they refer to an unknown node', () => {
     const payload = { nodeId: 'stranger', typeId: 'core.noop', attempt: 0 };
     expect(() => new Story(definition).record({ type: 'node.started', nodeId: 'stranger', payload })).toThrow(
       BrokenPromise,
     );
   });
 
-  it('give a node one end only', () => {
+  it('settle a node only once', () => {
     const story = new Story(definition).settle().complete('a');
     expect(() => story.record({ type: 'node.failed', nodeId: 'a', payload: { nodeId: 'a', error: ERROR } })).toThrow(
-      /a node comes to one end/,
+      /a node must settle only once/,
     );
   });
 
-  it('of unknown types change nothing but the position in the log', () => {
+  it('of unknown types change only the sequence', () => {
     const story = new Story(definition).settle();
     const before = stateOf(story.run);
     const event = {
@@ -246,7 +246,7 @@ describe('events', () => {
     }
   });
 
-  it('say when the run started, moved and ended', () => {
+  it('set the times of start, update and end', () => {
     const story = new Story(definition);
     story.now += 5;
     story.settle();
@@ -255,7 +255,7 @@ describe('events', () => {
     expect(story.run).toMatchObject({ startedAt: NOW, updatedAt: NOW + 15, endedAt: NOW + 15, ended: 'cancelled' });
   });
 
-  it('set and take away variables', () => {
+  it('set and delete variables', () => {
     const story = new Story(definition);
     story.record({ type: 'variable.changed', payload: { name: 'count', next: 2 } });
     expect({ ...story.run.variables }).toEqual({ count: 2 });
@@ -263,7 +263,7 @@ describe('events', () => {
     expect({ ...story.run.variables }).toEqual({});
   });
 
-  it('keep the version that a change was pinned to', () => {
+  it('store the pinned version of a change', () => {
     const story = new Story(definition).record({
       type: 'version.pinned',
       payload: { changeId: 'new-rule', version: 3 },
@@ -271,7 +271,7 @@ describe('events', () => {
     expect(story.run.pins.get('new-rule')).toBe(3);
   });
 
-  it('that say a run was taken over do not lift a pause', () => {
+  it('that record a takeover do not end a pause', () => {
     const story = new Story(definition).record({ type: 'run.paused', payload: { drainPolicy: 'drain-current-node' } });
     story.record({ type: 'run.resumed', payload: { recovered: true } });
     expect(story.run.pause).toBeDefined();
@@ -280,8 +280,8 @@ describe('events', () => {
   });
 });
 
-describe('a replay', () => {
-  it('is what was folded live', () => {
+describe('replaying the log', () => {
+  it('gives the state that was folded live', () => {
     const story = new Story(workflow([node('a'), node('b')], line('a', 'b'))).settle();
     story
       .complete('a', { x: [1, { y: null }] })
@@ -291,7 +291,7 @@ describe('a replay', () => {
     expect(stateOf(story.replayed())).toStrictEqual(stateOf(story.run));
   });
 
-  it('is what was folded live, also when a node passes on the list of a channel that grows later', () => {
+  it('gives the state that was folded live, also if a node outputs the list of a channel that grows later', () => {
     const inputs: WorkflowNode['inputs'] = { seen: { type: 'variable', variableName: 'c' } };
     const story = new Story(
       workflow([node('w1'), node('w2'), node('a', 'core.identity', { inputs })], [edge('w1', 'a')], {
@@ -316,14 +316,14 @@ describe('a replay', () => {
     },
   );
 
-  it('of nothing is a run that is pending', () => {
+  it('gives a pending run if the log is empty', () => {
     const { plan } = new Story(workflow([node('a')]));
     expect(fold(plan, factsOf(), [])).toMatchObject({ sequence: -1, executions: 0 });
   });
 });
 
 describe('inputs of an attempt', () => {
-  it('are what the state was when it started, whatever changes later', () => {
+  it('reflect the state at its start, whatever changes later', () => {
     const ports: WorkflowNode['inputs'] = { seen: { type: 'variable', variableName: 'v' } };
     const story = new Story(workflow([node('a', 'core.identity', { inputs: ports })]), {
       inputs: { v: 'early' },
@@ -332,7 +332,7 @@ describe('inputs of an attempt', () => {
     expect(story.run.nodes[0]!.inputs?.declared).toEqual({ seen: 'early' });
   });
 
-  it('are forgotten once the node has come to its end', () => {
+  it('are dropped when the node settles', () => {
     const story = new Story(workflow([node('a')]), { inputs: { big: 'text' } }).settle().complete('a');
     expect(story.run.nodes[0]).not.toHaveProperty('inputs');
   });
@@ -340,7 +340,7 @@ describe('inputs of an attempt', () => {
 
 const ERROR = { code: 'broken', message: 'It broke.' };
 
-/** What the rule makes of a target whose upstreams have come to this. */
+/** The result of a rule for a target with these upstream states. */
 function verdictOf(rule: TriggerRule, upstreams: readonly Upstream[]): Verdict {
   const ids = upstreams.map((_, index) => `u${index}`);
   const story = new Story(
@@ -357,7 +357,7 @@ function verdictOf(rule: TriggerRule, upstreams: readonly Upstream[]): Verdict {
             ...(upstreams[index] === 'X' ? { condition: { type: 'truthy', left: 'never' } as const } : {}),
           }),
         ),
-        // A net below keeps failures from failing the run before the target has decided.
+        // A catching node keeps failures from failing the run before the target is decided.
         ...ids.map((id) => edge(id, 'net', { triggerRule: 'all_complete' })),
       ],
     ),

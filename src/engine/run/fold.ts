@@ -20,19 +20,19 @@ import {
   type Tally,
 } from './run.ts';
 
-/** A run as its events say it is. */
+/** Rebuilds the state of a run from its events. */
 export function fold(plan: Plan, facts: RunFacts, events: Iterable<RunEvent>): Run {
   const run = emptyRun(plan, facts);
   for (const event of events) apply(run, event);
   return run;
 }
 
-/** Moves a run on by one event. The holder of `run` is its only owner, so it is changed in place. */
+/** Applies one event in place; the caller must be the only owner of `run`. */
 export function apply(run: Run, event: RunEvent): void {
-  assert(event.sequence === run.sequence + 1, 'events arrive in order, without gaps');
-  assert(!isTerminal(run), `nothing follows the end of a run, got ${event.type}`);
+  assert(event.sequence === run.sequence + 1, 'events must arrive in order, without gaps');
+  assert(!isTerminal(run), `no event may follow the end of a run, got ${event.type}`);
   const time = Date.parse(event.timestamp);
-  // A newer host may have written types that this one does not know.
+  // Unknown types are ignored: a newer host may have written them.
   const row = own(rows as Record<string, unknown>, event.type) as Row<EventType> | undefined;
   row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
   run.sequence = event.sequence;
@@ -41,6 +41,7 @@ export function apply(run: Run, event: RunEvent): void {
   if (fork && !isTerminal(run)) followFork(run, fork);
 }
 
+/** The parts of an event, besides its payload, that change the state. */
 export interface Envelope {
   readonly time: number;
   readonly nodeId: string | undefined;
@@ -51,7 +52,10 @@ type Row<T extends EventType> = (run: Run, payload: EventPayload<T>, envelope: E
 
 const unchanged = (): void => {};
 
-/** What each event does to a run. A new event type does not compile until it has a row. */
+/**
+ * How each event type changes a run. The mapped type makes the table complete: a new event type does not compile
+ * without a row.
+ */
 const rows: { readonly [T in EventType]: Row<T> } = {
   'run.started': (run, _payload, { time }) => {
     run.startedAt = time;
@@ -93,14 +97,14 @@ const rows: { readonly [T in EventType]: Row<T> } = {
       state.outputs = outputs;
       run.outputs[nodeId] = outputs;
     }
-    passOn(run, planned);
+    propagate(run, planned);
   },
   'node.failed': (run, { nodeId, error }, { time, eventId }) => {
     const [state, planned] = settle(run, nodeId, 'failed', time);
     state.error = error;
     delete run.exhausted;
-    // A loop that has gone round often enough must not be kept going by its own failure.
-    if (planned.isCaught && error.code !== 'loopback_limit_exceeded') passOn(run, planned);
+    // Otherwise a loop that exceeded its limit could continue through its own failure.
+    if (planned.isCaught && error.code !== 'loopback_limit_exceeded') propagate(run, planned);
     else run.failure ??= { error, abort: false, failedNodeId: nodeId, causeId: eventId };
   },
   'node.retried': (run, { nodeId, attempt, delayMs, lastError }, { time }) => {
@@ -114,7 +118,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     const [state, planned] = settle(run, nodeId, 'skipped', time);
     if (reason) state.reason = reason;
     run.toSkip.delete(planned.index);
-    passOn(run, planned);
+    propagate(run, planned);
   },
   'node.cancelled': (run, { nodeId, reason }, { time }) => {
     const [state] = settle(run, nodeId, 'cancelled', time);
@@ -130,14 +134,14 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   },
   'interrupt.requested': (run, { data, resumeSchema, timeoutMs }, { nodeId, time }) => {
     const { interrupt } = lookUp(run, nodeId ?? '')[0];
-    assert(interrupt, 'an interrupt is requested by a node that is suspended');
+    assert(interrupt, 'only a suspended node may request an interrupt');
     interrupt.data = data;
     if (resumeSchema) interrupt.resumeSchema = resumeSchema;
     if (timeoutMs !== undefined) interrupt.expiresAt = time + timeoutMs;
   },
   'interrupt.resolved': (run, { nodeId, interruptId, resumeValue }) => {
     const [state, planned] = lookUp(run, nodeId);
-    assert(state.interrupt?.interruptId === interruptId, 'an interrupt is answered once');
+    assert(state.interrupt?.interruptId === interruptId, 'an interrupt must be answered only once');
     run.answered.set(nodeId, interruptId);
     run.suspended.delete(planned.index);
     delete state.interrupt;
@@ -161,7 +165,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     if (child) child.status = status as RunStatus;
   },
   'node.dispatched': (run, { childRunId }, { nodeId }) => {
-    assert(nodeId, 'a dispatch names its node');
+    assert(nodeId, 'node.dispatched must name its node');
     const [state] = lookUp(run, nodeId);
     state.status = 'waiting';
     state.children = [...(state.children ?? []), { runId: childRunId, status: 'running' }];
@@ -193,7 +197,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.budget.isReserved = true;
   },
   'budget.consumed': (run, { dimension, consumed }) => {
-    run.budget.told[dimension] = consumed;
+    run.budget.reported[dimension] = consumed;
   },
   'budget.threshold.crossed': (run, { dimension }) => void run.budget.crossed.add(dimension),
   'budget.exhausted': (run, { dimension }) => void run.budget.exhausted.add(dimension),
@@ -230,7 +234,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
 
 function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
   const planned = run.plan.node(nodeId);
-  assert(planned, 'events speak of nodes that the definition has');
+  assert(planned, 'an event must refer to a node of the definition');
   return [run.nodes[planned.index]!, planned];
 }
 
@@ -251,7 +255,7 @@ function settle(
   time: number,
 ): [NodeState, PlannedNode] {
   const [state, planned] = lookUp(run, nodeId);
-  assert(!isSettled(state), `a node comes to one end, got a second ${status}`);
+  assert(!isSettled(state), `a node must settle only once, got a second ${status}`);
   state.status = status;
   state.endedAt = time;
   delete state.inputs;
@@ -270,7 +274,7 @@ function isSettled({ status }: NodeState): boolean {
   return status === 'completed' || status === 'failed' || status === 'skipped' || status === 'cancelled';
 }
 
-/** An immediate pause cuts the attempts that run; they begin again, as new attempts, after the run is resumed. */
+/** An immediate pause aborts running attempts; after the resume they start again as new attempts. */
 function restartRunning(run: Run): void {
   for (const index of [...run.active]) {
     const state = run.nodes[index]!;
@@ -282,8 +286,8 @@ function restartRunning(run: Run): void {
   }
 }
 
-/** A node has settled: count it on its outgoing edges, and let the targets decide. */
-function passOn(run: Run, source: PlannedNode): void {
+/** Records the result of a settled node on its outgoing edges and re-evaluates their targets. */
+function propagate(run: Run, source: PlannedNode): void {
   const loopbacks: PlannedNode[] = [];
   for (const planned of source.outgoing) {
     const result = edgeResult(run, planned);
@@ -298,15 +302,15 @@ function passOn(run: Run, source: PlannedNode): void {
     tally[result]++;
     decide(run, target);
   }
-  for (const target of loopbacks) beginAgain(run, target);
+  for (const target of loopbacks) restartFrom(run, target);
 }
 
 function isTaken(rule: PlannedNode['rule'], result: EdgeResult): boolean {
   return triggers[rule]({ open: 0, succeeded: 0, failed: 0, skipped: 0, [result]: 1 }) === 'start';
 }
 
-/** An edge led back to a node: it starts anew, and whatever comes after it is open again. */
-function beginAgain(run: Run, first: PlannedNode): void {
+/** A loopback edge was taken: the node starts again, and all nodes after it are reset. */
+function restartFrom(run: Run, first: PlannedNode): void {
   if (run.nodes[first.index]!.visit >= run.plan.maxLoopbacks) {
     run.exhausted = first.index;
     reopen(run, first);
@@ -319,7 +323,7 @@ function beginAgain(run: Run, first: PlannedNode): void {
   run.ready.add(first.index);
 }
 
-/** Nodes that an edge, or several, lead to; loops left aside. */
+/** The nodes that can be reached from a node without loopback edges, itself included. */
 function reachableFrom(plan: Plan, first: PlannedNode): PlannedNode[] {
   const found = new Set([first]);
   for (const { outgoing } of found) {
@@ -328,14 +332,14 @@ function reachableFrom(plan: Plan, first: PlannedNode): PlannedNode[] {
   return [...found];
 }
 
-/** Attempts go on being counted, so that no two of a node are the same. */
+/** Resets a node. Attempt numbers continue, so that no two attempts of a node share one. */
 function reopen(run: Run, { index, outgoing }: PlannedNode): void {
   const { attempt, visit, interrupts, startedAt } = run.nodes[index]!;
   const nextAttempt = startedAt === undefined ? attempt : attempt + 1;
   run.nodes[index] = { status: 'pending', attempt: nextAttempt, failures: 0, visit: visit + 1, interrupts };
   run.toSkip.delete(index);
   run.ready.delete(index);
-  // What led back here still delivers: it is why the node begins again.
+  // Loopback edges keep their result, because they deliver the inputs of the new iteration.
   for (const { edge, isLoopback } of outgoing) if (!isLoopback) run.edgeResults.delete(edge.id);
 }
 
@@ -345,11 +349,11 @@ function tallyOf(run: Run, incoming: readonly PlannedEdge[]): Tally {
   return tally;
 }
 
-/** An edge whose condition is false counts as one from a skipped node. */
+/** An edge whose condition is false counts like an edge from a skipped node. */
 function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): EdgeResult {
   const { status, outputs } = run.nodes[source]!;
   if (status === 'failed') return 'failed';
-  // What was skipped is absent, and absent is falsy: the one condition that a skipped source can meet.
+  // A skipped source has no output, and absent is falsy, so `falsy` is the one condition it can meet.
   if (status === 'skipped') return edge.condition?.type === 'falsy' ? 'succeeded' : 'skipped';
   if (!condition) return 'succeeded';
   try {
@@ -361,10 +365,10 @@ function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): EdgeRes
   }
 }
 
-type Verdict = 'start' | 'wait' | 'upstream_failed' | 'upstream_skipped';
+type TriggerResult = 'start' | 'wait' | 'upstream_failed' | 'upstream_skipped';
 
-/** When a node starts, and when it never will. */
-const triggers: Record<PlannedNode['rule'], (tally: Tally) => Verdict> = {
+/** Trigger rules: whether a node starts, waits, or is skipped and why. */
+const triggers: Record<PlannedNode['rule'], (tally: Tally) => TriggerResult> = {
   all_success: ({ open, failed, succeeded }) => {
     if (open > 0) return 'wait';
     if (failed > 0) return 'upstream_failed';
@@ -389,10 +393,10 @@ const triggers: Record<PlannedNode['rule'], (tally: Tally) => Verdict> = {
 function decide(run: Run, planned: PlannedNode): void {
   const state = run.nodes[planned.index]!;
   if (state.status !== 'pending' || run.toSkip.has(planned.index)) return;
-  const verdict = planned.incoming.length === 0 ? 'start' : triggers[planned.rule](run.tallies[planned.index]!);
-  if (verdict === 'wait') return;
-  if (verdict !== 'start') {
-    run.toSkip.set(planned.index, skipReason(run, planned, verdict));
+  const result = planned.incoming.length === 0 ? 'start' : triggers[planned.rule](run.tallies[planned.index]!);
+  if (result === 'wait') return;
+  if (result !== 'start') {
+    run.toSkip.set(planned.index, skipReason(run, planned, result));
   } else if (planned.node.disabled) {
     run.toSkip.set(planned.index, 'disabled');
   } else {
@@ -401,14 +405,14 @@ function decide(run: Run, planned: PlannedNode): void {
   }
 }
 
-function skipReason(run: Run, planned: PlannedNode, verdict: Verdict): string {
-  if (verdict !== 'upstream_skipped') return verdict;
+function skipReason(run: Run, planned: PlannedNode, result: TriggerResult): string {
+  if (result !== 'upstream_skipped') return result;
   const completed = planned.incoming.filter(({ source }) => run.nodes[source]!.status === 'completed');
   if (completed.some(({ condition }) => condition)) return 'edge_condition_false';
-  return completed.length > 0 ? 'nothing_failed' : verdict;
+  return completed.length > 0 ? 'nothing_failed' : result;
 }
 
-/** The bounds of a declared channel stand in its declaration, those of others in the config of the writing node. */
+/** The bounds of a declared channel come from its declaration, those of others from the config of the writing node. */
 function channelOptions(run: Run, channel: string, nodeId: string | undefined): ChannelOptions {
   const declared = declaredChannel(run, channel);
   if (declared) return declared;
@@ -419,7 +423,7 @@ function channelOptions(run: Run, channel: string, nodeId: string | undefined): 
   };
 }
 
-/** Caps on the dealings of one node with a model: the node fails, and says with what. */
+/** Caps on a node's model calls; exceeding one fails the node, not the run. */
 const NODE_CAPS: ReadonlySet<string> = new Set(['clarification', 'schema', 'envelopes']);
 
 const CAP_ERRORS: Record<string, string> = {

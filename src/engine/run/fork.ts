@@ -1,18 +1,24 @@
 import type { Fork, NodeState, Run } from './run.ts';
 
-/** The last event that a fork was given: those of a branch are its beginning, a replay has its whole source to go by. */
+/**
+ * Sequence of the last event that comes from the source: for a branch the end of the copied events, for a replay the
+ * end of the source's log.
+ */
 function lastGiven({ mode, fromSeq, throughSeq }: Fork): number {
   return mode === 'branch' ? fromSeq - 1 : Math.max(throughSeq, fromSeq - 1);
 }
 
-/** Follows a fork out of the history that it shares. Both may end between events that were written together. */
+/**
+ * Handles the points where a fork leaves its source's history. Either may lie between events that were committed
+ * together.
+ */
 export function followFork(run: Run, fork: Fork): void {
-  if (run.sequence === fork.fromSeq - 1) leaveCommands(run);
+  if (run.sequence === fork.fromSeq - 1) dropCommands(run);
   if (run.sequence === lastGiven(fork)) goOnAlone(run);
 }
 
-/** Nobody paused or cancelled this run. */
-function leaveCommands(run: Run): void {
+/** Undoes pause and cancellation: they were commands to the source, not to the fork. */
+function dropCommands(run: Run): void {
   delete run.pause;
   delete run.draining;
   if (run.failure) return;
@@ -26,15 +32,15 @@ function leaveCommands(run: Run): void {
   }
 }
 
-/** From here on the fork lives in its own time: whatever is under way begins anew. */
+/** From here on the fork runs in its own time: attempts and interrupts in flight start again. */
 export function goOnAlone(run: Run): void {
   if (run.isAlone) return;
   run.isAlone = true;
-  leaveCommands(run);
-  for (const index of run.active) beginAnew(run, index);
+  dropCommands(run);
+  for (const index of run.active) restartNode(run, index);
 }
 
-function beginAnew(run: Run, index: number): void {
+function restartNode(run: Run, index: number): void {
   const state = run.nodes[index]!;
   const now = run.facts.createdAt;
   if (mustRunAgain(state)) {
@@ -43,7 +49,7 @@ function beginAnew(run: Run, index: number): void {
     run.suspended.delete(index);
     delete state.interrupt;
     delete state.children;
-    // Its effects are this run's own, and nothing has been told of them.
+    // From now on its effects belong to this run, and the log has no events about them yet.
     delete state.modelCalls;
     delete state.agentSteps;
     return;
@@ -53,7 +59,10 @@ function beginAnew(run: Run, index: number): void {
   state.interrupt = { ...interrupt, requestedAt: now, expiresAt: now + interrupt.expiresAt - interrupt.requestedAt };
 }
 
-/** It runs, or waits for a child of another run, or was about to ask, or has been told and did not go on yet. */
+/**
+ * Whether a node runs, waits for a child of the source, was about to raise an interrupt, or has an answer it did not
+ * process yet.
+ */
 function mustRunAgain({ status, interrupt }: NodeState): boolean {
   if (status === 'running' || status === 'waiting') return true;
   return status === 'suspended' && (!interrupt || Object.keys(interrupt.data).length === 0);

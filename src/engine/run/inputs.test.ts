@@ -5,8 +5,8 @@ import type { PortValue, WorkflowDefinition } from '../../protocol/running/workf
 import { Story } from '../testing.ts';
 import type { NodeInputs } from './run.ts';
 
-describe('a node that nothing leads to', () => {
-  it('is given the inputs of the run, under what it declares', () => {
+describe('a start node', () => {
+  it('receives the inputs of the run, overridden by its declared ports', () => {
     const { all, declared } = inputsOf({ given: fixed(1), own: fixed(2) }, { inputs: { given: 0, more: 3 } });
     expect(all).toEqual({ given: 1, own: 2, more: 3 });
     expect(declared).toEqual({ given: 1, own: 2 });
@@ -14,32 +14,32 @@ describe('a node that nothing leads to', () => {
 });
 
 describe('an edge', () => {
-  it('delivers the port that it names to the port that it names', () => {
+  it('delivers the named source port to the named target port', () => {
     const { all } = over({ x: 1, y: 2 }, { sourceOutput: 'y', targetInput: 'value' });
     expect(all).toEqual({ value: 2 });
   });
 
-  it('goes from output to input where it names nothing', () => {
+  it('defaults to output and input', () => {
     expect(over({ output: 'text', other: 1 }, {}).all).toEqual({ input: 'text' });
   });
 
-  it('delivers all outputs where there is no such port', () => {
+  it('delivers all outputs if there is no such port', () => {
     expect(over({ x: 1, y: 2 }, { sourceOutput: 'missing' }).all).toEqual({ input: { x: 1, y: 2 } });
   });
 
-  it.each(['constructor', '__proto__', 'toString'])('delivers no prototype where it names %s', (sourceOutput) => {
+  it.each(['constructor', '__proto__', 'toString'])('delivers no inherited member for %s', (sourceOutput) => {
     expect(over({ x: 1 }, { sourceOutput }).all).toEqual({ input: { x: 1 } });
   });
 
-  it('delivers nothing where its source gave nothing', () => {
+  it('delivers nothing if its source has no outputs', () => {
     expect(over(undefined, {}).all).toEqual({});
   });
 
-  it('delivers less than what the node declares for the same port', () => {
+  it('is overridden by what the node declares for the same port', () => {
     expect(over({ output: 'delivered' }, {}, { input: fixed('declared') }).all).toEqual({ input: 'declared' });
   });
 
-  it('delivers to a port that is called __proto__ as to any other', () => {
+  it('delivers to a port called __proto__ like to any other', () => {
     const { all } = over({ output: 1 }, { targetInput: '__proto__' });
     expect(Object.entries(all)).toEqual([['__proto__', 1]]);
   });
@@ -58,7 +58,7 @@ describe('an edge', () => {
     expect(storyInputs(story, 'target').all).toEqual({ taken: 1 });
   });
 
-  it('with a false condition does not cover what another edge delivers to the same port', () => {
+  it('with a false condition does not override another edge to the same port', () => {
     const story = new Story(
       workflow(
         [node('a'), node('b'), node('target')],
@@ -69,7 +69,7 @@ describe('an edge', () => {
     expect(storyInputs(story, 'target').all).toEqual({ input: 'wanted' });
   });
 
-  it('under any_success delivers what has come by then', () => {
+  it('under any_success delivers what is available by then', () => {
     const story = new Story(
       workflow(
         ['a', 'b', 'target'].map((id) => node(id)),
@@ -95,23 +95,23 @@ describe('a variable port', () => {
     expect(inputsOf({ port: variable('v') }, { inputs: { v: [1] } }).declared).toEqual({ port: [1] });
   });
 
-  it('fails the attempt where the variable has no value', () => {
+  it('fails the attempt if the variable has no value', () => {
     expect(inputsOf({ port: variable('v') })).toMatchObject({
       problem: { code: 'validation_error', message: expect.stringContaining('"port"'), retryable: false },
     });
   });
 
-  it('is left out where it is optional', () => {
+  it('is omitted if it is optional', () => {
     const { declared, problem } = inputsOf({ port: variable('v', true) });
     expect(declared).toEqual({});
     expect(problem).toBeUndefined();
   });
 
-  it('takes null for a value', () => {
+  it('accepts null as a value', () => {
     expect(inputsOf({ port: variable('v') }, { inputs: { v: null } }).declared).toEqual({ port: null });
   });
 
-  it.each(['constructor', '__proto__', 'toString'])('finds nothing under the name %s', (name) => {
+  it.each(['constructor', '__proto__', 'toString'])('has no value under the name %s', (name) => {
     expect(inputsOf({ port: variable(name) }).problem).toBeDefined();
   });
 
@@ -139,7 +139,7 @@ describe('a variable port', () => {
     expect(storyInputs(story, 'a').declared).toEqual({ port: [1] });
   });
 
-  it('is refused a channel whose readers do not include the node', () => {
+  it('may not read a channel whose readers do not include the node', () => {
     const { problem } = inputsOf(
       { port: variable('c', true) },
       { more: { channels: { c: { reducer: 'append', access: { readers: ['other'] } } } } },
@@ -151,7 +151,7 @@ describe('a variable port', () => {
     });
   });
 
-  it('reads a variable that shares its name with something that all objects have', () => {
+  it('reads a variable named like an inherited member', () => {
     const { declared } = inputsOf(
       { port: variable('constructor') },
       { inputs: { constructor: 'Ada' } as unknown as JsonObject, more: { channels: { c: { reducer: 'append' } } } },
@@ -159,7 +159,7 @@ describe('a variable port', () => {
     expect(declared).toEqual({ port: 'Ada' });
   });
 
-  it('keeps the list that it saw, however long the channel grows', () => {
+  it('keeps the list it read, even if the channel grows', () => {
     const story = new Story(
       workflow(
         [node('w1'), node('w2'), node('a', 'core.noop', { inputs: { declared: variable('c'), loose: variable('l') } })],
@@ -184,34 +184,34 @@ describe('a connection port', () => {
     return storyInputs(story.complete('s', outputs).settle(), 'a');
   };
 
-  it('has the output of the node that it names', () => {
+  it('has the output of the named node', () => {
     expect(connected(connection('s', 'x'), { x: 1 }).declared).toEqual({ port: 1 });
     expect(connected(connection('s', 'x'), { x: null }).declared).toEqual({ port: null });
   });
 
-  it('fails the attempt where there is no such output', () => {
+  it('fails the attempt if there is no such output', () => {
     expect(connected(connection('s', 'y'), { x: 1 }).problem?.message).toMatch(/"s" has no output "y"/);
     expect(connected(connection('s', 'y')).problem).toBeDefined();
     expect(connected(connection('s', 'constructor'), { x: 1 }).problem).toBeDefined();
   });
 
-  it('is left out where it is optional', () => {
+  it('is omitted if it is optional', () => {
     expect(connected(connection('s', 'y', true), { x: 1 })).toMatchObject({ declared: {} });
   });
 });
 
 describe('an expression port', () => {
-  it('has what the expression gives', () => {
+  it('has the result of the expression', () => {
     expect(inputsOf({ port: expression('inputs.a + 1') }, { inputs: { a: 2 } }).declared).toEqual({ port: 3 });
   });
 
-  it('fails the attempt where the expression cannot be evaluated', () => {
+  it('fails the attempt if the expression cannot be evaluated', () => {
     const { problem, declared } = inputsOf({ port: expression('variables.missing') });
     expect(problem?.message).toMatch(/^Input "port": /);
     expect(declared).toEqual({});
   });
 
-  it('does not see the outputs of one source: there may be several', () => {
+  it('cannot refer to the outputs of one source, because there may be several', () => {
     expect(() => inputsOf({ port: expression('output.x') })).toThrow(/output/);
   });
 });
@@ -224,7 +224,7 @@ function inputsOf(
   return storyInputs(new Story(definition, { inputs: given.inputs ?? {} }).settle(), 'a');
 }
 
-/** What a node gets over one edge from a source with these outputs. */
+/** The inputs that a node gets over one edge from a source with these outputs. */
 function over(
   outputs: JsonObject | undefined,
   ports: { sourceOutput?: string; targetInput?: string },

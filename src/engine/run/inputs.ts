@@ -6,7 +6,7 @@ import { type Expression, ExpressionError } from '../expressions/expression.ts';
 import { mayAccess } from './channels.ts';
 import { channelState, declaredChannel, type NodeInputs, type Run, visibleVariables } from './run.ts';
 
-/** Whatever a node is given when an attempt starts, taken from the state as it is at that moment. */
+/** Resolves a node's inputs when an attempt starts, from the state at that moment. */
 export function resolveInputs(run: Run, planned: PlannedNode): NodeInputs {
   const delivered = planned.incoming.length === 0 ? { ...run.facts.inputs } : deliveredByEdges(run, planned);
   const declared = Object.create(null) as JsonObject;
@@ -26,7 +26,7 @@ export function resolveInputs(run: Run, planned: PlannedNode): NodeInputs {
   return { all: { ...delivered, ...declared }, declared };
 }
 
-/** An edge that is taken delivers the port it names, or all outputs of its source where there is no such port. */
+/** An edge delivers the port that it names or, if the source has no such port, all outputs of the source. */
 function deliveredByEdges(run: Run, planned: PlannedNode): JsonObject {
   const delivered = Object.create(null) as JsonObject;
   for (const { edge } of [...planned.incoming, ...planned.loopbacks]) {
@@ -85,7 +85,7 @@ function evaluatePort(run: Run, expression: Expression): Resolved {
   }
 }
 
-/** What expressions in this run can see. */
+/** The names that expressions of this run can refer to. */
 export function scopeOf(run: Run): Scope {
   return { variables: visibleVariables(run), inputs: run.facts.inputs, nodes: run.outputs };
 }

@@ -6,12 +6,12 @@ import { dueAt, isBusy, next } from './next.ts';
 import { isTerminal, type RunFacts } from './run.ts';
 
 describe('starting', () => {
-  it('begins with every node that nothing leads to, ties by node id', () => {
+  it('begins with every start node, ordered by id', () => {
     const story = new Story(workflow(['c', 'a', 'b'].map((id) => node(id))));
     expect(startsOf(story)).toEqual(['a', 'b', 'c']);
   });
 
-  it('goes by place in topological order, not by the order in which nodes became ready', () => {
+  it('follows topological order, not the order in which nodes became ready', () => {
     const story = new Story(
       workflow(
         ['z', 'a', 'x'].map((id) => node(id)),
@@ -34,7 +34,7 @@ describe('starting', () => {
     expect(startsOf(story, 0)).toEqual([]);
   });
 
-  it('waits where there are no slots, and does not take what is ready for done', () => {
+  it('waits if there are no slots, and does not complete the run', () => {
     const story = new Story(workflow([node('a')]));
     expect(next(story.run, NOW, 0)).toEqual({ events: [], start: [] });
   });
@@ -50,14 +50,14 @@ describe('starting', () => {
     expect(story.statuses).toEqual({ s: 'completed', l: 'running', r: 'running' });
   });
 
-  it('puts retries that are due in front of nodes that were never started', () => {
+  it('puts due retries before nodes that were never started', () => {
     const story = new Story(workflow([node('first'), node('retried', 'core.noop', retries(1))]));
     story.start('retried').fail('retried');
     story.now += 1_000;
     expect(startsOf(story)).toEqual(['retried', 'first']);
   });
 
-  it('is asked as often as one likes: the same run at the same time gives the same step', () => {
+  it('is pure: the same run at the same time gives the same step', () => {
     const story = new Story(workflow(['a', 'b'].map((id) => node(id))));
     expect(next(story.run, NOW, 8)).toEqual(next(story.run, NOW, 8));
     expect(story.run.executions).toBe(0);
@@ -65,7 +65,7 @@ describe('starting', () => {
 });
 
 describe('the end', () => {
-  it('comes when nothing is left, with the outputs of the nodes that nothing follows', () => {
+  it('comes when nothing is left, with the outputs of the last nodes', () => {
     const story = new Story(
       workflow(
         ['a', 'b', 'c'].map((id) => node(id)),
@@ -77,11 +77,11 @@ describe('the end', () => {
     expect(story.run.ended).toBe('completed');
   });
 
-  it('has no outputs where no last node gave any', () => {
+  it('has no outputs if no last node has any', () => {
     expect(new Story(workflow([node('a')])).settle().complete('a').settle().last('run.completed')).toEqual({});
   });
 
-  it.each(['constructor', '__proto__'])('has the outputs of a node that is called %s', (id) => {
+  it.each(['constructor', '__proto__'])('has the outputs of a node called %s', (id) => {
     const story = new Story(workflow([node(id)])).settle().complete(id, { x: 1 }).settle();
     expect(Object.entries(story.last('run.completed')!.outputs!)).toEqual([[id, { x: 1 }]]);
   });
@@ -106,19 +106,19 @@ describe('a failed node', () => {
     expect(failed.causationId).toBe(story.events.find(({ type }) => type === 'node.failed')!.eventId);
   });
 
-  it('lets nodes in flight come to their end, and starts nothing new meanwhile', () => {
+  it('lets nodes in flight finish and starts no others', () => {
     const story = new Story(two()).settle().fail('f').settle();
     expect(isTerminal(story.run)).toBe(false);
     story.complete('slow').settle();
     expect(story.run.ended).toBe('failed');
     expect(story.status('next')).not.toBe('running');
-    expect(story.told).not.toContain('node.started next');
+    expect(story.eventLabels).not.toContain('node.started next');
   });
 
-  it('does not retry others that fail while the run comes to its bad end', () => {
+  it('does not retry others that fail while the run is failing', () => {
     const story = new Story(two({ settings: { maxRetries: 3 } })).settle();
     story.fail('f', { retryable: false }).fail('slow').settle();
-    expect(story.told).toContain('node.failed slow');
+    expect(story.eventLabels).toContain('node.failed slow');
     expect(story.run.error?.code).toBe('broken');
     expect(story.run.ended).toBe('failed');
   });
@@ -129,26 +129,26 @@ describe('a failed node', () => {
     expect(story.run.error?.code).toBe('first');
   });
 
-  it('cuts a retry that waits', () => {
+  it('cancels a waiting retry', () => {
     const story = new Story(workflow([node('f'), node('r', 'core.noop', retries(5))])).settle();
     story.fail('r').fail('f').settle();
-    expect(story.told).toContain('node.cancelled r');
+    expect(story.eventLabels).toContain('node.cancelled r');
     expect(story.run.ended).toBe('failed');
   });
 
-  it.each(['any_failed', 'all_complete'] as const)('is taken care of by a target under %s', (triggerRule) => {
+  it.each(['any_failed', 'all_complete'] as const)('is handled by a target under %s', (triggerRule) => {
     const story = new Story(workflow([node('f'), node('rescue')], [edge('f', 'rescue', { triggerRule })])).settle();
     story.fail('f').settle().complete('rescue').settle();
     expect(story.run.ended).toBe('completed');
   });
 
-  it.each(['all_success', 'any_success', 'none_failed'] as const)('is not taken care of under %s', (triggerRule) => {
+  it.each(['all_success', 'any_success', 'none_failed'] as const)('is not handled under %s', (triggerRule) => {
     const story = new Story(workflow([node('f'), node('t')], [edge('f', 't', { triggerRule })])).settle();
     story.fail('f').settle();
     expect(story.run.ended).toBe('failed');
   });
 
-  it('fails the run when its rescue fails too', () => {
+  it('fails the run if its handler fails too', () => {
     const story = new Story(
       workflow([node('f'), node('rescue')], [edge('f', 'rescue', { triggerRule: 'any_failed' })]),
     );
@@ -162,7 +162,7 @@ describe('the limit of node executions', () => {
     limits: { maxNodeExecutions, maxRunDurationMs: 1_000_000 },
   });
 
-  it('is breached before the node that is too many starts: once, with more observed than allowed', () => {
+  it('is breached before the excess node starts: once, with more observed than allowed', () => {
     const story = new Story(
       workflow(
         ['a', 'b', 'c'].map((id) => node(id)),
@@ -171,14 +171,14 @@ describe('the limit of node executions', () => {
       limited(2),
     ).settle();
     story.complete('a').settle().complete('b').settle();
-    expect(story.told.slice(-2)).toEqual(['cap.breached c', 'run.failed']);
-    expect(story.told.filter((told) => told.startsWith('cap.breached'))).toHaveLength(1);
+    expect(story.eventLabels.slice(-2)).toEqual(['cap.breached c', 'run.failed']);
+    expect(story.eventLabels.filter((told) => told.startsWith('cap.breached'))).toHaveLength(1);
     expect(story.last('cap.breached')).toEqual({ kind: 'node-executions', limit: 2, observed: 3, nodeId: 'c' });
     expect(story.last('run.failed')?.error.code).toBe('recursion_limit_exceeded');
-    expect(story.told).not.toContain('node.started c');
+    expect(story.eventLabels).not.toContain('node.started c');
   });
 
-  it('does not matter to a run that needs exactly as many', () => {
+  it('does not affect a run that needs exactly as many', () => {
     const story = new Story(
       workflow(
         ['a', 'b'].map((id) => node(id)),
@@ -190,9 +190,9 @@ describe('the limit of node executions', () => {
     expect(story.run.ended).toBe('completed');
   });
 
-  it('cuts what runs beside the node that was too many', () => {
+  it('cancels nodes that run beside the excess node', () => {
     const story = new Story(workflow(['a', 'b', 'c'].map((id) => node(id))), limited(2)).settle();
-    expect(story.told).toEqual([
+    expect(story.eventLabels).toEqual([
       'run.started',
       'node.started a',
       'node.started b',
@@ -218,7 +218,7 @@ describe('the limit of node executions', () => {
 describe('the limit of duration', () => {
   const limited: Partial<RunFacts> = { limits: { maxNodeExecutions: 10, maxRunDurationMs: 1_000 } };
 
-  it('is breached when more time has passed than allowed, and not a moment earlier', () => {
+  it('is breached when more time has passed than allowed, and not earlier', () => {
     const story = new Story(workflow([node('a')]), limited).settle();
     story.now = NOW + 1_000;
     story.settle();
@@ -229,19 +229,19 @@ describe('the limit of duration', () => {
     expect(story.last('run.failed')?.error.code).toBe('run_timeout');
   });
 
-  it('cuts what runs, starts nothing, and is breached once', () => {
+  it('cancels running nodes, starts nothing, and is breached once', () => {
     const story = new Story(workflow([node('a'), node('b')], line('a', 'b')), limited).settle();
     story.now += 5_000;
     story.complete('a').settle();
-    expect(story.told.slice(-2)).toEqual(['cap.breached', 'run.failed']);
-    expect(story.told).not.toContain('node.started b');
+    expect(story.eventLabels.slice(-2)).toEqual(['cap.breached', 'run.failed']);
+    expect(story.eventLabels).not.toContain('node.started b');
   });
 
-  it('ends a bad end that takes too long', () => {
+  it('ends a run that takes too long to fail', () => {
     const story = new Story(workflow([node('f'), node('slow')]), limited).settle().fail('f').settle();
     story.now += 5_000;
     story.settle();
-    expect(story.told.slice(-3)).toEqual(['cap.breached', 'node.cancelled slow', 'run.failed']);
+    expect(story.eventLabels.slice(-3)).toEqual(['cap.breached', 'node.cancelled slow', 'run.failed']);
     expect(story.run.error?.code).toBe('run_timeout');
   });
 
@@ -257,7 +257,7 @@ describe('the limit of duration', () => {
 describe('a node with a timeout', () => {
   const impatient = (maxRetries = 0) => node('a', 'core.noop', { settings: { timeoutMs: 100, retry: { maxRetries } } });
 
-  it('is given up when an attempt has taken so long', () => {
+  it('fails when an attempt has taken that long', () => {
     const story = new Story(workflow([impatient()])).settle();
     story.now = NOW + 99;
     expect(next(story.run, story.now, 8).events).toEqual([]);
@@ -268,7 +268,7 @@ describe('a node with a timeout', () => {
     expect(story.run.ended).toBe('failed');
   });
 
-  it('is tried again where it has retries, with a new timeout for each attempt', () => {
+  it('is retried if it has retries, with a new timeout for each attempt', () => {
     const story = new Story(workflow([impatient(1)])).settle();
     story.now += 100;
     story.settle();
@@ -279,25 +279,25 @@ describe('a node with a timeout', () => {
     expect(dueAt(story.run)).toBe(story.now + 100);
   });
 
-  it('is given up while a pause waits for it', () => {
+  it('fails while a pause waits for it', () => {
     const story = new Story(workflow([impatient()])).settle();
     story.record({ type: 'capstan.pause.requested', payload: { drainPolicy: 'drain-current-node' } });
     story.now += 100;
     story.settle();
-    expect(story.told).toContain('node.failed a');
+    expect(story.eventLabels).toContain('node.failed a');
   });
 
-  it('is given up while the run comes to a bad end, so that a hung node cannot keep it from ending', () => {
+  it('fails while the run is failing, so that a hung node cannot keep the run from ending', () => {
     const story = new Story(workflow([impatient(), node('f')])).settle().fail('f').settle();
     story.now += 100;
     story.settle();
-    expect(story.told).toContain('node.failed a');
+    expect(story.eventLabels).toContain('node.failed a');
     expect(story.run.ended).toBe('failed');
   });
 });
 
 describe('when a run is due', () => {
-  it('is its deadline, where nothing is due earlier', () => {
+  it('is its deadline, if nothing is due earlier', () => {
     const story = new Story(workflow([node('a')]), { limits: { maxNodeExecutions: 1, maxRunDurationMs: 50 } }).settle();
     expect(dueAt(story.run)).toBe(NOW + 51);
   });
@@ -315,8 +315,8 @@ describe('when a run is due', () => {
     expect(dueAt(story.run)).toBeUndefined();
   });
 
-  // A time that lies behind, with nothing to do, makes whoever drives the run look again at once, forever.
-  it('lies ahead when there is nothing to do: a retry that comes due while the run comes to a bad end', () => {
+  // A due time in the past with nothing to do would make the host look again at once, forever.
+  it('lies in the future if there is nothing to do: a retry that becomes due while the run is failing', () => {
     const story = new Story(workflow([node('r', 'core.noop', retries(5)), node('slow'), node('f')])).settle();
     story.fail('r').fail('f', { retryable: false });
     story.now += 60_000;
@@ -324,7 +324,7 @@ describe('when a run is due', () => {
     expect(dueAt(story.run)).toBeGreaterThan(story.now);
   });
 
-  it('lies ahead when there is nothing to do: a retry that comes due while a pause waits for others', () => {
+  it('lies in the future if there is nothing to do: a retry that becomes due while a pause waits for others', () => {
     const story = new Story(workflow([node('r', 'core.noop', retries(5)), node('slow')])).settle();
     story.fail('r').record({ type: 'capstan.pause.requested', payload: { drainPolicy: 'drain-current-node' } });
     story.now += 60_000;
@@ -333,7 +333,7 @@ describe('when a run is due', () => {
   });
 });
 
-describe('a pause that waits', () => {
+describe('a draining pause', () => {
   const paused = (...ids: string[]): Story =>
     new Story(
       workflow(
@@ -344,25 +344,25 @@ describe('a pause that waits', () => {
       .settle()
       .record({ type: 'capstan.pause.requested', payload: { drainPolicy: 'drain-current-node', reason: 'lunch' } });
 
-  it('lets the running node end first, and holds back what would follow it', () => {
+  it('lets the running node finish and starts nothing after it', () => {
     const story = paused('a', 'b').settle();
     expect(story.run.pause).toBeUndefined();
     story.now += 7;
     story.complete('a').settle();
-    expect(story.told.slice(-2)).toEqual(['node.completed a', 'run.paused']);
+    expect(story.eventLabels.slice(-2)).toEqual(['node.completed a', 'run.paused']);
     expect(story.last('run.paused')).toEqual({ drainPolicy: 'drain-current-node', reason: 'lunch' });
     expect(story.run.pause?.at).toBe(NOW);
     expect(story.status('b')).toBe('ready');
   });
 
-  it('holds back the end of a run whose only node is done', () => {
+  it('holds back the completion of a run whose only node has finished', () => {
     const story = paused('a').settle().complete('a').settle();
-    expect(story.told.at(-1)).toBe('run.paused');
+    expect(story.eventLabels.at(-1)).toBe('run.paused');
     story.record({ type: 'run.resumed', payload: {} }).settle();
-    expect(story.told.at(-1)).toBe('run.completed');
+    expect(story.eventLabels.at(-1)).toBe('run.completed');
   });
 
-  it('waits for a child run, too', () => {
+  it('also waits for a child run', () => {
     const story = new Story(workflow([node('a')])).settle().dispatch('a');
     expect(isBusy(story.run)).toBe(true);
     expect(pauseRun(story.run, { drainPolicy: 'drain-current-node' })).toEqual([
@@ -370,7 +370,7 @@ describe('a pause that waits', () => {
     ]);
   });
 
-  it('does not wait for a retry, which goes on after the run is resumed', () => {
+  it('does not wait for a retry, which continues after the resume', () => {
     const story = new Story(workflow([node('a', 'core.noop', retries(1))])).settle().fail('a');
     expect(pauseRun(story.run, { drainPolicy: 'drain-current-node' })).toEqual([
       { type: 'run.paused', payload: { drainPolicy: 'drain-current-node' } },
@@ -383,17 +383,17 @@ describe('a pause that waits', () => {
     expect(story.status('a')).toBe('running');
   });
 
-  it('gives way to a failure', () => {
+  it('yields to a failure', () => {
     const story = paused('a', 'b').settle().fail('a').settle();
     expect(story.run.ended).toBe('failed');
   });
 });
 
 describe('an immediate pause', () => {
-  it('cuts the running attempt without an end, and begins a new attempt after the resume', () => {
+  it('aborts the running attempt without an event, and starts a new attempt after the resume', () => {
     const story = new Story(workflow([node('a')])).settle();
     story.record({ type: 'run.paused', payload: { drainPolicy: 'immediate' } }).settle();
-    expect(story.told.slice(-1)).toEqual(['run.paused']);
+    expect(story.eventLabels.slice(-1)).toEqual(['run.paused']);
     expect(story.status('a')).toBe('ready');
     story.record({ type: 'run.resumed', payload: {} }).settle();
     expect(story.last('node.started')).toMatchObject({ nodeId: 'a', attempt: 1 });
@@ -408,7 +408,7 @@ describe('an immediate pause', () => {
     expect(story.last('node.retried')).toMatchObject({ attempt: 2 });
   });
 
-  it('leaves a child run alone', () => {
+  it('does not affect a child run', () => {
     const story = new Story(workflow([node('a')])).settle().dispatch('a');
     story.record({ type: 'run.paused', payload: { drainPolicy: 'immediate' } });
     expect(story.status('a')).toBe('waiting');

@@ -6,7 +6,7 @@ import { expireInterrupt } from '../people/interrupts.ts';
 import { failAttempt } from './outcome.ts';
 import { isTerminal, type NodeState, type Run } from './run.ts';
 
-/** What to do now: record these events, start these nodes. Nothing of either means: wait. */
+/** What a host does next: append these events, start these nodes. Both empty means that it waits. */
 export interface Step {
   readonly events: readonly NewEvent[];
   readonly start: readonly PlannedNode[];
@@ -15,17 +15,17 @@ export interface Step {
 const WAIT: Step = { events: [], start: [] };
 
 /**
- * The whole scheduler. Pure: the same run at the same time gives the same step, so "why does this run wait?" is a
- * function call. `slots` is how many more nodes may run at once.
+ * The scheduler. Pure: the same run at the same time gives the same step, so "why is this run waiting?" is a function
+ * call. `slots` is how many more nodes may run concurrently.
  */
 export function next(run: Run, now: number, slots: number): Step {
   if (isTerminal(run) || run.pause) return WAIT;
   if (now > deadline(run) && !run.failure?.abort) return record(breachOfDuration(run, now));
-  const late = overdueAttempts(run, now);
-  if (late.length > 0) return record(...late);
-  const accounts = budgetEvents(run);
-  if (accounts.length > 0) return record(...accounts);
-  if (run.failure) return record(...comeToBadEnd(run));
+  const timedOut = overdueAttempts(run, now);
+  if (timedOut.length > 0) return record(...timedOut);
+  const budget = budgetEvents(run);
+  if (budget.length > 0) return record(...budget);
+  if (run.failure) return record(...failRun(run));
   if (run.exhausted !== undefined) return record(...endLoop(run, run.exhausted));
   if (run.warnings.size > 0) return record(...logWarnings(run));
   if (run.toSkip.size > 0) return record(...skips(run));
@@ -36,7 +36,10 @@ export function next(run: Run, now: number, slots: number): Step {
   return isOver ? record(completed(run)) : startReady(run, now, slots);
 }
 
-/** When the run needs attention even if nothing happens to it. */
+/**
+ * When the run needs attention even if no event arrives (epoch ms): a retry, a timeout or its deadline. Undefined if
+ * never.
+ */
 export function dueAt(run: Run): number | undefined {
   if (isTerminal(run) || run.pause) return undefined;
   let due = deadline(run) + 1;
@@ -56,7 +59,7 @@ function deadline(run: Run): number {
   return beganAt(run) + run.facts.limits.maxRunDurationMs;
 }
 
-/** The first event of a fork is older than the fork itself. */
+/** When the run's clock started; a detached fork's first event is older than the fork itself. */
 function beganAt({ startedAt, facts, isAlone }: Run): number {
   return isAlone ? facts.createdAt : (startedAt ?? facts.createdAt);
 }
@@ -115,8 +118,8 @@ function skips(run: Run): NewEvent[] {
   });
 }
 
-/** Nothing new starts. Nodes in flight come to their end, unless a cap was breached: then they are cut. */
-function comeToBadEnd(run: Run): NewEvent[] {
+/** No new node starts. Nodes in flight may finish, unless a cap was breached; then they are cancelled. */
+function failRun(run: Run): NewEvent[] {
   const { error, abort, failedNodeId, causeId } = run.failure!;
   if (!abort && isBusy(run)) return [];
   const cause = causeId ? { causationId: causeId } : {};
@@ -126,6 +129,7 @@ function comeToBadEnd(run: Run): NewEvent[] {
   ];
 }
 
+/** The events that cancel all nodes in flight. */
 export function cancelActive(run: Run, reason: string): NewEvent[] {
   return activeNodes(run).map(([{ node }]) => ({
     type: 'node.cancelled',
@@ -139,7 +143,7 @@ function pauseDrained(run: Run): NewEvent {
   return { type: 'run.paused', payload: { drainPolicy: 'drain-current-node', ...(reason ? { reason } : {}) } };
 }
 
-/** A node is at work, here or in a child run; retries and people are not waited for. */
+/** Whether a node is executing, here or in a child run. Nodes that wait for a retry or a person do not count. */
 export function isBusy(run: Run): boolean {
   return activeNodes(run).some(([, { status }]) => status === 'running' || status === 'waiting');
 }
@@ -161,7 +165,7 @@ function startReady(run: Run, now: number, slots: number): Step {
   return start.length > 0 ? { events: [], start } : WAIT;
 }
 
-/** Retries that are due, then nodes that are ready, in topological order. */
+/** Nodes that may start now: due retries first, then ready nodes in topological order. */
 function* candidates(run: Run, now: number): Generator<PlannedNode> {
   for (const [planned, { retryAt }] of activeNodes(run)) if (retryAt !== undefined && retryAt <= now) yield planned;
   for (const index of run.ready) yield run.plan.nodes[index]!;
@@ -176,7 +180,7 @@ function breachOfExecutions(run: Run, { node }: PlannedNode): NewEvent {
   };
 }
 
-/** The outputs of a run are those of the nodes that nothing follows. */
+/** The outputs of a run: those of the nodes without outgoing edges, by node id. */
 export function finalOutputs({ plan, outputs }: Run): Record<string, JsonObject> {
   const last = plan.nodes.filter(({ node, outgoing }) => outgoing.length === 0 && outputs[node.id] !== undefined);
   return Object.fromEntries(last.map(({ node }) => [node.id, outputs[node.id] as JsonObject]));

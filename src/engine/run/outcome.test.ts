@@ -5,8 +5,8 @@ import type { ChannelDeclaration } from '../../protocol/running/workflows.ts';
 import { NOW, Story } from '../testing.ts';
 import { completeNode, failAttempt, type NodeResult } from './outcome.ts';
 
-describe('a node that is done', () => {
-  it('says what it changed and then that it is done', () => {
+describe('a completed node', () => {
+  it('records its changes and then its completion', () => {
     const story = running();
     const result: NodeResult = {
       outputs: { answer: 42 },
@@ -20,26 +20,26 @@ describe('a node that is done', () => {
     ]);
   });
 
-  it('has no outputs where it gave none', () => {
+  it('has no outputs if it returned none', () => {
     expect(completeNode(running().run, 'a', {}, NOW)).toEqual([
       { type: 'node.completed', nodeId: 'a', payload: { nodeId: 'a' } },
     ]);
   });
 
-  it('says what a variable was before, where it was anything', () => {
+  it('records the previous value of a variable, if it had one', () => {
     const story = running({}, { old: [1] });
     const [changed, made] = completeNode(story.run, 'a', { variables: { old: [2], fresh: null } }, NOW);
     expect(changed?.payload).toEqual({ name: 'old', previous: [1], next: [2], nodeId: 'a' });
     expect(made?.payload).toEqual({ name: 'fresh', next: null, nodeId: 'a' });
   });
 
-  it('says nothing of a variable that keeps its value', () => {
+  it('does not record a variable that keeps its value', () => {
     const story = running({}, { same: { a: [1, 2] } });
     const events = completeNode(story.run, 'a', { variables: { same: { a: [1, 2] } } }, NOW);
     expect(events.map(({ type }) => type)).toEqual(['node.completed']);
   });
 
-  it('leaves an artifact where the definition names a type for its outputs', () => {
+  it('creates an artifact if the definition names a type for its outputs', () => {
     const story = new Story(workflow([node('a', 'core.noop', { artifactType: 'report' })])).settle();
     expect(completeNode(story.run, 'a', { outputs: { text: 'hi' } }, NOW)[0]).toEqual({
       type: 'artifact.created',
@@ -53,7 +53,7 @@ describe('a node that is done', () => {
 describe('a write to a channel', () => {
   const write = (value: unknown, channel = 'c') => ({ channels: [{ channel, value, reducer: 'append' }] });
 
-  it('records the write, not the state, with the reducer that counted then', () => {
+  it('records the write, not the state, with the reducer used', () => {
     const story = running({ c: { reducer: 'counter', schemaVersion: 3 } });
     expect(completeNode(story.run, 'a', write(5), NOW)[0]).toEqual({
       type: 'channel.written',
@@ -69,14 +69,14 @@ describe('a write to a channel', () => {
     });
   });
 
-  it('carries the time of writing on a channel with a time to live, declared or not', () => {
+  it('carries the time of writing on a channel with a TTL, declared or not', () => {
     const declared = running({ c: { reducer: 'append', ttlMs: 10 } });
     expect(valueIn(completeNode(declared.run, 'a', write('v'), NOW))).toEqual({ value: 'v', _ts: NOW });
     const loose = completeNode(running().run, 'a', { channels: [{ ...write('v').channels[0]!, ttlMs: 10 }] }, NOW);
     expect(valueIn(loose)).toEqual({ value: 'v', _ts: NOW });
   });
 
-  it('follows the declaration where the node that writes says otherwise', () => {
+  it('follows the declaration if the writing node differs', () => {
     const story = running({ c: { reducer: 'append' } });
     const events = completeNode(story.run, 'a', { channels: [{ ...write('v').channels[0]!, ttlMs: 10 }] }, NOW);
     expect(valueIn(events)).toBe('v');
@@ -86,14 +86,14 @@ describe('a write to a channel', () => {
     ['counter', 1, 1],
     ['merge', { x: 1 }, { x: 1 }],
     ['replace', 'v', 'v'],
-  ])('is not spoilt by a time to live that a %s channel does not keep', (reducer, value, state) => {
+  ])('ignores a TTL that a %s channel does not support', (reducer, value, state) => {
     const story = running();
     story.finish('a', { channels: [{ channel: 'loose', value, reducer, ttlMs: 10 }] });
-    // To refuse such a write is as good as to take it without the time.
+    // Refusing such a write is as good as accepting it without the time.
     if (story.status('a') === 'completed') expect(story.run.channels.get('loose')).toEqual(state);
   });
 
-  it('is refused to a node that is not among the writers, for good', () => {
+  it('is refused permanently to a node that is not among the writers', () => {
     const story = running({ c: { reducer: 'append', access: { writers: ['somebody-else'] } } });
     expect(completeNode(story.run, 'a', write(1), NOW)).toEqual([
       {
@@ -113,7 +113,7 @@ describe('a write to a channel', () => {
     ]);
   });
 
-  it('is refused when it does not fit the schema, and says nothing else happened', () => {
+  it('is refused if it does not match the schema, and nothing else is recorded', () => {
     const story = running({ c: { reducer: 'append', schema: { type: 'number' } } });
     const events = completeNode(story.run, 'a', { ...write('text'), variables: { v: 1 } }, NOW);
     expect(events).toHaveLength(1);
@@ -126,7 +126,7 @@ describe('a write to a channel', () => {
     expect(completeNode(list.run, 'a', write('x'), NOW).at(-1)?.type).toBe('node.failed');
   });
 
-  it('is refused when a channel that drops nothing is full', () => {
+  it('is refused if a channel that drops nothing is full', () => {
     const story = running({ c: { reducer: 'merge', maxSize: 1 } });
     expect(completeNode(story.run, 'a', write({ x: 1 }), NOW).at(-1)?.type).toBe('node.completed');
     expect(failureIn(completeNode(story.run, 'a', write({ x: 1, y: 2 }), NOW))).toMatchObject({
@@ -135,7 +135,7 @@ describe('a write to a channel', () => {
     });
   });
 
-  it('is refused when it fills a channel together with others of the same node', () => {
+  it('is refused if it fills a channel together with other writes of the node', () => {
     const story = running({ c: { reducer: 'merge', maxSize: 1 } });
     const writes = [...write({ x: 1 }).channels, ...write({ y: 2 }).channels];
     expect(failureIn(completeNode(story.run, 'a', { channels: writes }, NOW))).toMatchObject({
@@ -143,7 +143,7 @@ describe('a write to a channel', () => {
     });
   });
 
-  it('goes through the channel: a variable write by its name is refused', () => {
+  it('must go through the channel: a variable write with its name is refused', () => {
     const story = running({ c: { reducer: 'append' } });
     expect(failureIn(completeNode(story.run, 'a', { variables: { c: [1] } }, NOW))).toMatchObject({
       code: 'validation_error',
@@ -151,7 +151,7 @@ describe('a write to a channel', () => {
     });
   });
 
-  it('to a channel that is called constructor is like any other', () => {
+  it('to a channel called constructor is like any other', () => {
     const story = running({ other: { reducer: 'append' } });
     const [written] = completeNode(story.run, 'a', write(1, 'constructor'), NOW);
     expect(written?.payload).not.toHaveProperty('schemaVersion');
@@ -160,7 +160,7 @@ describe('a write to a channel', () => {
   });
 });
 
-describe('an attempt that failed', () => {
+describe('a failed attempt', () => {
   const error = { code: 'broken', message: 'It broke.' };
   const withRetries = (retry: { maxRetries?: number; delayMs?: number }, maxRetries?: number) =>
     new Story(
@@ -169,7 +169,7 @@ describe('an attempt that failed', () => {
       }),
     );
 
-  it('is given up where nothing is said about retries', () => {
+  it('is final by default', () => {
     expect(failAttempt(new Story(workflow([node('a')])).settle().run, 'a', error)).toEqual({
       type: 'node.failed',
       nodeId: 'a',
@@ -180,7 +180,7 @@ describe('an attempt that failed', () => {
   it.each([
     ['the workflow', undefined, 2],
     ['the node, which wins', { maxRetries: 2 }, 7],
-  ])('is tried again as often as %s says', (_who, retry, maxRetries) => {
+  ])('is retried as often as %s says', (_who, retry, maxRetries) => {
     const story = withRetries(retry ?? {}, maxRetries).settle();
     for (let count = 1; count <= 2; count++) {
       story.fail('a');
@@ -192,12 +192,12 @@ describe('an attempt that failed', () => {
     expect(story.last('node.failed')).toEqual({ nodeId: 'a', error, attempts: 3 });
   });
 
-  it('is given up at once where the error says that it is no use', () => {
+  it('is final if the error is not retryable', () => {
     const story = withRetries({ maxRetries: 5 }).settle().fail('a', { retryable: false });
-    expect(story.told.at(-1)).toBe('node.failed a');
+    expect(story.eventLabels.at(-1)).toBe('node.failed a');
   });
 
-  it('waits for a part of the delay that doubles with each failure, never more than half a minute', () => {
+  it('waits for a part of a delay that doubles with each failure, at most half a minute', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 1 }),
@@ -219,7 +219,7 @@ describe('an attempt that failed', () => {
     );
   });
 
-  it('waits as long in a replay, and not as long as another attempt, node or run', () => {
+  it('waits as long in a replay, and differently for another attempt, node or run', () => {
     const delayOf = (runId: string, attempt: number): number => {
       const story = new Story(workflow([node('a', 'core.noop', { settings: { retry: { maxRetries: 9 } } })]), {
         runId,
@@ -232,7 +232,7 @@ describe('an attempt that failed', () => {
     expect(spread.size).toBeGreaterThan(40);
   });
 
-  it('spreads its delays over the whole range, so that a crowd of runs does not come back at once', () => {
+  it('spreads delays over the whole range, so that many runs do not retry at once', () => {
     const shares = Array.from({ length: 2_000 }, (_, index) => {
       const story = new Story(
         workflow([node('a', 'core.noop', { settings: { retry: { maxRetries: 1, delayMs: 10_000 } } })]),

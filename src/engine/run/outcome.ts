@@ -5,24 +5,28 @@ import type { PlannedNode } from '../definition/plan.ts';
 import { isListReducer, mayAccess, overflows, reduceWrite, takesTtl } from './channels.ts';
 import { declaredChannel, isDeclaredChannel, type Run, type RunFacts } from './run.ts';
 
-/** What a node leaves behind when it has done its work. */
+/** What a node returns on success. */
 export interface NodeResult {
   readonly outputs?: JsonObject;
   readonly variables?: JsonObject;
   readonly channels?: readonly ChannelWrite[];
 }
 
-export interface ChannelWrite {
+/** A node's write to a channel. */
+interface ChannelWrite {
   readonly channel: string;
   readonly value: unknown;
-  /** Used where the workflow does not declare the channel. */
+  /** Used only if the workflow does not declare the channel. */
   readonly reducer: string;
   readonly ttlMs?: number | undefined;
 }
 
 const RETRY_DELAY_MAX_MS = 30_000;
 
-/** The events of a node that is done: what it changed, then that it is done. */
+/**
+ * The events of a node that succeeded: its changes, then `node.completed`. If a channel refuses a write, the attempt
+ * fails instead.
+ */
 export function completeNode(run: Run, nodeId: string, result: NodeResult, now: number): NewEvent[] {
   const refused = refusedWrites(run, nodeId, result);
   if (refused) return [failAttempt(run, nodeId, refused)];
@@ -31,7 +35,7 @@ export function completeNode(run: Run, nodeId: string, result: NodeResult, now: 
     ...(result.channels ?? []).map((write) => writeChannel(run, nodeId, write, now)),
     ...(outputs ? createArtifact(run, nodeId) : []),
   ];
-  // They come with the end of the node; only where a fork begins in between, the first of them are history.
+  // Skips changes already in the log: normally none, but a fork may begin between them.
   const { additions: made = 0 } = run.nodes[run.plan.node(nodeId)!.index]!;
   return [
     ...Object.entries(result.variables ?? {}).flatMap(([name, value]) => changeVariable(run, nodeId, name, value)),
@@ -61,24 +65,26 @@ function refusedWrite(run: Run, nodeId: string, write: ChannelWrite, state: unkn
   const declared = declaredChannel(run, write.channel);
   const { node } = run.plan.node(nodeId)!;
   if (!mayAccess(declared, node, 'writers')) return accessDenied(write.channel, node);
-  const [misfit] = checkEntry(run, write);
-  if (misfit) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${misfit}.`);
+  const [problem] = checkEntry(run, write);
+  if (problem) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${problem}.`);
   if (!overflows(state, declared?.reducer ?? write.reducer, write.value, declared?.maxSize)) return undefined;
   return permanent('validation_error', `Channel ${JSON.stringify(write.channel)} is full.`);
 }
 
-/** What a channel that cannot drop entries holds after a write; several of one node must fit together. */
+/**
+ * The state of a channel that cannot drop entries after a write, because several writes of one node must fit together.
+ */
 function stateAfter(run: Run, { channel, reducer, value }: ChannelWrite, state: unknown): unknown {
   const declared = declaredChannel(run, channel);
   if (!declared?.maxSize || isListReducer(declared.reducer)) return state;
   return reduceWrite(state, { reducer: declared.reducer ?? reducer, value, now: 0 }, {});
 }
 
-/** The schema of a channel describes one entry, or for a channel that is a list, the list. */
+/** A channel's schema describes one entry or, for a list channel, the list; a value that matches either is valid. */
 function checkEntry(run: Run, { channel, value }: ChannelWrite): readonly string[] {
   const check = run.plan.channelSchemas.get(channel);
-  const misfits = check?.(value) ?? [];
-  return misfits.length > 0 && check?.([value]).length === 0 ? [] : misfits;
+  const problems = check?.(value) ?? [];
+  return problems.length > 0 && check?.([value]).length === 0 ? [] : problems;
 }
 
 function permanent(code: string, message: string, details?: JsonObject): RunError {
@@ -101,11 +107,12 @@ function changeVariable(run: Run, nodeId: string, name: string, value: unknown):
   return [{ type: 'variable.changed', nodeId, payload: { name, ...before, next: value, nodeId } }];
 }
 
+/** The id of a node's artifact, unique within the run; it stays the same across versions. */
 export function artifactIdOf({ index }: PlannedNode): string {
   return `art-${index}`;
 }
 
-/** The outputs of a node that names an artifact type are kept as one. Its id is the node's place in the definition. */
+/** The outputs of a node that declares an artifact type become a new version of its artifact. */
 function createArtifact(run: Run, nodeId: string): NewEvent[] {
   const planned = run.plan.node(nodeId)!;
   const { node } = planned;
@@ -119,7 +126,7 @@ function createArtifact(run: Run, nodeId: string): NewEvent[] {
   return [{ type: 'artifact.created', nodeId, payload }];
 }
 
-/** Entries of a channel with a time to live carry the time of their writing. */
+/** The event of a channel write; on a channel with a TTL, the entry carries the time of writing. */
 function writeChannel(run: Run, nodeId: string, write: ChannelWrite, now: number): NewEvent {
   const declared = declaredChannel(run, write.channel);
   const reducer = declared?.reducer ?? write.reducer;
@@ -138,24 +145,24 @@ function writeChannel(run: Run, nodeId: string, write: ChannelWrite, now: number
   };
 }
 
-/** An attempt failed: try again later, or give the node up. */
+/** The event of a failed attempt: a retry with exponential backoff and jitter, or `node.failed` if no retry is left. */
 export function failAttempt(run: Run, nodeId: string, error: RunError): NewEvent {
   const planned = run.plan.node(nodeId)!;
   const { attempt, failures } = run.nodes[planned.index]!;
   const isLast = error.retryable === false || failures >= planned.maxRetries || run.failure !== undefined;
   if (isLast) return { type: 'node.failed', nodeId, payload: { nodeId, error, attempts: failures + 1 } };
   const ceiling = Math.min(planned.retryDelayMs * 2 ** failures, RETRY_DELAY_MAX_MS);
-  const delayMs = Math.round(ceiling * chance(`${seedOf(run.facts)}:${nodeId}:${attempt}`));
+  const delayMs = Math.round(ceiling * seededRandom(`${seedOf(run.facts)}:${nodeId}:${attempt}`));
   return { type: 'node.retried', nodeId, payload: { nodeId, attempt: attempt + 1, delayMs, lastError: error } };
 }
 
-/** A replay waits as long as its source did. */
+/** A replay uses the seed of its source and so waits as long. */
 function seedOf({ runId, fork }: RunFacts): string {
   return fork?.mode === 'replay' ? fork.seed : runId;
 }
 
-/** A number in [0, 1) that a seed decides. */
-function chance(seed: string): number {
+/** A pseudo-random number in [0, 1) derived from a seed, so that a replay computes the same backoff. */
+function seededRandom(seed: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < seed.length; index++) hash = Math.imul(hash ^ seed.charCodeAt(index), 0x01000193);
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);

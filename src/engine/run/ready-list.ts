@@ -1,4 +1,4 @@
-/** The nodes that may start, in the order in which they should. */
+/** The indexes of the nodes that may start, sorted by rank. */
 export class ReadyList {
   readonly #rank: (index: number) => number;
   readonly #indexes: number[] = [];
@@ -24,7 +24,7 @@ export class ReadyList {
     return this.#indexes[Symbol.iterator]();
   }
 
-  /** Where `index` stands or would have to stand. Ranks are distinct. */
+  /** Binary search for where `index` is or belongs; ranks are distinct. */
   #position(index: number): number {
     const rank = this.#rank(index);
     let low = 0;

@@ -19,12 +19,12 @@ import { isTerminal, type RunLimits } from './run.ts';
 import { snapshotOf } from './snapshot.ts';
 
 /**
- * Goal: what holds for every history of every small graph. Method: graphs, outcomes and commands are generated, the
- * engine produces the events; what it decided is then judged by a second, slow and simple reading of the rules.
+ * Goal: invariants for every history of every small graph. Method: generated graphs, outcomes and commands; the
+ * engine's events are checked against a second, slow and simple implementation of the rules.
  */
 
 describe('whatever the graph, the outcomes and the commands', () => {
-  it('replaying the log gives the run that was folded live, at any point of it', () => {
+  it('replaying the log gives the run that was folded live, at any point', () => {
     check(history(), ({ graph, script, rest }) => {
       const story = play(graph, script);
       expect(stateOf(story.replayed())).toStrictEqual(stateOf(story.run));
@@ -35,7 +35,7 @@ describe('whatever the graph, the outcomes and the commands', () => {
     });
   });
 
-  it('replaying gives the same variables and channels, too, and what nodes saw and passed on of them', () => {
+  it('replaying also gives the same variables and channels, and what nodes read and output of them', () => {
     check(fc.tuple(history(), fc.array(keeping(), { minLength: 1 })), ([{ graph, script, rest }, kept]) => {
       const story = play(keepingBooks(graph), [], undefined);
       const writing = script.map((each, index) =>
@@ -50,14 +50,14 @@ describe('whatever the graph, the outcomes and the commands', () => {
     });
   });
 
-  it('the run comes to an end when every node that was started comes to one', () => {
+  it('the run ends if every started node settles', () => {
     check(history(), ({ graph, script, rest }) => {
       const story = bringToAnEnd(play(graph, script), rest);
       expect(story.run.ended).toBeDefined();
     });
   });
 
-  it('there is one ending, it is the last event, and nothing can be done after it', () => {
+  it('there is one terminal event, it is the last, and every command after it is refused', () => {
     check(history(), ({ graph, script, rest }) => {
       const story = bringToAnEnd(play(graph, script), rest);
       expect(story.events.filter(({ type }) => isTerminalEvent(type))).toHaveLength(1);
@@ -67,7 +67,7 @@ describe('whatever the graph, the outcomes and the commands', () => {
     });
   });
 
-  it('every node comes to one end at most, and nothing is in flight after the end of the run', () => {
+  it('every node settles at most once, and nothing is in flight after the end of the run', () => {
     check(history(), ({ graph, script, rest }) => {
       const story = bringToAnEnd(play(graph, script), rest);
       const ends = story.events.filter(({ type }) => ENDS.includes(type)).map(({ nodeId }) => nodeId);
@@ -76,7 +76,7 @@ describe('whatever the graph, the outcomes and the commands', () => {
     });
   });
 
-  it('a node starts and is skipped only as its rule says, judged by what its upstreams have come to', () => {
+  it('a node starts or is skipped only as its rule says for its upstream results', () => {
     check(history(), ({ graph, script, rest }) => {
       const story = bringToAnEnd(play(graph, script), rest);
       const judge = new Judge(graph);
@@ -87,12 +87,12 @@ describe('whatever the graph, the outcomes and the commands', () => {
         judge.hear(event);
       }
       if (story.run.ended !== 'completed') return;
-      // A run is complete only when nobody is left who should have had a turn.
+      // A run may complete only if no node was still to be started.
       for (const { id } of graph.definition.nodes) expect(judge.cameToAnEnd(id), id).toBe(true);
     });
   });
 
-  it('a node under a rule that waits starts after all its upstreams, and together nodes start in topological order', () => {
+  it('a node under a waiting rule starts after all its upstreams, and nodes started together are in topological order', () => {
     check(history(), ({ graph, script, rest }) => {
       const story = bringToAnEnd(play(graph, script), rest);
       const ended = new Set<string>();
@@ -112,7 +112,7 @@ describe('whatever the graph, the outcomes and the commands', () => {
     });
   });
 
-  it('when there is nothing to do now, the time to look again lies ahead', () => {
+  it('if there is nothing to do now, the due time is in the future', () => {
     check(history(), ({ graph, script, rest }) => {
       const story = play(graph, script);
       const look = (): void => {
@@ -125,14 +125,14 @@ describe('whatever the graph, the outcomes and the commands', () => {
     });
   });
 
-  it('events of types that nobody knows change nothing, wherever they stand', () => {
+  it('events of unknown types change nothing, wherever they are', () => {
     const types = fc.stringMatching(/^[a-z]{1,8}(\.[a-z]{1,8}){1,3}$/);
     check(
       fc.tuple(history(), fc.array(fc.tuple(fc.nat(), types, fc.jsonValue()))),
       ([{ graph, script }, strangers]) => {
         const story = play(graph, script);
         const events = [...story.events];
-        // Whatever follows the end of a run is refused, known or not.
+        // Any event after the end of a run is refused, known or not.
         const end = isTerminal(story.run) ? events.length : events.length + 1;
         const known = new Set<string>(story.events.map(({ type }) => type));
         for (const [place, type, payload] of strangers) {
@@ -155,7 +155,7 @@ describe('whatever the limits', () => {
     maxRunDurationMs: fc.integer({ min: 1, max: 400 }),
   });
 
-  it('a cap is breached once at most, with more observed than allowed, and then nothing starts', () => {
+  it('a cap is breached at most once, with more observed than allowed, and then nothing starts', () => {
     check(fc.tuple(history(), limits), ([{ graph, script, rest }, given]) => {
       const story = bringToAnEnd(play(graph, script, given), rest);
       const starts = story.events.filter(({ type }) => type === 'node.started');
@@ -183,9 +183,9 @@ function check<T>(arbitrary: fc.Arbitrary<T>, property: (value: T) => void): voi
   fc.assert(fc.property(arbitrary, property), { numRuns: 250 });
 }
 
-// ---- What is generated.
+// ---- Generators.
 
-/** A condition, and what it comes to by a reading of its own. */
+/** A condition with an independent implementation of it. */
 interface Condition {
   readonly condition?: EdgeCondition;
   holds(outputs: JsonObject): boolean;
@@ -246,7 +246,7 @@ function graph(): fc.Arbitrary<Graph> {
 
 interface Completed extends Omit<NodeResult, 'outputs'> {
   readonly outputs?: JsonObject;
-  /** The node passes on what it was given. */
+  /** The node outputs its inputs. */
   readonly isEcho?: boolean;
 }
 
@@ -278,7 +278,7 @@ function action(): fc.Arbitrary<Action> {
   );
 }
 
-/** What a node may leave in variables and channels, and whether it passes on what it saw of them. */
+/** What a node may write to variables and channels, and whether it outputs what it read of them. */
 function keeping(): fc.Arbitrary<Completed> {
   const value = fc.oneof(
     fc.integer({ min: 0, max: 3 }),
@@ -295,7 +295,7 @@ function keeping(): fc.Arbitrary<Completed> {
   );
 }
 
-/** The graph with channels, and with nodes that look at them and at variables. */
+/** The graph with channels, and with nodes that read them and variables. */
 function keepingBooks({ definition, conditions }: Graph): Graph {
   const names = ['v', 'w', 'list', 'object', 'count', 'votes', 'loose'];
   const inputs = Object.fromEntries(names.map((name) => [name, variable(name, true)]));
@@ -317,7 +317,7 @@ function keepingBooks({ definition, conditions }: Graph): Graph {
 interface History {
   readonly graph: Graph;
   readonly script: readonly Action[];
-  /** Outcomes of whatever is still started when the script is over. */
+  /** Outcomes of the nodes that are still running when the script ends. */
   readonly rest: readonly Outcome[];
 }
 
@@ -329,7 +329,7 @@ function history(): fc.Arbitrary<History> {
   });
 }
 
-// ---- A host in small: asks what is next, does it, and lets things happen.
+// ---- A minimal host: asks the scheduler, executes the step, and lets things happen.
 
 function play({ definition }: Graph, script: readonly Action[], limits?: RunLimits): Story {
   const story = new Story(definition, limits ? { limits } : {});
@@ -368,9 +368,9 @@ function commandsOn({ run }: Story): Decision[] {
   ];
 }
 
-/** An attempt that the run has cut is not heard: its node is not among the busy ones any more. */
+/** The outcome of an aborted attempt is ignored: its node is no longer busy. */
 function settle(story: Story, nodeId: string, given: Outcome): void {
-  // A paused run records no outcome: whoever has one finds the run paused and comes back later.
+  // A paused run records no outcome: the host would try again after the resume.
   if (story.run.pause) return;
   if ('retryable' in given) {
     story.fail(nodeId, { retryable: given.retryable });
@@ -389,7 +389,7 @@ function busyNodes({ plan, run }: Story): string[] {
 
 const TURNS_MAX = 2_000;
 
-/** Nobody asks for anything any more but to go on; every node that runs comes to an end. */
+/** Resumes the run and settles every running node until the run ends. */
 function bringToAnEnd(story: Story, outcomes: readonly Outcome[], look: () => void = () => {}): Story {
   for (let turn = 0; turn < TURNS_MAX && !isTerminal(story.run); turn++) {
     if (story.run.pause) story.record(...(resumeRun(story.run) as readonly []));
@@ -403,7 +403,7 @@ function bringToAnEnd(story: Story, outcomes: readonly Outcome[], look: () => vo
   return story;
 }
 
-/** With nothing in flight, a run that waits must be waiting for a time, and for one that lies ahead. */
+/** With nothing in flight, a waiting run must be waiting for a time in the future. */
 function waitForTime(story: Story): void {
   const retries = story.run.nodes.filter(({ status }) => status === 'retrying');
   expect(retries.length, 'a run that waits for nobody').toBeGreaterThan(0);
@@ -412,7 +412,7 @@ function waitForTime(story: Story): void {
   story.now = due;
 }
 
-// ---- A second reading of the rules, from the log alone.
+// ---- A second implementation of the rules, from the log alone.
 
 type Came = 'open' | 'succeeded' | 'failed' | 'skipped';
 

@@ -6,15 +6,15 @@ import { Story } from '../testing.ts';
 import { visibleVariables } from './run.ts';
 
 describe('the variables of a new run', () => {
-  it('are the defaults, under the inputs', () => {
+  it('are the defaults, overridden by the inputs', () => {
     expect(seeded([variable('a', 1), variable('b', 2)], { b: 3 })).toEqual({ a: 1, b: 3 });
   });
 
-  it('are absent where there is neither a default nor an input', () => {
+  it('are absent without a default or an input', () => {
     expect(Object.keys(seeded([variable('a')], {}))).toEqual([]);
   });
 
-  it('include inputs that nobody declared', () => {
+  it('include undeclared inputs', () => {
     expect(seeded([], { payload: { deep: [1, null] } })).toEqual({ payload: { deep: [1, null] } });
   });
 
@@ -23,7 +23,7 @@ describe('the variables of a new run', () => {
     expect(seeded([variable('a', 'default')], { a: value })).toEqual({ a: value });
   });
 
-  it('are copies: what a run does to them, the definition does not feel', () => {
+  it('are copies: changing them does not affect the definition', () => {
     const definition = workflow([node('a')], [], { variables: [variable('list', [1])] });
     const { run } = new Story(definition);
     (run.variables.list as number[]).push(2);
@@ -46,11 +46,11 @@ describe('the variables that a node sees', () => {
       .settle()
       .finish('a', { channels: [{ channel: 'events', value: 'x', reducer: 'append' }] });
 
-  it('include channels that nobody declared', () => {
+  it('include undeclared channels', () => {
     expect({ ...visibleVariables(writing().run) }).toEqual({ v: 1, events: ['x'] });
   });
 
-  it('are a copy as far as channels go, which grow in place', () => {
+  it('contain copies of channels, which grow in place', () => {
     const { run } = writing();
     (visibleVariables(run).events as string[]).push('y');
     expect(run.channels.get('events')).toEqual(['x']);

@@ -10,7 +10,7 @@ import { type BudgetState, emptyBudget } from '../models/budget.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
 
-/** What is fixed when a run is created. It is kept on the run's row, beside the log, and never travels in events. */
+/** What is fixed when a run is created. Stored on the run's row, next to the log, and never part of an event. */
 export interface RunFacts {
   readonly runId: string;
   readonly workflowId: string;
@@ -21,30 +21,33 @@ export interface RunFacts {
   readonly metadata?: JsonObject | undefined;
   readonly parent?: { readonly runId: string; readonly nodeId: string } | undefined;
   readonly createdAt: number;
+  /** Version of the engine that created the run. */
   readonly engineVersion: number;
   readonly limits: RunLimits;
   readonly fork?: Fork | undefined;
 }
 
-/** Where a run comes from that began as a copy of another one's history. */
+/** The origin of a run that began as a copy of another run's history. */
 export interface Fork {
   readonly sourceRunId: string;
-  /** Events before this sequence are the source's. */
+  /** Events before this sequence are copies of the source's events. */
   readonly fromSeq: number;
   readonly mode: ForkMode;
-  /** The last event that the source had when the fork was made, leaving its cancellation aside. */
+  /** Sequence of the source's last event when the fork was made, excluding a cancellation. */
   readonly throughSeq: number;
-  /** What the source's chances were drawn from. */
+  /** Seed of the source's backoff jitter. */
   readonly seed: string;
 }
 
+/** Limits that end a run when exceeded. */
 export interface RunLimits {
   readonly maxNodeExecutions: number;
-  /** The smallest of the workflow's, the caller's and the host's limit. */
+  /** The smallest of the limits set by workflow, caller and host. */
   readonly maxRunDurationMs: number;
 }
 
-export type NodeStatus =
+/** Where a node is in its life cycle; `waiting` is for child runs, `suspended` for an answer. */
+type NodeStatus =
   | 'pending'
   | 'ready'
   | 'running'
@@ -56,47 +59,49 @@ export type NodeStatus =
   | 'skipped'
   | 'cancelled';
 
+/** The state of one node of a run. */
 export interface NodeState {
   status: NodeStatus;
-  /** Number of the attempt that runs or is due, from 0. */
+  /** Number of the attempt that is running or due, from 0. */
   attempt: number;
-  /** Attempts that failed and were retried. */
+  /** Number of failed attempts that were retried. */
   failures: number;
   startedAt?: number;
   endedAt?: number;
-  /** What the attempt was given, resolved from the state as it was when the attempt started. */
+  /** The attempt's inputs, resolved when it started. */
   inputs?: NodeInputs;
   outputs?: JsonObject;
   error?: RunError;
+  /** Why the node was skipped or cancelled. */
   reason?: string;
   retryAt?: number;
-  /** Channel writes and artifacts that this attempt has recorded already. */
+  /** Number of channel writes and artifacts that this attempt has already recorded. */
   additions?: number;
-  /** Child runs of this attempt, in the order in which they were started. */
+  /** Child runs of this attempt, in order of creation. */
   children?: ChildState[];
-  /** Model calls of this visit that the log has. */
+  /** Number of model calls in the log for this visit. */
   modelCalls?: number;
-  /** Events of this visit in which the log tells what an agent did. */
+  /** Number of agent events in the log for this visit. */
   agentSteps?: number;
-  /** Tools that an agent has asked for and not heard from: the call's id to the event that tells of it. */
+  /** Tool calls without a result yet: call id to the id of the `agent.toolCalled` event. */
   toolCalls?: Map<string, string>;
-  /** Times the node began again because an edge led back to it. */
+  /** How often a loopback edge has restarted the node. */
   visit: number;
-  /** Interrupts it has raised in this run: the next one's key is new. */
+  /** Number of interrupts raised in this run, so that the next one gets a new key. */
   interrupts: number;
-  /** What it waits to be told. */
+  /** The open interrupt, if the node is suspended. */
   interrupt?: OpenInterrupt;
-  /** What it was told; there until it settles or asks again. */
+  /** The answer to the last interrupt; kept until the node settles or raises another. */
   answer?: { readonly value: unknown };
 }
 
-/** A child run, as far as its parent has noticed. */
+/** A child run, as last reported to its parent. */
 export interface ChildState {
   readonly runId: string;
   status: RunStatus;
 }
 
-/** A question to somebody outside, not answered yet. */
+/** An interrupt without an answer. */
 export interface OpenInterrupt {
   readonly interruptId: string;
   readonly kind: InterruptKind;
@@ -105,20 +110,21 @@ export interface OpenInterrupt {
   data: JsonObject;
   resumeSchema?: JsonObject;
   expiresAt?: number;
-  /** Votes so far, by who cast them; a second vote replaces the first. */
+  /** Votes so far by voter; a second vote of the same voter replaces the first. */
   readonly votes: Map<string, string>;
 }
 
+/** The resolved inputs of an attempt. */
 export interface NodeInputs {
-  /** All ports: the run's inputs or what the edges deliver, under what the node declares. */
+  /** All ports: the run's inputs or what the edges deliver, overridden by the ports that the node declares. */
   readonly all: JsonObject;
   /** Only the ports that the node declares. */
   readonly declared: JsonObject;
-  /** Set when a port could not be given its value; the attempt then fails with it, without running. */
+  /** Set if a port could not be resolved; the attempt then fails with it without running. */
   readonly problem?: RunError;
 }
 
-/** How many incoming edges of a node have come to what. */
+/** Number of incoming edges of a node by result; `open` ones have none yet. */
 export interface Tally {
   open: number;
   succeeded: number;
@@ -126,19 +132,21 @@ export interface Tally {
   skipped: number;
 }
 
+/** The result of an edge whose source has settled. */
 export type EdgeResult = Exclude<keyof Tally, 'open'>;
 
-/** Why the run is coming to a bad end. With `abort` nodes in flight are cut, without they come to their end. */
+/** Why the run is about to fail. With `abort`, nodes in flight are cancelled; otherwise they may finish. */
 export interface Failure {
   readonly error: RunError;
   readonly abort: boolean;
   readonly failedNodeId?: string | undefined;
+  /** Id of the event that caused the failure. */
   readonly causeId?: string;
 }
 
 /**
- * A run as its log says it is. One holder owns it and moves it on with `apply`; nobody else changes it, and nothing in
- * it is not a function of the plan, the facts and the events.
+ * The state of a run: a function of plan, facts and events, and nothing else. Its single owner advances it with
+ * `apply`.
  */
 export interface Run {
   readonly plan: Plan;
@@ -150,43 +158,48 @@ export interface Run {
   endedAt?: number;
   updatedAt: number;
   error?: RunError;
+  /** Set while the run is paused. */
   pause?: { readonly at: number; readonly drainPolicy: DrainPolicy };
-  /** A pause that waits for the nodes in flight. */
+  /** A requested pause that waits for the nodes in flight. */
   draining?: { readonly at: number; readonly reason?: string | undefined };
+  /** Set once the run is bound to fail, until `run.failed` is recorded. */
   failure?: Failure;
-  /** A fork that has left the history behind which it was given. */
+  /** Whether a fork has left its source's history. */
   isAlone?: boolean;
-  /** A node that would begin again more often than it may. */
+  /** Index of a node that exceeded the loopback limit. */
   exhausted?: number;
+  /** Number of attempts started, to enforce `maxNodeExecutions`. */
   executions: number;
   readonly budget: BudgetState;
-  /** What a supervisor has decided, turn by turn, and who it is. */
+  /** Decisions of the supervisor, in order. */
   readonly decisions: OrchestratorDecision[];
+  /** The agent that made the first decision. */
   orchestrator?: AgentRef;
   readonly nodes: NodeState[];
   readonly tallies: Tally[];
-  /** Nodes that may start, by topological order. */
+  /** Nodes that may start, in topological order. */
   readonly ready: ReadyList;
-  /** Nodes that their trigger rule has ruled out and for which `node.skipped` is due. */
+  /** Nodes that their trigger rule excludes and whose `node.skipped` is due: index to reason. */
   readonly toSkip: Map<number, string>;
-  /** Nodes in flight: running, retrying, waiting for a child, or suspended. */
+  /** Nodes in flight: running, retrying, waiting for a child run, or suspended. */
   readonly active: Set<number>;
-  /** Nodes that wait to be told something, in the order in which they began to. */
+  /** Nodes with an open interrupt, oldest first. */
   readonly suspended: Set<number>;
-  /** What each edge came to, by edge id; forgotten when its source begins again. */
+  /** Result of each edge by edge id; removed when its source starts again. */
   readonly edgeResults: Map<string, EdgeResult>;
-  /** Node id to the interrupt that was answered there last. */
+  /** Node id to the id of the interrupt that was answered last. */
   readonly answered: Map<string, string>;
-  /** Node id to outputs, as expressions see it. */
+  /** Outputs by node id, as expressions see them. */
   readonly outputs: JsonObject;
   readonly variables: JsonObject;
   readonly channels: Map<string, unknown>;
+  /** Pinned versions by change id (`version.pinned`). */
   readonly pins: Map<string, number>;
-  /** Edge conditions that failed to evaluate and have not been logged yet: edge id to message. */
+  /** Edge conditions that failed to evaluate and are not logged yet: edge id to message. */
   readonly warnings: Map<string, string>;
 }
 
-/** A run before its first event. */
+/** The state of a run before its first event. */
 export function emptyRun(plan: Plan, facts: RunFacts): Run {
   return {
     plan,
@@ -229,11 +242,12 @@ function initialChannels(plan: Plan): Map<string, unknown> {
   );
 }
 
+/** Whether the run has completed, failed or been cancelled; no event can follow. */
 export function isTerminal(run: Run): boolean {
   return run.ended !== undefined;
 }
 
-/** The status callers see. Derived, never stored by hand: the run's row repeats what this says. */
+/** The status that callers see. Always derived; the column on the run's row repeats it. */
 export function statusOf(run: Run): RunStatus {
   if (run.ended) return run.ended;
   if (run.sequence < 0) return 'pending';
@@ -248,7 +262,10 @@ const WAITING: Partial<Record<InterruptKind, RunStatus>> = {
   'external-event': 'waiting-external',
 };
 
-/** A run waits when nothing of it can go on without somebody; the first node that waits says for whom. */
+/**
+ * A run counts as waiting if nothing in it can continue without an answer; the node that has waited longest determines
+ * the status.
+ */
 function waitingStatus(run: Run): RunStatus | undefined {
   if (run.toSkip.size > 0 || run.failure || run.ready.size > 0) return undefined;
   for (const index of run.active) {
@@ -261,17 +278,21 @@ function waitingStatus(run: Run): RunStatus | undefined {
   return waiting === undefined ? undefined : waitingChild(run.nodes[waiting]!)?.status;
 }
 
-/** The first child that waits for somebody, where all that are not over do. */
+/** The first child that waits for an answer, provided that all unfinished children do. */
 function waitingChild({ status, children = [] }: NodeState): ChildState | undefined {
   const live = status === 'waiting' ? children.filter((child) => !isOver(child)) : [];
   return live.every((child) => child.status.startsWith('waiting-')) ? live[0] : undefined;
 }
 
+/** Whether a child run has ended. */
 export function isOver({ status }: ChildState): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled';
 }
 
-/** With a budget, runs below take turns: what is left for one depends on what the one before it took. */
+/**
+ * With a budget, child runs take turns, because what one may spend depends on what the previous one spent. True while
+ * one is running.
+ */
 export function isTurnTaken({ facts, budget, active, nodes }: Run): boolean {
   if (!facts.configurable.budget) return false;
   return [...active].some((index) => {
@@ -280,11 +301,12 @@ export function isTurnTaken({ facts, budget, active, nodes }: Run): boolean {
   });
 }
 
+/** Whether the workflow declares a channel of this name. */
 export function isDeclaredChannel(run: Run, name: string): boolean {
   return declaredChannel(run, name) !== undefined;
 }
 
-/** Variables with the state of undeclared channels among them, which is where readers look for it. */
+/** The variables, and the state of undeclared channels, which readers access like variables. */
 export function visibleVariables(run: Run): JsonObject {
   const loose = [...run.channels].filter(([name]) => !isDeclaredChannel(run, name));
   if (loose.length === 0) return run.variables;
@@ -293,12 +315,13 @@ export function visibleVariables(run: Run): JsonObject {
   return visible;
 }
 
-/** The state of a channel, for whoever may keep it: the fold goes on changing its own. */
+/** The state of a channel, copied if it is a list, because the fold keeps changing its own. */
 export function channelState(run: Run, name: string): unknown {
   const state = run.channels.get(name);
   return Array.isArray(state) ? [...state] : state;
 }
 
+/** The declaration of a channel, if the workflow has one. */
 export function declaredChannel(run: Run, name: string): ChannelDeclaration | undefined {
   return own(run.plan.definition.channels, name);
 }

@@ -9,7 +9,7 @@ import type { RunFacts } from './run.ts';
 import { snapshotOf } from './snapshot.ts';
 
 describe('a snapshot', () => {
-  it('says who, what and when', () => {
+  it('has owner, workflow and times', () => {
     const story = new Story(workflow([node('a')], [], { id: 'greet' }), {
       workflowId: 'greet',
       owner: { tenant: 'alpha', workspace: 'north', principal: 'ada' },
@@ -44,7 +44,7 @@ describe('a snapshot', () => {
     });
   });
 
-  it('has the shape that the protocol gives it, whatever the run is doing', () => {
+  it('matches the schema of the protocol in every state', () => {
     const story = new Story(
       workflow(
         [
@@ -71,19 +71,19 @@ describe('a snapshot', () => {
     expect(story.run.ended).toBe('failed');
   });
 
-  it('has no place for what only the scheduler needs to know of an error', () => {
+  it("omits the scheduler's part of an error", () => {
     const story = new Story(workflow([node('a')])).settle();
     story.fail('a', { code: 'boom', message: 'Boom.', retryable: false, details: { n: 1 } }).settle();
     expect(shot(story).error).toEqual({ code: 'boom', message: 'Boom.', details: { n: 1 } });
   });
 
-  it('leaves out nodes that have not been touched', () => {
+  it('omits nodes that have not started', () => {
     const story = new Story(workflow([node('a'), node('b')], line('a', 'b')));
     expect(shot(story).nodeStates).toEqual({});
     expect(Object.keys(shot(story.settle()).nodeStates!)).toEqual(['a']);
   });
 
-  it('says why a node was skipped, failed, is retried, or waits for which child', () => {
+  it('shows why a node was skipped, failed or retried, and the child it waits for', () => {
     const story = new Story(
       workflow([
         node('off', 'core.noop', { disabled: true }),
@@ -99,12 +99,12 @@ describe('a snapshot', () => {
     });
   });
 
-  it.each(['constructor', '__proto__'])('shows a node that is called %s', (id) => {
+  it.each(['constructor', '__proto__'])('shows a node called %s', (id) => {
     const story = new Story(workflow([node(id)])).settle().complete(id, { x: 1 });
     expect(Object.keys(shot(story).nodeStates!)).toEqual([id]);
   });
 
-  it('shows the agent that the newest node with a pin is pinned to, also when the run is over', () => {
+  it('shows the agent of the most recent node with one, also after the run has ended', () => {
     const agent = (agentId: string) => ({ agent: { agentId, sourceManifestId: 'm' } });
     const story = new Story(
       workflow(
@@ -126,13 +126,13 @@ describe('a snapshot', () => {
 describe('channels in a snapshot', () => {
   const write = (channel: string) => ({ channels: [{ channel, value: 1, reducer: 'append' }] });
 
-  it('are among the variables where nobody declared them, and nowhere else', () => {
+  it('are only among the variables if undeclared', () => {
     const story = new Story(workflow([node('a')])).settle().finish('a', write('events'));
     expect(shot(story).variables).toEqual({ events: [1] });
     expect(shot(story)).not.toHaveProperty('channels');
   });
 
-  it('are by themselves where the workflow declares them, and nowhere else', () => {
+  it('are only under channels if declared', () => {
     const story = new Story(
       workflow([node('a')], [], { channels: { c: { reducer: 'append' }, n: { reducer: 'replace' } } }),
     );
@@ -142,7 +142,7 @@ describe('channels in a snapshot', () => {
   });
 });
 
-describe('what is sensitive in a snapshot', () => {
+describe('a sensitive value in a snapshot', () => {
   const definition = (maskingMode: (typeof MASKING_MODES)[number]): WorkflowDefinition =>
     workflow([node('a', 'core.noop', { outputSensitivity: { key: true } }), node('b')], [edge('a', 'b')], {
       variables: [
@@ -172,7 +172,7 @@ describe('what is sensitive in a snapshot', () => {
     });
   });
 
-  it('is left out under omit', () => {
+  it('is omitted under omit', () => {
     const { inputs, variables, channels, nodeStates } = shot(storyOf('omit'));
     expect({ inputs, variables, channels, outputs: nodeStates?.a?.outputs }).toEqual({
       inputs: { open: 'seen' },
@@ -194,7 +194,7 @@ describe('what is sensitive in a snapshot', () => {
     expect(JSON.stringify(shot(storyOf(mode)))).not.toContain('XYZZY');
   });
 
-  it('reaches the nodes as it is', () => {
+  it('reaches the nodes unmasked', () => {
     const story = storyOf('mask');
     expect({ ...story.run.variables }).toEqual({ pin: 'XYZZY-1', open: 'seen' });
     expect(story.run.nodes[1]!.inputs?.all).toEqual({ input: { key: 'XYZZY-3', other: 'seen' } });

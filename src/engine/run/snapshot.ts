@@ -3,7 +3,7 @@ import { EVENT_LOG_SCHEMA_VERSION, type NodeStateDoc, type RunSnapshot } from '.
 import { type Digest, maskMembers, maskOutputs, maskQuestion, maskValue } from '../masking/mask.ts';
 import { type NodeState, type Run, statusOf, visibleVariables } from './run.ts';
 
-/** The run as callers see it: sensitive values masked, times as text. */
+/** The run as callers see it: sensitive values masked, times in ISO 8601. */
 export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
   const { facts, plan } = run;
   const sensitive = (name: string): boolean => plan.sensitive.has(name);
@@ -36,7 +36,7 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
   }) as RunSnapshot;
 }
 
-/** The node that the run waits at, and what it asks. */
+/** The node that the run waits at, with its open interrupt. */
 function waitsFor(run: Run, digest: Digest): JsonObject {
   if (!statusOf(run).startsWith('waiting-')) return {};
   const [asked] = run.suspended;
@@ -80,13 +80,13 @@ function declaredChannels(run: Run, digest: Digest): JsonObject {
   return Object.fromEntries(channels.filter(([, state]) => state !== undefined));
 }
 
-/** The agent that the newest node with a pin is pinned to. */
+/** The agent pinned by the most recently started node that has one. */
 function currentAgent(run: Run): unknown {
   const pinned = run.plan.nodes.filter(({ node, index }) => node.agent && run.nodes[index]!.startedAt !== undefined);
   return pinned.sort((a, b) => run.nodes[b.index]!.startedAt! - run.nodes[a.index]!.startedAt!)[0]?.node.agent;
 }
 
-/** The snapshot's error object is closed and has no room for the hint that only the scheduler needs. */
+/** The snapshot's error schema is closed and has no `retryable`, which only the scheduler needs. */
 function withoutRetryable({ code, message, details }: NonNullable<Run['error']>): RunSnapshot['error'] {
   return details ? { code, message, details } : { code, message };
 }

@@ -6,9 +6,12 @@ import { PromptRef } from './prompts.ts';
 const Optional = Type.Optional;
 const Confidence = Type.Number({ minimum: 0, maximum: 1 });
 
-/** Below this an agent asks a person, where neither the run nor the agent says otherwise. */
+/**
+ * Default confidence below which an agent's decision is escalated to a person; the run or the agent may override it.
+ */
 export const CONFIDENCE_THRESHOLD = 0.7;
 
+/** The id of a packaged agent: a namespace (`core`, `vendor` …), then dotted lower-case names. */
 export const ManifestAgentId = Type.String({
   pattern: '^(core|vendor|community|private|local)\\.[a-z][a-z0-9_-]*(\\.[a-z][a-zA-Z0-9_-]*)+$',
   minLength: 3,
@@ -21,7 +24,10 @@ const MemoryShape = Closed({
   longTerm: Optional(Type.Boolean()),
 });
 
-/** An agent as a pack has it in `agents[]`. Refs are paths of files that come with the pack. */
+/**
+ * An entry of `agents[]` in a pack. Members that end in `Ref` are paths of files in the same pack, except
+ * `promptLibraryRef`.
+ */
 export const AgentManifest = Closed({
   agentId: ManifestAgentId,
   persona: Type.String({ minLength: 1, maxLength: 200 }),
@@ -31,7 +37,8 @@ export const AgentManifest = Closed({
   toolAllowlist: Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 512 }), {
       maxItems: 128,
-      description: '`<scope>:<tool>`; what is not listed is refused, and without a list everything is',
+      description:
+        'Tools the agent may call, as `<scope>:<tool>`; all others are refused. Without a list it may call none',
     }),
   ),
   requiresCapabilities: Optional(Type.Array(NonEmpty, { uniqueItems: true, maxItems: 64 })),
@@ -54,18 +61,19 @@ export const AgentManifest = Closed({
 });
 export type AgentManifest = Static<typeof AgentManifest>;
 
-/** An agent with everything that its manifest refers to. */
+/** An agent with the files that its manifest refers to already loaded. */
 export interface Agent {
   readonly manifest: AgentManifest;
   readonly systemPrompt: string;
-  /** What a task for it must fit, and what it gives back. */
+  /** JSON Schema of the tasks it accepts. */
   readonly taskSchema?: JsonObject;
+  /** JSON Schema of the results it returns. */
   readonly returnSchema?: JsonObject;
-  /** What its pack would use of a host, and can do without. */
+  /** Optional host features that its pack can use. */
   readonly peers?: readonly string[];
 }
 
-/** An agent as the inventory shows it: never its prompt, nor its schemas. */
+/** An agent as listed in the inventory, without its prompt and schemas. */
 export const AgentInventoryEntry = Closed(
   {
     agentId: ManifestAgentId,
@@ -79,7 +87,7 @@ export const AgentInventoryEntry = Closed(
     hasHandoffSchemas: Type.Boolean(),
     memoryShape: Optional(MemoryShape),
     confidenceThreshold: Optional(Confidence),
-    degraded: Optional(Type.Array(NonEmpty, { description: 'What it would need and this host does not have' })),
+    degraded: Optional(Type.Array(NonEmpty, { description: 'Required features that this host lacks' })),
     memoryDegraded: Optional(Type.Boolean()),
     degradedMemoryDimensions: Optional(
       Type.Array(
@@ -100,6 +108,7 @@ export const AgentInventoryEntry = Closed(
 );
 export type AgentInventoryEntry = Static<typeof AgentInventoryEntry>;
 
+/** All agents that the caller can use. */
 export const AgentInventory = Closed(
   { agents: Type.Array(AgentInventoryEntry), total: Type.Integer({ minimum: 0 }) },
   { $id: 'AgentInventory' },
@@ -108,7 +117,7 @@ export type AgentInventory = Static<typeof AgentInventory>;
 
 const AgentId = Type.String({ minLength: 3, maxLength: 256 });
 
-/** What a supervisor wants done next. Workers are workflows. */
+/** A supervisor's decision on the next step. Worker ids are workflow ids. */
 export const OrchestratorDecision = Type.Union([
   Closed({
     kind: Type.Literal('next-worker'),
@@ -125,7 +134,7 @@ export const OrchestratorDecision = Type.Union([
 ]);
 export type OrchestratorDecision = Static<typeof OrchestratorDecision>;
 
-/** What an agent did, as the log tells it. Texts and arguments in it are redacted like everything else. */
+/** Events that record what an agent did. Texts and arguments in them are redacted like all others. */
 export const AGENT_EVENTS = {
   'agent.invocation.started': {
     tier: 'debug',

@@ -4,7 +4,7 @@ import { AnyObject, Closed, NonEmpty } from '../format/schema.ts';
 const Optional = Type.Optional;
 const Reasoning = Optional(Type.String());
 
-/** What a model may send to the engine, whatever the workflow: kind to payload. */
+/** Payload schemas of the messages that a model may send to the engine in any workflow, by kind. */
 export const ENVELOPE_KINDS = {
   'clarification.request': Closed({
     questions: Type.Array(
@@ -33,4 +33,5 @@ export const ENVELOPE_KINDS = {
   }),
 } as const satisfies Record<string, TSchema>;
 
+/** Version of the envelope schemas, announced in discovery. */
 export const ENVELOPE_SCHEMA_VERSION = 1;

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { AnyObject, NonEmpty } from '../format/schema.ts';
 
-/** A message of the Model Context Protocol to this host. What it means is for that protocol to say. */
+/** A JSON-RPC message of the Model Context Protocol to this host; the MCP library validates its content. */
 export const McpMessage = Type.Object(
   {
     jsonrpc: Type.Literal('2.0'),

@@ -3,7 +3,7 @@ import { Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 
 const Optional = Type.Optional;
 
-/** Something that an agent remembers from one run to the next. */
+/** A fact that an agent stores across runs. */
 export const MemoryEntry = Closed(
   {
     id: Type.String({ minLength: 1, maxLength: 1_500 }),
@@ -16,7 +16,7 @@ export const MemoryEntry = Closed(
 );
 export type MemoryEntry = Static<typeof MemoryEntry>;
 
-/** An entry as operators see it: with whose it is, and where it came from. */
+/** A memory entry as operators see it, with its owner and the run that wrote it. */
 export const MemoryRecord = Type.Object(
   {
     ...MemoryEntry.properties,
@@ -30,7 +30,7 @@ export const MemoryRecord = Type.Object(
 );
 export type MemoryRecord = Static<typeof MemoryRecord>;
 
-/** Names what was written and never what it says. */
+/** Payload of `memory.written`; identifies the entry without quoting its content. */
 export const MemoryWritten = Type.Object({
   memoryRef: NonEmpty,
   memoryId: NonEmpty,
@@ -40,7 +40,7 @@ export const MemoryWritten = Type.Object({
 });
 export type MemoryWritten = Static<typeof MemoryWritten>;
 
-/** How many entries there were and are, and never what they say. */
+/** Payload of `agent.memory.consolidated`; counts entries without quoting their content. */
 export const MemoryConsolidated = Type.Object({
   memoryRef: NonEmpty,
   inputCount: Type.Integer({ minimum: 0 }),
@@ -50,6 +50,7 @@ export const MemoryConsolidated = Type.Object({
 });
 export type MemoryConsolidated = Static<typeof MemoryConsolidated>;
 
+/** Events about changes to agent memory. */
 export const MEMORY_EVENTS = {
   'memory.written': { tier: 'debug', payload: MemoryWritten },
   'agent.memory.consolidated': { tier: 'debug', payload: MemoryConsolidated },

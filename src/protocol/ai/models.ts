@@ -5,14 +5,18 @@ const Optional = Type.Optional;
 const Count = Type.Integer({ minimum: 0 });
 const Amount = Type.Number({ minimum: 0 });
 
-/** What a run may spend on models. A dimension that is left out is not bounded. */
+/** Limits on a run's spending. A dimension without a limit is unbounded. */
 export const BudgetPolicy = Closed({
-  maxTokens: Optional(Type.Integer({ minimum: 1, description: 'Input and output of all model calls together' })),
+  maxTokens: Optional(Type.Integer({ minimum: 1, description: 'Input and output tokens of all model calls' })),
   maxCostUsd: Optional(Type.Number({ minimum: 0 })),
   maxToolCalls: Optional(Type.Integer({ minimum: 1 })),
-  maxRetries: Optional(Type.Integer({ minimum: 0, description: 'Of nodes and of answers that do not fit' })),
-  modelAllow: Optional(Type.Array(Type.String(), { uniqueItems: true, description: '`*` stands for anything' })),
-  modelDeny: Optional(Type.Array(Type.String(), { uniqueItems: true, description: 'Wins over modelAllow' })),
+  maxRetries: Optional(Type.Integer({ minimum: 0, description: 'Retries of nodes and of invalid model responses' })),
+  modelAllow: Optional(
+    Type.Array(Type.String(), { uniqueItems: true, description: 'Allowed models; `*` matches any text' }),
+  ),
+  modelDeny: Optional(
+    Type.Array(Type.String(), { uniqueItems: true, description: 'Denied models; takes precedence over modelAllow' }),
+  ),
   thresholdPercent: Optional(Type.Number({ minimum: 0, maximum: 100 })),
   onExhaustion: Optional(OneOf(['fail', 'interrupt'])),
 });
@@ -21,7 +25,7 @@ export type BudgetPolicy = Static<typeof BudgetPolicy>;
 const BudgetDimension = OneOf(['tokens', 'cost', 'toolCalls', 'retries']);
 const Consumption = { dimension: BudgetDimension, consumed: Amount, limit: Amount };
 
-/** What one model call took. It names no credential and quotes nothing that was said. */
+/** Tokens and cost of one model call. It contains no credential and no content. */
 export const ProviderUsage = Closed({
   provider: NonEmpty,
   model: NonEmpty,
@@ -38,13 +42,14 @@ export const ProviderUsage = Closed({
 });
 export type ProviderUsage = Static<typeof ProviderUsage>;
 
-/** Why an answer was asked for again. */
+/** Why a model was asked again. */
 const RETRY_REASONS = ['schema-violation', 'truncation', 'refusal', 'parse-error', 'unknown'] as const;
+/** One of RETRY_REASONS. */
 export type RetryReason = (typeof RETRY_REASONS)[number];
 
-const Asked = { nodeId: NonEmpty, provider: NonEmpty, model: NonEmpty };
+const ModelTarget = { nodeId: NonEmpty, provider: NonEmpty, model: NonEmpty };
 
-/** The events of calling models and of what that may cost. */
+/** Events about model calls and the run's budget. */
 export const MODEL_EVENTS = {
   'provider.usage': { tier: 'debug', payload: ProviderUsage },
   'envelope.retry.attempted': {
@@ -68,7 +73,7 @@ export const MODEL_EVENTS = {
   'envelope.refusal': {
     tier: 'debug',
     payload: Closed({
-      ...Asked,
+      ...ModelTarget,
       refusalText: Optional(Type.String()),
       safetyCategory: Optional(Type.String()),
     }),
@@ -76,7 +81,7 @@ export const MODEL_EVENTS = {
   'envelope.truncated': {
     tier: 'debug',
     payload: Closed({
-      ...Asked,
+      ...ModelTarget,
       stopReason: OneOf(['max_tokens', 'length', 'stop_sequence', 'unknown']),
       partialPayloadAvailable: Optional(Type.Boolean()),
       outputTokenCount: Optional(Count),

@@ -6,16 +6,19 @@ import { AgentManifest, ManifestAgentId } from './agents.ts';
 
 const Optional = Type.Optional;
 
-/** The longest `pack.json` that is taken in. */
+/** Maximum size of a `pack.json`, in bytes. */
 export const PACK_FILE_MAX = 262_144;
 
 const PACK_NAME = '^(core|vendor|community|private)\\.[a-z][a-z0-9_-]*(\\.[a-z][a-zA-Z0-9_-]*)+$';
 
+/** Whether a text is a valid pack name; for names in paths, which no schema checks. */
 export function isPackName(text: string): boolean {
   return new RegExp(PACK_NAME).test(text);
 }
 
+/** A pack's name: a namespace, then dotted lower-case names. */
 export const PackName = Type.String({ pattern: PACK_NAME, maxLength: 256 });
+/** A pack's semantic version. */
 export const PackVersion = Type.String({ pattern: `^${SEMVER}$`, maxLength: 64 });
 const ChainId = Type.String({ pattern: '^[a-z][a-zA-Z0-9._-]*$', maxLength: 256 });
 
@@ -29,21 +32,23 @@ const FragmentNode = Closed({
   compensation: Optional(AnyObject),
   irreversibleEffect: Optional(Type.Boolean()),
 });
+/** A node of a workflow chain; most members are optional, unlike in a workflow definition. */
 export type FragmentNode = Static<typeof FragmentNode>;
 
-/** Its ends are nodes, or `node.port`. */
 const FragmentEdge = Closed({
   from: NonEmpty,
   to: NonEmpty,
   condition: Optional(Type.Union([Type.String(), EdgeCondition])),
   triggerRule: Optional(OneOf(TRIGGER_RULES)),
 });
+/** An edge of a workflow chain; each end is `node` or `node.port`. */
 export type FragmentEdge = Static<typeof FragmentEdge>;
 
-const Traits = Type.Array(OneOf(['streamable', 'cacheable', 'side-effectful', 'mcp-exportable']), {
+const ChainCapabilities = Type.Array(OneOf(['streamable', 'cacheable', 'side-effectful', 'mcp-exportable']), {
   uniqueItems: true,
 });
 
+/** A parameterized workflow fragment in a pack, to be expanded into a workflow. */
 export const WorkflowChain = Closed({
   chainId: ChainId,
   version: PackVersion,
@@ -55,16 +60,16 @@ export const WorkflowChain = Closed({
     edges: Optional(Type.Array(FragmentEdge, { maxItems: 5_000 })),
   }),
   outputs: Optional(MapOf(Closed({ type: Type.String(), description: Type.String() }))),
-  capabilities: Optional(Traits),
-  internal: Optional(Type.Boolean({ description: 'Only there to be used by others; lists leave it out' })),
+  capabilities: Optional(ChainCapabilities),
+  internal: Optional(Type.Boolean({ description: 'For use by other chains; omitted from lists' })),
   subChains: Optional(Type.Unknown()),
   producedVariables: Optional(Type.Unknown()),
   compensation: Optional(Type.Unknown()),
 });
 export type WorkflowChain = Static<typeof WorkflowChain>;
 
-/** What every `pack.json` may say of the pack. */
-const PackFacts = {
+/** Members that every kind of `pack.json` has. */
+const packMembers = {
   name: PackName,
   version: PackVersion,
   description: Optional(Type.String({ maxLength: 1024 })),
@@ -87,7 +92,7 @@ const PackFacts = {
 /** `pack.json` of a workflow-chain pack. */
 export const WorkflowChainPackManifest = Closed(
   {
-    ...PackFacts,
+    ...packMembers,
     kind: Type.Literal('workflow-chain'),
     chains: Type.Array(WorkflowChain, { minItems: 1, maxItems: 200 }),
   },
@@ -95,10 +100,10 @@ export const WorkflowChainPackManifest = Closed(
 );
 export type WorkflowChainPackManifest = Static<typeof WorkflowChainPackManifest>;
 
-/** `pack.json` of an agent pack: a node pack without nodes. */
+/** `pack.json` of an agent pack, which is a node pack without nodes. */
 export const AgentPackManifest = Closed(
   {
-    ...PackFacts,
+    ...packMembers,
     kind: Optional(Type.Literal('node')),
     nodes: Optional(Type.Array(Type.Unknown(), { maxItems: 0 })),
     agents: Type.Array(AgentManifest, { minItems: 1, maxItems: 100 }),
@@ -110,56 +115,74 @@ export const AgentPackManifest = Closed(
 );
 export type AgentPackManifest = Static<typeof AgentPackManifest>;
 
+/** `pack.json` of any supported kind. */
 export type PackManifest = WorkflowChainPackManifest | AgentPackManifest;
 
+/** The chains of a pack; empty for an agent pack. */
 export function chainsOf(manifest: PackManifest): readonly WorkflowChain[] {
   return 'chains' in manifest ? manifest.chains : [];
 }
 
+/** The agents of a pack; empty for a chain pack. */
 export function agentsOf(manifest: PackManifest): readonly AgentManifest[] {
   return 'agents' in manifest ? manifest.agents : [];
 }
 
-const Integrity = Type.String({ pattern: '^sha256-[A-Za-z0-9+/]{43}=$', description: 'SHA-256, as in `sha256-…=`' });
+const Integrity = Type.String({
+  pattern: '^sha256-[A-Za-z0-9+/]{43}=$',
+  description: 'SHA-256 in the form `sha256-…=`',
+});
 
+/** A detached signature over the bytes of `pack.json`. */
 export const PackSignature = Closed({
   algorithm: Type.Literal('ed25519'),
-  publicKey: Type.String({ minLength: 1, maxLength: 1_024, description: 'Base64 of the key, its DER form, or PEM' }),
-  value: Type.String({ minLength: 1, maxLength: 128, description: 'Base64; over the bytes of pack.json' }),
+  publicKey: Type.String({
+    minLength: 1,
+    maxLength: 1_024,
+    description: 'PEM, or base64 of the raw key or its DER form',
+  }),
+  value: Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'Base64 of the signature over the bytes of pack.json',
+  }),
 });
 export type PackSignature = Static<typeof PackSignature>;
 
+/** Installs a pack from an inline manifest, from the exact text of its file or from a registry. */
 export const InstallPackRequest = Closed(
   {
-    manifest: Optional(Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'What is in pack.json' })),
+    manifest: Optional(Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'Content of pack.json' })),
     file: Optional(
-      Type.String({ minLength: 1, description: 'The text of pack.json, to the letter: signatures are of its bytes' }),
+      Type.String({ minLength: 1, description: 'Exact text of pack.json, required to verify a signature' }),
     ),
     files: Optional(
       MapOf(Type.String({ maxLength: PACK_FILE_MAX }), {
         maxProperties: 256,
-        description: 'Texts of the files that pack.json refers to, by their paths',
+        description: 'Text of the files that pack.json refers to, by path',
       }),
     ),
-    registry: Optional(
-      Type.String({ minLength: 1, maxLength: 2_048, description: 'Address of a registry, or `folder`' }),
-    ),
+    registry: Optional(Type.String({ minLength: 1, maxLength: 2_048, description: 'URL of a registry, or `folder`' })),
     name: Optional(PackName),
     version: Optional(PackVersion),
     integrity: Optional(Integrity),
     signature: Optional(PackSignature),
   },
-  { $id: 'InstallPackRequest', description: 'One of `manifest`, `file` and `registry`; with the last goes `name`' },
+  {
+    $id: 'InstallPackRequest',
+    description: 'Set exactly one of `manifest`, `file` and `registry`; `registry` also needs `name`',
+  },
 );
 export type InstallPackRequest = Static<typeof InstallPackRequest>;
 
+/** Ways in which a pack can be installed. */
 export const PACK_SOURCES = ['host', 'file', 'registry', 'proposal'] as const;
 
-/** Where a pack came from, and who answers for it. */
+/** Where a pack came from and who installed it. */
 export const PackProvenance = Type.Object({
   source: OneOf(PACK_SOURCES),
   registry: Optional(Type.String()),
-  resolved: Optional(Type.String({ description: 'Where the archive was' })),
+  resolved: Optional(Type.String({ description: 'URL of the archive' })),
   proposalId: Optional(Type.String()),
   signature: Optional(PackSignature),
   installedBy: NonEmpty,
@@ -167,7 +190,7 @@ export const PackProvenance = Type.Object({
 });
 export type PackProvenance = Static<typeof PackProvenance>;
 
-/** A pack as lists show it. */
+/** A pack as listed. */
 export const PackSummary = Type.Object(
   {
     name: PackName,
@@ -179,22 +202,24 @@ export const PackSummary = Type.Object(
     ),
     agents: Type.Array(Type.Object({ agentId: ManifestAgentId, persona: NonEmpty, modelClass: NonEmpty })),
     integrity: Integrity,
-    shared: Type.Boolean({ description: 'Comes with the host; every tenant may use it' }),
+    shared: Type.Boolean({ description: 'Provided by the host for all tenants' }),
     provenance: PackProvenance,
   },
   { $id: 'PackSummary' },
 );
 export type PackSummary = Static<typeof PackSummary>;
 
+/** A pack with its complete manifest. */
 export const InstalledPack = Type.Object(
   {
     ...PackSummary.properties,
     manifest: Type.Union([WorkflowChainPackManifest, AgentPackManifest]),
-    file: Type.String({ description: 'The text of pack.json, to the letter' }),
+    file: Type.String({ description: 'Exact text of pack.json' }),
   },
   { $id: 'InstalledPack' },
 );
 
+/** The exact versions that are installed, for a reproducible installation elsewhere. */
 export const PackLockfile = Closed(
   {
     lockfileVersion: Type.Literal(1),
@@ -214,6 +239,7 @@ export const PackLockfile = Closed(
 );
 export type PackLockfile = Static<typeof PackLockfile>;
 
+/** Expands a chain of an installed pack into nodes and edges. */
 export const ExpandChainRequest = Type.Object(
   {
     packName: NonEmpty,
@@ -221,24 +247,25 @@ export const ExpandChainRequest = Type.Object(
     parameters: Optional(AnyObject),
     version: Optional(NonEmpty),
     expansionId: Optional(
-      Type.String({ pattern: '^[a-z0-9]{1,32}$', description: 'Makes the ids; without one the host takes a new one' }),
+      Type.String({ pattern: '^[a-z0-9]{1,32}$', description: 'Part of the generated node ids; generated if omitted' }),
     ),
   },
   { $id: 'ExpandChainRequest' },
 );
 export type ExpandChainRequest = Static<typeof ExpandChainRequest>;
 
+/** The expansion, both in the chain's format and in that of workflow definitions. */
 export const ExpandChainReply = Type.Object(
   {
     expansionId: NonEmpty,
     chainId: NonEmpty,
     packName: NonEmpty,
     packVersion: NonEmpty,
-    nodes: Type.Array(Type.Object({ ...FragmentNode.properties, capabilities: Optional(Traits) })),
+    nodes: Type.Array(Type.Object({ ...FragmentNode.properties, capabilities: Optional(ChainCapabilities) })),
     edges: Type.Array(FragmentEdge),
     workflow: Type.Object(
       { nodes: Type.Array(WorkflowNode), edges: Type.Array(WorkflowEdge) },
-      { description: 'The same, as workflow definitions have it' },
+      { description: 'The same nodes and edges in the format of workflow definitions' },
     ),
   },
   { $id: 'ExpandChainReply' },

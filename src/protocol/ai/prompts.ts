@@ -5,45 +5,54 @@ import { SEMVER } from '../format/versions.ts';
 
 const Optional = Type.Optional;
 
+/** Roles that a prompt can have in a model call. */
 export const PROMPT_KINDS = ['system', 'user', 'few-shot', 'schema-hint'] as const;
+/** One of PROMPT_KINDS. */
 export type PromptKind = (typeof PROMPT_KINDS)[number];
 export const PromptKind = OneOf(PROMPT_KINDS);
 
+/** Where a template in the library comes from. */
 export const PROMPT_SOURCES = ['host', 'pack', 'user'] as const;
+/** One of PROMPT_SOURCES. */
 export type PromptSource = (typeof PROMPT_SOURCES)[number];
 
+/** Whether content may contain instructions, or must be marked as untrusted data. */
 export const CONTENT_TRUST = ['trusted', 'untrusted'] as const;
+/** One of CONTENT_TRUST. */
 export type ContentTrust = (typeof CONTENT_TRUST)[number];
 export const ContentTrust = OneOf(CONTENT_TRUST);
 
-/** How much of a composed prompt the log shows: nothing, digests, or its text. */
+/** How much of a composed prompt the log shows: nothing, hashes, or its text. */
 export const PROMPT_OBSERVABILITY = ['off', 'hashed', 'full'] as const;
+/** One of PROMPT_OBSERVABILITY. */
 export type PromptObservability = (typeof PROMPT_OBSERVABILITY)[number];
 
+/** Maximum size of a template's text, in bytes. */
 export const TEMPLATE_TEXT_MAX = 65_536;
 
 const TEMPLATE_ID = '[a-z0-9][a-z0-9._-]{0,127}';
 const VARIABLE_NAME = '[a-zA-Z_][a-zA-Z0-9_]{0,63}';
 const REF = new RegExp(`^prompt:(${TEMPLATE_ID})(?:@(${SEMVER}))?$`);
 
-/** `{{name}}` in a template's text. Logic there is none. */
+/** `{{name}}` in a template. Templates have no logic, only placeholders. */
 export const PLACEHOLDER = new RegExp(`\\{\\{\\s*(${VARIABLE_NAME})\\s*\\}\\}`, 'g');
 
+/** The id of a prompt template. */
 export const TemplateId = Type.String({ pattern: `^${TEMPLATE_ID}$` });
+/** The semantic version of a prompt template. */
 export const TemplateVersion = Type.String({ pattern: `^${SEMVER}$`, maxLength: 128 });
 
+/** A variable of a template, and where its value comes from. */
 export const PromptVariable = Closed({
   name: Type.String({ pattern: `^${VARIABLE_NAME}$` }),
   type: OneOf(['string', 'number', 'boolean', 'array', 'object']),
   required: Type.Boolean(),
-  source: Optional(
-    OneOf(['input', 'variable', 'secret', 'context'], { description: '`input` unless it says otherwise' }),
-  ),
+  source: Optional(OneOf(['input', 'variable', 'secret', 'context'], { description: 'Defaults to `input`' })),
   extractPath: Optional(
     Type.String({
       pattern: '^\\$?(?:(?:^|\\.)[A-Za-z_][A-Za-z0-9_-]*|\\[[0-9]+\\])*$',
       maxLength: 256,
-      description: 'Where in the value: members and indexes, such as `$.order.lines[0]`',
+      description: 'Path into the value: members and indexes, such as `$.order.lines[0]`',
     }),
   ),
   defaultValue: Optional(Type.Unknown()),
@@ -51,6 +60,7 @@ export const PromptVariable = Closed({
 });
 export type PromptVariable = Static<typeof PromptVariable>;
 
+/** A versioned prompt in the library; a version never changes. */
 export const PromptTemplate = Closed(
   {
     templateId: TemplateId,
@@ -84,6 +94,7 @@ export const PromptTemplate = Closed(
 );
 export type PromptTemplate = Static<typeof PromptTemplate>;
 
+/** A reference to a template, as text or as an object with overrides. */
 export const PromptRef = Type.Union([
   Type.String({ pattern: REF.source, maxLength: 272, description: '`prompt:<templateId>[@<version>]`' }),
   Closed({
@@ -95,7 +106,7 @@ export const PromptRef = Type.Union([
 ]);
 export type PromptRef = Static<typeof PromptRef>;
 
-/** What a reference points at. Without a version it is the latest. */
+/** A parsed reference. Without a version it means the latest one. */
 export interface PromptTarget {
   readonly templateId: string;
   readonly version?: string;
@@ -103,7 +114,7 @@ export interface PromptTarget {
   readonly variableOverrides?: JsonObject;
 }
 
-/** Undefined when the value is no reference to a prompt. */
+/** Parses either form of a reference; undefined if the value is not one. */
 export function parsePromptRef(value: unknown): PromptTarget | undefined {
   if (typeof value === 'string') {
     const [, templateId, version] = REF.exec(value) ?? [];
@@ -120,13 +131,14 @@ export function parsePromptRef(value: unknown): PromptTarget | undefined {
   return isRef ? (value as unknown as PromptTarget) : undefined;
 }
 
-/** The short form of a reference. */
+/** The textual form of a reference. */
 export function promptRefText({ templateId, version }: Pick<PromptTarget, 'templateId' | 'version'>): string {
   return version === undefined ? `prompt:${templateId}` : `prompt:${templateId}@${version}`;
 }
 
 const Sha256 = Type.String({ pattern: '^sha256:[0-9a-f]{64}$' });
 
+/** Composes a template with given values, for a preview outside a run. */
 export const RenderRequest = Closed(
   {
     ref: PromptRef,
@@ -137,6 +149,7 @@ export const RenderRequest = Closed(
   { $id: 'RenderPromptRequest' },
 );
 
+/** The composed prompt, with hashes for comparison. */
 export const RenderReply = Closed(
   {
     composed: Type.String(),
@@ -148,6 +161,7 @@ export const RenderReply = Closed(
   { $id: 'RenderPromptReply' },
 );
 
+/** Layers that can provide a prompt, highest precedence first (RFC 0029). */
 export const PROMPT_LAYERS = [
   'run-configurable',
   'node',
@@ -157,9 +171,10 @@ export const PROMPT_LAYERS = [
   'workflow-defaults',
   'host-defaults',
 ] as const;
+/** One of PROMPT_LAYERS. */
 export type PromptLayer = (typeof PROMPT_LAYERS)[number];
 
-/** Which layer's prompt a node got for one slot, and what the other layers had. */
+/** Payload of `agent.promptResolved`: which layer provided a prompt, and what the other layers had. */
 export const PromptResolved = Closed({
   nodeId: NonEmpty,
   kind: PromptKind,
@@ -176,7 +191,7 @@ export const PromptResolved = Closed({
 });
 export type PromptResolved = Static<typeof PromptResolved>;
 
-/** What a prompt came to: digests always, its text only where the host shows it. */
+/** Payload of `prompt.composed`: always hashes, and the text only if the observability setting is `full`. */
 export const PromptComposed = Closed({
   nodeId: NonEmpty,
   refs: Type.Array(Type.String()),

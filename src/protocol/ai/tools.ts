@@ -4,21 +4,24 @@ import { AnyObject, Closed, NonEmpty, OneOf } from '../format/schema.ts';
 
 const Optional = Type.Optional;
 
-/** A tool as the catalogue shows it, to those who decide whether an agent may use it. */
+/** A tool as listed in the catalogue, with what one needs to decide whether an agent may use it. */
 export const ToolDescriptor = Closed(
   {
-    toolId: Type.String({ minLength: 1, description: '`<scope>:<tool>`, as the allow-lists of agents have it' }),
+    toolId: Type.String({ minLength: 1, description: '`<scope>:<tool>`, as in the allow-lists of agents' }),
     source: OneOf(TOOL_SOURCES),
     title: Optional(NonEmpty),
     description: Optional(NonEmpty),
     inputSchema: AnyObject,
-    safetyTier: OneOf(['pure', 'read', 'write', 'exec'], { description: 'What a call does to data' }),
-    egress: OneOf(['none', 'safe-fetch', 'host-mediated', 'host-owned'], { description: 'How a call leaves the host' }),
+    safetyTier: OneOf(['pure', 'read', 'write', 'exec'], { description: 'What a call may do to data' }),
+    egress: OneOf(['none', 'safe-fetch', 'host-mediated', 'host-owned'], {
+      description: 'How a call reaches the network',
+    }),
     replayPolicy: OneOf(['deterministic', 'idempotent', 'non-deterministic']),
   },
   { $id: 'ToolDescriptor' },
 );
 export type ToolDescriptor = Static<typeof ToolDescriptor>;
 
+/** All tools that the caller's agents could use. */
 export const ToolList = Closed({ tools: Type.Array(ToolDescriptor) }, { $id: 'ToolList' });
 export type ToolList = Static<typeof ToolList>;

@@ -5,7 +5,10 @@ import { RunSnapshot } from '../running/runs.ts';
 
 type Json = Record<string, unknown>;
 
-/** The AsyncAPI document of what streams carry: one message for each event type, with the modes that show it. */
+/**
+ * Generates the AsyncAPI document of the event streams: one message per event type, with the stream modes that include
+ * it.
+ */
 export function asyncapiDocument(info: { title: string; version: string }): Json {
   const types = Object.keys(EVENTS) as EventType[];
   return {
@@ -15,8 +18,8 @@ export function asyncapiDocument(info: { title: string; version: string }): Json
     channels: {
       runEvents: {
         address: '/v1/runs/{runId}/events',
-        description: "The events of one run. The frame's `id` is the sequence; `event` the type.",
-        parameters: { runId: { description: 'The run' } },
+        description: "Events of one run. The frame's `id` is the sequence and its `event` the type.",
+        parameters: { runId: { description: 'Id of the run' } },
         messages: Object.fromEntries([
           ...types.map((type) => [type, { $ref: `#/components/messages/${type}` }]),
           ['state.snapshot', { $ref: '#/components/messages/state.snapshot' }],
@@ -25,7 +28,7 @@ export function asyncapiDocument(info: { title: string; version: string }): Json
       },
       tenantFeed: {
         address: '/v1/host/capstan/events',
-        description: "Everything that happens in a tenant. The frame's `id` is the place to come back to.",
+        description: "All changes in a tenant. The frame's `id` is the cursor for resuming the stream.",
         messages: Object.fromEntries(FEED_EVENTS.map((event) => [event, { name: event, payload: plain(FeedData) }])),
       },
     },
@@ -37,7 +40,7 @@ export function asyncapiDocument(info: { title: string; version: string }): Json
       messages: Object.fromEntries([
         ...types.map((type) => [type, messageOf(type)]),
         ['state.snapshot', { name: 'state.snapshot', 'x-stream-modes': ['values'], payload: plain(RunSnapshot) }],
-        // Said while the run is being followed, and not part of its log: the frame has no `id`.
+        // Sent only to live streams and not part of the log, so the frame has no `id`.
         [RUN_ANNOTATED, { name: RUN_ANNOTATED, 'x-stream-modes': ['updates', 'debug'], payload: plain(Annotation) }],
       ]),
     },

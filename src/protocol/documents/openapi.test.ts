@@ -74,7 +74,7 @@ const ROUTES: readonly RouteContract[] = [
 describe('the OpenAPI document', () => {
   const document = JSON.parse(JSON.stringify(openapiDocument(ROUTES, { title: 'Test', version: '9.9.9' }))) as Json;
 
-  it('is one, of this version', () => {
+  it('is valid and has the version of the protocol', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: 'Test', version: '9.9.9' },
@@ -82,17 +82,17 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  it('refers only to what is there', () => {
+  it('has no dangling references', () => {
     const references = findAll(document, '$ref') as string[];
     expect(references.length).toBeGreaterThan(5);
     for (const reference of references) expect(resolve(document, reference), reference).toBeDefined();
   });
 
-  it('names schemas by reference alone: no $id is left inside', () => {
+  it('contains no $id, only references', () => {
     expect(findAll(document, '$id')).toEqual([]);
   });
 
-  it('lists each schema that has a name once', () => {
+  it('lists each named schema once', () => {
     expect(Object.keys(at(document, 'components', 'schemas')).toSorted()).toEqual(
       [
         'CreateRunReply',
@@ -106,7 +106,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  it('has schemas that can be used, references and all', () => {
+  it('has schemas that compile, including references', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema(document, 'document');
     for (const name of Object.keys(at(document, 'components', 'schemas'))) {
@@ -117,11 +117,11 @@ describe('the OpenAPI document', () => {
     expect(check({ runId: 'run-1', status: 'strange', eventsUrl: 'http://x/y' })).toBe(false);
   });
 
-  it('puts the methods of one path together', () => {
+  it('groups the methods of one path', () => {
     expect(Object.keys(at(document, 'paths', '/v1/runs'))).toEqual(['post', 'get']);
   });
 
-  it('says which parameters there are, and which are needed', () => {
+  it('lists parameters, and which are required', () => {
     expect(at(document, 'paths', '/v1/runs', 'get', 'parameters')).toMatchObject([
       { name: 'limit', in: 'query', required: false },
       { name: 'status', in: 'query', required: true },
@@ -132,19 +132,19 @@ describe('the OpenAPI document', () => {
     ]);
   });
 
-  it('says whether a body is needed', () => {
+  it('says whether a body is required', () => {
     expect(at(document, 'paths', '/v1/runs', 'post', 'requestBody')).toMatchObject({ required: true });
     expect(at(document, 'paths', '/v1/runs/{runId}:fork', 'post', 'requestBody')).toMatchObject({ required: false });
   });
 
-  it('says what is answered: JSON, a stream, or nothing', () => {
+  it('describes responses: JSON, a stream, or no body', () => {
     expect(at(document, 'paths', '/v1/runs/{runId}/events', 'get', 'responses', '200')).toMatchObject({
       content: { 'text/event-stream': {} },
     });
     expect(at(document, 'paths', '/v1/runs/{runId}:fork', 'post', 'responses', '204')).toEqual({ description: 'Done' });
   });
 
-  it('shows the envelope for every refusal, those that any operation may answer with included', () => {
+  it('shows the error envelope for every refusal, including those of all operations', () => {
     const responses = at(document, 'paths', '/v1/runs', 'post', 'responses') as Record<string, unknown>;
     expect(Object.keys(responses)).toEqual(['201', '400', '401', '403', '409', '422', '429', '503']);
     expect(responses['409']).toMatchObject({
@@ -152,7 +152,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  it('asks for no credential where none is needed', () => {
+  it('requires no credential for public operations', () => {
     expect(at(document, 'paths', '/open', 'get')).toMatchObject({ security: [] });
     expect(Object.keys(at(document, 'paths', '/open', 'get', 'responses'))).toEqual(['200']);
     expect(at(document, 'paths', '/v1/runs', 'get')).toMatchObject({ 'x-scope': 'runs:read' });
@@ -168,14 +168,14 @@ describe('the AsyncAPI document', () => {
     expect(Object.keys(at(document, 'channels', 'runEvents', 'messages'))).toEqual(messages);
   });
 
-  it('refers only to what is there, and has no $id inside', () => {
+  it('has no dangling references and no $id', () => {
     for (const reference of findAll(document, '$ref') as string[]) {
       expect(resolve(document, reference), reference).toBeDefined();
     }
     expect(findAll(document, '$id')).toEqual([]);
   });
 
-  it('says of each message which modes show it', () => {
+  it('lists the stream modes of each message', () => {
     expect(at(document, 'components', 'messages', 'run.started')).toMatchObject({
       'x-stream-modes': ['updates', 'debug'],
     });
@@ -185,7 +185,7 @@ describe('the AsyncAPI document', () => {
     expect(at(document, 'components', 'messages', 'state.snapshot')).toMatchObject({ 'x-stream-modes': ['values'] });
   });
 
-  it('describes messages by schemas that can be used', () => {
+  it('has schemas that compile', () => {
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     const schema = at(document, 'components', 'messages', 'node.skipped', 'payload');
     const check = ajv.compile(schema);
@@ -206,7 +206,7 @@ function resolve(document: unknown, reference: string): unknown {
     .reduce<unknown>((part, key) => (part as Record<string, unknown> | undefined)?.[key], document);
 }
 
-/** Values of a key, wherever it stands as a keyword. */
+/** All values of a key, wherever it is used as a keyword. */
 function findAll(value: unknown, key: string): unknown[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, part]) => [...(name === key ? [part] : []), ...findAll(part, key)]);

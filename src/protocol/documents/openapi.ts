@@ -4,19 +4,21 @@ import type { RouteContract } from './routes.ts';
 
 type Json = Record<string, unknown>;
 
+/** Descriptions of the error responses, by status. */
 const REFUSALS: Record<number, string> = {
   400: 'The request is malformed',
-  401: 'No credential, or one that is not valid',
-  403: 'The credential lacks the scope',
-  404: 'There is no such thing, or the caller may not see it',
-  409: 'The state of things does not allow it',
-  422: 'Well-formed, and cannot be done',
-  429: 'Too many requests; see Retry-After',
-  503: 'At capacity; see Retry-After',
+  401: 'The credential is missing or invalid',
+  403: 'The credential lacks the required scope',
+  404: 'The resource does not exist or is not visible to the caller',
+  409: 'The request conflicts with the current state',
+  422: 'The request is well-formed but cannot be processed',
+  429: 'Too many requests; retry after the time in Retry-After',
+  503: 'The host is at capacity; retry after the time in Retry-After',
 };
+/** Statuses that every operation with a credential can return. */
 const ALWAYS = [401, 403, 429, 503];
 
-/** The OpenAPI document of a list of operations: the schemas that validate requests are the ones that are shown. */
+/** Generates the OpenAPI document from the contracts of all routes, using the schemas that validate requests. */
 export function openapiDocument(routes: readonly RouteContract[], info: { title: string; version: string }): Json {
   const schemas: Json = {};
   const paths: Record<string, Json> = {};
@@ -26,7 +28,7 @@ export function openapiDocument(routes: readonly RouteContract[], info: { title:
   return {
     openapi: '3.1.0',
     info: { ...info, description: 'An OpenWOP v1 host.', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
-    // Paths carry their /v1 themselves, so the server is the bare origin.
+    // Paths already include /v1, so the server URL is the bare origin.
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
     paths,
@@ -79,7 +81,7 @@ function parametersOf(schema: TSchema | undefined, place: 'path' | 'query'): Jso
 
 function idempotencyHeader({ method }: RouteContract): Json[] {
   if (method === 'GET') return [];
-  const description = 'A retry with the same key and body gets the first answer again';
+  const description = 'A retry with the same key and body gets the original response';
   return [
     { name: 'Idempotency-Key', in: 'header', required: false, description, schema: { type: 'string', maxLength: 255 } },
   ];
@@ -96,7 +98,7 @@ function refusalOf(status: number): Json {
   return { description: REFUSALS[status] ?? 'Refused', content: { 'application/json': { schema } } };
 }
 
-/** Schemas with a name are listed once and referred to. */
+/** Moves schemas that have an `$id` to the components section and returns a reference. */
 function refer(schema: TSchema, schemas: Json): Json {
   const { $id } = schema as { $id?: string };
   if ($id === undefined) return referInside(schema, schemas);

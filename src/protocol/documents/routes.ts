@@ -2,28 +2,28 @@ import type { TSchema } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
 import type { Scope } from '../trust/scopes.ts';
 
-/** What is known of an operation without running it: the contract, from which the API documents are made. */
+/** The static description of an operation, from which the API documents are generated. */
 export interface RouteContract {
   readonly operationId: string;
   readonly summary: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `{name}` for parameters; colon verbs as the protocol writes them. */
+  /** Path with `{name}` for parameters; colon verbs as in the protocol, such as `/v1/runs/{runId}:fork`. */
   readonly path: string;
-  /** Other paths under which the same is served; the documents name the first alone. */
+  /** Aliases under which the operation is also served; the documents list only `path`. */
   readonly alsoAt?: readonly string[];
-  /** The scope it takes; `any` where a credential will do, and `public` where none is needed. */
+  /** The required scope; `any` for any valid credential, `public` for none. */
   readonly scope: Scope | 'any' | 'public';
   readonly params?: TSchema;
   readonly query?: TSchema;
   readonly body?: TSchema;
-  /** What a body of the wrong shape is answered with; 400 where this is silent. */
+  /** Status for a body that does not match the schema, if not 400. */
   readonly misfitStatus?: 422;
-  /** What to call it, where the protocol has another name for it than for everything else. */
+  /** Error code for such a body, if not `validation_error`. */
   readonly misfitCode?: ErrorCode;
-  /** A body may be left out altogether. */
+  /** Whether the body may be omitted. */
   readonly bodyOptional?: boolean;
-  /** Status to shape of what is answered when all goes well. */
+  /** Schemas of the successful responses by status; a string is a media type, or `nothing` for an empty body. */
   readonly replies: Readonly<Record<number, TSchema | string>>;
-  /** Refusals worth naming in the documents, by status. */
+  /** Error statuses to list in the documents, besides those of every operation. */
   readonly refusals?: readonly number[];
 }

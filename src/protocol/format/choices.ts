@@ -1,14 +1,19 @@
-/** Words and bounds of the wire that clients choose from. They stand apart from the schemas, which take long to load. */
+/** Values of the wire format that clients choose from. Kept apart from the schemas, which take long to load. */
 
+/** Bounds of a rating in feedback. */
 export const RATING = { minimum: 1, maximum: 5 };
 
-/** Parts of a stretch of time, in UTC. Weeks begin on Mondays. */
+/** Time buckets for statistics, in UTC; weeks begin on Monday. */
 export const BUCKETS = ['hour', 'day', 'week', 'month'] as const;
+/** One of BUCKETS. */
 export type Bucket = (typeof BUCKETS)[number];
 
+/** States of a webhook delivery; `dead` is a dead letter, to be redelivered manually. */
 export const DELIVERY_STATES = ['pending', 'delivered', 'dead'] as const;
+/** One of DELIVERY_STATES. */
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 /** Where tools come from. */
 export const TOOL_SOURCES = ['node-pack', 'workflow', 'mcp', 'connector', 'host-extension'] as const;
+/** One of TOOL_SOURCES. */
 export type ToolSourceKind = (typeof TOOL_SOURCES)[number];

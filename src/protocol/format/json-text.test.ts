@@ -5,20 +5,20 @@ import { indented, memberText, repeatedKey } from './json-text.ts';
 const ODD = '{ "z": 1.0, "a":[1e2, -0,{"b":"\\u00e9\\ud83d\\ude00 ] } \\" , :"}], "z2": {} }';
 
 describe('the text of a member', () => {
-  it('is what stands there, to the letter', () => {
+  it('is the exact source text', () => {
     const body = `{"note":"the \\"artifact\\": {}", "artifact" :\n ${ODD} ,"title":null}`;
     expect(memberText(body, 'artifact')).toBe(ODD);
     expect(memberText(body, 'title')).toBe('null');
     expect(memberText(body, 'note')).toBe('"the \\"artifact\\": {}"');
   });
 
-  it('is of the object itself, by whatever spelling of its name, and the last where there are two', () => {
+  it('is that of a top-level member, whatever the escapes in its name, and the last of duplicates', () => {
     expect(memberText('{"a":{"b":1},"\\u0062":2,"b":3}', 'b')).toBe('3');
     expect(memberText('{"a":{"b":1}}', 'b')).toBeUndefined();
     expect(memberText('{}', 'b')).toBeUndefined();
   });
 
-  it('means what the member means', () => {
+  it('parses to the value of the member', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(4), (value, spaces) => {
         const text = JSON.stringify(value, null, spaces);
@@ -30,27 +30,27 @@ describe('the text of a member', () => {
   });
 });
 
-describe('a key that stands twice', () => {
-  it('is found in any depth', () => {
+describe('a duplicate key', () => {
+  it('is found at any depth', () => {
     expect(repeatedKey('{"a":1,"a":2}')).toBe('/a');
     expect(repeatedKey('{"a":[{"b":1},{"c":{"d":1,"\\u0064":2}}]}')).toBe('/a/1/c/d');
     expect(repeatedKey('{"a":{},"a":{}}')).toBe('/a');
   });
 
-  it('is none where objects, or items, have the same names', () => {
+  it('is not the same name in different objects or items', () => {
     expect(repeatedKey('{"a":{"b":1},"c":{"b":1},"d":[{"b":1},{"b":1},1,1]}')).toBeUndefined();
     fc.assert(fc.property(fc.jsonValue(), (value) => repeatedKey(JSON.stringify(value)) === undefined));
   });
 });
 
-describe('a text with one member a line', () => {
-  it('has everything as it was written', () => {
+describe('indentation', () => {
+  it('keeps every token as written', () => {
     expect(indented('{"a":1.0,"b":[1e2,{"c":"x , y"}],"d":{},"e":[]}')).toBe(
       '{\n  "a": 1.0,\n  "b": [\n    1e2,\n    {\n      "c": "x , y"\n    }\n  ],\n  "d": {},\n  "e": []\n}',
     );
   });
 
-  it('is what JSON.stringify makes of values it wrote itself', () => {
+  it('equals the output of JSON.stringify for values it wrote', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(indented(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));

@@ -1,6 +1,6 @@
 /**
- * JSON as it was written. Numbers such as `1.0` and `1e2`, the order of keys and the way characters are escaped are lost
- * when a text is parsed; where bytes count, the text itself is kept. All texts here have been parsed before.
+ * Works on JSON text without parsing it, because parsing loses the notation of numbers (`1.0`, `1e2`), duplicate keys
+ * and escapes; signatures and hashes need the exact text. All inputs must be valid JSON.
  */
 
 interface Token {
@@ -16,14 +16,14 @@ function* tokensOf(text: string): Generator<Token> {
     yield { text: token, start: index, end: index + token.length };
 }
 
-/** Where a value stands in a text, and under which names. */
+/** The position of a value in a text, and its path. */
 interface Place {
   readonly path: readonly (string | number)[];
   readonly start: number;
   readonly end: number;
 }
 
-/** Every member and item, with the names of the objects around it; those inside a value come before it. */
+/** Every member and item with its path; nested values come before the value that contains them. */
 function* placesOf(text: string): Generator<Place> {
   const open: { readonly start: number; readonly isObject: boolean; name: string | number }[] = [];
   const path = (): (string | number)[] => open.map(({ name }) => name);
@@ -49,7 +49,7 @@ function* placesOf(text: string): Generator<Place> {
   }
 }
 
-/** The text of a member of the object that a text holds. */
+/** The exact text of a top-level member; undefined if there is none. */
 export function memberText(text: string, name: string): string | undefined {
   let found: string | undefined;
   for (const { path, start, end } of placesOf(text)) {
@@ -58,7 +58,7 @@ export function memberText(text: string, name: string): string | undefined {
   return found;
 }
 
-/** The path of a key that stands twice in one object: readers differ in which of the two they take. */
+/** The path of a key that occurs twice in one object, which parsers treat differently; undefined if there is none. */
 export function repeatedKey(text: string): string | undefined {
   const seen = new Set<string>();
   for (const { path } of placesOf(text)) {
@@ -69,7 +69,7 @@ export function repeatedKey(text: string): string | undefined {
   return undefined;
 }
 
-/** The text with one member or item a line, and everything else as it was written. */
+/** Reformats a text with one member or item per line, keeping every token as written. */
 export function indented(text: string): string {
   let depth = 0;
   let out = '';

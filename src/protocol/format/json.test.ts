@@ -21,7 +21,7 @@ describe('canonical JSON', () => {
     expect(canonicalJson(value)).toBe(text);
   });
 
-  it('sorts keys by UTF-16 code units, as RFC 8785 has it', () => {
+  it('sorts keys by UTF-16 code units, as RFC 8785 requires', () => {
     const keys = ['\u20ac', '\r', '\ufb33', '1', '\u{1f600}', '\u0080', '\u00f6'];
     const value = Object.fromEntries(keys.map((key) => [key, 0]));
     expect(
@@ -29,7 +29,7 @@ describe('canonical JSON', () => {
     ).toEqual(['\r', '1', '\u0080', '\u00f6', '\u20ac', '\u{1f600}', '\ufb33']);
   });
 
-  it('is the same however the keys are ordered, and says the same value', () => {
+  it('does not depend on key order, and parses to the same value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.infiniteStream(fc.nat()), (value, chance) => {
         const shuffled = shuffleKeys(value, () => chance.next().value as number);
@@ -39,7 +39,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('tells different values apart', () => {
+  it('differs for different values', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
         expect(canonicalJson(a) === canonicalJson(b)).toBe(deepEqual(normal(a), normal(b)));
@@ -47,14 +47,14 @@ describe('canonical JSON', () => {
     );
   });
 
-  it('keeps keys that objects have by nature', () => {
+  it('keeps keys named like inherited members', () => {
     const value = JSON.parse('{"__proto__": 1, "constructor": 2}') as unknown;
     expect(canonicalJson(value)).toBe('{"__proto__":1,"constructor":2}');
   });
 });
 
 describe('equality', () => {
-  it('is an equivalence: of everything with itself, both ways round, and from one to the next', () => {
+  it('is reflexive, symmetric and transitive', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), fc.jsonValue(), (a, b, c) => {
         expect(deepEqual(a, structuredClone(a))).toBe(true);
@@ -64,7 +64,7 @@ describe('equality', () => {
     );
   });
 
-  it('from one to the next also holds where many values are equal', () => {
+  it('is transitive among many equal values', () => {
     const small = fc.constantFrom<unknown>(
       0,
       '',
@@ -106,7 +106,7 @@ describe('equality', () => {
     expect(deepEqual(b, a)).toBe(false);
   });
 
-  it('does not care for the order of keys', () => {
+  it('ignores the order of keys', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.infiniteStream(fc.nat()), (value, chance) => {
         expect(
@@ -145,11 +145,11 @@ describe('a path', () => {
     'a.b.0.__proto__',
     'a.b.1.length',
     'a.toString.name',
-  ])('never leads into a prototype: %s', (path) => {
+  ])('never reaches a prototype: %s', (path) => {
     expect(valueAt(root, path)).toBeUndefined();
   });
 
-  it('from something that has no members leads nowhere', () => {
+  it('into a value without members is undefined', () => {
     for (const value of [undefined, null, 1, 'text', true]) expect(valueAt(value, 'length')).toBeUndefined();
   });
 
@@ -183,7 +183,7 @@ function shuffleKeys(value: unknown, chance: () => number): unknown {
   );
 }
 
-/** As JSON has it: without the sign of zero. */
+/** Normalized as in JSON: without the sign of zero. */
 function normal(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }

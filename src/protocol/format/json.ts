@@ -1,15 +1,17 @@
-/** Any JSON value, as it comes off the wire or goes onto it. */
+/** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
+/** A JSON object whose members have not been validated. */
 export type JsonObject = Record<string, unknown>;
 
+/** Whether a value is an object, and neither null nor an array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**
- * RFC 8785 canonical JSON: two texts of the same value give the same string, so digests do not depend on key order
- * or white space. Keys are sorted by UTF-16 code units, numbers are written as ECMAScript writes them.
+ * RFC 8785 canonical JSON: equal values give equal text, so hashes do not depend on key order or white space. Keys are
+ * sorted by UTF-16 code units.
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
@@ -34,12 +36,12 @@ export function deepEqual(a: unknown, b: unknown): boolean {
   );
 }
 
-/** An own member of an object, or undefined: names from prototypes are nobody's. */
+/** An own member of an object, or undefined; inherited members such as `constructor` are ignored. */
 export function own<T>(values: Readonly<Record<string, T>> | undefined, name: string): T | undefined {
   return values !== undefined && Object.hasOwn(values, name) ? values[name] : undefined;
 }
 
-/** The value at a dotted path, or undefined. Only own members are seen, so no path leads into a prototype. */
+/** The value at a dotted path, or undefined. Only own members are followed, so no path reaches a prototype. */
 export function valueAt(root: unknown, path: string): unknown {
   let value = root;
   for (const segment of path.split('.')) {
@@ -49,13 +51,13 @@ export function valueAt(root: unknown, path: string): unknown {
   return value;
 }
 
-/** A path such as `a.b[2]` as a JSON pointer; `$` is the whole. What is a pointer already stays one. */
+/** Converts a path such as `a.b[2]` to a JSON pointer; `$` is the whole document. A pointer is returned unchanged. */
 export function pointerOf(path: string): string {
   if (path === '' || path === '$') return '';
   return path.startsWith('/') ? path : `/${path.replaceAll(/\[(\d+)\]/g, '.$1').replaceAll('.', '/')}`;
 }
 
-/** The members that have a value. */
+/** Removes members whose value is undefined. */
 export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { BadJson, parseJson } from './parse-json.ts';
 
 describe('a body', () => {
-  it('is what it says', () => {
+  it('is parsed', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
         fc.pre(!JSON.stringify(value).includes('__proto__'));
@@ -23,7 +23,7 @@ describe('a body', () => {
     },
   );
 
-  it('may hold half of a character, which is kept', () => {
+  it('may contain an unpaired surrogate, which is kept', () => {
     expect(parseJson('"\\ud800"')).toBe('\ud800');
   });
 
@@ -41,11 +41,11 @@ describe('a body', () => {
     ']',
     '}}',
     ' ',
-  ])('that is no JSON is refused: %j', (text) => {
+  ])('that is not JSON is refused: %j', (text) => {
     expect(() => parseJson(text)).toThrow(BadJson);
   });
 
-  it('is not repeated in what is said about it', () => {
+  it('is not quoted in error messages', () => {
     for (const text of ['{"password": XYZZY}', `${'['.repeat(100)}"XYZZY"`, '{"__proto__": "XYZZY"}']) {
       expect(
         messageOf(() => parseJson(text)),
@@ -66,7 +66,7 @@ describe('the depth of a body', () => {
     expect(parseJson(`[${Array(10_000).fill('[]').join(',')}]`)).toHaveLength(10_000);
   });
 
-  it('does not count brackets in texts, wherever quotes and backslashes stand in them', () => {
+  it('does not count brackets in strings, whatever their quotes and backslashes', () => {
     const brackets = '[{'.repeat(50);
     for (const text of [brackets, `"${brackets}`, `\\"${brackets}`, `${brackets}\\`, `"\\\\"${brackets}"`]) {
       const value = { text, more: [brackets, '}]'] };
@@ -74,12 +74,12 @@ describe('the depth of a body', () => {
     }
   });
 
-  it('is found out before anything recurses over it', () => {
+  it('is checked before anything recurses', () => {
     expect(() => parseJson('['.repeat(1_000_000))).toThrow(/deeper than 64/);
   });
 });
 
-describe('names that could reach into a prototype', () => {
+describe('keys that could reach a prototype', () => {
   it.each([
     '{"__proto__":{"admin":true}}',
     '{"a":[{"__proto__":1}]}',
@@ -89,11 +89,11 @@ describe('names that could reach into a prototype', () => {
     expect(() => parseJson(text)).toThrow(BadJson);
   });
 
-  it('are taken as text', () => {
+  it('are accepted as text', () => {
     expect(parseJson('{"a":"__proto__"}')).toEqual({ a: '__proto__' });
   });
 
-  it('may be constructor, which is a name like any other', () => {
+  it('may be constructor, which is a key like any other', () => {
     const value = parseJson('{"constructor":{"prototype":{"x":1}}}') as object;
     expect(Object.hasOwn(value, 'constructor')).toBe(true);
     expect(({} as { x?: number }).x).toBeUndefined();

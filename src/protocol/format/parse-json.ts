@@ -1,13 +1,17 @@
 import { parse } from 'secure-json-parse';
 
-/** Deeper than this nobody means it, and recursion over it would be a risk. */
+/** Maximum nesting; deeper input is not legitimate and would endanger recursive code. */
 const DEPTH_MAX = 64;
 
+/** Thrown by `parseJson`; the message never quotes the input. */
 export class BadJson extends Error {
   override readonly name = 'BadJson';
 }
 
-/** Parses what somebody sent. Throws BadJson, whose message never repeats it. */
+/**
+ * Parses untrusted JSON; throws BadJson if it is invalid, nested too deeply or contains `__proto__`. Empty text gives
+ * undefined.
+ */
 export function parseJson(text: string, what = 'body'): unknown {
   if (text === '') return undefined;
   if (isTooDeep(text)) throw new BadJson(`The ${what} is nested deeper than ${DEPTH_MAX} levels.`);
@@ -23,7 +27,7 @@ const BACKSLASH = 92;
 const OPENERS = new Set([91, 123]);
 const CLOSERS = new Set([93, 125]);
 
-/** Looks at brackets outside strings only; takes one pass. */
+/** Counts brackets outside strings in a single pass, before the parser allocates anything. */
 function isTooDeep(text: string): boolean {
   let depth = 0;
   let inString = false;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compareVersions } from './versions.ts';
 
 describe('versions', () => {
-  it('come in the order that semantic versioning gives them', () => {
+  it('are ordered by semantic versioning', () => {
     const rising = [
       '0.9.0',
       '1.0.0-alpha',
@@ -30,12 +30,12 @@ describe('versions', () => {
     }
   });
 
-  it('are no later for what is said of their build', () => {
+  it('ignore build metadata', () => {
     expect(compareVersions('1.0.0+a', '1.0.0+b')).toBe(0);
     expect(compareVersions('1.0.0-rc+a', '1.0.0-rc')).toBe(0);
   });
 
-  it('compare the other way round when they are swapped', () => {
+  it('compare the opposite way when swapped', () => {
     const version = fc.stringMatching(/^\d{1,3}\.\d{1,3}\.\d{1,3}(-[0-9A-Za-z.-]{1,8})?(\+[0-9A-Za-z.-]{1,4})?$/);
     fc.assert(
       fc.property(version, version, (a, b) => {

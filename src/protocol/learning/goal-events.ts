@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { Closed, NonEmpty, OneOf } from '../format/schema.ts';
 
+/** A probability between 0 and 1. */
 export const Confidence = Type.Number({ minimum: 0, maximum: 1 });
 
-/** What the log tells of a goal: never what it is about. */
+/** Events about goals; they never contain the objective. */
 export const GOAL_EVENTS = {
   'goal.evaluated': {
     tier: 'updates',

@@ -12,35 +12,43 @@ const Optional = Type.Optional;
 const { intervalSec, state, when } = HeartbeatRequest.properties;
 const { intention, at, everySec, predicate, memoryRef } = CommitmentRequest.properties;
 
+/** States of a goal; all but `active` and `escalated` are final. */
 export const GOAL_STATES = ['active', 'satisfied', 'escalated', 'abandoned', 'bound-exceeded'] as const;
+/** One of GOAL_STATES. */
 export type GoalState = (typeof GOAL_STATES)[number];
 
+/** Who decides whether a goal is satisfied: a registered verifier, or the host by the criteria of the plan. */
 export const JUDGES = ['verifier', 'host'] as const;
+/** What starts the next contributing run. */
 export const CONTINUATIONS = ['schedule', 'commitment', 'heartbeat', 'manual'] as const;
+/** One of CONTINUATIONS. */
 export type Continuation = (typeof CONTINUATIONS)[number];
 
+/** Maximum length of an objective, in characters. */
 export const OBJECTIVE_CHARS_MAX = 8_192;
 const Ref = Type.Union([Type.String({ minLength: 1, maxLength: 256 }), Type.Null()]);
 const Cost = Type.Number({ minimum: 0 });
 
-/** What a goal may use up at most. */
+/** Limits on the resources that a goal may use. */
 export const GoalBounds = Closed({
-  maxLoopIterations: Optional(Type.Integer({ minimum: 1, description: 'Contributing runs' })),
-  runTimeoutMs: Optional(Type.Integer({ minimum: 0, description: 'Time since it was created' })),
-  maxCostUsd: Optional(Type.Number({ minimum: 0, description: 'Cost of contributing runs and of judging them' })),
+  maxLoopIterations: Optional(Type.Integer({ minimum: 1, description: 'Maximum number of contributing runs' })),
+  runTimeoutMs: Optional(Type.Integer({ minimum: 0, description: 'Maximum time since the goal was created' })),
+  maxCostUsd: Optional(
+    Type.Number({ minimum: 0, description: 'Maximum cost of contributing runs and of judging them' }),
+  ),
 });
 export type GoalBounds = Static<typeof GoalBounds>;
 
 const completion = {
-  check: OneOf(JUDGES, { description: 'Who judges' }),
+  check: OneOf(JUDGES, { description: 'Who decides whether the goal is satisfied' }),
   verifierRef: Optional(Ref),
 };
 const ContinuationBlock = Closed({
-  mode: OneOf(CONTINUATIONS, { description: 'What brings about the next run' }),
+  mode: OneOf(CONTINUATIONS, { description: 'What starts the next run' }),
   armRef: Optional(Ref),
 });
 
-/** A standing objective, as everybody sees it: closed at every level. */
+/** A standing objective that the host works towards with contributing runs. The schema is closed at every level. */
 export const Goal = Closed(
   {
     id: NonEmpty,
@@ -71,39 +79,42 @@ export const Goal = Closed(
 );
 export type Goal = Static<typeof Goal>;
 
-/** What its author says of a goal. */
-const written = {
+/** Members that the author of a goal sets. */
+const authored = {
   objective: Type.String({ minLength: 1, maxLength: OBJECTIVE_CHARS_MAX }),
   completion: Closed(completion),
   continuation: ContinuationBlock,
 };
 
-export const GoalRequest = Closed({ ...written, bounds: GoalBounds }, { $id: 'GoalRequest' });
+/** Creates a goal. */
+export const GoalRequest = Closed({ ...authored, bounds: GoalBounds }, { $id: 'GoalRequest' });
 export type GoalRequest = Static<typeof GoalRequest>;
 
+/** Changes a goal; omitted members stay unchanged. */
 export const GoalEdit = Closed(
   {
-    objective: Optional(written.objective),
-    completion: Optional(written.completion),
-    continuation: Optional(written.continuation),
+    objective: Optional(authored.objective),
+    completion: Optional(authored.completion),
+    continuation: Optional(authored.continuation),
   },
   { $id: 'GoalEdit' },
 );
 export type GoalEdit = Static<typeof GoalEdit>;
 
+/** A page of goals. */
 export const GoalList = Type.Object(
   { goals: Type.Array(Goal), nextCursor: Optional(Type.String()) },
   { $id: 'GoalList' },
 );
 
-/** How a goal is worked on: what each contributing run runs, and what shows that it is reached. */
+/** How the host works on a goal: the workflow of its runs, the trigger, and the criteria of success. */
 export const GoalPlan = Closed(
   {
-    workflowId: Type.String({ minLength: 1, maxLength: 128, description: 'What each contributing run runs' }),
-    inputs: Optional(MapOf(Type.Unknown(), { description: 'What each of them is given, besides `goal`' })),
+    workflowId: Type.String({ minLength: 1, maxLength: 128, description: 'Workflow of the contributing runs' }),
+    inputs: Optional(MapOf(Type.Unknown(), { description: 'Inputs of each run, in addition to `goal`' })),
     criteria: Type.Array(Criterion, {
       maxItems: CRITERIA_MAX,
-      description: 'All must be met; the host judges by them',
+      description: 'Criteria by which the host judges; all must be met',
     }),
     schedule: Optional(
       Closed({
@@ -114,20 +125,21 @@ export const GoalPlan = Closed(
     heartbeat: Optional(
       Closed(
         { intervalSec, observe: Optional(Observation), state, when },
-        { description: 'A look now and then; the goal itself is looked at where nothing else is' },
+        { description: 'Observes something periodically; the goal itself if `observe` is omitted' },
       ),
     ),
     commitment: Optional(
       Closed(
         { intention, at, everySec, predicate, memoryRef: Optional(memoryRef) },
-        { description: 'Kept at a time, or when something is so' },
+        { description: 'Starts a run at a time, or when a condition becomes true' },
       ),
     ),
     maxParallel: Optional(
       Type.Integer({
         minimum: 1,
         maximum: 100,
-        description: 'Contributing runs at once; 1 for those that an arm starts',
+        description:
+          'Maximum number of concurrent contributing runs; always 1 for runs started by a schedule, heartbeat or commitment',
       }),
     ),
   },
@@ -135,19 +147,22 @@ export const GoalPlan = Closed(
 );
 export type GoalPlan = Static<typeof GoalPlan>;
 
+/** Resumes a paused or escalated goal. */
 export const ResumeGoalRequest = Closed(
-  { note: Optional(Type.String({ maxLength: 2_000, description: 'Why it goes on' })) },
+  { note: Optional(Type.String({ maxLength: 2_000, description: 'Why the goal is resumed' })) },
   { $id: 'ResumeGoalRequest' },
 );
 
+/** Starts a contributing run manually. */
 export const GoalRunRequest = Closed(
-  { inputs: Optional(MapOf(Type.Unknown(), { description: 'Besides those of the plan' })) },
+  { inputs: Optional(MapOf(Type.Unknown(), { description: 'Inputs in addition to those of the plan' })) },
   { $id: 'GoalRunRequest' },
 );
 
+/** Why a goal can be escalated to a person. */
 export const ESCALATIONS = ['low-confidence', 'undecided', 'no-progress'] as const;
 
-/** Why work on a goal has stopped until a person says how it goes on. */
+/** Why work on a goal has stopped until a person decides how to continue. */
 export const GoalEscalation = Type.Object({
   reason: OneOf(ESCALATIONS),
   at: Timestamp,
@@ -155,7 +170,7 @@ export const GoalEscalation = Type.Object({
   detail: Optional(Type.String()),
 });
 
-/** A verdict on a contributing run, as it was given. */
+/** A verdict on a contributing run, as recorded when it was given. */
 export const GoalEvaluation = Type.Object(
   {
     at: Timestamp,
@@ -166,14 +181,14 @@ export const GoalEvaluation = Type.Object(
     objectiveVersion: Type.Integer({ minimum: 1 }),
     evidence: Type.Array(Evidence),
     costUsd: Optional(Cost),
-    undecided: Optional(Type.String({ description: 'Why the judge could not decide' })),
+    undecided: Optional(Type.String({ description: 'Why the judge could not decide, if so' })),
     disputedBy: Optional(NonEmpty),
   },
   { $id: 'GoalEvaluation' },
 );
 export type GoalEvaluation = Static<typeof GoalEvaluation>;
 
-/** Everything that the goal itself has no room for. */
+/** The history of a goal: verdicts, objectives, escalation and cost. */
 export const GoalEvaluations = Type.Object(
   {
     goalId: NonEmpty,
@@ -195,7 +210,7 @@ export const GoalEvaluations = Type.Object(
 );
 export type GoalEvaluations = Static<typeof GoalEvaluations>;
 
-/** How often people agreed with a judge. */
+/** How often people agreed with the verdicts of a judge. */
 export const JudgeCalibration = Type.Object(
   {
     judge: NonEmpty,
@@ -203,7 +218,7 @@ export const JudgeCalibration = Type.Object(
     agreed: Type.Integer({ minimum: 0 }),
     disputed: Type.Integer({ minimum: 0 }),
     agreementRate: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()], {
-      description: 'Of the verdicts on which somebody took a stand; null without any',
+      description: 'Share of agreement among the verdicts that people reviewed; null if there are none',
     }),
   },
   { $id: 'JudgeCalibration' },

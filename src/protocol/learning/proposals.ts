@@ -3,21 +3,26 @@ import { AnyObject, Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.
 
 const Optional = Type.Optional;
 
-/** What agents may learn: each kind is installed where the things of its kind are. */
+/** Kinds of artifact that a proposal can contain; each has its own installer. */
 export const ARTIFACT_KINDS = ['prompt-template', 'workflow-chain-pack', 'agent-pack', 'automation'] as const;
+/** One of ARTIFACT_KINDS. */
 export type ArtifactKind = (typeof ARTIFACT_KINDS)[number];
 const Kind = OneOf(ARTIFACT_KINDS);
 
+/** States of a proposal. */
 export const PROPOSAL_STATES = ['draft', 'revised', 'applied', 'rejected', 'archived'] as const;
+/** One of PROPOSAL_STATES. */
 export type ProposalState = (typeof PROPOSAL_STATES)[number];
 
-/** How a proposal is put into use: through a gate that people open, or at once by whoever may. */
+/** How a proposal is applied: after approval at a gate, or directly by a principal with permission. */
 export const ACTIVATIONS = ['approval-gate', 'direct-rbac'] as const;
+/** One of ACTIVATIONS. */
 export type Activation = (typeof ACTIVATIONS)[number];
 
-const RunRefs = Type.Array(NonEmpty, { description: 'Runs that it was learnt from' });
+const RunRefs = Type.Array(NonEmpty, { description: 'Runs from which the proposal was derived' });
 const NullableText = Type.Union([NonEmpty, Type.Null()]);
 
+/** An artifact that the host derived from past runs and proposes for installation. */
 export const Proposal = Closed(
   {
     id: NonEmpty,
@@ -25,14 +30,17 @@ export const Proposal = Closed(
     state: OneOf(PROPOSAL_STATES),
     title: Optional(Type.String()),
     rationale: Optional(Type.String()),
-    artifact: Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'As it would be installed' }),
+    artifact: Type.Unsafe<Record<string, unknown>>({
+      ...AnyObject,
+      description: 'The artifact as it will be installed',
+    }),
     provenance: Closed({ sourceRunIds: RunRefs, synthesizerModel: Optional(Type.String()) }),
     duplicateOf: Optional(NullableText),
     owner: Closed({ tenant: NonEmpty, workspace: Optional(NonEmpty), principal: Optional(NonEmpty) }),
     activation: Optional(
       Type.Union([
         Closed({ approvalId: Optional(NullableText), installedArtifactRef: Optional(NonEmpty) }),
-        Type.Null({ description: 'Until it is applied' }),
+        Type.Null({ description: 'Null until the proposal is applied' }),
       ]),
     ),
     createdAt: Timestamp,
@@ -42,37 +50,40 @@ export const Proposal = Closed(
 );
 export type Proposal = Static<typeof Proposal>;
 
-/** What is sent stands there to the letter until it is sent anew, and is what will be installed. */
+/** Revises a proposal. The artifact's exact text is stored, and installed if the proposal is applied. */
 export const ReviseProposalRequest = Closed(
   {
     artifact: Optional(Type.Unsafe<Record<string, unknown>>(AnyObject)),
     title: Optional(Type.String({ maxLength: 500 })),
     rationale: Optional(Type.String({ maxLength: 10_000 })),
-    note: Optional(Type.String({ maxLength: 10_000, description: 'Why, for those who look at the history' })),
+    note: Optional(Type.String({ maxLength: 10_000, description: 'Reason for the change, shown in the history' })),
   },
   { $id: 'ReviseProposalRequest', minProperties: 1 },
 );
 export type ReviseProposalRequest = Static<typeof ReviseProposalRequest>;
 
+/** Rejects a proposal. */
 export const RejectProposalRequest = Type.Object(
   {
     reason: Optional(Type.String({ maxLength: 10_000 })),
-    note: Optional(Type.String({ maxLength: 10_000, description: 'Another word for reason' })),
+    note: Optional(Type.String({ maxLength: 10_000, description: 'Alias of reason' })),
   },
   { $id: 'RejectProposalRequest' },
 );
 export type RejectProposalRequest = Static<typeof RejectProposalRequest>;
 
+/** A page of proposals. */
 export const ProposalList = Type.Object(
   { proposals: Type.Array(Proposal), nextCursor: Optional(Type.String()) },
   { $id: 'ProposalList' },
 );
 export type ProposalList = Static<typeof ProposalList>;
 
+/** The response if the proposal was applied at once. */
 export const AppliedProposal = Type.Object({ installedArtifactRef: NonEmpty }, { $id: 'AppliedProposal' });
 export type AppliedProposal = Static<typeof AppliedProposal>;
 
-/** People have to agree first. */
+/** The response if the proposal first needs approval at a gate. */
 export const PendingProposal = Type.Object(
   {
     proposalId: NonEmpty,
@@ -84,26 +95,28 @@ export const PendingProposal = Type.Object(
 );
 export type PendingProposal = Static<typeof PendingProposal>;
 
-const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the text, in hex' });
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the artifact text, in hex' });
 
-/** What a proposal itself has no room for. */
+/** Details of a proposal: history, source runs, open gate, and what prevents it from being applied. */
 export const ProposalEvidence = Type.Object(
   {
     proposalId: NonEmpty,
     artifactHash: Hash,
-    runId: Type.String({ description: 'The run that tells its life' }),
+    runId: Type.String({ description: 'Management run whose log records the life of the proposal' }),
     revisions: Type.Array(
       Type.Object({
         at: Timestamp,
-        by: Type.String({ description: '`host` for the draft' }),
+        by: Type.String({ description: 'Principal; `host` for the draft' }),
         hash: Hash,
-        diff: Type.String({ description: 'Against the revision before: a line each, with +, - or a space in front' }),
+        diff: Type.String({
+          description: 'Line diff against the previous revision; each line starts with +, - or a space',
+        }),
         note: Optional(Type.String()),
       }),
     ),
     change: Optional(
       Type.String({
-        description: 'Against what it would take the place of: a line each, with +, - or a space in front',
+        description: 'Line diff against the artifact it would replace; each line starts with +, - or a space',
       }),
     ),
     gate: Optional(
@@ -123,15 +136,18 @@ export const ProposalEvidence = Type.Object(
       Type.Object(
         {
           message: Type.String(),
-          path: Optional(Type.String({ description: 'Where it does not fit its kind: a JSON pointer' })),
-          reason: Optional(Type.String({ description: '`stale`: what it would take the place of has changed' })),
+          path: Optional(Type.String({ description: 'JSON pointer to the invalid part of the artifact' })),
+          reason: Optional(Type.String({ description: '`stale`: the artifact it would replace has changed' })),
         },
-        { description: 'What would keep it from being applied now' },
+        { description: 'Why the proposal cannot be applied now' },
       ),
     ),
     rejectReason: Optional(Type.String()),
     sources: Type.Array(
-      Type.Object({ runId: NonEmpty, why: Type.String(), excerpt: Optional(Type.String()) }, { description: 'Runs' }),
+      Type.Object(
+        { runId: NonEmpty, why: Type.String(), excerpt: Optional(Type.String()) },
+        { description: 'A source run' },
+      ),
     ),
     nearest: Type.Array(Type.Object({ ref: NonEmpty, score: Type.Number() })),
     preview: Optional(Type.Unknown()),
@@ -148,20 +164,23 @@ const installedFacts = {
   sha256: Hash,
   installedAt: Timestamp,
   installedBy: NonEmpty,
-  replaces: Optional(Type.String({ description: 'What was in use before, and is again once this is uninstalled' })),
+  replaces: Optional(
+    Type.String({ description: 'Artifact that was in use before, restored when this one is uninstalled' }),
+  ),
 };
 
-/** What an applied proposal has put into use, as lists show it. */
+/** An artifact that an applied proposal installed, as listed. */
 export const InstalledArtifactSummary = Type.Object(installedFacts, { $id: 'InstalledArtifactSummary' });
 export type InstalledArtifactSummary = Static<typeof InstalledArtifactSummary>;
 
+/** An installed artifact with its exact text. */
 export const InstalledArtifact = Type.Object(
-  { ...installedFacts, text: Type.String({ description: 'The artifact, to the letter' }) },
+  { ...installedFacts, text: Type.String({ description: 'Exact text of the artifact' }) },
   { $id: 'InstalledArtifact' },
 );
 export type InstalledArtifact = Static<typeof InstalledArtifact>;
 
-/** What the log tells of a proposal: never what is proposed. */
+/** Events about proposals; they never contain the artifact. */
 export const PROPOSAL_EVENTS = {
   'proposal.created': {
     tier: 'updates',

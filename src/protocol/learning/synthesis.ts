@@ -5,26 +5,35 @@ import { ARTIFACT_KINDS, Proposal } from './proposals.ts';
 
 const SOURCE_RUNS_MAX = 1_000;
 
+/** Asks the host to derive proposals from finished runs now. */
 export const SynthesizeRequest = Closed(
   {
     kinds: Type.Optional(
-      Type.Array(OneOf(ARTIFACT_KINDS), { uniqueItems: true, description: 'What may be drafted; everything' }),
+      Type.Array(OneOf(ARTIFACT_KINDS), { uniqueItems: true, description: 'Kinds to propose; all by default' }),
     ),
     sourceRunIds: Type.Optional(
-      Type.Array(RunId, { minItems: 1, maxItems: SOURCE_RUNS_MAX, description: 'Look at these runs alone' }),
+      Type.Array(RunId, { minItems: 1, maxItems: SOURCE_RUNS_MAX, description: 'Restrict the analysis to these runs' }),
     ),
     since: Type.Optional(
-      Type.String({ format: 'date-time', maxLength: 64, description: 'Look at runs started from then on' }),
+      Type.String({
+        format: 'date-time',
+        maxLength: 64,
+        description: 'Restrict the analysis to runs started at or after this time',
+      }),
     ),
   },
   { $id: 'SynthesizeRequest' },
 );
 export type SynthesizeRequest = Static<typeof SynthesizeRequest>;
 
+/** The proposals that were created. */
 export const SynthesizeReply = Type.Object(
   {
     created: Type.Array(Proposal),
-    scannedRuns: Type.Integer({ minimum: 0, description: 'Runs that have ended since the last look, read now' }),
+    scannedRuns: Type.Integer({
+      minimum: 0,
+      description: 'Number of runs analysed: those that ended since the last analysis',
+    }),
   },
   { $id: 'SynthesizeReply' },
 );

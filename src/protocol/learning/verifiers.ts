@@ -3,26 +3,35 @@ import { AnyObject, Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.
 
 const Optional = Type.Optional;
 
+/** Ways to judge a run. */
 export const VERIFIER_KINDS = ['criteria', 'schema', 'checklist', 'workflow', 'model'] as const;
+/** One of VERIFIER_KINDS. */
 export type VerifierKind = (typeof VERIFIER_KINDS)[number];
 
-/** A judge looks at no more than this, and says no more. */
+/** Maximum number of criteria, and of pieces of evidence in a verdict. */
 export const CRITERIA_MAX = 50;
 
 const criterion = {
-  key: Type.String({ minLength: 1, maxLength: 128, description: 'What evidence calls it' }),
+  key: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the criterion in the evidence' }),
   expression: Type.String({
     minLength: 1,
     maxLength: 4_096,
-    description: 'CEL over `run`, `outputs` (node id to outputs), `variables` and `annotations`; met when it is true',
+    description: 'CEL expression over `run`, `outputs` (by node id), `variables` and `annotations`; met if true',
   }),
 };
 
+/** A named condition on a run. */
 export const Criterion = Closed(criterion, { $id: 'Criterion' });
 export type Criterion = Static<typeof Criterion>;
 
+/** A criterion that may be optional. */
 export const ChecklistItem = Closed(
-  { ...criterion, required: Optional(Type.Boolean({ description: 'One that is not required is told, and no more' })) },
+  {
+    ...criterion,
+    required: Optional(
+      Type.Boolean({ description: 'If false, the item is reported but does not affect the verdict. Defaults to true' }),
+    ),
+  },
   { $id: 'ChecklistItem' },
 );
 export type ChecklistItem = Static<typeof ChecklistItem>;
@@ -30,33 +39,45 @@ export type ChecklistItem = Static<typeof ChecklistItem>;
 /** A provider, or one of its models: `local` or `local/small-1`. */
 export const ModelName = Type.String({
   pattern: '^[a-z0-9][a-z0-9._-]{0,63}(/[^\\s]{1,128})?$',
-  description: 'A configured provider, or one of its models as provider/model',
+  description: 'A configured provider, or one of its models as `provider/model`',
 });
 
-/** How something is judged: the fields of its kind. */
+/** Members that define how to judge; which ones are required depends on `kind`. */
 export const verifierSpec = {
   kind: OneOf(VERIFIER_KINDS),
-  criteria: Optional(Type.Array(Criterion, { minItems: 1, maxItems: CRITERIA_MAX, description: 'All must be met' })),
-  schema: Optional(Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'JSON Schema of `outputs`' })),
-  items: Optional(
-    Type.Array(ChecklistItem, { minItems: 1, maxItems: CRITERIA_MAX, description: 'All required ones must be met' }),
+  criteria: Optional(
+    Type.Array(Criterion, { minItems: 1, maxItems: CRITERIA_MAX, description: 'Criteria; all must be met' }),
   ),
-  workflowId: Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Its run gives the verdict' })),
-  rubric: Optional(Type.String({ minLength: 1, maxLength: 16_000, description: 'What a model judges by' })),
+  schema: Optional(
+    Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: 'JSON Schema that `outputs` must match' }),
+  ),
+  items: Optional(
+    Type.Array(ChecklistItem, {
+      minItems: 1,
+      maxItems: CRITERIA_MAX,
+      description: 'Items; all required ones must be met',
+    }),
+  ),
+  workflowId: Optional(
+    Type.String({ minLength: 1, maxLength: 128, description: 'Workflow whose run returns the verdict' }),
+  ),
+  rubric: Optional(Type.String({ minLength: 1, maxLength: 16_000, description: 'Instructions for the judging model' })),
   model: Optional(ModelName),
 };
 
+/** How something is judged, without a registered identity. */
 export const VerifierSpec = Closed(verifierSpec);
 export type VerifierSpec = Static<typeof VerifierSpec>;
 
 const Description = Type.String({ maxLength: 2_000 });
 
+/** Registers a verifier. */
 export const VerifierRequest = Closed(
   {
     id: Optional(
       Type.String({
         pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
-        description: 'One that is there already gets a new version',
+        description: 'An existing id gets a new version; generated if omitted',
       }),
     ),
     description: Optional(Description),
@@ -66,6 +87,7 @@ export const VerifierRequest = Closed(
 );
 export type VerifierRequest = Static<typeof VerifierRequest>;
 
+/** A registered verifier; a version never changes. */
 export const Verifier = Type.Object(
   {
     id: NonEmpty,
@@ -79,7 +101,7 @@ export const Verifier = Type.Object(
 );
 export type Verifier = Static<typeof Verifier>;
 
-/** What a judge looked at, and what it found. */
+/** One criterion with its result, as part of a verdict. */
 export const Evidence = Closed({
   key: Type.String({ minLength: 1, maxLength: 128 }),
   met: Type.Boolean(),

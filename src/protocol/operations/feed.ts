@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Timestamp } from '../format/schema.ts';
 
-/** What the feed of a tenant tells of. */
+/** Events of a tenant's feed. */
 export const FEED_EVENTS = [
   'run.created',
   'run.status',
@@ -14,9 +14,10 @@ export const FEED_EVENTS = [
   'goal.closed',
   'inbox.changed',
 ] as const;
+/** One of FEED_EVENTS. */
 export type FeedEvent = (typeof FEED_EVENTS)[number];
 
-/** When it happened, ids to read more with, and small facts. */
+/** Data of a feed event: when it happened, and ids for reading the details. */
 export const FeedData = Type.Object(
   {
     at: Timestamp,

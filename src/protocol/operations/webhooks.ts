@@ -8,47 +8,52 @@ const Optional = Type.Optional;
 const EVENTS_MAX = 100;
 const TAGS_MAX = 100;
 
+/** The workspace or tenant that a subscription covers. */
 export const ScopeName = Type.String({
   minLength: 1,
   maxLength: 128,
-  description: 'The workspace, or the tenant of a caller who has none; the own one when left out',
+  description: "Workspace, or the tenant for callers without a workspace; defaults to the caller's own",
 });
 
-/** Members beyond these are passed over: a secret that the caller chose, for one, is not used. */
+/** Subscribes to events. Unknown members are ignored, including a secret chosen by the caller. */
 export const WebhookRegistration = Type.Object({
-  url: Type.String({ minLength: 1, maxLength: 2_048, description: 'https, to a public address' }),
+  url: Type.String({ minLength: 1, maxLength: 2_048, description: 'https URL with a public address' }),
   events: Type.Array(Type.String({ pattern: '^[a-z][a-z0-9_-]*(\\.[A-Za-z0-9_-]+)+$', maxLength: 128 }), {
     minItems: 1,
     maxItems: EVENTS_MAX,
-    description: 'Types of events to deliver',
+    description: 'Event types to deliver',
   }),
   tenantId: Optional(ScopeName),
   tags: Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
       maxItems: TAGS_MAX,
-      description: 'Only runs that have one of these; all runs when empty',
+      description: 'Deliver only events of runs with one of these tags; empty means all runs',
     }),
   ),
-  signatureAlgorithms: Optional(Type.Array(NonEmpty, { description: 'What the receiver can verify' })),
+  signatureAlgorithms: Optional(
+    Type.Array(NonEmpty, { description: 'Signature algorithms that the receiver supports' }),
+  ),
 });
 export type WebhookRegistration = Static<typeof WebhookRegistration>;
 
+/** The response to a registration or rotation, which contains the signing secret. */
 export const IssuedWebhook = Type.Object(
   {
     webhookId: NonEmpty,
-    secret: Type.String({ description: 'Signs deliveries. Shown in this answer and never again' }),
-    secretFingerprint: Type.String({ description: 'The first 8 hex digits of its SHA-256' }),
+    secret: Type.String({ description: 'Signing secret; returned only in this response' }),
+    secretFingerprint: Type.String({ description: 'First 8 hex digits of the SHA-256 of the secret' }),
     signatureAlgorithms: Optional(Type.Array(NonEmpty)),
   },
   { $id: 'IssuedWebhook' },
 );
 export type IssuedWebhook = Static<typeof IssuedWebhook>;
 
+/** A subscription as listed. */
 export const WebhookSubscription = Type.Object(
   {
     webhookId: NonEmpty,
     tenantId: ScopeName,
-    url: Optional(Type.String({ description: 'Without what looks like a credential in it' })),
+    url: Optional(Type.String({ description: 'Redacted: parts that look like credentials are removed' })),
     events: Type.Array(NonEmpty),
     tags: Type.Array(Type.String()),
     secretFingerprint: Type.String(),
@@ -60,6 +65,7 @@ export const WebhookSubscription = Type.Object(
 );
 export type WebhookSubscription = Static<typeof WebhookSubscription>;
 
+/** The delivery of one event to one subscription. */
 export const WebhookDelivery = Type.Object(
   {
     deliveryId: NonEmpty,
@@ -68,12 +74,12 @@ export const WebhookDelivery = Type.Object(
     eventId: NonEmpty,
     eventType: NonEmpty,
     sequence: Type.Integer({ minimum: 0 }),
-    state: OneOf(DELIVERY_STATES, { description: 'dead: given up, and waiting to be sent again by hand' }),
+    state: OneOf(DELIVERY_STATES, { description: 'dead: all attempts failed; redeliver it manually' }),
     attempts: Type.Integer({ minimum: 1 }),
     createdAt: Timestamp,
     lastAttemptAt: Timestamp,
     nextAttemptAt: Optional(Timestamp),
-    lastStatus: Optional(Type.Integer({ description: 'What the receiver answered last' })),
+    lastStatus: Optional(Type.Integer({ description: 'HTTP status of the last response' })),
     lastError: Optional(Type.String()),
   },
   { $id: 'WebhookDelivery' },

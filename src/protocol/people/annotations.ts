@@ -6,31 +6,35 @@ export { BUCKETS, type Bucket, RATING } from '../format/choices.ts';
 
 const Optional = Type.Optional;
 
-/** How fine a judgement may be anchored. */
+/** What an annotation can refer to. */
 export const ANNOTATION_TARGETS = ['run', 'event', 'node'] as const;
+/** Kinds of feedback. */
 export const SIGNAL_KINDS = ['rating', 'correction', 'label', 'flag'] as const;
+/** One of SIGNAL_KINDS. */
 export type SignalKind = (typeof SIGNAL_KINDS)[number];
 
+/** One piece of feedback; the member that belongs to `kind` is required. */
 export const Signal = Closed({
   kind: OneOf(SIGNAL_KINDS),
-  rating: Optional(Type.Integer({ ...RATING, description: 'Needed when kind is rating' })),
-  label: Optional(Type.String({ description: 'Needed when kind is label' })),
-  correction: Optional(Type.String({ description: 'Needed when kind is correction: how it should have been' })),
+  rating: Optional(Type.Integer({ ...RATING, description: 'Required if kind is rating' })),
+  label: Optional(Type.String({ description: 'Required if kind is label' })),
+  correction: Optional(Type.String({ description: 'Required if kind is correction: the expected result' })),
 });
 export type Signal = Static<typeof Signal>;
 
 const anchor = {
-  eventId: Optional(Type.String({ description: 'An event of the run' })),
-  nodeId: Optional(Type.String({ description: 'A node of the workflow' })),
+  eventId: Optional(Type.String({ description: 'Id of an event of the run' })),
+  nodeId: Optional(Type.String({ description: 'Id of a node of the workflow' })),
 };
 
+/** Adds feedback to a run, an event or a node. */
 export const AnnotationCreate = Closed(
   { target: Optional(Closed(anchor)), signal: Signal, note: Optional(Type.String()) },
   { $id: 'AnnotationCreate' },
 );
 export type AnnotationCreate = Static<typeof AnnotationCreate>;
 
-/** What somebody thinks of a run, or of a part of it. It stands beside the log, never in it. */
+/** Feedback on a run or a part of it. Annotations are stored next to the log and are not events. */
 export const Annotation = Closed(
   {
     annotationId: NonEmpty,
@@ -44,11 +48,12 @@ export const Annotation = Closed(
 );
 export type Annotation = Static<typeof Annotation>;
 
+/** The annotations of a run. */
 export const AnnotationList = Type.Object(
   {
     annotations: Type.Array(Annotation, { description: 'Oldest first' }),
     superseded: Optional(
-      Type.Array(NonEmpty, { description: 'Ids of ratings that their author has replaced by a later one' }),
+      Type.Array(NonEmpty, { description: 'Ids of ratings that their author replaced by a later one' }),
     ),
   },
   { $id: 'AnnotationList' },
@@ -56,15 +61,23 @@ export const AnnotationList = Type.Object(
 export type AnnotationList = Static<typeof AnnotationList>;
 
 const figures = {
-  runs: Type.Integer({ minimum: 0, description: 'Runs that were started in the time and have ended' }),
+  runs: Type.Integer({ minimum: 0, description: 'Runs started in the period that have ended' }),
   annotatedRuns: Type.Integer({ minimum: 0 }),
-  ratings: Type.Integer({ minimum: 0, description: 'Of each author on each target, the latest' }),
+  ratings: Type.Integer({
+    minimum: 0,
+    description: 'Number of ratings, counting only the latest per author and target',
+  }),
   meanRating: Type.Union([Type.Number(), Type.Null()]),
   correctionRate: Type.Number({ minimum: 0, maximum: 1 }),
   flagRate: Type.Number({ minimum: 0, maximum: 1 }),
-  interventionRate: Type.Number({ minimum: 0, maximum: 1, description: 'Runs that needed an answer of a person' }),
+  interventionRate: Type.Number({
+    minimum: 0,
+    maximum: 1,
+    description: 'Share of runs that needed an answer from a person',
+  }),
 };
 
+/** Feedback statistics of a period. */
 export const FeedbackSummary = Type.Object(
   {
     ...figures,
@@ -80,5 +93,5 @@ export const FeedbackSummary = Type.Object(
 );
 export type FeedbackSummary = Static<typeof FeedbackSummary>;
 
-/** The live message that carries an annotation. It is no event: it has no sequence and is never read again. */
+/** The live stream message for a new annotation. It is not an event: it has no sequence and cannot be read later. */
 export const RUN_ANNOTATED = 'run.annotated';

@@ -3,7 +3,7 @@ import { NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 
 const Optional = Type.Optional;
 
-/** Something that waits for a person. */
+/** Something that waits for a person's decision. */
 export const InboxItem = Type.Object(
   {
     kind: OneOf(['interrupt', 'gate', 'feedback', 'proposal', 'goal', 'dispute']),
@@ -11,13 +11,13 @@ export const InboxItem = Type.Object(
     title: Type.String(),
     createdAt: Timestamp,
     ageMs: Type.Integer({ minimum: 0 }),
-    link: Type.String({ description: 'A path of the console' }),
+    link: Type.String({ description: 'Path in the web console' }),
     runId: Optional(NonEmpty),
     nodeId: Optional(NonEmpty),
     proposalId: Optional(NonEmpty),
     goalId: Optional(NonEmpty),
     artifactHash: Optional(NonEmpty),
-    requiredScope: Optional(Type.String({ description: 'What it takes to act on it' })),
+    requiredScope: Optional(Type.String({ description: 'Scope needed to act on the item' })),
   },
   { $id: 'InboxItem' },
 );

@@ -6,7 +6,7 @@ import { RUN_STATUSES, RunId } from '../running/runs.ts';
 const Optional = Type.Optional;
 const Names = Type.Array(NonEmpty);
 
-/** What each kind of interrupt shows to whoever answers it. */
+/** Schemas of the data that an interrupt shows to the person who answers it, by kind. */
 export const INTERRUPT_DATA = {
   approval: Type.Object({
     artifactId: NonEmpty,
@@ -40,14 +40,16 @@ export const INTERRUPT_DATA = {
   }),
 } as const satisfies Record<string, TSchema>;
 
-/** The only key is the answer; who gives it comes from the credential. */
+/** Answers an interrupt. Who answers is taken from the credential. */
 export const ResolveRequest = Closed({ resumeValue: Type.Unknown() }, { $id: 'ResolveRequest' });
 
+/** The status of the run after the answer. */
 export const ResolveReply = Type.Object(
   { runId: RunId, nodeId: NonEmpty, status: OneOf(RUN_STATUSES) },
   { $id: 'ResolveReply' },
 );
 
+/** An open interrupt, as shown to the holder of its token. */
 export const InterruptView = Type.Object(
   {
     kind: OneOf(INTERRUPT_KINDS),

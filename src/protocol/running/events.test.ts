@@ -2,7 +2,7 @@ import { Value } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
 import { admits, CAP_KINDS, EVENTS, type EventType, isTerminalEvent, RunEventDoc, STREAM_MODES } from './events.ts';
 
-/** What the protocol shows in a stream of updates. */
+/** The events that the protocol includes in the mode updates. */
 const UPDATES = [
   'run.started',
   'run.completed',
@@ -34,26 +34,26 @@ const UPDATES = [
 ];
 
 describe('a stream', () => {
-  it('in debug shows every event, known or not', () => {
+  it('in debug includes every event, known or not', () => {
     for (const type of [...Object.keys(EVENTS), 'acme.custom.thing']) expect(admits('debug', type)).toBe(true);
   });
 
-  it('of updates shows runs, ends of nodes, people and artifacts', () => {
+  it('in updates includes runs, settled nodes, people and artifacts', () => {
     const shown = Object.keys(EVENTS).filter((type) => admits('updates', type));
     expect(shown.toSorted()).toEqual(UPDATES.toSorted());
   });
 
-  it('of messages shows what models say, and nothing else', () => {
+  it('in messages includes only model output', () => {
     expect(Object.keys(EVENTS).filter((type) => admits('messages', type))).toEqual(['output.chunk']);
   });
 
-  it.each(['acme.custom.thing', 'constructor', '__proto__', 'toString'])('shows %s in debug only', (type) => {
+  it.each(['acme.custom.thing', 'constructor', '__proto__', 'toString'])('includes %s only in debug', (type) => {
     expect(STREAM_MODES.filter((mode) => admits(mode, type))).toEqual(['debug']);
   });
 });
 
 describe('the registry of events', () => {
-  it('uses only names that the protocol has or leaves to vendors', () => {
+  it('uses only names of the protocol or of vendors', () => {
     const vendor = /^(?!(?:openwop|core|community|vendor|private|local)\.)[a-z][a-zA-Z0-9_-]*(\.[a-zA-Z0-9_-]+)+$/;
     for (const type of Object.keys(EVENTS)) expect(type).toMatch(vendor);
     const reserved = /^(run|node|approval|clarification|cap|channel|replay)\./;
@@ -76,7 +76,7 @@ describe('the registry of events', () => {
     ['channel.written', { channel: 'c', value: null, reducer: 'append', writtenAt: '2026-01-01T00:00:00Z' }],
     ['output.chunk', { nodeId: 'a', runId: 'r', chunk: '', isLast: true, meta: { finishReason: 'stop' } }],
     ['cap.breached', { kind: 'node-executions', limit: 1, observed: 2, nodeId: 'a' }],
-  ] as [EventType, object][])('takes the payload that the protocol gives %s', (type, payload) => {
+  ] as [EventType, object][])('accepts the payload that the protocol defines for %s', (type, payload) => {
     expect(Value.Check(EVENTS[type].payload, payload)).toBe(true);
   });
 
@@ -90,7 +90,7 @@ describe('the registry of events', () => {
     ['channel.written', { channel: 'c', value: 1, reducer: 'append', writtenAt: '2026-01-01T00:00:00Z', extra: 1 }],
     ['output.chunk', { nodeId: 'a', runId: 'r', chunk: '', isLast: true, meta: { surprise: 1 } }],
     ['cap.breached', { kind: 'made-up', limit: 1, observed: 2 }],
-  ] as [EventType, object][])('does not take for %s the payload %j', (type, payload) => {
+  ] as [EventType, object][])('refuses for %s the payload %j', (type, payload) => {
     expect(Value.Check(EVENTS[type].payload, payload)).toBe(false);
   });
 
@@ -111,7 +111,7 @@ describe('the registry of events', () => {
     );
   });
 
-  it('knows the three ways in which a run ends', () => {
+  it('knows the three terminal events', () => {
     expect(Object.keys(EVENTS).filter(isTerminalEvent)).toEqual(['run.completed', 'run.failed', 'run.cancelled']);
   });
 });
@@ -126,7 +126,7 @@ describe('the envelope of an event', () => {
     sequence: 0,
   };
 
-  it('needs an id, a run, a type, a payload, a time and a place', () => {
+  it('requires an id, a run, a type, a payload, a time and a sequence', () => {
     expect(Value.Check(RunEventDoc, event)).toBe(true);
     for (const key of Object.keys(event)) {
       const { [key as keyof typeof event]: _left, ...rest } = event;
@@ -134,7 +134,7 @@ describe('the envelope of an event', () => {
     }
   });
 
-  it('takes no node id above 128 characters, and any other member', () => {
+  it('refuses a node id above 128 characters, and accepts unknown members', () => {
     expect(Value.Check(RunEventDoc, { ...event, nodeId: 'n'.repeat(128), contentTrust: 'untrusted' })).toBe(true);
     expect(Value.Check(RunEventDoc, { ...event, nodeId: 'n'.repeat(129) })).toBe(false);
   });

@@ -10,8 +10,8 @@ import { PROPOSAL_EVENTS } from '../learning/proposals.ts';
 import { COMMITMENT_EVENTS } from '../starting/commitment-events.ts';
 
 /**
- * Which stream modes show an event besides `debug`, which shows all: `updates` also makes a snapshot in `values`
- * mode, `messages` carries the tokens of models.
+ * The stream modes that include an event, besides `debug`, which includes all. `updates` also triggers a snapshot in
+ * `values` mode; `messages` carries model output.
  */
 type Tier = 'updates' | 'messages' | 'debug';
 
@@ -21,6 +21,7 @@ interface EventRow {
 }
 
 const Attempt = Type.Integer({ minimum: 0 });
+/** Kinds of interrupt that the protocol defines. */
 export const INTERRUPT_KINDS = [
   'approval',
   'clarification',
@@ -32,8 +33,10 @@ export const INTERRUPT_KINDS = [
   'low-confidence',
 ] as const;
 const InterruptKind = OneOf(INTERRUPT_KINDS);
+/** One of INTERRUPT_KINDS. */
 export type InterruptKind = (typeof INTERRUPT_KINDS)[number];
 
+/** The tenant, workspace and principal that a resource belongs to. */
 export const Owner = Closed({
   tenant: NonEmpty,
   workspace: Type.Optional(NonEmpty),
@@ -41,6 +44,7 @@ export const Owner = Closed({
 });
 export type Owner = Static<typeof Owner>;
 
+/** Limits whose breach is recorded as `cap.breached`. */
 export const CAP_KINDS = [
   'clarification',
   'schema',
@@ -57,7 +61,7 @@ export const CAP_KINDS = [
   'budget-retries',
 ] as const;
 
-/** Facts about one piece of streamed model output. Closed: a datum with a typed slot goes into that slot. */
+/** Metadata of a piece of streamed model output. Closed, so that values with a typed member cannot end up elsewhere. */
 export const ChunkMeta = Closed({
   finishReason: Type.Optional(OneOf(['stop', 'length', 'tool_calls', 'content_filter'])),
   logprobs: Type.Optional(Type.Unknown()),
@@ -75,16 +79,18 @@ export const ChunkMeta = Closed({
 });
 export type ChunkMeta = Static<typeof ChunkMeta>;
 
+/** Whether a pause aborts the nodes in flight or waits for them. */
 export const DRAIN_POLICIES = ['immediate', 'drain-current-node'] as const;
+/** One of DRAIN_POLICIES. */
 export type DrainPolicy = (typeof DRAIN_POLICIES)[number];
 
-const Pausing = Type.Object({
+const PausePayload = Type.Object({
   reason: Type.Optional(Type.String()),
   drainPolicy: OneOf(DRAIN_POLICIES),
   pausedBy: Type.Optional(NonEmpty),
 });
 
-/** Every event type this host writes, what its payload holds and who gets to see it. */
+/** The registry of event types: the payload schema of each, and the stream modes that include it. */
 export const EVENTS = {
   'run.started': {
     tier: 'updates',
@@ -96,10 +102,7 @@ export const EVENTS = {
       tags: Type.Optional(Type.Array(Type.String())),
     }),
   },
-  'run.completed': {
-    tier: 'updates',
-    payload: Type.Object({ outputs: Type.Optional(MapOf(Type.Unknown())) }),
-  },
+  'run.completed': { tier: 'updates', payload: Type.Object({ outputs: Type.Optional(MapOf(Type.Unknown())) }) },
   'run.failed': {
     tier: 'updates',
     payload: Type.Object({ error: RunError, failedNodeId: Type.Optional(NonEmpty) }),
@@ -112,16 +115,15 @@ export const EVENTS = {
       parentRunId: Type.Optional(NonEmpty),
     }),
   },
-  'run.paused': {
-    tier: 'updates',
-    payload: Pausing,
-  },
+  'run.paused': { tier: 'updates', payload: PausePayload },
   'run.resumed': {
     tier: 'updates',
     payload: Type.Object({
       reason: Type.Optional(Type.String()),
       resumedBy: Type.Optional(NonEmpty),
-      recovered: Type.Optional(Type.Boolean({ description: 'Another process took the run over; nobody resumed it' })),
+      recovered: Type.Optional(
+        Type.Boolean({ description: 'Another host took the run over after a crash; it was not paused' }),
+      ),
     }),
   },
   'node.started': {
@@ -366,23 +368,22 @@ export const EVENTS = {
       nodeId: NonEmpty,
       childRunId: NonEmpty,
       status: NonEmpty,
-      // Of one that is over, where there is a budget that pays for it.
+      // Set once the child has ended, if the parent has a budget that includes it.
       spent: Type.Optional(MapOf(Type.Number({ minimum: 0 }))),
       exhausted: Type.Optional(Type.Array(Type.String())),
     }),
   },
-  'capstan.pause.requested': {
-    tier: 'debug',
-    payload: Pausing,
-  },
+  'capstan.pause.requested': { tier: 'debug', payload: PausePayload },
 } as const satisfies Record<string, EventRow>;
 
+/** A type from the registry EVENTS. */
 export type EventType = keyof typeof EVENTS;
 /** A row for each event type: a new type does not compile until every table of this kind has its row. */
 export type EventTable<Row> = { readonly [T in EventType]: Row };
+/** The payload of an event type. */
 export type EventPayload<T extends EventType> = Static<(typeof EVENTS)[T]['payload']>;
 
-/** What the engine decides to record: an event without the identity and time that the log gives it. */
+/** An event to be appended, before the log assigns its id, sequence and time. */
 export type NewEvent = {
   [T in EventType]: {
     readonly type: T;
@@ -392,7 +393,7 @@ export type NewEvent = {
   };
 }[EventType];
 
-/** An event as the log has it. Readers meet types they do not know and must let them pass. */
+/** An event as stored in the log. Readers must ignore types they do not know. */
 export type RunEvent<T extends EventType = EventType> = {
   [K in T]: {
     readonly eventId: string;
@@ -408,7 +409,7 @@ export type RunEvent<T extends EventType = EventType> = {
   };
 }[T];
 
-/** Ends of a run: one of these is its last event. */
+/** Events that end a run; no other event can follow one. */
 export const TERMINAL_EVENTS: readonly EventType[] = ['run.completed', 'run.failed', 'run.cancelled'];
 
 /** Whether an event of this type ends its run. Types that this host does not know do not. */
@@ -416,9 +417,10 @@ export function isTerminalEvent(type: string): boolean {
   return TERMINAL_EVENTS.includes(type as EventType);
 }
 
-/** v1 caps `nodeId` on the envelope at this length; a longer one stands whole in the payload only. */
+/** Maximum length of `nodeId` on the event envelope in v1; a longer id is complete only in the payload. */
 export const ENVELOPE_NODE_ID_MAX = 128;
 
+/** An event as sent to readers. */
 export const RunEventDoc = Type.Object(
   {
     eventId: Type.String({ minLength: 1, maxLength: 128 }),
@@ -435,10 +437,12 @@ export const RunEventDoc = Type.Object(
   { $id: 'RunEvent' },
 );
 
+/** Views of the event stream that a client can choose. */
 export const STREAM_MODES = ['updates', 'values', 'messages', 'debug'] as const;
+/** One of STREAM_MODES. */
 export type StreamMode = (typeof STREAM_MODES)[number];
 
-/** Whether a stream in `mode` shows events of `type`. Types without a row are shown in `debug` only. */
+/** Whether a stream in `mode` includes events of `type`; unknown types are included only in `debug`. */
 export function admits(mode: StreamMode, type: string): boolean {
   if (mode === 'debug') return true;
   const tier = (EVENTS as Record<string, EventRow>)[type]?.tier;

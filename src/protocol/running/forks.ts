@@ -2,7 +2,9 @@ import { type Static, Type } from 'typebox';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../format/schema.ts';
 import { Configurable, RUN_STATUSES, Tags } from './runs.ts';
 
+/** A `replay` repeats its source with recorded results; a `branch` continues from a point with real effects. */
 export const FORK_MODES = ['replay', 'branch'] as const;
+/** One of FORK_MODES. */
 export type ForkMode = (typeof FORK_MODES)[number];
 
 const RunOptionsOverlay = Closed({
@@ -10,18 +12,20 @@ const RunOptionsOverlay = Closed({
   configurable: Type.Optional(Configurable),
   tags: Type.Optional(Tags),
   metadata: Type.Optional(AnyObject),
-  workflowVersion: Type.Optional(Type.Integer({ minimum: 1, description: 'A registered version of the workflow' })),
+  workflowVersion: Type.Optional(Type.Integer({ minimum: 1, description: 'Registered version of the workflow' })),
 });
 
+/** Creates a run from the history of another. */
 export const ForkRequest = Closed({
   mode: OneOf(FORK_MODES),
   fromSeq: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'The first event that happens anew; a replay begins at 0 without it' }),
+    Type.Integer({ minimum: 0, description: 'Sequence of the first event that is not copied; a replay defaults to 0' }),
   ),
   runOptionsOverlay: Type.Optional(RunOptionsOverlay),
 });
 export type ForkRequest = Static<typeof ForkRequest>;
 
+/** The run that was created. */
 export const ForkReply = Type.Object(
   {
     runId: NonEmpty,

@@ -6,7 +6,7 @@ import { RUN_STATUSES, RunId } from './runs.ts';
 const Optional = Type.Optional;
 const Nullable = <T extends Parameters<typeof Optional>[0]>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** How two runs differ. */
+/** How two runs differ, in their logs and in their final states. */
 export const RunDiff = Closed(
   {
     a: RunId,
@@ -15,21 +15,23 @@ export const RunDiff = Closed(
     eventDiffs: Type.Array(
       Closed({
         seq: Type.Integer({ minimum: 0 }),
-        op: OneOf(['added', 'removed', 'changed'], { description: 'added: in b alone; removed: in a alone' }),
+        op: OneOf(['added', 'removed', 'changed'], { description: 'added: only in b; removed: only in a' }),
         aEvent: Optional(AnyObject),
         bEvent: Optional(AnyObject),
       }),
     ),
     stateDiff: AnyObject,
-    truncated: Type.Boolean({ description: 'A run was in flight, or there are more differences than are shown' }),
+    truncated: Type.Boolean({ description: 'A run was still in flight, or some differences are omitted' }),
   },
   { $id: 'RunDiff' },
 );
 
+/** Ways in which one run can start another. */
 export const CAUSES = ['mcp-tool-call', 'a2a-message', 'core.subWorkflow', 'core.dispatch'] as const;
+/** One of CAUSES. */
 export type Cause = (typeof CAUSES)[number];
 
-/** Where a run comes from. */
+/** The run that started this one, if any. */
 export const RunAncestry = Closed(
   {
     runId: RunId,
@@ -47,7 +49,7 @@ export const RunAncestry = Closed(
 );
 export type RunAncestry = Static<typeof RunAncestry>;
 
-/** Time that something of a run took. Ids are hexadecimal, as trace tools have them. */
+/** A traced period of a run, with hexadecimal ids as in OpenTelemetry. */
 export const Span = Type.Object({
   name: NonEmpty,
   spanId: Type.String({ pattern: '^[0-9a-f]{16}$' }),
@@ -60,7 +62,7 @@ export const Span = Type.Object({
 });
 export type Span = Static<typeof Span>;
 
-/** Everything that helps to find out what went wrong with a run, fit to be handed to somebody else. */
+/** Everything needed to diagnose a run, redacted so that it can be shared. */
 export const DebugBundle = Type.Object(
   {
     bundleVersion: NonEmpty,
@@ -79,7 +81,10 @@ export const DebugBundle = Type.Object(
     metrics: Type.Object({
       openwopCost: Nullable(AnyObject),
       nodeCount: Type.Integer({ minimum: 0 }),
-      eventCount: Type.Integer({ minimum: 0, description: 'Of the whole log, also where not all of it is here' }),
+      eventCount: Type.Integer({
+        minimum: 0,
+        description: 'Number of events in the log, even if the bundle omits some',
+      }),
     }),
     spans: Type.Array(Span),
     annotations: Optional(Type.Array(AnyObject)),

@@ -1,13 +1,15 @@
 /**
- * Workflows of the host's own: one run for each proposal and goal, and one whenever a model is to judge. Lists, feeds and
- * numbers are about other runs.
+ * Workflows of the host itself: a management run per proposal and per goal, and one per verdict by a model. Lists,
+ * feeds and statistics exclude these runs.
  */
 export const MANAGEMENT_WORKFLOWS = ['capstan-proposal', 'capstan-goal', 'capstan-judge'] as const;
+/** One of MANAGEMENT_WORKFLOWS. */
 export type ManagementWorkflow = (typeof MANAGEMENT_WORKFLOWS)[number];
 
+/** Whether a run of this workflow is a management run. */
 export function isManagement(workflowId: string): workflowId is ManagementWorkflow {
   return (MANAGEMENT_WORKFLOWS as readonly string[]).includes(workflowId);
 }
 
-/** For statements: what a workflow's id is not in, where runs of the host's own are left aside. */
+/** The ids as an SQL list, for `workflow_id NOT IN`. */
 export const MANAGEMENT_IDS = `(${MANAGEMENT_WORKFLOWS.map((id) => `'${id}'`).join(', ')})`;

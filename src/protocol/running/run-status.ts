@@ -1,3 +1,4 @@
+/** Statuses of a run. */
 export const RUN_STATUSES = [
   'pending',
   'running',
@@ -10,10 +11,12 @@ export const RUN_STATUSES = [
   'cancelling',
   'cancelled',
 ] as const;
+/** One of RUN_STATUSES. */
 export type RunStatus = (typeof RUN_STATUSES)[number];
 
 const TERMINAL: readonly string[] = ['completed', 'failed', 'cancelled'];
 
+/** Whether a run with this status has ended. */
 export function isTerminalStatus(status: string): boolean {
   return TERMINAL.includes(status);
 }

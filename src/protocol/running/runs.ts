@@ -9,22 +9,24 @@ const Optional = Type.Optional;
 
 export { isTerminalStatus, RUN_STATUSES, type RunStatus } from './run-status.ts';
 
-/** The value of `eventLogSchemaVersion` for a log in the vocabulary of the protocol's first major. */
+/** `eventLogSchemaVersion` of a log that uses the event types of protocol v1. */
 export const EVENT_LOG_SCHEMA_VERSION = 2;
-/** The value of `schemaVersion` on each event. */
+/** `schemaVersion` of each event. */
 export const EVENT_SCHEMA_VERSION = 1;
-/** Moves when a run that an older engine began would fold differently. */
+/** Incremented when runs started by an older engine would fold differently. */
 export const ENGINE_VERSION = 1;
 
+/** The id of a run. */
 export const RunId = Type.String({ minLength: 1, maxLength: 128 });
+/** Path parameters of operations on a run. */
 export const RunParams = Closed({ runId: RunId });
 
 const MockProvider = Closed({ id: Type.String({ minLength: 1, maxLength: 128 }), config: Optional(AnyObject) });
 
-/** The keys of `configurable` that the protocol reserves; others pass through to the nodes untouched. */
+/** The members of `configurable` that the protocol reserves; others are passed on to the nodes. */
 export const Configurable = Type.Object({
-  recursionLimit: Optional(Type.Integer({ minimum: 1, description: 'Node executions the run may have' })),
-  runTimeoutMs: Optional(Type.Integer({ minimum: 1, description: 'Longest the run may take' })),
+  recursionLimit: Optional(Type.Integer({ minimum: 1, description: 'Maximum number of node executions' })),
+  runTimeoutMs: Optional(Type.Integer({ minimum: 1, description: 'Maximum duration of the run' })),
   maxLoopIterations: Optional(Type.Integer({ minimum: 1 })),
   model: Optional(NonEmpty),
   temperature: Optional(Type.Number({ minimum: 0, maximum: 2 })),
@@ -44,24 +46,31 @@ export const Configurable = Type.Object({
 });
 export type Configurable = Static<typeof Configurable> & Record<string, unknown>;
 
+/** Maximum number of tags on a run. */
 export const TAGS_MAX = 100;
+/** Labels by which runs can be listed. */
 export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), {
   maxItems: TAGS_MAX,
-  description: 'Labels to find runs by',
+  description: 'Labels by which runs can be listed',
 });
 
+/** Starts a run. */
 export const CreateRunRequest = Closed(
   {
-    workflowId: Optional(Type.String({ minLength: 1, description: 'The workflow to run' })),
+    workflowId: Optional(Type.String({ minLength: 1, description: 'Id of the workflow to run' })),
     inputs: Optional(
-      MapOf(Type.Unknown(), { description: "Values for the workflow's variables; other keys are kept too" }),
+      MapOf(Type.Unknown(), { description: "Values of the workflow's variables; other keys are accepted too" }),
     ),
-    tenantId: Optional(Type.String({ description: "Must be the credential's own tenant" })),
-    scopeId: Optional(Type.String({ description: 'With X-Dedup: enforce, at most one live run has it' })),
+    tenantId: Optional(Type.String({ description: "Must match the credential's tenant" })),
+    scopeId: Optional(
+      Type.String({ description: 'Concurrency scope: with `X-Dedup: enforce`, at most one live run may have it' }),
+    ),
     callbackUrl: Optional(Type.String({ format: 'uri' })),
     configurable: Optional(Configurable),
     tags: Optional(Tags),
-    metadata: Optional(MapOf(Type.Unknown(), { description: 'Yours; never read by the engine' })),
+    metadata: Optional(
+      MapOf(Type.Unknown(), { description: 'Free-form data of the caller, not interpreted by the engine' }),
+    ),
     residency: Optional(AnyObject),
     mode: Optional(Type.Literal('eval')),
     evalSuiteRef: Optional(Type.Unknown()),
@@ -71,6 +80,7 @@ export const CreateRunRequest = Closed(
 );
 export type CreateRunRequest = Static<typeof CreateRunRequest>;
 
+/** The run that was created, and where to follow it. */
 export const CreateRunReply = Type.Object(
   {
     runId: RunId,
@@ -82,6 +92,7 @@ export const CreateRunReply = Type.Object(
 );
 export type CreateRunReply = Static<typeof CreateRunReply>;
 
+/** The state of one node in a snapshot. */
 export const NodeStateDoc = Type.Object({
   status: OneOf(['running', 'retrying', 'suspended', 'waiting', 'completed', 'failed', 'skipped', 'cancelled']),
   attempt: Optional(Type.Integer({ minimum: 0 })),
@@ -94,12 +105,13 @@ export const NodeStateDoc = Type.Object({
 });
 export type NodeStateDoc = Static<typeof NodeStateDoc>;
 
+/** The current state of a run, with sensitive values masked. */
 export const RunSnapshot = Type.Object(
   {
     runId: RunId,
     workflowId: NonEmpty,
     workflowVersion: Optional(
-      Type.Integer({ minimum: 1, description: 'Version of the definition the run is pinned to' }),
+      Type.Integer({ minimum: 1, description: 'Registered version of the workflow that the run uses' }),
     ),
     status: OneOf(RUN_STATUSES),
     owner: Optional(Owner),
@@ -112,7 +124,9 @@ export const RunSnapshot = Type.Object(
         nodeId: NonEmpty,
         data: AnyObject,
         expiresAt: Optional(Timestamp),
-        interruptToken: Optional(Type.String({ description: 'Answers this interrupt without another credential' })),
+        interruptToken: Optional(
+          Type.String({ description: 'Token that authorizes an answer to this interrupt, without other credentials' }),
+        ),
         callbackUrl: Optional(Type.String({ format: 'uri' })),
       }),
     ),
@@ -140,7 +154,7 @@ export const RunSnapshot = Type.Object(
 );
 export type RunSnapshot = Static<typeof RunSnapshot>;
 
-/** A run as lists show it. */
+/** A run as listed. */
 export const RunSummary = Type.Object(
   {
     runId: NonEmpty,
@@ -159,11 +173,16 @@ export type RunSummary = Static<typeof RunSummary>;
 
 const Reason = Optional(Type.String({ maxLength: 2_000 }));
 
+/** Cancels a run. */
 export const CancelRequest = Closed({ reason: Reason }, { $id: 'CancelRequest' });
+/** The status after the cancellation. */
 export const CancelReply = Type.Object({ runId: RunId, status: OneOf(RUN_STATUSES) }, { $id: 'CancelReply' });
 
+/** Maximum number of runs in one bulk cancellation. */
 export const BULK_CANCEL_MAX = 100;
+/** Cancels several runs. */
 export const BulkCancelRequest = Closed({ runIds: Type.Array(NonEmpty), reason: Reason }, { $id: 'BulkCancelRequest' });
+/** The result for one run of a bulk cancellation. */
 export const BulkCancelResult = Type.Union([
   Closed({ runId: Type.String(), ok: Type.Literal(true), status: OneOf(['cancelling', 'cancelled']) }),
   Closed({
@@ -173,22 +192,28 @@ export const BulkCancelResult = Type.Union([
   }),
 ]);
 export type BulkCancelResult = Static<typeof BulkCancelResult>;
+/** One result per requested run, in order. */
 export const BulkCancelReply = Type.Object({ results: Type.Array(BulkCancelResult) }, { $id: 'BulkCancelReply' });
 
+/** Pauses a run. */
 export const PauseRequest = Closed(
   { reason: Reason, drainPolicy: Optional(OneOf(DRAIN_POLICIES)) },
   { $id: 'PauseRequest' },
 );
+/** The response to a pause. */
 export const PauseReply = Type.Object(
   { runId: RunId, status: Type.Literal('paused'), pausedAt: Timestamp },
   { $id: 'PauseReply' },
 );
+/** Resumes a paused run. */
 export const ResumeRequest = Closed({ reason: Reason }, { $id: 'ResumeRequest' });
+/** The response to a resume. */
 export const ResumeReply = Type.Object(
   { runId: RunId, status: Type.Literal('running'), resumedAt: Timestamp },
   { $id: 'ResumeReply' },
 );
 
+/** A page of events, for clients that cannot use streams. */
 export const PollReply = Type.Object(
   {
     runId: RunId,

@@ -5,7 +5,7 @@ import { Configurable, CreateRunRequest, isTerminalStatus, RUN_STATUSES } from '
 import { CONDITION_TYPES, TRIGGER_RULES, WorkflowDefinition } from './workflows.ts';
 
 describe('a workflow definition', () => {
-  it('needs these parts, and takes no others', () => {
+  it('requires these members and refuses unknown ones', () => {
     const definition = { ...workflow([node('a')]), id: 'wf' };
     expect(fits(definition)).toBe(true);
     for (const part of ['id', 'name', 'version', 'nodes', 'edges', 'triggers', 'variables', 'metadata', 'settings']) {
@@ -19,11 +19,11 @@ describe('a workflow definition', () => {
     expect(fits({ ...workflow([node('a')]), id })).toBe(true);
   });
 
-  it.each(['', 'A', '1st', 'a.b', 'a b', 'x'.repeat(129), '-a'])('is not called %j', (id) => {
+  it.each(['', 'A', '1st', 'a.b', 'a b', 'x'.repeat(129), '-a'])('may not be called %j', (id) => {
     expect(fits({ ...workflow([node('a')]), id })).toBe(false);
   });
 
-  it('has open metadata and settings', () => {
+  it('accepts unknown members in metadata and settings', () => {
     expect(fits(workflow([node('a')], [], { metadata: { mine: 1 } as never, settings: { mine: 1 } as never }))).toBe(
       true,
     );
@@ -31,7 +31,7 @@ describe('a workflow definition', () => {
 });
 
 describe('a node', () => {
-  it('has an id of any length and any characters', () => {
+  it('may have an id of any length and any characters', () => {
     expect(fits(workflow([node('n'.repeat(10_000)), node('ein Knoten ✓')]))).toBe(true);
     expect(fits(workflow([node('')]))).toBe(false);
   });
@@ -43,7 +43,7 @@ describe('a node', () => {
     },
   );
 
-  it.each(['', 'Core.noop', '.noop', 'a b'])('is not of type %j', (typeId) => {
+  it.each(['', 'Core.noop', '.noop', 'a b'])('may not be of type %j', (typeId) => {
     expect(fits(workflow([node('a', typeId)]))).toBe(false);
   });
 
@@ -53,7 +53,7 @@ describe('a node', () => {
     { type: 'expression', expression: '1' },
     { type: 'connection', nodeId: 'a', outputKey: 'x', optional: true },
     { type: 'variable', variableName: 'v' },
-  ])('takes a port that says %j', (port) => {
+  ])('accepts the port %j', (port) => {
     expect(fits(workflow([node('a', 'core.noop', { inputs: { port: port as never } })]))).toBe(true);
   });
 
@@ -65,11 +65,11 @@ describe('a node', () => {
     { type: 'variable', variableName: 'v', extra: 1 },
     { value: 1 },
     'bare',
-  ])('takes no port that says %j', (port) => {
+  ])('refuses the port %j', (port) => {
     expect(fits(workflow([node('a', 'core.noop', { inputs: { port: port as never } })]))).toBe(false);
   });
 
-  it('takes no members that it does not know', () => {
+  it('refuses unknown members', () => {
     expect(fits(workflow([{ ...node('a'), surprise: 1 } as never]))).toBe(false);
   });
 });
@@ -81,11 +81,11 @@ describe('an edge', () => {
     expect(between({ triggerRule })).toBe(true);
   });
 
-  it.each(CONDITION_TYPES)('may have a condition of type %s, with a right side to spare', (type) => {
+  it.each(CONDITION_TYPES)('may have a condition of type %s, with an unused right side', (type) => {
     expect(between({ condition: { type, left: 'x', right: { any: 1 }, expression: 'true' } })).toBe(true);
   });
 
-  it('has no rule and no condition of another type, and no members that it does not know', () => {
+  it('refuses other rules, other condition types and unknown members', () => {
     expect(between({ triggerRule: 'one_success' })).toBe(false);
     expect(between({ condition: { type: 'greaterThan', left: 'x', right: 1 } })).toBe(false);
     expect(between({ condition: { type: 'truthy', left: 'x', operator: '!' } })).toBe(false);
@@ -94,13 +94,13 @@ describe('an edge', () => {
 });
 
 describe('a variable', () => {
-  it('keeps a format that nobody knows', () => {
+  it('accepts an unknown format', () => {
     expect(fits(workflow([node('a')], [], { variables: [{ name: 'v', type: 'number', format: 'whatever' }] }))).toBe(
       true,
     );
   });
 
-  it('is of one of five types', () => {
+  it('has one of five types', () => {
     expect(fits(workflow([node('a')], [], { variables: [{ name: 'v', type: 'date' as never }] }))).toBe(false);
   });
 });
@@ -159,7 +159,7 @@ describe('the options of a run', () => {
     expect(Value.Check(Configurable, configurable)).toBe(false);
   });
 
-  it('have at most a hundred tags of at most 256 characters', () => {
+  it('may have at most a hundred tags of at most 256 characters', () => {
     const request = (tags: unknown[]): boolean => Value.Check(CreateRunRequest, { workflowId: 'w', tags });
     expect(request(Array(100).fill('x'.repeat(256)))).toBe(true);
     expect(request(Array(101).fill('x'))).toBe(false);

@@ -1,10 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 
+/** Which results of the incoming edges start a node. */
 export const TRIGGER_RULES = ['all_success', 'any_success', 'all_complete', 'none_failed', 'any_failed'] as const;
+/** One of TRIGGER_RULES. */
 export type TriggerRule = (typeof TRIGGER_RULES)[number];
 
+/** How sensitive values appear to readers. */
 export const MASKING_MODES = ['mask', 'omit', 'hash', 'passthrough'] as const;
+/** One of MASKING_MODES. */
 export type MaskingMode = (typeof MASKING_MODES)[number];
 
 const YEAR_MS = 31_536_000_000;
@@ -12,6 +16,7 @@ const Optional = Type.Optional;
 const Point = Type.Object({ x: Type.Number(), y: Type.Number() });
 const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 100 });
 
+/** The agent that a node is bound to. */
 export const AgentRef = Closed({
   agentId: Type.String({ minLength: 3, maxLength: 256 }),
   name: Optional(Type.String({ maxLength: 256 })),
@@ -49,7 +54,7 @@ export const PortValue = Type.Union([
 ]);
 export type PortValue = Static<typeof PortValue>;
 
-/** Retries of one node; the workflow's `settings.maxRetries` counts where this is silent. */
+/** Retry and timeout of a node; `maxRetries` defaults to that of the workflow. */
 export const NodeSettings = Type.Object({
   retry: Optional(
     Type.Object({
@@ -57,9 +62,10 @@ export const NodeSettings = Type.Object({
       delayMs: Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
     }),
   ),
-  timeoutMs: Optional(Type.Integer({ minimum: 1, description: 'Longest an attempt may take' })),
+  timeoutMs: Optional(Type.Integer({ minimum: 1, description: 'Maximum duration of an attempt' })),
 });
 
+/** A node of a workflow. */
 export const WorkflowNode = Closed({
   id: NonEmpty,
   typeId: Type.String({ minLength: 1, pattern: '^[a-z][a-zA-Z0-9._-]*$' }),
@@ -83,8 +89,10 @@ export const WorkflowNode = Closed({
 });
 export type WorkflowNode = Static<typeof WorkflowNode>;
 
+/** Kinds of edge condition. */
 export const CONDITION_TYPES = ['expression', 'equals', 'notEquals', 'contains', 'regex', 'truthy', 'falsy'] as const;
 
+/** A condition on the outputs of an edge's source; without one the edge is always taken. */
 export const EdgeCondition = Closed({
   type: OneOf(CONDITION_TYPES),
   left: Optional(Type.String()),
@@ -93,6 +101,7 @@ export const EdgeCondition = Closed({
 });
 export type EdgeCondition = Static<typeof EdgeCondition>;
 
+/** An edge between two nodes. */
 export const WorkflowEdge = Closed({
   id: NonEmpty,
   sourceNodeId: NonEmpty,
@@ -105,6 +114,7 @@ export const WorkflowEdge = Closed({
 });
 export type WorkflowEdge = Static<typeof WorkflowEdge>;
 
+/** What starts runs of a workflow. */
 export const WorkflowTrigger = Closed({
   id: NonEmpty,
   type: OneOf([
@@ -127,6 +137,7 @@ export const WorkflowTrigger = Closed({
   eventType: Optional(Type.String()),
 });
 
+/** A variable of a workflow; callers set it through the inputs of a run. */
 export const WorkflowVariable = Closed({
   name: NonEmpty,
   type: OneOf(['string', 'number', 'boolean', 'object', 'array']),
@@ -140,6 +151,7 @@ export type WorkflowVariable = Static<typeof WorkflowVariable>;
 
 const AccessList = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256, uniqueItems: true });
 
+/** A channel: shared state of a run that nodes write to through a reducer. */
 export const ChannelDeclaration = Closed({
   reducer: Type.String({
     pattern: '^(replace|append|merge|counter|votes|feedback|message|vendor\\.[a-z][a-z0-9_-]*\\.[a-z][a-z0-9_-]*)$',
@@ -162,6 +174,7 @@ export const ChannelDeclaration = Closed({
 });
 export type ChannelDeclaration = Static<typeof ChannelDeclaration>;
 
+/** Descriptive and compliance data of a workflow. */
 export const WorkflowMetadata = Type.Object({
   createdBy: Optional(Type.String()),
   createdAt: Optional(Timestamp),
@@ -175,21 +188,22 @@ export const WorkflowMetadata = Type.Object({
   complianceConfig: Optional(Type.Object({ maskingMode: Optional(OneOf(MASKING_MODES)) })),
   mcp: Optional(
     Closed({
-      exposeAsTool: Type.Boolean({ description: 'MCP clients may call the workflow, by its id' }),
+      exposeAsTool: Type.Boolean({ description: 'Expose the workflow to MCP clients as a tool named by its id' }),
       title: Optional(Type.String({ minLength: 1, maxLength: 256 })),
-      description: Optional(Type.String({ maxLength: 4_096, description: 'What models are told it is good for' })),
+      description: Optional(Type.String({ maxLength: 4_096, description: 'Description of the tool, shown to models' })),
       inputs: Optional(
         Type.Array(NonEmpty, {
           maxItems: 100,
-          description: 'Variables that callers may set; all of them without this',
+          description: 'Variables that callers may set; defaults to all',
         }),
       ),
     }),
   ),
 });
 
+/** Limits and defaults of a workflow's runs. */
 export const WorkflowSettings = Type.Object({
-  timeout: Optional(Type.Integer({ minimum: 0, description: 'Longest a run may take, in ms; 0 means no limit' })),
+  timeout: Optional(Type.Integer({ minimum: 0, description: 'Maximum duration of a run in ms; 0 means no limit' })),
   maxRetries: Optional(Type.Integer({ minimum: 0, maximum: 100 })),
   logLevel: Optional(OneOf(['debug', 'info', 'warn', 'error'])),
   maxLoopbackIterations: Optional(Type.Integer({ minimum: 1 })),
@@ -197,6 +211,7 @@ export const WorkflowSettings = Type.Object({
 
 const PromptRef = Type.Union([Type.String(), AnyObject]);
 
+/** A workflow as registered by its author. */
 export const WorkflowDefinition = Closed(
   {
     id: Type.String({ minLength: 1, maxLength: 128, pattern: '^[a-z][a-z0-9_-]*$' }),
@@ -250,16 +265,19 @@ export const WorkflowDefinition = Closed(
 );
 export type WorkflowDefinition = Static<typeof WorkflowDefinition>;
 
-/** A workflow as lists show it. */
+/** A workflow as listed. */
 export const WorkflowSummary = Type.Object(
   {
     id: NonEmpty,
     name: NonEmpty,
     description: Optional(Type.String()),
-    version: Type.String({ description: "The author's version" }),
-    registeredVersion: Type.Integer({ minimum: 1, description: 'Counts up with each change; runs are pinned to one' }),
+    version: Type.String({ description: 'Version given by the author' }),
+    registeredVersion: Type.Integer({
+      minimum: 1,
+      description: 'Incremented with each change; a run keeps the one it started with',
+    }),
     nodes: Type.Integer(),
-    shared: Type.Boolean({ description: 'Comes with the host; every tenant may run it' }),
+    shared: Type.Boolean({ description: 'Provided by the host for all tenants' }),
     updatedAt: Timestamp,
   },
   { $id: 'WorkflowSummary' },

@@ -1,10 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { NonEmpty, OneOf } from '../format/schema.ts';
 
+/** What can fire a commitment: a point in time, or a predicate that becomes true. */
 export const FIRE_CONDITIONS = ['time', 'predicate'] as const;
+/** One of FIRE_CONDITIONS. */
 export type FireCondition = (typeof FIRE_CONDITIONS)[number];
 
-/** What is told of a commitment that was kept: never what was intended. */
+/** Payload of `commitment.fired`; it never contains the intention. */
 export const CommitmentFired = Type.Object({
   commitmentId: NonEmpty,
   memoryRef: NonEmpty,
@@ -14,4 +16,5 @@ export const CommitmentFired = Type.Object({
 });
 export type CommitmentFired = Static<typeof CommitmentFired>;
 
+/** Events about commitments. */
 export const COMMITMENT_EVENTS = { 'commitment.fired': { tier: 'debug', payload: CommitmentFired } } as const;

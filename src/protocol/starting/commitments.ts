@@ -11,34 +11,43 @@ const SECONDS_MAX = 31 * 86_400;
 
 const Predicate = Closed({
   observe: Observation,
-  when: Type.String({ ...ObservationExpression, description: 'CEL over `observed`; kept once it is true' }),
-  everySec: Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'From one look to the next' }),
-  repeats: Optional(Type.Boolean({ description: 'Kept again each time that it becomes true; once otherwise' })),
+  when: Type.String({
+    ...ObservationExpression,
+    description: 'CEL expression over `observed`; the commitment fires when it becomes true',
+  }),
+  everySec: Type.Integer({ minimum: 1, maximum: SECONDS_MAX, description: 'Seconds between two checks' }),
+  repeats: Optional(Type.Boolean({ description: 'Fire each time the expression becomes true; otherwise only once' })),
 });
 
 const spec = {
-  memoryRef: Type.String({ minLength: 1, maxLength: 512, description: 'The memory that it came from' }),
-  memoryId: Optional(Type.String({ minLength: 1, maxLength: 1_500, description: 'The entry of it' })),
-  intention: Optional(Type.String({ minLength: 1, maxLength: 4_000, description: 'What is meant; no event tells it' })),
-  workflowId: Type.String({ minLength: 1, maxLength: 128, description: 'What is run when it is kept' }),
-  inputs: Optional(MapOf(Type.Unknown(), { description: 'What the run is given, besides `commitment`' })),
-  at: Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Kept at this time' })),
+  memoryRef: Type.String({ minLength: 1, maxLength: 512, description: 'Memory that contains the commitment' }),
+  memoryId: Optional(Type.String({ minLength: 1, maxLength: 1_500, description: 'Id of the memory entry' })),
+  intention: Optional(
+    Type.String({ minLength: 1, maxLength: 4_000, description: 'What was promised; never included in events' }),
+  ),
+  workflowId: Type.String({ minLength: 1, maxLength: 128, description: 'Workflow to run when the commitment fires' }),
+  inputs: Optional(MapOf(Type.Unknown(), { description: 'Inputs of the run, in addition to `commitment`' })),
+  at: Optional(Type.String({ format: 'date-time', maxLength: 64, description: 'Time at which the commitment fires' })),
   everySec: Optional(
     Type.Integer({
       minimum: 1,
       maximum: SECONDS_MAX,
-      description: 'Kept again so long after `at`, and so on; once otherwise',
+      description: 'Fire again at this interval after `at`; otherwise only once',
     }),
   ),
   predicate: Optional(Predicate),
 };
 
+/** Creates a commitment: something an agent promised to do at a time or under a condition. */
 export const CommitmentRequest = Closed(spec, { $id: 'CommitmentRequest' });
 export type CommitmentRequest = Static<typeof CommitmentRequest>;
 
+/** States of a commitment. */
 export const COMMITMENT_STATES = ['armed', 'fired', 'failed', 'off'] as const;
+/** One of COMMITMENT_STATES. */
 export type CommitmentState = (typeof COMMITMENT_STATES)[number];
 
+/** A commitment with its state. */
 export const Commitment = Type.Object(
   {
     id: NonEmpty,
@@ -47,11 +56,13 @@ export const Commitment = Type.Object(
     condition: OneOf(FIRE_CONDITIONS),
     state: OneOf(COMMITMENT_STATES),
     nextCheckAt: Optional(Timestamp),
-    lastError: Optional(Type.String({ description: 'Why it could not be looked at, or kept, the last time' })),
+    lastError: Optional(Type.String({ description: 'Why the last check or run failed' })),
     firedAt: Optional(Timestamp),
     runId: Optional(RunId),
     owner: Owner,
-    belongsTo: Optional(Type.String({ description: 'What made it, and changes it, where that is not a person' })),
+    belongsTo: Optional(
+      Type.String({ description: 'Resource that owns it (a goal or a proposal), if it was not created by a caller' }),
+    ),
     createdAt: Timestamp,
   },
   { $id: 'Commitment' },

@@ -7,59 +7,75 @@ import { Observation, ObservationExpression } from './observations.ts';
 
 const Optional = Type.Optional;
 
-/** Shorter intervals become this long. */
+/** Shorter intervals are raised to this. */
 export const MIN_INTERVAL_SEC = 1;
-/** A look that takes longer is given up. */
+/** Timeout of one observation. */
 export const MAX_RUNTIME_MS = 5_000;
 
 const spec = {
-  intervalSec: Type.Integer({ minimum: 0, maximum: 31 * 86_400, description: 'From one look to the next' }),
+  intervalSec: Type.Integer({ minimum: 0, maximum: 31 * 86_400, description: 'Seconds between two observations' }),
   observe: Optional(Observation),
   state: Optional(
     Type.String({
       ...ObservationExpression,
       description:
-        'CEL over `observed` and `prior`: what of it matters; of a page its digest where this is silent, else all of it',
+        'CEL expression over `observed` and `prior` for the part to compare; defaults to the digest for a page, otherwise to the whole value',
     }),
   ),
   when: Optional(
     Type.String({
       ...ObservationExpression,
-      description: 'CEL over `from` and `to`: whether a change starts a run; every change does where this is silent',
+      description: 'CEL expression over `from` and `to`: whether a change starts a run; defaults to every change',
     }),
   ),
   workflowId: Optional(
-    Type.String({ minLength: 1, maxLength: 128, description: 'What a change starts a run of; nothing without it' }),
+    Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Workflow to run on a change; without it no run is started',
+    }),
   ),
-  inputs: Optional(MapOf(Type.Unknown(), { description: 'What every run is given, besides `heartbeat`' })),
+  inputs: Optional(MapOf(Type.Unknown(), { description: 'Inputs of each run, in addition to `heartbeat`' })),
 };
 
+/** Creates a heartbeat: a periodic observation that starts a run when something changes. */
 export const HeartbeatRequest = Closed(spec, { $id: 'HeartbeatRequest' });
 export type HeartbeatRequest = Static<typeof HeartbeatRequest>;
 
+/** Results of one observation. */
 export const TICK_STATUSES = ['ok', 'timeout', 'error'] as const;
+/** One of TICK_STATUSES. */
 export type TickStatus = (typeof TICK_STATUSES)[number];
 
+/** A heartbeat with its last observation. */
 export const Heartbeat = Type.Object(
   {
     id: NonEmpty,
     ...spec,
     inputs: Optional(AnyObject),
-    nextTickAt: Optional(Type.String({ format: 'date-time', description: 'Missing for one that is off' })),
+    nextTickAt: Optional(Type.String({ format: 'date-time', description: 'Absent if the heartbeat is disabled' })),
     lastTickAt: Optional(Timestamp),
     lastStatus: Optional(OneOf(TICK_STATUSES)),
-    lastError: Optional(Type.String({ description: 'What went wrong the last time' })),
-    lastState: Optional(Type.Unsafe<JsonObject>({ ...AnyObject, description: 'What changes are told from' })),
+    lastError: Optional(Type.String({ description: 'Why the last observation failed' })),
+    lastState: Optional(
+      Type.Unsafe<JsonObject>({
+        ...AnyObject,
+        description: 'Last observed state, with which the next one is compared',
+      }),
+    ),
     lastChangedAt: Optional(Timestamp),
     lastRunId: Optional(RunId),
     owner: Owner,
-    belongsTo: Optional(Type.String({ description: 'What made it, and changes it, where that is not a person' })),
+    belongsTo: Optional(
+      Type.String({ description: 'Resource that owns it (a goal or a proposal), if it was not created by a caller' }),
+    ),
     createdAt: Timestamp,
   },
   { $id: 'Heartbeat' },
 );
 export type Heartbeat = Static<typeof Heartbeat>;
 
+/** Payload of `heartbeat.evaluated`: the result of an observation. */
 export const HeartbeatEvaluated = Closed({
   heartbeatId: NonEmpty,
   status: OneOf(TICK_STATUSES),
@@ -67,10 +83,11 @@ export const HeartbeatEvaluated = Closed({
 });
 export type HeartbeatEvaluated = Static<typeof HeartbeatEvaluated>;
 
+/** Payload of `heartbeat.stateChanged`: the states before and after. */
 export const HeartbeatStateChanged = Closed({ heartbeatId: NonEmpty, from: AnyObject, to: AnyObject });
 export type HeartbeatStateChanged = Static<typeof HeartbeatStateChanged>;
 
-/** What a heartbeat says. None of it is an event of a run. */
+/** An event of a heartbeat; it is not part of any run's log. */
 export const HeartbeatEvent = Type.Object(
   {
     sequence: Type.Integer({ minimum: 1 }),

@@ -4,13 +4,13 @@ import { RUN_STATUSES } from '../running/run-status.ts';
 
 const Optional = Type.Optional;
 
-/** What is looked at: one of these. Looking changes nothing. */
+/** What is observed; set exactly one member. Observing has no side effects. */
 export const Observation = Closed(
   {
     http: Optional(
       Closed(
         { url: Type.String({ pattern: '^https?://', maxLength: 2_048 }) },
-        { description: 'A page that is read: gives `status` and `body`' },
+        { description: 'A page to fetch; provides `status` and `body`' },
       ),
     ),
     kv: Optional(
@@ -19,7 +19,7 @@ export const Observation = Closed(
           namespace: Type.String({ minLength: 1, maxLength: 128 }),
           key: Type.String({ minLength: 1, maxLength: 512 }),
         },
-        { description: 'A stored value: gives `found` and `value`' },
+        { description: 'A stored value; provides `found` and `value`' },
       ),
     ),
     runs: Optional(
@@ -29,7 +29,7 @@ export const Observation = Closed(
           status: Optional(OneOf(RUN_STATUSES)),
           tag: Optional(Type.String({ minLength: 1, maxLength: 256 })),
         },
-        { description: 'Runs of this tenant: gives `count`, up to 1000, and `newest`, an id' },
+        { description: 'Runs of this tenant; provides `count` (at most 1000) and `newest` (a run id)' },
       ),
     ),
   },
@@ -37,4 +37,5 @@ export const Observation = Closed(
 );
 export type Observation = Static<typeof Observation>;
 
+/** A CEL expression over an observation. */
 export const ObservationExpression = Type.String({ minLength: 1, maxLength: 4_096 });

@@ -12,8 +12,8 @@ import {
 import { ANOMALIES_MAX, ChainVerifier, entryHash, MerkleRoot, type VerifyResult } from './audit-chain.ts';
 
 /**
- * Goal: a log that nobody touched is valid, and one that somebody touched is not. Method: logs are made by a second
- * reading of the rules, then changed in one place of many; the verifier has to find the place.
+ * Goal: an intact log is valid, and one that was tampered with is not. Method: a second implementation of the rules
+ * generates logs, one place is changed, and the verifier has to find it.
  */
 
 const anyLog: fc.Arbitrary<Log> = fc
@@ -28,7 +28,7 @@ function tidy(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
 
-describe('a log that nobody touched', () => {
+describe('an intact log', () => {
   it('is valid, with all its checkpoints', () => {
     fc.assert(
       fc.property(anyLog, (log) => {
@@ -44,7 +44,7 @@ describe('a log that nobody touched', () => {
     );
   });
 
-  it('is valid in every part of it that is asked for', () => {
+  it('is valid in every requested range', () => {
     const log = makeLog(numbers(12), [1, 2, 4, 5]);
     for (let from = 1; from <= 12; from++) {
       for (let to = from; to <= 13; to++) {
@@ -66,7 +66,7 @@ describe('a log that nobody touched', () => {
 });
 
 describe('a Merkle root', () => {
-  it('of hashes that come one by one is that of the levels', () => {
+  it('computed incrementally equals the one computed by levels', () => {
     for (let count = 1; count <= 70; count++) {
       const leaves = numbers(count).map((number) => sha256(String(number)));
       const tree = new MerkleRoot(sha256);
@@ -76,7 +76,7 @@ describe('a Merkle root', () => {
     }
   });
 
-  it('takes no leaf that is not a hash, and is none of nothing', () => {
+  it('refuses a leaf that is not a hash, and needs at least one', () => {
     const leaf = sha256('x');
     for (const wrong of [leaf.toUpperCase(), leaf.slice(1), `${leaf}0`, '', 'g'.repeat(64)]) {
       expect(() => new MerkleRoot(sha256).add(wrong)).toThrow();
@@ -85,7 +85,7 @@ describe('a Merkle root', () => {
   });
 });
 
-/** One change to one log, and where it has to be found. */
+/** One change to a log, and where it has to be found. */
 interface Tampering {
   readonly log: Log;
   readonly change: (entries: Entry[], checkpoints: Entry[]) => void;
@@ -150,7 +150,7 @@ const changedCheckpoint: fc.Arbitrary<Tampering> = anyLog
       })),
   );
 
-/** Whoever knows the rules but not the key: all hashes fit again, and so does the root. */
+/** An attacker who knows the rules but not the key: all hashes and the root are recomputed. */
 const rewritten: fc.Arbitrary<Tampering> = anyLog
   .filter(({ checkpoints }) => checkpoints.length > 0)
   .chain((log) =>
@@ -172,13 +172,13 @@ const rewritten: fc.Arbitrary<Tampering> = anyLog
     })),
   );
 
-describe('a log that somebody touched', () => {
+describe('a log that was tampered with', () => {
   it.each([
     ['a member of an entry', flippedMember],
     ['the order or the number of its entries', movedEntries],
     ['a checkpoint', changedCheckpoint],
     ['everything from one entry on, the roots included', rewritten],
-  ] as [string, fc.Arbitrary<Tampering>][])('is not valid: %s', (_what, tampering) => {
+  ] as [string, fc.Arbitrary<Tampering>][])('is invalid: %s', (_what, tampering) => {
     fc.assert(
       fc.property(tampering, ({ log, change }) => {
         const entries = structuredClone(log.entries);
@@ -194,7 +194,7 @@ describe('a log that somebody touched', () => {
     );
   });
 
-  it('tells an edit by its hash, by the entry that pointed at it and by the checkpoint over it', () => {
+  it('reports an edit by its hash, by the next entry and by the checkpoint', () => {
     const log = makeLog(numbers(5), [3]);
     const edited = changed(log, (entries) => Object.assign(entries[1], { actor: 'mallory' }));
     const { hash: _, ...content } = edited.entries[1];
@@ -210,7 +210,7 @@ describe('a log that somebody touched', () => {
     ]);
   });
 
-  it('tells where entries are missing, once for each gap', () => {
+  it('reports missing entries, once for each gap', () => {
     const log = makeLog(numbers(9), [9]);
     const gaps = changed(log, (entries) => {
       entries.splice(5, 2);
@@ -223,7 +223,7 @@ describe('a log that somebody touched', () => {
     ]);
   });
 
-  it('tells an end that was cut off behind a checkpoint', () => {
+  it('reports a log that was truncated after a checkpoint', () => {
     const cut = changed(makeLog(numbers(6), [4, 2]), (entries) => void entries.splice(3));
     expect(verified(cut, { last: 6 }).anomalies).toEqual([
       { kind: 'missing-entry', atSeq: 4, detail: '3 entries are missing, up to 6' },
@@ -232,7 +232,7 @@ describe('a log that somebody touched', () => {
     ]);
   });
 
-  it('tells a root and a signature that were changed apart', () => {
+  it('distinguishes a changed root from a changed signature', () => {
     const log = makeLog(numbers(4), [2, 2]);
     const place = { atSeq: 4, checkpoint: 'cp-4' };
     const otherRoot = changed(log, (_entries, checkpoints) =>
@@ -247,7 +247,7 @@ describe('a log that somebody touched', () => {
     expect(verified(otherSignature).anomalies).toEqual([{ kind: 'signature-invalid', ...place }]);
   });
 
-  it('tells the first entry that points at something, and one that points at nothing', () => {
+  it('reports a first entry with a prevHash, and a later one without', () => {
     const log = makeLog(numbers(2), []);
     const hash = sha256('before the beginning');
     const before = changed(log, (entries) => Object.assign(entries[0], { prevHash: hash }));
@@ -266,7 +266,7 @@ describe('a log that somebody touched', () => {
     });
   });
 
-  it('is told only of the part that was asked for', () => {
+  it('reports only anomalies in the requested range', () => {
     const edited = changed(makeLog(numbers(8), [4, 4]), (entries) => Object.assign(entries[1], { actor: 'mallory' }));
     expect(verified(edited, { from: 5, to: 8 }).chainValid).toBe(true);
     expect(verified(edited, { from: 4, to: 8 }).anomalies).toEqual([
@@ -274,7 +274,7 @@ describe('a log that somebody touched', () => {
     ]);
   });
 
-  it('is told by so many findings and no more', () => {
+  it('reports a bounded number of anomalies', () => {
     const log = makeLog(numbers(2 * ANOMALIES_MAX), []);
     const torn = changed(log, (entries) => {
       for (const entry of entries) entry.actor = 'mallory';
@@ -297,7 +297,7 @@ function flip(text: string): string {
   return (text[0] === 'a' ? 'b' : 'a') + text.slice(1);
 }
 
-/** As the host does it: from the checkpoint before the range on, and one entry more to see what the first points at. */
+/** Like the host: starts at the checkpoint before the range, with one more entry to verify the first prevHash. */
 function verified(log: Log, { from = 0, to = 1_000, last = log.entries.length } = {}): VerifyResult {
   const checkpoints = log.checkpoints.filter(({ atSequence }) => atSequence >= from && atSequence <= to);
   const coveredUpTo = Math.max(0, ...log.checkpoints.map(({ atSequence }) => atSequence).filter((at) => at < from));
@@ -311,7 +311,7 @@ function verified(log: Log, { from = 0, to = 1_000, last = log.entries.length } 
   return verifier.finish();
 }
 
-/** Which members go with which kind; never others. */
+/** The members of each kind of anomaly. */
 const SHAPES: Record<string, readonly string[]> = {
   'chain-break': ['actualPrevHash', 'atSeq', 'expectedPrevHash', 'kind'],
   'hash-mismatch': ['atSeq', 'kind'],

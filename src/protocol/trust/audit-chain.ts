@@ -1,12 +1,11 @@
 import { canonicalJson } from '../format/json.ts';
 
 /**
- * The rules of the audit log: how an entry is hashed, how a checkpoint sums up entries, and what is wrong with a log that
- * was tampered with. The host and whoever checks an export offline run the same code; it reads entries one at a time
- * and keeps none of them.
+ * The rules of the audit log: how entries are hashed, how checkpoints cover them, and how tampering is detected. The
+ * host and offline verifiers run the same code. It processes entries one at a time, in constant memory.
  */
 
-/** An entry as it is hashed: SHA-256 of its canonical JSON, in lower-case hex, is its hash. */
+/** The hashed content of an entry: its hash is the SHA-256 of its canonical JSON, in lower-case hex. */
 export interface AuditEntry {
   readonly atSequence: number;
   readonly occurredAt: string;
@@ -17,24 +16,25 @@ export interface AuditEntry {
   readonly target?: string;
   readonly outcome: string;
   readonly details?: unknown;
-  /** The hash of the entry before; null at the first. */
+  /** Hash of the previous entry; null for the first. */
   readonly prevHash: string | null;
 }
 
-/** An entry with the hash that was kept with it. */
+/** An entry with its stored hash. */
 export interface HashedEntry extends AuditEntry {
   readonly hash: string;
 }
 
-/** Sums up the entries after the checkpoint before it, up to `atSequence`. */
+/** A signed Merkle root over the entries from the previous checkpoint up to `atSequence`. */
 export interface AuditCheckpoint {
   readonly checkpoint: string;
   readonly atSequence: number;
   readonly merkleRoot: string;
-  /** Base64 of the Ed25519 signature over the 32 bytes that the root stands for. */
+  /** Base64 of the Ed25519 signature over the 32 bytes of the root. */
   readonly signature: string;
 }
 
+/** A sign of tampering or damage, with the sequence at which it was found. */
 export type Anomaly =
   | {
       readonly kind: 'chain-break';
@@ -50,30 +50,34 @@ export type Anomaly =
       readonly detail?: string;
     };
 
+/** The result of verifying a range of the log. */
 export interface VerifyResult {
   readonly fromSeq: number;
   readonly toSeq: number;
-  /** Exactly when there are no anomalies. */
+  /** True if there are no anomalies. */
   readonly chainValid: boolean;
+  /** True if no anomaly concerns a checkpoint. */
   readonly checkpointsValid: boolean;
   readonly checkpoints: readonly AuditCheckpoint[];
   readonly anomalies: readonly Anomaly[];
 }
 
-/** SHA-256 of a text, in lower-case hex. */
+/** Computes the SHA-256 of a text, in lower-case hex. */
 export type Digest = (text: string) => string;
 
+/** The hash of an entry, computed from its content. */
 export function entryHash(entry: AuditEntry, digest: Digest): string {
   return digest(canonicalJson(entry));
 }
 
+/** Whether a text has the form of a hash. */
 export function isHash(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
 }
 
 /**
- * The Merkle root of hashes that come one by one. A pair becomes the hash of its two hex texts side by side; a last odd
- * one moves up unchanged. Only the roots of full subtrees are kept, each twice as large as the next or more.
+ * Computes a Merkle root incrementally. A pair becomes the hash of its two hex texts concatenated; an odd last node
+ * moves up unchanged. Only the roots of complete subtrees are kept, so memory grows with the logarithm of the leaves.
  */
 export class MerkleRoot {
   readonly #digest: Digest;
@@ -89,7 +93,7 @@ export class MerkleRoot {
   }
 
   add(leaf: string): void {
-    if (!isHash(leaf)) throw new Error('a leaf is 64 lower-case hex digits');
+    if (!isHash(leaf)) throw new Error('a Merkle leaf must be 64 lower-case hex digits');
     this.#leaves++;
     let last = { leaves: 1, root: leaf };
     while (this.#subtrees.at(-1)?.leaves === last.leaves) {
@@ -101,41 +105,42 @@ export class MerkleRoot {
   root(): string {
     const roots = this.#subtrees.map(({ root }) => root);
     const last = roots.pop();
-    if (last === undefined) throw new Error('a checkpoint covers at least one entry');
+    if (last === undefined) throw new Error('a checkpoint must cover at least one entry');
     return roots.reduceRight((right, left) => this.#digest(left + right), last);
   }
 }
 
-/** What of a log is checked, and what is known about it beforehand. */
+/** The range of the log to verify, and what is already known about it. */
 export interface ChainRange {
-  /** What was asked for; anomalies outside of it are not told. */
+  /** First sequence of the requested range; anomalies outside the range are not reported. */
   readonly fromSeq: number;
   readonly toSeq: number;
-  /** The sequence before the first entry that will be shown: 0 when the log is read from its beginning. */
+  /** Sequence before the first entry that will be added; 0 if the log is read from its beginning. */
   readonly after: number;
-  /** The last sequence that there must be. */
+  /** The last sequence that must exist. */
   readonly last: number;
-  /** Where the checkpoint before the first of `checkpoints` stands; 0 when there is none. */
+  /** Sequence of the checkpoint before the first one in `checkpoints`; 0 if there is none. */
   readonly coveredUpTo: number;
-  /** Those inside the range, in order. */
+  /** The checkpoints inside the range, in order. */
   readonly checkpoints: readonly AuditCheckpoint[];
 }
 
+/** The cryptographic functions that verification needs. */
 export interface Proofs {
   readonly digest: Digest;
   isSigned(checkpoint: AuditCheckpoint): boolean;
 }
 
-/** A log that was torn to pieces is told by so many of them. */
+/** Maximum number of anomalies reported. */
 export const ANOMALIES_MAX = 1_000;
 
-/** Is shown the entries of a log in order, and then says what is wrong with it. */
+/** Verifies the hash chain and checkpoints of a log whose entries are added in order. */
 export class ChainVerifier {
   readonly #range: ChainRange;
   readonly #proofs: Proofs;
   readonly #anomalies: Anomaly[] = [];
   #lastSequence: number;
-  /** The hash of the entry before, from its content; undefined where there is none to look at. */
+  /** Hash of the previous entry, computed from its content; undefined if that entry is missing. */
   #lastHash: string | null | undefined;
   #leaves: MerkleRoot;
   #coveredUpTo: number;
@@ -150,24 +155,26 @@ export class ChainVerifier {
     this.#coveredUpTo = range.coveredUpTo;
   }
 
+  /** Verifies the next entry. */
   add({ hash, ...entry }: HashedEntry): void {
     const sequence = entry.atSequence;
     const actualHash = entryHash(entry, this.#proofs.digest);
-    const isInPlace = this.#checkPlace(sequence);
-    // An entry whose number is none is told by where it stands.
+    const isInOrder = this.#isNextInOrder(sequence);
+    // An entry with an invalid sequence is reported at its position.
     const atSeq = Number.isSafeInteger(sequence) ? sequence : this.#lastSequence + 1;
     if (hash !== actualHash) this.#report({ kind: 'hash-mismatch', atSeq });
     if (this.#lastHash !== undefined && entry.prevHash !== this.#lastHash) {
       this.#reportBreak(atSeq, entry, this.#lastHash);
     }
     this.#lastHash = actualHash;
-    if (!isInPlace) return;
+    if (!isInOrder) return;
     this.#lastSequence = sequence;
     this.#closeCheckpoints(sequence - 1);
     if (sequence > this.#coveredUpTo) this.#leaves.add(actualHash);
     this.#closeCheckpoints(sequence);
   }
 
+  /** Verifies what remains after the last entry, and returns the result. */
   finish(): VerifyResult {
     if (this.#lastSequence < this.#range.last) this.#reportGap(this.#lastSequence + 1, this.#range.last);
     this.#closeCheckpoints(Number.POSITIVE_INFINITY);
@@ -182,14 +189,14 @@ export class ChainVerifier {
     };
   }
 
-  /** Whether it stands where an entry may stand: behind all that came before. */
-  #checkPlace(sequence: number): boolean {
+  /** Whether the sequence is greater than all before; reports a gap if it skips some. */
+  #isNextInOrder(sequence: number): boolean {
     if (!Number.isSafeInteger(sequence) || sequence <= this.#lastSequence) return false;
     if (sequence > this.#lastSequence + 1) this.#reportGap(this.#lastSequence + 1, sequence - 1);
     return true;
   }
 
-  /** Without the entries in between, nobody knows what the next one should point at. */
+  /** After a gap the expected `prevHash` of the next entry is unknown. */
   #reportGap(first: number, last: number): void {
     this.#lastHash = undefined;
     const from = Math.max(first, this.#range.fromSeq);
@@ -199,34 +206,34 @@ export class ChainVerifier {
   }
 
   #reportBreak(atSeq: number, { prevHash }: AuditEntry, expectedPrevHash: string | null): void {
-    // A member that is not there, or no text at all, is told as an empty one.
+    // A missing or non-text member is reported as an empty string.
     const actualPrevHash = prevHash === null || typeof prevHash === 'string' ? prevHash : '';
     this.#report({ kind: 'chain-break', atSeq, expectedPrevHash, actualPrevHash });
   }
 
-  /** Judges the checkpoints that cover entries up to this one. */
+  /** Verifies the checkpoints that cover entries up to this sequence. */
   #closeCheckpoints(upTo: number): void {
     for (;;) {
       const checkpoint = this.#range.checkpoints[this.#nextCheckpoint];
       if (checkpoint === undefined || checkpoint.atSequence > upTo) return;
       this.#nextCheckpoint++;
-      this.#judge(checkpoint);
+      this.#verifyCheckpoint(checkpoint);
       this.#leaves = new MerkleRoot(this.#proofs.digest);
       this.#coveredUpTo = checkpoint.atSequence;
     }
   }
 
-  #judge(checkpoint: AuditCheckpoint): void {
+  #verifyCheckpoint(checkpoint: AuditCheckpoint): void {
     const { atSequence, merkleRoot } = checkpoint;
     const place = { atSeq: atSequence, checkpoint: checkpoint.checkpoint };
-    const isWhole = this.#leaves.leaves > 0 && this.#leaves.leaves === atSequence - this.#coveredUpTo;
-    if (!isWhole || this.#leaves.root() !== merkleRoot) this.#report({ kind: 'merkle-mismatch', ...place });
+    const isComplete = this.#leaves.leaves > 0 && this.#leaves.leaves === atSequence - this.#coveredUpTo;
+    if (!isComplete || this.#leaves.root() !== merkleRoot) this.#report({ kind: 'merkle-mismatch', ...place });
     if (!this.#proofs.isSigned(checkpoint)) this.#report({ kind: 'signature-invalid', ...place });
   }
 
   #report(anomaly: Anomaly): void {
     const { fromSeq, toSeq } = this.#range;
-    const isAskedFor = anomaly.atSeq >= fromSeq && anomaly.atSeq <= toSeq;
-    if (isAskedFor && this.#anomalies.length < ANOMALIES_MAX) this.#anomalies.push(anomaly);
+    const isInRange = anomaly.atSeq >= fromSeq && anomaly.atSeq <= toSeq;
+    if (isInRange && this.#anomalies.length < ANOMALIES_MAX) this.#anomalies.push(anomaly);
   }
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { AnyObject, Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 
 const Sequence = Type.Integer({ minimum: 0 });
-const PrevHash = Type.Union([Type.String(), Type.Null()], { description: 'The hash of the entry before' });
+const PrevHash = Type.Union([Type.String(), Type.Null()], { description: 'Hash of the previous entry' });
 const Detail = Type.Optional(Type.String());
 
 const Checkpoint = Closed(
@@ -10,7 +10,10 @@ const Checkpoint = Closed(
     checkpoint: Type.String({ minLength: 1, maxLength: 256 }),
     atSequence: Sequence,
     merkleRoot: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    signature: Type.String({ minLength: 1, description: 'Base64; Ed25519 over the 32 bytes of the root' }),
+    signature: Type.String({
+      minLength: 1,
+      description: 'Base64 of the Ed25519 signature over the 32 bytes of the root',
+    }),
   },
   { $id: 'AuditCheckpoint' },
 );
@@ -35,12 +38,12 @@ const Anomaly = Type.Union(
   { $id: 'AuditAnomaly' },
 );
 
-/** What came of walking a part of the log. */
+/** The result of verifying a part of the audit log. */
 export const AuditVerifyResult = Closed(
   {
     fromSeq: Sequence,
     toSeq: Sequence,
-    chainValid: Type.Boolean({ description: 'Exactly when there are no anomalies' }),
+    chainValid: Type.Boolean({ description: 'True if there are no anomalies' }),
     checkpointsValid: Type.Optional(Type.Boolean()),
     checkpoints: Type.Array(Checkpoint),
     anomalies: Type.Array(Anomaly),
@@ -48,15 +51,17 @@ export const AuditVerifyResult = Closed(
   { $id: 'AuditVerifyResult' },
 );
 
+/** Outcomes of an audited action. */
 export const AUDIT_OUTCOMES = ['success', 'denied', 'failed'] as const;
+/** One of AUDIT_OUTCOMES. */
 export type AuditOutcome = (typeof AUDIT_OUTCOMES)[number];
 
-/** An entry as lists show it. */
+/** An audit entry as listed. */
 export const AuditItem = Type.Object(
   {
     sequence: Type.Integer({ minimum: 1 }),
     at: Timestamp,
-    actor: Type.String({ description: 'An opaque principal' }),
+    actor: Type.String({ description: 'Opaque id of the principal' }),
     action: Type.String(),
     target: Type.Optional(Type.String()),
     outcome: OneOf(AUDIT_OUTCOMES),

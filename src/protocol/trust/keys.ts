@@ -4,41 +4,44 @@ import { ROLES, SCOPES } from './scopes.ts';
 
 const Optional = Type.Optional;
 const DAY_S = 24 * 60 * 60;
-/** How long a rotated key stays good unless its rotation says otherwise. */
+/** Default time, in seconds, for which a rotated key stays valid. */
 export const GRACE_S = DAY_S;
 const GRACE_MAX_S = 30 * DAY_S;
 
-/** Of tenants, workspaces and principals. Nothing that could be an address of a person: no `@`, no blanks. */
+/** Names of tenants, workspaces and principals. Excludes `@` and spaces, so that nobody uses an e-mail address. */
 export const NAME = /^[A-Za-z0-9._~:-]{1,128}$/;
 const Name = Type.String({ pattern: NAME.source });
 
 const members = {
   id: NonEmpty,
   name: NonEmpty,
-  prefix: Type.String({ description: 'The beginning of the key, to recognise it by' }),
+  prefix: Type.String({ description: 'First characters of the key, to recognize it' }),
   role: Optional(OneOf(ROLES)),
   scopes: Type.Array(Type.String()),
   createdAt: Timestamp,
   expiresAt: Optional(Timestamp),
 };
+/** An API key as listed, without the key itself. */
 export const ApiKey = Type.Object(
   {
     ...members,
-    lastUsedAt: Optional(Type.String({ format: 'date-time', description: 'To the minute' })),
+    lastUsedAt: Optional(Type.String({ format: 'date-time', description: 'Accurate to the minute' })),
     revokedAt: Optional(
-      Type.String({ format: 'date-time', description: 'Lies ahead while a rotated key is still good' }),
+      Type.String({ format: 'date-time', description: 'In the future while a rotated key is still valid' }),
     ),
   },
   { $id: 'ApiKey' },
 );
 export type ApiKey = Static<typeof ApiKey>;
 
+/** A new API key, with the key itself. */
 export const NewApiKey = Type.Object(
-  { ...members, key: Type.String({ description: 'Shown in this answer and never again' }) },
+  { ...members, key: Type.String({ description: 'The key itself; returned only in this response' }) },
   { $id: 'NewApiKey' },
 );
 export type NewApiKey = Static<typeof NewApiKey>;
 
+/** Creates an API key with a role or with individual scopes. */
 export const ApiKeyRequest = Closed({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   role: Optional(OneOf(ROLES)),
@@ -49,7 +52,8 @@ export const ApiKeyRequest = Closed({
 });
 export type ApiKeyRequest = Static<typeof ApiKeyRequest>;
 
+/** Replaces a key by a new one; the old one stays valid for a grace period. */
 export const RotateKeyRequest = Closed({
-  graceSeconds: Optional(Type.Integer({ minimum: 0, maximum: GRACE_MAX_S, description: `${GRACE_S} when left out` })),
+  graceSeconds: Optional(Type.Integer({ minimum: 0, maximum: GRACE_MAX_S, description: `Defaults to ${GRACE_S}` })),
 });
 export type RotateKeyRequest = Static<typeof RotateKeyRequest>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { isRole, isScope, meetsRole, ROLE_SCOPES, ROLES, SCOPES } from './scopes.ts';
 
-/** What each role adds to the one before it. */
+/** The scopes that each role adds to the one before it. */
 const ADDED = {
   viewer: 'manifest:read runs:read artifacts:read prompts:read feedback:read goals:read proposals:read',
   editor:
@@ -11,7 +11,7 @@ const ADDED = {
 };
 
 describe('roles', () => {
-  it('come in this order, each with the scopes of those before it', () => {
+  it('are in this order, each with the scopes of those before it', () => {
     expect(ROLES).toEqual(Object.keys(ADDED));
     let sofar: string[] = [];
     for (const role of ROLES) {

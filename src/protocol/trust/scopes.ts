@@ -1,4 +1,4 @@
-/** Each role has the scopes of the one before it and these. */
+/** The scopes that each role adds to those of the role before it. */
 const ADDED = {
   viewer: [
     'manifest:read',
@@ -26,27 +26,33 @@ const ADDED = {
   owner: ['keys:manage', 'tenant:admin'],
 } as const;
 
+/** A role, from least to most privileged. */
 export type Role = keyof typeof ADDED;
+/** A permission that a route requires and a credential grants. */
 export type Scope = (typeof ADDED)[Role][number];
 
+/** All roles, least privileged first. */
 export const ROLES = Object.keys(ADDED) as readonly Role[];
 
-/** All scopes of a role, in the order they are added. */
+/** All scopes of each role, including those of lower roles. */
 export const ROLE_SCOPES = Object.fromEntries(
   ROLES.map((role, rank) => [role, ROLES.slice(0, rank + 1).flatMap((lower): readonly Scope[] => ADDED[lower])]),
 ) as Readonly<Record<string, readonly Scope[]>> as Record<Role, readonly Scope[]>;
 
+/** All scopes. */
 export const SCOPES: readonly Scope[] = ROLE_SCOPES.owner;
 
+/** Whether a value is the name of a role. */
 export function isRole(value: unknown): value is Role {
   return ROLES.includes(value as Role);
 }
 
+/** Whether a value is the name of a scope. */
 export function isScope(value: unknown): value is Scope {
   return SCOPES.includes(value as Scope);
 }
 
-/** A role is met by itself or a higher one, and by nobody without a role. */
+/** Whether `role` is the wanted role or a higher one; false for a principal without a role. */
 export function meetsRole(role: Role | undefined, wanted: unknown): boolean {
   return role !== undefined && isRole(wanted) && ROLES.indexOf(role) >= ROLES.indexOf(wanted);
 }

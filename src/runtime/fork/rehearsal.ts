@@ -43,12 +43,12 @@ export class Rehearsal {
     this.#journal = journal;
     this.#script = script;
     this.#attempts = new Attempts(runtime, lease, {
-      say: (message) => {
+      send: (message) => {
         if ('broken' in message) this.#broken = message.broken;
         else this.#said.push(message);
         this.#ring();
       },
-      written: async () => {},
+      committed: async () => {},
       run: () => this.#run,
     });
   }
@@ -72,7 +72,7 @@ export class Rehearsal {
         if (this.#journal.pendingCount >= EVENTS_PER_COMMIT) await this.#writeDown();
       }
     } finally {
-      this.#attempts.cutAll();
+      this.#attempts.abortAll();
     }
   }
 
@@ -88,7 +88,7 @@ export class Rehearsal {
   async #writeDown(): Promise<void> {
     if (!(await this.#journal.commit('hold'))) {
       await this.#journal.catchUp();
-      this.#attempts.cutAll();
+      this.#attempts.abortAll();
       this.#takeUp();
     }
     await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));

@@ -1,6 +1,6 @@
 import type { AgentInventoryEntry, AgentManifest } from '../../../protocol/ai/agents.ts';
 import { defined } from '../../../protocol/format/json.ts';
-import type { PackedAgent } from '../packs/service.ts';
+import type { PackedAgent } from '../packs/door.ts';
 
 type Dimension = NonNullable<AgentInventoryEntry['degradedMemoryDimensions']>[number];
 

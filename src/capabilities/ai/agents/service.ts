@@ -3,14 +3,14 @@ import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import { findTool, toolFacts } from '../../../runtime/tools.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { Caller } from '../../request.ts';
-import type { PackService } from '../packs/service.ts';
+import type { Packs } from '../packs/door.ts';
 import { entryOf } from './inventory.ts';
 
 const AGENTS_MAX = 1_000;
 
 export type AgentService = ReturnType<typeof agentService>;
 
-export function agentService({ runtime, advertises }: Host, { packs }: { readonly packs: PackService }) {
+export function agentService({ runtime, advertises }: Host, { packs }: { readonly packs: Packs }) {
   return {
     /** Who is to do something, and with what. */
     seam: (async ({ agentId, version, tools: asked }, firing) => {

@@ -5,7 +5,7 @@ import type { Visibility } from '../../../store/log.ts';
 import { inTime } from '../../../system/clock.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
-import { storageTenant } from '../../trust/authorization/keys.ts';
+import { storageTenant } from '../../trust/authorization/door.ts';
 import type { McpServerSettings } from './settings.ts';
 
 export { type McpServerSettings, readMcpServers } from './settings.ts';

@@ -16,7 +16,7 @@ import type { Caller } from '../../request.ts';
 import type { EventService } from '../../running/events/service.ts';
 import type { RunRequest, Runs } from '../../running/runs/door.ts';
 import type { WorkflowService } from '../../running/workflows/service.ts';
-import type { PromptService } from '../prompts/service.ts';
+import type { Prompts } from '../prompts/door.ts';
 import { answerIn, type Elicitation, elicitationOf } from './questions.ts';
 import { listExposed } from './records.ts';
 import { isExposed, isSettled, type McpTool, type McpToolResult, problemsWith, resultOf, toolOf } from './rules.ts';
@@ -27,7 +27,7 @@ export interface McpServerNeeds {
   readonly workflows: Pick<WorkflowService, 'find'>;
   readonly runs: Pick<Runs, 'create' | 'row' | 'snapshot'>;
   readonly events: Pick<EventService, 'poll'>;
-  readonly prompts: Pick<PromptService, 'list' | 'render'>;
+  readonly prompts: Pick<Prompts, 'list' | 'render'>;
   readonly interrupts: Pick<InterruptService, 'inspect' | 'mint' | 'resolve'>;
 }
 

@@ -3,7 +3,7 @@ import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import { commitAll, commitUnless } from '../../../runtime/command.ts';
 import type { MemoryList, MemoryPut, MemoryRequest, MemoryResult } from '../../../runtime/effects/memory.ts';
 import { NodeFailure } from '../../../runtime/node-type.ts';
-import type { Unit, Write } from '../../../store/sql.ts';
+import type { Unit } from '../../../store/sql.ts';
 import { secretRedactor } from '../../../system/redaction.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { Caller } from '../../request.ts';
@@ -174,7 +174,7 @@ export function memoryService(
     return row;
   }
 
-  function recorded({ subject }: Caller, target: string): Write[] {
+  function recorded({ subject }: Caller, target: string): Unit {
     const { tenant, workspace, principal: actor } = subject;
     return audit.record({ tenant, workspace, actor, action: 'memory.forget', target });
   }

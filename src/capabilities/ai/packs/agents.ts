@@ -6,12 +6,12 @@ import { canonicalJson, isObject, type JsonObject } from '../../../protocol/form
 import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { findSecret } from '../../../system/redaction.ts';
-import type { PackFiles } from './pack-file.ts';
+import type { PackFiles } from './door.ts';
 import { type Misfit, peersOf } from './rules.ts';
 
 const PROMPT_CHARACTERS_MAX = 65_536;
 
-/** The agents of a pack, with what they refer to, or everything that is wrong with them. */
+/** Reads the agents of a pack with the files that they refer to, or lists every problem. */
 export function resolveAgents(
   manifest: AgentPackManifest,
   files: PackFiles,
@@ -21,7 +21,7 @@ export function resolveAgents(
   return misfits.length > 0 ? { misfits } : { agents: read.map(({ agent }) => agent) };
 }
 
-/** By which two installations of a version can be told to be the same. Where there is nothing beside it, the file's. */
+/** Digest of a version's content: of `pack.json` alone, unless agents refer to other files. */
 export function digestOf(file: string, agents: readonly Agent[]): string {
   const isWhole = agents.every(({ manifest }) => !manifest.systemPromptRef && !manifest.handoff);
   return sha256Hex(isWhole ? file : `${file}\n${canonicalJson(agents)}`);
@@ -55,7 +55,7 @@ class AgentReader {
       ...(returnSchema ? { returnSchema } : {}),
     };
     const secret = findSecret(agent);
-    if (secret !== undefined) this.#misfit('', 'has something that looks like a secret');
+    if (secret !== undefined) this.#misfit('', 'contains something that looks like a secret');
     return { agent, misfits: this.misfits };
   }
 
@@ -63,7 +63,7 @@ class AgentReader {
     this.misfits.push({ path: `${this.#path}${member}`, message });
   }
 
-  /** Nobody names an agent as if it were somebody else's. */
+  /** Agent ids begin with the organisation of the pack, so that nobody can impersonate another's agent. */
   #checkName(packName: string): void {
     const [tier, organisation] = packName.split('.');
     if (!this.#manifest.agentId.startsWith(`${tier}.${organisation}.`)) {
@@ -74,9 +74,9 @@ class AgentReader {
   #checkRole(): void {
     const { role, handoff, memoryShape = {} } = this.#manifest;
     if (role !== 'skill') return;
-    if (!handoff) this.#misfit('/handoff', 'is missing: a skill says what it takes and gives');
+    if (!handoff) this.#misfit('/handoff', 'is missing: a skill must declare its task and return schemas');
     if (memoryShape.conversation || memoryShape.longTerm) {
-      this.#misfit('/memoryShape', 'must be a scratchpad at most: a skill remembers nothing');
+      this.#misfit('/memoryShape', 'must not keep conversation or long-term memory: a skill has none');
     }
   }
 
@@ -98,15 +98,15 @@ class AgentReader {
     if (text === undefined) return undefined;
     const schema = jsonIn(text);
     const [problem] = isObject(schema) ? failure(() => compileSchema(schema)) : ['it is not an object'];
-    if (problem !== undefined) this.#misfit(`/handoff/${member}`, `does not lead to a JSON Schema: ${problem}`);
+    if (problem !== undefined) this.#misfit(`/handoff/${member}`, `does not name a JSON Schema: ${problem}`);
     return isObject(schema) ? schema : undefined;
   }
 
   #file(member: string, path: string): string | undefined {
     const isInside = !path.startsWith('/') && !path.includes('\\') && !path.split('/').includes('..');
-    if (!isInside) this.#misfit(member, 'leads out of the pack');
+    if (!isInside) this.#misfit(member, 'points outside the pack');
     const text = isInside ? this.#files(path.replace(/^\.\//, '')) : undefined;
-    if (isInside && text === undefined) this.#misfit(member, `is of ${path}, which is not a text file of this pack`);
+    if (isInside && text === undefined) this.#misfit(member, `names ${path}, which is not a text file of this pack`);
     return text;
   }
 }

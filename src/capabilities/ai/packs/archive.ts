@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { PACK_FILE_MAX } from '../../../protocol/ai/packs.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { PackFiles } from './pack-file.ts';
+import type { PackFiles } from './door.ts';
 
 const UNPACKED_MAX = 50_000_000;
 const BLOCK = 512;
@@ -11,10 +11,10 @@ const NAME = { at: 0, length: 100 };
 const SIZE = { at: 124, length: 12 };
 const TYPE_AT = 156;
 const PREFIX = { at: 345, length: 155 };
-/** Ordinary files; the second is how old programs write them. */
+/** Type flags of regular files; old programs write the second. */
 const FILE_TYPES: readonly string[] = ['0', '\0'];
 
-/** The ordinary files of a gzipped tar archive, by their paths. Of two with one path the first counts. */
+/** The regular files of a gzipped tar archive, by path. Of two with the same path the first counts. */
 export async function filesIn(archive: Uint8Array): Promise<ReadonlyMap<string, Buffer> | Refusal> {
   let tar: Buffer;
   try {
@@ -37,7 +37,7 @@ export async function filesIn(archive: Uint8Array): Promise<ReadonlyMap<string, 
   return files;
 }
 
-/** The text of `pack.json`, which is at the root. */
+/** The text of `pack.json` at the root of an archive. */
 export function manifestIn(files: ReadonlyMap<string, Buffer>): string | Refusal {
   const manifest = files.get('pack.json');
   if (!manifest) return refuse('tarball_manifest_missing', 'The archive has no pack.json at its root.');
@@ -45,7 +45,7 @@ export function manifestIn(files: ReadonlyMap<string, Buffer>): string | Refusal
   return refuse('tarball_manifest_too_large', `pack.json has more than ${PACK_FILE_MAX} bytes.`);
 }
 
-/** What is text among the files. */
+/** The text files of an archive. */
 export function textsIn(files: ReadonlyMap<string, Buffer>): PackFiles {
   return (path) => {
     const bytes = files.get(path);
@@ -62,7 +62,7 @@ function pathOf(header: Buffer): string {
   return `${prefix && `${prefix}/`}${textAt(header, NAME)}`.replace(/^\.\//, '');
 }
 
-/** Undefined where there is no octal number. */
+/** The size field, an octal number; undefined if it is not one. */
 function sizeOf(header: Buffer): number | undefined {
   const digits = textAt(header, SIZE).trim();
   return /^[0-7]{1,11}$/.test(digits) ? Number.parseInt(digits, 8) : undefined;

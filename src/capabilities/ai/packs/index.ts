@@ -1,14 +1,26 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
-import { publishedRoutes } from './published.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Packs } from './door.ts';
+import { publishedRoutes } from './published-routes.ts';
 import { PACK_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { type PackService, packService } from './service.ts';
+import { PackService } from './service.ts';
+import { packSettings } from './settings.ts';
 
-/** Packs of workflow chains: pieces of workflows that authors fill in. Runs know only what they came to. */
-export const packs: Capability<'packs', PackService> = {
+/** Packs of agents and of workflow chains. Authors expand a chain into a workflow; runs see only the expansion. */
+export const packs = defineCapability({
   name: 'packs',
-  advertise: () => ({ workflowChainPacks: { supported: true } }),
-  migrations: PACK_TABLES,
-  service: packService,
-  routes: [...routes, ...publishedRoutes],
-};
+  provides: Packs,
+  needs: [Audit],
+  settings: packSettings,
+  tables: PACK_TABLES,
+  build: (host, { audit }, settings) => {
+    const service = new PackService(host, audit, settings);
+    return {
+      service,
+      advertise: () => ({ workflowChainPacks: { supported: true } }),
+      routes: bindRoutes([...routes, ...publishedRoutes], { packs: service }),
+    };
+  },
+});

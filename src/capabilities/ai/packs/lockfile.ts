@@ -1,9 +1,9 @@
 import type { PackLockfile } from '../../../protocol/ai/packs.ts';
 import { own } from '../../../protocol/format/json.ts';
 import { compareVersions } from '../../../protocol/format/versions.ts';
-import type { Pack } from './service.ts';
+import type { Pack } from './door.ts';
 
-/** The same packs give the same file, to the letter: it is dated by the last change and sorted by name. */
+/** The lockfile of some packs. Deterministic: sorted by name, and dated by the last change. */
 export function lockfileOf(packs: readonly Pack[]): string {
   const versions = Object.fromEntries(packs.map(({ manifest: { name, version } }) => [name, version]));
   const lockfile: PackLockfile = {
@@ -20,7 +20,7 @@ function byName(a: Entry, b: Entry): number {
   return a.name === b.name ? compareVersions(a.version, b.version) : a.name < b.name ? -1 : 1;
 }
 
-/** Of what a pack depends on, those are pinned that are here; the rest are node types that the host has itself. */
+/** Pins the dependencies that are installed here; the others are node types of the host itself. */
 function entryOf({ manifest, integrity, provenance }: Pack, versions: Readonly<Record<string, string>>): Entry {
   const { name, version, dependencies = {} } = manifest;
   const { resolved, signature } = provenance;

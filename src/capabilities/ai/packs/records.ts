@@ -1,13 +1,16 @@
 import { NEARNESS, notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
-import type { Migration } from '../../../store/store.ts';
+import type { Migration, Store } from '../../../store/store.ts';
+import { type History, readHistory, type VersionedKey, type VersionedTables } from '../../../store/versioned-rows.ts';
+import type { PackPlace } from './door.ts';
 
+/** The tables of installed packs. */
 export const PACK_TABLES: readonly Migration[] = [
   {
     id: 'packs/0001',
     statements: [
-      // One row a pack: which version is in use, null once it was uninstalled. Each change moves `revision`.
+      // One row per pack: which version is current, null once it was uninstalled. Each change increments `revision`.
       `CREATE TABLE packs (
         owner TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -16,7 +19,7 @@ export const PACK_TABLES: readonly Migration[] = [
         updated_at BIGINT NOT NULL,
         PRIMARY KEY (owner, name)
       ) $clustered`,
-      // A version stays when it is removed: its number is never given to anything else.
+      // A removed version stays: its number is never given to other content.
       `CREATE TABLE pack_versions (
         owner TEXT NOT NULL,
         name TEXT NOT NULL,
@@ -47,52 +50,45 @@ export const PACK_TABLES: readonly Migration[] = [
   },
 ];
 
-export interface VersionRow {
+/** The versioned tables of packs: the current version of each, and all versions. */
+export const PACKS: VersionedTables = { heads: 'packs', versions: 'pack_versions', id: 'name', pointer: 'current' };
+
+interface VersionRow {
   readonly owner: string;
   readonly name: string;
   readonly version: string;
-  /** The change that put it into use. */
+  /** The revision of the pack at which this version became current. */
   readonly revision: number;
-  /** Of what it came in: the file, or the archive of a registry. */
+  /** Integrity of what it came in: the file, or the archive of a registry. */
   readonly integrity: string;
-  /** Of the file. */
+  /** Digest of the content. */
   readonly digest: string;
-  /** The file, to the letter. */
+  /** The exact text of `pack.json`. */
   readonly body: string;
   readonly provenance: string;
   readonly removed_at: number | null;
 }
 
+/** A stored version, and when its pack was last changed. */
 export interface PackRow extends VersionRow {
   readonly updated_at: number;
 }
 
-/** What there is to know of a version before deciding on another. */
-export type KnownVersion = Pick<VersionRow, 'version' | 'digest' | 'revision' | 'provenance' | 'removed_at'>;
+/** The columns of a version that a decision about the next one depends on. */
+export type KnownVersion = Pick<VersionRow, 'version' | 'digest' | 'provenance' | 'removed_at'>;
 
-export interface PackKey {
-  readonly owner: string;
-  readonly name: string;
-}
+/** What is stored about a pack, read before it is changed. */
+export type PackHistory = History<KnownVersion>;
 
-export function findRevision({ owner, name }: PackKey): Statement {
-  return sql('SELECT revision FROM packs WHERE owner = $1 AND name = $2', owner, name);
-}
-
-/** Every version there ever was, those that came last first. */
-export function listVersions({ owner, name }: PackKey): Statement {
-  return sql(
-    `SELECT version, digest, revision, provenance, removed_at FROM pack_versions WHERE owner = $1 AND name = $2
-     ORDER BY revision DESC`,
-    owner,
-    name,
-  );
+/** Reads the history of a pack of one owner. */
+export function readPackHistory(store: Store, key: VersionedKey): Promise<PackHistory> {
+  return readHistory(store, PACKS, key, ['version', 'digest', 'provenance', 'removed_at']);
 }
 
 const CURRENT = `SELECT pack_versions.*, packs.updated_at FROM packs JOIN pack_versions USING (owner, name)
   WHERE pack_versions.version = packs.current`;
 
-/** The version in use, of the nearest owner that has the pack. */
+/** The current version, of the nearest owner that has the pack. */
 export function findCurrent(from: Visibility, name: string): Statement {
   return sql(
     `${CURRENT} AND name = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
@@ -102,7 +98,7 @@ export function findCurrent(from: Visibility, name: string): Statement {
   );
 }
 
-/** A version that is installed, whether or not it is the one in use. */
+/** An installed version, whether or not it is current. */
 export function findVersion(from: Visibility, name: string, version: string): Statement {
   return sql(
     `SELECT pack_versions.*, packs.updated_at FROM packs JOIN pack_versions USING (owner, name)
@@ -114,13 +110,7 @@ export function findVersion(from: Visibility, name: string, version: string): St
   );
 }
 
-/** Where a page of packs ended. */
-export interface PackPlace {
-  readonly updatedAt: number;
-  readonly name: string;
-}
-
-/** Packs that may be used from here, what was changed last first. */
+/** Packs that may be used from here, the most recently changed first. */
 export function listCurrent(from: Visibility, after: PackPlace, limit: number): Statement {
   return sql(
     `${CURRENT} AND ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND name > $4))
@@ -134,27 +124,7 @@ export function listCurrent(from: Visibility, after: PackPlace, limit: number): 
   );
 }
 
-/** Puts another version into use, unless somebody has done so since it was read. */
-export function moveCurrent({ owner, name }: PackKey, from: number, current: string | null, now: number): Write {
-  if (from === 0) {
-    return {
-      sql: `INSERT INTO packs (owner, name, revision, current, updated_at) VALUES ($1, $2, 1, $3, $4)
-            ON CONFLICT (owner, name) DO NOTHING`,
-      params: [owner, name, current, now],
-      expect: 1,
-      keeps: 'revision',
-    };
-  }
-  return {
-    sql: `UPDATE packs SET revision = revision + 1, current = $4, updated_at = $5
-          WHERE owner = $1 AND name = $2 AND revision = $3`,
-    params: [owner, name, from, current, now],
-    expect: 1,
-    keeps: 'revision',
-  };
-}
-
-/** A version that was there before is there again, with who has put it back. */
+/** Inserts a version; one that was removed is restored, with the provenance of the new installation. */
 export function putVersion(row: VersionRow): Write {
   return {
     sql: `INSERT INTO pack_versions (owner, name, version, revision, integrity, digest, body, provenance)
@@ -165,23 +135,17 @@ export function putVersion(row: VersionRow): Write {
   };
 }
 
-export function removeVersion({ owner, name }: PackKey, version: string, now: number): Write {
-  return {
-    sql: 'UPDATE pack_versions SET removed_at = $4 WHERE owner = $1 AND name = $2 AND version = $3',
-    params: [owner, name, version, now],
-  };
-}
-
+/** An agent of a version of a pack. */
 export interface AgentRow {
   readonly owner: string;
   readonly agent_id: string;
-  /** Of the pack that it comes with. */
+  /** Name of the pack that it comes from. */
   readonly name: string;
   readonly version: string;
   readonly body: string;
 }
 
-/** A version never changes, so its agents do not either. */
+/** Inserts an agent, unless its version was installed before: versions never change. */
 export function putAgent({ owner, agent_id, name, version, body }: AgentRow): Write {
   return {
     sql: `INSERT INTO pack_agents (owner, agent_id, name, version, body) VALUES ($1, $2, $3, $4, $5)
@@ -190,12 +154,12 @@ export function putAgent({ owner, agent_id, name, version, body }: AgentRow): Wr
   };
 }
 
-const IN_USE = `pack_agents JOIN packs USING (owner, name) WHERE pack_agents.version = packs.current`;
+const CURRENT_AGENTS = `pack_agents JOIN packs USING (owner, name) WHERE pack_agents.version = packs.current`;
 
-/** The agents in use, each of the nearest owner that has it. */
+/** The agents of current versions, each of the nearest owner that has it. */
 export function listAgents(from: Visibility, limit: number): Statement {
   return sql(
-    `SELECT pack_agents.* FROM ${IN_USE} AND ${OWNERS}
+    `SELECT pack_agents.* FROM ${CURRENT_AGENTS} AND ${OWNERS}
        AND NOT EXISTS (SELECT 1 FROM pack_agents other JOIN packs theirs USING (owner, name)
          WHERE other.version = theirs.current AND other.agent_id = pack_agents.agent_id AND other.${OWNERS}
            AND (${NEARNESS('other.owner')} < ${NEARNESS('packs.owner')}
@@ -207,10 +171,10 @@ export function listAgents(from: Visibility, limit: number): Statement {
   );
 }
 
-/** The agent in use, of the nearest owner that has it. */
+/** An agent of a current version, of the nearest owner that has it. */
 export function findAgent(from: Visibility, agentId: string): Statement {
   return sql(
-    `SELECT pack_agents.* FROM ${IN_USE} AND agent_id = $3 AND ${OWNERS}
+    `SELECT pack_agents.* FROM ${CURRENT_AGENTS} AND agent_id = $3 AND ${OWNERS}
      ORDER BY ${NEARNESS('owner')}, name LIMIT 1`,
     ownerOf(from),
     from.tenant,
@@ -218,7 +182,7 @@ export function findAgent(from: Visibility, agentId: string): Statement {
   );
 }
 
-/** The agent as it is in a version of its pack that is installed, whether or not it is the one in use. */
+/** An agent of an installed version of its pack, whether or not that is current. */
 export function findAgentVersion(from: Visibility, agentId: string, version: string): Statement {
   return sql(
     `SELECT pack_agents.* FROM pack_agents JOIN pack_versions USING (owner, name, version)
@@ -231,12 +195,12 @@ export function findAgentVersion(from: Visibility, agentId: string, version: str
   );
 }
 
-/** Another pack of the same owner that has an agent of that name in use. */
-export function findRivalPack({ owner, name }: PackKey, agentId: string): Statement {
+/** Another pack of the same owner whose current version has an agent with this id. */
+export function findPackWithAgent({ owner, id }: VersionedKey, agentId: string): Statement {
   return sql(
-    `SELECT pack_agents.name FROM ${IN_USE} AND owner = $1 AND agent_id = $2 AND name <> $3 LIMIT 1`,
+    `SELECT pack_agents.name FROM ${CURRENT_AGENTS} AND owner = $1 AND agent_id = $2 AND name <> $3 LIMIT 1`,
     owner,
     agentId,
-    name,
+    id,
   );
 }

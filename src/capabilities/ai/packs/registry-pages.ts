@@ -3,24 +3,26 @@ import { join, sep } from 'node:path';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { type Egress, EgressFailure, type EgressResponse } from '../../../system/egress.ts';
 
-/** What lies at an address of a registry. */
+/** Reads a document of a registry. */
 export type ReadPage = (url: string, maxBytes: number) => Promise<Buffer | Refusal>;
 
-/** What requests call the registry that is a folder of the operator's. */
+/** Name that requests use for the registry in the operator's folder. */
 export const FOLDER = 'folder';
 
 const TIMEOUT_MS = 10_000;
 
+/** The refusal for a version that a registry does not have. */
 export const NO_PAGE = refuse(
   'pack_version_not_found',
-  'The registry has no such version of the pack, or took it back.',
+  'The registry does not have this version of the pack, or has yanked it.',
 );
 
+/** The refusal for a registry that could not be read. */
 export function unreachable(message: string): Refusal {
   return refuse('pack_registry_unreachable', message);
 }
 
-/** Pages of a registry that is asked over the network. */
+/** Reads a registry over the network. */
 export function pagesOver(egress: Egress, signal: AbortSignal): ReadPage {
   return async (url, maxBytes) => {
     let answer: EgressResponse;
@@ -36,18 +38,23 @@ export function pagesOver(egress: Egress, signal: AbortSignal): ReadPage {
   };
 }
 
-/** Pages of a registry that is a folder, each where its path says; that of a folder in it is its `index.json`. */
+/** Reads a registry in a folder: each document is the file at its path, that of a subfolder its `index.json`. */
 export function pagesIn(folder: string | undefined): ReadPage {
   return async (url, maxBytes) => {
     if (folder === undefined)
-      return refuse('validation_error', 'This host has no folder of packs.', { field: 'registry' });
-    if (!url.startsWith(`${FOLDER}/`)) return unreachable('A folder of packs has everything in itself.');
+      return refuse(
+        'validation_error',
+        'This host has no pack folder. Set CAPSTAN_PACKS, or name a registry by its URL.',
+        { field: 'registry' },
+      );
+    if (!url.startsWith(`${FOLDER}/`))
+      return unreachable('The registry in the pack folder refers to a URL outside it.');
     const file = await fileAt(folder, url.slice(FOLDER.length + 1));
     return file === undefined ? NO_PAGE : bytesOf(file, maxBytes);
   };
 }
 
-/** Nothing where there is no such file, or a link leads out of the folder. */
+/** The file at a path; undefined when there is none, or a link leads out of the folder. */
 async function fileAt(folder: string, path: string): Promise<string | undefined> {
   try {
     const [root, found] = await Promise.all([realpath(folder), realpath(join(folder, decodeURIComponent(path)))]);
@@ -59,7 +66,7 @@ async function fileAt(folder: string, path: string): Promise<string | undefined>
   }
 }
 
-/** There is nothing at a path that leads nowhere, and nothing at one that cannot be. */
+/** Whether the error means that there is no file: the path does not exist or is not valid. */
 function isAbsence(error: unknown): boolean {
   const codes = ['ENOENT', 'ENOTDIR', 'ERR_INVALID_ARG_VALUE'];
   return error instanceof URIError || (error instanceof Error && 'code' in error && codes.includes(String(error.code)));
@@ -70,7 +77,7 @@ async function bytesOf(file: string, maxBytes: number): Promise<Buffer | Refusal
   try {
     const { size } = await handle.stat();
     return size > maxBytes
-      ? unreachable(`What the registry has there is larger than ${maxBytes} bytes.`)
+      ? unreachable(`A document of the registry is larger than ${maxBytes} bytes.`)
       : await handle.readFile();
   } finally {
     await handle.close();

@@ -2,7 +2,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { archiveOf, integrityOf, RegistryPages } from '../../../../test/support/pack-registry.ts';
 import { type Egress, EgressFailure } from '../../../system/egress.ts';
-import type { PackFile } from './pack-file.ts';
+import type { PackFile } from './door.ts';
 import { fetchPack, type RegistryRequest } from './registry.ts';
 import { pagesOver } from './registry-pages.ts';
 

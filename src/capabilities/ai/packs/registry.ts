@@ -5,15 +5,17 @@ import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
 import { MapOf } from '../../../protocol/format/schema.ts';
 import { filesIn, manifestIn, textsIn } from './archive.ts';
-import { checkIntegrity, misfit, type PackFile } from './pack-file.ts';
+import type { PackFile } from './door.ts';
+import { checkIntegrity, integrityMismatch } from './pack-file.ts';
 import { NO_PAGE, type ReadPage, unreachable } from './registry-pages.ts';
 
+/** Which pack to fetch from which registry. */
 export interface RegistryRequest {
   readonly registry: string;
   readonly name: string;
-  /** The latest, where this is silent. */
+  /** Without it, the latest version is fetched. */
   readonly version?: string | undefined;
-  /** What its archive must be, as a lockfile has it. */
+  /** Expected integrity of the archive, as in a lockfile. */
   readonly integrity?: string | undefined;
 }
 
@@ -50,7 +52,7 @@ type Version = Static<typeof Metadata>['versions'][number];
 const directoryShape = Compile(Directory);
 const metadataShape = Compile(Metadata);
 
-/** Where things are in a registry that does not say so itself. */
+/** Default paths, for registries that do not list their endpoints. */
 const ENDPOINTS = {
   packMetadata: '/v1/packs/{name}',
   versionTarball: '/v1/packs/{name}/-/{version}.tgz',
@@ -63,14 +65,14 @@ const ARCHIVE_MAX = 10_000_000;
 const SIGNATURE_BYTES = 64;
 
 /**
- * Fetches a pack. What it takes to be believed: the archive is what the registry announced, and pack.json is signed with
- * a key that the registry lists for packs of this name.
+ * Fetches a pack. It is accepted if the archive has the integrity that the registry lists, and pack.json is signed with a
+ * key that the registry permits for packs of this name.
  */
 export function fetchPack(read: ReadPage, request: RegistryRequest): Promise<PackFile | Refusal> {
-  return new RegistryVisit(read, request.registry).fetch(request);
+  return new RegistryClient(read, request.registry).fetch(request);
 }
 
-class RegistryVisit {
+class RegistryClient {
   readonly #read: ReadPage;
   readonly #registry: string;
 
@@ -86,11 +88,12 @@ class RegistryVisit {
     if (isRefusal(metadata)) return metadata.refused === 'pack_version_not_found' ? NO_PACK : metadata;
     const version = metadata.versions.find((other) => other.version === (wanted ?? metadata.latest));
     if (!version || version.yanked) return NO_PAGE;
-    if (integrity !== undefined && integrity !== version.integrity) return misfit(integrity, version.integrity);
-    return this.#take(directory, name, version);
+    if (integrity !== undefined && integrity !== version.integrity)
+      return integrityMismatch(integrity, version.integrity);
+    return this.#download(directory, name, version);
   }
 
-  async #take(directory: Directory, name: string, version: Version): Promise<PackFile | Refusal> {
+  async #download(directory: Directory, name: string, version: Version): Promise<PackFile | Refusal> {
     const names = { name, version: version.version };
     const resolved = version.tarballUrl
       ? this.#urlOf(version.tarballUrl)
@@ -128,7 +131,7 @@ class RegistryVisit {
     const key = directory.signingKeys.find((other) => other.keyId === keyId);
     if (!key || key.status === 'revoked') return UNSIGNED;
     if (!key.permittedNamespaces.some((namespace) => covers(namespace, name))) {
-      const message = 'The registry does not let this key sign packs of this name.';
+      const message = 'The registry does not permit this key to sign packs of this name.';
       return refuse('pack_namespace_unauthorized', message, { keyId, name });
     }
     const url = key.publicKeyUrl
@@ -143,10 +146,10 @@ class RegistryVisit {
     return this.#urlOf(template.replace(/\{(\w+)\}/g, (_token, key: string) => encodeURIComponent(names[key] ?? '')));
   }
 
-  /** Beside the registry's own address, unless it is an address of its own. */
-  #urlOf(place: string): string {
+  /** Paths are relative to the registry; absolute URLs stay as they are. */
+  #urlOf(location: string): string {
     const base = this.#registry.replace(/\/+$/, '');
-    return URL.canParse(place) ? place : `${base}${place.startsWith('/') ? '' : '/'}${place}`;
+    return URL.canParse(location) ? location : `${base}${location.startsWith('/') ? '' : '/'}${location}`;
   }
 
   async #document<T extends typeof Directory | typeof Metadata>(
@@ -157,9 +160,9 @@ class RegistryVisit {
     if (isRefusal(bytes)) return bytes;
     try {
       const document = parseJson(bytes.toString('utf8'), 'answer');
-      return shape.Check(document) ? document : unreachable('What the registry says does not make sense.');
+      return shape.Check(document) ? document : unreachable('A document of the registry does not match its schema.');
     } catch (error) {
-      if (error instanceof BadJson) return unreachable('What the registry says is not JSON.');
+      if (error instanceof BadJson) return unreachable('A document of the registry is not JSON.');
       throw error;
     }
   }
@@ -170,12 +173,12 @@ const UNSIGNED = refuse('pack_signature_invalid', 'The pack is not signed with a
   reason: 'unsigned',
 });
 
-/** `foo.*` is everything below foo; anything else is one name. */
+/** `foo.*` matches every name below foo; anything else matches one name. */
 function covers(namespace: string, name: string): boolean {
   return namespace.endsWith('.*') ? name.startsWith(namespace.slice(0, -1)) : namespace === name;
 }
 
-/** Signatures lie about as bytes, or as base64 of them. */
+/** Registries store signatures as bytes or as base64. */
 function base64Of(signature: Buffer): string {
   return signature.length === SIGNATURE_BYTES ? signature.toString('base64') : signature.toString('latin1').trim();
 }

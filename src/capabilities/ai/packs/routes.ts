@@ -1,7 +1,5 @@
 import { Type } from 'typebox';
 import {
-  agentsOf,
-  chainsOf,
   ExpandChainReply,
   ExpandChainRequest,
   InstalledPack,
@@ -13,9 +11,10 @@ import {
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import { type Reply, reply, route } from '../../request.ts';
-import type { PackPlace } from './records.ts';
-import type { Installed, Pack, PackService } from './service.ts';
+import { NO_CONTENT, type Reply, reply, route, transact } from '../../request.ts';
+import { summaryOf } from './document.ts';
+import type { InstalledPack as Installed, PackPlace } from './door.ts';
+import type { PackService } from './service.ts';
 
 const operation = route<{ readonly packs: PackService }>();
 
@@ -25,7 +24,7 @@ const PackParams = Closed({ name: Type.String({ minLength: 1, maxLength: 256 }) 
 
 const listPacks = operation({
   operationId: 'listPacks',
-  summary: 'The packs that the caller may use, what was changed last first',
+  summary: 'The packs that the caller may use, the most recently changed first',
   method: 'GET',
   path: PACKS,
   scope: 'manifest:read',
@@ -47,7 +46,7 @@ const PACKS_MAX = 200;
 
 const listInstalledPacks = operation({
   operationId: 'listInstalledPacks',
-  summary: 'The packs that the caller may use, with the agents that they bring, at most 200 of them',
+  summary: 'The packs that the caller may use, with their agents, at most 200 packs',
   method: 'GET',
   path: '/v1/packs',
   scope: 'manifest:read',
@@ -63,48 +62,47 @@ function placeAfter(place: string | undefined): PackPlace | undefined {
 
 const installPack = operation({
   operationId: 'installPack',
-  summary: 'Install a pack: put a version of it into use',
+  summary: 'Install a version of a pack and make it current',
   method: 'POST',
   path: PACKS,
   scope: 'packs:publish',
   body: InstallPackRequest,
   replies: { 200: PackSummary, 201: PackSummary },
   refusals: [400, 403, 404, 409, 422, 503],
-  handle: async (request, { packs }) => {
-    const refusal = checkSource(request.body);
+  handle: async ({ caller, body, signal }, { packs }) => {
+    const refusal = checkSource(body);
     if (refusal) return refusal;
-    const pack = await packs.take(request.body, request.signal);
+    const pack = await packs.load(body, signal);
     if (isRefusal(pack)) return pack;
-    const outcome = await packs.install(request.caller, pack, (done) => request.remember(installed(done)));
-    return isRefusal(outcome) ? outcome : installed(outcome);
+    return transact(() => packs.install(caller, pack), installedReply);
   },
 });
 
-/** A pack comes from one place, and each has its own particulars. */
+/** A request must name exactly one source of the pack, and only the members that belong to it. */
 function checkSource(body: InstallPackRequest): Refusal | undefined {
   const given = (['manifest', 'file', 'registry'] as const).filter((source) => body[source] !== undefined);
-  if (given.length !== 1) return unclear('manifest', 'Send one of `manifest`, `file` and `registry`.');
+  if (given.length !== 1) return badSource('manifest', 'Send one of `manifest`, `file` and `registry`.');
   if (body.registry === undefined) {
     const misplaced = (['name', 'version'] as const).find((field) => body[field] !== undefined);
-    return misplaced && unclear(misplaced, `\`${misplaced}\` goes with \`registry\`; the file says it itself.`);
+    return misplaced && badSource(misplaced, `\`${misplaced}\` goes with \`registry\`. A manifest has its own.`);
   }
-  if (body.files) return unclear('files', 'A registry brings the files with it.');
-  if (body.name === undefined) return unclear('name', '`name` goes with `registry`.');
-  return body.signature && unclear('signature', 'A registry brings the signature with it.');
+  if (body.files) return badSource('files', '`files` does not go with `registry`, which has the files.');
+  if (body.name === undefined) return badSource('name', '`registry` needs `name`, the pack to install.');
+  return body.signature && badSource('signature', '`signature` does not go with `registry`, which has the signature.');
 }
 
-function unclear(field: string, message: string): Refusal {
+function badSource(field: string, message: string): Refusal {
   return refuse('validation_error', message, { field });
 }
 
-function installed({ pack, isKnown }: Installed): Reply {
+function installedReply({ pack, isKnown }: Installed): Reply {
   const location = { Location: `${PACKS}/${pack.manifest.name}` };
   return isKnown ? reply(200, summaryOf(pack)) : reply(201, summaryOf(pack), location);
 }
 
 const getLockfile = operation({
   operationId: 'getPackLockfile',
-  summary: 'What is in use here, pinned: the lockfile of the packs',
+  summary: 'The lockfile: the current version of every installed pack, pinned',
   method: 'GET',
   path: `${PACKS}/lockfile`,
   scope: 'manifest:read',
@@ -114,7 +112,7 @@ const getLockfile = operation({
 
 const getPack = operation({
   operationId: 'getPack',
-  summary: 'A pack with its manifest, in the version in use unless another is named',
+  summary: 'A pack with its manifest, in its current version unless another is named',
   method: 'GET',
   path: `${PACKS}/{name}`,
   scope: 'manifest:read',
@@ -131,7 +129,8 @@ const getPack = operation({
 
 const uninstallPack = operation({
   operationId: 'uninstallPack',
-  summary: 'Take a version away, that in use unless another is named; what was in use before is in use again',
+  summary:
+    'Uninstall a version, the current one unless another is named; the one installed before becomes current again',
   method: 'DELETE',
   path: `${PACKS}/{name}`,
   scope: 'packs:publish',
@@ -139,17 +138,16 @@ const uninstallPack = operation({
   query: VersionQuery,
   replies: { 204: 'nothing' },
   refusals: [403, 404],
-  handle: async (request, { packs }) => {
-    const done: Reply = { status: 204 };
-    const target = { ...request.params, ...request.query };
-    const refusal = await packs.uninstall(request.caller, target, () => request.remember(done));
-    return refusal ?? done;
-  },
+  handle: ({ caller, params, query }, { packs }) =>
+    transact(
+      () => packs.uninstall(caller, { ...params, ...query }),
+      () => NO_CONTENT,
+    ),
 });
 
 const expandChain = operation({
   operationId: 'expandWorkflowChain',
-  summary: 'What a chain of a pack comes to with some parameters: nodes and edges for a workflow',
+  summary: 'Expand a chain of a pack with parameters into nodes and edges for a workflow',
   method: 'POST',
   path: '/v1/host/sample/workflow-chain:expand',
   scope: 'manifest:read',
@@ -163,22 +161,5 @@ const expandChain = operation({
   },
 });
 
-function summaryOf({ manifest, integrity, provenance, isShared }: Pack): PackSummary {
-  const { name, version, kind = 'node', description } = manifest;
-  const chains = chainsOf(manifest)
-    .filter(({ internal }) => internal !== true)
-    .map(({ chainId, version, label, description }) => ({ chainId, version, label, description }));
-  return {
-    name,
-    version,
-    kind,
-    ...(description === undefined ? {} : { description }),
-    chains,
-    agents: agentsOf(manifest).map(({ agentId, persona, modelClass }) => ({ agentId, persona, modelClass })),
-    integrity,
-    shared: isShared,
-    provenance,
-  };
-}
-
+/** The operations on installed packs. */
 export const routes = [listPacks, listInstalledPacks, installPack, getLockfile, getPack, uninstallPack, expandChain];

@@ -24,11 +24,11 @@ import { isObject, type JsonObject, own, pointerOf } from '../../../protocol/for
 import type { WorkflowEdge, WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { placesOfMisfits } from '../../../runtime/catalog.ts';
 import { findSecret } from '../../../system/redaction.ts';
-import { refusalOf } from '../../running/workflows/service.ts';
+import { refuseProblems } from '../../running/workflows/door.ts';
 import type { KnownVersion } from './records.ts';
-import { takesMajor } from './version-ranges.ts';
+import { includesMajor } from './version-ranges.ts';
 
-/** What says what a pack is of; a pack has one of them. */
+/** The members that hold the contents of a pack of each kind. */
 const CONTENTS: Record<string, readonly string[]> = {
   node: ['nodes', 'agents'],
   'workflow-chain': ['chains'],
@@ -44,7 +44,7 @@ const EXPANSION_MAX = 2_000_000;
 const VERSIONS_MAX = 1_000;
 const PROTOCOL_MAJOR = 1;
 
-/** Something wrong with a manifest: where, as a JSON pointer, and what. */
+/** A problem of a manifest: a JSON pointer, and a message. */
 export interface Misfit {
   readonly path: string;
   readonly message: string;
@@ -53,12 +53,13 @@ export interface Misfit {
 const chainShape = Compile(WorkflowChainPackManifest);
 const agentShape = Compile(AgentPackManifest);
 
-/** Everything that can be said about `pack.json` by itself. */
+/** Checks `pack.json` by itself: kind, schema, and what a schema cannot express. */
 export function checkManifest(manifest: unknown): Refusal | undefined {
   if (!isObject(manifest)) return invalid([{ path: '', message: 'must be an object' }]);
   return checkKind(manifest) ?? invalid(shapeMisfits(manifest)) ?? invalid(misfitsOf(manifest as PackManifest));
 }
 
+/** The refusal for problems of a manifest; undefined if there are none. */
 export function invalid(misfits: readonly Misfit[]): Refusal | undefined {
   const [first] = misfits;
   if (!first) return undefined;
@@ -66,17 +67,20 @@ export function invalid(misfits: readonly Misfit[]): Refusal | undefined {
   return refuse('invalid_manifest', message, { path: first.path, fields: misfits.slice(0, PROBLEMS_MAX) });
 }
 
-/** A pack that is for something else is told so, before its shape is held against it. */
+/** Checks the kind before the schema, so that packs of other kinds get a helpful answer. */
 function checkKind(manifest: JsonObject): Refusal | undefined {
   const { kind = 'node' } = manifest;
   const meant = typeof kind === 'string' ? own(CONTENTS, kind) : undefined;
-  if (!meant) return refuse('pack_kind_invalid', 'There is no such kind of pack.', { path: '/kind' });
+  if (!meant)
+    return refuse('pack_kind_invalid', `Unknown kind of pack. Known are ${Object.keys(CONTENTS).join(', ')}.`, {
+      path: '/kind',
+    });
   const isDeclarative = kind !== 'node';
   const foreign = [...Object.values(CONTENTS).flat(), ...(isDeclarative ? ['runtime'] : [])].find(
     (name) => Object.hasOwn(manifest, name) && !meant.includes(name),
   );
   if (foreign) {
-    const message = `A pack of the kind ${kind} has no ${foreign}: a pack has contents of one kind.`;
+    const message = `A pack of the kind ${kind} must not have ${foreign}: a pack has contents of one kind.`;
     return refuse('pack_kind_invalid', message, { path: `/${foreign}` });
   }
   if (kind === 'workflow-chain') return undefined;
@@ -87,28 +91,33 @@ function checkKind(manifest: JsonObject): Refusal | undefined {
   return refuse('capability_required', message, { requiredCapability });
 }
 
-/** The protocol's own names are given by registries, to keys that may sign such packs: a file shows no such thing. */
+/** Names that begin with `core.` belong to the protocol; only registries can show that a pack may have one. */
 export function checkNamespace(
   { name }: PackManifest,
   { source }: Pick<PackProvenance, 'source'>,
 ): Refusal | undefined {
   if (source !== 'file' || !name.startsWith('core.')) return undefined;
-  const message = 'Packs whose names begin with core. come from registries alone. Call it vendor.… or private.…';
+  const message =
+    'Packs whose names begin with core. can be installed from registries only. Name it vendor.… or private.…';
   return refuse('pack_namespace_unauthorized', message, { name });
 }
 
-/** What a pack needs must be here, unless it can do without. */
+/** Refuses a pack that needs a capability which this host does not advertise. */
 export function checkPeers(manifest: PackManifest, isAdvertised: (capability: string) => boolean): Refusal | undefined {
   const missing = peersOf(manifest).find(({ isOptional, capability }) => !isOptional && !isAdvertised(capability));
   if (!missing) return undefined;
   const { capability } = missing;
-  return refuse('pack_peer_dependency_missing', `This host does not have ${capability}, which the pack needs.`, {
-    capability,
-    requiredCapability: capability,
-  });
+  return refuse(
+    'pack_peer_dependency_missing',
+    `The pack needs the capability ${capability}, which this host does not have.`,
+    {
+      capability,
+      requiredCapability: capability,
+    },
+  );
 }
 
-/** What a pack says that it needs of its host. */
+/** The capabilities that a pack needs of its host. */
 export function peersOf(manifest: PackManifest): readonly { capability: string; isOptional: boolean }[] {
   if (!('agents' in manifest)) return [];
   const { peerDependencies = {}, peerDependenciesMeta } = manifest;
@@ -128,11 +137,11 @@ function misfitsOf(manifest: PackManifest): Misfit[] {
   const chains = chainsOf(manifest);
   return [
     ...engineMisfits(manifest.engines.openwop),
-    ...twice(
+    ...repeated(
       chains.map(({ chainId }) => chainId),
       (index) => `/chains/${index}/chainId`,
     ),
-    ...twice(
+    ...repeated(
       agentsOf(manifest).map(({ agentId }) => agentId),
       (index) => `/agents/${index}/agentId`,
     ),
@@ -141,21 +150,21 @@ function misfitsOf(manifest: PackManifest): Misfit[] {
   ];
 }
 
-/** A pack for another major speaks of things that are not here, or mean something else. */
+/** A pack must support the protocol major of this host. */
 function engineMisfits(range: string): Misfit[] {
-  const isMeant = takesMajor(range, PROTOCOL_MAJOR);
+  const isMeant = includesMajor(range, PROTOCOL_MAJOR);
   if (isMeant) return [];
   const message =
     isMeant === undefined
-      ? 'is not a range of versions'
-      : `leaves out version ${PROTOCOL_MAJOR}, which this host speaks`;
+      ? 'is not a version range'
+      : `does not include version ${PROTOCOL_MAJOR}, which this host speaks`;
   return [{ path: '/engines/openwop', message }];
 }
 
 function chainMisfits({ dag, parameters }: WorkflowChain, path: string): Misfit[] {
   const [broken] = failure(() => compileSchema(parameters));
   return [
-    ...twice(
+    ...repeated(
       dag.nodes.map(({ id }) => id),
       (index) => `${path}/dag/nodes/${index}/id`,
     ),
@@ -164,20 +173,21 @@ function chainMisfits({ dag, parameters }: WorkflowChain, path: string): Misfit[
   ];
 }
 
-function twice(values: readonly string[], pathOf: (index: number) => string): Misfit[] {
+function repeated(values: readonly string[], pathOf: (index: number) => string): Misfit[] {
   const first = new Map<string, number>();
   for (const [index, value] of values.entries()) if (!first.has(value)) first.set(value, index);
   return values.flatMap((value, index) =>
-    first.get(value) === index ? [] : [{ path: pathOf(index), message: 'is there already' }],
+    first.get(value) === index ? [] : [{ path: pathOf(index), message: 'appears twice' }],
   );
 }
 
+/** The values for an expansion of a chain. */
 export interface ExpansionRequest {
   readonly parameters: JsonObject;
   readonly expansionId: string;
 }
 
-/** A chain filled in, fit to become part of a workflow here; or why it is not. */
+/** Expands a chain into nodes and edges that are valid in a workflow of this host. */
 export function expand(
   chain: WorkflowChain,
   { parameters, expansionId }: ExpansionRequest,
@@ -191,7 +201,7 @@ export function expand(
   return checkWorkflow(chain, workflow, catalog) ?? { ...expansion, workflow };
 }
 
-/** What would do nothing here must not look as if it did. */
+/** Refuses features of chains that this host would silently ignore. */
 function checkServed({ chainId, subChains, producedVariables, compensation }: WorkflowChain): Refusal | undefined {
   if (subChains !== undefined) {
     return refuse('sub_chain_unsupported', 'This host does not run chains inside chains.', { chainId });
@@ -213,7 +223,7 @@ function checkTypes({ chainId, dag }: WorkflowChain, catalog: NodeCatalog): Refu
   return refuse('chain_unresolvable_typeid', `This host has no node type ${typeId}.`, { typeId, chainId, nodeId });
 }
 
-/** The value of a secret would be written into a definition, where everybody can read it. */
+/** An expansion would write the value of a secret into a definition, where everybody can read it. */
 function checkSensitive(chain: WorkflowChain): Refusal | undefined {
   const { properties } = chain.parameters;
   const isSensitive = (name: string): boolean => {
@@ -228,39 +238,39 @@ function checkSensitive(chain: WorkflowChain): Refusal | undefined {
 
 function checkParameters(chain: WorkflowChain, parameters: JsonObject): Refusal | undefined {
   const [problem] = compileSchema(chain.parameters)(parameters);
-  if (problem !== undefined) return unfit(placeOf(problem), problem);
+  if (problem !== undefined) return invalidParameter(pointerOfProblem(problem), problem);
   const secret = findSecret(parameters);
-  if (secret !== undefined) return unfit(pointerOf(secret), 'This looks like a secret.');
+  if (secret !== undefined) return invalidParameter(pointerOf(secret), 'This looks like a secret.');
   if (expandedSize(chain, parameters) <= EXPANSION_MAX) return undefined;
-  return unfit('', `The expansion would have more than ${EXPANSION_MAX} characters.`);
+  return invalidParameter('', `The expansion would have more than ${EXPANSION_MAX} characters.`);
 }
 
-function unfit(path: string, message: string): Refusal {
+function invalidParameter(path: string, message: string): Refusal {
   return refuse('chain_parameter_invalid', message, { path });
 }
 
-/** The pointer that a problem begins with, to the very member where one is missing. */
-function placeOf(problem: string): string {
+/** The JSON pointer of a problem; for a missing member, the pointer of that member. */
+function pointerOfProblem(problem: string): string {
   const [place = ''] = problem.split(' must ');
   const [, missing] = /must have required property '(.+)'$/.exec(problem) ?? [];
   const parent = place === '/' || place === problem ? '' : place;
   return missing === undefined ? parent : `${parent}/${missing}`;
 }
 
-/** The expansion has to be a workflow, once those are there whom it names and does not bring. */
+/** The expansion must be a valid workflow, given stand-ins for the outside nodes that it refers to. */
 function checkWorkflow(
   { chainId, dag }: WorkflowChain,
   { nodes, edges }: ExpandChainReply['workflow'],
   catalog: NodeCatalog,
 ): Refusal | undefined {
-  const problems = checkDefinition({ ...EMPTY, nodes: [...nodes, ...outsiders(nodes, edges)], edges }, catalog);
+  const problems = checkDefinition({ ...EMPTY, nodes: [...nodes, ...outsideNodes(nodes, edges)], edges }, catalog);
   const condition = problems.find(({ path }) => /^edges\[\d+\]\.condition$/.test(path));
-  if (!condition) return refusalOf(problems);
+  if (!condition) return refuseProblems(problems);
   const { from, to } = dag.edges![Number(/\d+/.exec(condition.path)![0])]!;
   return refuse('chain_edge_condition_invalid', condition.message, { chainId, from, to });
 }
 
-function outsiders(nodes: readonly WorkflowNode[], edges: readonly WorkflowEdge[]): WorkflowNode[] {
+function outsideNodes(nodes: readonly WorkflowNode[], edges: readonly WorkflowEdge[]): WorkflowNode[] {
   const named = new Set(edges.flatMap(({ sourceNodeId, targetNodeId }) => [sourceNodeId, targetNodeId]));
   for (const { inputs } of nodes) {
     for (const port of Object.values(inputs)) if (port.type === 'connection') named.add(port.nodeId);
@@ -278,12 +288,16 @@ interface NextVersion {
   readonly signature: PackSignature | undefined;
 }
 
-/** A version never changes, and who has signed a pack once goes on signing it. */
+/** A version never changes, and a signed pack can only be followed by one signed with the same key. */
 export function checkSuccession(next: NextVersion, known: readonly KnownVersion[]): Refusal | undefined {
   const { version } = next;
   const same = known.find((other) => other.version === version);
   if (same && same.digest !== next.digest) {
-    return refuse('version_conflict', 'This version is something else here, and versions do not change.', { version });
+    return refuse(
+      'version_conflict',
+      'This version is known here with other content, and versions do not change. Publish it as a later version.',
+      { version },
+    );
   }
   const signer = signerOf(known.find(({ removed_at }) => removed_at === null));
   if (signer !== undefined && signer !== next.signature?.publicKey) {
@@ -291,7 +305,7 @@ export function checkSuccession(next: NextVersion, known: readonly KnownVersion[
     return refuse('pack_signature_invalid', message, { reason: 'signer', expected: signer });
   }
   if (same || known.length < VERSIONS_MAX) return undefined;
-  return refuse('conflict', `A pack may have ${VERSIONS_MAX} versions here.`, { limit: VERSIONS_MAX });
+  return refuse('conflict', `A pack may have at most ${VERSIONS_MAX} versions.`, { limit: VERSIONS_MAX });
 }
 
 function signerOf(known: KnownVersion | undefined): string | undefined {

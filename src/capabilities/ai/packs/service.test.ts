@@ -2,15 +2,15 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../../test/support/database.ts';
 import { unique } from '../../../../test/support/definitions.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
-import { UnitRefused } from '../../../runtime/command.ts';
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import { and, changeOf, type Decide, perform, UnitRefused } from '../../../runtime/change.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { Turns } from '../../../runtime/turns.ts';
 import type { Write } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
-import type { PackFile } from './pack-file.ts';
+import type { Author, InstalledPack, PackFile, PackTarget } from './door.ts';
 import { PACK_TABLES } from './records.ts';
-import { type Author, packService } from './service.ts';
-
-/** What other families build on: packs put in and taken away by something that was decided, with writes of their own. */
+import { PackService } from './service.ts';
 
 const folder = freshFolder();
 const clock = new ManualClock();
@@ -21,20 +21,36 @@ afterAll(async () => {
   folder.remove();
 });
 
-const note = (text: string): Write => ({ sql: 'INSERT INTO notes (text) VALUES ($1)', params: [text] });
+const note = (text: string): Write => ({
+  sql: 'INSERT INTO notes (text) VALUES ($1) ON CONFLICT DO NOTHING',
+  params: [text],
+});
 const broken: Write = { sql: 'DELETE FROM notes WHERE text IS NULL', params: [], expect: 1, keeps: 'approval' };
 const noted = async (): Promise<string[]> =>
   (await store.read<{ text: string }>({ sql: 'SELECT text FROM notes ORDER BY text', params: [] })).map(
     ({ text }) => text,
   );
 
-const packs = packService({ runtime: { store, clock }, advertises: () => false } as unknown as Host, {
-  audit: { record: ({ actor, action, target }) => [note(`${actor} ${action} ${target} ${clock.now()}`)] },
-});
+const runtime = { store, clock, turns: new Turns() } as Partial<Runtime> as Runtime;
+const packs = new PackService(
+  { runtime, advertises: () => false },
+  { record: ({ actor, action, target }) => [note(`${actor} ${action} ${target} ${clock.now()}`)] },
+  { packFolder: undefined },
+);
 
 const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer: 'host', lane: 'user' };
 const ada: Author = { subject };
-const nothing = () => [];
+
+/** Installs a pack in one unit with further writes. */
+const install = (pack: PackFile, ...also: Write[]): Promise<InstalledPack | Refusal> =>
+  together(() => packs.install(ada, pack), also);
+const uninstall = (target: PackTarget, ...also: Write[]) => together(() => packs.uninstall(ada, target), also);
+const together = <T>(decide: Decide<T>, also: readonly Write[]): Promise<T | Refusal> =>
+  perform(runtime, async () => {
+    const change = await decide();
+    return isRefusal(change) ? change : and(change, changeOf(undefined, also));
+  });
+
 const fileOf = (name: string, version = '1.0.0', spaces = 1): string =>
   JSON.stringify(
     {
@@ -59,20 +75,22 @@ const fileOf = (name: string, version = '1.0.0', spaces = 1): string =>
 const origin = { source: 'proposal', proposalId: 'prop-1' } as const;
 const newName = (): string => `private.acme.${unique('learned')}`;
 
-describe('a pack with a name of the protocol', () => {
-  it('comes from a registry, and from no file', async () => {
+describe('a pack named core.…', () => {
+  it('can be installed from a registry, not from a file', async () => {
     const file = fileOf('core.acme.steps');
-    const install = (from: PackFile['origin']) => packs.install(ada, { file, origin: from }, nothing);
-    expect(await install({ source: 'file' })).toMatchObject({ refused: 'pack_namespace_unauthorized' });
-    expect(await install({ source: 'registry' })).toMatchObject({ pack: { manifest: { name: 'core.acme.steps' } } });
+    const installFrom = (from: PackFile['origin']) => install({ file, origin: from });
+    expect(await installFrom({ source: 'file' })).toMatchObject({ refused: 'pack_namespace_unauthorized' });
+    expect(await installFrom({ source: 'registry' })).toMatchObject({
+      pack: { manifest: { name: 'core.acme.steps' } },
+    });
   });
 });
 
-describe('what was decided', () => {
-  it('is installed byte for byte, with the reason and the writes of whoever decided', async () => {
+describe('an installation', () => {
+  it('stores the file byte for byte, with its origin and the writes it is composed with', async () => {
     const name = newName();
     const file = fileOf(name);
-    await packs.install(ada, { file, origin }, ({ pack }) => [note(`installed ${pack.manifest.name}`)]);
+    await install({ file, origin }, note(`installed ${name}`));
     expect(await packs.current(subject, name)).toMatchObject({
       file,
       provenance: { ...origin, installedBy: 'ada', installedAt: new Date(clock.now()).toISOString() },
@@ -82,31 +100,30 @@ describe('what was decided', () => {
     );
   });
 
-  it('is not there at all when one of those writes is refused', async () => {
+  it('writes nothing when an expectation of those writes fails', async () => {
     const name = newName();
     const before = await noted();
-    const install = packs.install(ada, { file: fileOf(name), origin }, () => [note('lost'), broken]);
-    await expect(install).rejects.toThrow(UnitRefused);
+    await expect(install({ file: fileOf(name), origin }, note('lost'), broken)).rejects.toThrow(UnitRefused);
     expect(await packs.current(subject, name)).toBeUndefined();
     expect(await noted()).toEqual(before);
   });
 
-  it('is undone by its version, whatever has been put on top of it', async () => {
+  it('is undone by version, whatever was installed after it', async () => {
     const name = newName();
     for (const version of ['1.0.0', '1.1.0', '1.2.0']) {
-      await packs.install(ada, { file: fileOf(name, version), origin }, nothing);
+      await install({ file: fileOf(name, version), origin });
       clock.advance(1);
     }
-    expect(await packs.uninstall(ada, { name, version: '1.1.0' }, () => [note(`undone ${name}`)])).toBeUndefined();
+    expect(await uninstall({ name, version: '1.1.0' }, note(`undone ${name}`))).toBeUndefined();
     expect((await packs.current(subject, name))?.manifest.version).toBe('1.2.0');
-    expect(await packs.uninstall(ada, { name, version: '1.1.0' }, nothing)).toMatchObject({ refused: 'not_found' });
+    expect(await uninstall({ name, version: '1.1.0' })).toMatchObject({ refused: 'not_found' });
     clock.advance(1);
-    await packs.uninstall(ada, { name }, nothing);
+    await uninstall({ name });
     expect((await packs.current(subject, name))?.manifest.version).toBe('1.0.0');
     expect(await noted()).toContain(`undone ${name}`);
   });
 
-  it('brings its agents with it and takes them along, where it is one of agents', async () => {
+  it('installs and removes the agents of an agent pack', async () => {
     const name = newName();
     const agentId = `${name}.default`;
     const agent = { agentId, persona: 'Learned', modelClass: 'general', systemPrompt: 'You have learned.' };
@@ -117,7 +134,7 @@ describe('what was decided', () => {
       runtime: { language: 'remote', entry: 'pack.json' },
       agents: [agent],
     });
-    await packs.install(ada, { file, origin }, nothing);
+    await install({ file, origin });
     expect((await packs.current(subject, name))?.file).toBe(file);
     expect(await packs.agent(subject, agentId)).toMatchObject({
       manifest: agent,
@@ -126,23 +143,46 @@ describe('what was decided', () => {
       packVersion: '1.0.0',
     });
     expect(await packs.agent({ tenant: 'beta' }, agentId)).toBeUndefined();
-    await packs.uninstall(ada, { name }, nothing);
+    await uninstall({ name });
     expect(await packs.agent(subject, agentId)).toBeUndefined();
     expect(await packs.agent(subject, agentId, '1.0.0')).toBeUndefined();
   });
 
-  it('never is something else under the same version, not even by a space', async () => {
+  it('refuses other content for a known version, even a single space', async () => {
     const name = newName();
-    await packs.install(ada, { file: fileOf(name), origin }, nothing);
-    await packs.uninstall(ada, { name }, nothing);
-    const other = await packs.install(ada, { file: fileOf(name, '1.0.0', 2), origin }, nothing);
+    await install({ file: fileOf(name), origin });
+    await uninstall({ name });
+    const other = await install({ file: fileOf(name, '1.0.0', 2), origin });
     expect(other).toMatchObject({ refused: 'version_conflict' });
     expect(await packs.current(subject, name)).toBeUndefined();
   });
 });
 
-describe('what comes with the host', () => {
-  it('is there for every tenant, once', async () => {
+describe('two installations at the same time', () => {
+  it('are both there: the one that lost the race is decided again', async () => {
+    const name = newName();
+    let decisions = 0;
+    const outcome = await perform(runtime, async () => {
+      decisions++;
+      const change = await packs.install(ada, { file: fileOf(name, '2.0.0'), origin });
+      if (decisions === 1) await install({ file: fileOf(name, '1.0.0'), origin });
+      return change;
+    });
+    expect(outcome).toMatchObject({ isKnown: false });
+    expect(decisions).toBe(2);
+    expect(await packs.versions(subject, name)).toEqual(['2.0.0', '1.0.0']);
+  });
+
+  it('of the same version install it once', async () => {
+    const name = newName();
+    const pack = { file: fileOf(name), origin };
+    const outcomes = await Promise.all([install(pack), install(pack)]);
+    expect(outcomes).toMatchObject([{ isKnown: false }, { isKnown: true }]);
+  });
+});
+
+describe('a pack that comes with the host', () => {
+  it('is installed for every tenant, once', async () => {
     const manifest = JSON.parse(fileOf(newName()));
     await packs.installShared(manifest);
     await packs.installShared({ ...manifest, description: 'Changed since' });

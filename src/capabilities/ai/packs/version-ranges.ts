@@ -1,4 +1,4 @@
-/** From the first version on, up to and without the second; each as one number that grows with the version. */
+/** Versions as numbers: including the first, excluding the second. */
 type Interval = readonly [from: number, until: number];
 
 const COMPARATOR =
@@ -7,10 +7,10 @@ const HYPHEN = /^(\S+)\s+-\s+(\S+)$/;
 const EVERYTHING: Interval = [0, Number.POSITIVE_INFINITY];
 
 /**
- * Whether a range, in npm's notation, takes any version of a major at all; undefined when it is no range. What was let
- * out before a release counts as that release.
+ * Whether a range in npm's notation includes any version of a major; undefined when it is not a range. Pre-releases count
+ * as their release.
  */
-export function takesMajor(range: string, major: number): boolean | undefined {
+export function includesMajor(range: string, major: number): boolean | undefined {
   const alternatives = range.split('||').map((alternative) => intersection(alternative.trim()));
   if (alternatives.includes(undefined)) return undefined;
   const [begin, end] = [numberOf(major), numberOf(major + 1)];
@@ -55,7 +55,7 @@ function numberOf(major: number, minor = 0, patch = 0): number {
   return (major * STEP + minor) * STEP + patch;
 }
 
-/** The first version that is not meant any more by one that leaves parts of itself open. */
+/** The first version after all that match a partial version: `1.2` is followed by `1.3.0`. */
 function following(major: number, minor?: number, patch?: number): number {
   if (minor === undefined) return numberOf(major + 1);
   return patch === undefined ? numberOf(major, minor + 1) : numberOf(major, minor, patch + 1);

@@ -1,30 +1,44 @@
 import { PROMPT_KINDS, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { hostSettings } from '../../host-settings.ts';
+import { bindRoutes } from '../../request.ts';
+import { joinSettings } from '../../settings.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Prompts } from './door.ts';
 import { PROMPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { LIBRARY_ID, type PromptService, promptService } from './service.ts';
+import { LIBRARY_ID, PromptService } from './service.ts';
+import { promptSettings } from './settings.ts';
 
-/** Prompts as things of their own: named, in versions that never change, shared by nodes and filled the same each time. */
-export const prompts: Capability<'prompts', PromptService> = {
+/** The prompt library: templates with names and immutable versions, shared by nodes and rendered by one function. */
+export const prompts = defineCapability({
   name: 'prompts',
-  advertise: ({ limits, promptObservability }) => ({
-    prompts: {
-      supported: true,
-      endpointsSupported: true,
-      mutableLibrary: true,
-      templateKinds: [...PROMPT_KINDS],
-      variableSources: ['input', 'variable', 'context'],
-      maxTemplateBytes: TEMPLATE_TEXT_MAX,
-      observability: promptObservability,
-      library: {
-        id: LIBRARY_ID,
-        renderEndpoint: '/v1/prompts:render',
-        maxRenderRequestBytes: limits.maxRequestBodyBytes,
-      },
-    },
-  }),
-  migrations: PROMPT_TABLES,
-  service: promptService,
-  routes,
-  seams: (_host, { seam }) => ({ prompts: seam }),
-};
+  provides: Prompts,
+  needs: [Audit],
+  settings: joinSettings(hostSettings, promptSettings),
+  tables: PROMPT_TABLES,
+  build: (host, { audit }, { maxRequestBodyBytes, promptObservability }) => {
+    const service = new PromptService(host, audit, promptObservability);
+    return {
+      service,
+      advertise: () => ({
+        prompts: {
+          supported: true,
+          endpointsSupported: true,
+          mutableLibrary: true,
+          templateKinds: [...PROMPT_KINDS],
+          variableSources: ['input', 'variable', 'context'],
+          maxTemplateBytes: TEMPLATE_TEXT_MAX,
+          observability: promptObservability,
+          library: {
+            id: LIBRARY_ID,
+            renderEndpoint: '/v1/prompts:render',
+            maxRenderRequestBytes: maxRequestBodyBytes,
+          },
+        },
+      }),
+      routes: bindRoutes(routes, { prompts: service }),
+      seams: { prompts: service.findForRun },
+    };
+  },
+});

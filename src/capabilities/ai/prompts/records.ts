@@ -2,13 +2,16 @@ import type { PromptKind } from '../../../protocol/ai/prompts.ts';
 import { HOST_OWNER, NEARNESS, notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Unit, type Write } from '../../../store/sql.ts';
-import type { Migration } from '../../../store/store.ts';
+import type { Migration, Store } from '../../../store/store.ts';
+import { type History, readHistory, type VersionedKey, type VersionedTables } from '../../../store/versioned-rows.ts';
+import type { PromptFilter } from './door.ts';
 
+/** The tables of the prompt library. */
 export const PROMPT_TABLES: readonly Migration[] = [
   {
     id: 'prompts/0001',
     statements: [
-      // One row a template: which version is the latest, null once it was removed. Each change moves `revision`.
+      // One row per template: which version is the latest, null once it was removed. Each change increments `revision`.
       `CREATE TABLE prompts (
         owner TEXT NOT NULL,
         template_id TEXT NOT NULL,
@@ -16,7 +19,7 @@ export const PROMPT_TABLES: readonly Migration[] = [
         latest TEXT,
         PRIMARY KEY (owner, template_id)
       ) $clustered`,
-      // A version stays when it is removed: runs that began before still have it, and its name is never given anew.
+      // A removed version stays: runs that began before still use it, and its number is never given to other content.
       `CREATE TABLE prompt_versions (
         owner TEXT NOT NULL,
         template_id TEXT NOT NULL,
@@ -41,11 +44,20 @@ export const PROMPT_TABLES: readonly Migration[] = [
   },
 ];
 
+/** The versioned tables of the library: the latest version of each template, and all versions. */
+export const PROMPTS: VersionedTables = {
+  heads: 'prompts',
+  versions: 'prompt_versions',
+  id: 'template_id',
+  pointer: 'latest',
+};
+
+/** A stored version of a template. */
 export interface VersionRow {
   readonly owner: string;
   readonly template_id: string;
   readonly version: string;
-  /** The change that made it the latest. */
+  /** The revision of the template at which this version became the latest. */
   readonly revision: number;
   readonly kind: PromptKind;
   readonly model_class: string | null;
@@ -55,35 +67,24 @@ export interface VersionRow {
   readonly removed_at: number | null;
 }
 
-/** What there is to know of a version before deciding on another. */
-export type KnownVersion = Pick<VersionRow, 'version' | 'digest' | 'revision' | 'created_at' | 'removed_at'>;
+/** The columns of a version that a decision about the next one depends on. */
+export type KnownVersion = Pick<VersionRow, 'version' | 'digest' | 'created_at' | 'removed_at'>;
 
-export interface PromptKey {
-  readonly owner: string;
-  readonly templateId: string;
+/** What is stored about a template, read before it is changed. */
+export type PromptHistory = History<KnownVersion>;
+
+/** Reads the history of a template in one library. */
+export function readPromptHistory(store: Store, key: VersionedKey): Promise<PromptHistory> {
+  return readHistory(store, PROMPTS, key, ['version', 'digest', 'created_at', 'removed_at']);
 }
 
-/** As a column holds text that may be any text. */
-const asKey = (text: string): string => JSON.stringify(text);
-
-export function findRevision({ owner, templateId }: PromptKey): Statement {
-  return sql('SELECT revision FROM prompts WHERE owner = $1 AND template_id = $2', owner, templateId);
-}
-
-/** Every version there ever was, those that came last first. */
-export function listVersions({ owner, templateId }: PromptKey): Statement {
-  return sql(
-    `SELECT version, digest, revision, created_at, removed_at FROM prompt_versions WHERE owner = $1 AND template_id = $2
-     ORDER BY revision DESC`,
-    owner,
-    templateId,
-  );
-}
+/** Column value for free text: JSON escapes what a column cannot hold. */
+const columnText = (text: string): string => JSON.stringify(text);
 
 const JOINED = 'prompts JOIN prompt_versions USING (owner, template_id)';
 const IS_LATEST = 'prompt_versions.version = prompts.latest';
 
-/** The latest version, of the nearest library that has the template. */
+/** The latest version in the nearest library that has the template. */
 export function findLatest(from: Visibility, templateId: string): Statement {
   return sql(
     `SELECT prompt_versions.* FROM ${JOINED}
@@ -94,7 +95,7 @@ export function findLatest(from: Visibility, templateId: string): Statement {
   );
 }
 
-/** One version; one that was removed only if that was after `since`. */
+/** One version that is installed or was removed after `since`. */
 export function findVersion(from: Visibility, templateId: string, version: string, since: number): Statement {
   return sql(
     `SELECT * FROM prompt_versions
@@ -108,7 +109,7 @@ export function findVersion(from: Visibility, templateId: string, version: strin
   );
 }
 
-/** The version that came last of those that were removed after `since`. */
+/** The most recent version of those that were removed after `since`. */
 export function findRemoved(from: Visibility, templateId: string, since: number): Statement {
   return sql(
     `SELECT * FROM prompt_versions WHERE template_id = $3 AND ${OWNERS} AND removed_at > $4
@@ -120,14 +121,7 @@ export function findRemoved(from: Visibility, templateId: string, since: number)
   );
 }
 
-export interface PromptFilter {
-  readonly kind?: string | undefined;
-  readonly tag?: string | undefined;
-  readonly modelClass?: string | undefined;
-  readonly source?: string | undefined;
-}
-
-/** Latest versions that can be used from here, by their ids. */
+/** Latest versions that can be used from here, sorted by template id. */
 export function listLatest(from: Visibility, filter: PromptFilter, after: string, limit: number): Statement {
   const params: Param[] = [ownerOf(from), from.tenant, after];
   const where = [
@@ -136,18 +130,18 @@ export function listLatest(from: Visibility, filter: PromptFilter, after: string
     'template_id > $3',
     notShadowed('prompts', 'template_id', 'nearer.latest IS NOT NULL'),
   ];
-  const add = (condition: (place: string) => string, value: string | undefined): void => {
+  const add = (condition: (param: string) => string, value: string | undefined): void => {
     if (value === undefined) return;
     params.push(value);
     where.push(condition(`$${params.length}`));
   };
-  add((place) => `kind = ${place}`, filter.kind);
-  add((place) => `model_class = ${place}`, filter.modelClass && asKey(filter.modelClass));
-  add((place) => `${SOURCE} = ${place}`, filter.source);
+  add((param) => `kind = ${param}`, filter.kind);
+  add((param) => `model_class = ${param}`, filter.modelClass && columnText(filter.modelClass));
+  add((param) => `${SOURCE} = ${param}`, filter.source);
   add(
-    (place) => `EXISTS (SELECT 1 FROM prompt_tags WHERE prompt_tags.owner = prompts.owner
-      AND prompt_tags.template_id = prompts.template_id AND prompt_tags.version = prompts.latest AND tag = ${place})`,
-    filter.tag && asKey(filter.tag),
+    (param) => `EXISTS (SELECT 1 FROM prompt_tags WHERE prompt_tags.owner = prompts.owner
+      AND prompt_tags.template_id = prompts.template_id AND prompt_tags.version = prompts.latest AND tag = ${param})`,
+    filter.tag && columnText(filter.tag),
   );
   params.push(limit);
   return {
@@ -159,26 +153,7 @@ export function listLatest(from: Visibility, filter: PromptFilter, after: string
 
 const SOURCE = `CASE prompts.owner WHEN '${HOST_OWNER}' THEN 'host' ELSE 'user' END`;
 
-/** Moves a template to another latest version, unless somebody has moved it since it was read. */
-export function moveLatest({ owner, templateId }: PromptKey, from: number, latest: string | null): Write {
-  if (from === 0) {
-    return {
-      sql: `INSERT INTO prompts (owner, template_id, revision, latest) VALUES ($1, $2, 1, $3)
-            ON CONFLICT (owner, template_id) DO NOTHING`,
-      params: [owner, templateId, latest],
-      expect: 1,
-      keeps: 'revision',
-    };
-  }
-  return {
-    sql: `UPDATE prompts SET revision = revision + 1, latest = $4
-          WHERE owner = $1 AND template_id = $2 AND revision = $3`,
-    params: [owner, templateId, from, latest],
-    expect: 1,
-    keeps: 'revision',
-  };
-}
-
+/** Inserts a new version and its tags. */
 export function insertVersion(row: VersionRow, tags: readonly string[]): Unit {
   const { owner, template_id, version } = row;
   const insert: Write = {
@@ -190,7 +165,7 @@ export function insertVersion(row: VersionRow, tags: readonly string[]): Unit {
       version,
       row.revision,
       row.kind,
-      row.model_class === null ? null : asKey(row.model_class),
+      row.model_class === null ? null : columnText(row.model_class),
       row.digest,
       row.body,
       row.created_at,
@@ -202,25 +177,16 @@ export function insertVersion(row: VersionRow, tags: readonly string[]): Unit {
     insert,
     {
       sql: `INSERT INTO prompt_tags (owner, template_id, version, tag) VALUES ${placeholders(distinct.length, 4)}`,
-      params: distinct.flatMap((tag) => [owner, template_id, version, asKey(tag)]),
+      params: distinct.flatMap((tag) => [owner, template_id, version, columnText(tag)]),
     },
   ];
 }
 
-/** A version that was removed is there again. */
-export function restoreVersion({ owner, templateId }: PromptKey, version: string, revision: number): Write {
+/** Restores a version that was removed, as of a revision of its template. */
+export function restoreVersion({ owner, id }: VersionedKey, version: string, revision: number): Write {
   return {
     sql: `UPDATE prompt_versions SET removed_at = NULL, revision = $4
           WHERE owner = $1 AND template_id = $2 AND version = $3`,
-    params: [owner, templateId, version, revision],
-  };
-}
-
-/** Removes one version, or all of them. */
-export function removeVersions({ owner, templateId }: PromptKey, now: number, version?: string): Write {
-  return {
-    sql: `UPDATE prompt_versions SET removed_at = $3 WHERE owner = $1 AND template_id = $2 AND removed_at IS NULL
-          ${version === undefined ? '' : 'AND version = $4'}`,
-    params: [owner, templateId, now, ...(version === undefined ? [] : [version])],
+    params: [owner, id, version, revision],
   };
 }

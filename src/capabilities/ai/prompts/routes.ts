@@ -13,11 +13,11 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import { Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import { type Answer, type Reply, reply, route } from '../../request.ts';
+import { NO_CONTENT, type Reply, reply, route, transact } from '../../request.ts';
+import type { Prompts, RegisteredPrompt } from './door.ts';
 import { checkWorkspace } from './rules.ts';
-import type { PromptService, RegisteredPrompt } from './service.ts';
 
-const operation = route<{ readonly prompts: PromptService }>();
+const operation = route<{ readonly prompts: Prompts }>();
 
 const Optional = Type.Optional;
 const PROMPTS = '/v1/prompts';
@@ -46,8 +46,8 @@ const listPrompts = operation({
   replies: { 200: Page(PromptTemplate) },
   refusals: [400, 403],
   handle: async ({ caller, query }, { prompts }) => {
-    const stranger = checkWorkspace(caller, query.workspaceId);
-    if (stranger) return stranger;
+    const refusal = checkWorkspace(caller, query.workspaceId);
+    if (refusal) return refusal;
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
     const found = await prompts.list(caller, query, page.after ?? '', page.limit + 1);
@@ -79,22 +79,22 @@ const getPrompt = operation({
   refusals: [403, 404],
   handle: async ({ caller, params, query, header }, { prompts }) => {
     const { workspaceId, ...which } = query;
-    const stranger = checkWorkspace(caller, workspaceId);
-    if (stranger) return stranger;
+    const refusal = checkWorkspace(caller, workspaceId);
+    if (refusal) return refusal;
     const found = await prompts.find(caller.subject, { ...params, ...which });
     if (!found) return NOT_FOUND;
-    return unlessKnown(header('if-none-match'), found, which.version !== undefined);
+    return unlessCached(header('if-none-match'), found, which.version !== undefined);
   },
 });
 
-/** A version never changes; which one is the latest may. What one caller sees is not for another's cache. */
-function unlessKnown(known: string | undefined, { template: found }: RegisteredPrompt, isPinned: boolean): Reply {
+/** A version never changes; which one is the latest may. Caches are private, because callers see different libraries. */
+function unlessCached(cachedTags: string | undefined, { template: found }: RegisteredPrompt, isPinned: boolean): Reply {
   const text = JSON.stringify(found);
   const etag = `"${sha256Hex(text)}"`;
   const age = isPinned ? 'max-age=31536000, immutable' : 'max-age=60';
   const headers = { ETag: etag, 'Cache-Control': `private, ${age}`, Vary: 'Authorization' };
-  const isKnown = known?.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
-  return isKnown ? { status: 304, headers } : { status: 200, headers, text };
+  const isCached = cachedTags?.split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
+  return isCached ? { status: 304, headers } : { status: 200, headers, text };
 }
 
 const createPrompt = operation({
@@ -106,24 +106,20 @@ const createPrompt = operation({
   body: SubmittedTemplate,
   replies: { 201: PromptTemplate },
   refusals: [400, 403, 409],
-  handle: async (request, { prompts }) => {
-    const { workspaceId, ...submitted } = request.body;
-    const stranger = checkWorkspace(request.caller, workspaceId);
-    if (stranger) return stranger;
-    const outcome = await prompts.install(request.caller, submitted, {
-      also: (done) => request.remember(created(done)),
-    });
-    return isRefusal(outcome) ? outcome : created(outcome);
+  handle: ({ caller, body }, { prompts }) => {
+    const { workspaceId, ...submitted } = body;
+    const refusal = checkWorkspace(caller, workspaceId);
+    if (refusal) return refusal;
+    return transact(
+      () => prompts.install(caller, submitted),
+      ({ template }) => reply(201, template, { Location: `${PROMPTS}/${template.templateId}` }),
+    );
   },
 });
 
-function created({ template: made }: RegisteredPrompt): Reply {
-  return reply(201, made, { Location: `${PROMPTS}/${made.templateId}` });
-}
-
 const updatePrompt = operation({
   operationId: 'updatePromptTemplate',
-  summary: 'Give a prompt template a later version; runs that have composed the one before keep it',
+  summary: 'Add a later version to a prompt template; runs that used the earlier one keep it',
   method: 'PUT',
   path: `${PROMPTS}/{templateId}`,
   scope: 'prompts:write',
@@ -132,24 +128,25 @@ const updatePrompt = operation({
   body: SubmittedTemplate,
   replies: { 200: PromptTemplate },
   refusals: [400, 403, 404, 409],
-  handle: async (request, { prompts }): Promise<Answer> => {
-    const { workspaceId, ...submitted } = request.body;
+  handle: ({ caller, params, query, body }, { prompts }) => {
+    const { workspaceId, ...submitted } = body;
     const refusal =
-      checkWorkspace(request.caller, workspaceId) ??
-      checkWorkspace(request.caller, request.query.workspaceId) ??
-      checkSameId(submitted.templateId, request.params.templateId);
+      checkWorkspace(caller, workspaceId) ??
+      checkWorkspace(caller, query.workspaceId) ??
+      checkSameId(submitted.templateId, params.templateId);
     if (refusal) return refusal;
-    const outcome = await prompts.install(request.caller, submitted, {
-      mustExist: true,
-      also: (done) => request.remember(reply(200, done.template)),
-    });
-    return isRefusal(outcome) ? outcome : reply(200, outcome.template);
+    return transact(
+      () => prompts.update(caller, submitted),
+      ({ template }) => reply(200, template),
+    );
   },
 });
 
 function checkSameId(inBody: string, inPath: string): Refusal | undefined {
   if (inBody === inPath) return undefined;
-  return refuse('validation_error', 'The id in the body is not the one in the path.', { field: 'templateId' });
+  return refuse('validation_error', 'The template id in the body differs from the one in the path.', {
+    field: 'templateId',
+  });
 }
 
 const deletePrompt = operation({
@@ -162,18 +159,17 @@ const deletePrompt = operation({
   query: Workspace,
   replies: { 204: 'nothing' },
   refusals: [403, 404],
-  handle: async (request, { prompts }) => {
-    const stranger = checkWorkspace(request.caller, request.query.workspaceId);
-    if (stranger) return stranger;
-    const done: Reply = { status: 204 };
-    const refusal = await prompts.remove(request.caller, request.params.templateId, () => request.remember(done));
-    return refusal ?? done;
-  },
+  handle: ({ caller, params, query }, { prompts }) =>
+    checkWorkspace(caller, query.workspaceId) ??
+    transact(
+      () => prompts.remove(caller, params.templateId),
+      () => NO_CONTENT,
+    ),
 });
 
 const renderPrompt = operation({
   operationId: 'renderPromptTemplate',
-  summary: 'What a prompt template comes to with some values, without calling a model',
+  summary: 'Render a prompt template with some values, without calling a model',
   method: 'POST',
   path: `${PROMPTS}:render`,
   scope: 'prompts:read',
@@ -181,12 +177,12 @@ const renderPrompt = operation({
   replies: { 200: RenderReply },
   refusals: [400, 403, 404],
   handle: async ({ caller, body }, { prompts }) => {
-    const stranger = checkWorkspace(caller, body.workspaceId);
-    if (stranger) return stranger;
+    const refusal = checkWorkspace(caller, body.workspaceId);
+    if (refusal) return refusal;
     const outcome = await prompts.render(caller, {
       target: parsePromptRef(body.ref)!,
       variables: body.variables ?? {},
-      // Nobody vouches for what carries no mark.
+      // Values without a trust mark are not trusted.
       contentTrust: body.contentTrust ?? 'untrusted',
     });
     if (isRefusal(outcome)) return outcome;
@@ -195,4 +191,5 @@ const renderPrompt = operation({
   },
 });
 
+/** The operations of the prompt library. */
 export const routes = [listPrompts, getPrompt, createPrompt, updatePrompt, deletePrompt, renderPrompt];

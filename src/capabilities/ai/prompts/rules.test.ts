@@ -35,7 +35,6 @@ describe('a version', () => {
   const known = (version: string, more: Partial<KnownVersion> = {}): KnownVersion => ({
     version,
     digest: version,
-    revision: 1,
     created_at: 0,
     removed_at: null,
     ...more,

@@ -8,19 +8,19 @@ import { findSecret } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import type { KnownVersion } from './records.ts';
 
-/** Versions of one template, removed ones too. */
+/** Versions that one template may have, including removed ones. */
 export const VERSIONS_MAX = 1_000;
 
 const shape = Compile(PromptTemplate);
 
-/** What is wrong with the shape of what is said to be a template. */
+/** Refuses a value that does not match the schema of a template. */
 export function shapeMisfits(value: unknown): Refusal | undefined {
   const fields = placesOfMisfits(shape, value);
   const [first] = fields;
   return first && refuse('validation_error', `${first.path} ${first.message}.`.trim(), { fields });
 }
 
-/** What is wrong with a template whose shape is right. */
+/** Refuses a template that matches the schema and still is not valid. */
 export function checkTemplate(template: PromptTemplate): Refusal | undefined {
   const { text, variables = [] } = template;
   if (Buffer.byteLength(text) > TEMPLATE_TEXT_MAX) {
@@ -32,8 +32,9 @@ export function checkTemplate(template: PromptTemplate): Refusal | undefined {
   const misfit = variables.findIndex(
     ({ type, defaultValue = null }) => defaultValue !== null && !isOfType(type, defaultValue),
   );
-  if (misfit >= 0) return wrong(`variables[${misfit}].defaultValue`, 'The default is not of the type of the variable.');
-  // A template is kept for good and shown to many: a secret in it would be everybody's.
+  if (misfit >= 0)
+    return wrong(`variables[${misfit}].defaultValue`, 'The default value does not have the type of the variable.');
+  // Templates are stored forever and shown to many people, so a secret in one would leak.
   const secret = findSecret(template);
   return secret === undefined ? undefined : wrong(secret, 'This looks like a secret. Make it a variable instead.');
 }
@@ -42,29 +43,30 @@ function wrong(path: string, message: string): Refusal {
   return refuse('validation_error', `${path}: ${message}`, { fields: [{ path, message }] });
 }
 
-/** Whether a version may follow those that there were: it is later than the latest, and means what it meant before. */
+/** A new version must be later than the latest; a removed one may come back only with the content that it had. */
 export function checkSuccession(
   { version, digest }: Pick<KnownVersion, 'version' | 'digest'>,
   known: readonly KnownVersion[],
 ): Refusal | undefined {
   const latest = known.find(({ removed_at }) => removed_at === null)?.version;
   const same = known.find((other) => other.version === version);
-  if (same?.removed_at === null) return conflict('This version is there already, and versions do not change.', latest);
+  if (same?.removed_at === null)
+    return conflict('This version exists already, and versions do not change. Submit it with a later version.', latest);
   if (latest !== undefined && compareVersions(version, latest) <= 0) {
     return conflict('The version must be later than the latest one.', latest);
   }
   if (same && same.digest !== digest) {
-    return conflict('This version was something else before it was removed. Take a later one.', latest);
+    return conflict('This version had other content before it was removed. Submit it with a later version.', latest);
   }
   if (known.length < VERSIONS_MAX || same) return undefined;
-  return refuse('conflict', `A template may have ${VERSIONS_MAX} versions.`, { limit: VERSIONS_MAX });
+  return refuse('conflict', `A template may have at most ${VERSIONS_MAX} versions.`, { limit: VERSIONS_MAX });
 }
 
 function conflict(message: string, latest: string | undefined): Refusal {
   return latest === undefined ? refuse('conflict', message) : refuse('conflict', message, { latest });
 }
 
-/** Who names a workspace must be of it. What the caller says of it is no proof. */
+/** Refuses a workspace that the caller's credential is not for. */
 export function checkWorkspace({ subject }: Caller, workspaceId: string | undefined): Refusal | undefined {
   if (workspaceId === undefined || workspaceId === subject.workspace) return undefined;
   return refuse('workspace_membership_required', 'You are not a member of this workspace.');

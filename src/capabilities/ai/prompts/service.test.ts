@@ -3,12 +3,15 @@ import { freshFolder } from '../../../../test/support/database.ts';
 import { unique } from '../../../../test/support/definitions.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { PromptTemplate } from '../../../protocol/ai/prompts.ts';
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import { and, changeOf, type Decide, perform } from '../../../runtime/change.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { Turns } from '../../../runtime/turns.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Audit } from '../../trust/audit/door.ts';
+import type { Author, PromptVersion } from './door.ts';
 import { PROMPT_TABLES } from './records.ts';
-import { type Author, promptService } from './service.ts';
-
-/** What other families build on: versions put in and taken back by something that was decided, not by a request. */
+import { PromptService } from './service.ts';
 
 const folder = freshFolder();
 const clock = new ManualClock();
@@ -18,19 +21,18 @@ afterAll(async () => {
   folder.remove();
 });
 
+const runtime = { store, clock, turns: new Turns() } as Partial<Runtime> as Runtime;
 const audited: string[] = [];
-const prompts = promptService({ runtime: { store, clock }, settings: {} } as unknown as Host, {
-  audit: {
-    record: ({ actor, action, target, details }) => {
-      audited.push([actor, action, target, details?.version ?? ''].join(' ').trim());
-      return [];
-    },
+const audit: Pick<Audit, 'record'> = {
+  record: ({ actor, action, target, details }) => {
+    audited.push([actor, action, target, details?.version ?? ''].join(' ').trim());
+    return [];
   },
-});
+};
+const prompts = new PromptService({ runtime }, audit, 'hashed');
 
 const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer: 'host', lane: 'user' };
 const ada: Author = { subject };
-const nothing = { also: () => [] };
 const template = (more: Partial<PromptTemplate> = {}): PromptTemplate => ({
   templateId: unique('prompt'),
   version: '1.0.0',
@@ -38,44 +40,49 @@ const template = (more: Partial<PromptTemplate> = {}): PromptTemplate => ({
   text: 'You are calm.',
   ...more,
 });
-const latestOf = async ({ templateId }: PromptTemplate): Promise<string | undefined> =>
+const run = <T>(decide: Decide<T>): Promise<T | Refusal> => perform(runtime, decide);
+const install = (submitted: PromptTemplate) => run(() => prompts.install(ada, submitted));
+const withdraw = (target: PromptVersion) => run(() => prompts.withdraw(ada, target));
+const latestOf = async ({ templateId }: Pick<PromptTemplate, 'templateId'>): Promise<string | undefined> =>
   (await prompts.find(subject, { templateId }))?.template.version;
 
-describe('a version that was taken back', () => {
-  it('leaves the one before it as the latest, and can be put in again as it was', async () => {
+describe('withdrawing a version', () => {
+  it('makes the version before it the latest; the version can be installed again with the same content', async () => {
     const first = template();
     const second = { ...first, version: '1.1.0', text: 'You are wry.' };
-    await prompts.install(ada, first, nothing);
-    await prompts.install(ada, second, nothing);
+    await install(first);
+    await install(second);
     expect(await latestOf(first)).toBe('1.1.0');
-    expect(await prompts.withdraw(ada, second, () => [])).toBeUndefined();
+    expect(await withdraw(second)).toBeUndefined();
     expect(await latestOf(first)).toBe('1.0.0');
     expect(await prompts.find(subject, { templateId: first.templateId, version: '1.1.0' })).toBeUndefined();
-    expect(await prompts.install(ada, { ...second, text: 'Other' }, nothing)).toMatchObject({ refused: 'conflict' });
-    await prompts.install(ada, second, nothing);
+    expect(await install({ ...second, text: 'Other' })).toMatchObject({ refused: 'conflict' });
+    await install(second);
     expect(await latestOf(first)).toBe('1.1.0');
-    expect(await prompts.withdraw(ada, first, () => [])).toBeUndefined();
+    expect(await withdraw(first)).toBeUndefined();
     expect(await latestOf(first)).toBe('1.1.0');
   });
 
-  it('takes the template with it when it was the only one', async () => {
+  it('removes the template when it was the only version', async () => {
     const only = template();
-    await prompts.install(ada, only, nothing);
-    await prompts.withdraw(ada, only, () => []);
+    await install(only);
+    await withdraw(only);
     expect(await latestOf(only)).toBeUndefined();
-    expect(await prompts.withdraw(ada, only, () => [])).toMatchObject({ refused: 'not_found' });
-    expect(await prompts.install(ada, { ...only, version: '0.1.0' }, nothing)).not.toHaveProperty('refused');
+    expect(await withdraw(only)).toMatchObject({ refused: 'not_found' });
+    expect(await install({ ...only, version: '0.1.0' })).not.toHaveProperty('refused');
     expect(await latestOf(only)).toBe('0.1.0');
   });
+});
 
-  it('is on the record, as everything else is', async () => {
+describe('every change', () => {
+  it('is audited', async () => {
     const one = template();
     const { templateId } = one;
     audited.length = 0;
-    await prompts.install(ada, one, nothing);
-    await prompts.install(ada, { ...one, version: '2.0.0' }, nothing);
-    await prompts.withdraw(ada, { templateId, version: '2.0.0' }, () => []);
-    await prompts.remove(ada, templateId, () => []);
+    await install(one);
+    await run(() => prompts.update(ada, { ...one, version: '2.0.0' }));
+    await withdraw({ templateId, version: '2.0.0' });
+    await run(() => prompts.remove(ada, templateId));
     expect(audited).toEqual([
       `ada prompt.create ${templateId} 1.0.0`,
       `ada prompt.update ${templateId} 2.0.0`,
@@ -83,22 +90,50 @@ describe('a version that was taken back', () => {
       `ada prompt.remove ${templateId}`,
     ]);
   });
+
+  it('is committed with what it is composed with, or not at all', async () => {
+    const one = template();
+    const broken = { sql: 'DELETE FROM prompts WHERE 1 = 0', params: [], expect: 1, keeps: 'something else' };
+    const withBroken = async <T>(decide: Decide<T>) => {
+      const change = await decide();
+      return isRefusal(change) ? change : and(change, changeOf(undefined, [broken]));
+    };
+    await expect(run(() => withBroken(() => prompts.install(ada, one)))).rejects.toThrow('something else');
+    expect(await latestOf(one)).toBeUndefined();
+    await install(one);
+    await expect(run(() => withBroken(() => prompts.withdraw(ada, one)))).rejects.toThrow('something else');
+    expect(await latestOf(one)).toBe('1.0.0');
+  });
+
+  it('is decided again when another change of the template was committed first', async () => {
+    const one = template();
+    const next = { ...one, version: '2.0.0' };
+    let decisions = 0;
+    const outcome = await run(async () => {
+      decisions++;
+      const change = await prompts.install(ada, next);
+      if (decisions === 1) await install(one);
+      return change;
+    });
+    expect(outcome).toMatchObject({ template: { version: '2.0.0' } });
+    expect(decisions).toBe(2);
+    expect(await prompts.versions(subject, one.templateId)).toEqual(['2.0.0', '1.0.0']);
+  });
 });
 
-describe('what is written together with a change', () => {
-  it('is written with it or not at all', async () => {
-    const one = template();
-    const refused = { sql: 'DELETE FROM prompts WHERE 1 = 0', params: [], expect: 1, keeps: 'something else' };
-    await expect(prompts.install(ada, one, { also: () => [refused] })).rejects.toThrow('something else');
-    expect(await latestOf(one)).toBeUndefined();
-    await prompts.install(ada, one, nothing);
-    await expect(prompts.withdraw(ada, one, () => [refused])).rejects.toThrow('something else');
-    expect(await latestOf(one)).toBe('1.0.0');
+describe('updating', () => {
+  it('needs a template of the caller, not of the host and not a new one', async () => {
+    const shared = template();
+    await prompts.installShared(shared);
+    const update = (submitted: PromptTemplate) => run(() => prompts.update(ada, { ...submitted, version: '9.0.0' }));
+    expect(await update(shared)).toMatchObject({ refused: 'forbidden' });
+    expect(await install({ ...shared, version: '9.0.0' })).toMatchObject({ refused: 'conflict' });
+    expect(await update(template())).toMatchObject({ refused: 'not_found' });
   });
 });
 
 describe('a template that comes with the host', () => {
-  it('is put in once, whatever a later start brings under the same version', async () => {
+  it('is installed once, whatever content a later start has for the same version', async () => {
     const one = template();
     await prompts.installShared(one);
     await prompts.installShared({ ...one, text: 'You are wry.' });

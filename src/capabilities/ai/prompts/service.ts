@@ -1,345 +1,229 @@
-import {
-  type Binding,
-  type Composition,
-  composePrompt,
-  extract,
-  secretMarker,
-} from '../../../engine/models/prompt-text.ts';
-import type {
-  ContentTrust,
-  PromptSource,
-  PromptTarget,
-  PromptTemplate,
-  PromptVariable,
-} from '../../../protocol/ai/prompts.ts';
+import type { Composition } from '../../../engine/models/prompt-text.ts';
+import type { PromptObservability, PromptTarget, PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { canonicalJson, type JsonObject, own } from '../../../protocol/format/json.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
-import { commitUnless } from '../../../runtime/command.ts';
+import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import { HOST_OWNER, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
-import type { Statement, Unit } from '../../../store/sql.ts';
-import { sha256Hex } from '../../../system/digest.ts';
-import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Statement } from '../../../store/sql.ts';
+import { isInstalled, moveCurrent, removeVersions, type VersionedKey } from '../../../store/versioned-rows.ts';
+import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { AuditService } from '../../trust/audit/service.ts';
+import type { Audit } from '../../trust/audit/door.ts';
+import { compose } from './composition.ts';
+import { bodyOf, digestOf, registeredOf } from './document.ts';
+import type { Author, Filling, Preview, PromptFilter, Prompts, PromptVersion, RegisteredPrompt } from './door.ts';
 import {
   findLatest,
   findRemoved,
-  findRevision,
   findVersion,
   insertVersion,
-  type KnownVersion,
   listLatest,
-  listVersions,
-  moveLatest,
-  type PromptFilter,
-  type PromptKey,
-  removeVersions,
+  PROMPTS,
+  type PromptHistory,
+  readPromptHistory,
   restoreVersion,
   type VersionRow,
 } from './records.ts';
 import { checkSuccession, checkTemplate, shapeMisfits } from './rules.ts';
 
-/** A version of a template, as a library has it. */
-export interface RegisteredPrompt {
-  readonly template: PromptTemplate;
-  readonly source: PromptSource;
-  readonly digest: string;
-}
-
-/** A template, and what to fill it with. */
-export interface Preview {
-  readonly target: PromptTarget;
-  readonly variables: JsonObject;
-  readonly contentTrust: ContentTrust;
-}
-
-/** Who changes the library, whether by a request of theirs or by something that was decided for them. */
-export type Author = Pick<Caller, 'subject'>;
-
-export type PromptService = ReturnType<typeof promptService>;
-
-type Also<T> = (outcome: T) => Unit;
-type PromptVersion = Required<Pick<PromptTarget, 'templateId' | 'version'>>;
-
-/** The library of this host, for references that name one. */
+/** The library of this host, for references that name a library. */
 export const LIBRARY_ID = 'capstan';
 
-const TRIES_MAX = 5;
-/** Later than everything that was removed: for those who see only what is there now. */
+/** Later than every removal: finds only versions that are installed now. */
 const NOW = Number.MAX_SAFE_INTEGER;
 
-/** A version that is not there yet: it is once its writes are committed, unless the template was changed meanwhile. */
-export interface PreparedPrompt {
-  readonly registered: RegisteredPrompt;
-  /** Their promise is called `revision`. */
-  readonly writes: Unit;
-}
+const READ_ONLY = refuse(
+  'forbidden',
+  'This template comes with the host or belongs to the whole tenant, so you cannot change it.',
+);
+const TAKEN = refuse('conflict', 'A template that comes with the host has this id. Choose another id.');
 
-/** What is known of a template before it is changed. */
-interface Known {
-  readonly key: PromptKey;
-  readonly revision: number;
-  readonly versions: readonly KnownVersion[];
-}
+/** The prompt library, as people, nodes and other capabilities read and change it. */
+export class PromptService implements Prompts {
+  readonly #host: Pick<Host, 'runtime'>;
+  readonly #audit: Pick<Audit, 'record'>;
+  readonly #observability: PromptObservability;
 
-export function promptService(
-  { runtime, settings }: Host,
-  { audit }: { readonly audit: Pick<AuditService, 'record'> },
-) {
-  const { store, clock, reader } = runtime;
-  const { promptObservability: observability } = settings;
-
-  return {
-    async list(caller: Caller, filter: PromptFilter, after: string, limit: number): Promise<RegisteredPrompt[]> {
-      return (await store.read<VersionRow>(listLatest(caller.subject, filter, after, limit))).map(fromRow);
-    },
-
-    /** Without a version, the latest. */
-    find: (from: Visibility, target: PromptTarget): Promise<RegisteredPrompt | undefined> => find(from, target, NOW),
-
-    /** Every version that a template ever had in the caller's own library: none of them can become something else. */
-    versions: async (from: Visibility, templateId: string): Promise<string[]> =>
-      (await knowledgeOf({ owner: ownerOf(from), templateId })).versions.map(({ version }) => version),
-
-    /** What is wrong with what is said to be a template. */
-    check: (value: unknown): Refusal | undefined => shapeMisfits(value) ?? checkTemplate(value as PromptTemplate),
-
-    /** Takes a version in as the latest of its template, which need not be there yet unless `mustExist` says so. */
-    async install(
-      author: Author,
-      template: PromptTemplate,
-      { mustExist, also }: { readonly mustExist?: boolean; readonly also: Also<RegisteredPrompt> },
-    ): Promise<RegisteredPrompt | Refusal> {
-      for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const prepared = await prepare(author, template, mustExist ?? false);
-        if (isRefusal(prepared)) return prepared;
-        const { registered, writes } = prepared;
-        if (await commitUnless('revision', store, [...writes, ...also(registered)])) return registered;
-      }
-      return CONTENDED;
-    },
-
-    /** The same, for whoever commits it together with something else. */
-    prepare: (author: Author, template: PromptTemplate): Promise<PreparedPrompt | Refusal> =>
-      prepare(author, template, false),
-
-    /** For templates that come with the host. A version that is there stays as it is. */
-    async installShared(template: PromptTemplate): Promise<void> {
-      const known = await knowledgeOf({ owner: HOST_OWNER, templateId: template.templateId });
-      if (known.versions.some(({ version }) => version === template.version)) return;
-      const version = nextVersion(known, bodyOf(template));
-      if (isRefusal(version)) throw new Error(`${template.templateId}: ${version.message}`);
-      await commitUnless('revision', store, version.writes);
-    },
-
-    /** Nobody gets it any more but runs that began before. */
-    remove: (author: Author, templateId: string, also: () => Unit): Promise<Refusal | undefined> =>
-      change(author, templateId, ({ key, revision, versions }) => {
-        if (!versions.some(isThere)) return undefined;
-        return [
-          moveLatest(key, revision, null),
-          removeVersions(key, clock.now()),
-          ...also(),
-          ...record(author, 'prompt.remove', templateId),
-        ];
-      }),
-
-    /** Takes one version back: the one before it is the latest again. */
-    withdraw: (author: Author, target: PromptVersion, also: () => Unit): Promise<Refusal | undefined> =>
-      change(author, target.templateId, (known) => {
-        const writes = withdrawal(author, known, target);
-        return writes && [...writes, ...also()];
-      }),
-
-    /** The same, for whoever commits it together with something else. Nothing where it is not there. */
-    async withdrawal(author: Author, target: PromptVersion): Promise<Unit> {
-      const known = await knowledgeOf({ owner: ownerOf(author.subject), templateId: target.templateId });
-      return withdrawal(author, known, target) ?? [];
-    },
-
-    /** What a node would be given for these values. No model is called. */
-    async render(caller: Caller, { target, variables, contentTrust }: Preview): Promise<Composition | Refusal> {
-      const found = await find(caller.subject, target, NOW);
-      if (!found) return NOT_FOUND;
-      const composed = compose(found.template, {
-        variables,
-        overrides: target.variableOverrides,
-        trustOf: ({ source }) => (source === 'context' ? 'trusted' : contentTrust),
-      });
-      if (!('problem' in composed)) return composed;
-      return refuse(composed.problem.code, composed.problem.message, composed.problem.details);
-    },
-
-    /** What nodes get: what their run may see, as it was when the run began where it is gone by now. */
-    seam: (async ({ targets }, { tenant, runId }) => {
-      const run = await reader.row({ tenant }, runId);
-      if (!run) throw new Error(`run ${runId} is missing`);
-      const from = { tenant, workspace: run.workspace ?? undefined };
-      const found = await Promise.all(targets.map((target) => find(from, target, run.created_at)));
-      return { templates: found.map((prompt) => prompt?.template ?? null), observability };
-    }) satisfies SeamDrivers['prompts'],
-  };
-
-  async function find(from: Visibility, target: PromptTarget, since: number): Promise<RegisteredPrompt | undefined> {
-    const { templateId, version, libraryId = LIBRARY_ID } = target;
-    if (libraryId !== LIBRARY_ID) return undefined;
-    if (version !== undefined) return readOne(findVersion(from, templateId, version, since));
-    return (await readOne(findLatest(from, templateId))) ?? readOne(findRemoved(from, templateId, since));
+  constructor(host: Pick<Host, 'runtime'>, audit: Pick<Audit, 'record'>, observability: PromptObservability) {
+    this.#host = host;
+    this.#audit = audit;
+    this.#observability = observability;
   }
 
-  async function readOne(statement: Statement): Promise<RegisteredPrompt | undefined> {
-    const [row] = await store.read<VersionRow>(statement);
-    return row && fromRow(row);
+  async list(caller: Caller, filter: PromptFilter, after: string, limit: number): Promise<RegisteredPrompt[]> {
+    const rows = await this.#store.read<VersionRow>(listLatest(caller.subject, filter, after, limit));
+    return rows.map(registeredOf);
   }
 
-  async function knowledgeOf(key: PromptKey): Promise<Known> {
-    const [head] = await store.read<{ revision: number }>(findRevision(key));
-    const versions = await store.read<KnownVersion>(listVersions(key));
-    return { key, revision: head?.revision ?? 0, versions };
+  find(from: Visibility, target: PromptTarget): Promise<RegisteredPrompt | undefined> {
+    return this.#find(from, target, NOW);
   }
 
-  /** A template belongs to the host, the whole tenant or a workspace; only those who belong there may change it. */
-  async function prepare(
-    author: Author,
-    template: PromptTemplate,
-    mustExist: boolean,
-  ): Promise<PreparedPrompt | Refusal> {
-    const { subject } = author;
-    const { templateId, version } = template;
+  async versions(from: Visibility, templateId: string): Promise<string[]> {
+    const { versions } = await this.#historyOf(ownerOf(from), templateId);
+    return versions.map(({ version }) => version);
+  }
+
+  check(value: unknown): Refusal | undefined {
+    return shapeMisfits(value) ?? checkTemplate(value as PromptTemplate);
+  }
+
+  async install(author: Author, template: PromptTemplate): Promise<Change<RegisteredPrompt> | Refusal> {
     const refusal = checkTemplate(template);
     if (refusal) return refusal;
-    const known = await knowledgeOf({ owner: ownerOf(subject), templateId });
-    const isThereYet = known.versions.some(isThere);
-    if (!isThereYet) {
-      const elsewhere = await find(subject, { templateId }, NOW);
-      if (elsewhere?.source === 'host') return mustExist ? READ_ONLY : TAKEN;
-      if (mustExist) return elsewhere ? READ_ONLY : NOT_FOUND;
-    }
-    const next = nextVersion(known, bodyOf(template));
-    if (isRefusal(next)) return next;
-    const audited = record(author, isThereYet ? 'prompt.update' : 'prompt.create', templateId, version);
-    return { ...next, writes: [...next.writes, ...audited] };
+    const { subject } = author;
+    const { templateId } = template;
+    const history = await this.#historyOf(ownerOf(subject), templateId);
+    if (history.versions.some(isInstalled)) return this.#addVersion(author, history, template, 'prompt.update');
+    const elsewhere = await this.find(subject, { templateId });
+    return elsewhere?.source === 'host' ? TAKEN : this.#addVersion(author, history, template, 'prompt.create');
   }
 
-  function nextVersion({ key, revision, versions }: Known, template: PromptTemplate): PreparedPrompt | Refusal {
-    const { version } = template;
-    const digest = digestOf(template);
-    const refusal = checkSuccession({ version, digest }, versions);
+  async update(author: Author, template: PromptTemplate): Promise<Change<RegisteredPrompt> | Refusal> {
+    const refusal = checkTemplate(template);
     if (refusal) return refusal;
-    const before = versions.find((known) => known.version === version);
-    const row: VersionRow = {
-      owner: key.owner,
-      template_id: key.templateId,
-      version,
-      revision: revision + 1,
-      kind: template.kind,
-      model_class: template.modelHints?.modelClass ?? null,
-      digest,
-      body: JSON.stringify(template),
-      created_at: before?.created_at ?? clock.now(),
-      removed_at: null,
-    };
-    const kept = before ? [restoreVersion(key, version, row.revision)] : insertVersion(row, template.tags ?? []);
-    return { registered: fromRow(row), writes: [moveLatest(key, revision, version), ...kept] };
+    const history = await this.#historyOf(ownerOf(author.subject), template.templateId);
+    if (!history.versions.some(isInstalled)) return this.#refuseMissing(author, template);
+    return this.#addVersion(author, history, template, 'prompt.update');
   }
 
-  /** Undefined where there is no such version to take back. */
-  function withdrawal(
+  async installShared(template: PromptTemplate): Promise<void> {
+    const { templateId, version } = template;
+    const outcome = await perform(this.#host.runtime, async () => {
+      const history = await this.#historyOf(HOST_OWNER, templateId);
+      if (history.versions.some((known) => known.version === version)) return unchanged(undefined);
+      return this.#nextVersion(history, bodyOf(template));
+    });
+    if (isRefusal(outcome)) throw new Error(`Prompt template ${templateId}: ${outcome.message}`);
+  }
+
+  async remove(author: Author, templateId: string): Promise<Change | Refusal> {
+    const history = await this.#historyOf(ownerOf(author.subject), templateId);
+    if (!history.versions.some(isInstalled)) return this.#refuseMissing(author, { templateId });
+    const writes = [moveCurrent(PROMPTS, history, null), removeVersions(PROMPTS, history.key, this.#now)];
+    return and(
+      changeOf(undefined, writes, { retryOn: ['revision'] }),
+      this.#auditEntry(author, 'prompt.remove', { templateId }),
+    );
+  }
+
+  async withdraw(author: Author, target: PromptVersion): Promise<Change | Refusal> {
+    const { templateId, version } = target;
+    const history = await this.#historyOf(ownerOf(author.subject), templateId);
+    const installed = history.versions.filter(isInstalled);
+    if (!installed.some((known) => known.version === version)) return this.#refuseMissing(author, target);
+    const previous = installed.find((known) => known.version !== version)?.version ?? null;
+    const writes = [moveCurrent(PROMPTS, history, previous), removeVersions(PROMPTS, history.key, this.#now, version)];
+    return and(
+      changeOf(undefined, writes, { retryOn: ['revision'] }),
+      this.#auditEntry(author, 'prompt.withdraw', target),
+    );
+  }
+
+  async render(caller: Caller, { target, variables, contentTrust }: Preview): Promise<Composition | Refusal> {
+    const found = await this.find(caller.subject, target);
+    if (!found) return NOT_FOUND;
+    const composed = compose(found.template, {
+      variables,
+      overrides: target.variableOverrides,
+      trustOf: ({ source }) => (source === 'context' ? 'trusted' : contentTrust),
+    });
+    if (!('problem' in composed)) return composed;
+    return refuse(composed.problem.code, composed.problem.message, composed.problem.details);
+  }
+
+  compose(template: PromptTemplate, filling: Filling): ReturnType<typeof compose> {
+    return compose(template, filling);
+  }
+
+  /** Serves the effect seam of nodes: templates that the run may use, including those removed since the run began. */
+  readonly findForRun: SeamDrivers['prompts'] = async ({ targets }, { tenant, runId }) => {
+    const run = await this.#host.runtime.reader.row({ tenant }, runId);
+    if (!run) throw new Error(`run ${runId} is missing`);
+    const from = { tenant, workspace: run.workspace ?? undefined };
+    const found = await Promise.all(targets.map((target) => this.#find(from, target, run.created_at)));
+    return { templates: found.map((prompt) => prompt?.template ?? null), observability: this.#observability };
+  };
+
+  get #store() {
+    return this.#host.runtime.store;
+  }
+
+  get #now(): number {
+    return this.#host.runtime.clock.now();
+  }
+
+  /** Finds a version that is installed, or was until after `since`. */
+  async #find(from: Visibility, target: PromptTarget, since: number): Promise<RegisteredPrompt | undefined> {
+    const { templateId, version, libraryId = LIBRARY_ID } = target;
+    if (libraryId !== LIBRARY_ID) return undefined;
+    if (version !== undefined) return this.#readOne(findVersion(from, templateId, version, since));
+    return (await this.#readOne(findLatest(from, templateId))) ?? this.#readOne(findRemoved(from, templateId, since));
+  }
+
+  async #readOne(statement: Statement): Promise<RegisteredPrompt | undefined> {
+    const [row] = await this.#store.read<VersionRow>(statement);
+    return row && registeredOf(row);
+  }
+
+  #historyOf(owner: string, templateId: string): Promise<PromptHistory> {
+    return readPromptHistory(this.#store, { owner, id: templateId });
+  }
+
+  /** The author's own library does not have it: it belongs to somebody else, or to nobody. */
+  async #refuseMissing({ subject }: Author, { templateId }: Pick<PromptTarget, 'templateId'>): Promise<Refusal> {
+    return (await this.find(subject, { templateId })) ? READ_ONLY : NOT_FOUND;
+  }
+
+  #addVersion(
     author: Author,
-    { key, revision, versions }: Known,
-    { templateId, version }: PromptVersion,
-  ): Unit | undefined {
-    const there = versions.filter(isThere);
-    if (!there.some((known) => known.version === version)) return undefined;
-    const latest = there.find((known) => known.version !== version)?.version ?? null;
-    return [
-      moveLatest(key, revision, latest),
-      removeVersions(key, clock.now(), version),
-      ...record(author, 'prompt.withdraw', templateId, version),
+    history: PromptHistory,
+    template: PromptTemplate,
+    action: AuditAction,
+  ): Change<RegisteredPrompt> | Refusal {
+    const added = this.#nextVersion(history, bodyOf(template));
+    return isRefusal(added) ? added : and(added, this.#auditEntry(author, action, template));
+  }
+
+  #nextVersion(history: PromptHistory, body: PromptTemplate): Change<RegisteredPrompt> | Refusal {
+    const { version } = body;
+    const digest = digestOf(body);
+    const refusal = checkSuccession({ version, digest }, history.versions);
+    if (refusal) return refusal;
+    const before = history.versions.find((known) => known.version === version);
+    const row = rowOf(history, body, digest, before?.created_at ?? this.#now);
+    const writes = [
+      moveCurrent(PROMPTS, history, version),
+      ...(before ? [restoreVersion(history.key, version, row.revision)] : insertVersion(row, body.tags ?? [])),
     ];
+    return changeOf(registeredOf(row), writes, { retryOn: ['revision'] });
   }
 
-  /** Nothing to do, by `decide`, means that there is nothing there to change. */
-  async function change(
-    { subject }: Author,
-    templateId: string,
-    decide: (known: Known) => Unit | undefined,
-  ): Promise<Refusal | undefined> {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const unit = decide(await knowledgeOf({ owner: ownerOf(subject), templateId }));
-      if (!unit) return (await find(subject, { templateId }, NOW)) ? READ_ONLY : NOT_FOUND;
-      if (await commitUnless('revision', store, unit)) return undefined;
-    }
-    return CONTENDED;
-  }
-
-  function record({ subject }: Author, action: AuditAction, target: string, version?: string): Unit {
+  #auditEntry({ subject }: Author, action: AuditAction, { templateId: target, version }: PromptTarget): Change {
     const { tenant, workspace, principal: actor } = subject;
     const details = version === undefined ? {} : { details: { version } };
-    return audit.record({ tenant, workspace, actor, action, target, ...details });
+    return changeOf(undefined, this.#audit.record({ tenant, workspace, actor, action, target, ...details }));
   }
 }
 
-/** What a preview is made with. */
-export interface Filling {
-  readonly variables: JsonObject;
-  /** Values that the reference brings: the author's, and as they are to be. */
-  readonly overrides?: JsonObject | undefined;
-  readonly trustOf: (variable: PromptVariable) => ContentTrust;
-}
-
-/** Secrets stand in a preview by their name alone, whatever the caller wrote. */
-export function compose(
-  template: PromptTemplate,
-  { variables, overrides = {}, trustOf }: Filling,
-): ReturnType<typeof composePrompt> {
-  const [given, written] = [redactValue(variables), redactValue(overrides)];
-  return composePrompt(
-    template,
-    (variable) => {
-      const override = own(written, variable.name);
-      const value = override ?? own(given, variable.name);
-      if (variable.source === 'secret') return asWritten(secretMarker(secretIdOf(value) ?? variable.name));
-      if (override !== undefined) return asWritten(override);
-      const part = extract(variable, value);
-      return { value: part, shown: part, trust: trustOf(variable) };
-    },
-    { digest: sha256Hex, redact: redactText },
-  );
-}
-
-function asWritten(value: unknown): Binding {
-  return { value, shown: value, trust: 'trusted' };
-}
-
-function secretIdOf(given: unknown): string | undefined {
-  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : undefined;
-}
-
-const READ_ONLY = refuse('forbidden', 'This template comes with the host or is of the whole tenant: it is not yours.');
-const TAKEN = refuse('conflict', 'A template that comes with the host has this id.');
-const CONTENDED = refuse('conflict', 'The template is being changed by others. Try again.');
-
-function isThere({ removed_at }: KnownVersion): boolean {
-  return removed_at === null;
-}
-
-/** The template without what the host says of it. */
-export function bodyOf({ meta, ...template }: PromptTemplate): PromptTemplate {
-  return meta?.author === undefined ? template : { ...template, meta: { author: meta.author } };
-}
-
-function digestOf(template: PromptTemplate): string {
-  return sha256Hex(canonicalJson(template));
-}
-
-function fromRow(row: VersionRow): RegisteredPrompt {
-  const body = JSON.parse(row.body) as PromptTemplate;
-  const source = row.owner === HOST_OWNER ? 'host' : 'user';
-  const createdAt = new Date(row.created_at).toISOString();
-  return { template: { ...body, meta: { ...body.meta, createdAt, source } }, source, digest: row.digest };
+function rowOf(
+  { key, revision }: { readonly key: VersionedKey; readonly revision: number },
+  body: PromptTemplate,
+  digest: string,
+  createdAt: number,
+): VersionRow {
+  return {
+    owner: key.owner,
+    template_id: key.id,
+    version: body.version,
+    revision: revision + 1,
+    kind: body.kind,
+    model_class: body.modelHints?.modelClass ?? null,
+    digest,
+    body: JSON.stringify(body),
+    created_at: createdAt,
+    removed_at: null,
+  };
 }

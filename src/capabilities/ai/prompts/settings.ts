@@ -6,8 +6,7 @@ export const promptSettings = defineSettings({
   variables: {
     promptObservability: {
       variable: 'CAPSTAN_PROMPTS',
-      meaning:
-        'what the log shows of composed prompts: off, hashed or full (hashed; full under the conformance switch)',
+      meaning: 'how composed prompts appear in the event log: off, hashed or full (hashed; full with --conformance)',
     },
   },
   read: (read) => ({

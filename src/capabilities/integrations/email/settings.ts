@@ -47,18 +47,18 @@ export const emailSettings = defineSettings({
   variables: {
     smtpUrl: {
       variable: 'CAPSTAN_SMTP_URL',
-      meaning: 'smtps://user:password@host, or smtp://…, of the mail server that workflows may use',
+      meaning: 'smtps://user:password@host or smtp://… URL of the mail server for workflows',
     },
     smtpSenders: {
       variable: 'CAPSTAN_SMTP_SENDERS',
-      meaning: 'in whose name it may send: addresses, or @example.com for a domain, with commas in between',
+      meaning: 'comma-separated sender addresses that workflows may use, or @example.com for a domain',
     },
   },
   read: (read): { readonly mail: MailSettings | undefined } => {
     const { mail, problem } = readMail(read.text('smtpUrl'), read.text('smtpSenders'));
-    if (problem === 'url') read.report('smtpUrl', ' must be a URL that begins with smtp:// or smtps://.');
+    if (problem === 'url') read.report('smtpUrl', ' must be a URL that starts with smtp:// or smtps://.');
     if (problem === 'senders') {
-      read.report('smtpSenders', ' must name addresses, or domains as @example.com, who may send.');
+      read.report('smtpSenders', ' must list the allowed sender addresses, or domains such as @example.com.');
     }
     return { mail };
   },

@@ -47,7 +47,7 @@ export const httpClientSettings = defineSettings({
   variables: {
     credentials: {
       variable: 'CAPSTAN_CREDENTIALS',
-      meaning: 'JSON array of what HTTP nodes may send by name: { name, credentialRef, origins, tenants }',
+      meaning: 'JSON array of credentials that HTTP nodes may use by name: { name, credentialRef, origins, tenants }',
     },
   },
   read: (read) => {

@@ -7,7 +7,7 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import type { RunStart, RunStarter } from '../../starting/starter/door.ts';
 import { subjectOf } from '../../subject-columns.ts';
-import { HOST_ACTOR } from '../../trust/audit/service.ts';
+import { HOST_ACTOR } from '../../trust/audit/door.ts';
 import { OWNER_KIND } from './arms.ts';
 import type { GoalChanges } from './changes.ts';
 import { briefing, type HeldGoal } from './document.ts';

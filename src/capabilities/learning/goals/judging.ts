@@ -9,7 +9,7 @@ import type { RunRef } from '../../../store/log.ts';
 import { StoreFailure } from '../../../store/store.ts';
 import { redactText } from '../../../system/redaction.ts';
 import { subjectOf } from '../../subject-columns.ts';
-import { HOST_ACTOR } from '../../trust/audit/service.ts';
+import { HOST_ACTOR } from '../../trust/audit/door.ts';
 import type { Judgement, Pending, Undecided, Verdict, Verifiers } from '../verifiers/door.ts';
 import type { GoalChanges } from './changes.ts';
 import type { Escalation, HeldGoal, StoredVerdict } from './document.ts';

@@ -14,15 +14,15 @@ export const goalSettings = defineSettings({
   variables: {
     goalStall: {
       variable: 'CAPSTAN_GOAL_STALL',
-      meaning: 'verdicts in a row that leave the same criteria open before a person is asked (10)',
+      meaning: 'consecutive verdicts with the same open criteria before a goal is escalated to a person (10)',
     },
     goalJudgeTries: {
       variable: 'CAPSTAN_GOAL_JUDGE_TRIES',
-      meaning: 'times that a judge is asked that cannot decide, before a person is (4)',
+      meaning: 'attempts of a judge that fails, before a goal is escalated to a person (4)',
     },
     goalJudgeRetryMs: {
       variable: 'CAPSTAN_GOAL_JUDGE_RETRY_MS',
-      meaning: 'pause before it is asked again, doubled each time (2000)',
+      meaning: 'first backoff between attempts of a judge in milliseconds; doubles each time (2000)',
     },
   },
   read: (read): { readonly goals: GoalSettings } => ({

@@ -4,7 +4,7 @@ import { and, type Change, perform, unchanged, withResult } from '../../../runti
 import type { WorkHandler } from '../../../runtime/executor.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Statement } from '../../../store/sql.ts';
-import { HOST_ACTOR } from '../../trust/audit/service.ts';
+import { HOST_ACTOR } from '../../trust/audit/door.ts';
 import type { Arms } from './arms.ts';
 import type { GoalChanges, GoalMove } from './changes.ts';
 import type { Escalation, HeldGoal } from './document.ts';

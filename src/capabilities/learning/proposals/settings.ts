@@ -70,11 +70,11 @@ export const proposalSettings = defineSettings({
     proposalGates: {
       variable: 'CAPSTAN_PROPOSAL_GATES',
       meaning:
-        'JSON array of rules, of which the first that fits counts: { tenant?, kind?, quorum?, requiredRole?, override?, timeoutSec? }',
+        'JSON array of gate rules; the first that matches applies: { tenant?, kind?, quorum?, requiredRole?, override?, timeoutSec? }',
     },
     pendingProposals: {
       variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',
-      meaning: 'proposals of a tenant that may wait for people at once (50)',
+      meaning: 'limit of undecided proposals for each tenant (50)',
     },
   },
   read: (read): { readonly proposals: ProposalSettings } => {

@@ -5,7 +5,7 @@ import type { Annotation } from '../../../protocol/people/annotations.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import { bodyOf, type RegisteredPrompt } from '../../ai/prompts/service.ts';
+import type { RegisteredPrompt } from '../../ai/prompts/door.ts';
 import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './counts.ts';
 import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
 import { versionAfter } from './pack-identity.ts';
@@ -38,7 +38,7 @@ export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habi
         runId: run_id,
         why: `Somebody corrected what ${node_id} of ${workflow_id} gave.`,
       })),
-      draft: () => draftPrompt(mining, bodyOf(found.template), support, rows),
+      draft: () => draftPrompt(mining, found.submitted, support, rows),
     };
   }
 }

@@ -2,8 +2,8 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { PackService } from '../../ai/packs/service.ts';
-import type { PromptService } from '../../ai/prompts/service.ts';
+import type { Packs } from '../../ai/packs/door.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
 import type { Among } from './counts.ts';
 import type { RhythmRules } from './rhythm.ts';
@@ -47,8 +47,8 @@ export interface Mining {
   readonly subject: Subject;
   readonly among: Among;
   readonly rules: RhythmRules;
-  readonly prompts: Pick<PromptService, 'find' | 'versions'>;
-  readonly packs: Pick<PackService, 'current' | 'versions' | 'agent'>;
+  readonly prompts: Pick<Prompts, 'find' | 'versions'>;
+  readonly packs: Pick<Packs, 'current' | 'versions' | 'agent'>;
   readonly feedback: Pick<FeedbackService, 'pages'> | undefined;
 }
 

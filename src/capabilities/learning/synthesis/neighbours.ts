@@ -2,8 +2,8 @@ import { promptRefText } from '../../../protocol/ai/prompts.ts';
 import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { PackService } from '../../ai/packs/service.ts';
-import type { PromptService } from '../../ai/prompts/service.ts';
+import type { Packs } from '../../ai/packs/door.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Caller } from '../../request.ts';
 import type { Schedules } from '../../starting/schedules/door.ts';
 import type { ProposalService } from '../proposals/service.ts';
@@ -24,8 +24,8 @@ export interface Nearness {
 }
 
 export interface Neighbourhood {
-  readonly prompts: Pick<PromptService, 'list'>;
-  readonly packs: Pick<PackService, 'list'>;
+  readonly prompts: Pick<Prompts, 'list'>;
+  readonly packs: Pick<Packs, 'list'>;
   readonly schedules: Pick<Schedules, 'list'>;
   readonly proposals: Pick<ProposalService, 'list' | 'installed'>;
 }

@@ -8,8 +8,8 @@ import type { RunRow } from '../../../store/log.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import { firstIdAt } from '../../../system/ids.ts';
 import type { ModelService } from '../../ai/models/service.ts';
-import type { PackService } from '../../ai/packs/service.ts';
-import type { PromptService } from '../../ai/prompts/service.ts';
+import type { Packs } from '../../ai/packs/door.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
 import type { Caller } from '../../request.ts';
@@ -49,8 +49,8 @@ export interface Synthesized {
 
 export interface SynthesisNeeds {
   readonly proposals: ProposalService;
-  readonly prompts: PromptService;
-  readonly packs: PackService;
+  readonly prompts: Prompts;
+  readonly packs: Packs;
   readonly schedules: Schedules;
   readonly models: ModelService;
   readonly feedback?: FeedbackService | undefined;

@@ -26,23 +26,24 @@ export const synthesisSettings = defineSettings({
   variables: {
     synthesisSupport: {
       variable: 'CAPSTAN_SYNTHESIS_MIN_SUPPORT',
-      meaning: 'how often something must have been seen before it is proposed (3)',
+      meaning: 'occurrences of a pattern before it is proposed (3)',
     },
     synthesisPeriod: {
       variable: 'CAPSTAN_SYNTHESIS_MIN_PERIOD_MS',
-      meaning: 'what people start more often than this is not proposed as a schedule (1 hour)',
+      meaning: 'shortest period in milliseconds that is proposed as a schedule (1 hour)',
     },
     synthesisTimezones: {
       variable: 'CAPSTAN_SYNTHESIS_TIMEZONES',
-      meaning: 'time zones that people may go by, the likeliest first, such as "Europe/Berlin,UTC" (UTC)',
+      meaning:
+        'comma-separated time zones to try for schedules, most likely first, for example "Europe/Berlin,UTC" (UTC)',
     },
     synthesisModel: {
       variable: 'CAPSTAN_SYNTHESIS_MODEL',
-      meaning: 'provider/model that puts proposals into words (none: plain words)',
+      meaning: 'provider/model that writes the texts of proposals (none: fixed texts)',
     },
     synthesisEvery: {
       variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
-      meaning: 'how often every tenant is looked at for something to propose (0: only when somebody asks)',
+      meaning: 'interval in minutes at which proposals are drafted for every tenant (0: only on request)',
     },
   },
   read: (read): { readonly synthesis: SynthesisSettings } => {
@@ -63,7 +64,10 @@ export const synthesisSettings = defineSettings({
 function timezonesOf(read: SettingsReader<'synthesisTimezones'>): readonly string[] {
   const names = (read.text('synthesisTimezones') ?? 'UTC').split(',').map((name) => name.trim());
   if (names.every(isTimeZone)) return names;
-  read.report('synthesisTimezones', ' takes IANA names like Europe/Berlin, with commas in between.');
+  read.report(
+    'synthesisTimezones',
+    ' must be a comma-separated list of IANA time zones, for example Europe/Berlin,UTC.',
+  );
   return [];
 }
 
@@ -74,6 +78,6 @@ function modelOf(read: SettingsReader<'synthesisModel'>): SynthesisSettings['mod
   const model = rest.join('/');
   const { models } = read.of(modelSettings);
   if (models.some((each) => each.provider === provider && each.models.includes(model))) return { provider, model };
-  read.report('synthesisModel', ` must be provider/model, one of ${modelSettings.variables.models!.variable}.`);
+  read.report('synthesisModel', ` must be a provider/model from ${modelSettings.variables.models!.variable}.`);
   return undefined;
 }

@@ -10,7 +10,7 @@ import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { timestamp } from '../../timestamps.ts';
 import type { Audit } from '../../trust/audit/door.ts';
-import { recordBy } from '../../trust/audit/service.ts';
+import { recordBy } from '../../trust/audit/door.ts';
 import { refuseSecrets } from '../../trust/secrets.ts';
 import type { JudgedRun, Judgement, JudgeRequest, VerifierPlace, Verifiers } from './door.ts';
 import { Judging, type JudgingNeeds } from './judging.ts';

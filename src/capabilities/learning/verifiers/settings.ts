@@ -6,7 +6,7 @@ export const verifierSettings = defineSettings({
   variables: {
     judgeModel: {
       variable: 'CAPSTAN_JUDGE_MODEL',
-      meaning: 'provider, or provider/model, that judges goals without criteria; off for none (the first provider)',
+      meaning: 'provider, or provider/model, that judges goals without criteria, or off (the first provider)',
     },
   },
   read: (read): { readonly judgeModel: string | undefined } => {
@@ -17,7 +17,7 @@ export const verifierSettings = defineSettings({
     const known = models.find((each) => each.provider === provider);
     if (known && (model.length === 0 || known.models.includes(model.join('/')))) return { judgeModel };
     const { variable } = modelSettings.variables.models!;
-    read.report('judgeModel', ` must be off, or a provider or model of ${variable}.`);
+    read.report('judgeModel', ` must be off, or a provider or provider/model from ${variable}.`);
     return { judgeModel: undefined };
   },
 });

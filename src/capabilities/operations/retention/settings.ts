@@ -9,11 +9,11 @@ export const retentionSettings = defineSettings({
   variables: {
     retention: {
       variable: 'CAPSTAN_RETENTION_DAYS',
-      meaning: 'days that a run is kept after its end (30, at least 7)',
+      meaning: 'days to keep a run after it has ended (30, at least 7)',
     },
     retentionOf: {
       variable: 'CAPSTAN_RETENTION_TENANTS',
-      meaning: 'the same for some tenants, such as "acme=7,beta=365"',
+      meaning: 'retention days for single tenants, for example "acme=7,beta=365"',
     },
   },
   read: (read) => ({
@@ -30,7 +30,7 @@ function retentionByTenant(read: SettingsReader<'retentionOf'>): ReadonlyMap<str
     parts.flatMap((part): [string, number][] => {
       const [, tenant = '', days = ''] = /^\s*([^=\s]+)=([0-9]{1,5})\s*$/.exec(part) ?? [];
       if (NAME.test(tenant) && Number(days) >= min && Number(days) <= max) return [[tenant, Number(days) * DAY_MS]];
-      read.report('retentionOf', ` takes tenant=days, ${min} to ${max} of them, with commas in between.`);
+      read.report('retentionOf', ` must be a comma-separated list of tenant=days, with ${min} to ${max} days.`);
       return [];
     }),
   );

@@ -5,14 +5,14 @@ const DAY_MS = 24 * 60 * 60_000;
 /** How often, how long and how soon again a delivery is tried. */
 export const webhookSettings = defineSettings({
   variables: {
-    webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'times that a delivery is tried (20)' },
+    webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'attempts for each webhook delivery (20)' },
     webhookWindowMs: {
       variable: 'CAPSTAN_WEBHOOK_WINDOW_MS',
-      meaning: 'time after which a delivery that does not get through is given up (24 hours)',
+      meaning: 'time in milliseconds after which a webhook delivery becomes a dead letter (24 hours)',
     },
     webhookRetryMs: {
       variable: 'CAPSTAN_WEBHOOK_RETRY_MS',
-      meaning: 'pause before a delivery is tried again, doubled each time (1000)',
+      meaning: 'first backoff between webhook attempts in milliseconds; doubles each time (1000)',
     },
   },
   read: (read) => ({

@@ -12,7 +12,7 @@ import type { Unit, Write } from '../../../store/sql.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedService } from '../../operations/feed/service.ts';
 import type { Caller } from '../../request.ts';
-import type { AuditService } from '../../trust/audit/service.ts';
+import type { Audit } from '../../trust/audit/door.ts';
 import { agentSeam } from './agents.ts';
 import {
   type AnnotationPlace,
@@ -62,7 +62,7 @@ type Also = (annotation: Annotation) => Unit;
 export type Heed = (tenant: string, annotation: Annotation) => Unit;
 
 export interface FeedbackNeeds {
-  readonly audit: AuditService;
+  readonly audit: Audit;
   readonly feed: FeedService;
 }
 

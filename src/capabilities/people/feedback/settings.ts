@@ -5,7 +5,7 @@ export const feedbackSettings = defineSettings({
   variables: {
     feedback: {
       variable: 'CAPSTAN_FEEDBACK',
-      meaning: '0 takes no annotations: their operations answer 501 and are not advertised (1)',
+      meaning: '0 disables feedback: its operations return 501 and are not advertised (1)',
     },
   },
   read: (read) => ({ feedback: read.boolean('feedback', true) }),

@@ -14,7 +14,7 @@ import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { Caller } from '../../request.ts';
-import { KEY_LANE } from '../../trust/authorization/keys.ts';
+import { KEY_LANE } from '../../trust/authorization/door.ts';
 import { TokenKeys } from './keys.ts';
 import { findInterrupt, type InterruptRow, listOpen, type OpenPlace } from './records.ts';
 import { mintToken, type TokenClaims } from './tokens.ts';

@@ -8,7 +8,7 @@ import { Feedback } from '../../people/feedback/door.ts';
 import { Interrupts } from '../../people/interrupts/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { joinSettings } from '../../settings.ts';
-import { TEST_KEY_PREFIX } from '../../trust/authorization/keys.ts';
+import { TEST_KEY_PREFIX } from '../../trust/authorization/door.ts';
 import { Runs } from './door.ts';
 import { routes } from './routes.ts';
 import { FORCED_ENGINE_VERSIONS } from './rules.ts';

@@ -1,12 +1,39 @@
 import type { Refusal } from '../../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import type { Change } from '../../../runtime/change.ts';
+import type { WorkflowPlace } from '../../../store/definitions.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { WorkflowService } from './service.ts';
 
-export type Workflows = WorkflowService;
+export { refuseProblems } from './rules.ts';
+
+/** Registering, reading and removing workflow definitions. */
+export interface Workflows {
+  /** The version that a new run of the caller would get. */
+  find(caller: Caller, workflowId: string): Promise<RegisteredWorkflow | undefined>;
+  /** Workflows that the caller may run, most recently changed first. */
+  list(caller: Caller, after: WorkflowPlace, limit: number): Promise<RegisteredWorkflow[]>;
+  /** Stores a definition as the next version. A definition that equals the current version stays as it is. */
+  register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
+  /** The same for a workflow that the caller can see already; refused with 404 otherwise. */
+  replace(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
+  /** Registers a definition for every tenant. It belongs to the host, so no companion changes with it. */
+  registerShared(definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
+  /** Runs that have started keep their version; no new ones can be started. */
+  remove(caller: Caller, workflowId: string): Promise<Change | Refusal>;
+}
+
+/** The door to workflows. */
 export const Workflows = door<Workflows>()('workflows');
+
+/** A definition with its place among the versions of the workflow. */
+export interface RegisteredWorkflow {
+  readonly definition: WorkflowDefinition;
+  readonly version: number;
+  /** Every tenant may run it, none may change it. */
+  readonly isShared: boolean;
+  readonly updatedAt: number;
+}
 
 /**
  * Decides what else changes when a workflow is registered, replaced or removed (then there is no definition), in the

@@ -1,10 +1,17 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Workflows } from './door.ts';
 import { routes } from './routes.ts';
-import { type WorkflowService, workflowService } from './service.ts';
+import { WorkflowService } from './service.ts';
 
-/** Registering and reading workflow definitions. */
-export const workflows: Capability<'workflows', WorkflowService> = {
+/** Registering, reading and removing workflow definitions. */
+export const workflows = defineCapability({
   name: 'workflows',
-  service: workflowService,
-  routes,
-};
+  provides: Workflows,
+  needs: [Audit],
+  build: (host, needs) => {
+    const service = new WorkflowService(host, needs);
+    return { service, routes: bindRoutes(routes, { workflows: service }) };
+  },
+});

@@ -1,14 +1,15 @@
 import { Type } from 'typebox';
-import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { isRefusal, NOT_FOUND, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { WorkflowDefinition, WorkflowSummary } from '../../../protocol/running/workflows.ts';
 import type { WorkflowPlace } from '../../../store/definitions.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import { type Answer, type Reply, reply, route } from '../../request.ts';
-import type { RegisteredWorkflow, WorkflowService } from './service.ts';
+import { NO_CONTENT, reply, route, transact } from '../../request.ts';
+import type { RegisteredWorkflow, Workflows } from './door.ts';
 
+/** What the handlers of workflow routes use. */
 interface Services {
-  readonly workflows: WorkflowService;
+  readonly workflows: Workflows;
 }
 const operation = route<Services>();
 
@@ -16,7 +17,7 @@ const WorkflowParams = Closed({ workflowId: Type.String({ minLength: 1, maxLengt
 
 export const getWorkflow = operation({
   operationId: 'getWorkflow',
-  summary: 'A workflow definition',
+  summary: 'Get a workflow definition',
   method: 'GET',
   path: '/v1/workflows/{workflowId}',
   scope: 'manifest:read',
@@ -31,7 +32,7 @@ export const getWorkflow = operation({
 
 export const listWorkflows = operation({
   operationId: 'listWorkflows',
-  summary: 'The workflows that the caller may run, what was changed last first',
+  summary: 'List the workflows that the caller may run, most recently changed first',
   method: 'GET',
   path: '/v1/host/capstan/workflows',
   scope: 'manifest:read',
@@ -65,17 +66,16 @@ export const registerWorkflow = operation({
   misfitStatus: 422,
   replies: { 201: WorkflowSummary },
   refusals: [400, 409, 422],
-  handle: async (request, { workflows }) => {
-    const outcome = await workflows.register(request.caller, request.body, (done) =>
-      request.remember(summary(201, done)),
-    );
-    return shown(201, outcome);
-  },
+  handle: ({ caller, body }, { workflows }) =>
+    transact(
+      () => workflows.register(caller, body),
+      (workflow) => reply(201, summaryOf(workflow)),
+    ),
 });
 
 export const replaceWorkflow = operation({
   operationId: 'replaceWorkflow',
-  summary: 'Replace a workflow by a new version; runs keep the one they began with',
+  summary: 'Replace a workflow with a new version; existing runs keep theirs',
   method: 'PUT',
   path: '/v1/host/capstan/workflows/{workflowId}',
   scope: 'workflows:write',
@@ -84,16 +84,14 @@ export const replaceWorkflow = operation({
   misfitStatus: 422,
   replies: { 200: WorkflowSummary },
   refusals: [400, 404, 409, 422],
-  handle: async (request, { workflows }) => {
-    const { workflowId } = request.params;
-    if (request.body.id !== workflowId) {
-      return refuse('validation_error', 'The id in the body is not the one in the path.', { field: 'id' });
+  handle: ({ caller, params, body }, { workflows }) => {
+    if (body.id !== params.workflowId) {
+      return refuse('validation_error', 'The id in the body differs from the id in the path.', { field: 'id' });
     }
-    if (!(await workflows.find(request.caller, workflowId))) return NOT_FOUND;
-    const outcome = await workflows.register(request.caller, request.body, (done) =>
-      request.remember(summary(200, done)),
+    return transact(
+      () => workflows.replace(caller, body),
+      (workflow) => reply(200, summaryOf(workflow)),
     );
-    return shown(200, outcome);
   },
 });
 
@@ -106,28 +104,19 @@ export const readWorkflow = operation({
 
 export const deleteWorkflow = operation({
   operationId: 'deleteWorkflow',
-  summary: 'Remove a workflow; runs that have begun go on',
+  summary: 'Remove a workflow; existing runs continue',
   method: 'DELETE',
   path: '/v1/host/capstan/workflows/{workflowId}',
   scope: 'workflows:write',
   params: WorkflowParams,
   replies: { 204: 'nothing' },
   refusals: [404, 409],
-  handle: async (request, { workflows }) => {
-    const done: Reply = { status: 204 };
-    const removed = await workflows.remove(request.caller, request.params.workflowId, () => request.remember(done));
-    if (isRefusal(removed)) return removed;
-    return removed ? done : NOT_FOUND;
-  },
+  handle: ({ caller, params }, { workflows }) =>
+    transact(
+      () => workflows.remove(caller, params.workflowId),
+      () => NO_CONTENT,
+    ),
 });
-
-function shown(status: number, outcome: RegisteredWorkflow | Refusal): Answer {
-  return isRefusal(outcome) ? outcome : summary(status, outcome);
-}
-
-function summary(status: number, workflow: RegisteredWorkflow): Reply {
-  return reply(status, summaryOf(workflow));
-}
 
 function summaryOf({ definition, version, isShared, updatedAt }: RegisteredWorkflow): object {
   return {

@@ -1,8 +1,7 @@
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { defineCapability } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
 import { Runs } from '../../running/runs/door.ts';
-import { WorkflowCompanions, Workflows } from '../../running/workflows/door.ts';
+import { WorkflowCompanions } from '../../running/workflows/door.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { HORIZON } from '../starter/rules.ts';
 import { StarterWork } from '../starter/work.ts';
@@ -17,28 +16,18 @@ import { triggerCompanion } from './triggers.ts';
 export const schedules = defineCapability({
   name: 'schedules',
   provides: Schedules,
-  needs: [Audit, Runs, Workflows],
+  needs: [Audit, Runs],
   tables: SCHEDULE_TABLES,
   build: (host, needs) => {
     const family = scheduleFamily(host.runtime.clock);
     const service = new ScheduleService(host, needs, family);
     const { handle } = new StarterWork(host, needs, family);
-    const companion = triggerCompanion(service);
-    needs.workflows.accompany(async (...change) => {
-      const decided = await companion(...change);
-      if (isRefusal(decided)) return decided;
-      const { writes, refusals, announce } = decided;
-      const committed = (): void => {
-        for (const tell of announce) tell();
-      };
-      return { writes, contested: 'revision', refusals: refusals as Record<string, Refusal>, committed };
-    });
     return {
       service,
       advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
       routes: bindRoutes(routes, { starters: service }),
       work: { [SCHEDULE_WORK]: { handle } },
-      extensions: [WorkflowCompanions.of(companion)],
+      extensions: [WorkflowCompanions.of(triggerCompanion(service))],
     };
   },
 });

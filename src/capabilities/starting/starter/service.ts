@@ -9,7 +9,7 @@ import type { Host } from '../../capability.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import { subjectColumns } from '../../subject-columns.ts';
 import type { Audit } from '../../trust/audit/door.ts';
-import { recordBy } from '../../trust/audit/service.ts';
+import { recordBy } from '../../trust/audit/door.ts';
 import { type Author, ownerText, type StarterOwner, type Starters, type Switchable } from './door.ts';
 import type { RunRequest, StarterFamily } from './family.ts';
 import { type InputColumns, type StarterColumns, StarterRecords } from './records.ts';

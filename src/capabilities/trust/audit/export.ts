@@ -1,28 +1,28 @@
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { checkpointOf, hashedEntryOf, timeText } from './entries.ts';
-import type { AuditKeys, PublicKey } from './keys.ts';
-import type { AuditReader } from './reading.ts';
+import type { CheckpointKeys, PublicKey } from './checkpoint-keys.ts';
+import { checkpointOf, hashedEntryOf, timeText } from './document.ts';
+import type { AuditReader } from './reader.ts';
 import type { CheckpointRow, SequenceRange } from './records.ts';
 
 /**
- * A part of a log as one JSON file that can be checked without this host: the entries, the checkpoints that cover them,
- * and the public keys that signed those. It is widened to whole checkpoints, because a checkpoint can only be checked
- * with all that it covers.
+ * A part of a log as one JSON file that can be verified without this host: the entries, the checkpoints that cover
+ * them and the public keys that signed those. The range is widened to whole checkpoints, because a checkpoint can only
+ * be verified with every entry that it covers.
  */
 export class AuditExport {
-  readonly #runtime: Runtime;
-  readonly #keys: AuditKeys;
+  readonly #runtime: Pick<Runtime, 'clock'>;
+  readonly #keys: CheckpointKeys;
   readonly #reader: AuditReader;
   readonly #version: string;
 
-  constructor(runtime: Runtime, keys: AuditKeys, reader: AuditReader, version: string) {
+  constructor(runtime: Pick<Runtime, 'clock'>, keys: CheckpointKeys, reader: AuditReader, version: string) {
     this.#runtime = runtime;
     this.#keys = keys;
     this.#reader = reader;
     this.#version = version;
   }
 
-  /** The file in pieces, one line for each entry. `end` is where the log ends. */
+  /** The file in chunks, one line per entry. `end` is the last sequence of the log. */
   async *file(tenant: string, asked: SequenceRange, end: number): AsyncGenerator<string> {
     const range = await this.#widen(tenant, asked, end);
     const checkpoints = await this.#reader.checkpoints(tenant, range);
@@ -44,7 +44,7 @@ export class AuditExport {
     return { from: before + 1, to: after };
   }
 
-  /** Everything but the entries, up to where they begin. */
+  /** The file up to the first entry. */
   #header(tenant: string, { from, to }: SequenceRange, checkpoints: readonly CheckpointRow[]): string {
     const { current, all } = this.#keys;
     const used = new Set([current.keyId, ...checkpoints.map(({ key_id }) => key_id)]);
@@ -55,19 +55,19 @@ export class AuditExport {
       tenant,
       fromSeq: from,
       toSeq: to,
-      signingKey: shownKey(current),
-      signingKeys: all.filter(({ keyId }) => used.has(keyId)).map(shownKey),
-      checkpoints: checkpoints.map(shownCheckpoint),
+      signingKey: keyDocument(current),
+      signingKeys: all.filter(({ keyId }) => used.has(keyId)).map(keyDocument),
+      checkpoints: checkpoints.map(checkpointDocument),
     };
     return `${JSON.stringify(header).slice(0, -1)},"entries":[`;
   }
 }
 
-function shownKey({ keyId, pem }: PublicKey): object {
+function keyDocument({ keyId, pem }: PublicKey): object {
   return { keyId, algorithm: 'ed25519', publicKeyPEM: pem };
 }
 
-function shownCheckpoint(row: CheckpointRow): object {
+function checkpointDocument(row: CheckpointRow): object {
   const { checkpoint: checkpointId, ...rest } = checkpointOf(row);
   return { checkpointId, ...rest, signedAt: timeText(row.signed_at), signingKeyId: row.key_id };
 }

@@ -1,31 +1,44 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
-import { auditRuns } from './reaction.ts';
+import { defineCapability } from '../../capability.ts';
+import { hostSettings } from '../../host-settings.ts';
+import { bindRoutes } from '../../request.ts';
+import { joinSettings } from '../../settings.ts';
+import { authorizationSettings } from '../authorization/settings.ts';
+import { Audit } from './door.ts';
+import { auditReaction } from './reactions.ts';
 import { AUDIT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { CHECKPOINT_ENTRIES, CHECKPOINT_SECONDS } from './sealer.ts';
-import { SEAL } from './sealing.ts';
-import { type AuditService, auditService } from './service.ts';
+import { AuditService } from './service.ts';
+import { auditSettings } from './settings.ts';
+import { SEAL } from './work.ts';
 
-/** Who did what, in a log that nobody can change unnoticed. */
-export const audit: Capability<'audit', AuditService> = {
+/** The audit log: who did what, in a signed hash chain that cannot be changed unnoticed. */
+export const audit = defineCapability({
   name: 'audit',
-  advertise: (_settings, { publicKey }) => ({
-    auth: {
-      profiles: ['openwop-audit-log-integrity'],
-      auditLogIntegrity: {
-        hashChain: true,
-        checkpointSignatureAlgorithm: 'ed25519',
-        checkpointPublicKey: publicKey,
-        checkpointIntervalEntries: CHECKPOINT_ENTRIES,
-        checkpointIntervalSeconds: CHECKPOINT_SECONDS,
-      },
-    },
-  }),
-  migrations: AUDIT_TABLES,
-  service: auditService,
-  routes,
-  reactions: (_host, { record }) => [auditRuns(record)],
-  work: (_host, { handleSealing }) => ({ [SEAL]: { handle: handleSealing } }),
-  prepare: (_host, service) => service.prepare(),
-  stop: (service) => service.stop(),
-};
+  provides: Audit,
+  settings: joinSettings(joinSettings(hostSettings, authorizationSettings), auditSettings),
+  tables: AUDIT_TABLES,
+  build: (host, _needs, settings) => {
+    const service = new AuditService(host, settings);
+    return {
+      service,
+      advertise: () => ({
+        auth: {
+          profiles: ['openwop-audit-log-integrity'],
+          auditLogIntegrity: {
+            hashChain: true,
+            checkpointSignatureAlgorithm: 'ed25519',
+            checkpointPublicKey: service.publicKey,
+            checkpointIntervalEntries: CHECKPOINT_ENTRIES,
+            checkpointIntervalSeconds: CHECKPOINT_SECONDS,
+          },
+        },
+      }),
+      routes: bindRoutes(routes, { audit: service }),
+      reactions: [auditReaction(service)],
+      work: { [SEAL]: { handle: service.handleSealing } },
+      prepare: () => service.prepare(),
+      stop: () => service.stop(),
+    };
+  },
+});

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { realIds } from '../../../system/real.ts';
-import { type AuditRecord, recordWrite } from './record.ts';
+import type { AuditRecord } from './door.ts';
+import { recordWrite } from './record.ts';
 
 const SECRET = 'sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789';
 

@@ -1,14 +1,14 @@
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
-/** What no hand may change or take away, and how each store is told so. */
+/** Triggers that refuse every update and deletion of a table's rows, for each store. */
 function appendOnly(table: string, key: readonly string[]): Migration['statements'] {
   const refuse = `SELECT RAISE(ABORT, '${table} is append-only');`;
   const isTaken = key.map((column) => `${column} = NEW.${column}`).join(' AND ');
   return [
     { sqlite: `CREATE TRIGGER ${table}_no_update BEFORE UPDATE ON ${table} BEGIN ${refuse} END` },
     { sqlite: `CREATE TRIGGER ${table}_no_delete BEFORE DELETE ON ${table} BEGIN ${refuse} END` },
-    // INSERT OR REPLACE deletes without a word to the trigger above.
+    // INSERT OR REPLACE deletes without firing the trigger above.
     {
       sqlite: `CREATE TRIGGER ${table}_no_replace BEFORE INSERT ON ${table}
                WHEN EXISTS (SELECT 1 FROM ${table} WHERE ${isTaken}) BEGIN ${refuse} END`,
@@ -20,11 +20,12 @@ function appendOnly(table: string, key: readonly string[]): Migration['statement
   ];
 }
 
+/** The tables of the audit log. Entries and checkpoints are append-only. */
 export const AUDIT_TABLES: readonly Migration[] = [
   {
     id: 'audit/0001',
     statements: [
-      // What has happened and is not in a chain yet. Written in the transaction in which it happened.
+      // Records that are not in a chain yet, written in the transaction of the action itself.
       `CREATE TABLE audit_pending (
         tenant TEXT NOT NULL,
         pending_id TEXT NOT NULL,
@@ -37,7 +38,7 @@ export const AUDIT_TABLES: readonly Migration[] = [
         details TEXT,
         PRIMARY KEY (tenant, pending_id)
       ) $clustered`,
-      // Where each chain ends, and since when its end waits for a checkpoint.
+      // The last entry of each chain, and since when entries wait for a checkpoint.
       `CREATE TABLE audit_heads (
         tenant TEXT PRIMARY KEY,
         sequence BIGINT NOT NULL,
@@ -46,7 +47,7 @@ export const AUDIT_TABLES: readonly Migration[] = [
         tail_since BIGINT
       ) $clustered`,
       'CREATE INDEX audit_tails ON audit_heads (tail_since) WHERE tail_since IS NOT NULL',
-      // The chains. Every column is in the hash, so that there is none to tamper with.
+      // The chains. Every column is part of the hash.
       `CREATE TABLE audit_entries (
         tenant TEXT NOT NULL,
         sequence BIGINT NOT NULL,
@@ -76,7 +77,7 @@ export const AUDIT_TABLES: readonly Migration[] = [
         signed_at BIGINT NOT NULL,
         PRIMARY KEY (tenant, at_sequence)
       ) $clustered`,
-      // Keys that sign checkpoints and nothing else. The newest signs; the others are kept for what they signed.
+      // Keys that sign checkpoints and nothing else. The newest signs; the others verify what they signed.
       `CREATE TABLE audit_keys (
         key_id TEXT PRIMARY KEY,
         private_key TEXT NOT NULL,
@@ -93,8 +94,8 @@ export const AUDIT_TABLES: readonly Migration[] = [
   },
 ];
 
-/** What happened, as it is kept. `details` is JSON text. */
-interface FactRow {
+/** What a record and an entry have in common. `details` is JSON text. */
+interface RecordRow {
   readonly tenant: string;
   readonly workspace: string | null;
   readonly at: number;
@@ -105,17 +106,19 @@ interface FactRow {
   readonly details: string | null;
 }
 
-export interface PendingRow extends FactRow {
+/** A record that is not in a chain yet. */
+export interface PendingRow extends RecordRow {
   readonly pending_id: string;
 }
 
-export interface EntryRow extends FactRow {
+/** An entry of a chain. */
+export interface EntryRow extends RecordRow {
   readonly sequence: number;
   readonly prev_hash: string | null;
   readonly hash: string;
 }
 
-const FACT_COLUMNS = [
+const RECORD_COLUMNS = [
   'tenant',
   'workspace',
   'at',
@@ -124,24 +127,25 @@ const FACT_COLUMNS = [
   'target',
   'outcome',
   'details',
-] as const satisfies readonly (keyof FactRow)[];
-const PENDING_COLUMNS = [...FACT_COLUMNS, 'pending_id'] as const;
-const ENTRY_COLUMNS = [...FACT_COLUMNS, 'sequence', 'prev_hash', 'hash'] as const;
+] as const satisfies readonly (keyof RecordRow)[];
+const PENDING_COLUMNS = [...RECORD_COLUMNS, 'pending_id'] as const;
+const ENTRY_COLUMNS = [...RECORD_COLUMNS, 'sequence', 'prev_hash', 'hash'] as const;
 
 const INSERT_PENDING = `INSERT INTO audit_pending (${PENDING_COLUMNS.join(', ')})
   VALUES ${placeholders(1, PENDING_COLUMNS.length)}`;
 
+/** Stores a record that the sealer will move into the chain. */
 export function insertPending(row: PendingRow): Write {
   return { sql: INSERT_PENDING, params: PENDING_COLUMNS.map((column): Param => row[column]) };
 }
 
-/** The oldest of a tenant, or of all of them tenant by tenant. */
+/** The oldest pending records of a tenant, or of all tenants one after the other. */
 export function readPending(tenant: string | undefined, limit: number): Statement {
   if (tenant === undefined) return sql('SELECT * FROM audit_pending ORDER BY tenant, pending_id LIMIT $1', limit);
   return sql('SELECT * FROM audit_pending WHERE tenant = $1 ORDER BY pending_id LIMIT $2', tenant, limit);
 }
 
-/** Rows that one statement takes: few sizes, so that few statements are prepared. */
+/** Rows per statement: few sizes, so that few statements are prepared. */
 const SIZES: readonly number[] = [50, 10, 1];
 
 const REMOVE_PENDING = new Map(
@@ -167,7 +171,7 @@ function chunks<T>(items: readonly T[]): T[][] {
   return parts;
 }
 
-/** Refused when one of them is in a chain already. */
+/** Removes records that go into the chain; the expectation fails if one of them is there already. */
 export function removePending(tenant: string, pendingIds: readonly string[]): Write[] {
   return chunks(pendingIds).map((ids) => ({
     sql: REMOVE_PENDING.get(ids.length)!,
@@ -177,6 +181,7 @@ export function removePending(tenant: string, pendingIds: readonly string[]): Wr
   }));
 }
 
+/** Appends entries to a chain. */
 export function insertEntries(rows: readonly EntryRow[]): Write[] {
   return chunks(rows).map((part) => ({
     sql: INSERT_ENTRIES.get(part.length)!,
@@ -184,23 +189,25 @@ export function insertEntries(rows: readonly EntryRow[]): Write[] {
   }));
 }
 
+/** The end of a chain. */
 export interface HeadRow {
   readonly tenant: string;
   readonly sequence: number;
   readonly hash: string;
   readonly checkpoint_sequence: number;
-  /** When the oldest entry happened that no checkpoint covers. */
+  /** The time of the oldest entry that no checkpoint covers. */
   readonly tail_since: number | null;
 }
 
-/** What a unit is refused with when somebody else has moved a chain on. */
-const HEAD = 'audit-head';
+/** The expectation that a chain still ends where it was read; it fails if another host has appended. */
+export const HEAD = 'audit-head';
 
+/** The end of a tenant's chain. */
 export function readHead(tenant: string): Statement {
   return sql('SELECT * FROM audit_heads WHERE tenant = $1', tenant);
 }
 
-/** How far a log is known to have come, by whichever of those who should know says most. */
+/** The highest sequence that the head, the entries or the checkpoints of a log know of: a cut-off end shows. */
 export function furthest(tenant: string): Statement {
   return sql(
     `SELECT MAX(sequence) AS sequence FROM (
@@ -212,21 +219,22 @@ export function furthest(tenant: string): Statement {
   );
 }
 
-/** Tenants that have a chain, in order. */
+/** Ends of chains, in the order of their tenants. */
 export function listHeads(after: string, limit: number): Statement {
   return sql('SELECT * FROM audit_heads WHERE tenant > $1 ORDER BY tenant LIMIT $2', after, limit);
 }
 
-/** Chains whose end has waited for a checkpoint since before that time. */
+/** Chains with entries that have waited for a checkpoint since before that time. */
 export function listTails(before: number, limit: number): Statement {
   return sql('SELECT * FROM audit_heads WHERE tail_since <= $1 ORDER BY tail_since LIMIT $2', before, limit);
 }
 
+/** Since when the oldest entry without a checkpoint waits. */
 export function oldestTail(): Statement {
   return sql('SELECT MIN(tail_since) AS since FROM audit_heads WHERE tail_since IS NOT NULL');
 }
 
-/** Only one of those who saw the same end may go on from it: this is what keeps a chain a chain. */
+/** Compare-and-swap of the end of a chain: of several writers that read the same end, one succeeds. */
 export function moveHead(before: HeadRow | undefined, after: HeadRow): Write {
   const { tenant, sequence, hash, checkpoint_sequence, tail_since } = after;
   const params = [tenant, sequence, hash, checkpoint_sequence, tail_since];
@@ -248,11 +256,13 @@ export function moveHead(before: HeadRow | undefined, after: HeadRow): Write {
   };
 }
 
+/** Sequences, both ends included. */
 export interface SequenceRange {
   readonly from: number;
   readonly to: number;
 }
 
+/** Entries in the order of the chain. */
 export function readEntries(tenant: string, { from, to }: SequenceRange, limit: number): Statement {
   return sql(
     'SELECT * FROM audit_entries WHERE tenant = $1 AND sequence >= $2 AND sequence <= $3 ORDER BY sequence LIMIT $4',
@@ -263,6 +273,7 @@ export function readEntries(tenant: string, { from, to }: SequenceRange, limit: 
   );
 }
 
+/** Hashes in the order of the chain. */
 export function readHashes(tenant: string, { from, to }: SequenceRange): Statement {
   return sql(
     'SELECT hash FROM audit_entries WHERE tenant = $1 AND sequence >= $2 AND sequence <= $3 ORDER BY sequence',
@@ -272,23 +283,24 @@ export function readHashes(tenant: string, { from, to }: SequenceRange): Stateme
   );
 }
 
+/** Which entries a list shows. */
 export interface EntryFilter {
   readonly workspace?: string | undefined;
   readonly actor?: string | undefined;
   readonly action?: string | undefined;
   readonly since?: number | undefined;
   readonly until?: number | undefined;
-  /** Entries from before this one. */
-  readonly before?: EntryPlace | undefined;
+  /** Only entries that come after this position in the list, which is newest first. */
+  readonly before?: EntryPosition | undefined;
 }
 
-/** A place in the order of what happened: by time, and among equals by sequence. */
-export interface EntryPlace {
+/** A position in the list: by time, and at the same time by sequence. */
+export interface EntryPosition {
   readonly at: number;
   readonly sequence: number;
 }
 
-/** Newest first. */
+/** Entries, newest first. */
 export function listEntries(tenant: string, filter: EntryFilter, limit: number): Statement {
   const params: Param[] = [tenant];
   const where = ['tenant = $1'];
@@ -311,6 +323,7 @@ export function listEntries(tenant: string, filter: EntryFilter, limit: number):
   };
 }
 
+/** A signed checkpoint over a part of a chain. */
 export interface CheckpointRow {
   readonly tenant: string;
   readonly at_sequence: number;
@@ -321,6 +334,7 @@ export interface CheckpointRow {
   readonly signed_at: number;
 }
 
+/** Stores a checkpoint. */
 export function insertCheckpoint(row: CheckpointRow): Write {
   return {
     sql: `INSERT INTO audit_checkpoints (tenant, at_sequence, checkpoint_id, merkle_root, signature, key_id, signed_at)
@@ -329,6 +343,7 @@ export function insertCheckpoint(row: CheckpointRow): Write {
   };
 }
 
+/** Checkpoints in the order of the chain. */
 export function readCheckpoints(tenant: string, { from, to }: SequenceRange, limit: number): Statement {
   return sql(
     `SELECT * FROM audit_checkpoints WHERE tenant = $1 AND at_sequence >= $2 AND at_sequence <= $3
@@ -340,7 +355,7 @@ export function readCheckpoints(tenant: string, { from, to }: SequenceRange, lim
   );
 }
 
-/** The sequences of the last checkpoint before a place, and of the first one at it or after. */
+/** The sequences of the last checkpoint before an entry, and of the first one at or after it. */
 export function checkpointsAround(tenant: string, sequence: number): Statement {
   return sql(
     `SELECT (SELECT MAX(at_sequence) FROM audit_checkpoints WHERE tenant = $1 AND at_sequence < $2) AS before,
@@ -350,6 +365,7 @@ export function checkpointsAround(tenant: string, sequence: number): Statement {
   );
 }
 
+/** A key pair that signs checkpoints. */
 export interface AuditKeyRow {
   readonly key_id: string;
   readonly private_key: string;
@@ -357,12 +373,12 @@ export interface AuditKeyRow {
   readonly created_at: number;
 }
 
-/** The one that signs comes first. */
+/** The signing keys, newest first. */
 export function listAuditKeys(): Statement {
   return sql('SELECT * FROM audit_keys ORDER BY created_at DESC, key_id DESC');
 }
 
-/** Leaves a key of that name as it is: hosts that start together make one. */
+/** Stores a key unless the name is taken: hosts that start together create one between them. */
 export function ensureAuditKey({ key_id, private_key, public_key, created_at }: AuditKeyRow): Write {
   return {
     sql: `INSERT INTO audit_keys (key_id, private_key, public_key, created_at) VALUES ($1, $2, $3, $4)

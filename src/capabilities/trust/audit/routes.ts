@@ -4,19 +4,22 @@ import { Closed, NonEmpty, Timestamp } from '../../../protocol/format/schema.ts'
 import { AuditItem, AuditVerifyResult } from '../../../protocol/trust/audit.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { reply, route } from '../../request.ts';
-import { parsed, timeText } from './entries.ts';
-import type { EntryPlace, EntryRow } from './records.ts';
+import { itemOf } from './document.ts';
+import type { EntryPosition } from './records.ts';
 import type { AskedRange, AuditService } from './service.ts';
 
 const operation = route<{ readonly audit: AuditService }>();
 
 const Optional = Type.Optional;
-const SequenceText = Type.String({ pattern: '^[0-9]{1,15}$', description: 'A sequence; both ends are included' });
+const SequenceText = Type.String({
+  pattern: '^[0-9]{1,15}$',
+  description: 'A sequence; both ends of the range are included',
+});
 const RangeQuery = Closed({ fromSeq: Optional(SequenceText), toSeq: Optional(SequenceText) });
 
 export const verifyAudit = operation({
   operationId: 'verifyAudit',
-  summary: 'Walk the audit log and tell whether somebody has tampered with it',
+  summary: 'Verify the hash chain and the checkpoints of the audit log',
   method: 'GET',
   path: '/v1/audit/verify',
   scope: 'audit:read',
@@ -31,7 +34,7 @@ export const verifyAudit = operation({
 
 export const listAudit = operation({
   operationId: 'listAudit',
-  summary: 'Who did what, newest first',
+  summary: 'List audit entries, newest first',
   method: 'GET',
   path: '/v1/host/capstan/audit',
   scope: 'audit:read',
@@ -46,9 +49,13 @@ export const listAudit = operation({
   handle: async ({ caller, query }, { audit }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const before = page.after === undefined ? undefined : placeOf(page.after);
+    const before = page.after === undefined ? undefined : positionOf(page.after);
     if (before === null) {
-      return refuse('validation_error', 'cursor is not one that this host gave out.', { field: 'cursor' });
+      return refuse(
+        'validation_error',
+        'The cursor was not issued by this list. Leave it out to start from the newest entry.',
+        { field: 'cursor' },
+      );
     }
     const { actor, action, since, until } = query;
     const filter = { actor, action, since: timeOf(since), until: timeOf(until), before };
@@ -72,13 +79,13 @@ export const exportAudit = operation({
   handle: async ({ caller, query }, { audit }) => {
     const range = rangeOf(query);
     if (isRefusal(range)) return range;
-    const pieces = await audit.export(caller, range);
-    if (isRefusal(pieces)) return pieces;
+    const chunks = await audit.export(caller, range);
+    if (isRefusal(chunks)) return chunks;
     const headers = {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Disposition': 'attachment; filename="audit.json"',
     };
-    return { status: 200, headers, stream: () => pieces };
+    return { status: 200, headers, stream: () => chunks };
   },
 });
 
@@ -88,32 +95,17 @@ function rangeOf({ fromSeq, toSeq }: { fromSeq?: string; toSeq?: string }): Aske
     toSeq: toSeq === undefined ? undefined : Number(toSeq),
   };
   if ((range.toSeq ?? Number.POSITIVE_INFINITY) >= (range.fromSeq ?? 0)) return range;
-  return refuse('validation_error', 'toSeq comes before fromSeq.', { field: 'toSeq' });
+  return refuse('validation_error', 'toSeq must not be smaller than fromSeq.', { field: 'toSeq' });
 }
 
 function timeOf(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
-/** Null when the text names no place. */
-function placeOf(text: string): EntryPlace | null {
+/** Null if the text is not a cursor of this list. */
+function positionOf(text: string): EntryPosition | null {
   const [, at, sequence] = /^(\d{1,15})\.(\d{1,15})$/.exec(text) ?? [];
   return at === undefined ? null : { at: Number(at), sequence: Number(sequence) };
-}
-
-function itemOf(row: EntryRow): object {
-  const { sequence, at, actor, action, target, outcome, details, hash, prev_hash } = row;
-  return {
-    sequence,
-    at: timeText(at),
-    actor,
-    action,
-    ...(target === null ? {} : { target }),
-    outcome,
-    ...(details === null ? {} : { details: parsed(details) }),
-    hash,
-    prevHash: prev_hash,
-  };
 }
 
 export const routes = [verifyAudit, listAudit, exportAudit];

@@ -1,12 +1,14 @@
 import { isHash, MerkleRoot } from '../../../protocol/trust/audit-chain.ts';
+import { type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Write } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { chainOn } from './entries.ts';
-import type { AuditKeys } from './keys.ts';
+import { chainOn } from './chain.ts';
+import type { CheckpointKeys } from './checkpoint-keys.ts';
 import { HOST_STARTED } from './record.ts';
 import {
   type EntryRow,
+  HEAD,
   type HeadRow,
   insertCheckpoint,
   insertEntries,
@@ -19,78 +21,81 @@ import {
   removePending,
 } from './records.ts';
 
-/** A checkpoint covers no more entries than this, and comes no later than this after the first of them. */
+/** A checkpoint covers at most this many entries. */
 export const CHECKPOINT_ENTRIES = 1_000;
+/** A checkpoint is signed at most this long after the first entry that it covers. */
 export const CHECKPOINT_SECONDS = 300;
 
-/** Small enough that nobody notices the wait when a store works in the foreground. */
+/** Small enough that a store that works on the main thread blocks it for a few milliseconds only. */
 const BATCH = 200;
-/** Who waits for a log to be sealed waits for so many batches at most; the rest follows by itself. */
+/** Bounds how long a caller waits for a log to be sealed; the work item seals the rest. */
 const BATCHES_MAX = 1_000;
-const TAILS_AT_ONCE = 100;
-const TRIES_MAX = 5;
+const TAILS_PER_PAGE = 100;
+const TAIL_PAGES_MAX = 10_000;
+/** On one host, batches wait for each other instead of conflicting. */
+const TURN = 'audit-seal';
 
 /**
- * Moves what has happened into the chains, and signs checkpoints. Any number of hosts may do so at the same time: all
- * that a batch writes hangs on the end of the chain being where it was when the batch was read.
+ * Moves pending records into the hash chains and signs checkpoints. Any number of hosts may do so at the same time:
+ * every batch expects the end of the chain to be where it was when the batch was read.
  */
 export class Sealer {
-  readonly #runtime: Runtime;
-  readonly #keys: AuditKeys;
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #runtime: Pick<Runtime, 'store' | 'turns' | 'clock' | 'ids'>;
+  readonly #keys: CheckpointKeys;
 
-  constructor(runtime: Runtime, keys: AuditKeys) {
+  constructor(runtime: Pick<Runtime, 'store' | 'turns' | 'clock' | 'ids'>, keys: CheckpointKeys) {
     this.#runtime = runtime;
     this.#keys = keys;
   }
 
-  /** Everything that is pending by now, of one tenant or of all. What comes meanwhile is sealed with more of its kind. */
+  /** Seals everything that is pending now, for one tenant or for all. */
   async seal(tenant?: string): Promise<void> {
     for (let batch = 0; batch < BATCHES_MAX; batch++) {
-      if (!(await this.#inTurn(() => this.#sealBatch(tenant)))) return;
+      const { hasMore } = await this.#runtime.turns.take(TURN, () => this.#sealBatch(tenant));
+      if (!hasMore) return;
     }
   }
 
-  /** Covers everything that is in a chain now, however little that is. */
+  /** Signs a checkpoint over the whole chain, however few entries are new. */
   async checkpoint(tenant: string): Promise<void> {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      if (await this.#inTurn(() => this.#coverEnd(tenant))) return;
-    }
+    // A refusal means that other hosts keep moving the chain; the work item signs what is left.
+    await perform(this.#runtime, () => this.#checkpointHead(tenant), { turn: TURN });
   }
 
-  /** Covers the ends that have waited since before that time. */
+  /** Signs checkpoints over all chains with entries that have waited for one since before that time. */
   async checkpointTails(before: number): Promise<void> {
-    for (;;) {
-      const tails = await this.#runtime.store.read<HeadRow>(listTails(before, TAILS_AT_ONCE));
+    for (let page = 0; page < TAIL_PAGES_MAX; page++) {
+      const tails = await this.#runtime.store.read<HeadRow>(listTails(before, TAILS_PER_PAGE));
       for (const { tenant } of tails) await this.checkpoint(tenant);
-      if (tails.length < TAILS_AT_ONCE) return;
+      if (tails.length < TAILS_PER_PAGE) return;
     }
   }
 
-  /** In one process, batches come one after the other: they would only stand in each other's way. */
-  #inTurn<T>(action: () => Promise<T>): Promise<T> {
-    const turn = this.#lastTurn.then(action);
-    this.#lastTurn = turn.catch(() => {});
-    return turn;
-  }
-
-  /** Whether the end is covered; not when somebody else has just moved it. */
-  async #coverEnd(tenant: string): Promise<boolean> {
+  async #checkpointHead(tenant: string): Promise<Change> {
     const head = await this.#head(tenant);
-    if (!head || head.sequence === head.checkpoint_sequence) return true;
-    return this.#commit(head, await this.#cover(head, []), []);
+    if (!head || head.sequence === head.checkpoint_sequence) return unchanged(undefined);
+    return moveChain(head, await this.#signed(head, []));
   }
 
-  /** Whether there may be more to seal. */
-  async #sealBatch(tenant: string | undefined): Promise<boolean> {
-    const pending = await this.#runtime.store.read<PendingRow>(readPending(tenant, BATCH));
+  async #sealBatch(tenant: string | undefined): Promise<{ readonly hasMore: boolean }> {
+    const pending = await this.#pending(tenant);
     const byTenant = [...Map.groupBy(pending, (row) => row.tenant)];
-    await Promise.all(byTenant.map(([owner, rows]) => this.#append(owner, rows)));
-    return pending.length === BATCH;
+    await Promise.all(byTenant.map(([owner, rows]) => this.#sealRows(owner, rows)));
+    return { hasMore: pending.length === BATCH };
   }
 
-  /** A batch ends where a checkpoint is due; what is left comes with the next one. */
-  async #append(tenant: string, pending: readonly PendingRow[]): Promise<void> {
+  /** After a conflict the rows are read again: another host may have sealed them. */
+  async #sealRows(tenant: string, read: readonly PendingRow[]): Promise<void> {
+    let rows: readonly PendingRow[] | undefined = read;
+    await perform(this.#runtime, async () => {
+      const pending = rows ?? (await this.#pending(tenant));
+      rows = undefined;
+      return pending.length === 0 ? unchanged(undefined) : this.#append(tenant, pending);
+    });
+  }
+
+  /** A batch ends where a checkpoint is due; the rest comes with the next one. */
+  async #append(tenant: string, pending: readonly PendingRow[]): Promise<Change> {
     const before = await this.#head(tenant);
     const { sequence = 0, checkpoint_sequence: covered = 0, tail_since = null } = before ?? {};
     const rows = pending.slice(0, Math.max(1, covered + CHECKPOINT_ENTRIES - sequence));
@@ -101,17 +106,17 @@ export class Sealer {
     const isDue =
       covered === 0 || last - covered >= CHECKPOINT_ENTRIES || rows.some(({ action }) => action === HOST_STARTED);
     const pendingIds = rows.map(({ pending_id }) => pending_id);
-    await this.#commit(before, isDue ? await this.#cover(head, entries) : { head, writes: [] }, [
+    return moveChain(before, isDue ? await this.#signed(head, entries) : { head, writes: [] }, [
       ...removePending(tenant, pendingIds),
       ...insertEntries(entries),
     ]);
   }
 
   /**
-   * A checkpoint over everything since the last one, of which some may not be in the store yet. An end that somebody has
-   * damaged is summed up as it is: the checkpoint will not match, and that is what a verification shows.
+   * The end of a chain with a checkpoint over everything since the last one; `unwritten` are the entries that are not
+   * in the store yet. A damaged chain is signed as it is: the checkpoint will not match, and a verification shows that.
    */
-  async #cover(head: HeadRow, unwritten: readonly EntryRow[]): Promise<Moved> {
+  async #signed(head: HeadRow, unwritten: readonly EntryRow[]): Promise<ChainEnd> {
     const { tenant, sequence, checkpoint_sequence } = head;
     const stored = await this.#runtime.store.read<{ hash: string }>(
       readHashes(tenant, { from: checkpoint_sequence + 1, to: sequence - unwritten.length }),
@@ -133,20 +138,23 @@ export class Sealer {
     return { head: { ...head, checkpoint_sequence: sequence, tail_since: null }, writes: [checkpoint] };
   }
 
-  /** Somebody else may have been quicker: then the chain has moved on without us, and what is left is read again. */
-  async #commit(before: HeadRow | undefined, { head, writes }: Moved, more: readonly Write[]): Promise<boolean> {
-    const outcome = await this.#runtime.store.commit([moveHead(before, head), ...more, ...writes]);
-    return outcome.committed;
-  }
-
   async #head(tenant: string): Promise<HeadRow | undefined> {
     const [head] = await this.#runtime.store.read<HeadRow>(readHead(tenant));
     return head;
   }
+
+  #pending(tenant: string | undefined): Promise<PendingRow[]> {
+    return this.#runtime.store.read<PendingRow>(readPending(tenant, BATCH));
+  }
 }
 
-/** Where a chain ends then, and what else has to be written for that. */
-interface Moved {
+/** Where a chain ends after a change, and what is written for that besides. */
+interface ChainEnd {
   readonly head: HeadRow;
   readonly writes: readonly Write[];
+}
+
+/** Two writers that read the same end conflict here: one goes on, the other reads again. */
+function moveChain(before: HeadRow | undefined, { head, writes }: ChainEnd, entries: readonly Write[] = []): Change {
+  return changeOf(undefined, [moveHead(before, head), ...entries, ...writes], { retryOn: [HEAD] });
 }

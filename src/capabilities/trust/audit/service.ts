@@ -1,149 +1,177 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { JsonObject } from '../../../protocol/format/json.ts';
-import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { VerifyResult } from '../../../protocol/trust/audit-chain.ts';
-import type { Subject } from '../../../runtime/run-row.ts';
-import type { Write } from '../../../store/sql.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
+import { type Change, changeOf, commitOrThrow } from '../../../runtime/change.ts';
+import type { WorkHandler } from '../../../runtime/executor.ts';
+import type { Unit } from '../../../store/sql.ts';
+import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import { storageTenant } from '../authorization/keys.ts';
+import { type KeyRecord, storageTenant } from '../authorization/door.ts';
+import { CheckpointKeys } from './checkpoint-keys.ts';
+import { type Audit, type AuditRecord, HOST_ACTOR } from './door.ts';
 import { AuditExport } from './export.ts';
-import { AuditKeys } from './keys.ts';
-import { AuditReader } from './reading.ts';
-import { type AuditRecord, HOST_ACTOR, HOST_STARTED, recordWrite } from './record.ts';
+import { AuditReader } from './reader.ts';
+import { HOST_STARTED, recordWrite } from './record.ts';
 import { type EntryFilter, type EntryRow, furthest, type HeadRow, listEntries, listHeads } from './records.ts';
-import { RequestTrail } from './requests.ts';
+import { RequestAuditor } from './request-audit.ts';
+import { SealScheduler } from './seal-scheduler.ts';
 import { Sealer } from './sealer.ts';
-import { Sealing, sealHandler } from './sealing.ts';
+import { sealHandler } from './work.ts';
 
-export { HOST_ACTOR } from './record.ts';
+export { HOST_ACTOR, recordBy } from './door.ts';
 
-export type AuditService = ReturnType<typeof auditService>;
-
-/** What somebody did to something, for the unit in which it happens. */
-export function recordBy(
-  { record }: Pick<AuditService, 'record'>,
-  { tenant, workspace, principal: actor }: Subject,
-  action: AuditAction,
-  target: string,
-  details?: JsonObject,
-): Write[] {
-  return record({ tenant, workspace, actor, action, target, ...(details ? { details } : {}) });
-}
-
-/** Sequences that were asked for; what is left out is the beginning or the end of the log. */
+/** The range of sequences that a caller asks for; a missing end is the beginning or the end of the log. */
 export interface AskedRange {
   readonly fromSeq?: number | undefined;
   readonly toSeq?: number | undefined;
 }
 
-const TENANTS_AT_ONCE = 500;
+/** The settings that the audit log depends on. */
+export interface AuditOptions {
+  readonly auditRequests: boolean;
+  readonly auditKey: string | undefined;
+  readonly secret: string | undefined;
+  /** The configured keys: their tenants have a log from the first start on. */
+  readonly apiKeys: readonly Pick<KeyRecord, 'tenant' | 'isTest'>[];
+}
 
-export function auditService({ runtime, executor, settings }: Host) {
-  const { store, log } = runtime;
-  const keys = new AuditKeys(runtime, { name: settings.audit.keyName, secret: settings.secret });
-  const sealer = new Sealer(runtime, keys);
-  const sealing = new Sealing(runtime);
-  const reader = new AuditReader(runtime, keys);
-  const file = new AuditExport(runtime, keys, reader, settings.version);
-  const trail = new RequestTrail(runtime, { record, everyRequest: settings.audit.everyRequest });
+type AuditHost = Pick<Host, 'version'> & {
+  readonly runtime: Host['runtime'];
+  readonly executor: Pick<Host['executor'], 'hostId'>;
+};
 
-  return {
-    record,
+const TENANTS_PER_PAGE = 500;
 
-    /** What the edge tells of callers. */
-    trail,
+/** Records, seals, lists, verifies and exports the audit log. */
+export class AuditService implements Audit {
+  readonly requests: RequestAuditor;
+  readonly handleSealing: WorkHandler;
+  readonly #host: AuditHost;
+  readonly #options: AuditOptions;
+  readonly #keys: CheckpointKeys;
+  readonly #sealer: Sealer;
+  readonly #scheduler: SealScheduler;
+  readonly #reader: AuditReader;
+  readonly #export: AuditExport;
 
-    /** Newest first. A key of one workspace sees what happened there. */
-    async list({ subject }: Caller, filter: EntryFilter, limit: number): Promise<EntryRow[]> {
-      await sealFirst(subject.tenant);
-      return store.read<EntryRow>(listEntries(subject.tenant, { ...filter, workspace: subject.workspace }, limit));
-    },
-
-    async verify({ subject: { tenant } }: Caller, { fromSeq = 0, toSeq }: AskedRange): Promise<VerifyResult> {
-      const end = await endOf(tenant);
-      return reader.verify(tenant, { from: fromSeq, to: toSeq ?? Math.max(fromSeq, end) }, end);
-    },
-
-    /** The pieces of a file in which every entry is covered by a checkpoint. */
-    async export(caller: Caller, { fromSeq = 1, toSeq }: AskedRange): Promise<AsyncGenerator<string> | Refusal> {
-      const { tenant, workspace } = caller.subject;
-      if (workspace !== undefined) {
-        return refuse('forbidden', 'The log is that of the whole tenant. This key is for one workspace.');
-      }
-      const end = await endOf(tenant);
-      await orAsItIs(tenant, () => sealer.checkpoint(tenant));
-      return file.file(tenant, { from: Math.max(1, fromSeq), to: toSeq ?? end }, end);
-    },
-
-    get publicKey(): string {
-      return keys.current.spki;
-    },
-
-    handleSealing: sealHandler(runtime, sealer),
-
-    async prepare(): Promise<void> {
-      await keys.prepare();
-      for await (const tenants of knownTenants()) await store.commit(tenants.map(started));
-      await store.commit(sealing.start());
-    },
-
-    async stop(): Promise<void> {
-      await trail.flush();
-      sealing.stop();
-    },
-  };
-
-  /** What to write along with the thing that happened: both are committed, or neither. */
-  function record(entry: AuditRecord): Write[] {
-    sealing.soon();
-    return [recordWrite(entry, runtime)];
+  constructor(host: AuditHost, options: AuditOptions) {
+    const { runtime, version } = host;
+    this.#host = host;
+    this.#options = options;
+    this.#keys = new CheckpointKeys(runtime, { name: options.auditKey, secret: options.secret });
+    this.#sealer = new Sealer(runtime, this.#keys);
+    this.#scheduler = new SealScheduler(runtime);
+    this.#reader = new AuditReader(runtime, this.#keys);
+    this.#export = new AuditExport(runtime, this.#keys, this.#reader, version);
+    this.requests = new RequestAuditor(runtime, { audit: this, everyRequest: options.auditRequests });
+    this.handleSealing = sealHandler(runtime, this.#sealer);
   }
 
-  /** What has been acknowledged is in the log by the time somebody reads it. */
-  function sealFirst(tenant: string): Promise<void> {
-    return orAsItIs(tenant, () => sealer.seal(tenant));
+  record(entry: AuditRecord): Unit {
+    // Scheduled before the commit: a commit whose answer is lost may have happened, and is sealed all the same.
+    this.#scheduler.sealSoon();
+    return [recordWrite(entry, this.#host.runtime)];
   }
 
-  /** A log that was damaged may not take anything more, and is read all the same. */
-  async function orAsItIs(tenant: string, action: () => Promise<void>): Promise<void> {
+  entry(entry: AuditRecord): Change {
+    return changeOf(undefined, this.record(entry));
+  }
+
+  /** Entries, newest first. A caller that is bound to a workspace sees what happened there. */
+  async list({ subject }: Caller, filter: EntryFilter, limit: number): Promise<EntryRow[]> {
+    const { tenant, workspace } = subject;
+    await this.#sealPending(tenant);
+    return this.#store.read<EntryRow>(listEntries(tenant, { ...filter, workspace }, limit));
+  }
+
+  /** Recomputes a part of the hash chain from its content. */
+  async verify({ subject: { tenant } }: Caller, { fromSeq = 0, toSeq }: AskedRange): Promise<VerifyResult> {
+    const end = await this.#endOf(tenant);
+    return this.#reader.verify(tenant, { from: fromSeq, to: toSeq ?? Math.max(fromSeq, end) }, end);
+  }
+
+  /** The chunks of a JSON file in which every entry is covered by a checkpoint. */
+  async export(caller: Caller, { fromSeq = 1, toSeq }: AskedRange): Promise<AsyncGenerator<string> | Refusal> {
+    const { tenant, workspace } = caller.subject;
+    if (workspace !== undefined) {
+      const message = 'An export covers the whole tenant, and this key is bound to one workspace. Use another key.';
+      return refuse('forbidden', message);
+    }
+    const end = await this.#endOf(tenant);
+    await this.#orUnsealed(tenant, () => this.#sealer.checkpoint(tenant));
+    return this.#export.file(tenant, { from: Math.max(1, fromSeq), to: toSeq ?? end }, end);
+  }
+
+  /** The key that signs checkpoints, in base64. */
+  get publicKey(): string {
+    return this.#keys.current.spki;
+  }
+
+  /** Finds or creates the signing key, and records the start of the host in every log. */
+  async prepare(): Promise<void> {
+    await this.#keys.prepare();
+    for await (const tenants of this.#tenants()) {
+      await commitOrThrow(
+        this.#store,
+        tenants.flatMap((tenant) => this.#recordStart(tenant)),
+      );
+    }
+    await commitOrThrow(this.#store, this.#scheduler.start());
+  }
+
+  async stop(): Promise<void> {
+    await this.requests.flush();
+    this.#scheduler.stop();
+  }
+
+  get #store(): Host['runtime']['store'] {
+    return this.#host.runtime.store;
+  }
+
+  /** Everything that was acknowledged before a read must be in what is read. */
+  #sealPending(tenant: string): Promise<void> {
+    return this.#orUnsealed(tenant, () => this.#sealer.seal(tenant));
+  }
+
+  /** A damaged log may refuse new entries; it stays readable, because that is how the damage is found. */
+  async #orUnsealed(tenant: string, action: () => Promise<void>): Promise<void> {
     try {
       await action();
     } catch (error) {
-      log.error({ tenant, err: error }, 'the audit log could not be sealed; it is read as it is');
+      this.#host.runtime.log.error({ tenant, err: error }, 'the audit log could not be sealed; it is read unsealed');
     }
   }
 
-  /** Where the log of a tenant ends. It begins when something happens, or when somebody first asks for it. */
-  async function endOf(tenant: string): Promise<number> {
-    await sealFirst(tenant);
-    const end = await knownEnd(tenant);
+  /** The last sequence of a tenant's log. The log begins with the first action, or when somebody first asks for it. */
+  async #endOf(tenant: string): Promise<number> {
+    await this.#sealPending(tenant);
+    const end = await this.#knownEnd(tenant);
     if (end > 0) return end;
-    await store.commit(record({ tenant, actor: HOST_ACTOR, action: 'audit.opened' }));
-    await sealFirst(tenant);
-    return knownEnd(tenant);
+    await commitOrThrow(this.#store, this.record({ tenant, actor: HOST_ACTOR, action: 'audit.opened' }));
+    await this.#sealPending(tenant);
+    return this.#knownEnd(tenant);
   }
 
-  async function knownEnd(tenant: string): Promise<number> {
-    const [known] = await store.read<{ sequence: number | null }>(furthest(tenant));
+  async #knownEnd(tenant: string): Promise<number> {
+    const [known] = await this.#store.read<{ sequence: number | null }>(furthest(tenant));
     return known?.sequence ?? 0;
   }
 
-  /** Tenants with keys in the configuration, and those that have a log. */
-  async function* knownTenants(): AsyncGenerator<string[]> {
-    const configured = new Set(settings.configuredKeys.map(({ tenant, isTest }) => storageTenant(tenant, isTest)));
+  /** Pages of tenants: those of configured keys, then all others that have a log. */
+  async *#tenants(): AsyncGenerator<string[]> {
+    const configured = new Set(this.#options.apiKeys.map(({ tenant, isTest }) => storageTenant(tenant, isTest)));
     yield [...configured];
     for (let after = ''; ; ) {
-      const heads = await store.read<HeadRow>(listHeads(after, TENANTS_AT_ONCE));
+      const heads = await this.#store.read<HeadRow>(listHeads(after, TENANTS_PER_PAGE));
       const tenants = heads.map(({ tenant }) => tenant);
       yield tenants.filter((tenant) => !configured.has(tenant));
-      if (tenants.length < TENANTS_AT_ONCE) return;
+      if (tenants.length < TENANTS_PER_PAGE) return;
       after = tenants.at(-1)!;
     }
   }
 
-  function started(tenant: string): Write {
+  #recordStart(tenant: string): Unit {
+    const { runtime, executor } = this.#host;
     const details = { hostId: executor.hostId };
-    return recordWrite({ tenant, actor: HOST_ACTOR, action: HOST_STARTED, details }, runtime);
+    return [recordWrite({ tenant, actor: HOST_ACTOR, action: HOST_STARTED, details }, runtime)];
   }
 }

@@ -5,11 +5,11 @@ export const auditSettings = defineSettings({
   variables: {
     auditRequests: {
       variable: 'CAPSTAN_AUDIT_REQUESTS',
-      meaning: '1 puts every authenticated request into the audit log, reads included',
+      meaning: '1 writes every authenticated request to the audit log, including reads',
     },
     auditKey: {
       variable: 'CAPSTAN_AUDIT_KEY',
-      meaning: 'name of the key that signs audit checkpoints; a new name makes a new key',
+      meaning: 'name of the key that signs audit checkpoints; a new name creates a new key',
     },
   },
   read: (read) => ({

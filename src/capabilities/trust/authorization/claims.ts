@@ -7,12 +7,12 @@ import type { Caller } from '../../request.ts';
 import { USER_LANE } from './keys.ts';
 import type { OidcSettings } from './settings.ts';
 
-/** What of the settings says how claims are read. */
+/** The settings that say how claims are read. */
 export type ClaimSettings = Pick<OidcSettings, 'issuer' | 'tenantClaim' | 'roleClaim' | 'workspaceClaim'>;
 
 /**
- * Who a verified token stands for. Undefined when it names nobody, or no tenant, or a workspace that cannot be one:
- * leaving a binding out would make it wider.
+ * The caller that a verified token stands for. Undefined if it names no subject, no tenant or an invalid workspace: to
+ * ignore an invalid workspace would give access to all of them.
  */
 export function callerOfClaims(claims: JWTPayload, settings: ClaimSettings): Caller | undefined {
   const { issuer, tenantClaim, roleClaim, workspaceClaim } = settings;
@@ -31,17 +31,17 @@ export function callerOfClaims(claims: JWTPayload, settings: ClaimSettings): Cal
   };
 }
 
-/** Issuers put addresses and names into `sub`; this says nothing but that it is the same person as before. */
+/** An opaque id: issuers put addresses and names into `sub`, which must not get into logs. */
 function principalOf(issuer: string, sub: string): string {
   return `user-${sha256Hex(`${issuer}\n${sub}`).slice(0, 32)}`;
 }
 
-/** A name with dots is one claim where there is one of that name, else the way to one: `realm_access.roles`. */
+/** A name with dots is a claim of that name if there is one, else a path such as `realm_access.roles`. */
 function claimOf(claims: JWTPayload, name: string): unknown {
   return own(claims, name) ?? valueAt(claims, name);
 }
 
-/** The highest of the roles that are known; groups that are none do not count. */
+/** The highest known role; groups that are not roles are ignored. */
 function roleOf(claim: unknown): Role | undefined {
   const known = (Array.isArray(claim) ? claim : [claim]).filter(isRole);
   return ROLES.findLast((role) => known.includes(role));

@@ -1,5 +1,33 @@
+import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { door } from '../../capability.ts';
-import type { AuthorizationService } from './service.ts';
+import type { Caller } from '../../request.ts';
+import { hashKey } from './keys.ts';
 
-export type Authorization = AuthorizationService;
+export { callerOf, KEY_LANE, type KeyRecord, storageTenant, TEST_KEY_PREFIX } from './keys.ts';
+
+/** API keys and tokens: who is calling, and what they may do. */
+export interface Authorization {
+  /** The caller that a credential stands for. A refusal says what is wrong in its code and never repeats the credential. */
+  authenticate(credential: Credential): Promise<Caller | Refusal>;
+  /** Whether any key exists, configured or stored. */
+  hasKeys(): Promise<boolean>;
+  /** Creates the key of the first start; undefined if another host that starts at the same time created it. */
+  createOwner(tenant: string, name: string): Promise<string | undefined>;
+}
+
+/** The door to authorization. */
 export const Authorization = door<Authorization>()('authorization');
+
+/** What the Authorization header has after `Bearer`, and its hash. */
+export interface Credential {
+  readonly text: string;
+  readonly hash: string;
+}
+
+/** Hashes a credential, which then identifies it in the store and in the rate limiter. */
+export function credentialOf(text: string): Credential {
+  return { text, hash: hashKey(text) };
+}
+
+/** The refusal of a request without a known credential. */
+export const UNAUTHENTICATED = refuse('unauthenticated', 'Send a valid key as `Authorization: Bearer <key>`.');

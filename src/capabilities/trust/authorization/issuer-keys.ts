@@ -6,36 +6,37 @@ import type { Log } from '../../../system/log.ts';
 import { isSafeSource } from './keys.ts';
 import type { OidcSettings } from './settings.ts';
 
-/** Without the issuer's keys nothing can be said about a token, neither yes nor no. */
+/** The issuer's key set could not be fetched, so a token can be neither accepted nor rejected. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable';
   readonly retryAfterMs: number;
 
   constructor(retryAfterMs: number) {
-    super('the keys of the issuer are not to be had');
+    super("the issuer's key set could not be fetched");
     this.retryAfterMs = retryAfterMs;
   }
 }
 
+/** What the key set is fetched and cached with. */
 export interface IssuerSystem {
   readonly clock: Clock;
   readonly egress: Pick<Egress, 'send'>;
   readonly log: Log;
 }
 
-/** Keys that are older are fetched anew, while tokens are still judged by them. */
+/** An older key set is refreshed in the background, and used meanwhile. */
 const FRESH_MS = 10 * 60_000;
-/** Keys that the issuer has not confirmed for so long are not believed any more. */
+/** A key set that could not be refreshed for this long is not used any more. */
 const BELIEVED_MS = 24 * 60 * 60_000;
-/** A token can name any key, so the issuer is asked about unknown ones no more often than this. */
+/** A token can name any key, so unknown key ids cause a fetch no more often than this. */
 const COOLDOWN_MS = 30_000;
 const RETRY_MS = 5_000;
 const FETCH_MS = 5_000;
 const DOCUMENT_BYTES_MAX = 262_144;
 
 /**
- * The issuer's public keys. They outlive an outage of the issuer, and nobody makes the host hammer at it: there is one
- * fetch at a time, and a pause after each.
+ * A cache of the issuer's public keys. It outlasts an outage of the issuer, and limits requests to it: one fetch at a
+ * time, and a pause after each.
  */
 export class IssuerKeys {
   readonly #settings: OidcSettings;
@@ -49,7 +50,7 @@ export class IssuerKeys {
     this.#system = system;
   }
 
-  /** The key that a token says it was signed with. Throws KeysUnavailable when that cannot be found out. */
+  /** The key that a token names. Throws KeysUnavailable if the key set could not be fetched. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const ageMs = this.#now - (this.#known?.at ?? Number.NEGATIVE_INFINITY);
     if (ageMs > BELIEVED_MS) await this.#refresh();
@@ -67,7 +68,7 @@ export class IssuerKeys {
     return this.#system.clock.now();
   }
 
-  /** Settles when the keys are as new as they may be; the failure to fetch them is in the log by then. */
+  /** Settles when the key set was fetched, or was fetched just before; a failure is logged. */
   #refresh(): Promise<void> {
     this.#fetching ??= this.#fetchUnlessJustTried().finally(() => {
       this.#fetching = undefined;
@@ -79,31 +80,32 @@ export class IssuerKeys {
     const { at, isFailed } = this.#last ?? { at: Number.NEGATIVE_INFINITY, isFailed: false };
     const pauseMs = isFailed ? RETRY_MS : COOLDOWN_MS;
     const passedMs = this.#now - at;
-    // A clock that was set back does not make the pause longer.
+    // A clock that was set back must not make the pause longer.
     if (passedMs >= 0 && passedMs < pauseMs) {
       if (isFailed) throw new KeysUnavailable(pauseMs - passedMs);
       return;
     }
     try {
       const document = await this.#read(await this.#address());
-      this.#known = { find: createLocalJWKSet(document as unknown as JSONWebKeySet), at: this.#now };
+      if (!isKeySet(document)) throw new Error('the issuer did not answer with a key set');
+      this.#known = { find: createLocalJWKSet(document), at: this.#now };
       this.#last = { at: this.#now, isFailed: false };
     } catch (error) {
       this.#last = { at: this.#now, isFailed: true };
       const { issuer } = this.#settings;
-      this.#system.log.warn({ issuer, err: error }, 'the keys of the issuer could not be fetched; trying again later');
+      this.#system.log.warn({ issuer, err: error }, "the issuer's key set could not be fetched; trying again later");
       throw new KeysUnavailable(RETRY_MS);
     }
   }
 
-  /** Where the keys are: as configured, or as the issuer says of itself. */
+  /** The URL of the key set: as configured, or from the issuer's discovery document. */
   async #address(): Promise<string> {
     const { issuer, jwksUrl } = this.#settings;
     if (jwksUrl !== undefined) return jwksUrl;
     const about = await this.#read(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
     if (about.issuer !== issuer) throw new Error('the discovery document is about another issuer');
     if (typeof about.jwks_uri !== 'string' || !isSafeSource(about.jwks_uri)) {
-      throw new Error('the discovery document names no place for keys that can be trusted');
+      throw new Error('the discovery document has no jwks_uri with https://');
     }
     return about.jwks_uri;
   }
@@ -118,7 +120,12 @@ export class IssuerKeys {
     });
     if (status !== 200) throw new Error(`the issuer answered with status ${status}`);
     const document: unknown = JSON.parse(body.toString('utf8'));
-    if (!isObject(document)) throw new Error('the issuer answered with something else than a document');
+    if (!isObject(document)) throw new Error('the issuer did not answer with a JSON object');
     return document;
   }
+}
+
+/** Only the outer form: the library checks each key when a token names it. */
+function isKeySet(document: object): document is JSONWebKeySet {
+  return 'keys' in document && Array.isArray(document.keys);
 }

@@ -3,27 +3,29 @@ import { isRole, isScope, ROLE_SCOPES, type Role, type Scope } from '../../../pr
 import { isLoopbackName, reachOf } from '../../../system/addresses.ts';
 import type { Caller } from '../../request.ts';
 
-/** Keys that begin like this are test keys: they see only what test keys made, and may use test surfaces. */
+/** The prefix of test keys, which see only what test keys created, and may use test features. */
 export const TEST_KEY_PREFIX = 'hk_test_';
 const LIVE_KEY_PREFIX = 'hk_live_';
 const KEY_BYTES = 24;
 const SHOWN_CHARACTERS = 12;
 
+/** The issuer of callers that use an API key. */
 export const ISSUER = 'urn:capstan:api-key';
 
-/** How somebody got in: a program with a key, or a person with a token of the issuer. */
+/** The lane of callers that use an API key. */
 export const KEY_LANE = 'api-key';
+/** The lane of callers that use a token of the OIDC issuer. */
 export const USER_LANE = 'oidc';
 
-/** Where an issuer's keys may come from: a place that proves who it is, or this machine itself. */
+/** Whether an issuer's key set may be fetched from a URL: over HTTPS, or from this machine. */
 export function isSafeSource(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
-  const isHere = isLoopbackName(hostname) || reachOf(hostname.replace(/^\[|\]$/g, '')) === 'loopback';
-  return protocol === 'https:' || (protocol === 'http:' && isHere);
+  const isLocal = isLoopbackName(hostname) || reachOf(hostname.replace(/^\[|\]$/g, '')) === 'loopback';
+  return protocol === 'https:' || (protocol === 'http:' && isLocal);
 }
 
-/** A key as it is kept: never the key itself. */
+/** A key as it is configured or stored: its hash, never the key itself. */
 export interface KeyRecord {
   readonly keyId: string;
   readonly hash: string;
@@ -37,35 +39,38 @@ export interface KeyRecord {
   readonly revokedAt?: number | undefined;
 }
 
+/** Generates a key. */
 export function newKey(isTest: boolean): string {
   return (isTest ? TEST_KEY_PREFIX : LIVE_KEY_PREFIX) + randomBytes(KEY_BYTES).toString('base64url');
 }
 
-/** Keys are long and random, so one round of hashing is enough to make the stored form worthless to a thief. */
+/** Keys are long and random, so one round of SHA-256 is enough to protect the stored form. */
 export function hashKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
+/** Compares hashes in constant time. */
 export function isSameHash(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }
 
-/** Enough of a key to recognise it by. */
+/** The beginning of a key, enough to recognise it by. */
 export function shownPrefix(key: string): string {
   return key.slice(0, SHOWN_CHARACTERS);
 }
 
-/** What a key may do: its own scopes, else those of its role, else nothing. */
+/** The scopes of a key: its own, else those of its role, else none. */
 export function scopesOf({ role, scopes }: { role?: unknown; scopes?: unknown }): readonly Scope[] {
   if (Array.isArray(scopes)) return scopes.filter(isScope);
   return isRole(role) ? ROLE_SCOPES[role] : [];
 }
 
-/** `#` is in no tenant's name, so what test keys made is a tenant of its own to every query. */
+/** The tenant that queries use. Tenant names have no `#`, so the data of test keys is a tenant of its own. */
 export function storageTenant(tenant: string, isTest: boolean): string {
   return isTest ? `${tenant}#test` : tenant;
 }
 
+/** The caller that a key stands for. */
 export function callerOf(key: KeyRecord): Caller {
   return {
     subject: {

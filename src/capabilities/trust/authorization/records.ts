@@ -3,6 +3,7 @@ import { type Param, type Statement, sql, type Write } from '../../../store/sql.
 import type { Migration } from '../../../store/store.ts';
 import { type KeyRecord, scopesOf } from './keys.ts';
 
+/** The table of API keys. */
 export const KEY_TABLES: readonly Migration[] = [
   {
     id: 'authorization/0001',
@@ -33,6 +34,7 @@ export const KEY_TABLES: readonly Migration[] = [
   },
 ];
 
+/** A stored key: its hash and rights. */
 export interface KeyRow {
   readonly key_id: string;
   readonly hash: string;
@@ -46,23 +48,27 @@ export interface KeyRow {
   readonly is_test: number;
   readonly created_at: number;
   readonly expires_at: number | null;
-  /** May lie ahead: a key that was rotated stays good for a while. */
+  /** May be in the future: a rotated key stays valid for a grace period. */
   readonly revoked_at: number | null;
   readonly last_used_at: number | null;
 }
 
-/** The keys that a caller may manage: of its tenant and lane and, where it is bound to one, of its workspace. */
+/** A row with the store's time. Clocks of hosts may differ, so the store's clock decides whether a key is over. */
+export type TimedKeyRow = KeyRow & { readonly now: number };
+
+/** The keys that a caller may manage: live or test keys of its tenant and, if it is bound to one, of its workspace. */
 export interface KeyRealm {
   readonly tenant: string;
   readonly isTest: boolean;
   readonly workspace?: string | undefined;
 }
 
-/** Hosts may disagree about the time, so whether a key is over is told by the store's clock alone. */
+/** A key by its hash, as a TimedKeyRow. */
 export function findKey(hash: string): Statement {
   return sql('SELECT api_keys.*, $now AS now FROM api_keys WHERE hash = $1', hash);
 }
 
+/** A key that a caller may manage, as a TimedKeyRow. */
 export function findKeyById(realm: KeyRealm, keyId: string): Statement {
   const { where, params } = within(realm);
   return {
@@ -71,7 +77,7 @@ export function findKeyById(realm: KeyRealm, keyId: string): Statement {
   };
 }
 
-/** Newest first. */
+/** Keys, newest first. */
 export function listKeys(realm: KeyRealm, before: string | undefined, limit: number): Statement {
   const { where, params } = within(realm);
   const from = before === undefined ? '' : `AND key_id < $${params.push(before)}`;
@@ -81,10 +87,12 @@ export function listKeys(realm: KeyRealm, before: string | undefined, limit: num
   };
 }
 
+/** The number of stored keys of all tenants. */
 export function countKeys(): Statement {
   return sql('SELECT COUNT(*) AS count FROM api_keys');
 }
 
+/** Stores a new key. */
 export function insertKey(row: KeyRow): Write {
   return {
     sql: `INSERT INTO api_keys (key_id, hash, name, prefix, tenant, workspace, principal, role, scopes, is_test,
@@ -109,7 +117,7 @@ export function insertKey(row: KeyRow): Write {
   };
 }
 
-/** Refused when the key is over already, or about to be. */
+/** Revokes a key after a grace period. The expectation `key` fails if it is revoked or rotated already. */
 export function endKeyIn(realm: KeyRealm, keyId: string, graceMs: number): Write {
   const { where, params } = within(realm);
   return {
@@ -121,7 +129,7 @@ export function endKeyIn(realm: KeyRealm, keyId: string, graceMs: number): Write
   };
 }
 
-/** Also ends a key that was good for a while yet. One that is over stays as it is. */
+/** Revokes a key at once, also during its grace period. The expectation `key` fails if it is revoked already. */
 export function revokeKey(realm: KeyRealm, keyId: string): Write {
   const { where, params } = within(realm);
   return {
@@ -135,8 +143,8 @@ export function revokeKey(realm: KeyRealm, keyId: string): Write {
 const IS_LIVE = '(revoked_at IS NULL OR revoked_at > $now)';
 
 /**
- * Holds only if another key that can manage keys stays behind, and holds on to it: of two that revoke each other at
- * the same moment, one is refused.
+ * Expects another valid key that can manage keys, and locks it: of two managers that revoke each other at the same
+ * time, one is refused with `manager`.
  */
 export function keepManager(realm: KeyRealm, { keyId, isOwner }: { keyId: string; isOwner: boolean }): Write {
   const { tenant, isTest, workspace } = realm;
@@ -154,6 +162,7 @@ export function keepManager(realm: KeyRealm, { keyId, isOwner }: { keyId: string
   };
 }
 
+/** Stores the time of use, at most once per period. */
 export function touchKey(keyId: string, everyMs: number): Write {
   return {
     sql: `UPDATE api_keys SET last_used_at = $now
@@ -162,7 +171,7 @@ export function touchKey(keyId: string, everyMs: number): Write {
   };
 }
 
-/** A role has the scopes that it has today, whenever the key was made. */
+/** The key of a row. A role stands for the scopes that it has in this version, not in that which created the key. */
 export function keyFromRow(row: KeyRow): KeyRecord {
   return {
     keyId: row.key_id,

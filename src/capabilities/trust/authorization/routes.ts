@@ -1,10 +1,11 @@
 import { Type } from 'typebox';
-import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { ApiKey, ApiKeyRequest, GRACE_S, NewApiKey, RotateKeyRequest } from '../../../protocol/trust/keys.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import { type Answer, type Reply, reply, route } from '../../request.ts';
-import type { AuthorizationService, IssuedKey, KeptKey } from './service.ts';
+import { NO_CONTENT, type Reply, reply, route, transact } from '../../request.ts';
+import { keyDocument } from './document.ts';
+import type { AuthorizationService, IssuedKey } from './service.ts';
 
 const operation = route<{ readonly authorization: AuthorizationService }>();
 
@@ -13,7 +14,7 @@ const KeyParams = Closed({ keyId: Type.String({ minLength: 1, maxLength: 128 }) 
 
 const listApiKeys = operation({
   operationId: 'listApiKeys',
-  summary: 'The API keys of the tenant, newest first; those that are over included',
+  summary: 'List the API keys of the tenant, newest first, expired and revoked ones included',
   method: 'GET',
   path: KEYS,
   scope: 'keys:manage',
@@ -26,31 +27,29 @@ const listApiKeys = operation({
     const keys = await authorization.list(caller, page.after, page.limit + 1);
     return reply(
       200,
-      pageOf(keys, page, shown, ({ id }) => id),
+      pageOf(keys, page, keyDocument, ({ id }) => id),
     );
   },
 });
 
 const createApiKey = operation({
   operationId: 'createApiKey',
-  summary: 'Make an API key; it is shown once',
+  summary: 'Create an API key; it is shown once',
   method: 'POST',
   path: KEYS,
   scope: 'keys:manage',
   body: ApiKeyRequest,
   replies: { 201: NewApiKey },
   refusals: [400],
-  handle: async (request, { authorization }) => {
-    const { expiresAt, ...rest } = request.body;
-    const wanted = { ...rest, expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt) };
-    const made = await authorization.create(request.caller, wanted, (done) => request.remember(created(done)));
-    return shownOnce(made);
+  handle: ({ caller, body: { expiresAt, ...rest } }, { authorization }) => {
+    const request = { ...rest, expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt) };
+    return transact(() => authorization.create(caller, request), created);
   },
 });
 
 const rotateApiKey = operation({
   operationId: 'rotateApiKey',
-  summary: 'Replace a key by a new one with the same rights; the old one stays good for a while',
+  summary: 'Replace a key with a new one that has the same rights; the old one stays valid for a grace period',
   method: 'POST',
   path: `${KEYS}/{keyId}:rotate`,
   scope: 'keys:manage',
@@ -59,14 +58,8 @@ const rotateApiKey = operation({
   bodyOptional: true,
   replies: { 201: NewApiKey },
   refusals: [400, 404, 409],
-  handle: async (request, { authorization }) => {
-    const { graceSeconds = GRACE_S } = request.body ?? {};
-    const { keyId } = request.params;
-    const made = await authorization.rotate(request.caller, keyId, graceSeconds * 1_000, (done) =>
-      request.remember(created(done)),
-    );
-    return shownOnce(made);
-  },
+  handle: ({ caller, params: { keyId }, body }, { authorization }) =>
+    transact(() => authorization.rotate(caller, keyId, (body?.graceSeconds ?? GRACE_S) * 1_000), created),
 });
 
 const revokeApiKey = operation({
@@ -78,32 +71,17 @@ const revokeApiKey = operation({
   params: KeyParams,
   replies: { 204: 'nothing' },
   refusals: [404, 409],
-  handle: async (request, { authorization }) => {
-    const done: Reply = { status: 204 };
-    const refusal = await authorization.revoke(request.caller, request.params.keyId, () => request.remember(done));
-    return refusal ?? done;
-  },
+  handle: ({ caller, params: { keyId } }, { authorization }) =>
+    transact(
+      () => authorization.revoke(caller, keyId),
+      () => NO_CONTENT,
+    ),
 });
 
-function shownOnce(made: IssuedKey | Refusal): Answer {
-  return isRefusal(made) ? made : created(made);
-}
-
-/** What is kept of this for a retry passes the gate for text, so a retry sees everything but the key. */
+/** The idempotency record of this reply is redacted, so a retry gets everything but the key. */
 function created({ key, ...rest }: IssuedKey): Reply {
-  return reply(201, { ...shown(rest), key });
+  return reply(201, { ...keyDocument(rest), key });
 }
 
-function shown({ createdAt, expiresAt, lastUsedAt, revokedAt, ...rest }: KeptKey): object {
-  const time = (name: string, at: number | undefined): object =>
-    at === undefined ? {} : { [name]: new Date(at).toISOString() };
-  return {
-    ...rest,
-    ...time('createdAt', createdAt),
-    ...time('expiresAt', expiresAt),
-    ...time('lastUsedAt', lastUsedAt),
-    ...time('revokedAt', revokedAt),
-  };
-}
-
+/** The operations on API keys. */
 export const routes = [listApiKeys, createApiKey, rotateApiKey, revokeApiKey];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { isRefusal } from '../../../protocol/errors.ts';
 import { ROLE_SCOPES, ROLES, type Role, SCOPES, type Scope } from '../../../protocol/trust/scopes.ts';
 import { callerOf, type KeyRecord, scopesOf } from './keys.ts';
-import { canStandIn, checkGrant, checkRequest, type KeyRequest } from './rules.ts';
+import { canReplaceManager, checkGrant, checkRequest, type KeyRequest } from './rules.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
@@ -93,15 +93,15 @@ describe('standing in for a key that manages keys', () => {
 
   it('takes an owner where an owner goes', () => {
     const leaving = key({ role: 'owner' });
-    expect(canStandIn(holder('owner', ROLE_SCOPES.owner), leaving)).toBe(true);
-    expect(canStandIn(holder(undefined, SCOPES), leaving)).toBe(false);
-    expect(canStandIn(holder('reviewer', ROLE_SCOPES.reviewer), leaving)).toBe(false);
+    expect(canReplaceManager(holder('owner', ROLE_SCOPES.owner), leaving)).toBe(true);
+    expect(canReplaceManager(holder(undefined, SCOPES), leaving)).toBe(false);
+    expect(canReplaceManager(holder('reviewer', ROLE_SCOPES.reviewer), leaving)).toBe(false);
   });
 
   it('takes the scope where a key with scopes goes', () => {
     const leaving = key({ scopes: ['keys:manage'] });
-    expect(canStandIn(holder(undefined, ['keys:manage']), leaving)).toBe(true);
-    expect(canStandIn(holder('owner', ROLE_SCOPES.owner), leaving)).toBe(true);
-    expect(canStandIn(holder('editor', ROLE_SCOPES.editor), leaving)).toBe(false);
+    expect(canReplaceManager(holder(undefined, ['keys:manage']), leaving)).toBe(true);
+    expect(canReplaceManager(holder('owner', ROLE_SCOPES.owner), leaving)).toBe(true);
+    expect(canReplaceManager(holder('editor', ROLE_SCOPES.editor), leaving)).toBe(false);
   });
 });

@@ -1,20 +1,18 @@
-import { NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
-import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { Role, Scope } from '../../../protocol/trust/scopes.ts';
-import { commitAll, UnitRefused } from '../../../runtime/command.ts';
+import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import { keepAnswer } from '../../../store/idempotency.ts';
-import type { Unit } from '../../../store/sql.ts';
 import { redactText } from '../../../system/redaction.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 import type { Caller } from '../../request.ts';
-import type { AuditService } from '../audit/service.ts';
-import { callerOf, hashKey, isSameHash, type KeyRecord, newKey, scopesOf, shownPrefix, USER_LANE } from './keys.ts';
-import { LastUse } from './last-use.ts';
+import { type Audit, entryBy, HOST_ACTOR } from '../audit/door.ts';
+import { Authenticator, type AuthenticatorRuntime } from './authenticator.ts';
+import type { Authorization, Credential } from './door.ts';
+import { hashKey, type KeyRecord, newKey, scopesOf, shownPrefix, USER_LANE } from './keys.ts';
 import {
   countKeys,
   endKeyIn,
-  findKey,
   findKeyById,
   insertKey,
   type KeyRealm,
@@ -23,18 +21,24 @@ import {
   keyFromRow,
   listKeys,
   revokeKey,
+  type TimedKeyRow,
 } from './records.ts';
-import { canStandIn, checkGrant, checkRequest, type KeyRequest } from './rules.ts';
-import { looksLikeToken, tokenVerifier } from './tokens.ts';
+import { canReplaceManager, checkGrant, checkRequest, isOver, isRevoked, type KeyRequest } from './rules.ts';
+import type { OidcSettings } from './settings.ts';
 
-/** Hosts that start together on an empty store make one owner between them. */
+/** Hosts that start together on an empty store create one owner between them. */
 const FIRST_START = 'first-start';
 const FIRST_START_MS = 60_000;
+const CREATED_ELSEWHERE = refuse('conflict', 'Another host has created the first key.');
 
-export type AuthorizationService = ReturnType<typeof authorizationService>;
+const OVER = refuse('conflict', 'This key has expired, or was revoked or rotated already. Create a new key.');
+const LAST_MANAGER = refuse(
+  'conflict',
+  'No other key could manage keys any more. Create another key with the same rights first, or rotate this one.',
+);
 
-/** A key as those who manage keys see it. */
-export interface KeptKey {
+/** A key as those who manage keys see it: without the key itself. */
+export interface StoredKey {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
@@ -43,123 +47,125 @@ export interface KeptKey {
   readonly createdAt: number;
   readonly expiresAt?: number | undefined;
   readonly lastUsedAt?: number | undefined;
-  /** May lie ahead: a key that was rotated stays good for a while. */
+  /** May be in the future: a rotated key stays valid for a grace period. */
   readonly revokedAt?: number | undefined;
 }
 
-/** The only place where the key itself can ever be seen. */
-export interface IssuedKey extends KeptKey {
+/** A new key; the key itself is shown here and never again. */
+export interface IssuedKey extends StoredKey {
   readonly key: string;
 }
 
-/** What stands behind `Bearer`, and its hash. */
-export interface Credential {
-  readonly text: string;
-  readonly hash: string;
+/** The settings that decide who gets in. */
+export interface AuthorizationOptions {
+  readonly apiKeys: readonly KeyRecord[];
+  readonly oidc?: OidcSettings | undefined;
 }
 
-type Also<T> = (outcome: T) => Unit;
-/** A row with the store's time, by which it is judged. */
-type TimedRow = KeyRow & { readonly now: number };
+type AuthorizationRuntime = AuthenticatorRuntime & Pick<Runtime, 'ids' | 'turns'>;
 
-export function authorizationService({ runtime, settings }: Host, { audit }: { readonly audit: AuditService }) {
-  const { store, clock, ids, log } = runtime;
-  const configured = new Map(settings.configuredKeys.map((key) => [key.hash, key]));
-  const verifyToken = settings.oidc && tokenVerifier(settings.oidc, runtime);
-  const lastUse = new LastUse(store, log);
+/** Authenticates callers, and creates, rotates and revokes API keys. */
+export class AuthorizationService implements Authorization {
+  readonly #runtime: AuthorizationRuntime;
+  readonly #audit: Pick<Audit, 'entry'>;
+  readonly #configured: readonly KeyRecord[];
+  readonly #authenticator: Authenticator;
 
-  return {
-    /** Who a credential stands for. What is wrong with it is told only in the code, and never repeats it. */
-    async authenticate({ text, hash }: Credential): Promise<Caller | Refusal> {
-      const known = configured.get(hash);
-      if (known) return admit(known, hash, clock.now());
-      if (verifyToken && looksLikeToken(text)) return verifyToken(text);
-      const [row] = await store.read<TimedRow>(findKey(hash));
-      if (!row) return UNAUTHENTICATED;
-      const caller = admit(keyFromRow(row), hash, row.now);
-      if ('subject' in caller) lastUse.note(row, row.now);
-      return caller;
-    },
+  constructor(runtime: AuthorizationRuntime, audit: Pick<Audit, 'entry'>, options: AuthorizationOptions) {
+    this.#runtime = runtime;
+    this.#audit = audit;
+    this.#configured = options.apiKeys;
+    this.#authenticator = new Authenticator(runtime, options);
+  }
 
-    async hasKeys(): Promise<boolean> {
-      const [row] = await store.read<{ count: number }>(countKeys());
-      return configured.size > 0 || Number(row?.count ?? 0) > 0;
-    },
+  authenticate(credential: Credential): Promise<Caller | Refusal> {
+    return this.#authenticator.authenticate(credential);
+  }
 
-    /** The key that a first start makes; undefined where another host that starts at the same time was quicker. */
-    async createOwner(tenant: string, name: string): Promise<string | undefined> {
-      const { row, made } = make({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
-      const record = audit.record({
+  async hasKeys(): Promise<boolean> {
+    const [row] = await this.#runtime.store.read<{ count: number }>(countKeys());
+    return this.#configured.length > 0 || Number(row?.count ?? 0) > 0;
+  }
+
+  async createOwner(tenant: string, name: string): Promise<string | undefined> {
+    const { row, issued } = this.#newKey({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
+    const once = keepAnswer({ record_key: FIRST_START, digest: '', status: 0, body: '' }, FIRST_START_MS);
+    const created = and(
+      changeOf(issued.key, [once, insertKey(row)], { refusals: { idempotency: CREATED_ELSEWHERE } }),
+      this.#audit.entry({
         tenant,
-        actor: 'host',
+        actor: HOST_ACTOR,
         action: 'key.created',
         target: row.key_id,
         details: rightsOf(row),
-      });
-      const once = keepAnswer({ record_key: FIRST_START, digest: '', status: 0, body: '' }, FIRST_START_MS);
-      const { committed } = await store.commit([once, insertKey(row), ...record]);
-      return committed ? made.key : undefined;
-    },
-
-    async list(caller: Caller, before: string | undefined, limit: number): Promise<KeptKey[]> {
-      const rows = await store.read<KeyRow>(listKeys(realmOf(caller), before, limit));
-      return rows.map(shown);
-    },
-
-    async create(caller: Caller, request: KeyRequest, also: Also<IssuedKey>): Promise<IssuedKey | Refusal> {
-      const refusal = checkRequest(caller, request, clock.now());
-      if (refusal) return refusal;
-      const { row, made } = make(realmOf(caller), request);
-      const created = recordOf(caller, 'key.created', row.key_id, rightsOf(row));
-      await commitAll(store, [insertKey(row), ...created, ...also(made)]);
-      return made;
-    },
-
-    /** A new key for the same principal, with the same rights; the old one stays good for a while. */
-    async rotate(caller: Caller, keyId: string, graceMs: number, also: Also<IssuedKey>): Promise<IssuedKey | Refusal> {
-      const realm = realmOf(caller);
-      const [old] = await store.read<TimedRow>(findKeyById(realm, keyId));
-      if (!old) return NOT_FOUND;
-      const record = keyFromRow(old);
-      const refusal = checkGrant(caller, record) ?? (isOver(record, old.now) ? OVER : undefined);
-      if (refusal) return refusal;
-      const { name, tenant, principal } = old;
-      const { role, scopes, workspace, expiresAt, isTest } = record;
-      const rights = role === undefined ? { scopes } : { role };
-      const { row, made } = make({ tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
-      const rotated = [
-        ...recordOf(caller, 'key.rotated', keyId, { newKeyId: row.key_id, graceMs }),
-        ...recordOf(caller, 'key.created', row.key_id, rightsOf(row)),
-      ];
-      const broken = await tryCommit([endKeyIn(realm, keyId, graceMs), insertKey(row), ...rotated, ...also(made)]);
-      return broken ? OVER : made;
-    },
-
-    /** Holds from the next request on, wherever it is answered. A key that is over stays as it is. */
-    async revoke(caller: Caller, keyId: string, also: () => Unit): Promise<Refusal | undefined> {
-      const realm = realmOf(caller);
-      const [row] = await store.read<TimedRow>(findKeyById(realm, keyId));
-      if (!row) return NOT_FOUND;
-      const record = keyFromRow(row);
-      const isLast = !isOver(record, row.now) && canStandIn(record, record) && !staysManaged(caller, record);
-      const guard = isLast ? [keepManager(realm, { keyId, isOwner: record.role === 'owner' })] : [];
-      const revoked = recordOf(caller, 'key.revoked', keyId);
-      const broken = await tryCommit([...guard, revokeKey(realm, keyId), ...revoked, ...also()]);
-      return broken === 'manager' ? LAST_MANAGER : undefined;
-    },
-  };
-
-  function admit(known: KeyRecord, hash: string, now: number): Caller | Refusal {
-    if (!isSameHash(known.hash, hash)) return UNAUTHENTICATED;
-    if (isRevoked(known, now)) return refuse('key_revoked', 'This key was revoked.');
-    if (isOver(known, now)) return refuse('key_expired', 'This key has expired.');
-    return callerOf(known);
+      }),
+    );
+    const outcome = await perform(this.#runtime, async () => created);
+    return isRefusal(outcome) ? undefined : outcome;
   }
 
-  function make(realm: KeyRealm, request: KeyRequest): { row: KeyRow; made: IssuedKey } {
+  /** The keys that a caller may manage, newest first. */
+  async list(caller: Caller, before: string | undefined, limit: number): Promise<StoredKey[]> {
+    const rows = await this.#runtime.store.read<KeyRow>(listKeys(realmOf(caller), before, limit));
+    return rows.map(storedKey);
+  }
+
+  async create(caller: Caller, request: KeyRequest): Promise<Change<IssuedKey> | Refusal> {
+    const refusal = checkRequest(caller, request, this.#runtime.clock.now());
+    return refusal ?? this.#issue(caller, realmOf(caller), request);
+  }
+
+  /** Issues a new key for the same principal with the same rights; the old one stays valid for a grace period. */
+  async rotate(caller: Caller, keyId: string, graceMs: number): Promise<Change<IssuedKey> | Refusal> {
+    const realm = realmOf(caller);
+    const old = await this.#find(realm, keyId);
+    if (!old) return NOT_FOUND;
+    const record = keyFromRow(old);
+    const refusal = checkGrant(caller, record) ?? (isOver(record, old.now) ? OVER : undefined);
+    if (refusal) return refusal;
+    const { name, tenant, principal } = old;
+    const { role, scopes, workspace, expiresAt, isTest } = record;
+    const rights = role === undefined ? { scopes } : { role };
+    const issue = this.#issue(caller, { tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
+    const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], { refusals: { key: OVER } });
+    const rotated = { newKeyId: issue.result.id, graceMs };
+    return and(issue, end, entryBy(this.#audit, caller.subject, 'key.rotated', keyId, rotated));
+  }
+
+  /** Holds from the next request on, on every host. A key that was revoked before stays as it is. */
+  async revoke(caller: Caller, keyId: string): Promise<Change | Refusal> {
+    const realm = realmOf(caller);
+    const row = await this.#find(realm, keyId);
+    if (!row) return NOT_FOUND;
+    const record = keyFromRow(row);
+    if (isRevoked(record, row.now)) return unchanged(undefined);
+    const isManager = !isOver(record, row.now) && canReplaceManager(record, record);
+    const guard =
+      isManager && !this.#isManagedWithout(caller, record)
+        ? [keepManager(realm, { keyId, isOwner: record.role === 'owner' })]
+        : [];
+    const writes = [...guard, revokeKey(realm, keyId)];
+    const revoke = changeOf(undefined, writes, { retryOn: ['key'], refusals: { manager: LAST_MANAGER } });
+    return and(revoke, entryBy(this.#audit, caller.subject, 'key.revoked', keyId));
+  }
+
+  async #find(realm: KeyRealm, keyId: string): Promise<TimedKeyRow | undefined> {
+    const [row] = await this.#runtime.store.read<TimedKeyRow>(findKeyById(realm, keyId));
+    return row;
+  }
+
+  #issue({ subject }: Caller, realm: KeyRealm, request: KeyRequest): Change<IssuedKey> {
+    const { row, issued } = this.#newKey(realm, request);
+    return and(
+      changeOf(issued, [insertKey(row)]),
+      entryBy(this.#audit, subject, 'key.created', row.key_id, rightsOf(row)),
+    );
+  }
+
+  #newKey(realm: KeyRealm, request: KeyRequest): { readonly row: KeyRow; readonly issued: IssuedKey } {
     const { role, workspace = realm.workspace, expiresAt } = request;
     const key = newKey(realm.isTest);
-    const keyId = ids.next('key-');
+    const keyId = this.#runtime.ids.next('key-');
     const row: KeyRow = {
       key_id: keyId,
       hash: hashKey(key),
@@ -171,69 +177,38 @@ export function authorizationService({ runtime, settings }: Host, { audit }: { r
       role: role ?? null,
       scopes: JSON.stringify(scopesOf(request)),
       is_test: realm.isTest ? 1 : 0,
-      created_at: clock.now(),
+      created_at: this.#runtime.clock.now(),
       expires_at: expiresAt ?? null,
       revoked_at: null,
       last_used_at: null,
     };
-    return { row, made: { ...shown(row), key } };
+    return { row, issued: { ...storedKey(row), key } };
   }
 
-  function recordOf({ subject }: Caller, action: AuditAction, target: string, details?: JsonObject): Unit {
-    const { tenant, workspace, principal } = subject;
-    return audit.record({ tenant, workspace, actor: principal, action, target, ...(details ? { details } : {}) });
-  }
-
-  /** Whether somebody can manage keys whatever becomes of those in the store. */
-  function staysManaged(caller: Caller, key: KeyRecord): boolean {
+  /** Whether keys can be managed even without the stored ones: by this user's token, or with a configured key. */
+  #isManagedWithout(caller: Caller, key: KeyRecord): boolean {
     const { tenantName, workspace, lane } = caller.subject;
-    if (lane === USER_LANE && canStandIn(caller, key)) return true;
-    return settings.configuredKeys.some(
+    if (lane === USER_LANE && canReplaceManager(caller, key)) return true;
+    return this.#configured.some(
       (other) =>
         other.tenant === tenantName &&
         other.isTest === caller.isTest &&
         (other.workspace === undefined || other.workspace === workspace) &&
-        canStandIn(other, key),
+        canReplaceManager(other, key),
     );
   }
-
-  /** The promise that did not hold; undefined when all is written. What concerns a retry is for whoever asked. */
-  async function tryCommit(unit: Unit): Promise<string | undefined> {
-    try {
-      await commitAll(store, unit);
-      return undefined;
-    } catch (error) {
-      if (error instanceof UnitRefused && error.broke !== 'idempotency') return error.broke;
-      throw error;
-    }
-  }
 }
-
-export const UNAUTHENTICATED = refuse('unauthenticated', 'Send a valid key as `Authorization: Bearer <key>`.');
-const OVER = refuse('conflict', 'This key is over, or was rotated already.');
-const LAST_MANAGER = refuse(
-  'conflict',
-  'Nobody could manage keys any more. Make another key with the same rights first, or rotate this one.',
-);
 
 function realmOf({ subject, isTest }: Caller): KeyRealm {
   return { tenant: subject.tenantName, isTest, workspace: subject.workspace };
 }
 
-/** What a key was made for, without anything of the key. */
+/** The rights of a key as the audit log records them, without any part of the key. */
 function rightsOf({ principal, role, scopes }: KeyRow): JsonObject {
   return role === null ? { principal, scopes: JSON.parse(scopes) } : { principal, role };
 }
 
-function isRevoked({ revokedAt }: KeyRecord, now: number): boolean {
-  return revokedAt !== undefined && revokedAt <= now;
-}
-
-function isOver(key: KeyRecord, now: number): boolean {
-  return isRevoked(key, now) || (key.expiresAt !== undefined && key.expiresAt <= now);
-}
-
-function shown(row: KeyRow): KeptKey {
+function storedKey(row: KeyRow): StoredKey {
   const { role, scopes, expiresAt, revokedAt } = keyFromRow(row);
   return {
     id: row.key_id,

@@ -20,21 +20,27 @@ export interface OidcSettings {
 const VARIABLES = {
   apiKeys: {
     variable: 'CAPSTAN_API_KEYS',
-    meaning: 'JSON array of keys: { key, tenant, workspace?, principal, role? | scopes? }',
+    meaning: 'JSON array of API keys: { key, tenant, workspace?, principal, role? | scopes? }',
   },
-  oidcIssuer: { variable: 'CAPSTAN_OIDC_ISSUER', meaning: 'URL of the issuer whose tokens are taken besides keys' },
-  oidcAudience: { variable: 'CAPSTAN_OIDC_AUDIENCE', meaning: 'what its tokens must be made out to' },
+  oidcIssuer: {
+    variable: 'CAPSTAN_OIDC_ISSUER',
+    meaning: 'issuer URL of the OIDC provider whose tokens are accepted in addition to API keys',
+  },
+  oidcAudience: { variable: 'CAPSTAN_OIDC_AUDIENCE', meaning: 'audience that OIDC tokens must have' },
   oidcJwksUrl: {
     variable: 'CAPSTAN_OIDC_JWKS_URL',
-    meaning: "where its keys are (as the issuer's discovery document says)",
+    meaning: 'URL of the JWKS (from the discovery document of the issuer)',
   },
-  oidcTenantClaim: { variable: 'CAPSTAN_OIDC_TENANT_CLAIM', meaning: 'claim that names the tenant (tenant)' },
-  oidcRoleClaim: { variable: 'CAPSTAN_OIDC_ROLE_CLAIM', meaning: 'claim with the role, or a list of groups (role)' },
+  oidcTenantClaim: { variable: 'CAPSTAN_OIDC_TENANT_CLAIM', meaning: 'claim that holds the tenant (tenant)' },
+  oidcRoleClaim: {
+    variable: 'CAPSTAN_OIDC_ROLE_CLAIM',
+    meaning: 'claim that holds the role or a list of groups (role)',
+  },
   oidcWorkspaceClaim: {
     variable: 'CAPSTAN_OIDC_WORKSPACE_CLAIM',
-    meaning: 'claim that binds to a workspace (workspace)',
+    meaning: 'claim that limits a token to a workspace (workspace)',
   },
-  oidcClockSkewS: { variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S', meaning: 'seconds that clocks may disagree by (60)' },
+  oidcClockSkewS: { variable: 'CAPSTAN_OIDC_CLOCK_SKEW_S', meaning: 'allowed clock difference in seconds (60)' },
 };
 
 type Reader = SettingsReader<keyof typeof VARIABLES>;
@@ -62,7 +68,7 @@ function oidcOf(read: Reader): OidcSettings | undefined {
   for (const name of ['oidcIssuer', 'oidcJwksUrl'] as const) {
     const url = read.text(name);
     if (url === undefined || isSafeSource(url)) continue;
-    read.report(name, ' must be an https:// URL, or an http:// one on this machine.');
+    read.report(name, ' must be an https:// URL; http:// is allowed only for this machine.');
   }
   const settings = {
     jwksUrl: read.text('oidcJwksUrl'),
@@ -77,7 +83,7 @@ function oidcOf(read: Reader): OidcSettings | undefined {
   const given = OIDC_NAMES.find((name) => read.text(name) !== undefined);
   if (given !== undefined) {
     const missing = issuer === undefined ? 'oidcIssuer' : 'oidcAudience';
-    read.report(given, ` needs ${read.variableOf(missing)} beside it.`);
+    read.report(given, ` also requires ${read.variableOf(missing)}.`);
   }
   return undefined;
 }
@@ -90,7 +96,7 @@ function keysOf(read: Reader): KeyRecord[] {
   try {
     list = JSON.parse(text);
   } catch {
-    read.report('apiKeys', ' is not JSON.');
+    read.report('apiKeys', ' is not valid JSON.');
     return [];
   }
   if (!Array.isArray(list)) {
@@ -117,14 +123,14 @@ interface GivenKey {
 function problemsWithKey(given: Record<string, unknown>): string[] {
   const problems: string[] = [];
   const unknown = Object.keys(given).filter((name) => !KEY_MEMBERS.includes(name));
-  if (unknown.length > 0) problems.push(` has members that mean nothing: ${unknown.join(', ')}.`);
+  if (unknown.length > 0) problems.push(` has unknown properties: ${unknown.join(', ')}.`);
   if (typeof given.key !== 'string' || given.key.length < KEY_CHARACTERS_MIN) {
     problems.push(`.key must be a string of at least ${KEY_CHARACTERS_MIN} characters.`);
   }
   for (const name of ['tenant', 'principal', 'workspace']) {
     const value = given[name];
     if (typeof value === 'string' ? NAME.test(value) : value === undefined && name === 'workspace') continue;
-    problems.push(`.${name} must be 1 to 128 of A-Z a-z 0-9 . _ ~ - :`);
+    problems.push(`.${name} must have 1 to 128 characters from A-Z a-z 0-9 . _ ~ - :`);
   }
   if (given.role !== undefined && !isRole(given.role)) problems.push(`.role must be one of ${ROLES.join(', ')}.`);
   if (given.scopes !== undefined && !(Array.isArray(given.scopes) && given.scopes.every(isScope))) {

@@ -188,7 +188,7 @@ describe('a token', () => {
       const shown = await token();
       expect(accepted(await verify(shown))).toBe(true);
       clock.advance(2 * 60 * 60 * SECOND_MS);
-      expect(await verify(shown)).toMatchObject({ ...INVALID, message: 'This token has expired.' });
+      expect(await verify(shown)).toMatchObject({ ...INVALID, message: 'This token has expired. Get a new one.' });
     });
 
     it('without skew is judged to the second', async () => {

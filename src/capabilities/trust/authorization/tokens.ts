@@ -5,7 +5,7 @@ import { callerOfClaims } from './claims.ts';
 import { IssuerKeys, type IssuerSystem, KeysUnavailable } from './issuer-keys.ts';
 import type { OidcSettings } from './settings.ts';
 
-/** Whoever can check a signature must not be able to make one: no shared secrets, and never no signature at all. */
+/** Asymmetric algorithms only: with a shared secret, whoever can verify could also sign. */
 const ALGORITHMS = [
   'RS256',
   'RS384',
@@ -20,15 +20,15 @@ const ALGORITHMS = [
   'Ed25519',
 ];
 
-/** Other types of tokens, such as those that end a session, say something else about the same person. */
+/** Accepted `typ` headers. Other tokens of the same issuer, such as logout tokens, are not access tokens. */
 const TYPES: readonly unknown[] = [undefined, 'jwt', 'at+jwt', 'application/at+jwt'];
 
-/** Three parts with dots between them. Keys that this host makes have none. */
+/** Whether a credential has the form of a JWT. Keys that this host generates have no dots. */
 export function looksLikeToken(text: string): boolean {
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text);
 }
 
-/** Tells who bears a token of the configured issuer. Nobody gets in whose token cannot be verified, for whatever reason. */
+/** Verifies tokens of the configured issuer. A token that cannot be verified, for whatever reason, is refused. */
 export function tokenVerifier(
   settings: OidcSettings,
   system: IssuerSystem,
@@ -46,8 +46,8 @@ export function tokenVerifier(
   async function verified(token: string): Promise<JWTPayload> {
     const { issuer, audience, clockSkewS } = settings;
     const now = system.clock.now();
-    // Before any signature, and only to save the issuer from questions about tokens of others.
-    if (decodeJwt(token).iss !== issuer) throw misfit('iss');
+    // Checked before the signature, so that tokens of other issuers do not cause fetches of this issuer's keys.
+    if (decodeJwt(token).iss !== issuer) throw claimError('iss');
     const { payload, protectedHeader } = await jwtVerify(token, keys.find, {
       algorithms: ALGORITHMS,
       issuer,
@@ -56,8 +56,8 @@ export function tokenVerifier(
       clockTolerance: clockSkewS,
       currentDate: new Date(now),
     });
-    if (!TYPES.includes(protectedHeader.typ?.toLowerCase())) throw misfit('typ');
-    if (payload.iat! > now / 1_000 + clockSkewS) throw misfit('iat');
+    if (!TYPES.includes(protectedHeader.typ?.toLowerCase())) throw claimError('typ');
+    if (payload.iat! > now / 1_000 + clockSkewS) throw claimError('iat');
     return payload;
   }
 
@@ -67,14 +67,14 @@ export function tokenVerifier(
   }
 }
 
-const INVALID = refuse('unauthenticated', 'This token is not valid here.');
-const EXPIRED = refuse('unauthenticated', 'This token has expired.');
+const INVALID = refuse('unauthenticated', 'This token is not valid. Get a new token from the configured issuer.');
+const EXPIRED = refuse('unauthenticated', 'This token has expired. Get a new one.');
 
-function misfit(claim: string): Error {
+function claimError(claim: string): Error {
   return new errors.JWTClaimValidationFailed(`unexpected ${claim}`, {}, claim, 'check_failed');
 }
 
-/** Which check failed, in words that are ours or the library's: nothing of the token. */
+/** Which check failed, without any content of the token. */
 function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTClaimValidationFailed) return error.claim;
   return error instanceof errors.JOSEError ? error.code : (error as Error).message;
@@ -83,7 +83,11 @@ function reasonOf(error: unknown): string {
 function unavailable({ retryAfterMs }: KeysUnavailable): Refusal {
   const retryAfter = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return {
-    ...refuse('service_unavailable', 'Tokens cannot be verified now. Try again in a moment.', { retryAfter }),
+    ...refuse(
+      'service_unavailable',
+      'Tokens cannot be verified, because the key set of the issuer could not be fetched. Try again.',
+      { retryAfter },
+    ),
     headers: { 'Retry-After': String(retryAfter) },
   };
 }

@@ -1,7 +1,7 @@
 import type { ArtifactKind } from '../../../../protocol/learning/proposals.ts';
 import type { Store } from '../../../../store/store.ts';
-import type { PackService } from '../../../ai/packs/service.ts';
-import type { PromptService } from '../../../ai/prompts/service.ts';
+import type { Packs } from '../../../ai/packs/door.ts';
+import type { Prompts } from '../../../ai/prompts/door.ts';
 import type { Schedules } from '../../../starting/schedules/door.ts';
 import { automationInstaller } from './automation.ts';
 import type { Installer } from './installer.ts';
@@ -9,8 +9,8 @@ import { packInstaller } from './pack.ts';
 import { promptInstaller } from './prompt-template.ts';
 
 export interface Places {
-  readonly prompts: PromptService;
-  readonly packs: PackService;
+  readonly prompts: Prompts;
+  readonly packs: Packs;
   readonly schedules: Schedules;
 }
 

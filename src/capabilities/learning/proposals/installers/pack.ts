@@ -1,13 +1,13 @@
 import { isRefusal, refuse } from '../../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../../protocol/format/json.ts';
-import type { PackService } from '../../../ai/packs/service.ts';
+import type { Packs } from '../../../ai/packs/door.ts';
 import { type Candidate, type Installer, type Problem, problemsOf } from './installer.ts';
 
 /** What packs of a kind have in them. */
 type Contents = 'chains' | 'agents';
 
 /** A pack is put into use as it is written; what was in use before stays under it. */
-export function packInstaller(packs: PackService, contents: Contents): Installer {
+export function packInstaller(packs: Packs, contents: Contents): Installer {
   const current: Installer['current'] = async ({ author, text }) => {
     const { name } = targetOf(text);
     const found = await packs.current(author.subject, name);
@@ -28,14 +28,17 @@ export function packInstaller(packs: PackService, contents: Contents): Installer
 
     /** Of a pack that fits, whatever is in the way is what there is already. */
     async install(candidate) {
-      const prepared = await packs.prepare(candidate.author, packOf(candidate));
+      const prepared = await packs.install(candidate.author, packOf(candidate));
       if (isRefusal(prepared)) return { ...prepared, status: 409 };
-      if (prepared.isKnown) return refuse('conflict', 'This version of the pack is in use already.');
+      if (prepared.result.isKnown) return refuse('conflict', 'This version of the pack is in use already.');
       const replaces = (await current(candidate)) || undefined;
       return { writes: prepared.writes, undo: targetOf(candidate.text), replaces };
     },
 
-    uninstall: (author, undo) => packs.removal(author, undo as { name: string; version: string }),
+    async uninstall(author, undo) {
+      const change = await packs.uninstall(author, undo as { name: string; version: string });
+      return isRefusal(change) ? [] : change.writes;
+    },
   };
 }
 

@@ -1,10 +1,10 @@
 import type { PromptTemplate } from '../../../../protocol/ai/prompts.ts';
 import { isRefusal } from '../../../../protocol/errors.ts';
-import { bodyOf, type PromptService } from '../../../ai/prompts/service.ts';
+import type { Prompts } from '../../../ai/prompts/door.ts';
 import { type Installer, problemsOf } from './installer.ts';
 
 /** A template goes into the library, as the latest version of its name. */
-export function promptInstaller(prompts: PromptService): Installer {
+export function promptInstaller(prompts: Prompts): Installer {
   const current: Installer['current'] = async ({ author, text }) => {
     const { templateId } = templateOf(text);
     const found = await prompts.find(author.subject, { templateId });
@@ -17,7 +17,7 @@ export function promptInstaller(prompts: PromptService): Installer {
     async replaced({ author, text }) {
       const { templateId } = templateOf(text);
       const found = await prompts.find(author.subject, { templateId });
-      return found && JSON.stringify(bodyOf(found.template));
+      return found && JSON.stringify(found.submitted);
     },
 
     async check({ text }) {
@@ -28,13 +28,16 @@ export function promptInstaller(prompts: PromptService): Installer {
     async install(candidate) {
       const template = templateOf(candidate.text);
       const { templateId, version } = template;
-      const prepared = await prompts.prepare(candidate.author, template);
+      const prepared = await prompts.install(candidate.author, template);
       if (isRefusal(prepared)) return prepared;
       const replaces = (await current(candidate)) || undefined;
       return { writes: prepared.writes, undo: { templateId, version }, replaces };
     },
 
-    uninstall: (author, undo) => prompts.withdrawal(author, undo as { templateId: string; version: string }),
+    async uninstall(author, undo) {
+      const change = await prompts.withdraw(author, undo as { templateId: string; version: string });
+      return isRefusal(change) ? [] : change.writes;
+    },
   };
 }
 

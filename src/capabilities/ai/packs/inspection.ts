@@ -1,0 +1,39 @@
+import type { Agent } from '../../../protocol/ai/agents.ts';
+import type { PackManifest } from '../../../protocol/ai/packs.ts';
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { digestOf, resolveAgents } from './agents.ts';
+import type { PackFile } from './door.ts';
+import { checkSignature, integrityOf, parseManifest } from './pack-file.ts';
+import { checkManifest, invalid } from './rules.ts';
+
+/** A pack that can be installed. */
+export interface InspectedPack extends Required<Pick<PackFile, 'file' | 'integrity' | 'origin'>> {
+  readonly manifest: PackManifest;
+  readonly agents: readonly Agent[];
+  /** Tells whether two installations have the same content. */
+  readonly digest: string;
+}
+
+/** Checks the signature first, then the content. */
+export function inspectPack(pack: PackFile): InspectedPack | Refusal {
+  const { file, files = () => undefined, integrity = integrityOf(file), asked, origin } = pack;
+  const signature = origin.signature && checkSignature(file, origin.signature);
+  if (isRefusal(signature)) return signature;
+  const parsed = parseManifest(file);
+  if (isRefusal(parsed)) return parsed;
+  const refusal = checkManifest(parsed.manifest);
+  if (refusal) return refusal;
+  const manifest = parsed.manifest as PackManifest;
+  const { name, version } = manifest;
+  if (asked && (asked.name !== name || asked.version !== version)) {
+    return refuse('manifest_mismatch', 'pack.json names another pack or version than was requested.', {
+      name,
+      version,
+    });
+  }
+  const resolved = 'agents' in manifest ? resolveAgents(manifest, files) : { agents: [] };
+  if ('misfits' in resolved) return invalid(resolved.misfits)!;
+  const { agents } = resolved;
+  const digest = digestOf(file, agents);
+  return { file, integrity, origin: signature ? { ...origin, signature } : origin, manifest, agents, digest };
+}

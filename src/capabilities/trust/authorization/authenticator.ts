@@ -1,0 +1,50 @@
+import { type Refusal, refuse } from '../../../protocol/errors.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { Caller } from '../../request.ts';
+import { type Credential, UNAUTHENTICATED } from './door.ts';
+import { callerOf, isSameHash, type KeyRecord } from './keys.ts';
+import { LastUse } from './last-use.ts';
+import { findKey, keyFromRow, type TimedKeyRow } from './records.ts';
+import { isOver, isRevoked } from './rules.ts';
+import type { OidcSettings } from './settings.ts';
+import { looksLikeToken, tokenVerifier } from './tokens.ts';
+
+/** What the authenticator uses of the runtime. */
+export type AuthenticatorRuntime = Pick<Runtime, 'store' | 'clock' | 'log' | 'egress'>;
+
+/** Finds the caller behind a credential: a configured key, a token of the issuer, or a stored key, in this order. */
+export class Authenticator {
+  readonly #runtime: AuthenticatorRuntime;
+  readonly #configured: ReadonlyMap<string, KeyRecord>;
+  readonly #verifyToken: ((token: string) => Promise<Caller | Refusal>) | undefined;
+  readonly #lastUse: LastUse;
+
+  constructor(
+    runtime: AuthenticatorRuntime,
+    { apiKeys, oidc }: { readonly apiKeys: readonly KeyRecord[]; readonly oidc?: OidcSettings | undefined },
+  ) {
+    this.#runtime = runtime;
+    this.#configured = new Map(apiKeys.map((key) => [key.hash, key]));
+    this.#verifyToken = oidc && tokenVerifier(oidc, runtime);
+    this.#lastUse = new LastUse(runtime.store, runtime.log);
+  }
+
+  async authenticate({ text, hash }: Credential): Promise<Caller | Refusal> {
+    const { store, clock } = this.#runtime;
+    const configured = this.#configured.get(hash);
+    if (configured) return admit(configured, hash, clock.now());
+    if (this.#verifyToken && looksLikeToken(text)) return this.#verifyToken(text);
+    const [row] = await store.read<TimedKeyRow>(findKey(hash));
+    if (!row) return UNAUTHENTICATED;
+    const caller = admit(keyFromRow(row), hash, row.now);
+    if ('subject' in caller) this.#lastUse.note(row, row.now);
+    return caller;
+  }
+}
+
+function admit(key: KeyRecord, hash: string, now: number): Caller | Refusal {
+  if (!isSameHash(key.hash, hash)) return UNAUTHENTICATED;
+  if (isRevoked(key, now)) return refuse('key_revoked', 'This key was revoked.');
+  if (isOver(key, now)) return refuse('key_expired', 'This key has expired.');
+  return callerOf(key);
+}

@@ -5,12 +5,14 @@ import { PromptService } from '../../src/capabilities/ai/prompts/service.ts';
 import { proposals } from '../../src/capabilities/learning/proposals/index.ts';
 import { PROPOSAL_TABLES } from '../../src/capabilities/learning/proposals/records.ts';
 import { type ProposalService, proposalService } from '../../src/capabilities/learning/proposals/service.ts';
+import { AnswerDeciders } from '../../src/capabilities/people/interrupts/door.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/records.ts';
 import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
+import { changeOf, perform } from '../../src/runtime/change.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import type { SimHost } from './sim-host.ts';
@@ -108,7 +110,8 @@ class BadDay {
     const { row } = record;
     const decision = this.#world.random.pick(['granted', 'granted', 'rejected']);
     const answer = { decision, artifactHash: row.sha256 };
-    const outcome = await host.interrupts.resolve(who, row.run_id, 'review', answer, () => []);
+    const resolve = () => host.interrupts.resolve(who, row.run_id, 'review', answer);
+    const outcome = await perform(host.runtime, resolve, { turn: row.run_id });
     if (isRefusal(outcome) || outcome.status !== 'completed') return;
     const now = await proposals.find(who.subject, id);
     if (!isRefusal(now) && now.state === 'applied') this.#applied.set(id, now.installed_ref!);
@@ -205,15 +208,17 @@ function serviceOn(host: SimHost): ProposalService {
     proposals: { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 },
   };
   const itself = { ...host, settings, advertises: () => false } as never;
-  const audit = { record: ({ action, target }: AuditRecord): Write[] => [deed(action, target)] };
-  return proposalService(itself, {
+  const record = ({ action, target }: AuditRecord): Write[] => [deed(action, target)];
+  const audit = { record, entry: (entry: AuditRecord) => changeOf(undefined, record(entry)) };
+  const service = proposalService(itself, {
     audit,
     feed: { entries: () => [], wake: () => {} },
-    interrupts: host.interrupts,
     schedules: host.schedules,
     prompts: new PromptService(itself, audit, 'hashed'),
     packs: new PackService(itself, audit, { packFolder: undefined }),
   });
+  host.contributed.push(AnswerDeciders.of(service.answerDecider));
+  return service;
 }
 
 function deed(action: string, target: string | undefined): Write {

@@ -1,6 +1,6 @@
-import { defineCapability, optional } from '../../capability.ts';
+import { defineCapability } from '../../capability.ts';
 import { Feed } from '../../operations/feed/door.ts';
-import { AnnotationReactions, Feedback } from '../../people/feedback/door.ts';
+import { AnnotationReactions } from '../../people/feedback/door.ts';
 import { InboxSources } from '../../people/inbox/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Runs } from '../../running/runs/door.ts';
@@ -30,7 +30,7 @@ import { GoalWorker } from './work.ts';
 export const goals = defineCapability({
   name: 'goals',
   provides: Goals,
-  needs: [Audit, Feed, Runs, Schedules, Heartbeats, Commitments, Verifiers, optional(Feedback)],
+  needs: [Audit, Feed, Runs, Schedules, Heartbeats, Commitments, Verifiers],
   settings: goalSettings,
   tables: GOAL_TABLES,
   build: (host, needs, { goals: settings }) => {
@@ -44,7 +44,6 @@ export const goals = defineCapability({
     const service = new GoalService(host, { ...needs, arms, changes, contributing, plans, reader });
     const judging = new GoalJudging(runtime, { verifiers: needs.verifiers, changes, settings });
     const { handle } = new GoalWorker(runtime, { reader, changes, arms, judging });
-    needs.feedback?.onOpinion(disputeWrites);
     return {
       service,
       advertise: () => ({

@@ -1,5 +1,6 @@
 import type { GoalState } from '../../../protocol/learning/goals.ts';
 import type { RunRef, Visibility } from '../../../store/log.ts';
+import { addOrWake, addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { SUBJECT_COLUMNS, type SubjectColumns } from '../../subject-columns.ts';
@@ -261,23 +262,13 @@ export function noteAnswer({ tenant, runId }: RunRef, interruptId: string): Writ
 
 /** Makes the work item of the goal that a run contributes to due now, if there is such a goal. */
 export function callGoalOf({ tenant, runId }: RunRef, kind: string): Write {
-  return {
-    sql: `${UPWARDS} INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
-          SELECT goal_id, CAST($3 AS TEXT), tenant, '', $now, NULL, 1, 0, 0 FROM goal_runs
-          WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2
-          ON CONFLICT (work_id) DO UPDATE SET due_at = excluded.due_at, wakes = work.wakes + 1`,
-    params: [runId, tenant, kind],
-  };
+  const from = 'goal_runs WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2';
+  return addOrWakeEach({ with: UPWARDS, workId: 'goal_id', from, params: [runId, tenant] }, { kind, tenant });
 }
 
 /** Makes the work item of a goal due, now or at a time. */
 export function callGoal({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>, kind: string, at?: number): Write {
-  return {
-    sql: `INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
-          VALUES ($1, $2, $3, '', ${at === undefined ? '$now' : '$4'}, NULL, 1, 0, 0)
-          ON CONFLICT (work_id) DO UPDATE SET due_at = excluded.due_at, wakes = work.wakes + 1`,
-    params: [goal_id, kind, tenant, ...(at === undefined ? [] : [at])],
-  };
+  return addOrWake({ workId: goal_id, kind, tenant, dueAt: at });
 }
 
 /** The first run with an open question that has not escalated the goal yet. */

@@ -10,7 +10,6 @@ import type { Write } from '../../../store/sql.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { Host } from '../../capability.ts';
 import type { Feed } from '../../operations/feed/door.ts';
-import type { InboxSource } from '../../people/inbox/door.ts';
 import type { Caller } from '../../request.ts';
 import { subjectColumns } from '../../subject-columns.ts';
 import type { Audit } from '../../trust/audit/door.ts';
@@ -20,7 +19,6 @@ import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
 import type { ContributingRuns } from './contributing-runs.ts';
 import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, rowOf } from './document.ts';
 import type { GoalFilter, Goals, GoalVerdicts } from './door.ts';
-import { goalInboxSources } from './inbox.ts';
 import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
 import {
@@ -57,12 +55,10 @@ export interface GoalParts {
 export class GoalService implements Goals {
   readonly #host: Pick<Host, 'runtime' | 'executor'>;
   readonly #parts: GoalParts;
-  readonly waiting: readonly InboxSource[];
 
   constructor(host: Pick<Host, 'runtime' | 'executor'>, parts: GoalParts) {
     this.#host = host;
     this.#parts = parts;
-    this.waiting = goalInboxSources(host.runtime.store);
   }
 
   async create(caller: Caller, request: GoalRequest): Promise<Change<Goal> | Refusal> {

@@ -10,7 +10,7 @@ import type { Subject } from '../../../runtime/run-row.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
-import { type Decider, resolverOf } from '../../people/interrupts/service.ts';
+import { type ManagementAnswer, resolverOf } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import { factsOf } from './document.ts';
 import type { Installers } from './installers/index.ts';
@@ -80,7 +80,15 @@ export class Activation {
   }
 
   /** An answer to the gate. With the last one that it takes, what is proposed is installed. */
-  readonly decide: Decider = ({ from, runId, value, by, subject, decide, also }) =>
+  readonly decide = ({
+    from,
+    runId,
+    value,
+    by,
+    subject,
+    decide,
+    also,
+  }: ManagementAnswer & { readonly also: Also<Commanded> }): Promise<Commanded | Refusal> =>
     retrying(async () => {
       const decideAs = (row: ProposalRow) => (run: Run) => refuseOwnVote(row, value, by) ?? decide(run);
       const [row] = await this.#store.read<ProposalRow>(findProposalOfRun(from.tenant, runId));

@@ -1,12 +1,13 @@
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
+import { unchanged } from '../../../runtime/change.ts';
 import { command, commitUnless } from '../../../runtime/command.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedService } from '../../operations/feed/service.ts';
-import type { InterruptService } from '../../people/interrupts/service.ts';
+import type { AnswerDecider } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
 import { Activation, candidateOf } from './activation.ts';
@@ -42,7 +43,6 @@ export type ProposalService = ReturnType<typeof proposalService>;
 interface Uses extends Places {
   readonly audit: Pick<AuditService, 'record'>;
   readonly feed: Pick<FeedService, 'entries' | 'wake'>;
-  readonly interrupts: Pick<InterruptService, 'decideWith'>;
 }
 
 /** What a proposal has beside what everybody is shown. */
@@ -75,11 +75,19 @@ export function proposalService(host: Host, uses: Uses) {
   const installers = installersOf(uses, store);
   const telling = tellingOf(uses);
   const activation = new Activation(host, installers, telling);
-  uses.interrupts.decideWith('capstan-proposal', activation.decide);
+  const answerDecider: AnswerDecider = {
+    workflowId: 'capstan-proposal',
+    decide: async (answer) => {
+      const outcome = await activation.decide({ ...answer, also: () => [] });
+      return isRefusal(outcome) ? outcome : unchanged(outcome);
+    },
+  };
 
   return {
     /** Keeps a draft, together with whatever else is to be written. Nothing happens because of it. */
     draft: drafting(host, installers, telling),
+
+    answerDecider,
 
     find,
 

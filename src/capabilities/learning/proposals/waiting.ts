@@ -1,5 +1,5 @@
 import type { Store } from '../../../store/store.ts';
-import type { InboxSource } from '../../people/inbox/service.ts';
+import type { InboxSource } from '../../people/inbox/door.ts';
 import { factsOf } from './document.ts';
 import { listPending, type ProposalRow } from './records.ts';
 import { ACTIVATION_SCOPE } from './review.ts';

@@ -13,13 +13,11 @@ import { email } from './integrations/email/index.ts';
 import { httpClient } from './integrations/http-client/index.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
-import { goalSettings } from './learning/goals/settings.ts';
 import { proposals } from './learning/proposals/index.ts';
 import { proposalSettings } from './learning/proposals/settings.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
-import { verifierSettings } from './learning/verifiers/settings.ts';
 import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
@@ -64,13 +62,13 @@ const ALL = [
   legacy(events),
   legacy(artifacts),
   webhooks,
-  legacy(schedules),
+  schedules,
   storage,
-  legacy(heartbeat),
-  legacy(commitments),
+  heartbeat,
+  commitments,
   legacy(proposals, proposalSettings),
-  legacy(verifiers, verifierSettings),
-  legacy(goals, goalSettings),
+  verifiers,
+  goals,
   inbox,
   legacy(diff),
   legacy(ancestry),

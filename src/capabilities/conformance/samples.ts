@@ -1,5 +1,6 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { GoalRequest } from '../../protocol/learning/goals.ts';
+import { perform } from '../../runtime/change.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { ownerOf } from '../../store/definitions.ts';
 import type { Goals } from '../learning/goals/door.ts';
@@ -42,7 +43,7 @@ export interface SampleSettings {
  * draft cannot be created over the wire.
  */
 export async function createSamples(
-  _runtime: Runtime,
+  runtime: Runtime,
   { proposals, goals }: SampleServices,
   { samples, apiKeys }: SampleSettings,
 ): Promise<void> {
@@ -51,7 +52,7 @@ export async function createSamples(
     const drafted = await proposals.draft(caller.subject, PROPOSED);
     if (isRefusal(drafted)) throw new Error(`sample proposal: ${drafted.message}`);
     const [active] = await goals.list(caller, { state: 'active' }, 1);
-    const aimed = active ?? (await goals.create(caller, AIM, () => []));
+    const aimed = active ?? (await perform(runtime, () => goals.create(caller, AIM)));
     if (isRefusal(aimed)) throw new Error(`sample goal: ${aimed.message}`);
   }
 }

@@ -21,7 +21,6 @@ import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
 import { goalSettings } from './learning/goals/settings.ts';
 import { proposals } from './learning/proposals/index.ts';
-import { proposalSettings } from './learning/proposals/settings.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
@@ -76,7 +75,7 @@ const ALL = [
   legacy(storage),
   legacy(heartbeat),
   legacy(commitments),
-  legacy(proposals, proposalSettings),
+  proposals,
   legacy(verifiers, verifierSettings),
   legacy(goals, goalSettings),
   legacy(inbox),

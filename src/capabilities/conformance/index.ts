@@ -5,7 +5,7 @@ import type { MemoryService } from '../ai/memory/service.ts';
 import type { Packs } from '../ai/packs/door.ts';
 import type { Prompts } from '../ai/prompts/door.ts';
 import type { GoalService } from '../learning/goals/service.ts';
-import type { ProposalService } from '../learning/proposals/service.ts';
+import type { Proposals } from '../learning/proposals/door.ts';
 import type { LegacyCapability as Capability, CapabilitySettings } from '../legacy.ts';
 import type { Workflows } from '../running/workflows/door.ts';
 import { AGENT_FIXTURES } from './agent-fixtures.ts';
@@ -30,7 +30,7 @@ export interface Fitted {
   readonly workflows: Workflows;
   readonly prompts: Prompts;
   readonly packs: Packs;
-  readonly proposals: ProposalService;
+  readonly proposals: Proposals;
   readonly goals: GoalService;
   readonly memory: MemoryService;
 }
@@ -60,7 +60,7 @@ export const conformance: Capability<'conformance', Fitted> = {
     memoryConsolidate,
   ],
   prepare: async ({ runtime, settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
-    await giveSamples(settings, { proposals, goals });
+    await giveSamples({ runtime, settings }, { proposals, goals });
     await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
     const seed = async (id: string, decide: Decide<unknown>): Promise<void> => {
       const outcome = await perform(runtime, decide);

@@ -1,9 +1,10 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { GoalRequest } from '../../protocol/learning/goals.ts';
+import { perform } from '../../runtime/change.ts';
 import { ownerOf } from '../../store/definitions.ts';
 import type { GoalService } from '../learning/goals/service.ts';
-import type { Draft, ProposalService } from '../learning/proposals/service.ts';
-import type { CapabilitySettings } from '../legacy.ts';
+import { type Draft, KNOWN_EVIDENCE, type Proposals, TOO_MANY_PENDING } from '../learning/proposals/door.ts';
+import type { CapabilitySettings, LegacyHost } from '../legacy.ts';
 import type { Caller } from '../request.ts';
 import { callerOf } from '../trust/authorization/door.ts';
 
@@ -25,7 +26,7 @@ const AIM: GoalRequest = {
 };
 
 interface Sampled {
-  readonly proposals: ProposalService;
+  readonly proposals: Proposals;
   readonly goals: GoalService;
 }
 
@@ -33,11 +34,15 @@ interface Sampled {
  * Suites look for a draft, which nobody can make from outside, and for a goal that is active: whoever has a configured
  * key gets one of each, once.
  */
-export async function giveSamples(settings: CapabilitySettings, { proposals, goals }: Sampled): Promise<void> {
+export async function giveSamples(
+  { runtime, settings }: Pick<LegacyHost, 'runtime' | 'settings'>,
+  { proposals, goals }: Sampled,
+): Promise<void> {
   if (!settings.samples) return;
   for (const caller of ownersAmong(settings)) {
-    const drafted = await proposals.draft(caller.subject, PROPOSED);
-    if (isRefusal(drafted)) throw new Error(`sample proposal: ${drafted.message}`);
+    const drafted = await perform(runtime, () => proposals.draft(caller.subject, PROPOSED));
+    const isKnown = drafted === KNOWN_EVIDENCE || drafted === TOO_MANY_PENDING;
+    if (isRefusal(drafted) && !isKnown) throw new Error(`sample proposal: ${drafted.message}`);
     const [active] = await goals.list(caller, { state: 'active' }, 1);
     const aimed = active ?? (await goals.create(caller, AIM, () => []));
     if (isRefusal(aimed)) throw new Error(`sample goal: ${aimed.message}`);

@@ -6,7 +6,7 @@ import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Caller } from '../../request.ts';
 import type { ScheduleService } from '../../starting/schedules/service.ts';
-import type { ProposalService } from '../proposals/service.ts';
+import type { Proposals } from '../proposals/door.ts';
 import { likeness, type Sketch, sketchOf } from './similarity.ts';
 
 /** Something that is installed, or waits to be: what to call it, and what it comes to. */
@@ -27,7 +27,7 @@ export interface Neighbourhood {
   readonly prompts: Pick<Prompts, 'list'>;
   readonly packs: Pick<Packs, 'list'>;
   readonly schedules: Pick<ScheduleService, 'list'>;
-  readonly proposals: Pick<ProposalService, 'list' | 'installed'>;
+  readonly proposals: Pick<Proposals, 'list' | 'installed'>;
 }
 
 /** From here on two artifacts say the same. */

@@ -1,8 +1,9 @@
-import { isRefusal } from '../../../protocol/errors.ts';
+import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { ARTIFACT_KINDS, type ArtifactKind, type Proposal } from '../../../protocol/learning/proposals.ts';
+import { and, changeOf, perform } from '../../../runtime/change.ts';
 import { ownerOf } from '../../../store/definitions.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { Drafted, ProposalService } from '../proposals/service.ts';
+import { type Evidence as DraftEvidence, KNOWN_EVIDENCE, type Proposals, TOO_MANY_PENDING } from '../proposals/door.ts';
 import { findAutomations } from './automations.ts';
 import { findChains } from './chains.ts';
 import { findCorrectedPrompts } from './corrected-prompts.ts';
@@ -28,12 +29,15 @@ const WORDED_MAX = 10;
 
 export interface PassOptions {
   readonly mining: Mining;
-  readonly proposals: Pick<ProposalService, 'draft'>;
+  readonly proposals: Pick<Proposals, 'draft'>;
   readonly neighbours: Neighbours;
   readonly writer: Writer | undefined;
   readonly kinds?: readonly ArtifactKind[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Refusals that say nothing about the artifact. */
+const SETTLED: readonly Refusal[] = [KNOWN_EVIDENCE, TOO_MANY_PENDING];
 
 /** One look at everything that is known of what recurs. */
 export class Pass {
@@ -67,7 +71,7 @@ export class Pass {
     const draft = await this.#word(habit, plain);
     const outcome = await this.#draft(habit, draft, known);
     // Whatever a model has written must not stand in the way of what was found without it.
-    const isTurnedDown = isRefusal(outcome) && draft !== plain;
+    const isTurnedDown = isRefusal(outcome) && !SETTLED.includes(outcome) && draft !== plain;
     return this.#settle(habit, isTurnedDown ? await this.#draft(habit, plain, known) : outcome);
   }
 
@@ -85,38 +89,47 @@ export class Pass {
   }
 
   /** The draft, and that it was made, in one transaction. */
-  async #draft({ kind, key, support, evidence }: Habit, draft: Worded, known: HabitRow | undefined): Promise<Drafted> {
+  async #draft(
+    { kind, key, support, evidence }: Habit,
+    draft: Worded,
+    known: HabitRow | undefined,
+  ): Promise<Proposal | Refusal> {
     const { mining, proposals, neighbours } = this.#options;
     const { artifact, title, rationale, synthesizerModel, revises } = draft;
     const { nearest, duplicateOf } = await neighbours.nearTo(kind, artifact, revises);
     const habit = sha256Hex(key);
     const through = evidence[0]!.id;
-    const outcome = await proposals.draft(
-      mining.subject,
-      {
-        kind,
-        artifact,
-        title: title.slice(0, TITLE_CHARS_MAX),
-        rationale: rationale.slice(0, RATIONALE_CHARS_MAX),
-        sourceRunIds: [...new Set(evidence.map(({ runId }) => runId))],
-        synthesizerModel,
-        duplicateOf,
-        evidence: {
-          key: sha256Hex(JSON.stringify([habit, support, through])),
-          sources: sourcesOf(evidence, draft),
-          nearest,
-          preview: await draft.preview?.(artifact),
-        },
+    const proposed = {
+      kind,
+      artifact,
+      title: title.slice(0, TITLE_CHARS_MAX),
+      rationale: rationale.slice(0, RATIONALE_CHARS_MAX),
+      sourceRunIds: [...new Set(evidence.map(({ runId }) => runId))],
+      synthesizerModel,
+      duplicateOf,
+      evidence: {
+        key: sha256Hex(JSON.stringify([habit, support, through])),
+        sources: sourcesOf(evidence, draft),
+        nearest,
+        preview: await draft.preview?.(artifact),
       },
-      [keepHabit(ownerOf(mining.subject), habit, { support, through }, known)],
-    );
-    if (typeof outcome === 'object' && !isRefusal(outcome)) await neighbours.add(kind, outcome.id, artifact);
+    };
+    const outcome = await perform(mining.runtime, async () => {
+      const drafted = await proposals.draft(mining.subject, proposed);
+      if (isRefusal(drafted)) return drafted;
+      return and(
+        drafted,
+        changeOf(undefined, [keepHabit(ownerOf(mining.subject), habit, { support, through }, known)]),
+      );
+    });
+    if (!isRefusal(outcome)) await neighbours.add(kind, outcome.id, artifact);
     return outcome;
   }
 
-  #settle({ kind }: Habit, outcome: Drafted): Proposal | 'too-many-pending' | undefined {
-    if (outcome === 'known-evidence') return undefined;
+  #settle({ kind }: Habit, outcome: Proposal | Refusal): Proposal | 'too-many-pending' | undefined {
     if (!isRefusal(outcome)) return outcome;
+    if (outcome === TOO_MANY_PENDING) return 'too-many-pending';
+    if (outcome === KNOWN_EVIDENCE) return undefined;
     const { log } = this.#options.mining.runtime;
     log.warn({ kind, reason: outcome.message }, 'what recurs does not make a valid artifact; it is left alone');
     return undefined;
@@ -128,9 +141,7 @@ function hasGrown({ evidence }: Habit, { through, support }: HabitRow): boolean 
   return evidence.filter(({ id }) => id > through).length >= Math.min(support, EVIDENCE_MAX);
 }
 
-type Sources = Parameters<ProposalService['draft']>[1]['evidence']['sources'];
-
-function sourcesOf(evidence: readonly Evidence[], { excerpts }: Draft): Sources {
+function sourcesOf(evidence: readonly Evidence[], { excerpts }: Draft): DraftEvidence['sources'] {
   return evidence.map(({ id, runId, why }) => {
     const excerpt = excerpts?.get(id);
     return { runId, why: why.slice(0, WHY_CHARS_MAX), ...(excerpt === undefined ? {} : { excerpt }) };

@@ -14,7 +14,7 @@ import type { LegacyHost as Host } from '../../legacy.ts';
 import type { FeedbackService } from '../../people/feedback/service.ts';
 import type { Caller } from '../../request.ts';
 import type { ScheduleService } from '../../starting/schedules/service.ts';
-import type { ProposalService } from '../proposals/service.ts';
+import type { Proposals } from '../proposals/door.ts';
 import type { Mining } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
 import { Pass } from './pass.ts';
@@ -48,7 +48,7 @@ export interface Synthesized {
 }
 
 export interface SynthesisNeeds {
-  readonly proposals: ProposalService;
+  readonly proposals: Proposals;
   readonly prompts: Prompts;
   readonly packs: Packs;
   readonly schedules: ScheduleService;

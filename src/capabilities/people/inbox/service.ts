@@ -1,4 +1,4 @@
-import type { ProposalService } from '../../learning/proposals/service.ts';
+import type { Proposals } from '../../learning/proposals/door.ts';
 import type { Caller } from '../../request.ts';
 import type { FeedbackService } from '../feedback/service.ts';
 import type { InterruptService } from '../interrupts/service.ts';
@@ -50,7 +50,7 @@ export function reviewSource(feedback: FeedbackService): InboxSource {
 /** Open interrupts and gates; those of proposals are dealt with where the proposal is. */
 export function interruptSource(
   interrupts: Pick<InterruptService, 'list'>,
-  proposals: Pick<ProposalService, 'ofRuns'>,
+  proposals: Pick<Proposals, 'ofRuns'>,
 ): InboxSource {
   return async ({ subject }, before, limit) => {
     const rows = await interrupts.list(subject, before, limit);

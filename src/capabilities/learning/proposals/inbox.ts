@@ -1,11 +1,11 @@
 import type { Store } from '../../../store/store.ts';
-import type { InboxSource } from '../../people/inbox/service.ts';
+import type { InboxSource } from '../../people/inbox/door.ts';
 import { factsOf } from './document.ts';
+import { ACTIVATION_SCOPE } from './gate.ts';
 import { listPending, type ProposalRow } from './records.ts';
-import { ACTIVATION_SCOPE } from './review.ts';
 
-/** Proposals that nobody has decided on, for those who may see them. */
-export function pendingSource(store: Store): InboxSource {
+/** Pending proposals, for callers that may read proposals. */
+export function pendingProposals(store: Store): InboxSource {
   return async ({ subject, scopes }, before, limit) => {
     if (!scopes.has('proposals:read')) return [];
     const rows = await store.read<ProposalRow>(listPending(subject, before, limit));

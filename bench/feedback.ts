@@ -1,13 +1,13 @@
 /** What the numbers on feedback cost: a month with a million annotations, asked for over HTTP. */
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { correctionsOf, figuresOf, liveCorrectionsOf } from '../src/capabilities/people/feedback/figures.ts';
 import {
   type AnnotationRow,
   countRating,
   insertAnnotation,
   markRun,
 } from '../src/capabilities/people/feedback/records.ts';
+import { correctionsOf, figuresOf, liveCorrectionsOf } from '../src/capabilities/people/feedback/summary-records.ts';
 import { RUN_PREFIX } from '../src/runtime/creation.ts';
 import { insertRun } from '../src/store/log.ts';
 import type { Statement } from '../src/store/sql.ts';

@@ -1,8 +1,9 @@
-import type { InterruptRow } from '../../src/capabilities/people/interrupts/records.ts';
+import { type InterruptRow, listOpen } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
-import { isRefusal } from '../../src/protocol/errors.ts';
+import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
 import type { RunEvent } from '../../src/protocol/running/events.ts';
-import { type Commanded, UnitRefused } from '../../src/runtime/command.ts';
+import { type Change, perform, UnitRefused } from '../../src/runtime/change.ts';
+import type { MovedRun } from '../../src/runtime/move-run.ts';
 import { StoreFailure } from '../../src/store/store.ts';
 import type { SimHost } from './sim-host.ts';
 import type { World } from './world.ts';
@@ -42,9 +43,8 @@ export class Answers {
   /** Looks into the inbox of some host, and lets one or several people answer something of it. */
   async answerSomething(): Promise<void> {
     const { random } = this.#world;
-    const rows = await this.#try(this.#pick(), (host) =>
-      host.interrupts.list(this.#caller.subject, undefined, SEEN_AT_ONCE),
-    );
+    const open = listOpen(this.#caller.subject.tenant, undefined, undefined, SEEN_AT_ONCE);
+    const rows = await this.#try(this.#pick(), ({ store }) => store.read<InterruptRow>(open));
     if (!rows || rows.length === 0) return;
     const row = random.pick(rows);
     const people = random.pick([1, 1, 1, 2, 4]);
@@ -82,16 +82,16 @@ export class Answers {
     const ticket = await host.idempotency.begin({ scope: 'alpha', operation: 'answer', key: word, content: value });
     if (isRefusal(ticket)) return undefined;
     if ('replay' in ticket) return 'taken';
-    const remember = (outcome: Commanded) => ticket.remember({ status: 200, body: outcome });
+    const record = (outcome: MovedRun) => ticket.remember({ status: 200, body: outcome });
     try {
       const caller: Caller = {
         ...this.#caller,
         role: 'reviewer',
         subject: { ...this.#caller.subject, principal: word },
       };
-      const outcome = token
-        ? await host.interrupts.resolveByToken(token, value, remember)
-        : await host.interrupts.resolve(caller, runId, nodeId, value, remember);
+      const decide = (): Promise<Change<MovedRun> | Refusal> =>
+        token ? host.interrupts.resolveByToken(token, value) : host.interrupts.resolve(caller, runId, nodeId, value);
+      const outcome = await perform(host.runtime, decide, { turn: runId, record });
       if (!isRefusal(outcome)) return 'taken';
       return (await ticket.recall()) ? 'taken' : 'refused';
     } catch (error) {

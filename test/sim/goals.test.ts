@@ -10,6 +10,7 @@ import { isRefusal } from '../../src/protocol/errors.ts';
 import type { GoalPlan } from '../../src/protocol/learning/goals.ts';
 import { isTerminalStatus } from '../../src/protocol/running/runs.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
+import { perform } from '../../src/runtime/change.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import type { WorkItem } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
@@ -145,7 +146,8 @@ class BadDays {
     const open = waiting.filter(({ status }) => !isTerminalStatus(status));
     if (open.length === 0) return;
     const { run_id } = this.#world.random.pick(open);
-    await interrupts.resolve(CALLER, run_id, 'ask', { answer: 'go on' }, () => []);
+    const resolve = () => interrupts.resolve(CALLER, run_id, 'ask', { answer: 'go on' });
+    await perform(runtime, resolve, { turn: run_id });
   }
 
   async #judge(now: number): Promise<void> {

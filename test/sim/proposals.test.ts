@@ -6,13 +6,14 @@ import { GATE_TIMEOUT } from '../../src/capabilities/learning/proposals/activati
 import { PROPOSAL_TABLES } from '../../src/capabilities/learning/proposals/records.ts';
 import { ProposalService } from '../../src/capabilities/learning/proposals/service.ts';
 import { gateTimeoutHandler } from '../../src/capabilities/learning/proposals/work.ts';
+import { AnswerDeciders } from '../../src/capabilities/people/interrupts/door.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/records.ts';
 import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
 import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
-import { and, changeOf, type Decide, perform } from '../../src/runtime/change.ts';
+import { changeOf, type Decide, perform } from '../../src/runtime/change.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import type { SimHost } from './sim-host.ts';
@@ -111,7 +112,8 @@ class BadDay {
     const { row } = record;
     const decision = this.#world.random.pick(['granted', 'granted', 'rejected']);
     const answer = { decision, artifactHash: row.sha256 };
-    const outcome = await host.interrupts.resolve(who, row.run_id, 'review', answer, () => []);
+    const resolve = () => host.interrupts.resolve(who, row.run_id, 'review', answer);
+    const outcome = await perform(host.runtime, resolve, { turn: row.run_id });
     if (isRefusal(outcome) || outcome.status !== 'completed') return;
     const now = await proposals.find(who.subject, id);
     if (!isRefusal(now) && now.state === 'applied') this.#applied.set(id, now.installed_ref!);
@@ -209,19 +211,14 @@ function work(host: SimHost) {
 }
 
 function serviceOn(host: SimHost): ProposalService {
-  const { runtime, interrupts, schedules } = host;
+  const { runtime, schedules } = host;
   const entry = ({ action, target }: AuditRecord) => changeOf(undefined, [deed(action, target)]);
   const prompts = new PromptService({ runtime }, { entry }, 'hashed');
   const packs = new PackService({ runtime, advertises: () => false }, { entry }, { packFolder: undefined });
   const feed = { entries: () => [], wake: () => {} };
   const settings = { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 } as const;
   const service = new ProposalService({ runtime }, { audit: { entry }, feed, prompts, packs, schedules }, settings);
-  interrupts.decideWith('capstan-proposal', ({ also, ...answer }) =>
-    perform(runtime, async () => {
-      const change = await service.activation.decideAnswer(answer);
-      return isRefusal(change) ? change : and(change, changeOf(undefined, also(change.result)));
-    }),
-  );
+  host.contributed.push(AnswerDeciders.of(service.answerDecider));
   return service;
 }
 

@@ -1,13 +1,15 @@
 import { orchestration } from '../../src/capabilities/ai/agents/orchestration.ts';
 import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
+import type { Extension, Host } from '../../src/capabilities/capability.ts';
 import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
 import { webhookService } from '../../src/capabilities/operations/webhooks/service.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
-import { projectInterrupts } from '../../src/capabilities/people/interrupts/project.ts';
-import { interruptService } from '../../src/capabilities/people/interrupts/service.ts';
+import { projectInterrupts } from '../../src/capabilities/people/interrupts/reactions.ts';
+import { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
+import { TokenKeys } from '../../src/capabilities/people/interrupts/token-keys.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
 import { replayService } from '../../src/capabilities/running/replay/service.ts';
 import { RunService } from '../../src/capabilities/running/runs/service.ts';
@@ -120,7 +122,9 @@ export function createSimHost(options: SimHostOptions) {
     goals: { standstillMax: 4, judgeTries: 3, judgeRetryMs: 1_000 },
     webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
   };
-  const host = { runtime, executor, settings, forget: () => [], advertises: () => false };
+  const contributed: Extension[] = [];
+  const extensions: Host['extensions'] = (point) => point.among(contributed);
+  const host = { runtime, executor, settings, extensions, forget: () => [], advertises: () => false };
   const audit = { record: () => [] };
   const runs = new RunService(host, settings);
   const hooks = webhookService(host, { audit });
@@ -158,7 +162,8 @@ export function createSimHost(options: SimHostOptions) {
     kinds,
     goals: aims,
     runs,
-    interrupts: interruptService(host),
+    interrupts: new InterruptService(host, new TokenKeys(runtime)),
+    contributed,
     replay: replayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
     webhooks: hooks,
     schedules: timed,

@@ -11,11 +11,11 @@ import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
-import type { InterruptService } from '../../people/interrupts/service.ts';
+import type { Interrupts } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import type { EventService } from '../../running/events/service.ts';
 import type { RunRequest, Runs } from '../../running/runs/door.ts';
-import type { WorkflowService } from '../../running/workflows/service.ts';
+import type { Workflows } from '../../running/workflows/door.ts';
 import type { Prompts } from '../prompts/door.ts';
 import { answerIn, type Elicitation, elicitationOf } from './questions.ts';
 import { listExposed } from './records.ts';
@@ -24,11 +24,11 @@ import { isExposed, isSettled, type McpTool, type McpToolResult, problemsWith, r
 export type McpServerService = ReturnType<typeof mcpServerService>;
 
 export interface McpServerNeeds {
-  readonly workflows: Pick<WorkflowService, 'find'>;
+  readonly workflows: Pick<Workflows, 'find'>;
   readonly runs: Pick<Runs, 'create' | 'row' | 'snapshot'>;
   readonly events: Pick<EventService, 'poll'>;
   readonly prompts: Pick<Prompts, 'list' | 'render'>;
-  readonly interrupts: Pick<InterruptService, 'inspect' | 'mint' | 'resolve'>;
+  readonly interrupts: Pick<Interrupts, 'inspect' | 'mint' | 'resolve'>;
 }
 
 export interface ToolCall {
@@ -128,7 +128,8 @@ export function mcpServerService(
       const row = await runs.row(caller, runId);
       if (row?.workflow_id !== name) return NOT_FOUND;
       const value = answerIn(asked, response);
-      const given = value && (await interrupts.resolve(caller, runId, nodeId, value, () => []));
+      const resolve = () => interrupts.resolve(caller, runId, nodeId, value);
+      const given = value && (await perform(runtime, resolve, { turn: runId }));
       if (given && isRefusal(given)) return given;
       const result = await outcome(caller, runId, waiting);
       return isRefusal(result) ? result : { result, isAnswered: value !== undefined };

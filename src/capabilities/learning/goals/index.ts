@@ -1,4 +1,7 @@
 import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { AnnotationReactions } from '../../people/feedback/door.ts';
+import { InboxSources } from '../../people/inbox/door.ts';
+import { standWrites } from './disputes.ts';
 import { GOAL } from './moves.ts';
 import { noteContributions, tellAttendants } from './react.ts';
 import { GOAL_TABLES } from './records.ts';
@@ -19,4 +22,5 @@ export const goals: Capability<'goals', GoalService> = {
   routes,
   work: (_host, { attend }) => ({ [GOAL]: { handle: attend } }),
   reactions: () => [noteContributions],
+  extensions: (_host, service) => [InboxSources.of(...service.waiting), AnnotationReactions.of(standWrites)],
 };

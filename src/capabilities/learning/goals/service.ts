@@ -21,7 +21,6 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { Also, LegacyHost as Host } from '../../legacy.ts';
 import type { FeedService } from '../../operations/feed/service.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
 import type { Caller } from '../../request.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import type { CommitmentService } from '../../starting/commitments/service.ts';
@@ -32,7 +31,6 @@ import { type AuditService, HOST_ACTOR } from '../../trust/audit/service.ts';
 import type { VerifierService } from '../verifiers/service.ts';
 import { type Armed, Arms, OWNER_KIND } from './arms.ts';
 import { Attendant } from './attend.ts';
-import { standWrites } from './disputes.ts';
 import { briefing, evaluationFrom, factsFrom, goalFrom, type HeldGoal, holdGoal, rowOf } from './document.ts';
 import { GOAL, type Move, Moves } from './moves.ts';
 import {
@@ -62,7 +60,6 @@ const TRIES_MAX = 20;
 export interface GoalNeeds {
   readonly audit: Pick<AuditService, 'record'>;
   readonly feed: Pick<FeedService, 'entries' | 'wake'>;
-  readonly feedback?: Pick<FeedbackService, 'onOpinion'> | undefined;
   readonly runs: Pick<Runs, 'check'>;
   readonly schedules: ScheduleService;
   readonly heartbeat: HeartbeatService;
@@ -76,7 +73,7 @@ export type GoalService = ReturnType<typeof goalService>;
 type Deed<T> = (goal: HeldGoal) => Promise<T | Refusal | undefined>;
 
 export function goalService(host: Host, services: GoalNeeds) {
-  const { audit, feed, feedback, runs, schedules, heartbeat, commitments, verifiers } = services;
+  const { audit, feed, runs, schedules, heartbeat, commitments, verifiers } = services;
   const { runtime, executor } = host;
   const { store, clock, ids, hub, plans } = runtime;
   const arms = new Arms({ schedules, commitments, heartbeat });
@@ -90,7 +87,6 @@ export function goalService(host: Host, services: GoalNeeds) {
     observe: ({ belongsTo }, subject) => lookAt(subject, belongsTo),
     start: ({ belongsTo }, _change, subject) => startFor(subject, belongsTo),
   });
-  feedback?.onOpinion(standWrites);
 
   return {
     attend: attendant.handle,

@@ -1,5 +1,5 @@
 import type { Store } from '../../../store/store.ts';
-import type { InboxEntry, InboxSource } from '../../people/inbox/service.ts';
+import type { InboxEntry, InboxSource } from '../../people/inbox/door.ts';
 import { type HeldGoal, holdGoal } from './document.ts';
 import { type GoalRow, type GoalRunRow, listDisputed, listEscalated } from './records.ts';
 

@@ -21,8 +21,6 @@ export interface Proposals {
   list(from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]>;
   /** Artifacts that applied proposals installed and nobody has uninstalled, newest first. */
   installed(from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]>;
-  /** The ids of the proposals that some management runs belong to, by run id. */
-  ofRuns(from: Visibility, runIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
 /** The door to proposals. */

@@ -1,19 +1,17 @@
-import { isRefusal } from '../../../protocol/errors.ts';
 import { ARTIFACT_KINDS } from '../../../protocol/learning/proposals.ts';
-import { and, changeOf, perform } from '../../../runtime/change.ts';
 import { Packs } from '../../ai/packs/door.ts';
 import { Prompts } from '../../ai/prompts/door.ts';
 import { defineCapability } from '../../capability.ts';
 import { Feed } from '../../operations/feed/door.ts';
 import { InboxSources } from '../../people/inbox/door.ts';
-import { AnswerDeciders, Interrupts } from '../../people/interrupts/door.ts';
+import { AnswerDeciders, InterruptLinks } from '../../people/interrupts/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Schedules } from '../../starting/schedules/door.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { GATE_TIMEOUT } from './activation.ts';
 import { artifactRoutes } from './artifact-routes.ts';
 import { Proposals } from './door.ts';
-import { pendingProposals } from './inbox.ts';
+import { pendingProposals, proposalLinks } from './inbox.ts';
 import { PROPOSAL_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { ProposalService } from './service.ts';
@@ -24,29 +22,23 @@ import { gateTimeoutHandler } from './work.ts';
 export const proposals = defineCapability({
   name: 'proposals',
   provides: Proposals,
-  needs: [Audit, Feed, Prompts, Packs, Schedules, Interrupts],
+  needs: [Audit, Feed, Prompts, Packs, Schedules],
   settings: proposalSettings,
   tables: PROPOSAL_TABLES,
   build: (host, needs, { proposals: settings }) => {
     const { runtime } = host;
     const service = new ProposalService(host, needs, settings);
-    const { activation } = service;
-    needs.interrupts.decideWith('capstan-proposal', ({ also, ...answer }) =>
-      perform(runtime, async () => {
-        const change = await activation.decideAnswer(answer);
-        return isRefusal(change) ? change : and(change, changeOf(undefined, also(change.result)));
-      }),
-    );
     return {
       service,
       advertise: () => ({
         agents: { proposals: { artifactKinds: [...ARTIFACT_KINDS], activation: settings.activation } },
       }),
       routes: bindRoutes([...routes, ...artifactRoutes], { proposals: service }),
-      work: { [GATE_TIMEOUT]: { handle: gateTimeoutHandler(runtime, activation) } },
+      work: { [GATE_TIMEOUT]: { handle: gateTimeoutHandler(runtime, service.activation) } },
       extensions: [
-        AnswerDeciders.of({ workflowId: 'capstan-proposal', decide: (answer) => activation.decideAnswer(answer) }),
+        AnswerDeciders.of(service.answerDecider),
         InboxSources.of(pendingProposals(runtime.store)),
+        InterruptLinks.of(proposalLinks(runtime.store)),
       ],
     };
   },

@@ -6,7 +6,7 @@ import type { Subject } from '../../../runtime/run-row.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
-import type { InboxSource } from '../../people/inbox/door.ts';
+import type { AnswerDecider } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
 import { Activation, type AppliedProposal } from './activation.ts';
 import { artifactOf } from './artifact.ts';
@@ -14,7 +14,6 @@ import { factsOf, type OpenGate, type ProposalDetails } from './document.ts';
 import type { Draft, Proposals } from './door.ts';
 import { draftProposal } from './drafting.ts';
 import { closeRevisedGate, endUnapplied, gateOf } from './gate.ts';
-import { pendingProposals } from './inbox.ts';
 import { type Installers, type InstallTargets, installersFor } from './installers/index.ts';
 import { moveProposal, type ProposalDecision } from './moves.ts';
 import { type NotificationTargets, ProposalNotifications } from './notifications.ts';
@@ -29,7 +28,6 @@ import {
   measureRevisions,
   type ProposalFilter,
   type ProposalRow,
-  proposalsOfRuns,
   type RevisionRow,
   updateProposal,
 } from './records.ts';
@@ -46,8 +44,6 @@ export class ProposalService implements Proposals {
   readonly activation: Activation;
   readonly #host: Pick<Host, 'runtime'>;
   readonly #settings: ProposalSettings;
-  /** Read by the inbox until it reads its extension point. */
-  readonly waiting: readonly InboxSource[];
   readonly #installers: Installers;
   readonly #notifications: ProposalNotifications;
 
@@ -58,7 +54,11 @@ export class ProposalService implements Proposals {
     this.#notifications = new ProposalNotifications(needs);
     const parts = { settings, installers: this.#installers, notifications: this.#notifications };
     this.activation = new Activation(host, parts);
-    this.waiting = [pendingProposals(host.runtime.store)];
+  }
+
+  /** Votes on proposals are answers to the gates of their management runs. */
+  get answerDecider(): AnswerDecider {
+    return { workflowId: 'capstan-proposal', decide: (answer) => this.activation.decideAnswer(answer) };
   }
 
   draft(owner: Subject, draft: Draft): Promise<Change<Proposal> | Refusal> {
@@ -75,12 +75,6 @@ export class ProposalService implements Proposals {
 
   list(from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]> {
     return this.#store.read<ProposalRow>(listProposals(from, filter, limit));
-  }
-
-  async ofRuns({ tenant }: Visibility, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    if (runIds.length === 0) return new Map();
-    const rows = await this.#store.read<Pick<ProposalRow, 'run_id' | 'proposal_id'>>(proposalsOfRuns(tenant, runIds));
-    return new Map(rows.map(({ run_id, proposal_id }) => [run_id, proposal_id]));
   }
 
   /** Everything that helps a person to decide about a proposal. */

@@ -4,7 +4,7 @@ import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
 import type { Among } from './counts.ts';
 import type { RhythmRules } from './rhythm.ts';
 
@@ -49,7 +49,7 @@ export interface Mining {
   readonly rules: RhythmRules;
   readonly prompts: Pick<Prompts, 'find' | 'versions'>;
   readonly packs: Pick<Packs, 'current' | 'versions' | 'agent'>;
-  readonly feedback: Pick<FeedbackService, 'pages'> | undefined;
+  readonly feedback: Pick<Feedback, 'pages'> | undefined;
 }
 
 /** Pieces of evidence that are looked at, and named, of one habit. */

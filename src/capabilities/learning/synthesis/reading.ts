@@ -4,7 +4,7 @@ import { decodeEvent, sequenceOf } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type RunRow, readEvents, type StoredEvent, type Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
 import {
   type Correction,
   type CursorRow,
@@ -32,11 +32,11 @@ const LATE_MS = 5 * 60 * 1_000;
  */
 export class Reading {
   readonly #runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>;
-  readonly #feedback: Pick<FeedbackService, 'corrections'> | undefined;
+  readonly #feedback: Pick<Feedback, 'corrections'> | undefined;
 
   constructor(
     runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>,
-    feedback: Pick<FeedbackService, 'corrections'> | undefined,
+    feedback: Pick<Feedback, 'corrections'> | undefined,
   ) {
     this.#runtime = runtime;
     this.#feedback = feedback;

@@ -11,7 +11,7 @@ import type { ModelService } from '../../ai/models/service.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
 import type { Caller } from '../../request.ts';
 import type { ScheduleService } from '../../starting/schedules/service.ts';
 import type { Proposals } from '../proposals/door.ts';
@@ -53,7 +53,7 @@ export interface SynthesisNeeds {
   readonly packs: Packs;
   readonly schedules: ScheduleService;
   readonly models: ModelService;
-  readonly feedback?: FeedbackService | undefined;
+  readonly feedback?: Feedback | undefined;
 }
 
 export type SynthesisService = ReturnType<typeof synthesisService>;

@@ -16,7 +16,7 @@ import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import { modelNamed } from './nodes.ts';
 import { awaitJudgingRun } from './records.ts';
@@ -93,12 +93,12 @@ export class Judging {
   readonly #host: Host;
   readonly #find: Find;
   readonly #runs: Pick<Runs, 'check'>;
-  readonly #feedback: Pick<FeedbackService, 'pages'> | undefined;
+  readonly #feedback: Pick<Feedback, 'pages'> | undefined;
 
   constructor(
     host: Host,
     find: Find,
-    { runs, feedback }: { runs: Pick<Runs, 'check'>; feedback?: Pick<FeedbackService, 'pages'> | undefined },
+    { runs, feedback }: { runs: Pick<Runs, 'check'>; feedback?: Pick<Feedback, 'pages'> | undefined },
   ) {
     this.#host = host;
     this.#find = find;

@@ -7,7 +7,7 @@ import { ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Also, LegacyHost as Host } from '../../legacy.ts';
-import type { FeedbackService } from '../../people/feedback/service.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
 import type { Caller } from '../../request.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import { type AuditService, recordBy } from '../../trust/audit/service.ts';
@@ -34,7 +34,7 @@ const TRIES_MAX = 5;
 export interface VerifierNeeds {
   readonly audit: Pick<AuditService, 'record'>;
   readonly runs: Pick<Runs, 'check'>;
-  readonly feedback?: Pick<FeedbackService, 'pages'> | undefined;
+  readonly feedback?: Pick<Feedback, 'pages'> | undefined;
 }
 
 export type VerifierService = ReturnType<typeof verifierService>;

@@ -1,7 +1,8 @@
 import type { Bucket } from '../../../protocol/people/annotations.ts';
 
+/** A bucket, cut to the period. */
 export interface Span {
-  /** Where the whole bucket begins, also where only a part of it is in the stretch. */
+  /** Start of the whole bucket, even if the period begins later. */
   readonly start: number;
   readonly from: number;
   readonly before: number;
@@ -35,12 +36,12 @@ function monthOf(time: number, later: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later, 1);
 }
 
-/** The buckets that a stretch of time falls into, in order; undefined when there are more than `most`. */
-export function spansOf(bucket: Bucket, since: number, until: number, most: number): Span[] | undefined {
+/** The buckets of a period, in order; undefined if there are more than `bucketsMax`. */
+export function spansOf(bucket: Bucket, since: number, until: number, bucketsMax: number): Span[] | undefined {
   const { floor, next } = STEPS[bucket];
   const spans: Span[] = [];
   for (let start = floor(since); start < until; start = next(start)) {
-    if (spans.length === most) return undefined;
+    if (spans.length === bucketsMax) return undefined;
     spans.push({ start, from: Math.max(start, since), before: Math.min(next(start), until) });
   }
   return spans;

@@ -1,18 +1,21 @@
 import { ANNOTATION_TARGETS, SIGNAL_KINDS } from '../../../protocol/people/annotations.ts';
 import { defineCapability } from '../../capability.ts';
-import { legacyHost } from '../../legacy.ts';
 import { Feed } from '../../operations/feed/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { Audit } from '../../trust/audit/door.ts';
+import { InboxSources } from '../inbox/door.ts';
+import { annotateSeam } from './annotate-seam.ts';
 import { Feedback } from './door.ts';
+import { reviewInboxSource } from './inbox-source.ts';
 import { annotate } from './nodes.ts';
-import { noteInterventions } from './react.ts';
+import { ANNOTATION_HINT } from './notifications.ts';
+import { noteInterventions } from './reactions.ts';
 import { FEEDBACK_TABLES, forgetFeedback } from './records.ts';
-import { refusals, routes } from './routes.ts';
-import { feedbackService } from './service.ts';
+import { routes, routesWhenOff } from './routes.ts';
+import { FeedbackService } from './service.ts';
 import { feedbackSettings } from './settings.ts';
 
-/** What people and agents think of runs: kept beside the log, shown live, counted. */
+/** Annotations of runs by people and agents: stored beside the event log, shown live, and summarised. */
 export const feedback = defineCapability({
   name: 'feedback',
   provides: Feedback,
@@ -21,17 +24,18 @@ export const feedback = defineCapability({
   tables: FEEDBACK_TABLES,
   nodes: (settings) => (settings.feedback ? [annotate] : []),
   build: (host, needs, settings) => {
-    // Switched off, its operations say so, and nothing else of it is there.
-    if (!settings.feedback) return { routes: bindRoutes(refusals, {}) };
-    const service = feedbackService(legacyHost(host, settings), needs);
+    if (!settings.feedback) return { routes: bindRoutes(routesWhenOff, {}) };
+    const service = new FeedbackService(host, needs);
     return {
       service,
       advertise: () => ({
         feedback: { supported: true, targets: [...ANNOTATION_TARGETS], signals: [...SIGNAL_KINDS] },
       }),
       routes: bindRoutes(routes, { feedback: service }),
-      seams: { annotate: service.seam },
+      seams: { annotate: annotateSeam(host.runtime, service) },
       reactions: [noteInterventions],
+      onHint: { [ANNOTATION_HINT]: (about) => void service.notifications.onHint(about) },
+      extensions: [InboxSources.of(reviewInboxSource(host.runtime))],
       forgetRun: forgetFeedback,
     };
   },

@@ -1,23 +1,23 @@
-import type { AnnotationRow } from './records.ts';
+import type { ListedAnnotationRow } from './records.ts';
 
-type Listed = Pick<AnnotationRow, 'annotation_id' | 'author' | 'target' | 'kind' | 'body'>;
+type Listed = Omit<ListedAnnotationRow, 'created_at'>;
 
-/** The list of a run's annotations as one JSON text, in pieces. */
+/** The list of a run's annotations as one JSON document, in pieces. */
 export async function* listText(pages: AsyncIterable<readonly Listed[]>): AsyncGenerator<string> {
-  const ratings = new Ratings();
+  const superseded = new SupersededRatings();
   let separator = '';
   yield '{"annotations":[';
   for await (const page of pages) {
-    ratings.add(page);
+    superseded.add(page);
     yield separator + page.map(({ body }) => body).join(',');
     separator = ',';
   }
-  yield ratings.superseded.length === 0 ? ']}' : `],"superseded":${JSON.stringify(ratings.superseded)}}`;
+  yield superseded.ids.length === 0 ? ']}' : `],"superseded":${JSON.stringify(superseded.ids)}}`;
 }
 
-/** Nothing is ever changed: who thinks better of a rating gives another on the same target, and that one counts. */
-class Ratings {
-  readonly superseded: string[] = [];
+/** Finds ratings that were replaced: of several by one author on one target, the latest counts. */
+class SupersededRatings {
+  readonly ids: string[] = [];
   readonly #latest = new Map<string, string>();
 
   add(annotations: readonly Listed[]): void {
@@ -25,7 +25,7 @@ class Ratings {
       if (kind !== 'rating') continue;
       const key = JSON.stringify([author, target]);
       const earlier = this.#latest.get(key);
-      if (earlier !== undefined) this.superseded.push(earlier);
+      if (earlier !== undefined) this.ids.push(earlier);
       this.#latest.set(key, annotation_id);
     }
   }

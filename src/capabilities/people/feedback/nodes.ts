@@ -8,7 +8,7 @@ import { invalid, type NodeType } from '../../../runtime/node-type.ts';
 
 const Optional = Type.Optional;
 
-/** What is judged and how; the run is the node's own unless another is named. */
+/** The annotation as ports of the node. Without `runId` it is about the node's own run. */
 const ports = {
   ...Signal.properties,
   note: Optional(Type.String()),
@@ -18,7 +18,7 @@ const ports = {
 };
 const Judgement = Compile(Closed(ports));
 
-/** An agent that judges: it annotates a run as a person would. Input ports win over the config. */
+/** Annotates a run on behalf of an agent. Input ports win over the config. */
 export const annotate: NodeType = {
   typeId: 'core.feedback.annotate',
   role: 'side-effect',
@@ -31,7 +31,7 @@ export const annotate: NodeType = {
     const [misfit] = misfitsOf(Judgement, judgement);
     if (misfit) return invalid(`${misfit.path || 'The judgement'} ${misfit.message}.`);
     const by = { nodeId: node.id, ...(node.agent ? { agentId: node.agent.agentId } : {}) };
-    const { annotationId } = await effects.annotate({ by, judgement: judgement as unknown as AgentJudgement });
+    const { annotationId } = await effects.annotate({ by, judgement: judgement as AgentJudgement });
     return { done: { outputs: { annotationId } } };
   },
 };

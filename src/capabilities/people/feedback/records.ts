@@ -4,11 +4,12 @@ import type { RunRef, Visibility } from '../../../store/log.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
+/** Annotations, what they add up to for each run, and the runs to review. */
 export const FEEDBACK_TABLES: readonly Migration[] = [
   {
     id: 'feedback/0001',
     statements: [
-      // What people and agents think of runs: appended, never changed. \`body\` is what every reader gets.
+      // Annotations are appended and never changed. \`body\` is the document that readers get.
       `CREATE TABLE annotations (
         annotation_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -28,7 +29,7 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
        WHERE kind = 'rating'`,
       `CREATE INDEX annotations_corrections ON annotations (tenant, workflow_id, node_id, run_id, workspace)
        WHERE kind = 'correction'`,
-      // What the judgements on a run, and the answers that it needed, come to. Ids of runs sort by time.
+      // Totals for each run of its annotations and of the answers that it needed. Ids of runs sort by time.
       `CREATE TABLE run_quality (
         tenant TEXT NOT NULL,
         run_id TEXT NOT NULL,
@@ -43,10 +44,10 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
         rating_sum BIGINT NOT NULL,
         PRIMARY KEY (tenant, run_id)
       ) $clustered`,
-      // How many runs a workspace has had.
+      // Counts the runs of a workspace.
       'CREATE INDEX runs_by_workspace ON runs (tenant, workspace, run_id) WHERE workspace IS NOT NULL',
       'CREATE INDEX run_quality_flagged ON run_quality (tenant, run_id) WHERE flagged = 1',
-      // Judgements that ask somebody to look at a run, until somebody has.
+      // Annotations that ask for a review of their run, until somebody has reviewed it.
       `CREATE TABLE reviews (
         annotation_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -67,13 +68,14 @@ export const FEEDBACK_TABLES: readonly Migration[] = [
   {
     id: 'feedback/0002',
     statements: [
-      // What people have corrected since some time, for those who learn from it.
+      // Finds new corrections, for capabilities that learn from them.
       `CREATE INDEX annotations_corrections_in_order ON annotations (tenant, created_at, annotation_id)
        WHERE kind = 'correction'`,
     ],
   },
 ];
 
+/** A row of the table of annotations. */
 export interface AnnotationRow {
   readonly annotation_id: string;
   readonly tenant: string;
@@ -104,7 +106,7 @@ const ANNOTATION_COLUMNS = [
   'body',
 ] as const satisfies readonly (keyof AnnotationRow)[];
 
-/** Refused when it is there already, as when an agent tries again, and when the run is gone. */
+/** Expects that the annotation is new (a retry of an agent has the same id) and that its run has not expired. */
 export function insertAnnotation(row: AnnotationRow): Write {
   const columns = ANNOTATION_COLUMNS.join(', ');
   const values = ANNOTATION_COLUMNS.map((_, index) => `$${index + 1}`).join(', ');
@@ -118,6 +120,7 @@ export function insertAnnotation(row: AnnotationRow): Write {
   };
 }
 
+/** The document of one annotation. */
 export function findAnnotation(tenant: string, runId: string, annotationId: string): Statement {
   return sql(
     'SELECT body FROM annotations WHERE annotation_id = $1 AND run_id = $2 AND tenant = $3',
@@ -127,12 +130,19 @@ export function findAnnotation(tenant: string, runId: string, annotationId: stri
   );
 }
 
-/** A place in the list of a run's annotations: oldest first, ties by id. */
+/** A position in a list of annotations: oldest first, ties by id. */
 export interface AnnotationPlace {
   readonly created_at: number;
   readonly annotation_id: string;
 }
 
+/** The columns that lists of annotations have. */
+export type ListedAnnotationRow = Pick<
+  AnnotationRow,
+  'annotation_id' | 'target' | 'author' | 'kind' | 'created_at' | 'body'
+>;
+
+/** Annotations of a run after a position, oldest first. */
 export function listAnnotations(tenant: string, runId: string, after: AnnotationPlace, limit: number): Statement {
   return sql(
     `SELECT annotation_id, target, author, kind, created_at, body FROM annotations
@@ -146,8 +156,13 @@ export function listAnnotations(tenant: string, runId: string, after: Annotation
   );
 }
 
-/** Corrections of a whole tenant, oldest first, by authors whose keys begin in one way. */
-export function listCorrections(tenant: string, authors: string, after: AnnotationPlace, limit: number): Statement {
+/** Corrections in a tenant after a position, oldest first, by authors whose keys have a prefix. */
+export function listCorrections(
+  tenant: string,
+  authorPrefix: string,
+  after: AnnotationPlace,
+  limit: number,
+): Statement {
   return sql(
     `SELECT annotation_id, run_id, workspace, workflow_id, target, created_at FROM annotations
      WHERE tenant = $1 AND kind = 'correction' AND (created_at, annotation_id) > ($2, $3) AND author LIKE $4
@@ -155,12 +170,12 @@ export function listCorrections(tenant: string, authors: string, after: Annotati
     tenant,
     after.created_at,
     after.annotation_id,
-    `${authors}%`,
+    `${authorPrefix}%`,
     limit,
   );
 }
 
-/** What a run's quality is made of, besides ratings. */
+/** What is noted about the quality of a run, besides ratings. */
 export interface QualityMarks {
   readonly annotated?: boolean;
   readonly corrected?: boolean;
@@ -170,6 +185,7 @@ export interface QualityMarks {
 
 type RunPlace = Pick<AnnotationRow, 'tenant' | 'run_id' | 'workspace' | 'workflow_id'>;
 
+/** Adds marks to a run; marks are never taken away. */
 export function markRun({ tenant, run_id, workspace, workflow_id }: RunPlace, marks: QualityMarks): Write {
   const { annotated = false, corrected = false, flagged = false, intervened = false } = marks;
   return {
@@ -208,10 +224,12 @@ export function countRating({ tenant, run_id, author, target, rating }: Annotati
   };
 }
 
+/** A row of the table of reviews. */
 export interface ReviewRow extends Omit<AnnotationRow, 'rating' | 'body'> {
   readonly reason: string;
 }
 
+/** Asks for a review of a run. */
 export function insertReview(row: AnnotationRow, reason: string): Write {
   return {
     sql: `INSERT INTO reviews (annotation_id, tenant, workspace, run_id, workflow_id, node_id, target, author, kind,
@@ -233,11 +251,12 @@ export function insertReview(row: AnnotationRow, reason: string): Write {
   };
 }
 
+/** Closes all reviews of a run. */
 export function closeReviews({ tenant, run_id }: Pick<AnnotationRow, 'tenant' | 'run_id'>): Write {
   return { sql: 'DELETE FROM reviews WHERE run_id = $1 AND tenant = $2', params: [run_id, tenant] };
 }
 
-/** A rating that its author replaces is no reason to look any more. */
+/** Withdraws the review that an earlier rating asked for, because its author has replaced the rating. */
 export function withdrawReview({ tenant, run_id, author, target, kind }: AnnotationRow): Write {
   return {
     sql: `DELETE FROM reviews WHERE run_id = $1 AND tenant = $2 AND author = $3 AND target = $4 AND kind = $5`,
@@ -245,7 +264,7 @@ export function withdrawReview({ tenant, run_id, author, target, kind }: Annotat
   };
 }
 
-/** Runs that somebody should look at, each by its latest reason, newest first, from before some place in that order. */
+/** Runs to review before a position, newest first, each by the latest annotation that asks for it. */
 export function listReviews(
   { tenant, workspace }: Visibility,
   before: { readonly at: number; readonly id: string } | undefined,
@@ -268,6 +287,7 @@ export function listReviews(
 /** Ids of the runs of the tenant `$1` that somebody flagged. */
 export const FLAGGED_RUNS = 'SELECT run_id FROM run_quality WHERE tenant = $1 AND flagged = 1';
 
+/** Deletes everything about a run. */
 export function forgetFeedback({ tenant, runId }: RunRef): Write[] {
   return ['annotations', 'run_quality', 'reviews'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,

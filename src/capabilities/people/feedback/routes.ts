@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { Closed, OneOf, Timestamp } from '../../../protocol/format/schema.ts';
 import {
   Annotation,
@@ -9,10 +9,11 @@ import {
   FeedbackSummary,
 } from '../../../protocol/people/annotations.ts';
 import { RunParams } from '../../../protocol/running/runs.ts';
-import { type About, reply, route } from '../../request.ts';
+import { type About, answer, reply, route, transact } from '../../request.ts';
 import { listText } from './list.ts';
 import type { FeedbackService } from './service.ts';
 
+/** What the handlers of feedback routes use. */
 interface Services {
   readonly feedback: FeedbackService;
 }
@@ -20,12 +21,12 @@ const operation = route<Services>();
 
 const PATH = '/v1/runs/{runId}/annotations';
 
-/** A run that may not be seen is absent, whatever the body is like. */
-async function isAbsent(
+/** A run that the caller cannot see is answered with 404 even if the body is invalid. */
+async function refuseUnknownRun(
   { caller, params }: About<{ runId: string }>,
   { feedback }: Services,
 ): Promise<Refusal | undefined> {
-  return (await feedback.isThere(caller, params.runId)) ? undefined : NOT_FOUND;
+  return (await feedback.hasRun(caller, params.runId)) ? undefined : NOT_FOUND;
 }
 
 export const createAnnotation = operation({
@@ -38,26 +39,24 @@ export const createAnnotation = operation({
   body: AnnotationCreate,
   replies: { 201: Annotation },
   refusals: [400, 404],
-  before: isAbsent,
-  handle: async (request, { feedback }) => {
-    const { caller, params, body } = request;
-    const outcome = await feedback.annotate(caller, params.runId, body, (annotation) =>
-      request.remember(reply(201, annotation)),
-    );
-    return isRefusal(outcome) ? outcome : reply(201, outcome);
-  },
+  before: refuseUnknownRun,
+  handle: ({ caller, params, body }, { feedback }) =>
+    transact(
+      () => feedback.annotate(caller, params.runId, body),
+      (annotation) => reply(201, annotation),
+    ),
 });
 
 export const listAnnotations = operation({
   operationId: 'listAnnotations',
-  summary: 'What people and agents think of a run',
+  summary: 'List the annotations of a run',
   method: 'GET',
   path: PATH,
   scope: 'feedback:read',
   params: RunParams,
   replies: { 200: AnnotationList },
   refusals: [404],
-  before: isAbsent,
+  before: refuseUnknownRun,
   handle: ({ caller, params }, { feedback }) => ({
     status: 200,
     headers: { 'Content-Type': 'application/json; charset=utf-8' },
@@ -67,7 +66,7 @@ export const listAnnotations = operation({
 
 export const summarizeFeedback = operation({
   operationId: 'summarizeFeedback',
-  summary: 'The quality of runs in numbers, as a whole and over time',
+  summary: 'Summarise the quality of runs, in total and over time',
   method: 'GET',
   path: '/v1/host/capstan/feedback/summary',
   scope: 'feedback:read',
@@ -75,7 +74,7 @@ export const summarizeFeedback = operation({
     workflowId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     since: Type.Optional(Timestamp),
     until: Type.Optional(Timestamp),
-    bucket: Type.Optional(OneOf(BUCKETS, { description: 'In UTC; day where it is not said' })),
+    bucket: Type.Optional(OneOf(BUCKETS, { description: 'In UTC; day by default' })),
   }),
   replies: { 200: FeedbackSummary },
   refusals: [400],
@@ -89,21 +88,22 @@ export const summarizeFeedback = operation({
       until: until === undefined ? undefined : Date.parse(until),
       bucket,
     });
-    return isRefusal(outcome) ? outcome : reply(200, outcome);
+    return answer(200, outcome);
   },
 });
 
+/** The routes of feedback. */
 export const routes = [createAnnotation, listAnnotations, summarizeFeedback];
 
-const NOT_PROVIDED = refuse('capability_not_provided', 'This host does not serve feedback.', {
+const NOT_PROVIDED = refuse('capability_not_provided', 'Feedback is switched off on this host.', {
   capability: 'feedback',
 });
 
-/** What is answered where feedback is switched off: to everybody who has a credential, about every run. */
-export const refusals = (['POST', 'GET'] as const).map((method) =>
+/** The routes of a host whose operator has switched feedback off: every caller gets the same refusal. */
+export const routesWhenOff = (['POST', 'GET'] as const).map((method) =>
   route<object>()({
     operationId: method === 'POST' ? 'createAnnotation' : 'listAnnotations',
-    summary: 'Not provided: feedback is switched off',
+    summary: 'Refused: feedback is switched off',
     method,
     path: PATH,
     scope: 'any',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Signal } from '../../../protocol/people/annotations.ts';
-import { annotationOf, authorKey, checkSignal, REVIEWED, reviewOf, targetKey } from './rules.ts';
+import { annotationOf, authorKey, targetKey } from './document.ts';
+import { checkSignal, REVIEWED, reviewOf } from './rules.ts';
 
 describe('a signal', () => {
   it.each<[Signal, string | undefined]>([

@@ -5,15 +5,17 @@ import {
   type FeedbackSummary,
   RUN_ANNOTATED,
 } from '../../../protocol/people/annotations.ts';
-import { commitAll, UnitRefused } from '../../../runtime/command.ts';
+import { type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import { eventIdOf, sequenceOf } from '../../../runtime/recording.ts';
 import type { RunRow, Visibility } from '../../../store/log.ts';
-import type { Unit, Write } from '../../../store/sql.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
-import type { FeedService } from '../../operations/feed/service.ts';
+import type { Unit } from '../../../store/sql.ts';
+import type { Host } from '../../capability.ts';
+import type { Feed } from '../../operations/feed/door.ts';
 import type { Caller } from '../../request.ts';
 import type { Audit } from '../../trust/audit/door.ts';
-import { agentSeam } from './agents.ts';
+import { type AnnotationFacts, type Author, annotationOf, authorKey, rowOf, targetFrom } from './document.ts';
+import { AnnotationReactions, type Correction, type Feedback } from './door.ts';
+import { AnnotationNotifications } from './notifications.ts';
 import {
   type AnnotationPlace,
   type AnnotationRow,
@@ -23,149 +25,134 @@ import {
   findAnnotation,
   insertAnnotation,
   insertReview,
+  type ListedAnnotationRow,
   listAnnotations,
   listCorrections,
-  listReviews,
   markRun,
-  type ReviewRow,
   withdrawReview,
 } from './records.ts';
-import { type Author, annotationOf, authorKey, checkSignal, reviewOf, targetFrom, targetKey } from './rules.ts';
+import { checkSignal, reviewOf } from './rules.ts';
 import { type SummaryRequest, summarize } from './summary.ts';
 
-export type FeedbackService = ReturnType<typeof feedbackService>;
-
-/** Topic of the hints that an annotation was recorded. */
-const TOPIC = 'annotation';
 const PAGE = 500;
-/** More than any export has room for. */
+/** An export has at most this many annotations of a run. */
 const EXPORTED_MAX = 10_000;
 const BEFORE_ALL: AnnotationPlace = { created_at: -1, annotation_id: '' };
 
-/** Who judges which run, and on whose behalf. */
-export interface Judging {
+/** Who annotates which run. */
+export interface Annotating {
   readonly visibility: Visibility;
   readonly author: Author;
   readonly runId: string;
-  /** The same for every attempt, where there may be several. */
+  /** The id of the annotation, where every attempt must result in the same one. */
   readonly annotationId?: string;
 }
 
-/** Where a person has corrected what. */
-export interface Correction extends AnnotationPlace, Pick<AnnotationRow, 'run_id' | 'workspace' | 'workflow_id'> {
-  readonly target: Pick<Annotation['target'], 'eventId' | 'nodeId'>;
-}
-
-type Also = (annotation: Annotation) => Unit;
-
-/** What else follows from what a person thinks of a run, in the same transaction. */
-export type Heed = (tenant: string, annotation: Annotation) => Unit;
-
+/** What feedback needs of other capabilities. */
 export interface FeedbackNeeds {
-  readonly audit: Audit;
-  readonly feed: FeedService;
+  readonly audit: Pick<Audit, 'record'>;
+  readonly feed: Pick<Feed, 'entries' | 'wake'>;
 }
 
-export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {
-  const { runtime } = host;
-  const { store, clock, ids, hub, plans, reader } = runtime;
+/** Annotations of runs: ratings, corrections, labels and flags. */
+export class FeedbackService implements Feedback {
+  readonly flaggedRuns = FLAGGED_RUNS;
+  readonly #host: Pick<Host, 'runtime' | 'extensions'>;
+  readonly #needs: FeedbackNeeds;
+  readonly notifications: AnnotationNotifications;
 
-  const heeding: Heed[] = [];
-
-  hub.onHint(TOPIC, (about) => void retell(about));
-
-  return {
-    isThere: async ({ subject }: Caller, runId: string): Promise<boolean> =>
-      (await reader.row(subject, runId)) !== undefined,
-
-    annotate: (
-      { subject }: Caller,
-      runId: string,
-      given: AnnotationCreate,
-      also: Also,
-    ): Promise<Annotation | Refusal> =>
-      record({ visibility: subject, author: { principalRef: subject.principal, isAgent: false }, runId }, given, also),
-
-    /** What is behind the node by which agents judge. */
-    seam: agentSeam(runtime, (judging, given) => record(judging, given, () => [])),
-
-    /** The annotations of a run, oldest first, as JSON texts in pages, with the ids of those that are superseded. */
-    pages,
-
-    /** All of them, for whoever exports the run; nothing for those who may not read them. */
-    async annotationsOf({ subject, scopes }: Caller, runId: string): Promise<Annotation[]> {
-      const row = scopes.has('feedback:read') ? await reader.row(subject, runId) : undefined;
-      const all: Annotation[] = [];
-      for await (const page of row ? pages(row) : []) {
-        all.push(...page.map(({ body }) => JSON.parse(body) as Annotation));
-        if (all.length >= EXPORTED_MAX) break;
-      }
-      return all;
-    },
-
-    /** What people have corrected in a tenant since some place, oldest first. */
-    async corrections(tenant: string, after: AnnotationPlace, limit: number): Promise<Correction[]> {
-      const people = authorKey({ principalRef: '', isAgent: false });
-      const rows = await store.read<AnnotationRow>(listCorrections(tenant, people, after, limit));
-      return rows.map((row) => ({ ...row, target: targetFrom(row.target) }));
-    },
-
-    /** For those to whom it makes a difference what people think. */
-    onOpinion: (heed: Heed): void => void heeding.push(heed),
-
-    /** A SELECT of the runs that somebody flagged, for whoever lists runs. */
-    flaggedRuns: FLAGGED_RUNS,
-
-    summary: (request: SummaryRequest): Promise<FeedbackSummary | Refusal> => summarize(runtime, request),
-
-    /** Runs that somebody should look at. */
-    reviews: (
-      visibility: Visibility,
-      before: { readonly at: number; readonly id: string } | undefined,
-      limit: number,
-    ): Promise<ReviewRow[]> => store.read<ReviewRow>(listReviews(visibility, before, limit)),
-  };
-
-  async function record(judging: Judging, given: AnnotationCreate, also: Also): Promise<Annotation | Refusal> {
-    const { visibility, author, runId, annotationId = ids.next('ann-') } = judging;
-    const run = await reader.row(visibility, runId);
-    if (!run) return NOT_FOUND;
-    const refusal = checkSignal(given.signal) ?? (await checkTarget(run, given));
-    if (refusal) return refusal;
-    const at = clock.now();
-    const annotation = annotationOf(given, { annotationId, runId, author, at });
-    const row = rowOf(annotation, run, author, at);
-    try {
-      await commitAll(store, [
-        ...writesFor(annotation, row),
-        ...(author.isAgent ? [] : heeding.flatMap((heed) => heed(run.tenant, annotation))),
-        ...also(annotation),
-      ]);
-    } catch (error) {
-      if (!(error instanceof UnitRefused) || error.broke !== 'annotation') throw error;
-      return (await found(run, annotationId)) ?? NOT_FOUND;
-    }
-    tell(row);
-    return annotation;
+  constructor(host: Pick<Host, 'runtime' | 'extensions'>, needs: FeedbackNeeds) {
+    this.#host = host;
+    this.#needs = needs;
+    this.notifications = new AnnotationNotifications(host.runtime, needs.feed);
   }
 
-  /** Whether what is judged is part of the run. */
-  async function checkTarget(run: RunRow, { target = {} }: AnnotationCreate): Promise<Refusal | undefined> {
+  /** Whether the caller can see the run. */
+  async hasRun({ subject }: Caller, runId: string): Promise<boolean> {
+    return (await this.#host.runtime.reader.row(subject, runId)) !== undefined;
+  }
+
+  /** Annotates a run as the caller. */
+  annotate({ subject }: Caller, runId: string, given: AnnotationCreate): Promise<Change<Annotation> | Refusal> {
+    const author = { principalRef: subject.principal, isAgent: false };
+    return this.record({ visibility: subject, author, runId }, given);
+  }
+
+  /** Annotates a run. An annotation whose id is stored already stays as it is. */
+  async record(annotating: Annotating, given: AnnotationCreate): Promise<Change<Annotation> | Refusal> {
+    const { reader, clock, ids } = this.#host.runtime;
+    const { visibility, author, runId } = annotating;
+    const run = await reader.row(visibility, runId);
+    if (!run) return NOT_FOUND;
+    const refusal = checkSignal(given.signal) ?? (await this.#checkTarget(run, given));
+    if (refusal) return refusal;
+    const stored = annotating.annotationId && (await this.#find(run, annotating.annotationId));
+    if (stored) return unchanged(stored);
+    const annotationId = annotating.annotationId ?? ids.next('ann-');
+    const facts: AnnotationFacts = { annotationId, runId, author, at: clock.now() };
+    const annotation = annotationOf(given, facts);
+    const row = rowOf(annotation, run, facts);
+    return changeOf(annotation, [...this.#writesFor(annotation, row), ...this.#reactionsTo(annotation, run, author)], {
+      // It fails when the annotation is stored already, or when its run has expired: the next decision sees which.
+      retryOn: ['annotation'],
+      announce: [() => this.notifications.publish(row)],
+    });
+  }
+
+  async *pages({ tenant, run_id }: Pick<RunRow, 'tenant' | 'run_id'>): AsyncGenerator<ListedAnnotationRow[]> {
+    const { store } = this.#host.runtime;
+    for (let after = BEFORE_ALL; ; ) {
+      const rows = await store.read<ListedAnnotationRow>(listAnnotations(tenant, run_id, after, PAGE));
+      if (rows.length > 0) yield rows;
+      if (rows.length < PAGE) return;
+      after = rows.at(-1)!;
+    }
+  }
+
+  async annotationsOf({ subject, scopes }: Caller, runId: string): Promise<Annotation[]> {
+    const row = scopes.has('feedback:read') ? await this.#host.runtime.reader.row(subject, runId) : undefined;
+    const all: Annotation[] = [];
+    for await (const page of row ? this.pages(row) : []) {
+      all.push(...page.map(({ body }) => JSON.parse(body) as Annotation));
+      if (all.length >= EXPORTED_MAX) break;
+    }
+    return all;
+  }
+
+  async corrections(tenant: string, after: AnnotationPlace, limit: number): Promise<Correction[]> {
+    const people = authorKey({ principalRef: '', isAgent: false });
+    const rows = await this.#host.runtime.store.read<AnnotationRow>(listCorrections(tenant, people, after, limit));
+    return rows.map((row) => ({ ...row, target: targetFrom(row.target) }));
+  }
+
+  /** The quality of runs in numbers. */
+  summary(request: SummaryRequest): Promise<FeedbackSummary | Refusal> {
+    return summarize(this.#host.runtime, request);
+  }
+
+  /** Refuses an annotation of an event or node that the run does not have. */
+  async #checkTarget(run: RunRow, { target = {} }: AnnotationCreate): Promise<Refusal | undefined> {
     const { eventId, nodeId } = target;
     if (eventId !== undefined) {
       const sequence = sequenceOf(eventId);
-      const isOurs = eventIdOf(run.run_id, sequence) === eventId && sequence <= run.sequence;
-      if (!isOurs) return refuse('validation_error', 'The run has no such event.', { field: 'target.eventId' });
+      const isOfRun = eventIdOf(run.run_id, sequence) === eventId && sequence <= run.sequence;
+      if (!isOfRun) return refuse('validation_error', 'The run has no such event.', { field: 'target.eventId' });
     }
     if (nodeId === undefined) return undefined;
+    const { plans } = this.#host.runtime;
     const plan = await plans.pinned(run.workflow_owner, run.workflow_id, run.workflow_version);
     if (plan.node(nodeId)) return undefined;
     return refuse('validation_error', 'The run has no such node.', { field: 'target.nodeId' });
   }
 
-  function writesFor(annotation: Annotation, row: AnnotationRow): Write[] {
-    const { tenant, workspace, run_id, workflow_id, kind } = row;
-    const { annotationId, actor } = annotation;
+  async #find({ tenant, run_id }: RunRow, annotationId: string): Promise<Annotation | undefined> {
+    const { store } = this.#host.runtime;
+    const [row] = await store.read<{ body: string }>(findAnnotation(tenant, run_id, annotationId));
+    return row && (JSON.parse(row.body) as Annotation);
+  }
+
+  #writesFor(annotation: Annotation, row: AnnotationRow): Unit {
+    const { kind } = row;
     const review = reviewOf(annotation.signal);
     const isRating = kind === 'rating';
     return [
@@ -174,69 +161,34 @@ export function feedbackService(host: Host, { audit, feed }: FeedbackNeeds) {
       insertAnnotation(row),
       ...(review && 'asks' in review ? [insertReview(row, review.asks)] : []),
       ...(review && 'closes' in review ? [closeReviews(row)] : []),
-      ...audit.record({
-        tenant,
-        workspace: workspace ?? undefined,
-        actor: actor.principalRef,
-        action: 'run.annotate',
-        target: run_id,
-        details: { annotationId, kind },
-      }),
-      ...feed.entries({ tenant, workspace: workspace ?? undefined }, [
-        { event: RUN_ANNOTATED, data: { runId: run_id, workflowId: workflow_id, annotationId, annotation } },
-        ...(review || isRating ? [{ event: 'inbox.changed', data: {} } as const] : []),
-      ]),
+      ...this.#auditEntry(annotation, row),
+      ...this.#feedEntries(annotation, row, isRating || review !== undefined),
     ];
   }
 
-  /** To those who follow the run or the tenant now, here and on other hosts. */
-  function tell({ tenant, run_id, annotation_id, body }: AnnotationRow): void {
-    hub.notice(run_id, { event: RUN_ANNOTATED, data: body });
-    store.hint([`${TOPIC}:${run_id}:${annotation_id}:${tenant}`]);
-    feed.wake(tenant);
+  #auditEntry({ annotationId, actor }: Annotation, { tenant, workspace, run_id: target, kind }: AnnotationRow): Unit {
+    return this.#needs.audit.record({
+      tenant,
+      workspace: workspace ?? undefined,
+      actor: actor.principalRef,
+      action: 'run.annotate',
+      target,
+      details: { annotationId, kind },
+    });
   }
 
-  /** Tells here what was recorded on another host, if somebody listens. */
-  async function retell(about: string): Promise<void> {
-    const [runId = '', annotationId = '', ...tenant] = about.split(':');
-    if (!hub.isNoticed(runId)) return;
-    try {
-      const [row] = await store.read<{ body: string }>(findAnnotation(tenant.join(':'), runId, annotationId));
-      if (row) hub.notice(runId, { event: RUN_ANNOTATED, data: row.body });
-    } catch (error) {
-      runtime.log.warn({ runId, err: error }, 'could not read an annotation; streams do not show it, the list does');
-    }
+  #feedEntries(annotation: Annotation, row: AnnotationRow, changesInbox: boolean): Unit {
+    const { tenant, workspace, run_id: runId, workflow_id: workflowId } = row;
+    const { annotationId } = annotation;
+    return this.#needs.feed.entries({ tenant, workspace: workspace ?? undefined }, [
+      { event: RUN_ANNOTATED, data: { runId, workflowId, annotationId, annotation } },
+      ...(changesInbox ? [{ event: 'inbox.changed', data: {} } as const] : []),
+    ]);
   }
 
-  async function found({ tenant, run_id }: RunRow, annotationId: string): Promise<Annotation | undefined> {
-    const [row] = await store.read<{ body: string }>(findAnnotation(tenant, run_id, annotationId));
-    return row && (JSON.parse(row.body) as Annotation);
+  /** What other capabilities write because of an annotation by a person. */
+  #reactionsTo(annotation: Annotation, { tenant }: RunRow, { isAgent }: Author): Unit {
+    if (isAgent) return [];
+    return this.#host.extensions(AnnotationReactions).flatMap((reaction) => reaction(tenant, annotation));
   }
-
-  async function* pages({ tenant, run_id }: Pick<RunRow, 'tenant' | 'run_id'>): AsyncGenerator<AnnotationRow[]> {
-    for (let after = BEFORE_ALL; ; ) {
-      const rows = await store.read<AnnotationRow>(listAnnotations(tenant, run_id, after, PAGE));
-      if (rows.length > 0) yield rows;
-      if (rows.length < PAGE) return;
-      after = rows.at(-1)!;
-    }
-  }
-}
-
-function rowOf(annotation: Annotation, run: RunRow, author: Author, at: number): AnnotationRow {
-  const { annotationId, target, signal } = annotation;
-  return {
-    annotation_id: annotationId,
-    tenant: run.tenant,
-    workspace: run.workspace,
-    run_id: run.run_id,
-    workflow_id: run.workflow_id,
-    node_id: target.nodeId ?? null,
-    target: targetKey(target),
-    author: authorKey(author),
-    kind: signal.kind,
-    rating: signal.kind === 'rating' ? signal.rating! : null,
-    created_at: at,
-    body: JSON.stringify(annotation),
-  };
 }

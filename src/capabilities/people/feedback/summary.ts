@@ -13,8 +13,9 @@ import {
   figuresOf,
   type IdRange,
   liveCorrectionsOf,
-} from './figures.ts';
+} from './summary-records.ts';
 
+/** Which runs to summarise, and in buckets of which size. */
 export interface SummaryRequest extends Counted {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
@@ -24,29 +25,29 @@ export interface SummaryRequest extends Counted {
 const SPAN_DEFAULT_MS = 30 * 24 * 60 * 60 * 1_000;
 const BUCKETS_MAX = 400;
 const MOST_CORRECTED = 10;
-/** Later than any run. */
+/** The latest time that an id can hold. */
 const END_OF_TIME = 36 ** 9 - 1;
 
-/** What is known of the quality of runs that have ended. Each counts once, by the time it was started. */
+/** Summarises runs that have ended. Each counts once, in the bucket of the time when it was started. */
 export async function summarize(
   { store, clock }: Pick<Runtime, 'store' | 'clock'>,
   request: SummaryRequest,
 ): Promise<FeedbackSummary | Refusal> {
-  const spans = stretchOf(request, clock.now());
+  const spans = bucketsOf(request, clock.now());
   if (isRefusal(spans)) return spans;
   const isOpen = request.until === undefined;
   const rows: FigureRow[] = [];
   for (const span of spans) {
     const [row] = await store.read<FigureRow>(figuresOf(request, idsOf(span, isOpen && span === spans.at(-1))));
     rows.push(row!);
-    // Others get their turn in between: a long time is many short looks.
+    // Yields between buckets, so that a long period does not block other requests.
     await new Promise<void>((resolve) => clock.soon(resolve));
   }
   const whole = idsOf({ from: spans[0]!.from, before: spans.at(-1)!.before }, isOpen);
   const every = await store.read<CorrectionRow>(correctionsOf(request, whole));
   const live = await store.read<CorrectionRow>(liveCorrectionsOf(request, whole));
   const counted = [...every, ...live.map((row) => ({ ...row, corrections: -row.corrections }))];
-  const corrections = request.workflowId === undefined ? counted.filter(isOfOthers) : counted;
+  const corrections = request.workflowId === undefined ? counted.filter(isNotManagement) : counted;
   return {
     ...figures(rows.reduce(sum)),
     mostCorrectedNodes: mostCorrected(corrections, ({ workflow_id, node_id }) =>
@@ -57,30 +58,36 @@ export async function summarize(
   };
 }
 
-/** The time that is asked about, in buckets: the last month where it is not said. */
-function stretchOf({ since, until, bucket }: SummaryRequest, now: number): readonly Span[] | Refusal {
+/** The period in buckets; by default the last 30 days. */
+function bucketsOf({ since, until, bucket }: SummaryRequest, now: number): readonly Span[] | Refusal {
   const from = since ?? (until ?? now) - SPAN_DEFAULT_MS;
   const before = until ?? Math.max(now, from) + 1;
   if (from >= before) return refuse('validation_error', 'since must come before until.', { field: 'since' });
   const spans = spansOf(bucket, from, before, BUCKETS_MAX);
   if (spans) return spans;
-  const message = `That is more than ${BUCKETS_MAX} buckets. Take larger ones, or a shorter time.`;
+  const message = `The period has more than ${BUCKETS_MAX} buckets. Use larger buckets or a shorter period.`;
   return refuse('validation_error', message, { field: 'bucket', max: BUCKETS_MAX });
 }
 
-/** Clocks differ: where the end is open, what another host has just started is not in the future. */
+/** Without an end, runs from slightly in the future count, too: the clock of the host that started them may be ahead. */
 function idsOf({ from, before }: Pick<Span, 'from' | 'before'>, isOpen: boolean): IdRange {
   return { from: firstIdAt(from, RUN_PREFIX), before: firstIdAt(isOpen ? END_OF_TIME : before, RUN_PREFIX) };
 }
 
-function isOfOthers({ workflow_id }: CorrectionRow): boolean {
+function isNotManagement({ workflow_id }: CorrectionRow): boolean {
   return !isManagement(workflow_id);
 }
 
 function sum(a: FigureRow, b: FigureRow): FigureRow {
-  return Object.fromEntries(
-    Object.keys(a).map((name) => [name, a[name as keyof FigureRow] + b[name as keyof FigureRow]]),
-  ) as unknown as FigureRow;
+  return {
+    runs: a.runs + b.runs,
+    annotated: a.annotated + b.annotated,
+    corrected: a.corrected + b.corrected,
+    flagged: a.flagged + b.flagged,
+    intervened: a.intervened + b.intervened,
+    ratings: a.ratings + b.ratings,
+    rating_sum: a.rating_sum + b.rating_sum,
+  };
 }
 
 type Figures = Omit<FeedbackSummary['buckets'][number], 'start'>;
@@ -98,21 +105,21 @@ function figures(row: FigureRow): Figures {
   };
 }
 
-/** The things that were corrected most, ties by name. */
+/** What was corrected most often, ties by name. */
 function mostCorrected<T extends object>(
   rows: readonly CorrectionRow[],
-  thingOf: (row: CorrectionRow) => T | undefined,
+  targetOf: (row: CorrectionRow) => T | undefined,
 ): (T & { corrections: number })[] {
   const counts = new Map<string, T & { corrections: number }>();
   for (const row of rows) {
-    const thing = thingOf(row);
-    if (!thing) continue;
-    const name = JSON.stringify(thing);
-    counts.set(name, { ...thing, corrections: (counts.get(name)?.corrections ?? 0) + row.corrections });
+    const target = targetOf(row);
+    if (!target) continue;
+    const name = JSON.stringify(target);
+    counts.set(name, { ...target, corrections: (counts.get(name)?.corrections ?? 0) + row.corrections });
   }
   return [...counts]
     .filter(([, { corrections }]) => corrections > 0)
     .sort(([a, { corrections: many }], [b, { corrections: more }]) => more - many || (a < b ? -1 : 1))
     .slice(0, MOST_CORRECTED)
-    .map(([, thing]) => thing);
+    .map(([, target]) => target);
 }

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '../../request.ts';
-import { type InboxEntry, type InboxPlace, type InboxSource, inboxService, placeOf } from './service.ts';
+import { type InboxEntry, type InboxPlace, type InboxSource, InboxSources } from './door.ts';
+import { placeOf } from './rules.ts';
+import { InboxService } from './service.ts';
 
 const item = (id: string, createdAt: number, runId = 'run'): InboxEntry => ({
   kind: 'interrupt',
@@ -11,7 +13,7 @@ const item = (id: string, createdAt: number, runId = 'run'): InboxEntry => ({
   runId,
 });
 
-/** A source that keeps its promise: newest first, from before a place, no more than asked for. */
+/** A source as its interface asks for: newest first, before a position, at most as many as the limit. */
 function sourceOf(...items: InboxEntry[]): InboxSource {
   const rank = ({ at, id, runId }: InboxPlace): string => `${String(at).padStart(9, '0')} ${id} ${runId}`;
   return async (_caller, before, limit) =>
@@ -23,26 +25,27 @@ function sourceOf(...items: InboxEntry[]): InboxSource {
 
 const nobody = {} as Caller;
 
-it('what several families have waiting is one list, newest first, ties by id', async () => {
-  const { list } = inboxService([
-    sourceOf(item('a', 10), item('b', 30), item('c', 30)),
-    sourceOf(item('d', 20), item('bb', 30)),
-  ]);
-  expect((await list(nobody, undefined, 10)).map(({ id }) => id)).toEqual(['c', 'bb', 'b', 'd', 'a']);
+function inboxOf(...sources: InboxSource[]): InboxService {
+  return new InboxService({ extensions: (point) => point.among([InboxSources.of(...sources)]) });
+}
+
+it('merges the entries of all sources, newest first, ties by id', async () => {
+  const inbox = inboxOf(sourceOf(item('a', 10), item('b', 30), item('c', 30)), sourceOf(item('d', 20), item('bb', 30)));
+  expect((await inbox.list(nobody, undefined, 10)).map(({ id }) => id)).toEqual(['c', 'bb', 'b', 'd', 'a']);
 });
 
-it('pages join without gaps or doubles, whatever source an item comes from', async () => {
+it('lists every entry on exactly one page, whichever source it comes from', async () => {
   const items = Array.from({ length: 23 }, (_, index) => item(`i${index % 9}`, index % 5, `run-${index}`));
-  const { list } = inboxService([
+  const inbox = inboxOf(
     sourceOf(...items.filter((_, index) => index % 3 === 0)),
     sourceOf(...items.filter((_, index) => index % 3 !== 0)),
-  ]);
-  const whole = await list(nobody, undefined, 100);
+  );
+  const whole = await inbox.list(nobody, undefined, 100);
   const paged: InboxEntry[] = [];
-  for (let page = await list(nobody, undefined, 4); page.length > 0; ) {
+  for (let page = await inbox.list(nobody, undefined, 4); page.length > 0; ) {
     paged.push(...page);
     const last = page.at(-1)!;
-    page = await list(nobody, placeOf(last), 4);
+    page = await inbox.list(nobody, placeOf(last), 4);
   }
   expect(whole).toHaveLength(23);
   expect(paged).toEqual(whole);

@@ -2,16 +2,37 @@ import type { Resolver } from '../../../engine/people/question.ts';
 import type { Decision } from '../../../engine/run/commands.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import type { Refusal } from '../../../protocol/errors.ts';
+import type { InterruptView } from '../../../protocol/people/interrupts.ts';
 import type { ManagementWorkflow } from '../../../protocol/running/management.ts';
 import type { Change } from '../../../runtime/change.ts';
 import type { MovedRun } from '../../../runtime/move-run.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { door, extensionPoint } from '../../capability.ts';
-import type { InterruptService } from './service.ts';
+import type { Caller } from '../../request.ts';
+import type { InboxEntry } from '../inbox/door.ts';
 
-export type Interrupts = InterruptService;
+export { resolverOf } from './rules.ts';
+
+/** Questions that nodes ask, and their answers. */
+export interface Interrupts {
+  /** Answers the open interrupt of a node as the caller. */
+  resolve(caller: Caller, runId: string, nodeId: string, value: unknown): Promise<Change<MovedRun> | Refusal>;
+  /** The open interrupt that a token names. */
+  inspect(token: string): Promise<InterruptView | Refusal>;
+  /** A new token for an open interrupt, or undefined if the caller may not answer it. It ends with the interrupt at the latest. */
+  mint(caller: Caller, runId: string, interrupt: NamedInterrupt): Promise<string | undefined>;
+}
+
+/** The door to interrupts. */
 export const Interrupts = door<Interrupts>()('interrupts');
+
+/** The part of an open interrupt that a token names. */
+export interface NamedInterrupt {
+  readonly nodeId: string;
+  readonly interruptId: string;
+  readonly expiresAt?: string;
+}
 
 /** An answer to an interrupt of a management run. */
 export interface ManagementAnswer {
@@ -33,3 +54,12 @@ export interface AnswerDecider {
 
 /** Where capabilities with management runs take part in answers to their interrupts. */
 export const AnswerDeciders = extensionPoint<AnswerDecider>('interrupts.answer-deciders');
+
+/** Where the interrupts of some runs are answered in the console, by run id; a run that is not in the map has no place of its own. */
+export type InterruptLinks = (
+  from: Visibility,
+  runIds: readonly string[],
+) => Promise<ReadonlyMap<string, Pick<InboxEntry, 'link' | 'proposalId'>>>;
+
+/** Where capabilities with management runs say where their interrupts are answered in the console. */
+export const InterruptLinks = extensionPoint<InterruptLinks>('interrupts.links');

@@ -1,43 +1,49 @@
 import { APPROVAL_ACTIONS } from '../../../engine/people/approval.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
-import { ensureWork } from '../../../store/queue.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
-import { projectInterrupts } from './project.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { InboxSources } from '../inbox/door.ts';
+import { Interrupts } from './door.ts';
+import { interruptInboxSource } from './inbox-source.ts';
+import { projectInterrupts } from './reactions.ts';
 import { forgetInterrupts, INTERRUPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { type InterruptService, interruptService } from './service.ts';
+import { InterruptService } from './service.ts';
+import { TokenKeys } from './token-keys.ts';
+import { ROTATE_KEYS, rotateKeysHandler, rotationWork } from './work.ts';
 
-const ROTATE_KEYS = 'rotate-token-keys';
-const ROTATE_EVERY_MS = 24 * 60 * 60 * 1_000;
-
-/** Nodes that wait for somebody, and whoever answers them. */
-export const interrupts: Capability<'interrupts', InterruptService> = {
+/** Nodes that wait for an answer, and the ways to give one. */
+export const interrupts = defineCapability({
   name: 'interrupts',
-  advertise: () => ({
-    interrupts: { supportedKinds: Object.keys(INTERRUPT_DATA), approvalActions: [...APPROVAL_ACTIONS] },
-    extensions: {
-      interrupts: {
-        profiles: [
-          'openwop-interrupt-quorum',
-          'openwop-interrupt-auth-required',
-          'openwop-interrupt-external-event',
-          'openwop-interrupt-cascade-cancel',
-        ],
-        signedCallbackTokens: true,
-      },
-    },
-  }),
-  migrations: INTERRUPT_TABLES,
-  service: interruptService,
-  reactions: () => [projectInterrupts],
-  forget: (run) => [forgetInterrupts(run)],
-  routes,
-  work: ({ runtime }, service) => ({
-    [ROTATE_KEYS]: {
-      handle: async () => ({ writes: await service.rotateKeys(), dueAgainAt: runtime.clock.now() + ROTATE_EVERY_MS }),
-    },
-  }),
-  prepare: async ({ runtime }) => {
-    await runtime.store.commit([ensureWork({ workId: ROTATE_KEYS, kind: ROTATE_KEYS, tenant: '*', dueAt: 0 })]);
+  provides: Interrupts,
+  tables: INTERRUPT_TABLES,
+  build: (host) => {
+    const { store, clock } = host.runtime;
+    const keys = new TokenKeys(host.runtime);
+    const service = new InterruptService(host, keys);
+    return {
+      service,
+      advertise: () => ({
+        interrupts: { supportedKinds: Object.keys(INTERRUPT_DATA), approvalActions: [...APPROVAL_ACTIONS] },
+        extensions: {
+          interrupts: {
+            profiles: [
+              'openwop-interrupt-quorum',
+              'openwop-interrupt-auth-required',
+              'openwop-interrupt-external-event',
+              'openwop-interrupt-cascade-cancel',
+            ],
+            signedCallbackTokens: true,
+          },
+        },
+      }),
+      routes: bindRoutes(routes, { interrupts: service }),
+      reactions: [projectInterrupts],
+      extensions: [InboxSources.of(interruptInboxSource(host))],
+      forgetRun: (run) => [forgetInterrupts(run)],
+      work: { [ROTATE_KEYS]: { handle: rotateKeysHandler(clock, keys) } },
+      prepare: () => commitOrThrow(store, [rotationWork()]),
+    };
   },
-};
+});

@@ -2,11 +2,12 @@ import type { RunRef } from '../../../store/log.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
+/** Interrupts of all runs, and the keys that sign their tokens. */
 export const INTERRUPT_TABLES: readonly Migration[] = [
   {
     id: 'interrupts/0001',
     statements: [
-      // What the logs say about questions, open and answered, so that they can be found without folding every run.
+      // A projection of the event logs, so that interrupts can be found without folding every run.
       `CREATE TABLE interrupts (
         interrupt_id TEXT NOT NULL,
         tenant TEXT NOT NULL,
@@ -24,7 +25,7 @@ export const INTERRUPT_TABLES: readonly Migration[] = [
         PRIMARY KEY (run_id, interrupt_id)
       ) $clustered`,
       `CREATE INDEX interrupts_open ON interrupts (tenant, requested_at, interrupt_id) WHERE state = 'open'`,
-      // Keys that sign tokens. The newest signs, all of them are believed until they are retired.
+      // Keys that sign tokens. The newest signs; all of them verify until they are deleted.
       `CREATE TABLE token_keys (
         key_id TEXT PRIMARY KEY,
         secret TEXT NOT NULL,
@@ -34,8 +35,10 @@ export const INTERRUPT_TABLES: readonly Migration[] = [
   },
 ];
 
+/** `gone`: the node ended in another way, such as a cancelled run. */
 export type InterruptState = 'open' | 'resolved' | 'expired' | 'gone';
 
+/** A row of the table of interrupts. */
 export interface InterruptRow {
   readonly interrupt_id: string;
   readonly tenant: string;
@@ -52,6 +55,7 @@ export interface InterruptRow {
   readonly state: InterruptState;
 }
 
+/** Adds an open interrupt. */
 export function insertInterrupt(row: InterruptRow): Write {
   return {
     sql: `INSERT INTO interrupts (interrupt_id, tenant, workspace, run_id, node_id, kind, title, is_gate, required_scope,
@@ -75,6 +79,7 @@ export function insertInterrupt(row: InterruptRow): Write {
   };
 }
 
+/** Closes the open interrupt of a node, if it has one. */
 export function closeInterrupt(tenant: string, runId: string, nodeId: string, state: InterruptState): Write {
   return {
     sql: `UPDATE interrupts SET state = $1 WHERE run_id = $2 AND node_id = $3 AND tenant = $4 AND state = 'open'`,
@@ -82,23 +87,24 @@ export function closeInterrupt(tenant: string, runId: string, nodeId: string, st
   };
 }
 
-/** A fork has the questions of its source, under the same ids. */
+/** Deletes the interrupts of a run. Rows are found by run, because a fork has interrupts with the ids of its source. */
 export function forgetInterrupts({ tenant, runId }: RunRef): Write {
   return { sql: 'DELETE FROM interrupts WHERE run_id = $1 AND tenant = $2', params: [runId, tenant] };
 }
 
+/** One interrupt of a run, in any state. */
 export function findInterrupt(runId: string, interruptId: string): Statement {
   return sql('SELECT * FROM interrupts WHERE run_id = $1 AND interrupt_id = $2', runId, interruptId);
 }
 
-/** A place among open ones. A fork waits for what its source waited for, under the same id and since the same time. */
-export interface OpenPlace {
+/** A position in the list of open interrupts. A fork's differ from its source's by run alone: id and time are the same. */
+interface OpenPlace {
   readonly at: number;
   readonly id: string;
   readonly runId: string;
 }
 
-/** Open ones, newest first, from before some place in that order. */
+/** Open interrupts before a position, newest first. */
 export function listOpen(
   tenant: string,
   workspace: string | undefined,
@@ -120,16 +126,19 @@ export function listOpen(
   };
 }
 
+/** A key that signs tokens. */
 export interface TokenKeyRow {
   readonly key_id: string;
   readonly secret: string;
   readonly created_at: number;
 }
 
+/** All keys, newest first. */
 export function listTokenKeys(): Statement {
   return sql('SELECT key_id, secret, created_at FROM token_keys ORDER BY created_at DESC, key_id DESC');
 }
 
+/** Adds a key; as the newest it signs from then on. */
 export function insertTokenKey({ key_id, secret, created_at }: TokenKeyRow): Write {
   return {
     sql: 'INSERT INTO token_keys (key_id, secret, created_at) VALUES ($1, $2, $3)',
@@ -137,6 +146,7 @@ export function insertTokenKey({ key_id, secret, created_at }: TokenKeyRow): Wri
   };
 }
 
-export function retireTokenKeys(madeBefore: number): Write {
-  return { sql: 'DELETE FROM token_keys WHERE created_at < $1', params: [madeBefore] };
+/** Deletes keys that are older than that. */
+export function retireTokenKeys(createdBefore: number): Write {
+  return { sql: 'DELETE FROM token_keys WHERE created_at < $1', params: [createdBefore] };
 }

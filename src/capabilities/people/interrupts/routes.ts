@@ -3,9 +3,10 @@ import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { InterruptView, ResolveReply, ResolveRequest } from '../../../protocol/people/interrupts.ts';
 import { RunId } from '../../../protocol/running/runs.ts';
-import { reply, route } from '../../request.ts';
-import type { InterruptService, TokenResolution } from './service.ts';
+import { reply, route, transact } from '../../request.ts';
+import type { InterruptService } from './service.ts';
 
+/** What the handlers of interrupt routes use. */
 interface Services {
   readonly interrupts: InterruptService;
 }
@@ -13,7 +14,7 @@ const operation = route<Services>();
 
 export const resolveInterruptByRun = operation({
   operationId: 'resolveInterruptByRun',
-  summary: 'Answer what a node of a run waits for',
+  summary: 'Answer the open interrupt of a node',
   method: 'POST',
   path: '/v1/runs/{runId}/interrupts/{nodeId}',
   scope: 'approvals:respond',
@@ -21,21 +22,18 @@ export const resolveInterruptByRun = operation({
   body: ResolveRequest,
   replies: { 200: ResolveReply },
   refusals: [400, 404, 409, 410, 422],
-  handle: async (request, { interrupts }) => {
-    const { runId, nodeId } = request.params;
-    const shown = ({ status }: { status: string }) => reply(200, { runId, nodeId, status });
-    const outcome = await interrupts.resolve(request.caller, runId, nodeId, request.body.resumeValue, (done) =>
-      request.remember(shown(done)),
-    );
-    return isRefusal(outcome) ? outcome : shown(outcome);
-  },
+  handle: ({ caller, params: { runId, nodeId }, body }, { interrupts }) =>
+    transact(
+      () => interrupts.resolve(caller, runId, nodeId, body.resumeValue),
+      ({ status }) => reply(200, { runId, nodeId, status }),
+    ),
 });
 
 const TokenParams = Closed({ token: Type.String({ minLength: 1 }) });
 
 export const inspectInterruptByToken = operation({
   operationId: 'inspectInterruptByToken',
-  summary: 'What a token stands for',
+  summary: 'Get the interrupt that a token names',
   method: 'GET',
   path: '/v1/interrupts/{token}',
   scope: 'public',
@@ -50,7 +48,7 @@ export const inspectInterruptByToken = operation({
 
 export const resolveInterruptByToken = operation({
   operationId: 'resolveInterruptByToken',
-  summary: 'Answer with a token as the credential',
+  summary: 'Answer an interrupt with a token as the credential',
   method: 'POST',
   path: '/v1/interrupts/{token}',
   scope: 'public',
@@ -58,15 +56,13 @@ export const resolveInterruptByToken = operation({
   body: ResolveRequest,
   replies: { 200: ResolveReply },
   refusals: [400, 403, 404, 409, 410, 422],
-  // An unknown token is unknown whatever comes with it.
+  // An unknown token is answered with 404 even if the body is invalid.
   before: ({ params }, { interrupts }) => interrupts.refusalOf(params.token),
-  handle: async (request, { interrupts }) => {
-    const shown = ({ runId, nodeId, status }: TokenResolution) => reply(200, { runId, nodeId, status });
-    const outcome = await interrupts.resolveByToken(request.params.token, request.body.resumeValue, (done) =>
-      request.remember(shown(done)),
-    );
-    return isRefusal(outcome) ? outcome : shown(outcome);
-  },
+  handle: ({ params, body }, { interrupts }) =>
+    transact(
+      () => interrupts.resolveByToken(params.token, body.resumeValue),
+      ({ runId, nodeId, status }) => reply(200, { runId, nodeId, status }),
+    ),
 });
 
 export const routes = [resolveInterruptByRun, inspectInterruptByToken, resolveInterruptByToken];

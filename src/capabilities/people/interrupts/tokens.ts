@@ -10,6 +10,7 @@ export interface TokenClaims {
   readonly intent: 'resolve' | 'inspect';
 }
 
+/** A key that signs tokens. */
 export interface TokenKey {
   readonly keyId: string;
   readonly secret: string;
@@ -18,27 +19,28 @@ export interface TokenKey {
 const TOKEN_CHARACTERS_MAX = 8_192;
 const SECRET_BYTES = 32;
 
+/** A random secret for a new key. */
 export function newTokenSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
 }
 
-/** The claims as base64url JSON, a dot, and the MAC over that text. Whoever has it needs no other credential. */
+/** A token: the claims as base64url JSON, a dot, and the MAC of that text. It is a bearer credential. */
 export function mintToken(claims: TokenClaims, key: TokenKey): string {
   const body = Buffer.from(JSON.stringify({ ...claims, kid: key.keyId })).toString('base64url');
   return `${body}.${macOf(body, key)}`;
 }
 
-/** The claims of a token that one of the keys signed. How it is wrong is nobody's business. */
+/** The claims of a token that one of the keys signed. Callers do not learn why a token is invalid. */
 export function readToken(token: string, keys: readonly TokenKey[]): TokenClaims | undefined {
   if (token.length > TOKEN_CHARACTERS_MAX) return undefined;
   const [body = '', mac = '', ...rest] = token.split('.');
   const claims = rest.length === 0 ? decode(body) : undefined;
   const key = keys.find(({ keyId }) => keyId === claims?.kid);
   if (!claims || !key || !isSame(mac, macOf(body, key))) return undefined;
-  return claims as unknown as TokenClaims;
+  return claims as TokenClaims;
 }
 
-function decode(body: string): Record<string, unknown> | undefined {
+function decode(body: string): Partial<TokenClaims & { readonly kid: string }> | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
     return isObject(claims) ? claims : undefined;

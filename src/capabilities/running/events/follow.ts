@@ -90,7 +90,7 @@ export async function* follow(
   /** False when patience is at an end. */
   function somethingNew(): Promise<boolean> {
     if (live.length > 0 || isBehind || signal.aborted) return Promise.resolve(true);
-    const lookAt = store.kind === 'sqlite' ? Number.POSITIVE_INFINITY : clock.now() + LOOK_EVERY_MS;
+    const lookAt = store.isShared ? clock.now() + LOOK_EVERY_MS : Number.POSITIVE_INFINITY;
     return new Promise((resolve) => {
       let cancel: Cancel = () => {};
       const settle = (isNew: boolean): void => {

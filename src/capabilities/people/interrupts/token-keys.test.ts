@@ -4,8 +4,8 @@ import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
-import { TokenKeys } from './keys.ts';
 import { INTERRUPT_TABLES } from './records.ts';
+import { TokenKeys } from './token-keys.ts';
 import { mintToken, type TokenClaims } from './tokens.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

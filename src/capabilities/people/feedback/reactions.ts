@@ -2,7 +2,7 @@ import type { RunEvent } from '../../../protocol/running/events.ts';
 import type { Reaction } from '../../../runtime/append.ts';
 import { markRun } from './records.ts';
 
-/** Notes which runs needed a person: somebody answered what a node of theirs asked. */
+/** Marks runs that needed a person: somebody answered one of their interrupts. */
 export const noteInterventions: Reaction = ({ run: { facts }, identity: { subject }, events, isInherited }) => {
   if (isInherited || !events.some(isIntervention)) return [];
   const { tenant, workspace = null } = subject;
@@ -10,7 +10,7 @@ export const noteInterventions: Reaction = ({ run: { facts }, identity: { subjec
   return [markRun(place, { intervened: true })];
 };
 
-/** Events from outside are delivered by programs, and time that runs out is nobody's answer. */
+/** External events are delivered by programs, and a timeout is nobody's answer. */
 function isIntervention(event: RunEvent): boolean {
   if (event.type !== 'interrupt.resolved') return false;
   return event.payload.resolvedBy !== undefined && event.payload.kind !== 'external-event';

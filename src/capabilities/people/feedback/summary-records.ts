@@ -2,12 +2,12 @@ import { MANAGEMENT_IDS } from '../../../protocol/running/management.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Param, Statement } from '../../../store/sql.ts';
 
-/** Whose runs are counted. The host's own are left out unless they are asked for. */
+/** Which runs are counted. Management runs are left out unless their workflow is named. */
 export interface Counted extends Visibility {
   readonly workflowId?: string | undefined;
 }
 
-/** Runs that were started in some time: ids of runs sort by it. */
+/** Runs that were started in a period, as a range of ids: ids sort by time. */
 export interface IdRange {
   readonly from: string;
   readonly before: string;
@@ -28,8 +28,8 @@ const SUMMED = ['annotated', 'corrected', 'flagged', 'intervened', 'ratings', 'r
 const IN_RANGE = 'tenant = $1 AND run_id >= $2 AND run_id < $3';
 
 /**
- * Everything is counted of all runs first, which indexes answer, and what live runs have of it is taken away: there
- * are few of those.
+ * Sums over the runs of a range that have ended: the sums over all runs, which indexes answer, minus those over live
+ * runs, of which there are few.
  */
 export function figuresOf({ tenant, workspace, workflowId }: Counted, { from, before }: IdRange): Statement {
   const params: Param[] = [tenant, from, before];
@@ -37,10 +37,10 @@ export function figuresOf({ tenant, workspace, workflowId }: Counted, { from, be
   const workflow = workflowId === undefined ? undefined : `= $${params.push(workflowId)}`;
   const started = workflow
     ? `(SELECT COUNT(*) FROM runs WHERE ${here} AND workflow_id ${workflow})`
-    : // How many there are, an index knows by itself; to ask each for its workflow would take longer.
+    : // Two counts that an index answers alone; filtering every run by its workflow would take longer.
       `(SELECT COUNT(*) FROM runs WHERE ${here}) - (SELECT COUNT(*) FROM runs WHERE ${here} AND workflow_id IN ${MANAGEMENT_IDS})`;
   const sums = SUMMED.map((name) => `COALESCE(CAST(SUM(${name}) AS BIGINT), 0) AS ${name}`).join(', ');
-  // Behind an expression the workflow is no reason to choose its index: live runs are to be found by their own.
+  // The expression keeps the planner from the index on workflows: live runs have a smaller index of their own.
   const live = `SELECT tenant AS live_tenant, run_id AS live_id FROM runs
                 WHERE ${here} AND ended_at IS NULL AND workflow_id || '' ${workflow ?? `NOT IN ${MANAGEMENT_IDS}`}`;
   return {
@@ -53,6 +53,7 @@ export function figuresOf({ tenant, workspace, workflowId }: Counted, { from, be
   };
 }
 
+/** How often a node, or a workflow as a whole, was corrected. */
 export interface CorrectionRow {
   readonly workflow_id: string;
   /** Null where a run was corrected as a whole. */
@@ -60,12 +61,12 @@ export interface CorrectionRow {
   readonly corrections: number;
 }
 
-/** How often each node was corrected, in runs of any state. */
+/** How often each node was corrected, in runs of any status. */
 export function correctionsOf(counted: Counted, { from, before }: IdRange): Statement {
   return countCorrections(counted, IN_RANGE, [counted.tenant, from, before]);
 }
 
-/** The same of live runs alone, which are few. Their annotations are to be found by run and by nothing else. */
+/** The same in live runs alone. There are few, so the expression makes the planner find annotations by run. */
 export function liveCorrectionsOf(counted: Counted, { from, before }: IdRange): Statement {
   const live = `run_id IN (SELECT run_id FROM runs WHERE ${IN_RANGE} AND ended_at IS NULL) AND tenant || '' = $1`;
   return countCorrections(counted, live, [counted.tenant, from, before]);

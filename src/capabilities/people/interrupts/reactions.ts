@@ -4,7 +4,7 @@ import type { Append, Reaction } from '../../../runtime/append.ts';
 import type { Write } from '../../../store/sql.ts';
 import { closeInterrupt, type InterruptState, insertInterrupt } from './records.ts';
 
-/** Keeps the table of interrupts equal to what the logs say, in the transactions that say it. */
+/** Keeps the table of interrupts equal to the event logs, in the same units that append to them. */
 export const projectInterrupts: Reaction = (append) => append.events.flatMap((event) => writesFor(append, event));
 
 function writesFor(append: Append, event: RunEvent): Write[] {
@@ -32,7 +32,7 @@ function closed({ run, identity }: Append, nodeId: string, state: InterruptState
   return closeInterrupt(identity.subject.tenant, run.facts.runId, nodeId, state);
 }
 
-/** Of what was asked and answered in one go there is nothing to keep. */
+/** An interrupt that was requested and answered in the same append has no row. */
 function opened({ run, identity }: Append, nodeId: string, key: string): Write[] {
   const planned = run.plan.node(nodeId)!;
   const { interrupt } = run.nodes[planned.index]!;

@@ -1,0 +1,66 @@
+import { expireInterrupt, openInterrupt, resolveInterrupt } from '../../../engine/people/interrupts.ts';
+import type { Resolver } from '../../../engine/people/question.ts';
+import type { Decision } from '../../../engine/run/commands.ts';
+import type { Run } from '../../../engine/run/run.ts';
+import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { meetsRole, type Scope } from '../../../protocol/trust/scopes.ts';
+import type { Caller } from '../../request.ts';
+import { KEY_LANE } from '../../trust/authorization/door.ts';
+import type { InterruptRow } from './records.ts';
+import type { TokenClaims } from './tokens.ts';
+
+/** The refusal of an answer that came too late. */
+const EXPIRED = refuse('interrupt_expired', 'The interrupt has expired.');
+
+/** Resolves tokens' answers: a token says what may be done, not who does it. */
+export const TOKEN_BEARER: Resolver = {
+  principal: 'token-bearer',
+  mayNameVoters: false,
+  hasScope: () => false,
+  hasRole: () => false,
+};
+
+/** The caller as somebody who answers. A role is met by itself or a higher one, never by a key that has scopes instead. */
+export function resolverOf({ subject, scopes, role }: Caller): Resolver {
+  return {
+    principal: subject.principal,
+    mayNameVoters: subject.lane === KEY_LANE,
+    hasScope: (scope) => scopes.has(scope as Scope),
+    hasRole: (wanted) => meetsRole(role, wanted),
+  };
+}
+
+/** An answer to the interrupt of a node. */
+export interface NodeAnswer {
+  readonly nodeId: string;
+  /** Set if the answer is for one particular interrupt of the node and for no other. */
+  readonly interruptId?: string | undefined;
+  readonly value: unknown;
+  readonly by: Resolver;
+}
+
+/** What an answer does to a run. An answer after the deadline expires the interrupt first, and is then refused. */
+export function decideAnswer(run: Run, { nodeId, interruptId, value, by }: NodeAnswer, now: number): Decision {
+  const open = openInterrupt(run, nodeId, interruptId);
+  if (isRefusal(open)) return open;
+  if ((open.expiresAt ?? Number.POSITIVE_INFINITY) > now) return resolveInterrupt(run, nodeId, value, by);
+  const refusal =
+    open.kind === 'approval'
+      ? refuse('interrupt_already_resolved', 'The deadline has passed; the approval was rejected.')
+      : EXPIRED;
+  return { record: expireInterrupt(run, nodeId), refusal };
+}
+
+/** Refuses a token whose interrupt is unknown, closed or expired. */
+export function checkToken(claims: TokenClaims, row: InterruptRow | undefined, now: number): Refusal | undefined {
+  if (!row || row.run_id !== claims.runId || row.node_id !== claims.nodeId) return UNKNOWN_TOKEN;
+  if (row.state === 'expired') return EXPIRED;
+  if (row.state !== 'open') {
+    return refuse('interrupt_already_resolved', 'The interrupt was answered already, or its run no longer waits.');
+  }
+  const end = Math.min(claims.expiresAt, row.expires_at ?? Number.POSITIVE_INFINITY);
+  return end <= now ? EXPIRED : undefined;
+}
+
+/** The refusal of a token that no key of the host signed, or whose interrupt does not exist. */
+export const UNKNOWN_TOKEN = refuse('interrupt_not_found', 'No interrupt was found for this token.');

@@ -22,7 +22,6 @@ import { goals } from './learning/goals/index.ts';
 import { goalSettings } from './learning/goals/settings.ts';
 import { proposals } from './learning/proposals/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
-import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
 import { verifierSettings } from './learning/verifiers/settings.ts';
 import { legacy } from './legacy.ts';
@@ -86,7 +85,7 @@ const ALL = [
   legacy(production),
   legacy(envelopes),
   legacy(models, modelSettings),
-  legacy(synthesis, synthesisSettings),
+  synthesis,
   legacy(httpClient, httpClientSettings),
   legacy(email, emailSettings),
   legacy(memory),

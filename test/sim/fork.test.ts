@@ -160,8 +160,8 @@ describe('whatever the workflow and whoever meddles with it', () => {
   }
 
   async function forkOf(sourceRunId: string, mode: 'replay' | 'branch', fromSeq: number): Promise<string> {
-    const forking = host.replay.fork(CALLER, sourceRunId, { mode, fromSeq, overlay: {} }, () => []);
-    return must(await world.settle(forking)).runId;
+    const fork = () => host.replay.fork(CALLER, sourceRunId, { mode, fromSeq, overlay: {} });
+    return must(await world.settle(perform(host.runtime, fork))).runId;
   }
 
   /** The log once nothing moves any more: at its end, or where it waits for somebody. */

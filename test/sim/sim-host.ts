@@ -11,7 +11,7 @@ import { projectInterrupts } from '../../src/capabilities/people/interrupts/reac
 import { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
 import { TokenKeys } from '../../src/capabilities/people/interrupts/token-keys.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
-import { replayService } from '../../src/capabilities/running/replay/service.ts';
+import { ReplayService } from '../../src/capabilities/running/replay/service.ts';
 import { RunService } from '../../src/capabilities/running/runs/service.ts';
 import { commitments } from '../../src/capabilities/starting/commitments/index.ts';
 import { commitmentService } from '../../src/capabilities/starting/commitments/service.ts';
@@ -22,6 +22,7 @@ import { scheduleService } from '../../src/capabilities/starting/schedules/servi
 import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
+import { unchanged } from '../../src/runtime/change.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
 import { type SeamDrivers, unprovidedSeam } from '../../src/runtime/effects/seams.ts';
 import { toolSeam } from '../../src/runtime/effects/tool-seam.ts';
@@ -125,7 +126,7 @@ export function createSimHost(options: SimHostOptions) {
   const contributed: Extension[] = [];
   const extensions: Host['extensions'] = (point) => point.among(contributed);
   const host = { runtime, executor, settings, extensions, forget: () => [], advertises: () => false };
-  const audit = { record: () => [] };
+  const audit = { record: () => [], entry: () => unchanged(undefined) };
   const runs = new RunService(host, settings);
   const hooks = webhookService(host, { audit });
   const timed = scheduleService(host, { audit, runs });
@@ -164,7 +165,7 @@ export function createSimHost(options: SimHostOptions) {
     runs,
     interrupts: new InterruptService(host, new TokenKeys(runtime)),
     contributed,
-    replay: replayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
+    replay: new ReplayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
     webhooks: hooks,
     schedules: timed,
     heartbeats: beats,

@@ -23,9 +23,8 @@ import { PROBE_TABLES } from './runtime/effects/probe.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
 import { cancelChildHandler } from './runtime/move-run.ts';
-import { sql } from './store/sql.ts';
 import { openSqlite } from './store/sqlite.ts';
-import type { Migration, Store } from './store/store.ts';
+import { isReachable, type Migration, type Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
 import type { Clock } from './system/clock.ts';
 import { createEgress } from './system/egress.ts';
@@ -183,11 +182,6 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     mirror: config.discoveryMirror,
     backpressure: { inflightCap: config.inFlightMax, retryAfterSeconds: RETRY_AFTER_S },
   });
-  const isReady = (): Promise<boolean> =>
-    runtime.store.read(sql('SELECT 1 AS one')).then(
-      () => true,
-      () => false,
-    );
   const metrics = (): Metrics => counted;
   const server = createServer({
     runtime,
@@ -196,7 +190,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     pages: [
       discoveryPage(discovery),
       ...documentPages(routes, VERSION),
-      ...operatorPages({ isReady, metrics }),
+      ...operatorPages({ isReady: () => isReachable(runtime.store), metrics }),
       ...frontDoorPages(),
     ],
     metrics,

@@ -183,7 +183,7 @@ export class Executor {
   }
 
   get #hasOneOwner(): boolean {
-    return this.#runtime.store.kind === 'sqlite';
+    return !this.#runtime.store.isShared;
   }
 
   #onWake(workId: string, dueAt: number | undefined): void {

@@ -30,8 +30,7 @@ export class Plans {
 
   /** What a new run of this workflow would be pinned to. */
   async current(from: Visibility, workflowId: string): Promise<PinnedPlan | undefined> {
-    const found =
-      this.#store.kind === 'sqlite' ? await this.#known(from, workflowId) : await this.#look(from, workflowId);
+    const found = this.#store.isShared ? await this.#look(from, workflowId) : await this.#known(from, workflowId);
     return found && { owner: found.owner, plan: await this.pinned(found.owner, workflowId, found.version) };
   }
 

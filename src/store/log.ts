@@ -239,10 +239,15 @@ export interface RunFilter {
   readonly tag?: string | undefined;
   /** Inclusive lower bound. Run ids sort by creation time, so a time range is an id range. */
   readonly fromId?: string | undefined;
-  /** A SELECT of run ids of the tenant `$1`, to include (`isWanted`) or to exclude. */
-  readonly among?: { readonly select: string; readonly isWanted: boolean } | undefined;
+  /** A SELECT of run ids of the tenant `$1`, to include (`isWanted`) or to exclude. Undefined selects none. */
+  readonly among?: { readonly select: string | undefined; readonly isWanted: boolean } | undefined;
   /** Exclusive upper bound: the cursor of the page before. */
   readonly beforeId?: string | undefined;
+}
+
+function amongRuns({ select, isWanted }: NonNullable<RunFilter['among']>): string {
+  if (select === undefined) return isWanted ? '1 = 0' : '1 = 1';
+  return `run_id ${isWanted ? 'IN' : 'NOT IN'} (${select})`;
 }
 
 /** Lists the visible runs that match a filter, newest first. */
@@ -262,7 +267,7 @@ export function listRuns({ tenant, workspace }: Visibility, filter: RunFilter, l
   add((place) => `run_id < ${place}`, filter.beforeId);
   const tag = filter.tag === undefined ? undefined : JSON.stringify(filter.tag);
   add((place) => `run_id IN (SELECT run_id FROM run_tags WHERE tenant = $1 AND tag = ${place})`, tag);
-  if (filter.among) where.push(`run_id ${filter.among.isWanted ? 'IN' : 'NOT IN'} (${filter.among.select})`);
+  if (filter.among) where.push(amongRuns(filter.among));
   params.push(limit);
   return {
     sql: `SELECT * FROM runs WHERE ${where.join(' AND ')} ORDER BY run_id DESC LIMIT $${params.length}`,

@@ -65,7 +65,7 @@ export async function openPostgres({ url, clock, migrations, useOwnClock }: Post
   const group = new GroupCommit((units) => writer.commitGroup(units), clock);
   let closed: Promise<void> | undefined;
   return {
-    kind: 'postgres',
+    isShared: true,
     read: async <R>(statement: Statement) => {
       try {
         return (await readers.query(render(statement))).rows as R[];

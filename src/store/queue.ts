@@ -1,4 +1,4 @@
-import { type Statement, sql, type Write } from './sql.ts';
+import { type Param, type Statement, sql, type Write } from './sql.ts';
 
 /**
  * A claimed work item: executing a run, a retry, a timeout, a delivery. Future work is always a row, never just a
@@ -59,6 +59,56 @@ export function addWork({ workId, kind, tenant, payload = '', dueAt, owner }: Ne
 export function ensureWork(work: NewWork): Write {
   const write = addWork(work);
   return { ...write, sql: `${write.sql} ON CONFLICT (work_id) DO NOTHING` };
+}
+
+/** Adds a work item, due now unless `dueAt` says otherwise; an item with this id is made due and woken instead. */
+export function addOrWake({
+  workId,
+  kind,
+  tenant,
+  dueAt,
+}: Omit<NewWork, 'payload' | 'owner' | 'dueAt'> & DueTime): Write {
+  return addOrWakeEach({ workId: '$1', params: [workId] }, { kind, tenant, dueAt });
+}
+
+interface DueTime {
+  readonly dueAt?: number | undefined;
+}
+
+/** Rows of a capability's own tables that each name a work item. The SQL texts use `params` as `$1`, `$2` and so on. */
+export interface WorkSource {
+  /** Common table expressions that `from` uses. */
+  readonly with?: string;
+  /** The expression for the id of the work item. */
+  readonly workId: string;
+  /** The tables and conditions; without them there is one row. */
+  readonly from?: string;
+  readonly params: readonly Param[];
+}
+
+/** The work items that `addOrWakeEach` adds. */
+export interface WorkForEach extends DueTime {
+  readonly kind: string;
+  readonly tenant: string;
+  readonly payload?: string;
+  /** Keep the due time of an item that exists, such as that of a retry: then it is woken for its holder only. */
+  readonly keepsDueTime?: boolean;
+}
+
+/** Adds a work item for each row, due now unless `dueAt` says otherwise; items that exist are woken instead. */
+export function addOrWakeEach({ with: tables = '', workId, from, params }: WorkSource, work: WorkForEach): Write {
+  const { kind, tenant, payload = '', dueAt, keepsDueTime = false } = work;
+  const all: Param[] = [...params];
+  const text = (value: string): string => `CAST($${all.push(value)} AS TEXT)`;
+  const due = dueAt === undefined ? '$now' : `CAST($${all.push(dueAt)} AS BIGINT)`;
+  return {
+    // SQLite takes ON CONFLICT after a SELECT only if that has a WHERE.
+    sql: `${tables} INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
+          SELECT ${workId}, ${text(kind)}, ${text(tenant)}, ${text(payload)}, ${due}, NULL, ${FIRST_EPOCH}, 0, 0
+          ${from ? `FROM ${from}` : 'WHERE 1 = 1'}
+          ON CONFLICT (work_id) DO UPDATE SET ${keepsDueTime ? '' : 'due_at = excluded.due_at, '}wakes = work.wakes + 1`,
+    params: all,
+  };
 }
 
 /**
@@ -171,6 +221,14 @@ export function dropWork(workId: string): Write {
  */
 export function wake(workId: string): Write {
   return { sql: 'UPDATE work SET due_at = $now, wakes = wakes + 1 WHERE work_id = $1', params: [workId] };
+}
+
+/** Wakes the items that rows of a capability's own tables name. */
+export function wakeEach({ workId, from, params }: Required<Pick<WorkSource, 'workId' | 'from' | 'params'>>): Write {
+  return {
+    sql: `UPDATE work SET due_at = $now, wakes = wakes + 1 WHERE work_id IN (SELECT ${workId} FROM ${from})`,
+    params,
+  };
 }
 
 /** Makes an item due now unless a host holds it; returns a row if it did. */

@@ -45,7 +45,7 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
   let closed: Promise<void> | undefined;
 
   return {
-    kind: 'sqlite',
+    isShared: false,
     read: async <R>(statement: Statement) => {
       try {
         return connection.all(statement) as R[];

@@ -1,11 +1,15 @@
-import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
+import { type CommitOutcome, type Row, type Statement, sql, type Unit } from './sql.ts';
 
 /**
  * Durable storage for the event log, the work queue and every capability's tables. The SQLite and PostgreSQL
  * implementations both pass the suite in `test/contract/`.
  */
 export interface Store {
-  readonly kind: 'sqlite' | 'postgres';
+  /**
+   * Whether several hosts may write to it. If not, this process knows of every change without a query, and hosts that
+   * held leases before it are gone.
+   */
+  readonly isShared: boolean;
   /** Runs one query outside a transaction and sees committed data only. */
   read<R = Row>(statement: Statement): Promise<R[]>;
   /**
@@ -41,8 +45,19 @@ export interface Migration {
 type MigrationStatement = string | { readonly sqlite?: string; readonly postgres?: string };
 
 /** Selects the SQL texts of a migration that apply to this kind of store. */
-export function statementsFor(kind: Store['kind'], { statements }: Migration): string[] {
+export function statementsFor(kind: 'sqlite' | 'postgres', { statements }: Migration): string[] {
   return statements.flatMap((statement) => (typeof statement === 'string' ? statement : (statement[kind] ?? [])));
+}
+
+/** Whether the store answers a query; the readiness probe asks this. */
+export async function isReachable(store: Pick<Store, 'read'>): Promise<boolean> {
+  try {
+    await store.read(sql('SELECT 1 AS one'));
+    return true;
+  } catch {
+    // A store that is away is the answer, not a failure of the probe.
+    return false;
+  }
 }
 
 /**

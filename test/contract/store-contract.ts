@@ -24,6 +24,8 @@ import {
   takeScope,
 } from '../../src/store/log.ts';
 import {
+  addOrWake,
+  addOrWakeEach,
   addWork,
   claimDue,
   claimOrphans,
@@ -41,6 +43,7 @@ import {
   releaseLease,
   type WorkItem,
   wake,
+  wakeEach,
 } from '../../src/store/queue.ts';
 import { sql, type Unit, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
@@ -376,6 +379,32 @@ export function storeContract(name: string, open: OpenStore): void {
         const work = ensureWork({ workId: 'only', kind: 'k', tenant: '*', dueAt: 0 });
         await Promise.all([store.commit([work]), other.commit([work]), store.commit([work])]);
         expect(await count('work')).toBe(1);
+      });
+
+      it('adds an item, or makes it due and wakes it if it exists', async () => {
+        const later = clock.now() + 1_000;
+        await commit([addOrWake({ workId: 'w', kind: 'k', tenant: 't', dueAt: later })]);
+        expect(await claimed(store, 'host-a')).toEqual([]);
+        await commit([addOrWake({ workId: 'w', kind: 'k', tenant: 't' })]);
+        expect(await claimed(store, 'host-a')).toMatchObject([
+          { work_id: 'w', kind: 'k', tenant: 't', payload: '', wakes: 1 },
+        ]);
+      });
+
+      it('adds items for rows of a table, and wakes those that exist, with or without making them due', async () => {
+        const later = clock.now() + 1_000;
+        await commit([insertRun(run('run-a')), insertRun(run('run-b'))]);
+        await commit([addWork({ workId: 'of-run-a', kind: 'k', tenant: 't', dueAt: later })]);
+        const source = { workId: "'of-' || run_id", from: 'runs WHERE run_id > $1', params: ['run-'] };
+        const work = { kind: 'k', tenant: 't', payload: 'new' };
+        await commit([addOrWakeEach(source, { ...work, dueAt: 0, keepsDueTime: true })]);
+        expect(await claimed(store, 'host-a')).toMatchObject([{ work_id: 'of-run-b', payload: 'new', wakes: 0 }]);
+        await commit([
+          addOrWakeEach({ ...source, params: ['run-a'] }, work),
+          wakeEach({ ...source, params: ['run-'] }),
+        ]);
+        expect(await claimed(store, 'host-a')).toMatchObject([{ work_id: 'of-run-a', payload: '', wakes: 2 }]);
+        expect(await store.read(readWakes('of-run-b'))).toMatchObject([{ wakes: 2 }]);
       });
     });
 

@@ -28,7 +28,7 @@ export function forecast({ random }: World): Weather {
 /** One host's way to the shared store, with everything that can go wrong on it. */
 export class FaultyStore implements Store {
   /** Hosts come and go and share this store, as they share PostgreSQL. */
-  readonly kind = 'postgres';
+  readonly isShared = true;
   readonly #store: Store;
   readonly #world: World;
   readonly #sendHints: (topics: readonly string[]) => void;

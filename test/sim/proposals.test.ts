@@ -12,7 +12,7 @@ import { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/recor
 import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
-import { perform } from '../../src/runtime/change.ts';
+import { changeOf, perform } from '../../src/runtime/change.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import type { SimHost } from './sim-host.ts';
@@ -208,7 +208,8 @@ function serviceOn(host: SimHost): ProposalService {
     proposals: { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 },
   };
   const itself = { ...host, settings, advertises: () => false } as never;
-  const audit = { record: ({ action, target }: AuditRecord): Write[] => [deed(action, target)] };
+  const record = ({ action, target }: AuditRecord): Write[] => [deed(action, target)];
+  const audit = { record, entry: (entry: AuditRecord) => changeOf(undefined, record(entry)) };
   const service = proposalService(itself, {
     audit,
     feed: { entries: () => [], wake: () => {} },

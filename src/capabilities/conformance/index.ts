@@ -1,6 +1,6 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { perform } from '../../runtime/change.ts';
+import { type Decide, perform } from '../../runtime/change.ts';
 import type { MemoryService } from '../ai/memory/service.ts';
 import type { Packs } from '../ai/packs/door.ts';
 import type { Prompts } from '../ai/prompts/door.ts';
@@ -62,12 +62,12 @@ export const conformance: Capability<'conformance', Fitted> = {
   prepare: async ({ runtime, settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
     await giveSamples(settings, { proposals, goals });
     await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
-    await packs.installShared(CHAIN_PACK);
-    await packs.installShared(AGENT_PACK);
-    for (const template of PROMPT_TEMPLATES) await prompts.installShared(template);
-    for (const fixture of seeded(settings)) {
-      const outcome = await perform(runtime, () => workflows.registerShared(fixture));
-      if (isRefusal(outcome)) throw new Error(`fixture ${fixture.id}: ${outcome.message}`);
-    }
+    const seed = async (id: string, decide: Decide<unknown>): Promise<void> => {
+      const outcome = await perform(runtime, decide);
+      if (isRefusal(outcome)) throw new Error(`fixture ${id}: ${outcome.message}`);
+    };
+    for (const pack of [CHAIN_PACK, AGENT_PACK]) await seed(pack.name, () => packs.installShared(pack));
+    for (const prompt of PROMPT_TEMPLATES) await seed(prompt.templateId, () => prompts.installShared(prompt));
+    for (const workflow of seeded(settings)) await seed(workflow.id, () => workflows.registerShared(workflow));
   },
 };

@@ -25,7 +25,7 @@ export interface Packs {
   /** Installs a version and makes it current. Earlier versions stay installed. */
   install(author: Author, pack: PackFile): Promise<Change<InstalledPack> | Refusal>;
   /** Installs a pack that comes with the host. A version that exists stays as it is. */
-  installShared(manifest: PackManifest, files?: PackFiles): Promise<void>;
+  installShared(manifest: PackManifest, files?: PackFiles): Promise<Change<unknown> | Refusal>;
   /** Removes a version, the current one unless another is named. Of the rest, the last installed becomes current. */
   uninstall(author: Author, target: PackTarget): Promise<Change | Refusal>;
   /** Expands a chain with parameters into nodes and edges for a workflow. Nothing is stored. */

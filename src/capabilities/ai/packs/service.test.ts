@@ -34,7 +34,7 @@ const noted = async (): Promise<string[]> =>
 const runtime = { store, clock, turns: new Turns() } as Partial<Runtime> as Runtime;
 const packs = new PackService(
   { runtime, advertises: () => false },
-  { record: ({ actor, action, target }) => [note(`${actor} ${action} ${target} ${clock.now()}`)] },
+  { entry: ({ actor, action, target }) => changeOf(undefined, [note(`${actor} ${action} ${target} ${clock.now()}`)]) },
   { packFolder: undefined },
 );
 
@@ -184,8 +184,9 @@ describe('two installations at the same time', () => {
 describe('a pack that comes with the host', () => {
   it('is installed for every tenant, once', async () => {
     const manifest = JSON.parse(fileOf(newName()));
-    await packs.installShared(manifest);
-    await packs.installShared({ ...manifest, description: 'Changed since' });
+    for (const next of [manifest, { ...manifest, description: 'Changed since' }]) {
+      expect(isRefusal(await perform(runtime, () => packs.installShared(next)))).toBe(false);
+    }
     const found = await packs.current({ tenant: 'somebody' }, manifest.name);
     expect(found).toMatchObject({ isShared: true, manifest });
     expect(found?.manifest).not.toHaveProperty('description');

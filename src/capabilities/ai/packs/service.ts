@@ -8,9 +8,8 @@ import {
   type PackProvenance,
 } from '../../../protocol/ai/packs.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { type JsonObject, own } from '../../../protocol/format/json.ts';
-import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
-import { and, type Change, changeOf, perform, unchanged, withResult } from '../../../runtime/change.ts';
+import { own } from '../../../protocol/format/json.ts';
+import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
 import { HOST_OWNER, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Statement } from '../../../store/sql.ts';
@@ -18,7 +17,7 @@ import { isInstalled, moveCurrent, removeVersions, type VersionedKey } from '../
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { Audit } from '../../trust/audit/door.ts';
+import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import { agentOf, packOf, placeOf } from './document.ts';
 import type {
   Author,
@@ -67,12 +66,12 @@ const READ_ONLY = refuse(
 /** Packs, as people and other capabilities read, install and remove them. */
 export class PackService implements Packs {
   readonly #host: Pick<Host, 'runtime' | 'advertises'>;
-  readonly #audit: Pick<Audit, 'record'>;
+  readonly #audit: Pick<Audit, 'entry'>;
   readonly #packFolder: string | undefined;
 
   constructor(
     host: Pick<Host, 'runtime' | 'advertises'>,
-    audit: Pick<Audit, 'record'>,
+    audit: Pick<Audit, 'entry'>,
     { packFolder }: { readonly packFolder: string | undefined },
   ) {
     this.#host = host;
@@ -162,20 +161,16 @@ export class PackService implements Packs {
     const details = { version, integrity, source: provenance.source };
     return and(
       withResult(added, (installed) => ({ pack: installed, isKnown: false })),
-      this.#auditEntry(author, 'pack.install', name, details),
+      entryBy(this.#audit, author.subject, 'pack.install', name, details),
     );
   }
 
-  async installShared(manifest: PackManifest, files: PackFiles = () => undefined): Promise<void> {
-    const { name, version } = manifest;
+  async installShared(manifest: PackManifest, files: PackFiles = () => undefined): Promise<Change<unknown> | Refusal> {
     const inspected = inspectPack({ file: JSON.stringify(manifest), files, origin: { source: 'host' } });
-    if (isRefusal(inspected)) throw new Error(`Pack ${name}: ${inspected.message}`);
-    const outcome = await perform(this.#host.runtime, async () => {
-      const history = await this.#historyOf(HOST_OWNER, name);
-      if (history.versions.some((known) => known.version === version)) return unchanged(undefined);
-      return this.#addVersion(history, inspected, 'host');
-    });
-    if (isRefusal(outcome)) throw new Error(`Pack ${name}: ${outcome.message}`);
+    if (isRefusal(inspected)) return inspected;
+    const history = await this.#historyOf(HOST_OWNER, manifest.name);
+    const isKnown = history.versions.some(({ version }) => version === manifest.version);
+    return isKnown ? unchanged(undefined) : this.#addVersion(history, inspected, 'host');
   }
 
   async uninstall(author: Author, target: PackTarget): Promise<Change | Refusal> {
@@ -192,7 +187,7 @@ export class PackService implements Packs {
     ];
     return and(
       changeOf(undefined, writes, { retryOn: ['revision'] }),
-      this.#auditEntry(author, 'pack.uninstall', name, { version: removed.version, current }),
+      entryBy(this.#audit, author.subject, 'pack.uninstall', name, { version: removed.version, current }),
     );
   }
 
@@ -266,10 +261,5 @@ export class PackService implements Packs {
     );
     const writes = [moveCurrent(PACKS, history, version, { updated_at: now }), putVersion(row), ...agents];
     return changeOf(packOf(row), writes, { retryOn: ['revision'] });
-  }
-
-  #auditEntry({ subject }: Author, action: AuditAction, target: string, details: JsonObject): Change {
-    const { tenant, workspace, principal: actor } = subject;
-    return changeOf(undefined, this.#audit.record({ tenant, workspace, actor, action, target, details }));
   }
 }

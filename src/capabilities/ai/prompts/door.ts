@@ -28,7 +28,7 @@ export interface Prompts {
   /** Adds a version to a template that the author's own library has. */
   update(author: Author, template: PromptTemplate): Promise<Change<RegisteredPrompt> | Refusal>;
   /** Adds a version of a template that comes with the host. A version that exists stays as it is. */
-  installShared(template: PromptTemplate): Promise<void>;
+  installShared(template: PromptTemplate): Promise<Change<unknown> | Refusal>;
   /** Removes a template with all its versions. Runs that began before still find them. */
   remove(author: Author, templateId: string): Promise<Change | Refusal>;
   /** Removes one version; the version before it becomes the latest again. */

@@ -4,7 +4,7 @@ import { unique } from '../../../../test/support/definitions.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
-import { and, changeOf, type Decide, perform } from '../../../runtime/change.ts';
+import { and, changeOf, type Decide, perform, unchanged } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { Turns } from '../../../runtime/turns.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
@@ -23,10 +23,10 @@ afterAll(async () => {
 
 const runtime = { store, clock, turns: new Turns() } as Partial<Runtime> as Runtime;
 const audited: string[] = [];
-const audit: Pick<Audit, 'record'> = {
-  record: ({ actor, action, target, details }) => {
+const audit: Pick<Audit, 'entry'> = {
+  entry: ({ actor, action, target, details }) => {
     audited.push([actor, action, target, details?.version ?? ''].join(' ').trim());
-    return [];
+    return unchanged(undefined);
   },
 };
 const prompts = new PromptService({ runtime }, audit, 'hashed');
@@ -43,6 +43,7 @@ const template = (more: Partial<PromptTemplate> = {}): PromptTemplate => ({
 const run = <T>(decide: Decide<T>): Promise<T | Refusal> => perform(runtime, decide);
 const install = (submitted: PromptTemplate) => run(() => prompts.install(ada, submitted));
 const withdraw = (target: PromptVersion) => run(() => prompts.withdraw(ada, target));
+const installShared = (submitted: PromptTemplate) => run(() => prompts.installShared(submitted));
 const latestOf = async ({ templateId }: Pick<PromptTemplate, 'templateId'>): Promise<string | undefined> =>
   (await prompts.find(subject, { templateId }))?.template.version;
 
@@ -124,7 +125,7 @@ describe('every change', () => {
 describe('updating', () => {
   it('needs a template of the caller, not of the host and not a new one', async () => {
     const shared = template();
-    await prompts.installShared(shared);
+    await installShared(shared);
     const update = (submitted: PromptTemplate) => run(() => prompts.update(ada, { ...submitted, version: '9.0.0' }));
     expect(await update(shared)).toMatchObject({ refused: 'forbidden' });
     expect(await install({ ...shared, version: '9.0.0' })).toMatchObject({ refused: 'conflict' });
@@ -135,10 +136,10 @@ describe('updating', () => {
 describe('a template that comes with the host', () => {
   it('is installed once, whatever content a later start has for the same version', async () => {
     const one = template();
-    await prompts.installShared(one);
-    await prompts.installShared({ ...one, text: 'You are wry.' });
+    await installShared(one);
+    await installShared({ ...one, text: 'You are wry.' });
     expect((await prompts.find(subject, { templateId: one.templateId }))?.template.text).toBe('You are calm.');
-    await prompts.installShared({ ...one, version: '1.1.0', text: 'You are wry.' });
+    await installShared({ ...one, version: '1.1.0', text: 'You are wry.' });
     expect((await prompts.find(subject, { templateId: one.templateId }))?.template).toMatchObject({
       text: 'You are wry.',
       meta: { source: 'host' },

@@ -2,7 +2,7 @@ import type { Composition } from '../../../engine/models/prompt-text.ts';
 import type { PromptObservability, PromptTarget, PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
-import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
+import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import { HOST_OWNER, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
@@ -10,7 +10,7 @@ import type { Statement } from '../../../store/sql.ts';
 import { isInstalled, moveCurrent, removeVersions, type VersionedKey } from '../../../store/versioned-rows.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { Audit } from '../../trust/audit/door.ts';
+import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import { compose } from './composition.ts';
 import { bodyOf, digestOf, registeredOf } from './document.ts';
 import type { Author, Filling, Preview, PromptFilter, Prompts, PromptVersion, RegisteredPrompt } from './door.ts';
@@ -43,10 +43,10 @@ const TAKEN = refuse('conflict', 'A template that comes with the host has this i
 /** The prompt library, as people, nodes and other capabilities read and change it. */
 export class PromptService implements Prompts {
   readonly #host: Pick<Host, 'runtime'>;
-  readonly #audit: Pick<Audit, 'record'>;
+  readonly #audit: Pick<Audit, 'entry'>;
   readonly #observability: PromptObservability;
 
-  constructor(host: Pick<Host, 'runtime'>, audit: Pick<Audit, 'record'>, observability: PromptObservability) {
+  constructor(host: Pick<Host, 'runtime'>, audit: Pick<Audit, 'entry'>, observability: PromptObservability) {
     this.#host = host;
     this.#audit = audit;
     this.#observability = observability;
@@ -89,14 +89,10 @@ export class PromptService implements Prompts {
     return this.#addVersion(author, history, template, 'prompt.update');
   }
 
-  async installShared(template: PromptTemplate): Promise<void> {
-    const { templateId, version } = template;
-    const outcome = await perform(this.#host.runtime, async () => {
-      const history = await this.#historyOf(HOST_OWNER, templateId);
-      if (history.versions.some((known) => known.version === version)) return unchanged(undefined);
-      return this.#nextVersion(history, bodyOf(template));
-    });
-    if (isRefusal(outcome)) throw new Error(`Prompt template ${templateId}: ${outcome.message}`);
+  async installShared(template: PromptTemplate): Promise<Change<unknown> | Refusal> {
+    const history = await this.#historyOf(HOST_OWNER, template.templateId);
+    const isKnown = history.versions.some(({ version }) => version === template.version);
+    return isKnown ? unchanged(undefined) : this.#nextVersion(history, bodyOf(template));
   }
 
   async remove(author: Author, templateId: string): Promise<Change | Refusal> {
@@ -202,9 +198,7 @@ export class PromptService implements Prompts {
   }
 
   #auditEntry({ subject }: Author, action: AuditAction, { templateId: target, version }: PromptTarget): Change {
-    const { tenant, workspace, principal: actor } = subject;
-    const details = version === undefined ? {} : { details: { version } };
-    return changeOf(undefined, this.#audit.record({ tenant, workspace, actor, action, target, ...details }));
+    return entryBy(this.#audit, subject, action, target, version === undefined ? undefined : { version });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { GoalState } from '../../../protocol/learning/goals.ts';
 import type { RunRef, Visibility } from '../../../store/log.ts';
+import { addOrWake, addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { SUBJECT_COLUMNS, type SubjectColumns } from '../../starting/starter/self-starting.ts';
@@ -256,23 +257,13 @@ export function noteAnswer({ tenant, runId }: RunRef, interruptId: string): Writ
 
 /** Calls for somebody to look after the goal that a run contributes to, if there is one. */
 export function callForGoalOf({ tenant, runId }: RunRef, kind: string): Write {
-  return {
-    sql: `${UPWARDS} INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
-          SELECT goal_id, CAST($3 AS TEXT), tenant, '', $now, NULL, 1, 0, 0 FROM goal_runs
-          WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2
-          ON CONFLICT (work_id) DO UPDATE SET due_at = excluded.due_at, wakes = work.wakes + 1`,
-    params: [runId, tenant, kind],
-  };
+  const from = 'goal_runs WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2';
+  return addOrWakeEach({ with: UPWARDS, workId: 'goal_id', from, params: [runId, tenant] }, { kind, tenant });
 }
 
 /** Calls for somebody to look after a goal, now or at some time. */
 export function callFor({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>, kind: string, at?: number): Write {
-  return {
-    sql: `INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
-          VALUES ($1, $2, $3, '', ${at === undefined ? '$now' : '$4'}, NULL, 1, 0, 0)
-          ON CONFLICT (work_id) DO UPDATE SET due_at = excluded.due_at, wakes = work.wakes + 1`,
-    params: [goal_id, kind, tenant, ...(at === undefined ? [] : [at])],
-  };
+  return addOrWake({ workId: goal_id, kind, tenant, dueAt: at });
 }
 
 /** What is too unsure to go on, and has not stopped the goal yet. */

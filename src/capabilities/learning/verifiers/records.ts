@@ -1,5 +1,6 @@
 import { NEARNESS, notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
 import type { RunRef, Visibility } from '../../../store/log.ts';
+import { wakeEach } from '../../../store/queue.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
@@ -136,11 +137,11 @@ export function awaitJudgingRun({ tenant, runId }: RunRef, workId: string): Writ
 
 /** The verdict is there: whoever waits for it is called. */
 export function wakeWaiting({ tenant, runId }: RunRef): Write {
-  return {
-    sql: `UPDATE work SET due_at = $now, wakes = wakes + 1
-          WHERE work_id = (SELECT work_id FROM judging_runs WHERE run_id = $1 AND tenant = $2)`,
+  return wakeEach({
+    workId: 'work_id',
+    from: 'judging_runs WHERE run_id = $1 AND tenant = $2',
     params: [runId, tenant],
-  };
+  });
 }
 
 export function forgetJudgingRun({ tenant, runId }: RunRef): Write {

@@ -123,7 +123,7 @@ export function feedService({ runtime }: Host) {
           }
           if (rows.length === PAGE) continue;
           await sleep(clock, PACE_MS, signal);
-          await bell.heard(store.kind === 'sqlite' ? renewAt - clock.now() : LOOK_EVERY_MS);
+          await bell.heard(store.isShared ? LOOK_EVERY_MS : renewAt - clock.now());
         }
       } finally {
         bell.stop();
@@ -137,7 +137,7 @@ export function feedService({ runtime }: Host) {
   };
 
   function entries({ tenant, workspace }: Visibility, facts: readonly FeedFact[], at: number): Write[] {
-    if (store.kind === 'sqlite' && !known.has(tenant)) return [];
+    if (!store.isShared && !known.has(tenant)) return [];
     return facts.map(({ event, data }) => {
       const text = JSON.stringify({ at: new Date(at).toISOString(), ...data });
       return insertEntry({ tenant, workspace, at, event, data: text });

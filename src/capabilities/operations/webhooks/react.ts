@@ -30,7 +30,7 @@ export class Lanes {
     // What a replay says has been said, and so has what a fork was handed.
     if (facts.fork?.mode === 'replay' || isInherited) return [];
     // The one host of a store that has one owner knows every webhook there is.
-    if (this.#runtime.store.kind === 'sqlite' && !this.#subscribed.has(tenant)) return [];
+    if (!this.#runtime.store.isShared && !this.#subscribed.has(tenant)) return [];
     const types = [...new Set(events.map(({ type }) => type))].filter((type) => isDelivered(facts.workflowId, type));
     if (types.length === 0) return [];
     const lane = JSON.stringify(newLane(events[0]!.sequence - 1));

@@ -1,7 +1,7 @@
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import { MANAGEMENT_IDS } from '../../../protocol/running/management.ts';
 import type { Visibility } from '../../../store/log.ts';
-import { FIRST_EPOCH } from '../../../store/queue.ts';
+import { addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { NOT_OF_MANAGEMENT_RUNS } from './deliverable.ts';
@@ -178,18 +178,16 @@ export interface MovedRun {
  * is woken instead, which keeps it from closing before it has seen them.
  */
 export function openLanes({ tenant, workspace, runId, tags, types }: MovedRun, lane: string): Write {
-  const params: Param[] = [runId, tenant, lane, workspace ?? null];
+  const params: Param[] = [runId, tenant, workspace ?? null];
   const places = (members: readonly string[]): number[] =>
     padded(members).map((member) => params.push(listText([member])));
   const isTagged = tags.length === 0 ? '' : ` OR ${hasOneOf('tags', places(tags))}`;
-  return {
-    sql: `INSERT INTO work (work_id, kind, tenant, payload, due_at, owner, epoch, wakes, crashes)
-          SELECT '${LANE}:' || webhook_id || ':' || $1, '${LANE}', $2, $3, 0, NULL, ${FIRST_EPOCH}, 0, 0 FROM webhooks
-          WHERE tenant = $2 AND (workspace IS NULL OR workspace = $4)
-            AND (tags = '${listText([])}'${isTagged}) AND (${hasOneOf('events', places(types))})
-          ON CONFLICT (work_id) DO UPDATE SET wakes = work.wakes + 1`,
-    params,
-  };
+  const from = `webhooks WHERE tenant = $2 AND (workspace IS NULL OR workspace = $3)
+    AND (tags = '${listText([])}'${isTagged}) AND (${hasOneOf('events', places(types))})`;
+  return addOrWakeEach(
+    { workId: `'${LANE}:' || webhook_id || ':' || $1`, from, params },
+    { kind: LANE, tenant, payload: lane, dueAt: 0, keepsDueTime: true },
+  );
 }
 
 /** As many members as a power of two, the last one repeated: so there are few statements, and each is prepared once. */

@@ -119,7 +119,7 @@ class Follower {
   #waitForNew(): Promise<boolean> {
     const { clock, store } = this.#runtime;
     if (this.#live.length > 0 || this.#isBehind || this.#options.signal.aborted) return Promise.resolve(true);
-    const pollAt = store.kind === 'sqlite' ? Number.POSITIVE_INFINITY : clock.now() + POLL_EVERY_MS;
+    const pollAt = store.isShared ? clock.now() + POLL_EVERY_MS : Number.POSITIVE_INFINITY;
     const wakeAt = Math.min(pollAt, this.#giveUpAt);
     return new Promise((resolve) => {
       let cancel: Cancel = () => {};

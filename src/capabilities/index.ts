@@ -92,7 +92,7 @@ const ALL = [
   legacy(email, emailSettings),
   legacy(memory),
   legacy(code),
-  legacy(mcpServer),
+  mcpServer,
   legacy(mcpClient, mcpClientSettings),
   standardNodes,
 ] as const;

@@ -13,20 +13,16 @@ import { email } from './integrations/email/index.ts';
 import { httpClient } from './integrations/http-client/index.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
-import { goalSettings } from './learning/goals/settings.ts';
 import { proposals } from './learning/proposals/index.ts';
 import { proposalSettings } from './learning/proposals/settings.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
-import { verifierSettings } from './learning/verifiers/settings.ts';
 import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
-import { retentionSettings } from './operations/retention/settings.ts';
 import { webhooks } from './operations/webhooks/index.ts';
-import { webhookSettings } from './operations/webhooks/settings.ts';
 import { approvals } from './people/approvals/index.ts';
 import { feedback } from './people/feedback/index.ts';
 import { inbox } from './people/inbox/index.ts';
@@ -51,7 +47,7 @@ import { authorization } from './trust/authorization/index.ts';
 const ALL = [
   audit,
   authorization,
-  legacy(feed),
+  feed,
   feedback,
   workflows,
   prompts,
@@ -59,26 +55,26 @@ const ALL = [
   agents,
   tools,
   runs,
-  legacy(retention, retentionSettings),
+  retention,
   legacy(replay),
   interrupts,
   approvals,
   legacy(events),
   legacy(artifacts),
-  legacy(webhooks, webhookSettings),
-  legacy(schedules),
+  webhooks,
+  schedules,
   storage,
-  legacy(heartbeat),
-  legacy(commitments),
+  heartbeat,
+  commitments,
   legacy(proposals, proposalSettings),
-  legacy(verifiers, verifierSettings),
-  legacy(goals, goalSettings),
+  verifiers,
+  goals,
   inbox,
   legacy(diff),
   legacy(ancestry),
   legacy(timeTravel),
   legacy(debugBundle),
-  legacy(production),
+  production,
   envelopes,
   models,
   legacy(synthesis, synthesisSettings),

@@ -1,6 +1,6 @@
 import { RunParams } from '../../../protocol/running/runs.ts';
 import type { Retention } from '../../operations/retention/door.ts';
-import { route } from '../../request.ts';
+import { NO_CONTENT, route } from '../../request.ts';
 
 /** Ends and deletes a run before its retention is over. */
 export const forceExpire = route<{ readonly retention: Retention }>()({
@@ -12,8 +12,5 @@ export const forceExpire = route<{ readonly retention: Retention }>()({
   params: RunParams,
   replies: { 204: 'nothing' },
   refusals: [404, 410],
-  handle: async ({ caller, params }, { retention }) => {
-    const refusal = await retention.expire(caller, params.runId);
-    return refusal ?? { status: 204 };
-  },
+  handle: async ({ caller, params }, { retention }) => (await retention.expire(caller, params.runId)) ?? NO_CONTENT,
 });

@@ -5,7 +5,7 @@ import { InstalledArtifact, InstalledArtifactSummary, ProposalEvidence } from '.
 import { REVIEW } from '../../../runtime/management.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { type Reply, reply, route } from '../../request.ts';
-import { timeText } from '../../starting/starter/self-starting.ts';
+import { timestamp } from '../../timestamps.ts';
 import { factsOf } from './document.ts';
 import type { InstalledRow } from './records.ts';
 import { ProposalParams } from './routes.ts';
@@ -40,7 +40,7 @@ function evidenceOf({ row, revisions, gate, obstacle, preview, replaced }: SideR
     runId: row.run_id,
     revisions: revisions.map(({ at, author, sha256, text, note }, index) =>
       defined({
-        at: timeText(at),
+        at: timestamp(at),
         by: author ?? DRAFTER,
         hash: sha256,
         diff: diffOfTexts(revisions[index - 1]?.text, text),
@@ -54,7 +54,7 @@ function evidenceOf({ row, revisions, gate, obstacle, preview, replaced }: SideR
     sources,
     nearest,
     preview,
-    uninstalledAt: row.uninstalled_at === null ? undefined : timeText(row.uninstalled_at),
+    uninstalledAt: row.uninstalled_at === null ? undefined : timestamp(row.uninstalled_at),
   });
 }
 
@@ -68,8 +68,8 @@ function gateShown({ approvalId, requestedAt, expiresAt, data, grantedBy }: Open
     requiredRole,
     quorum,
     grantedBy,
-    requestedAt: timeText(requestedAt),
-    expiresAt: expiresAt === undefined ? undefined : timeText(expiresAt),
+    requestedAt: timestamp(requestedAt),
+    expiresAt: expiresAt === undefined ? undefined : timestamp(expiresAt),
   });
 }
 
@@ -131,7 +131,7 @@ function summaryOf(row: InstalledRow): object {
     kind: row.kind,
     proposalId: row.proposal_id,
     sha256: row.sha256,
-    installedAt: timeText(row.installed_at),
+    installedAt: timestamp(row.installed_at),
     installedBy: row.installed_by,
     replaces: row.replaces ?? undefined,
   });

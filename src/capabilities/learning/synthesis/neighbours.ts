@@ -5,7 +5,7 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Caller } from '../../request.ts';
-import type { ScheduleService } from '../../starting/schedules/service.ts';
+import type { Schedules } from '../../starting/schedules/door.ts';
 import type { ProposalService } from '../proposals/service.ts';
 import { likeness, type Sketch, sketchOf } from './similarity.ts';
 
@@ -26,7 +26,7 @@ export interface Nearness {
 export interface Neighbourhood {
   readonly prompts: Pick<Prompts, 'list'>;
   readonly packs: Pick<Packs, 'list'>;
-  readonly schedules: Pick<ScheduleService, 'list'>;
+  readonly schedules: Pick<Schedules, 'list'>;
   readonly proposals: Pick<ProposalService, 'list' | 'installed'>;
 }
 

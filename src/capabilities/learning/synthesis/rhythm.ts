@@ -1,4 +1,4 @@
-import { offsetAt } from '../../starting/schedules/service.ts';
+import { offsetAt } from '../../starting/schedules/door.ts';
 
 /** When something happens again and again, as schedules say it and in words. */
 export interface Rhythm {

@@ -13,7 +13,7 @@ import type { Prompts } from '../../ai/prompts/door.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Caller } from '../../request.ts';
-import type { ScheduleService } from '../../starting/schedules/service.ts';
+import type { Schedules } from '../../starting/schedules/door.ts';
 import type { ProposalService } from '../proposals/service.ts';
 import type { Mining } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
@@ -51,7 +51,7 @@ export interface SynthesisNeeds {
   readonly proposals: ProposalService;
   readonly prompts: Prompts;
   readonly packs: Packs;
-  readonly schedules: ScheduleService;
+  readonly schedules: Schedules;
   readonly models: ModelService;
   readonly feedback?: Feedback | undefined;
 }

@@ -3,7 +3,7 @@ import { isRefusal } from '../../../../protocol/errors.ts';
 import { type Schedule, ScheduleSpec } from '../../../../protocol/starting/schedules.ts';
 import { placesOfMisfits } from '../../../../runtime/catalog.ts';
 import type { Store } from '../../../../store/store.ts';
-import { nextSlot, type ScheduleService } from '../../../starting/schedules/service.ts';
+import { nextSlot, type Schedules } from '../../../starting/schedules/door.ts';
 import { findTurn, takeTurn } from '../records.ts';
 import { type Candidate, type Installer, problemsOf } from './installer.ts';
 
@@ -13,9 +13,9 @@ const LOOKED_AT = 100;
 const FIRINGS_SHOWN = 5;
 
 /** A schedule comes into the world beside those that there are. It belongs to its proposal, and is changed by nobody. */
-export function automationInstaller(schedules: ScheduleService, store: Store): Installer {
+export function automationInstaller(schedules: Schedules, store: Store): Installer {
   const make = ({ author, proposalId, text }: Candidate) =>
-    schedules.make(author, specOf(text), { kind: 'proposal', id: proposalId });
+    schedules.create(author, specOf(text), { kind: 'proposal', id: proposalId });
 
   return {
     async check(candidate) {
@@ -28,7 +28,7 @@ export function automationInstaller(schedules: ScheduleService, store: Store): I
     async preview(candidate) {
       const made = shape.Check(JSON.parse(candidate.text)) ? await make(candidate) : undefined;
       if (!made || isRefusal(made)) return undefined;
-      return { kind: 'automation', nextFirings: firingsOf(made.schedule) };
+      return { kind: 'automation', nextFirings: firingsOf(made.result) };
     },
 
     async current({ author, text }) {
@@ -40,17 +40,19 @@ export function automationInstaller(schedules: ScheduleService, store: Store): I
     async install(candidate) {
       const made = await make(candidate);
       if (isRefusal(made)) return made;
-      const { schedule, writes } = made;
+      const { result: schedule, writes, announce } = made;
       const target = { tenant: candidate.author.subject.tenant, workflowId: schedule.workflowId };
       const [known] = await store.read<{ turn: number }>(findTurn(target));
       return {
         writes: [takeTurn(target, known?.turn ?? 0), ...writes],
         undo: { scheduleId: schedule.id },
-        committed: () => schedules.announce(schedule),
+        committed: () => {
+          for (const tell of announce) tell();
+        },
       };
     },
 
-    uninstall: async ({ subject }, undo) => schedules.disposal(subject, undo.scheduleId as string),
+    uninstall: async ({ subject }, undo) => schedules.removeOwned(subject, undo.scheduleId as string).writes,
   };
 }
 

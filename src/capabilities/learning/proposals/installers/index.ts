@@ -2,7 +2,7 @@ import type { ArtifactKind } from '../../../../protocol/learning/proposals.ts';
 import type { Store } from '../../../../store/store.ts';
 import type { Packs } from '../../../ai/packs/door.ts';
 import type { Prompts } from '../../../ai/prompts/door.ts';
-import type { ScheduleService } from '../../../starting/schedules/service.ts';
+import type { Schedules } from '../../../starting/schedules/door.ts';
 import { automationInstaller } from './automation.ts';
 import type { Installer } from './installer.ts';
 import { packInstaller } from './pack.ts';
@@ -11,7 +11,7 @@ import { promptInstaller } from './prompt-template.ts';
 export interface Places {
   readonly prompts: Prompts;
   readonly packs: Packs;
-  readonly schedules: ScheduleService;
+  readonly schedules: Schedules;
 }
 
 export type Installers = Readonly<Record<ArtifactKind, Installer>>;

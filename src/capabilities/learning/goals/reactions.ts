@@ -1,14 +1,14 @@
 import { isTerminal } from '../../../engine/run/run.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import type { Append, Reaction } from '../../../runtime/append.ts';
-import type { Hub } from '../../../runtime/hub.ts';
+import type { AppendListener, Hub } from '../../../runtime/hub.ts';
 import type { Write } from '../../../store/sql.ts';
-import { GOAL } from './moves.ts';
-import { callForGoalOf, noteAnswer, noteEnd, noteQuestion } from './records.ts';
+import { GOAL_WORK } from './changes.ts';
+import { callGoalOf, noteAnswer, noteEnd, noteQuestion } from './records.ts';
 
 /**
- * A contributing run has ended, or is too unsure to go on, or was answered: its goal is looked after. Anybody may mark a
- * run as a goal's; only the store says which runs contribute, so forks and look-alikes change nothing.
+ * When a contributing run ends, asks because it is unsure, or is answered, the work item of its goal is due. Callers may
+ * mark any run as a goal's; only stored rows say which runs contribute, so forks and marked runs have no effect.
  */
 export const noteContributions: Reaction = (append) => {
   const { run, identity, events, isInherited } = append;
@@ -21,20 +21,20 @@ export const noteContributions: Reaction = (append) => {
       const answered = answerOf(event);
       return answered === undefined ? [] : [noteAnswer(ref, answered)];
     }),
-    ...(isOver(append) ? [noteEnd(ref, run.updatedAt)] : []),
+    ...(isGoalRunOver(append) ? [noteEnd(ref, run.updatedAt)] : []),
   ];
-  return writes.length === 0 ? [] : [...writes, callForGoalOf(ref, GOAL)];
+  return writes.length === 0 ? [] : [...writes, callGoalOf(ref, GOAL_WORK)];
 };
 
-/** Has whoever is free look after the goal at once. */
-export function tellAttendants(hub: Hub): void {
-  hub.onAppend((append) => {
-    const isNews = isOver(append) || append.events.some((event) => questionOf(event) ?? answerOf(event));
-    if (isNews) hub.callToWork(goalIdOf(append) ?? append.run.facts.runId);
-  });
+/** Has this host look for the work item of the goal. */
+export function callGoalWorker(hub: Hub): AppendListener {
+  return (append) => {
+    const concernsGoal = isGoalRunOver(append) || append.events.some((event) => questionOf(event) ?? answerOf(event));
+    if (concernsGoal) hub.callToWork(goalIdOf(append) ?? append.run.facts.runId);
+  };
 }
 
-function isOver(append: Append): boolean {
+function isGoalRunOver(append: Append): boolean {
   return isTerminal(append.run) && goalIdOf(append) !== undefined;
 }
 
@@ -49,7 +49,7 @@ function questionOf(event: RunEvent): string | undefined {
   return kind === 'low-confidence' || reason === 'low-confidence' ? interruptId : undefined;
 }
 
-/** Silence is no answer. Whether it was such a question is what the store says. */
+/** A timeout is no answer. Whether the interrupt was such a question is stored with the contributing run. */
 function answerOf(event: RunEvent): string | undefined {
   if (event.type !== 'interrupt.resolved' || event.payload.reason === 'timeout') return undefined;
   return event.payload.interruptId;

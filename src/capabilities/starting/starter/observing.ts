@@ -1,4 +1,6 @@
+import type { Refusal } from '../../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../../protocol/format/json.ts';
+import { MAX_RUNTIME_MS } from '../../../protocol/starting/heartbeats.ts';
 import type { Observation } from '../../../protocol/starting/observations.ts';
 import { NodeFailure } from '../../../runtime/node-type.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -7,10 +9,15 @@ import { type Clock, sleep } from '../../../system/clock.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
-import type { Look } from './rules.ts';
+import { invalidField } from './rules.ts';
+
+/** The result of an observation: what was seen, with a digest in place of content that is too large to compare. */
+export type Observed =
+  | { readonly observed: unknown; readonly token?: JsonObject }
+  | { readonly status: 'timeout' | 'error'; readonly error: string };
 
 const PAGE_BYTES_MAX = 256 * 1_024;
-/** Whoever looks gives up sooner. */
+/** Longer than any observation may take, so that the observation's own limit applies first. */
 const PAGE_MS_MAX = 60_000;
 const RUNS_MAX = 1_000;
 
@@ -19,7 +26,7 @@ interface Page {
   readonly body: unknown;
 }
 
-/** Looks at things, without changing any, and for no longer than it is given. */
+/** Reads what heartbeats and commitments depend on, changes nothing, and gives up after MAX_RUNTIME_MS. */
 export class Observer {
   readonly #runtime: Runtime;
   readonly #storage: Pick<Storage, 'perform'>;
@@ -29,13 +36,13 @@ export class Observer {
     this.#storage = storage;
   }
 
-  async look(from: Visibility, observation: Observation, limitMs: number): Promise<Look> {
+  async observe(from: Visibility, observation: Observation): Promise<Observed> {
     const { clock } = this.#runtime;
-    const look = await lookWithin(clock, limitMs, (signal) => this.#observe(from, observation, signal));
-    return observation.http && 'observed' in look ? { ...look, token: digestOf(look.observed as Page) } : look;
+    const result = await observeWithin(clock, MAX_RUNTIME_MS, (signal) => this.#read(from, observation, signal));
+    return observation.http && 'observed' in result ? { ...result, token: digestOf(result.observed as Page) } : result;
   }
 
-  async #observe(from: Visibility, { http, kv, runs }: Observation, signal: AbortSignal): Promise<unknown> {
+  async #read(from: Visibility, { http, kv, runs }: Observation, signal: AbortSignal): Promise<unknown> {
     if (http) return this.#readPage(from, http.url, signal);
     if (kv) return this.#readValue(from, kv);
     const found = await this.#runtime.store.read<RunRow>(listRuns(from, runs ?? {}, RUNS_MAX));
@@ -56,29 +63,35 @@ export class Observer {
   }
 }
 
-/** What others have written is not kept unless somebody says what of it matters. */
+/** Pages belong to others, so only their digest is stored unless the request says which part matters. */
 function digestOf({ status, body }: Page): JsonObject {
   return { status, digest: sha256Hex(canonicalJson(body)) };
 }
 
-/** What somebody sees in time. One who takes longer is told to stop, and not waited for. */
-export async function lookWithin(
+/** Observes with a timeout. An observation that exceeds it is aborted and not waited for. */
+export async function observeWithin(
   clock: Clock,
   limitMs: number,
   observe: (signal: AbortSignal) => Promise<unknown>,
-): Promise<Look> {
+): Promise<Observed> {
   const stop = new AbortController();
-  const tooLate = sleep(clock, limitMs, stop.signal).then(
-    (): Look => ({ status: 'timeout', error: `It took longer than ${limitMs} ms.` }),
+  const timedOut = sleep(clock, limitMs, stop.signal).then(
+    (): Observed => ({ status: 'timeout', error: `The observation took longer than ${limitMs} ms.` }),
   );
-  const seen = observe(stop.signal).then((observed): Look => ({ observed: redactValue(observed) }), lookFailed);
-  const look = await Promise.race([seen, tooLate]);
+  const seen = observe(stop.signal).then((observed): Observed => ({ observed: redactValue(observed) }), failed);
+  const result = await Promise.race([seen, timedOut]);
   stop.abort();
-  return look;
+  return result;
 }
 
-/** What the rules or the world refused is told; what is ours to mend is thrown, and tried again. */
-function lookFailed(error: unknown): Look {
+/** Failures of the rules or of the outside world are recorded; bugs of the host are thrown, and retried as work. */
+function failed(error: unknown): Observed {
   if (error instanceof NodeFailure) return { status: 'error', error: redactText(error.error.message) };
   throw error;
+}
+
+/** Refuses an observation that does not name exactly one thing. Owned heartbeats may leave it to their owner. */
+export function checkObservation(field: string, observe: Observation | undefined): Refusal | undefined {
+  if (observe === undefined || Object.keys(observe).length === 1) return undefined;
+  return invalidField(field, `${field} must have exactly one of http, kv and runs.`);
 }

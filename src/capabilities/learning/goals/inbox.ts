@@ -5,14 +5,14 @@ import { type GoalRow, type GoalRunRow, listDisputed, listEscalated } from './re
 
 const TITLE_CHARS_MAX = 120;
 
-const WHY: Readonly<Record<NonNullable<HeldGoal['escalation']>['reason'], string>> = {
+const REASONS: Readonly<Record<NonNullable<HeldGoal['escalation']>['reason'], string>> = {
   'low-confidence': 'A run is unsure',
   undecided: 'The judge cannot decide',
   'no-progress': 'No progress',
 };
 
-/** What of goals waits for a person: those that stopped to ask, and verdicts that somebody contradicts. */
-export function waitingGoals(store: Store): readonly InboxSource[] {
+/** What waits for a person: escalated goals, and verdicts that somebody disputes. */
+export function goalInboxSources(store: Store): readonly InboxSource[] {
   return [
     async ({ subject }, before, limit) =>
       (await store.read<GoalRow>(listEscalated(subject, before, limit))).map((row) => escalated(holdGoal(row))),
@@ -25,7 +25,7 @@ function escalated({ row, objective, escalation }: HeldGoal): InboxEntry {
   return {
     kind: 'goal',
     id: row.goal_id,
-    title: `${escalation ? WHY[escalation.reason] : 'Stopped'}: ${objective}`.slice(0, TITLE_CHARS_MAX),
+    title: `${escalation ? REASONS[escalation.reason] : 'Stopped'}: ${objective}`.slice(0, TITLE_CHARS_MAX),
     createdAt: row.stopped_at!,
     link: `/console/goals/${row.goal_id}`,
     goalId: row.goal_id,
@@ -37,7 +37,7 @@ function disputed({ run_id: runId, goal_id: goalId, disputed_at, disputed_by }: 
   return {
     kind: 'dispute',
     id: runId,
-    title: `${disputed_by} contradicts the verdict on ${runId}`,
+    title: `${disputed_by} disputes the verdict on ${runId}`,
     createdAt: disputed_at!,
     link: `/console/goals/${goalId}`,
     runId,

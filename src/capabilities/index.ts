@@ -14,9 +14,7 @@ import { httpClient } from './integrations/http-client/index.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
 import { proposals } from './learning/proposals/index.ts';
-import { proposalSettings } from './learning/proposals/settings.ts';
 import { synthesis } from './learning/synthesis/index.ts';
-import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
 import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
@@ -66,7 +64,7 @@ const ALL = [
   storage,
   heartbeat,
   commitments,
-  legacy(proposals, proposalSettings),
+  proposals,
   verifiers,
   goals,
   inbox,
@@ -77,7 +75,7 @@ const ALL = [
   production,
   envelopes,
   models,
-  legacy(synthesis, synthesisSettings),
+  synthesis,
   httpClient,
   email,
   memory,

@@ -21,7 +21,7 @@ import { schedulingTick } from './scheduling-tick.ts';
 import { testSurface } from './surface.ts';
 
 /** The services that the test seams call. */
-export interface SeamServices {
+interface SeamServices {
   readonly memory: Memory;
   readonly prompts: Prompts;
   readonly storage: Storage;

@@ -18,13 +18,13 @@ import { Commitments } from '../starting/commitments/door.ts';
 import { Heartbeats } from '../starting/heartbeats/door.ts';
 import { Schedules } from '../starting/schedules/door.ts';
 import { authorizationSettings } from '../trust/authorization/settings.ts';
-import { fixturesFor, installFixtures } from './install.ts';
+import { fixturesFor, installFixtures } from './fixtures/index.ts';
 import { MOCK_PROVIDERS, mockableModel, mockProviders } from './mock-providers.ts';
 import { CONFORMANCE_NODES, REPLACING_NODES } from './nodes/index.ts';
 import { countingProbe } from './probe-tool.ts';
 import { ProgrammedModel } from './programmed-model.ts';
 import { CONFORMANCE_TABLES } from './records.ts';
-import { routes } from './routes.ts';
+import { routes } from './seams/index.ts';
 
 /**
  * The scaffolding of conformance suites: fixtures, test seams, mock models and node types. A host mounts it last and

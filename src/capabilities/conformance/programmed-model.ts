@@ -3,7 +3,7 @@ import type { ModelProvider, ModelResult, ProviderCall, ProviderQuestion } from 
 import { answerWith } from '../../runtime/effects/scripted-model.ts';
 
 /** One answer of a program. */
-export interface ProgrammedAnswer {
+interface ProgrammedAnswer {
   readonly content?: string;
   readonly stopReason?: string;
   readonly refusalText?: string;

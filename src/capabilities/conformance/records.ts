@@ -17,7 +17,7 @@ export const CONFORMANCE_TABLES: readonly Migration[] = [
 ];
 
 /** The effect that a probe counts. */
-export interface ProbedEffect {
+interface ProbedEffect {
   readonly effectId: string;
   readonly tenant: string;
   readonly runId: string;

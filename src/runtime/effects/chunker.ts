@@ -8,7 +8,7 @@ const GATHER_MS = 40;
 const HELD_BACK_MAX = 512;
 
 /** What a chunker needs. */
-export interface ChunkerOptions {
+interface ChunkerOptions {
   readonly clock: Clock;
   readonly redact: (text: string) => string;
   readonly onChunk: ProviderCall['onChunk'];

@@ -10,7 +10,7 @@ import type { SeamDrivers } from './seams.ts';
 /** The results of a request that may fail the node; the node's `failOn` chooses among them. */
 export const HTTP_FAILURE_CLASSES = ['network', '3xx', '4xx', '5xx'] as const;
 /** A class of results that may fail a node. */
-export type HttpFailureClass = (typeof HTTP_FAILURE_CLASSES)[number];
+type HttpFailureClass = (typeof HTTP_FAILURE_CLASSES)[number];
 
 /** A request of a node. */
 export interface HttpRequest {

@@ -15,7 +15,7 @@ export type KvRequest =
   | KvList;
 
 /** Sets a value. */
-export interface KvSet {
+interface KvSet {
   readonly op: 'set';
   readonly namespace: string;
   readonly key: string;

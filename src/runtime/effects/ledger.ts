@@ -7,7 +7,7 @@ import { redactValue } from '../../system/redaction.ts';
 import { NodeFailure } from '../node-type.ts';
 
 /** An effect that a node intends, identified by its place in the node: every attempt has the same one. */
-export interface IntendedEffect {
+interface IntendedEffect {
   readonly tenant: string;
   readonly runId: string;
   readonly nodeId: string;

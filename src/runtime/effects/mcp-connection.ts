@@ -23,14 +23,14 @@ export interface McpServerAddress {
 }
 
 /** What a connection needs of the host. */
-export interface McpConnectionParts {
+interface McpConnectionParts {
   readonly clock: Clock;
   readonly egress: Egress;
   readonly version: string;
 }
 
 /** A tool call. */
-export interface McpCall {
+interface McpCall {
   readonly name: string;
   readonly arguments: JsonObject;
   /** The idempotency key, for servers that know the member. */

@@ -6,7 +6,7 @@ import { type ModelResult, OverBudget } from './model.ts';
 import type { Firing } from './seams.ts';
 
 /** One model call of a node. */
-export interface ModelCall {
+interface ModelCall {
   readonly nodeId: string;
   /** How many calls of this attempt came before; a repeated attempt makes the same calls in the same order. */
   readonly place: number;

@@ -28,7 +28,7 @@ type ScriptedAnswer = Static<typeof ScriptedAnswer>;
 const Script = Closed({ answers: Type.Array(ScriptedAnswer, { minItems: 1 }) });
 
 /** The settings of a scripted provider. */
-export interface ScriptedSettings {
+interface ScriptedSettings {
   readonly provider: string;
   readonly models: readonly string[];
   readonly prices: Readonly<Record<string, Price>>;

@@ -37,7 +37,7 @@ export const SEAMS = {
 export type SeamName = keyof typeof SEAMS;
 
 /** The request and result of each seam. */
-export interface SeamShapes {
+interface SeamShapes {
   model: { request: ModelRequest; result: ModelResult };
   annotate: {
     request: { readonly by: Judge; readonly judgement: AgentJudgement };

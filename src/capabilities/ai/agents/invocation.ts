@@ -27,7 +27,7 @@ const CORRECTIONS_MAX = 2;
 const SUMMARY_CHARACTERS_MAX = 2_000;
 
 /** What an agent is asked to do in one invocation. */
-export interface Assignment {
+interface Assignment {
   /** The same for every attempt of the node. */
   readonly id: string;
   readonly resolved: ResolvedAgent;

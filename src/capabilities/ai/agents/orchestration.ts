@@ -6,7 +6,7 @@ import { deepEqual, type JsonObject, own } from '../../../protocol/format/json.t
 import { Closed, MapOf, OneOf } from '../../../protocol/format/schema.ts';
 import type { WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
-import { pick } from '../../running/nodes/sub-workflow.ts';
+import { pick } from '../../running/nodes/door.ts';
 import { type SupervisorKind, supervisorId, type WorkerReport } from './supervisor.ts';
 
 const Optional = Type.Optional;

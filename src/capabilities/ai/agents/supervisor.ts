@@ -31,7 +31,7 @@ export interface WorkerReport {
 }
 
 /** One decision that the supervisor is asked for. */
-export interface Turn {
+interface Turn {
   readonly supervisor: WorkflowNode;
   /** Counted from 0. */
   readonly number: number;

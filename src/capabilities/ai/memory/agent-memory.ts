@@ -25,7 +25,7 @@ const ENTRIES_MAX = 1_000;
 const EXPIRED_AT_ONCE = 20;
 
 /** A value that no entry may contain, and the name that is stored instead. */
-export interface KnownSecret {
+interface KnownSecret {
   readonly id: string;
   readonly value: string;
 }

@@ -1,6 +1,6 @@
 import { NodeFailure, type NodeType } from '../../../runtime/node-type.ts';
 import { orchestrationNodes } from '../../ai/agents/door.ts';
-import { delay } from '../../running/nodes/delay.ts';
+import { delay } from '../../running/nodes/door.ts';
 import { plannedSupervisor } from '../planned-supervisor.ts';
 import { PROBE_TOOL } from '../probe-tool.ts';
 import { callPromptOrTool } from './call-prompt.ts';

@@ -11,7 +11,7 @@ const Config = Closed({
 });
 type Config = Static<typeof Config>;
 
-/** Does with memory what nobody else should, so that what must not come of it can be seen. */
+/** Tries what memory must prevent: leaking secrets, reading expired entries and entries of other tenants. */
 export const memoryProbe: NodeType = {
   typeId: 'core.conformance.memory',
   role: 'side-effect',
@@ -46,7 +46,7 @@ const PROBES: Record<Config['memoryAction'], (context: NodeContext) => Promise<R
   },
 };
 
-/** Other runs use the same memory; what is this one's is marked so. */
+/** Tags the entry with the run, because other runs use the same memory. */
 async function put(context: NodeContext, entry: Pick<MemoryPut, 'content' | 'ttlSeconds' | 'secrets'>) {
   const { runId, effects } = context;
   const { entries } = await effects.memory({ op: 'put', memoryRef: refOf(context), tags: [runId], ...entry });

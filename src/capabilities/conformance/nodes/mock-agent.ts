@@ -42,7 +42,7 @@ const Config = Closed({
 });
 type Config = Static<typeof Config>;
 
-/** Does what agents do, as its config says: no model is asked and no tool is called. */
+/** Records the events of an agent from its config, without a model or tools. */
 export const mockAgent: NodeType = {
   typeId: 'core.conformance.mock-agent',
   role: 'pure',
@@ -122,7 +122,7 @@ function outcomeOf(config: Config, agentId: string, { configurable, answer }: No
   if (observed === undefined || observed >= threshold) {
     return { done: decision === undefined ? {} : { outputs: { decision } } };
   }
-  // What a person says is what was decided.
+  // The person's answer is the decision.
   if (answer) return { done: { outputs: { decision: answer.value } } };
   const data = { agentId, threshold, observed, ...(decision === undefined ? {} : { decision }) };
   return { interrupt: { kind: 'low-confidence', data } };

@@ -2,7 +2,7 @@ import type { NodeType } from '../../../runtime/node-type.ts';
 import { composePrompts, promptRefProblems } from '../../../runtime/prompts.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 
-/** Says something that follows from its prompts alone, so that anybody can tell what it was given. */
+/** Outputs a digest of its prompts, so that a suite can tell which ones it got. */
 export const mockAi: NodeType = {
   typeId: 'local.sample.demo.mock-ai',
   role: 'side-effect',

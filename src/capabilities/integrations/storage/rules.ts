@@ -5,10 +5,10 @@ import type { Write } from '../../../store/sql.ts';
 import { changeEntry, deleteEntry, type EntryRow, type Place, putEntry } from './records.ts';
 
 /** A request about one key. */
-export type KeyRequest = Exclude<KvRequest, KvList>;
+type KeyRequest = Exclude<KvRequest, KvList>;
 
 /** What a request does to the entry of its key. */
-export interface EntryDecision {
+interface EntryDecision {
   readonly result: JsonObject;
   readonly write?: Write;
   /** Whether the write adds an entry. */

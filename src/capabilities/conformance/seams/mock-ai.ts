@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { Closed, NonEmpty } from '../../protocol/format/schema.ts';
-import { reply, route } from '../request.ts';
-import type { ProgrammedModel } from './programmed-model.ts';
+import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
+import { reply, route } from '../../request.ts';
+import type { ProgrammedModel } from '../programmed-model.ts';
 
 interface Services {
   readonly programmedModel: ProgrammedModel;
@@ -12,7 +12,7 @@ const Text = Type.Optional(Type.String());
 /** Sets the answers that the provider `mock` gives to a node. */
 const programModel = route<Services>()({
   operationId: 'seamProgramModel',
-  summary: 'Test seam: what a mock model says to a node, answer by answer',
+  summary: 'Test seam: set the answers of a mock model to a node',
   method: 'POST',
   path: '/v1/host/sample/test/mock-ai/program',
   scope: 'runs:create',
@@ -28,9 +28,10 @@ const programModel = route<Services>()({
   },
 });
 
+/** The token limit of the last question that a node asked. */
 const lastDispatchBudget = route<Services>()({
   operationId: 'seamLastDispatchBudget',
-  summary: 'Test seam: how long the last answer of a mock model might be',
+  summary: 'Test seam: get the token limit of the last question to a mock model',
   method: 'GET',
   path: '/v1/host/sample/test/mock-ai/last-dispatch-budget',
   scope: 'runs:read',

@@ -1,13 +1,14 @@
-import { NOT_FOUND, refuse } from '../../protocol/errors.ts';
-import type { JsonObject } from '../../protocol/format/json.ts';
-import type { KvRequest } from '../../runtime/effects/kv.ts';
-import { NodeFailure } from '../../runtime/node-type.ts';
-import type { Storage } from '../integrations/storage/door.ts';
-import { type Answer, type Caller, reply } from '../request.ts';
+import { NOT_FOUND, refuse } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { KvRequest } from '../../../runtime/effects/kv.ts';
+import { NodeFailure } from '../../../runtime/node-type.ts';
+import type { Storage } from '../../integrations/storage/door.ts';
+import { type Answer, type Caller, reply } from '../../request.ts';
 
+/** The storage operations of the test surface. */
 export const KV_OPERATIONS = ['get', 'set', 'delete', 'cas', 'atomicIncrement'] as const;
 
-/** What a node would ask of the store, asked without one. */
+/** Performs a storage request as a node would. */
 export async function kvSurface(
   storage: Storage,
   { subject: { tenant, workspace = '' } }: Caller,

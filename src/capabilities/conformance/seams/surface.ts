@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { NOT_FOUND } from '../../protocol/errors.ts';
-import { AnyObject, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
-import type { Storage } from '../integrations/storage/door.ts';
-import type { Webhooks } from '../operations/webhooks/door.ts';
-import { type Answer, type Caller, reply, route, transact } from '../request.ts';
+import { NOT_FOUND } from '../../../protocol/errors.ts';
+import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import type { Storage } from '../../integrations/storage/door.ts';
+import type { Webhooks } from '../../operations/webhooks/door.ts';
+import { type Answer, type Caller, reply, route, transact } from '../../request.ts';
 import { KV_OPERATIONS, kvSurface } from './kv-surface.ts';
 
 interface Services {
@@ -13,10 +13,10 @@ interface Services {
 
 const LIST_MAX = 200;
 
-/** Speaks for made-up tenants inside the caller's own, so that one key can show that tenants do not see each other. */
+/** Acts as made-up tenants within the caller's own, so that a suite with one key can test tenant isolation. */
 export const testSurface = route<Services>()({
   operationId: 'seamTestSurface',
-  summary: 'Test seam: webhooks and keys of two tenants with one key',
+  summary: 'Test seam: webhooks and key-value storage of made-up tenants',
   method: 'POST',
   path: '/v1/host/sample/test/surface',
   scope: 'webhooks:manage',
@@ -56,7 +56,7 @@ export const testSurface = route<Services>()({
   },
 });
 
-/** `#` is in no tenant's name: no real tenant can be meant. */
+/** Tenant names cannot contain `#`, so this is never a real tenant. */
 function callerIn(tenantId: string, { subject, ...caller }: Caller): Caller {
   const { workspace: _bound, ...rest } = subject;
   return { ...caller, subject: { ...rest, tenant: `${subject.tenant}#surface-${tenantId}`, tenantName: tenantId } };

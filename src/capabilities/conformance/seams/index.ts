@@ -1,27 +1,27 @@
-import type { Memory } from '../ai/memory/door.ts';
-import type { Prompts } from '../ai/prompts/door.ts';
-import type { Storage } from '../integrations/storage/door.ts';
-import type { Proposals } from '../learning/proposals/door.ts';
-import type { Retention } from '../operations/retention/door.ts';
-import type { Webhooks } from '../operations/webhooks/door.ts';
-import type { Route } from '../request.ts';
-import type { Commitments } from '../starting/commitments/door.ts';
-import type { Heartbeats } from '../starting/heartbeats/door.ts';
-import type { Schedules } from '../starting/schedules/door.ts';
+import type { Memory } from '../../ai/memory/door.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
+import type { Storage } from '../../integrations/storage/door.ts';
+import type { Proposals } from '../../learning/proposals/door.ts';
+import type { Retention } from '../../operations/retention/door.ts';
+import type { Webhooks } from '../../operations/webhooks/door.ts';
+import type { Route } from '../../request.ts';
+import type { Commitments } from '../../starting/commitments/door.ts';
+import type { Heartbeats } from '../../starting/heartbeats/door.ts';
+import type { Schedules } from '../../starting/schedules/door.ts';
+import type { ProgrammedModel } from '../programmed-model.ts';
 import { commitmentFire } from './commitment-fire.ts';
 import { draftProposal } from './draft-proposal.ts';
 import { forceExpire } from './force-expire.ts';
+import { governanceSeams } from './governance.ts';
 import { heartbeatTick } from './heartbeat-tick.ts';
 import { memoryConsolidate } from './memory-consolidate.ts';
 import { mockAiSeams } from './mock-ai.ts';
-import type { ProgrammedModel } from './programmed-model.ts';
-import { promptSeams } from './prompt-seams.ts';
+import { promptSeams } from './prompts.ts';
 import { schedulingTick } from './scheduling-tick.ts';
-import { seams } from './seams.ts';
 import { testSurface } from './surface.ts';
 
 /** The services that the test seams call. */
-export interface SeamServices {
+interface SeamServices {
   readonly memory: Memory;
   readonly prompts: Prompts;
   readonly storage: Storage;
@@ -36,7 +36,7 @@ export interface SeamServices {
 
 /** The operations that only conformance suites call. */
 export const routes: readonly Route<SeamServices>[] = [
-  ...seams,
+  ...governanceSeams,
   ...promptSeams,
   ...mockAiSeams,
   testSurface,

@@ -1,16 +1,16 @@
 import { Type } from 'typebox';
-import { MemoryConsolidated } from '../../protocol/ai/memory.ts';
-import { Closed } from '../../protocol/format/schema.ts';
-import { MEMORY_LIMITS, type MemoryRequest } from '../../runtime/effects/memory.ts';
-import type { Memory } from '../ai/memory/door.ts';
-import { reply, route } from '../request.ts';
+import { MemoryConsolidated } from '../../../protocol/ai/memory.ts';
+import { Closed } from '../../../protocol/format/schema.ts';
+import { MEMORY_LIMITS, type MemoryRequest } from '../../../runtime/effects/memory.ts';
+import type { Memory } from '../../ai/memory/door.ts';
+import { reply, route } from '../../request.ts';
 
 const CANARY = 'canary of a secret that no entry may tell';
 
-/** A memory that says some things twice, and what a pass over it comes to. Only the first pass finds it empty. */
+/** Consolidates a memory, which the first call fills with duplicates, and returns the event. */
 export const memoryConsolidate = route<{ readonly memory: Memory }>()({
   operationId: 'seamMemoryConsolidate',
-  summary: 'Test seam: what becomes of a memory that says things twice',
+  summary: 'Test seam: consolidate a memory with duplicates',
   method: 'POST',
   path: '/v1/host/sample/memory/consolidate',
   scope: 'runs:create',

@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
-import { Closed } from '../../protocol/format/schema.ts';
-import { HeartbeatEvaluated, HeartbeatStateChanged } from '../../protocol/starting/heartbeats.ts';
-import { reply, route } from '../request.ts';
-import type { Heartbeats } from '../starting/heartbeats/door.ts';
+import { Closed } from '../../../protocol/format/schema.ts';
+import { HeartbeatEvaluated, HeartbeatStateChanged } from '../../../protocol/starting/heartbeats.ts';
+import { reply, route } from '../../request.ts';
+import type { Heartbeats } from '../../starting/heartbeats/door.ts';
 
-/** The rule by which ticks are told and changes start runs, on a heartbeat that is only thought of. */
+/** Applies the rules of heartbeats to an observed state, without storing a heartbeat. */
 export const heartbeatTick = route<{ readonly heartbeat: Heartbeats }>()({
   operationId: 'seamHeartbeatTick',
-  summary: 'Test seam: what a heartbeat says when it sees this',
+  summary: 'Test seam: tick a heartbeat with an observed state',
   method: 'POST',
   path: '/v1/host/sample/heartbeat/tick',
   scope: 'manifest:read',

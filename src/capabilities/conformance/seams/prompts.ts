@@ -1,21 +1,21 @@
 import { Type } from 'typebox';
-import { type AgentPrompts, choosePrompt } from '../../engine/models/prompt-chain.ts';
-import { composedPayload } from '../../engine/models/prompt-text.ts';
-import { ContentTrust, PromptComposed, PromptKind, PromptResolved } from '../../protocol/ai/prompts.ts';
-import { NOT_FOUND, refuse } from '../../protocol/errors.ts';
-import { own } from '../../protocol/format/json.ts';
-import { AnyObject, MapOf, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
-import { promptRefsOf } from '../../runtime/prompts.ts';
-import type { Prompts } from '../ai/prompts/door.ts';
-import { reply, route } from '../request.ts';
+import { type AgentPrompts, choosePrompt } from '../../../engine/models/prompt-chain.ts';
+import { composedPayload } from '../../../engine/models/prompt-text.ts';
+import { ContentTrust, PromptComposed, PromptKind, PromptResolved } from '../../../protocol/ai/prompts.ts';
+import { NOT_FOUND, refuse } from '../../../protocol/errors.ts';
+import { own } from '../../../protocol/format/json.ts';
+import { AnyObject, MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { promptRefsOf } from '../../../runtime/prompts.ts';
+import type { Prompts } from '../../ai/prompts/door.ts';
+import { reply, route } from '../../request.ts';
 
 const operation = route<{ readonly prompts: Prompts }>();
 const Optional = Type.Optional;
 
-/** The override chain by itself, for layers that are only thought of. */
+/** Resolves a prompt from the layers in the request, without a workflow. */
 const resolvePrompt = operation({
   operationId: 'seamResolvePrompt',
-  summary: 'Test seam: which prompt a node would get, and why',
+  summary: 'Test seam: resolve the prompt of a node',
   method: 'POST',
   path: '/v1/host/sample/prompt/resolve',
   scope: 'prompts:read',
@@ -49,10 +49,10 @@ const resolvePrompt = operation({
   },
 });
 
-/** What a node would write to the log for a template and these bindings. */
+/** Composes a prompt and returns the event that a node would record. */
 const composePrompt = operation({
   operationId: 'seamComposePrompt',
-  summary: 'Test seam: what the log would be told of a composed prompt',
+  summary: 'Test seam: compose a prompt and return its event',
   method: 'POST',
   path: '/v1/host/sample/prompt/compose',
   scope: 'prompts:read',
@@ -81,4 +81,5 @@ const composePrompt = operation({
   },
 });
 
+/** The test seams of prompts. */
 export const promptSeams = [resolvePrompt, composePrompt];

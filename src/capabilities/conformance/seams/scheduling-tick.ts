@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
-import { Closed, OneOf } from '../../protocol/format/schema.ts';
-import { reply, route } from '../request.ts';
-import { decideSlot } from '../starting/schedules/door.ts';
+import { Closed, OneOf } from '../../../protocol/format/schema.ts';
+import { reply, route } from '../../request.ts';
+import { decideSlot } from '../../starting/schedules/door.ts';
 
 const MINUTE_MS = 60_000;
 const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };
-/** Two hosts look at a schedule that is due, one after the other. */
+/** Two hosts check a schedule that is due, one after the other. */
 const LOOKS = 2;
 
-/** The rule by which slots get runs, on a schedule that is only thought of. */
+/** Applies the rules of schedules to due and missed slots, without storing a schedule. */
 export const schedulingTick = route<object>()({
   operationId: 'seamSchedulingTick',
-  summary: 'Test seam: how many runs a schedule starts when one slot is due, or several were missed',
+  summary: 'Test seam: count the runs that a schedule starts for a due slot or for missed ones',
   method: 'POST',
   path: '/v1/host/sample/scheduling/tick',
   scope: 'manifest:read',

@@ -1,11 +1,11 @@
-import { RunParams } from '../../protocol/running/runs.ts';
-import type { Retention } from '../operations/retention/door.ts';
-import { NO_CONTENT, route } from '../request.ts';
+import { RunParams } from '../../../protocol/running/runs.ts';
+import type { Retention } from '../../operations/retention/door.ts';
+import { NO_CONTENT, route } from '../../request.ts';
 
-/** Lets a suite see what becomes of a run whose time is up. */
+/** Ends and deletes a run before its retention is over. */
 export const forceExpire = route<{ readonly retention: Retention }>()({
   operationId: 'seamForceExpire',
-  summary: 'Test seam: clear a run away before its time',
+  summary: 'Test seam: expire a run now',
   method: 'POST',
   path: '/v1/host/sample/test/force-expire/{runId}',
   scope: 'runs:cancel',

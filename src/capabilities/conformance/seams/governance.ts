@@ -1,17 +1,17 @@
 import { Type } from 'typebox';
-import { makePlan } from '../../engine/definition/plan.ts';
-import { resolveInterrupt, suspendNode } from '../../engine/people/interrupts.ts';
-import type { Resolver } from '../../engine/people/question.ts';
-import { apply } from '../../engine/run/fold.ts';
-import { emptyRun, type Run } from '../../engine/run/run.ts';
-import { Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
-import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
-import type { Role } from '../../protocol/trust/scopes.ts';
-import { reply, route } from '../request.ts';
+import { makePlan } from '../../../engine/definition/plan.ts';
+import { resolveInterrupt, suspendNode } from '../../../engine/people/interrupts.ts';
+import type { Resolver } from '../../../engine/people/question.ts';
+import { apply } from '../../../engine/run/fold.ts';
+import { emptyRun, type Run } from '../../../engine/run/run.ts';
+import { Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import type { NewEvent, RunEvent } from '../../../protocol/running/events.ts';
+import type { Role } from '../../../protocol/trust/scopes.ts';
+import { reply, route } from '../../request.ts';
 
 const operation = route<object>();
 
-/** What this host would decide for somebody of whom it knows nothing but the name: no. */
+/** Decides on a principal without any role: whatever the action, the decision is no. */
 const decideAuthorization = operation({
   operationId: 'seamDecideAuthorization',
   summary: 'Test seam: an authorization decision',
@@ -21,7 +21,7 @@ const decideAuthorization = operation({
   body: Type.Object({ principal: NonEmpty, action: NonEmpty, resource: Type.Optional(Type.Unknown()) }),
   replies: { 200: Type.Object({ allowed: Type.Boolean(), reason: Type.String() }) },
   handle: ({ body }) => {
-    const isAllowed = stranger(body.principal).hasScope(body.action);
+    const isAllowed = principalWithoutRole(body.principal).hasScope(body.action);
     return reply(200, { allowed: isAllowed, reason: 'no role is known for this principal' });
   },
 });
@@ -32,7 +32,7 @@ const GateScenario = Type.Object({
   reason: Type.Optional(Type.String()),
 });
 
-/** The governance gate's own rules, on a run that is only thought of. */
+/** Applies the rules of the governance gate to a run that exists in memory only. */
 const tryApprovalGate = operation({
   operationId: 'seamTryApprovalGate',
   summary: 'Test seam: the governance gate',
@@ -44,17 +44,17 @@ const tryApprovalGate = operation({
   handle: ({ body: { scenario, principal, reason } }) => {
     const run = runAtGate();
     if (scenario === 'unauthorized-grant') {
-      const decision = resolveInterrupt(run, 'gate', { decision: 'granted' }, stranger(principal));
+      const decision = resolveInterrupt(run, 'gate', { decision: 'granted' }, principalWithoutRole(principal));
       return reply(200, { released: Array.isArray(decision) });
     }
-    const owner: Resolver = { ...stranger(principal), hasRole: () => true };
+    const owner: Resolver = { ...principalWithoutRole(principal), hasRole: () => true };
     const decision = resolveInterrupt(run, 'gate', { decision: 'overridden', reason: reason ?? 'conformance' }, owner);
     const events = Array.isArray(decision) ? (decision as NewEvent[]) : [];
     return reply(200, { event: events.find(({ type }) => type === 'approval.overridden') });
   },
 });
 
-function stranger(principal: string): Resolver {
+function principalWithoutRole(principal: string): Resolver {
   return { principal, mayNameVoters: false, hasScope: () => false, hasRole: (_role: Role | string) => false };
 }
 
@@ -94,13 +94,13 @@ function runAtGate(): Run {
     limits: { maxNodeExecutions: 1, maxRunDurationMs: 1 },
   });
   const data = { ...gate, gateId: 'gate', artifactId: 'gate', artifactType: 'approval', title: 'gate', actions: [] };
-  think(run, { type: 'run.started', payload: { workflowId: 'gate' } });
-  think(run, { type: 'node.started', nodeId: 'gate', payload: { nodeId: 'gate', typeId: 'gate', attempt: 0 } });
-  for (const event of suspendNode(run, 'gate', { kind: 'approval', data }, 'int-of-thought')) think(run, event);
+  record(run, { type: 'run.started', payload: { workflowId: 'gate' } });
+  record(run, { type: 'node.started', nodeId: 'gate', payload: { nodeId: 'gate', typeId: 'gate', attempt: 0 } });
+  for (const event of suspendNode(run, 'gate', { kind: 'approval', data }, 'int-of-thought')) record(run, event);
   return run;
 }
 
-function think(run: Run, event: NewEvent): void {
+function record(run: Run, event: NewEvent): void {
   const sequence = run.sequence + 1;
   const envelope = {
     eventId: `evt-${sequence}`,
@@ -111,5 +111,5 @@ function think(run: Run, event: NewEvent): void {
   apply(run, { ...event, ...envelope, schemaVersion: 1, engineVersion: '1' } as RunEvent);
 }
 
-/** Mounted by the conformance switch alone, and for authenticated callers only. */
-export const seams = [decideAuthorization, tryApprovalGate];
+/** The test seams of authorization and approval gates. */
+export const governanceSeams = [decideAuthorization, tryApprovalGate];

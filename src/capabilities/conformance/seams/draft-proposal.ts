@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
-import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
-import { ARTIFACT_KINDS, Proposal } from '../../protocol/learning/proposals.ts';
-import type { Proposals } from '../learning/proposals/door.ts';
-import { reply, route, transact } from '../request.ts';
+import { AnyObject, Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { ARTIFACT_KINDS, Proposal } from '../../../protocol/learning/proposals.ts';
+import type { Proposals } from '../../learning/proposals/door.ts';
+import { reply, route, transact } from '../../request.ts';
 
 const Optional = Type.Optional;
 
-/** Drafts are the host's own work. Where there is nothing to learn from yet, this says what was learnt. */
+/** Drafts a proposal as synthesis would; suites have no runs to learn from. */
 export const draftProposal = route<{ readonly proposals: Proposals }>()({
   operationId: 'seamDraftProposal',
-  summary: 'Test seam: a proposal as if it had been learnt from runs',
+  summary: 'Test seam: draft a proposal as synthesis would',
   method: 'POST',
   path: '/v1/host/sample/test/proposals',
   scope: 'proposals:write',

@@ -1,0 +1,2 @@
+export { delay } from './delay.ts';
+export { pick } from './sub-workflow.ts';

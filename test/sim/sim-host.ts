@@ -1,7 +1,7 @@
-import { orchestration } from '../../src/capabilities/ai/agents/orchestration.ts';
 import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
 import type { Extension, Host } from '../../src/capabilities/capability.ts';
-import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { CONFORMANCE_NODES, REPLACING_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { probeTools } from '../../src/capabilities/conformance/probe-tool.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { Subscribers } from '../../src/capabilities/operations/webhooks/reactions.ts';
@@ -26,7 +26,7 @@ import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { unchanged } from '../../src/runtime/change.ts';
 import { cancelChildHandler } from '../../src/runtime/command.ts';
-import { type SeamDrivers, unprovidedSeam } from '../../src/runtime/effects/seams.ts';
+import { unprovidedSeam } from '../../src/runtime/effects/seams.ts';
 import { toolSeam } from '../../src/runtime/effects/tool-seam.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { Hub } from '../../src/runtime/hub.ts';
@@ -48,7 +48,8 @@ export interface SimHostOptions {
   readonly world: World;
   readonly store: FaultyStore;
   readonly ids: Ids;
-  readonly probe: SeamDrivers['probe'];
+  /** Performs the effect of `core.conformance.side-effect`. */
+  readonly probe: (effectId: string) => Promise<unknown>;
   /** Where there is a way out, webhooks are delivered to. */
   readonly egress?: Egress;
   /** What heartbeats and commitments see. */
@@ -81,12 +82,11 @@ export function createSimHost(options: SimHostOptions) {
       ...CONFORMANCE_NODES,
       governanceGate,
       runAgent,
-      ...orchestration({ conformance: true }),
+      ...REPLACING_NODES,
       ...simNodes(world),
     ]),
     seams: {
       model: agents?.model ?? (async () => ({ chunks: [] })),
-      probe,
       annotate: unprovidedSeam('feedback'),
       prompts: unprovidedSeam('prompts'),
       http: unprovidedSeam('httpClient'),
@@ -94,7 +94,7 @@ export function createSimHost(options: SimHostOptions) {
       kv: unprovidedSeam('kvStorage'),
       memory: unprovidedSeam('memory'),
       agent: agents?.agent ?? unprovidedSeam('agents'),
-      tool: toolSeam(agents?.tools ?? [], clock),
+      tool: toolSeam([probeTools(({ effectId }) => probe(effectId)), ...(agents?.tools ?? [])], clock),
       verifiers: unprovidedSeam('verifiers'),
     },
     tools: [],

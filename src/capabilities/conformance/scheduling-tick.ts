@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Closed, OneOf } from '../../protocol/format/schema.ts';
 import { reply, route } from '../request.ts';
-import type { ScheduleService } from '../starting/schedules/service.ts';
+import type { Schedules } from '../starting/schedules/door.ts';
 
 const MINUTE_MS = 60_000;
 const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };
@@ -9,7 +9,7 @@ const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };
 const LOOKS = 2;
 
 /** The rule by which slots get runs, on a schedule that is only thought of. */
-export const schedulingTick = route<{ readonly schedules: ScheduleService }>()({
+export const schedulingTick = route<{ readonly schedules: Schedules }>()({
   operationId: 'seamSchedulingTick',
   summary: 'Test seam: how many runs a schedule starts when one slot is due, or several were missed',
   method: 'POST',

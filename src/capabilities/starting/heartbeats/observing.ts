@@ -6,7 +6,7 @@ import { listRuns, type RunRow, type Visibility } from '../../../store/log.ts';
 import { type Clock, sleep } from '../../../system/clock.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { StorageService } from '../../integrations/storage/service.ts';
+import type { Storage } from '../../integrations/storage/door.ts';
 import type { Look } from './rules.ts';
 
 const PAGE_BYTES_MAX = 256 * 1_024;
@@ -22,9 +22,9 @@ interface Page {
 /** Looks at things, without changing any, and for no longer than it is given. */
 export class Observer {
   readonly #runtime: Runtime;
-  readonly #storage: Pick<StorageService, 'perform'>;
+  readonly #storage: Pick<Storage, 'perform'>;
 
-  constructor(runtime: Runtime, storage: Pick<StorageService, 'perform'>) {
+  constructor(runtime: Runtime, storage: Pick<Storage, 'perform'>) {
     this.#runtime = runtime;
     this.#storage = storage;
   }

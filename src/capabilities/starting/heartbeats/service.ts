@@ -5,7 +5,7 @@ import { commitAll, commitUnless } from '../../../runtime/command.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import { addWork, dropWork, ensureWork, wake } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { StorageService } from '../../integrations/storage/service.ts';
+import type { Storage } from '../../integrations/storage/door.ts';
 import type { Also, LegacyHost as Host } from '../../legacy.ts';
 import type { Caller } from '../../request.ts';
 import type { Runs } from '../../running/runs/door.ts';
@@ -67,7 +67,7 @@ export interface MadeHeartbeat {
 export interface HeartbeatNeeds {
   readonly audit: Pick<AuditService, 'record'>;
   readonly runs: Pick<Runs, 'check'>;
-  readonly storage: Pick<StorageService, 'perform'>;
+  readonly storage: Pick<Storage, 'perform'>;
 }
 
 export type HeartbeatService = ReturnType<typeof heartbeatService>;

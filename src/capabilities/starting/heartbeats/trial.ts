@@ -7,7 +7,7 @@ import {
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { sleep } from '../../../system/clock.ts';
-import type { StorageService } from '../../integrations/storage/service.ts';
+import type { Storage } from '../../integrations/storage/door.ts';
 import { lookWithin } from './observing.ts';
 import { NOTHING_SEEN, tickOf } from './rules.ts';
 
@@ -25,7 +25,7 @@ export interface TrialResult {
 const NAMESPACE = 'capstan.heartbeat-trials';
 
 /** A tick by the rules of a heartbeat that sees what it is told; what it saw is remembered, and nothing else happens. */
-export function tickTrial({ clock }: Runtime, storage: Pick<StorageService, 'perform'>) {
+export function tickTrial({ clock }: Runtime, storage: Pick<Storage, 'perform'>) {
   return async ({ tenant }: Visibility, { heartbeatId, observedState, slowMs }: Trial): Promise<TrialResult> => {
     const place = { namespace: NAMESPACE, key: heartbeatId };
     const scope = { tenant, workspace: '' };

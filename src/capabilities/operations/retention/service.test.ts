@@ -16,7 +16,7 @@ const host = await openCapabilityHost({ tables: RETENTION_TABLES });
 afterAll(() => host.close());
 
 const { runtime, clock } = host;
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const windows = retentionWindows({ retentionMs: 30 * DAY_MS, retentionOf: new Map([['acme', 7 * DAY_MS]]) });
 const retention = new RetentionService(host, runs, windows);
 const ada = callerAs('ada');

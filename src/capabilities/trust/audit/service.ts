@@ -26,7 +26,7 @@ export interface AskedRange {
 }
 
 /** The settings that the audit log depends on. */
-export interface AuditOptions {
+interface AuditOptions {
   readonly auditRequests: boolean;
   readonly auditKey: string | undefined;
   readonly secret: string | undefined;

@@ -17,8 +17,6 @@ import { SealScheduler } from './seal-scheduler.ts';
 import { Sealer } from './sealer.ts';
 import { sealHandler } from './work.ts';
 
-export { HOST_ACTOR, recordBy } from './door.ts';
-
 /** The range of sequences that a caller asks for; a missing end is the beginning or the end of the log. */
 export interface AskedRange {
   readonly fromSeq?: number | undefined;

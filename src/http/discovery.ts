@@ -7,7 +7,7 @@ import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
 export const PROTOCOL_VERSION = '1.0';
 
 /** What the discovery document says besides what capabilities advertise. */
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   readonly implementation: { readonly name: string; readonly version: string; readonly vendor: string };
   /** Repeats all families under `capabilities`, for clients that look only there. */
   readonly mirror: boolean;

@@ -13,7 +13,7 @@ import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 
 /** What the gate decides with. */
-export interface GateOptions {
+interface GateOptions {
   readonly authorization: Pick<Authorization, 'authenticate'>;
   readonly audit: Pick<RequestAudit, 'keyUsed' | 'denied'>;
   readonly clock: Clock;

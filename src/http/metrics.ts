@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** The current values behind the gauges. */
-export interface Gauges {
+interface Gauges {
   readonly inFlight: () => number;
   readonly workInHand: () => number;
   readonly followed: () => number;

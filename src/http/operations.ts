@@ -12,7 +12,7 @@ import { routerPath } from './router-path.ts';
 import { validator } from './validation.ts';
 
 /** What every operation is mounted with. */
-export interface OperationOptions {
+interface OperationOptions {
   readonly runtime: Runtime;
   readonly retention: Pick<Retention, 'expiry'>;
   readonly idempotency: Idempotency;

@@ -69,7 +69,7 @@ export function documentPages(routes: readonly RouteContract[], version: string)
 }
 
 /** What the pages for operators show. */
-export interface Probes {
+interface Probes {
   readonly isReady: () => Promise<boolean>;
   readonly metrics: () => Metrics;
 }

@@ -5,7 +5,7 @@ import type { Log } from '../system/log.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Where answered requests are recorded. */
-export interface RequestLogOptions {
+interface RequestLogOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: () => Metrics;

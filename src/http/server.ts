@@ -37,14 +37,14 @@ declare module 'fastify' {
 }
 
 /** The services of capabilities that the edge itself uses. */
-export interface ServerServices {
+interface ServerServices {
   readonly authorization: Pick<Authorization, 'authenticate'>;
   readonly audit: Pick<Audit, 'requests'>;
   readonly retention: Pick<Retention, 'expiry'>;
 }
 
 /** What a server is made of. */
-export interface ServerOptions {
+interface ServerOptions {
   readonly runtime: Runtime;
   readonly services: ServerServices;
   readonly routes: readonly BoundRoute[];

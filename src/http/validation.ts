@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../protocol/errors.ts';
 import { explain } from './explain.ts';
 
 /** Refuses a value that does not match the schema. */
-export type Validate = (value: unknown) => Refusal | undefined;
+type Validate = (value: unknown) => Refusal | undefined;
 
 /** Makes a check of one part of a request; its schema is compiled when it is first used. */
 export function validator(schema: TSchema, part: 'body' | 'query' | 'path'): Validate {

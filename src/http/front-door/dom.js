@@ -14,13 +14,13 @@ export function element(tag, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** Fills a `<details>` when it is opened for the first time: most never are. */
+/** Fills a `<details>` when it is opened for the first time, because most never are. */
 export function lazily(details, fill) {
   details.addEventListener('toggle', () => details.append(...fill()), { once: true });
   return details;
 }
 
-/** Says something to those who cannot see it. */
+/** Announces a text to screen readers. */
 export function announce(text) {
   byId('announcer').textContent = text;
 }
@@ -33,7 +33,7 @@ export async function fetchJson(path) {
 
 const TOKENS = /("(?:\\.|[^"\\])*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** JSON as text, its parts told apart by colour. */
+/** JSON as text with syntax colours. */
 export function prettyJson(value) {
   const text = layOut(value);
   const parts = [];
@@ -47,7 +47,7 @@ export function prettyJson(value) {
 
 const LINE_CHARACTERS_MAX = 40;
 
-/** What fits on a line stays on it. */
+/** Values that fit on one line stay on it. */
 function layOut(value, indent = '', label = '') {
   const flat = JSON.stringify(value, null, 1).replace(/\n\s*/g, ' ');
   const width = indent.length + label.length + flat.length;

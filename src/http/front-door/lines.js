@@ -10,7 +10,7 @@ export function createLines(origin) {
 
   return {
     filled,
-    /** A line that can be copied; `write` makes its text from what is filled in. */
+    /** A line that can be copied; `write` makes its text from the filled-in values. */
     block(label, write) {
       const code = element('code');
       const update = () => code.replaceChildren(...colour(write(filled)));
@@ -25,7 +25,7 @@ export function createLines(origin) {
   };
 }
 
-/** A request as a command for a shell. Without a key the line reads it from the environment. */
+/** A request as a curl command. Without a key the command reads it from the environment. */
 export function curl({ origin, key }, { method = 'GET', path, body, accept, isPublic = false, isStream = false }) {
   const parts = [
     `curl${isStream ? ' -N' : ''}${method === 'GET' ? '' : ` -X ${method}`} ${quoted(origin + path)}`,
@@ -39,7 +39,7 @@ export function curl({ origin, key }, { method = 'GET', path, body, accept, isPu
   return parts.filter((part) => part !== '').join(' \\\n  ');
 }
 
-/** As one word of a POSIX shell, whatever is in it. */
+/** Quotes a text as one word of a POSIX shell. */
 function quoted(text) {
   return /^[\w.:/@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -70,7 +70,7 @@ function copyButton(label, code) {
   return button;
 }
 
-/** Browsers give the clipboard to secure origins only; elsewhere the text is selected, ready to be copied. */
+/** Browsers allow clipboard access on secure origins only; elsewhere the text is selected for copying. */
 async function copy(code) {
   try {
     await navigator.clipboard.writeText(code.textContent);

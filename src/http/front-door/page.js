@@ -35,7 +35,7 @@ function showSteps() {
   );
 }
 
-/** What fits into a header of a request. */
+/** The keys that are valid in a request header. */
 const KEY = /^[\x21-\x7e]+$/;
 
 function followFields() {

@@ -2,7 +2,7 @@ import { byId, element, lazily } from './dom.js';
 import { curl } from './lines.js';
 import { createSchemaView } from './schema-view.js';
 
-/** Parts of a run that are areas of their own. */
+/** Sub-resources of runs that are areas of their own. */
 const PARTS = ['events', 'artifacts', 'annotations', 'interrupts'];
 
 /** Shows every operation of an OpenAPI document, by area. */
@@ -28,7 +28,7 @@ export function showReference(api, lines) {
   setUpFilter(operations);
 }
 
-/** What people come for first, then the rest as the document has it, then the documents themselves. */
+/** The most used areas first, then the rest in the order of the document, then the documents themselves. */
 const FIRST = ['runs', 'events', 'artifacts', 'workflows'];
 const rankOf = (area) => (FIRST.includes(area) ? FIRST.indexOf(area) : area === 'documents' ? 99 : FIRST.length);
 const byRank = ([a], [b]) => rankOf(a) - rankOf(b);
@@ -94,7 +94,7 @@ function part(title, children) {
   return element('div', { class: 'part' }, element('h4', {}, title), children);
 }
 
-/** Parameters as the fields of an object, so that they are shown like everything else. */
+/** Parameters as the fields of an object, so that they are shown like other schemas. */
 function asObject(parameters) {
   const fields = parameters.map(({ name, in: place, schema, description }) => {
     const about = [place, description ?? schema.description].filter(Boolean).join(': ');
@@ -129,7 +129,7 @@ function refusalList(operation, view) {
   return [element('dl', { class: 'refusals' }, rows), ...view.inside(envelope)];
 }
 
-/** The request that the line of an operation makes. */
+/** The example request of an operation. */
 function requestOf({ method, path, parameters = [], responses, requestBody, ...operation }, schema, { runId }, view) {
   const known = { runId };
   const isStream = Object.values(responses).some(({ content }) => content?.['text/event-stream']);
@@ -148,13 +148,13 @@ function requestOf({ method, path, parameters = [], responses, requestBody, ...o
 
 const BODIES = { createRun: { workflowId: 'support-triage', inputs: { subject: 'I cannot log in', plan: 'pro' } } };
 
-/** A body that shows what is needed; what may be left out is left out. */
+/** An example body with the required fields only. */
 function bodyOf(operationId, schema, { required }, view) {
   if (schema.$ref?.endsWith('/WorkflowDefinition')) return '@workflow.json';
   return BODIES[operationId] ?? (required ? view.sampleOf(schema, placeholder) : undefined);
 }
 
-/** `runId` as RUN_ID: plainly something to be replaced. */
+/** `runId` as RUN_ID: a placeholder to be replaced. */
 function placeholder(name) {
   return name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
 }
@@ -185,7 +185,7 @@ function countOf(found, all) {
   return found === all ? `${all} operations` : `${found} of ${all} operations`;
 }
 
-/** Opens the operation that the address names. */
+/** Opens the operation that the URL fragment names. */
 export function openLinked() {
   const target = byId(location.hash.slice(1));
   if (!target) return;

@@ -6,7 +6,7 @@ export function createSchemaView(schemas) {
 
   return { typeOf, inside, sampleOf };
 
-  /** What a value of this schema is called, in few words. */
+  /** A short name for the type of a schema. */
   function typeOf(schema) {
     if (schema.$ref) return nameOf(schema);
     if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -16,7 +16,7 @@ export function createSchemaView(schemas) {
     return schema.format ? `${schema.type}, ${schema.format}` : (schema.type ?? 'any');
   }
 
-  /** The parts of a schema, or nothing where its name says it all. */
+  /** The details of a schema; nothing if its name says everything. */
   function inside(schema) {
     const whole = resolve(schema);
     if (whole.properties) return fieldsOf(whole);
@@ -60,7 +60,7 @@ export function createSchemaView(schemas) {
     ];
   }
 
-  /** The least that fits: required fields only, with placeholders where a caller has to put something. */
+  /** The smallest valid value: required fields only, with placeholders. */
   function sampleOf(schema, placeholder, name = 'value') {
     const whole = resolve(schema);
     if (whole.properties) {
@@ -91,7 +91,7 @@ function isMap({ type, properties, additionalProperties }) {
   return type === 'object' && !properties && typeof additionalProperties === 'object';
 }
 
-/** A schema that takes everything. */
+/** Whether a schema accepts every value. */
 function isAny(schema) {
   return Object.keys(schema).length === 0;
 }

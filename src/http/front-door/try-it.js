@@ -4,7 +4,7 @@ const RECONNECTS_MAX = 5;
 const RECONNECT_MS = 500;
 const ENDINGS = { 'run.completed': 'completed', 'run.failed': 'failed', 'run.cancelled': 'cancelled' };
 
-/** Starts the example with what is in the form and shows what happens, as it happens. */
+/** Starts the example with the values of the form and shows its events as they come. */
 export function setUpTryIt(lines) {
   const form = byId('try');
   let watching = new AbortController();
@@ -24,7 +24,7 @@ export function setUpTryIt(lines) {
   });
 }
 
-/** The request that the form describes; the line in the terminal panel is made from it too. */
+/** The request that the form describes; the terminal panel shows the same request as a command. */
 export function exampleRun() {
   return { workflowId: 'support-triage', inputs: { subject: byId('subject').value, plan: byId('plan').value } };
 }
@@ -52,7 +52,7 @@ async function startRun(key, signal) {
   return answerOf(response);
 }
 
-/** The events of a run until its end. A connection that breaks is taken up again after the last event that came. */
+/** The events of a run until its end. A broken connection is resumed after the last event. */
 async function* follow(runId, key, signal) {
   let last;
   for (let tries = 0; tries <= RECONNECTS_MAX; tries++) {
@@ -98,7 +98,7 @@ async function* framesOf(reader) {
   }
 }
 
-/** The host said no, which trying again does not change. */
+/** The host refused the request, so a retry would not help. */
 class Refused extends Error {}
 
 async function answerOf(response) {
@@ -139,7 +139,7 @@ function show({ type, nodeId, payload }, ms) {
   log.scrollTop = log.scrollHeight;
 }
 
-/** The one thing about an event that is worth a glance. */
+/** The most relevant detail of an event. */
 function gist({ outputs, reason, error, next, artifactType }) {
   if (error) return error.message;
   if (reason) return reason.replaceAll('_', ' ');

@@ -95,7 +95,7 @@ export function listFeeds(): Statement {
 }
 
 /** An entry to be stored. */
-export interface NewEntry {
+interface NewEntry {
   readonly tenant: string;
   readonly workspace: string | undefined;
   readonly at: number;

@@ -36,7 +36,7 @@ export class Wakeups {
 }
 
 /** The wake-ups of one reader. */
-export interface Wakeup {
+interface Wakeup {
   /** Settles after a wake-up since the last wait, when the time is up, or when the reader disconnects. */
   wait(withinMs: number): Promise<void>;
   readonly stop: Cancel;

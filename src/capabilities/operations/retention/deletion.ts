@@ -1,13 +1,19 @@
+import type { Runtime } from '../../../runtime/runtime.ts';
 import { forgetEvents, forgetRun as forgetRunRows } from '../../../store/forget-run.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
 import { type EndedRun, type ExpiredRow, noteEventsLeft, noteExpired } from './records.ts';
 
+/** What retention uses of the host. */
+export interface RetentionHost extends Pick<Host, 'forgetRun'> {
+  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'reader' | 'hub' | 'turns' | 'log'>;
+}
+
 /** Events that one transaction deletes; a longer log takes several. */
 const EVENTS_PER_UNIT = 1_000;
 
 /** Deletes runs at once, and their events as far as one transaction can bear; the sweep deletes the rest. */
-export function deleteRuns(ended: readonly EndedRun[], forgetRun: Host['forgetRun']): Unit {
+export function deleteRuns(ended: readonly EndedRun[], forgetRun: RetentionHost['forgetRun']): Unit {
   let eventsMax = EVENTS_PER_UNIT;
   return ended.flatMap((run) => {
     const events = run.sequence + 1;

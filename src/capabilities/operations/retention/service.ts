@@ -1,21 +1,14 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { changeOf, perform } from '../../../runtime/change.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { wake } from '../../../store/queue.ts';
-import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import { storageTenant } from '../../trust/authorization/door.ts';
-import { deleteRuns } from './deletion.ts';
+import { deleteRuns, type RetentionHost } from './deletion.ts';
 import type { Retention } from './door.ts';
 import { type ExpiredRow, findExpired, type RetentionWindows } from './records.ts';
 import { SWEEP } from './work.ts';
-
-/** What retention uses of the host. */
-export interface RetentionHost extends Pick<Host, 'forgetRun'> {
-  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'reader' | 'hub' | 'turns' | 'log'>;
-}
 
 /** Tells which runs have expired, and lets a run expire before its time. */
 export class RetentionService implements Retention {

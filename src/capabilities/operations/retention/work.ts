@@ -2,7 +2,7 @@ import { changeOf } from '../../../runtime/change.ts';
 import type { WorkHandler } from '../../../runtime/executor.ts';
 import { ensureWork, wake } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
-import { deleteNextEvents, deleteRuns } from './deletion.ts';
+import { deleteNextEvents, deleteRuns, type RetentionHost } from './deletion.ts';
 import {
   type EndedRun,
   type ExpiredRow,
@@ -11,7 +11,6 @@ import {
   forgetExpired,
   type RetentionWindows,
 } from './records.ts';
-import type { RetentionHost } from './service.ts';
 
 /** Kind and id of the one work item that deletes expired runs. */
 export const SWEEP = 'sweep-expired-runs';

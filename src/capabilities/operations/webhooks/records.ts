@@ -175,7 +175,7 @@ export function readDeliveryWorkId(workId: string): { readonly webhookId: string
 }
 
 /** A run and the events that are being appended to it. */
-export interface MovedRun {
+interface MovedRun {
   readonly tenant: string;
   readonly workspace: string | undefined;
   readonly runId: string;
@@ -208,7 +208,7 @@ function padded(members: readonly string[]): string[] {
 }
 
 /** Where the deliveries of a run to a webhook go on. */
-export interface DeliveryRange {
+interface DeliveryRange {
   readonly tenant: string;
   readonly runId: string;
   readonly after: number;

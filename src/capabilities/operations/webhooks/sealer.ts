@@ -8,7 +8,7 @@ const PURPOSE = 'capstan webhooks';
 const SECRET_BYTES = 32;
 
 /** Where to deliver, and the signing secret. Both are sealed at rest: URLs often contain a credential too. */
-export interface WebhookTarget {
+interface WebhookTarget {
   readonly url: string;
   readonly secret: string;
 }

@@ -44,7 +44,7 @@ const RUN_GONE = refuse('conflict', 'The run of this delivery has expired, so th
 const PENDING = refuse('conflict', 'This delivery is still pending and will be retried.', { state: 'pending' });
 
 /** Which deliveries a list shows. */
-export interface DeliveryFilter {
+interface DeliveryFilter {
   readonly state?: DeliveryState | undefined;
   readonly before?: DeliveryPosition | undefined;
   readonly limit: number;

@@ -28,7 +28,7 @@ function opaque(id: string): string {
 }
 
 /** An event to be delivered to a webhook. */
-export interface OutgoingEvent {
+interface OutgoingEvent {
   readonly webhookId: string;
   readonly scopeName: string;
   readonly secret: string;

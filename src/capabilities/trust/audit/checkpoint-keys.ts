@@ -26,7 +26,7 @@ interface KnownKey extends PublicKey {
 }
 
 /** Which key signs, and how private keys are stored. */
-export interface CheckpointKeysOptions {
+interface CheckpointKeysOptions {
   /** The key that signs; without a name it is the newest. */
   readonly name: string | undefined;
   /** Seals private keys at rest: without it, whoever can read the store can also sign. */

@@ -18,7 +18,7 @@ const WAITING_MAX = 10_000;
 const WRITES_PER_UNIT = 100;
 
 /** Where requests are recorded, and which. */
-export interface RequestAuditOptions {
+interface RequestAuditOptions {
   readonly audit: Pick<Audit, 'record'>;
   /** Whether every request is recorded, not only denials and uses of keys. */
   readonly everyRequest: boolean;

@@ -17,7 +17,7 @@ const SequenceText = Type.String({
 });
 const RangeQuery = Closed({ fromSeq: Optional(SequenceText), toSeq: Optional(SequenceText) });
 
-export const verifyAudit = operation({
+const verifyAudit = operation({
   operationId: 'verifyAudit',
   summary: 'Verify the hash chain and the checkpoints of the audit log',
   method: 'GET',
@@ -32,7 +32,7 @@ export const verifyAudit = operation({
   },
 });
 
-export const listAudit = operation({
+const listAudit = operation({
   operationId: 'listAudit',
   summary: 'List audit entries, newest first',
   method: 'GET',
@@ -67,7 +67,7 @@ export const listAudit = operation({
   },
 });
 
-export const exportAudit = operation({
+const exportAudit = operation({
   operationId: 'exportAudit',
   summary: 'The audit log as a file that can be verified without this host',
   method: 'GET',
@@ -108,4 +108,5 @@ function positionOf(text: string): EntryPosition | null {
   return at === undefined ? null : { at: Number(at), sequence: Number(sequence) };
 }
 
+/** The operations on the audit log. */
 export const routes = [verifyAudit, listAudit, exportAudit];

@@ -17,8 +17,6 @@ import { SealScheduler } from './seal-scheduler.ts';
 import { Sealer } from './sealer.ts';
 import { sealHandler } from './work.ts';
 
-export { HOST_ACTOR, recordBy } from './door.ts';
-
 /** The range of sequences that a caller asks for; a missing end is the beginning or the end of the log. */
 export interface AskedRange {
   readonly fromSeq?: number | undefined;
@@ -26,7 +24,7 @@ export interface AskedRange {
 }
 
 /** The settings that the audit log depends on. */
-export interface AuditOptions {
+interface AuditOptions {
   readonly auditRequests: boolean;
   readonly auditKey: string | undefined;
   readonly secret: string | undefined;

@@ -10,7 +10,7 @@ const KEY_BYTES = 24;
 const SHOWN_CHARACTERS = 12;
 
 /** The issuer of callers that use an API key. */
-export const ISSUER = 'urn:capstan:api-key';
+const ISSUER = 'urn:capstan:api-key';
 
 /** The lane of callers that use an API key. */
 export const KEY_LANE = 'api-key';

@@ -57,7 +57,7 @@ export interface IssuedKey extends StoredKey {
 }
 
 /** The settings that decide who gets in. */
-export interface AuthorizationOptions {
+interface AuthorizationOptions {
   readonly apiKeys: readonly KeyRecord[];
   readonly oidc?: OidcSettings | undefined;
 }

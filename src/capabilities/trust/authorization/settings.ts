@@ -107,7 +107,7 @@ function keysOf(read: Reader): KeyRecord[] {
     const given = isObject(entry) ? entry : {};
     const problems = problemsWithKey(given);
     read.report('apiKeys', ...problems.map((problem) => `[${index}]${problem}`));
-    return problems.length > 0 ? [] : [keyRecord(given as unknown as GivenKey)];
+    return isComplete(given, problems) ? [keyRecord(given)] : [];
   });
 }
 
@@ -118,6 +118,11 @@ interface GivenKey {
   readonly principal: string;
   readonly role?: unknown;
   readonly scopes?: unknown;
+}
+
+/** A key without problems has every member in its type. */
+function isComplete(_given: object, problems: readonly string[]): _given is GivenKey {
+  return problems.length === 0;
 }
 
 function problemsWithKey(given: Record<string, unknown>): string[] {

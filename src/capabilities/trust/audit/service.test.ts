@@ -1,0 +1,72 @@
+import { afterAll, expect, it } from 'vitest';
+import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
+import { and, changeOf, perform } from '../../../runtime/change.ts';
+import { entryBy } from './door.ts';
+import { AUDIT_TABLES } from './records.ts';
+import { AuditService } from './service.ts';
+
+const host = await openCapabilityHost({ tables: AUDIT_TABLES });
+afterAll(() => host.close());
+
+const OPTIONS = { auditRequests: false, auditKey: undefined, secret: undefined, apiKeys: [] };
+const audit = new AuditService(host, OPTIONS);
+await audit.prepare();
+
+const ada = callerAs('ada');
+const bound = { ...ada, subject: { ...ada.subject, workspace: 'north' } };
+const targets = async (caller = ada): Promise<unknown[]> =>
+  (await audit.list(caller, {}, 100)).map(({ target }) => target);
+
+it('lists an entry as soon as the change that it is part of is performed', async () => {
+  await perform(host.runtime, async () => entryBy(audit, ada.subject, 'schedule.create', 'sch-1', { every: 5 }));
+  const [entry] = await audit.list(ada, {}, 1);
+  expect(entry).toMatchObject({
+    tenant: 'alpha',
+    actor: 'ada',
+    action: 'schedule.create',
+    target: 'sch-1',
+    outcome: 'success',
+    details: '{"every":5}',
+  });
+});
+
+it('has no entry of a change that was refused', async () => {
+  const impossible = { sql: 'DELETE FROM work WHERE work_id = $1', params: ['none'], expect: 1, keeps: 'work' };
+  const gone = { refused: 'not_found', message: 'There is no such work item.' } as const;
+  const change = changeOf(undefined, [impossible], { refusals: { work: gone } });
+  const outcome = await perform(host.runtime, async () =>
+    and(change, entryBy(audit, ada.subject, 'schedule.remove', 'sch-2')),
+  );
+  expect(outcome).toEqual(gone);
+  expect(await targets()).not.toContain('sch-2');
+});
+
+it('shows a caller of one workspace what happened there, and exports nothing to it', async () => {
+  await perform(host.runtime, async () => entryBy(audit, bound.subject, 'schedule.create', 'sch-north'));
+  expect(await targets(bound)).toEqual(['sch-north']);
+  expect(await targets()).toContain('sch-north');
+  expect(await audit.export(bound, {})).toMatchObject({ refused: 'forbidden' });
+});
+
+it('seals records of two hosts into one chain without gaps', async () => {
+  const other = new AuditService(host, OPTIONS);
+  await other.prepare();
+  expect(other.publicKey).toBe(audit.publicKey);
+  const record = (service: AuditService, target: string) =>
+    perform(host.runtime, async () => entryBy(service, ada.subject, 'schedule.create', target));
+  await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const service = index % 2 === 0 ? audit : other;
+      await record(service, `sch-by-${index}`);
+      await service.list(ada, {}, 1);
+    }),
+  );
+  expect(await audit.verify(ada, {})).toMatchObject({ chainValid: true, anomalies: [] });
+  expect(new Set((await targets()).filter((target) => String(target).startsWith('sch-by-'))).size).toBe(20);
+});
+
+it('begins a log when a tenant first asks for it', async () => {
+  const stranger = { ...ada, subject: { ...ada.subject, tenant: 'beta' } };
+  expect(await audit.verify(stranger, {})).toMatchObject({ chainValid: true });
+  expect((await audit.list(stranger, {}, 10)).map(({ action }) => action)).toEqual(['audit.opened']);
+});

@@ -28,9 +28,7 @@ import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
-import { retentionSettings } from './operations/retention/settings.ts';
 import { webhooks } from './operations/webhooks/index.ts';
-import { webhookSettings } from './operations/webhooks/settings.ts';
 import { approvals } from './people/approvals/index.ts';
 import { feedback } from './people/feedback/index.ts';
 import { inbox } from './people/inbox/index.ts';
@@ -55,7 +53,7 @@ import { authorization } from './trust/authorization/index.ts';
 const ALL = [
   audit,
   authorization,
-  legacy(feed),
+  feed,
   feedback,
   workflows,
   prompts,
@@ -63,13 +61,13 @@ const ALL = [
   legacy(agents),
   legacy(tools),
   runs,
-  legacy(retention, retentionSettings),
+  retention,
   legacy(replay),
   interrupts,
   approvals,
   legacy(events),
   legacy(artifacts),
-  legacy(webhooks, webhookSettings),
+  webhooks,
   schedules,
   legacy(storage),
   heartbeat,
@@ -82,7 +80,7 @@ const ALL = [
   legacy(ancestry),
   legacy(timeTravel),
   legacy(debugBundle),
-  legacy(production),
+  production,
   legacy(envelopes),
   legacy(models, modelSettings),
   legacy(synthesis, synthesisSettings),

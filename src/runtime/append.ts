@@ -11,36 +11,37 @@ import { type Recorded, recordEvent } from './recording.ts';
 import { type HeldRun, moveOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
-/** Events that are about to be committed, with the run as it is after them. */
+/** Events that are committed in one unit, with the run in the state after the last of them. */
 export interface Append extends HeldRun {
   readonly events: readonly RunEvent[];
-  /** The status that they found; a run that begins had none. */
+  /** The status before the first event; undefined if the run did not exist. */
   readonly before?: RunStatus | undefined;
-  /** They happened to another run, which this one copies or repeats: nobody did or is told anything by them. */
+  /** The events are copied from the run that this one forks or replays: reactions must not notify anybody of them. */
   readonly isInherited: boolean;
 }
 
-/** What else a capability writes whenever a run moves: deliveries, projections, audit entries. */
+/** Writes of a capability that are committed with every append: deliveries, projections, audit entries. */
 export type Reaction = (append: Append) => readonly Write[];
 
-/** Records an event and moves the run on by it: from now on, memory is ahead of the store. */
+/** Records an event and applies it to the run in memory, which is ahead of the store until the event is committed. */
 export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: Digest): Recorded {
   const recorded = recordEvent(held.run, withCause(held.run, event), { sequence: held.run.sequence + 1, time }, digest);
   apply(held.run, recorded.event);
   return recorded;
 }
 
-/** Where a run was before it moved. */
+/** How far a run had come before an append: the append expects this sequence in the store. */
 export interface Before {
   readonly sequence: number;
   readonly status: RunStatus;
 }
 
+/** The current position of a run; taken before events are applied to it. */
 export function whereIs(run: Run): Before {
   return { sequence: run.sequence, status: statusOf(run) };
 }
 
-/** Everything that is written when a run moves on. */
+/** The writes of one append: the run's row, its events, wake-ups of other runs and the reactions of capabilities. */
 export function appendWrites(
   runtime: Runtime,
   held: HeldRun,
@@ -62,31 +63,32 @@ export function appendWrites(
   ];
 }
 
-/** A parent wants to know when its child ends, and when it begins or stops to wait for somebody. */
+/** A parent is woken when its child ends, and when the child starts or stops waiting, which changes its own status. */
 function concernsParent(run: Run, before: Before): boolean {
   const status = statusOf(run);
   if (!run.facts.parent || status === before.status) return false;
   return isTerminal(run) || [status, before.status].some((either) => either.startsWith('waiting-'));
 }
 
-/** A run that ended frees the scope it held. */
+/** A run that has ended releases its scope, so that an exclusive run can take it. */
 function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
   return identity.scopeKey ? freeScope(identity.scopeKey, facts.runId) : [];
 }
 
-/** Child runs that lose the node which waits for them, unless the definition lets them go on alone. */
+/** Children to cancel because their node failed or was cancelled, unless it has `propagateCancellation: false`. */
 function cancelledChildren({ run }: HeldRun, recorded: readonly Recorded[]): string[] {
   return recorded.flatMap(({ event }) => {
     if (event.type !== 'node.cancelled' && event.type !== 'node.failed') return [];
     const planned = run.plan.node(event.payload.nodeId);
     if (!planned || planned.node.config.propagateCancellation === false) return [];
     const { children = [] } = run.nodes[planned.index]!;
-    // A node that fails because of its only child fails because that child is over.
+    // A node with one child fails after that child has ended, so there is nothing to cancel.
     if (event.type === 'node.failed' && children.length === 1) return [];
     return children.filter((child) => !isOver(child)).map(({ runId }) => runId);
   });
 }
 
+/** Kind of the work item that cancels a child run, and prefix of its id. */
 export const CANCEL_CHILD = 'cancel-child';
 
 function cancelChild({ run, identity }: HeldRun, childRunId: string): Write {
@@ -99,7 +101,7 @@ function cancelChild({ run, identity }: HeldRun, childRunId: string): Write {
   });
 }
 
-/** What the mounted capabilities write together with these events. */
+/** Collects the writes of all mounted capabilities for one append. */
 export function reactionsTo(
   { reactions }: Runtime,
   held: HeldRun,
@@ -115,7 +117,7 @@ function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boo
   return { ...held, events: recorded.map(({ event }) => event), before: before?.status, isInherited };
 }
 
-/** Says, here and to other hosts, that a run has moved. */
+/** Notifies subscribers and workers, on this host and on others, of an append that was committed. */
 export function announce({ hub, store }: Runtime, held: HeldRun, recorded: readonly Recorded[], before?: Before): void {
   const { run } = held;
   const { runId, parent } = run.facts;

@@ -8,15 +8,15 @@ import type { ModelRequest, ModelResult } from './effects/model.ts';
 
 const TYPE = 'core.ai.callPrompt';
 
-describe('whom a node asks', () => {
+describe('the model of a node', () => {
   const choice = (configurable: Configurable, config: JsonObject = {}): ModelRequest =>
     modelChoice(contextOf(TYPE, { configurable, config }));
 
-  it('is whom the host would ask where nobody says anything', () => {
+  it('is left to the host if neither the run nor the node names one', () => {
     expect(choice({})).toEqual({});
   });
 
-  it('is whom the node says, unless the run says otherwise', () => {
+  it('comes from the node, unless the run overrides it', () => {
     const config = { provider: 'p', model: 'm', temperature: 0.1, maxTokens: 10, stopSequences: ['x'] };
     expect(choice({}, config)).toEqual(config);
     expect(choice({ model: 'n', temperature: 1, maxTokens: 5 }, config)).toMatchObject({
@@ -28,45 +28,45 @@ describe('whom a node asks', () => {
     expect(choice({ ai: { model: 'o' }, model: 'n' }, config)).toMatchObject({ provider: 'p', model: 'o' });
   });
 
-  it('takes no model of one provider to another, which would not know it', () => {
+  it('is not taken from the node if the run names another provider', () => {
     const config = { provider: 'p', model: 'm' };
     expect(choice({ ai: { provider: 'q' } }, config)).toEqual({ provider: 'q' });
     expect(choice({ ai: { provider: 'p' } }, config)).toEqual(config);
   });
 
-  it('is a mock alone where a test wants one', () => {
+  it('is a mock provider if the run asks for one', () => {
     expect(choice({ mockProvider: { id: 'x' } }, { provider: 'p' })).toEqual({ mockProvider: { id: 'x', config: {} } });
   });
 });
 
-describe('what a model is told', () => {
-  const told = (inputs: JsonObject, config: JsonObject = {}) => messagesFor(contextOf(TYPE, { inputs, config }));
+describe('the messages to a model', () => {
+  const messages = (inputs: JsonObject, config: JsonObject = {}) => messagesFor(contextOf(TYPE, { inputs, config }));
 
-  it('is the text that came in, after what the node says', async () => {
-    expect(await told({ prompt: 'Hello?' }, { systemPrompt: 'Be brief.' })).toEqual([
+  it('are the prompts of the node, then the text of an input port', async () => {
+    expect(await messages({ prompt: 'Hello?' }, { systemPrompt: 'Be brief.' })).toEqual([
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'Hello?' },
     ]);
-    expect(await told({ input: 'a', text: 'b' })).toEqual([{ role: 'user', content: 'b' }]);
-    expect(await told({ other: 'a', prompt: 5 })).toEqual([]);
+    expect(await messages({ input: 'a', text: 'b' })).toEqual([{ role: 'user', content: 'b' }]);
+    expect(await messages({ other: 'a', prompt: 5 })).toEqual([]);
   });
 
-  it('is not said twice where a prompt of the node asks already', async () => {
-    expect(await told({ prompt: 'Hello?' }, { userPrompt: 'Say hello.' })).toEqual([
+  it('leave out the input text if the node has a user prompt', async () => {
+    expect(await messages({ prompt: 'Hello?' }, { userPrompt: 'Say hello.' })).toEqual([
       { role: 'user', content: 'Say hello.' },
     ]);
   });
 
-  it('is a whole conversation where there was one, without what makes no sense', async () => {
+  it('are a whole conversation if the input has one, without invalid messages', async () => {
     const toolCalls = [{ id: 'c', name: 'search', arguments: { q: 'x' } }];
-    const messages = [
+    const conversation = [
       { role: 'user', content: 'Search.' },
       { role: 'assistant', content: '', toolCalls },
       { role: 'tool', toolCallId: 'c', name: 'search', content: { found: 1 } },
       { role: 'narrator', content: 'Meanwhile' },
       'nonsense',
     ];
-    expect(await told({ messages })).toEqual([
+    expect(await messages({ messages: conversation })).toEqual([
       { role: 'user', content: 'Search.' },
       { role: 'assistant', content: '', toolCalls },
       { role: 'tool', toolCallId: 'c', name: 'search', content: '{"found":1}' },
@@ -74,26 +74,26 @@ describe('what a model is told', () => {
   });
 });
 
-describe('an answer', () => {
+describe('the answer of a model', () => {
   const chunk = (text: string) => ({ text, delayMs: 0, meta: {} });
   const RESULT: ModelResult = { chunks: [chunk('Hel'), chunk('lo')] };
-  const asking = async (model: (request: ModelRequest) => Promise<ModelResult>) => {
+  const ask = async (model: (request: ModelRequest) => Promise<ModelResult>) => {
     const emitted: NewEvent[] = [];
     const context = contextOf(TYPE, { effects: effectsOf({ model }), emit: (event) => void emitted.push(event) });
     const { content } = await askModel(context, {});
     return { content, chunks: emitted.map(({ payload }) => (payload as { chunk: string }).chunk) };
   };
 
-  it('is told while it comes, and then not again', async () => {
-    const heard = asking(async ({ hear }) => {
+  it('is emitted once, while it is streamed', async () => {
+    const answer = ask(async ({ hear }) => {
       for (const [index, each] of RESULT.chunks.entries()) hear!(each, index === 1);
       return RESULT;
     });
-    expect(await heard).toEqual({ content: 'Hello', chunks: ['Hel', 'lo'] });
+    expect(await answer).toEqual({ content: 'Hello', chunks: ['Hel', 'lo'] });
   });
 
-  it('that is only remembered is told if the log does not have it', async () => {
-    expect(await asking(async () => RESULT)).toEqual({ content: 'Hello', chunks: ['Hel', 'lo'] });
-    expect(await asking(async () => ({ ...RESULT, isTold: true }))).toEqual({ content: 'Hello', chunks: [] });
+  it('that was recorded by an earlier attempt is emitted if the log does not have it', async () => {
+    expect(await ask(async () => RESULT)).toEqual({ content: 'Hello', chunks: ['Hel', 'lo'] });
+    expect(await ask(async () => ({ ...RESULT, isTold: true }))).toEqual({ content: 'Hello', chunks: [] });
   });
 });

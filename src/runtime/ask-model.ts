@@ -4,29 +4,29 @@ import type { ModelChunk, ModelMessage, ModelRequest, ModelResult, ToolCall } fr
 import type { NodeContext } from './node-type.ts';
 import { composePrompts, messagesOf } from './prompts.ts';
 
-/** An answer in one piece. */
+/** The whole answer of a model, put together from its chunks. */
 export interface Answer {
   readonly content: string;
-  /** How it ended, and what else came with it. */
+  /** Metadata of the last chunk, such as the finish reason. */
   readonly end: ChunkMeta;
   readonly result: ModelResult;
 }
 
-/** Asks a model on behalf of a node. Readers of the log hear the answer while it comes. */
+/** Calls a model on behalf of a node and records the answer as `output.chunk` events while it is streamed. */
 export async function askModel(context: NodeContext, request: ModelRequest): Promise<Answer> {
-  let isHeard = false;
-  const hear = (chunk: ModelChunk, isLast: boolean): void => {
-    isHeard = true;
+  let isStreamed = false;
+  const onChunk = (chunk: ModelChunk, isLast: boolean): void => {
+    isStreamed = true;
     emitChunk(context, chunk, isLast);
   };
-  const result = await context.effects.model(request.mockProvider ? request : { ...request, hear });
+  const result = await context.effects.model(request.mockProvider ? request : { ...request, hear: onChunk });
   const { chunks, isTold = false } = result;
-  if (!isHeard && !isTold) await repeat(context, chunks);
+  if (!isStreamed && !isTold) await emitAll(context, chunks);
   return { content: chunks.map(({ text }) => text).join(''), end: chunks.at(-1)?.meta ?? {}, result };
 }
 
-/** Nobody heard it when it was said, or it was only thought of: it is told as it would have come. */
-async function repeat(context: NodeContext, chunks: readonly ModelChunk[]): Promise<void> {
+/** Emits an answer that was not streamed (recorded by an earlier attempt, or mocked) with the delays of a stream. */
+async function emitAll(context: NodeContext, chunks: readonly ModelChunk[]): Promise<void> {
   for (const [index, chunk] of chunks.entries()) {
     if (chunk.delayMs > 0) await context.sleep(chunk.delayMs);
     emitChunk(context, chunk, index === chunks.length - 1);
@@ -37,12 +37,12 @@ function emitChunk({ node, runId, emit }: NodeContext, { text, meta }: ModelChun
   emit({ type: 'output.chunk', nodeId: node.id, payload: { nodeId: node.id, runId, chunk: text, isLast, meta } });
 }
 
-/** Whom a node asks, and how: what the run says, then what the node says; the host decides what nobody does. */
+/** The provider, model and parameters of a node. The run overrides the node; the host fills in what neither says. */
 export function modelChoice({ configurable, config }: NodeContext): ModelRequest {
   const { ai = {}, mockProvider } = configurable;
   if (mockProvider) return { mockProvider: { id: mockProvider.id, config: mockProvider.config ?? {} } };
   const given = config as { provider?: string; model?: string; temperature?: number; maxTokens?: number };
-  // A model belongs to its provider: what the node says of one goes only with the other.
+  // A model name is only valid with its provider: the node's model is ignored when the run names another provider.
   const own = ai.provider === undefined || ai.provider === given.provider ? given.model : undefined;
   return defined({
     provider: ai.provider ?? given.provider,
@@ -53,34 +53,35 @@ export function modelChoice({ configurable, config }: NodeContext): ModelRequest
   });
 }
 
-/** Ports that may hold what a person says. */
-const SPOKEN = ['prompt', 'text', 'message', 'content', 'input'] as const;
+/** Input ports that may hold the user's text; the first one with a string is used. */
+const USER_TEXT_PORTS = ['prompt', 'text', 'message', 'content', 'input'] as const;
 
-/** What the model is told: the node's prompts, then what came in, unless a prompt says already what a person asks. */
+/** Builds the messages of a model call: the node's prompts, then its input if no user prompt is configured. */
 export async function messagesFor(context: NodeContext): Promise<ModelMessage[]> {
   const prompts = await composePrompts(context);
   const composed = messagesOf(context, prompts);
   const { messages } = context.inputs;
-  if (Array.isArray(messages)) return [...composed, ...messages.flatMap(messageIn)];
-  const isAsked = prompts.some(({ kind }) => kind === 'user') || typeof context.config.userPrompt === 'string';
-  if (isAsked) return composed;
-  const spoken = SPOKEN.map((port) => context.inputs[port]).find((value) => typeof value === 'string');
-  return spoken === undefined ? composed : [...composed, { role: 'user', content: spoken as string }];
+  if (Array.isArray(messages)) return [...composed, ...messages.flatMap(parseMessage)];
+  const hasUserPrompt = prompts.some(({ kind }) => kind === 'user') || typeof context.config.userPrompt === 'string';
+  if (hasUserPrompt) return composed;
+  const userText = USER_TEXT_PORTS.map((port) => context.inputs[port]).find((value) => typeof value === 'string');
+  return userText === undefined ? composed : [...composed, { role: 'user', content: userText as string }];
 }
 
-function messageIn(value: unknown): ModelMessage[] {
+/** Parses a message of an input port; a value that is no message is left out. */
+function parseMessage(value: unknown): ModelMessage[] {
   if (!isObject(value)) return [];
   const { role, content: given, toolCallId, name, toolCalls } = value;
   const content = typeof given === 'string' ? given : JSON.stringify(given ?? '');
   if (role === 'system' || role === 'user') return [{ role, content }];
   if (role === 'assistant') {
-    return [{ role, content, ...(Array.isArray(toolCalls) ? { toolCalls: toolCalls.flatMap(callIn) } : {}) }];
+    return [{ role, content, ...(Array.isArray(toolCalls) ? { toolCalls: toolCalls.flatMap(parseToolCall) } : {}) }];
   }
   if (role === 'tool') return [{ role, content, toolCallId: String(toolCallId), name: String(name) }];
   return [];
 }
 
-function callIn(value: unknown): ToolCall[] {
+function parseToolCall(value: unknown): ToolCall[] {
   if (!isObject(value) || typeof value.name !== 'string') return [];
   return [{ id: String(value.id), name: value.name, arguments: value.arguments }];
 }

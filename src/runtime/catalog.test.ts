@@ -17,8 +17,8 @@ const problems = (config: object) =>
     node('a', TYPE, { config: { ...config } }),
   );
 
-describe('what is wrong with a config', () => {
-  it('is nothing where it fits', () => {
+describe('checking a config', () => {
+  it('finds nothing wrong with one that matches the schema', () => {
     expect(problems({ size: 'small', waits: true, choice: { name: 'x' }, seconds: 60 })).toEqual([]);
   });
 
@@ -29,7 +29,7 @@ describe('what is wrong with a config', () => {
     [{ size: 'small', colour: 'red' }, '.colour', 'is not known here'],
     [{ size: 'small', choice: 'all' }, '.choice', 'must be one of auto, none'],
     [{ size: 'small', seconds: 61 }, '.seconds', 'must be <= 60'],
-  ])('is told by place, in words that say what would do: %j', (config, path, message) => {
+  ])('names the path of a problem and what is allowed there: %j', (config, path, message) => {
     expect(problems(config)[0]).toEqual({ path, message });
   });
 });

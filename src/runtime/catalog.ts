@@ -3,17 +3,19 @@ import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
 import { own } from '../protocol/format/json.ts';
 import type { NodeType } from './node-type.ts';
 
-/** Types that come with a capability, and the capability they come with. */
-const GATED: Record<string, string> = {
+/** Node types that need an optional capability, with its name in discovery: it is named when the type is unknown. */
+const CAPABILITY_OF_TYPE: Record<string, string> = {
   'core.conversationGate': 'conversationPrimitive',
   'core.orchestrator.supervisor': 'orchestrator.supported',
   'core.dispatch': 'dispatch.supported',
 };
 
+/** The node types of this host, by type id. */
 export interface Catalog extends NodeCatalog {
   get(typeId: string): NodeType | undefined;
 }
 
+/** Builds a catalog. Config validators are compiled on first use, because most types are never used. */
 export function catalogOf(types: readonly NodeType[]): Catalog {
   const byId = new Map(types.map((type) => [type.typeId, type]));
   const validators = new Map<string, Validator>();
@@ -25,17 +27,17 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     has: (typeId) => byId.has(typeId),
     get: (typeId) => byId.get(typeId),
     isGate: (typeId) => byId.get(typeId)?.isGate === true,
-    capabilityFor: (typeId) => own(GATED, typeId),
+    capabilityFor: (typeId) => own(CAPABILITY_OF_TYPE, typeId),
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
       const validator = type && validatorOf(type);
-      const misfits = validator ? misfitsOf(validator, node.config) : [];
-      return misfits.length > 0 ? misfits : (type?.check?.(node.config) ?? []);
+      const problems = validator ? misfitsOf(validator, node.config) : [];
+      return problems.length > 0 ? problems : (type?.check?.(node.config) ?? []);
     },
   };
 }
 
-/** What does not fit a schema, by JSON pointer: to the very member where one is missing, or is not known. */
+/** Validates a value and lists every problem with a JSON pointer, also to a member that is missing or unknown. */
 export function placesOfMisfits(validator: Validator, value: unknown): { path: string; message: string }[] {
   if (validator.Check(value)) return [];
   return validator.Errors(value).flatMap(({ keyword, instancePath, message, params }) => {
@@ -43,21 +45,21 @@ export function placesOfMisfits(validator: Validator, value: unknown): { path: s
       const { requiredProperties } = params as { requiredProperties: string[] };
       return requiredProperties.map((name) => ({ path: `${instancePath}/${name}`, message: 'is missing' }));
     }
-    // Told of each member by itself already.
+    // The validator reports each member separately as well.
     if (keyword === 'additionalProperties' || keyword === 'anyOf') return [];
-    return [{ path: instancePath, message: wordsFor(keyword, params) ?? message }];
+    return [{ path: instancePath, message: messageFor(keyword, params) ?? message }];
   });
 }
 
-/** For what validators say without saying it. */
-function wordsFor(keyword: string, params: object): string | undefined {
+/** Messages for keywords whose default message does not name the allowed values. */
+function messageFor(keyword: string, params: object): string | undefined {
   const { allowedValues, allowedValue } = params as { allowedValues?: unknown[]; allowedValue?: unknown };
   if (keyword === 'boolean') return 'is not known here';
   if (keyword === 'enum') return `must be one of ${allowedValues!.join(', ')}`;
   return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : undefined;
 }
 
-/** What does not fit a schema, by path. */
+/** Validates a value and lists every problem with a dotted path, as the problems of a workflow definition have it. */
 export function misfitsOf(validator: Validator, value: unknown): ConfigProblem[] {
   return placesOfMisfits(validator, value).map(({ path, message }) => ({ path: path.replaceAll('/', '.'), message }));
 }

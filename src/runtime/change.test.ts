@@ -29,7 +29,7 @@ afterEach(async () => {
 });
 
 describe('performing a change', () => {
-  it('commits its writes, then announces, then gives its result', async () => {
+  it('commits its writes, then announces, then returns its result', async () => {
     const outcome = await make(async () =>
       changeOf('done', [insert('b', 1)], { announce: [() => told.push('one'), () => told.push('two')] }),
     );
@@ -44,7 +44,7 @@ describe('performing a change', () => {
     expect(told).toEqual([]);
   });
 
-  it('decides again from what is stored now after a conflict', async () => {
+  it('decides again from the stored state after a conflict', async () => {
     let decisions = 0;
     const outcome = await make(async () => {
       const seen = await stored('a');
@@ -57,7 +57,7 @@ describe('performing a change', () => {
     expect(told).toEqual(['told']);
   });
 
-  it('gives up with one refusal that asks to try again when conflicts do not end', async () => {
+  it('refuses with a retry hint after too many conflicts', async () => {
     let decisions = 0;
     const outcome = await make(async () => {
       decisions++;
@@ -68,18 +68,18 @@ describe('performing a change', () => {
     expect(told).toEqual([]);
   });
 
-  it('turns an expectation that is an answer into that answer, asked for only then', async () => {
+  it('answers a failed expectation with its refusal, which is computed only then', async () => {
     const full = refuse('conflict', 'Full.');
     const change = changeOf('x', [update('a', -1, 1)], { refusals: { value: async () => full } });
     expect(await make(async () => change)).toBe(full);
     expect(await make(async () => ({ ...change, refusals: { value: full } }))).toBe(full);
   });
 
-  it('throws what nobody expected', async () => {
+  it('throws if an expectation without a refusal fails', async () => {
     await expect(make(async () => changeOf('x', [update('a', -1, 1)]))).rejects.toThrow(new UnitRefused('value'));
   });
 
-  it('puts the record of the answer into the same unit', async () => {
+  it('commits the idempotency record of the answer in the same unit', async () => {
     const record = (result: string): Write[] => [insert(`answer ${result}`, 1)];
     await perform({ store, turns: new Turns() }, async () => changeOf('x', [insert('b', 1)]), { record });
     expect(await stored('answer x')).toBe(1);
@@ -90,7 +90,7 @@ describe('performing a change', () => {
     expect(await stored('c')).toBeUndefined();
   });
 
-  it('gives the refusal that its writes record, without a record of an answer', async () => {
+  it('returns the refusal that its writes record, without an idempotency record', async () => {
     const no = refuse('forbidden', 'Not you.');
     const record = (): Write[] => [insert('answer', 1)];
     const recording: Change<string> = { ...changeOf('x', [insert('attempt', 1)]), refusal: no };
@@ -99,7 +99,7 @@ describe('performing a change', () => {
     expect(await stored('answer')).toBeUndefined();
   });
 
-  it('has changes of the same resource take turns, so that none is decided on outdated state', async () => {
+  it('performs changes of the same resource in sequence, so that none is decided on outdated state', async () => {
     const turns = new Turns();
     let decisions = 0;
     const add = () =>
@@ -127,7 +127,7 @@ describe('one change made of several', () => {
     expect([await stored('b'), await stored('c'), ...told]).toEqual([1, 2, 'b', 'c']);
   });
 
-  it('is undone as a whole when an expectation of any part fails, and decided again for any of them', async () => {
+  it('is not committed at all if an expectation of any part fails, and retries on those of every part', async () => {
     const full = refuse('conflict', 'Full.');
     const guarded = changeOf(undefined, [update('a', -1, 1)], { refusals: { value: full } });
     expect(await make(async () => and(changeOf('x', [insert('b', 1)], { announce: [tell] }), guarded))).toBe(full);
@@ -136,12 +136,12 @@ describe('one change made of several', () => {
     expect(told).toEqual([]);
   });
 
-  it('stays alone when the first part only records a refusal', () => {
+  it('leaves out the other parts if the first only records a refusal', () => {
     const recording: Change<string> = { ...changeOf('x', [insert('b', 1)]), refusal: refuse('forbidden', 'No.') };
     expect(and(recording, changeOf('y', [insert('c', 1)]))).toBe(recording);
   });
 
-  it('may have its result put another way', () => {
+  it('can map its result', () => {
     expect(withResult(changeOf(2, []), (two) => two * 2).result).toBe(4);
   });
 });

@@ -14,24 +14,26 @@ import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type Placement, type StartedRun, startRun } from './start-run.ts';
 
+/** Levels of child runs below a run that nobody else started. */
 const CHILD_DEPTH_MAX = 32;
-/** Runs that one may lead to, at whatever depth: a few that each start a few of themselves are many soon. */
+/** Descendants of one root run, at any depth: the depth limit alone would allow exponentially many. */
 const RUNS_BELOW_MAX = 10_000;
 
-/** A child run that comes to be in the transaction that says so in its parent's log: there is one, or none. */
+/** A child run that is not committed yet: it is created in the unit that appends `event` to the parent's log. */
 export interface PreparedChild {
   readonly event: NewEvent;
   readonly created: CreatedRun;
   readonly change: Change<StartedRun>;
 }
 
-/** Children that a node asked for when it had so many already. */
+/** The children that a node asked for. */
 export interface PreparedChildren {
+  /** How many children the node had when it asked; if it has more by now, the request was answered already. */
   readonly after: number;
   readonly children: readonly PreparedChild[];
 }
 
-/** All the children that a node asks for at once, or none of them. */
+/** Prepares all children that a node asks for; throws NodeFailure if one of them is not allowed. */
 export async function prepareChildren(
   runtime: Runtime,
   parent: HeldRun,
@@ -47,7 +49,7 @@ export async function prepareChildren(
   return Promise.all(requests.map((request) => prepareChild(runtime, parent, planned, request, placement)));
 }
 
-/** The run that nobody else started. */
+/** The run at the top of the tree: descendants are counted there. */
 function rootOf({ identity: { subject, rootRunId }, run }: HeldRun): RunRef {
   return { tenant: subject.tenant, runId: rootRunId ?? run.facts.runId };
 }
@@ -88,13 +90,15 @@ function failure(code: string, message: string): NodeFailure {
   return new NodeFailure({ code, message, retryable: false });
 }
 
+/** What has changed about the children of a run since their state was last recorded. */
 export interface Harvest {
-  /** Children that have ended, by the node that waits for each. */
+  /** Results of children that have ended, by the id of the node that waits for them. */
   readonly ended: ReadonlyMap<string, ChildResult>;
-  /** What to record of those that go on: a parent waits for a person when its child does. */
+  /** Events about new statuses and costs: a parent waits for a person when its child does. */
   readonly changed: readonly NewEvent[];
 }
 
+/** Reads the children that a run waits for, and compares them with what the run's log says about them. */
 export async function harvestChildren(runtime: Runtime, { identity, run }: HeldRun): Promise<Harvest> {
   const { tenant } = identity.subject;
   const awaited = awaitedChildren(run);
@@ -106,11 +110,11 @@ export async function harvestChildren(runtime: Runtime, { identity, run }: HeldR
   );
   for (const row of rows) {
     const { nodeId, typeId, child } = awaited.get(row.run_id)!;
-    const isAlone = !runtime.catalog.get(typeId)?.fansOut;
-    const isEnd = row.ended_at !== null && isAlone;
-    if (isEnd) ended.set(nodeId, await resultOf(runtime, row));
-    // A node that is alone with its child is told of its end, and needs to be told again should that be lost.
-    const status = isEnd ? child.status : row.status;
+    const isOnlyChild = !runtime.catalog.get(typeId)?.fansOut;
+    const isResult = row.ended_at !== null && isOnlyChild;
+    if (isResult) ended.set(nodeId, await resultOf(runtime, row));
+    // The end of an only child is recorded with its node's outcome: recorded earlier, a crash would lose the result.
+    const status = isResult ? child.status : row.status;
     const bill = await billFor(runtime, run, row);
     if (status === child.status && !bill) continue;
     const payload = { nodeId, childRunId: row.run_id, status, ...bill };
@@ -119,7 +123,7 @@ export async function harvestChildren(runtime: Runtime, { identity, run }: HeldR
   return { ended, changed };
 }
 
-/** What a child has cost that is over, where its parent has a budget and has not paid yet. */
+/** The cost of a child that has ended, if its parent has a budget and has not recorded the cost yet. */
 async function billFor({ reader }: Runtime, { facts, budget }: Run, row: RunRow): Promise<Bill | undefined> {
   const isDue = row.ended_at !== null && facts.configurable.budget && !budget.counted.has(row.run_id);
   return isDue ? reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => billOf(run)) : undefined;
@@ -131,7 +135,7 @@ interface Awaited {
   readonly child: ChildState;
 }
 
-/** Children that are not known to be over, by their run ids. */
+/** Children that have not ended by the parent's log, by run id. */
 function awaitedChildren(run: Run): Map<string, Awaited> {
   const waiting = [...run.active].filter((index) => run.nodes[index]!.status === 'waiting');
   const children = waiting.flatMap((index) => {
@@ -142,7 +146,7 @@ function awaitedChildren(run: Run): Map<string, Awaited> {
   return new Map(children);
 }
 
-/** How a child that is over ended. */
+/** The result of a child that has ended; a child that retention has deleted counts as failed. */
 export async function childResult(runtime: Runtime, { tenant, runId }: RunRef): Promise<ChildResult> {
   const row = await runtime.reader.row({ tenant }, runId);
   if (row) return resultOf(runtime, row);

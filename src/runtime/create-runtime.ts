@@ -17,7 +17,7 @@ import type { Runtime } from './runtime.ts';
 import type { ToolSource } from './tools.ts';
 import { Turns } from './turns.ts';
 
-/** What a runtime is made of. */
+/** What the host provides to build a runtime; the rest is created with it. */
 export interface RuntimeParts {
   readonly store: Store;
   readonly clock: Clock;
@@ -26,22 +26,22 @@ export interface RuntimeParts {
   readonly egress: Egress;
   readonly nodes: readonly NodeType[];
   readonly limits: Runtime['limits'];
-  /** What capabilities add; complete before the first run moves. */
+  /** Read on first use, because capabilities are mounted after the runtime is created and need it. */
   readonly contributed: RuntimeContributions;
 }
 
-/** What capabilities add to the runtime. */
+/** The parts of a runtime that capabilities add. */
 export interface RuntimeContributions {
   readonly reactions: readonly Reaction[];
   readonly seams: Partial<SeamDrivers>;
   readonly tools: readonly ToolSource[];
 }
 
-/** Builds the runtime. Seams that no capability serves fail the nodes that use them. */
+/** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
 export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): Runtime {
   const { store, clock } = parts;
   const plans = new Plans(store);
-  const unserved: SeamDrivers = {
+  const defaults: SeamDrivers = {
     model: mockModel(clock),
     probe: probeSeam(store),
     annotate: unprovidedSeam('feedback'),
@@ -63,7 +63,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
     turns: new Turns(),
     catalog: catalogOf(nodes),
     get seams() {
-      seams ??= { ...unserved, ...contributed.seams };
+      seams ??= { ...defaults, ...contributed.seams };
       return seams;
     },
     get tools() {

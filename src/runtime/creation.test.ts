@@ -26,12 +26,12 @@ describe('a new run', () => {
     expect(statusOf(held.run)).toBe('running');
   });
 
-  it('says in its owner which workspace it is in', () => {
+  it('has its workspace in its owner', () => {
     const { held } = create({ subject: { ...SUBJECT, workspace: 'north' } });
     expect(held.run.facts.owner).toEqual({ tenant: 'alpha', workspace: 'north', principal: 'ada' });
   });
 
-  it('has one event so far: that it started, with its owner and tags', () => {
+  it('has one event, `run.started`, with its owner and tags', () => {
     const { recorded } = create({ tags: ['a', 'b'] });
     expect(recorded.map(({ event }) => [event.sequence, event.type])).toEqual([[0, 'run.started']]);
     expect(recorded[0]!.event.payload).toEqual({
@@ -52,7 +52,7 @@ describe('a new run', () => {
     expect(JSON.stringify(recorded)).not.toContain('XYZZY');
   });
 
-  it('keeps no secret in its inputs, options, tags or metadata', () => {
+  it('has secrets redacted in its inputs, options, tags and metadata', () => {
     const { held, recorded } = create({
       inputs: { text: `key ${SECRET}` },
       configurable: { note: SECRET },
@@ -62,20 +62,20 @@ describe('a new run', () => {
     expect(JSON.stringify([held.run.facts, recorded, rowOf(held)])).not.toContain(SECRET);
   });
 
-  it('keeps a reference to a credential, without which it could not resolve any', () => {
+  it('keeps a credential reference, which looks like a secret', () => {
     const credentialRef = 'cred_0123456789abcdefghijklmnop';
     const { held } = create({ configurable: { ai: { credentialRef, provider: 'mock' } } });
     expect(held.run.facts.configurable.ai).toEqual({ credentialRef, provider: 'mock' });
   });
 
-  it('knows the run and the node that asked for it', () => {
+  it('has the run and the node that asked for it as its parent', () => {
     const { held, recorded } = create({ parent: { runId: 'run-0', nodeId: 'call' }, depth: 4 });
     expect(held.run.facts.parent).toEqual({ runId: 'run-0', nodeId: 'call' });
     expect(held.identity.depth).toBe(4);
     expect(recorded[0]!.event.payload).not.toHaveProperty('transport');
   });
 
-  it('comes back from its row as it was', () => {
+  it('is the same after it was stored and read', () => {
     const { held } = create({
       subject: { ...SUBJECT, workspace: 'north' },
       inputs: { a: [1] },
@@ -98,7 +98,7 @@ describe('a new run', () => {
     });
   });
 
-  it('is written together with its first event and its tags', () => {
+  it('is inserted with its first event and its tags in one unit', () => {
     const created = create({ tags: ['x', 'x', 'y'] });
     const { writes } = startRun({ reactions: [] as const } as unknown as Runtime, created, 'undriven');
     const tables = writes.map(({ sql }) => /INSERT INTO (\w+)/.exec(sql)?.[1]);
@@ -110,11 +110,11 @@ describe('the limits of a new run', () => {
   const limits = (configurable: NewRun['configurable'], settings: WorkflowDefinition['settings'] = {}) =>
     create({ configurable }, settings).held.run.facts.limits;
 
-  it('are those of the host where nobody asks for less', () => {
+  it('are those of the host by default', () => {
     expect(limits({})).toEqual({ maxNodeExecutions: 100, maxRunDurationMs: 10_000 });
   });
 
-  it('are what the caller asks for', () => {
+  it('are those of the caller if they are lower', () => {
     expect(limits({ recursionLimit: 5, runTimeoutMs: 50 })).toEqual({ maxNodeExecutions: 5, maxRunDurationMs: 50 });
   });
 
@@ -130,7 +130,7 @@ describe('the limits of a new run', () => {
     expect(limits({ runTimeoutMs: 200 }, { timeout: 300 }).maxRunDurationMs).toBe(200);
   });
 
-  it('take a timeout of 0 in the workflow for none', () => {
+  it('treat a workflow timeout of 0 as none', () => {
     expect(limits({}, { timeout: 0 }).maxRunDurationMs).toBe(10_000);
   });
 });
@@ -139,7 +139,7 @@ const clock = new ManualClock();
 const SUBJECT = { tenant: 'alpha#test', tenantName: 'alpha', principal: 'ada', issuer: 'i', lane: 'api-key' };
 
 function create(request: Partial<NewRun> = {}, settings: WorkflowDefinition['settings'] = {}) {
-  // Creating a run takes a clock, ids and limits; whatever else a host has must not be touched.
+  // Creating a run needs a clock, ids and limits, and nothing else of the runtime.
   const runtime = {
     clock,
     ids: sortableIds(clock.now, () => '0123456789'),

@@ -10,8 +10,10 @@ import type { Recorded } from './recording.ts';
 import type { HeldRun, Subject } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
+/** Prefix of run ids. */
 export const RUN_PREFIX = 'run-';
 
+/** What is needed to create a run. */
 export interface NewRun {
   readonly subject: Subject;
   readonly workflow: PinnedPlan;
@@ -19,24 +21,27 @@ export interface NewRun {
   readonly configurable: Configurable;
   readonly tags?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;
-  /** How it was asked for, where somebody asked: over the protocol's own routes, unless this says otherwise. */
+  /** The API that the request came through; `rest` by default. Child runs have none. */
   readonly transport?: 'rest' | 'mcp' | undefined;
   readonly parent?: { readonly runId: string; readonly nodeId: string };
+  /** Number of ancestors. */
   readonly depth: number;
+  /** The topmost ancestor; undefined for a run without a parent. */
   readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
   readonly engineVersion?: number | undefined;
   readonly fork?: Fork | undefined;
 }
 
+/** A run with its first events, not committed yet. */
 export interface CreatedRun {
   readonly held: HeldRun;
   readonly recorded: readonly Recorded[];
-  /** The events are another run's history. */
+  /** The events are copied from the run that this one forks. */
   readonly isInherited?: boolean;
 }
 
-/** A run in memory, before its first event. */
+/** Creates a run in memory that has no events yet: the first ones are recorded by the caller. */
 export function emptyHeld(runtime: Runtime, request: NewRun): HeldRun {
   const { subject, workflow, depth, rootRunId, scopeKey } = request;
   return {
@@ -45,7 +50,7 @@ export function emptyHeld(runtime: Runtime, request: NewRun): HeldRun {
   };
 }
 
-/** A run in memory, with its first event. Nothing has happened yet: that takes a commit. */
+/** Creates a run in memory with its `run.started` event; the run exists once that is committed. */
 export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
   const held = emptyHeld(runtime, request);
   const { facts } = held.run;
@@ -83,7 +88,7 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     tags: request.tags && redactValue(request.tags),
     metadata: request.metadata && redactValue(request.metadata),
     parent,
-    // Whoever searches by time searches by id.
+    // Equal to the time in the id, because searches by time compare ids.
     createdAt: timeOf(runId, RUN_PREFIX),
     engineVersion: request.engineVersion ?? ENGINE_VERSION,
     limits: effectiveLimits(runtime.limits, request),
@@ -91,14 +96,14 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
   };
 }
 
-/** A reference to a credential is no secret, though it may look like one: without it the run could not resolve any. */
+/** Redacts everything but the credential reference, which may look like a secret and is needed to resolve one. */
 function redactConfigurable(configurable: Configurable): Configurable {
   const redacted = redactValue(configurable);
   const credentialRef = configurable.ai?.credentialRef;
   return credentialRef === undefined ? redacted : { ...redacted, ai: { ...redacted.ai, credentialRef } };
 }
 
-/** What the caller and the workflow ask for, never more than the host allows. */
+/** The smallest of the limits of the caller, the workflow and the host. */
 function effectiveLimits(ceilings: RunLimits, { configurable, workflow }: NewRun): RunLimits {
   const { recursionLimit = Number.POSITIVE_INFINITY, runTimeoutMs = Number.POSITIVE_INFINITY } = configurable;
   const timeout = workflow.plan.definition.settings.timeout || Number.POSITIVE_INFINITY;

@@ -1,7 +1,7 @@
 import { own } from '../protocol/format/json.ts';
 import type { EventTable } from '../protocol/running/events.ts';
 
-/** What the runtime does with events of a type, besides recording them. */
+/** How the runtime treats events of one type. */
 export interface EventTraits {
   /**
    * Where a replay takes the event from.

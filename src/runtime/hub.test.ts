@@ -2,80 +2,80 @@ import { describe, expect, it } from 'vitest';
 import type { StoredEvent } from '../store/log.ts';
 import { Hub } from './hub.ts';
 
-describe('a hub', () => {
-  it('tells those who follow a run, and nobody else', () => {
+describe('the hub', () => {
+  it('notifies the subscribers of a run and no others', () => {
     const hub = new Hub();
-    const heard: string[] = [];
-    hub.follow('run-1', () => heard.push('one'));
-    hub.follow('run-1', () => heard.push('two'));
-    hub.follow('run-2', () => heard.push('other'));
+    const received: string[] = [];
+    hub.follow('run-1', () => received.push('one'));
+    hub.follow('run-1', () => received.push('two'));
+    hub.follow('run-2', () => received.push('other'));
     hub.tell('run-1');
-    expect(heard).toEqual(['one', 'two']);
+    expect(received).toEqual(['one', 'two']);
   });
 
-  it('hands over the events where it has them', () => {
+  it('passes on the events if it has them', () => {
     const hub = new Hub();
-    const heard: (readonly StoredEvent[] | undefined)[] = [];
-    hub.follow('run-1', (events) => heard.push(events));
+    const received: (readonly StoredEvent[] | undefined)[] = [];
+    hub.follow('run-1', (events) => received.push(events));
     hub.tell('run-1', [EVENT]);
     hub.tell('run-1');
-    expect(heard).toEqual([[EVENT], undefined]);
+    expect(received).toEqual([[EVENT], undefined]);
   });
 
-  it('stops telling those who have left', () => {
+  it('does not notify those who have unsubscribed', () => {
     const hub = new Hub();
-    const heard: string[] = [];
-    const leave = hub.follow('run-1', () => heard.push('one'));
-    hub.follow('run-1', () => heard.push('two'));
-    leave();
+    const received: string[] = [];
+    const unsubscribe = hub.follow('run-1', () => received.push('one'));
+    hub.follow('run-1', () => received.push('two'));
+    unsubscribe();
     hub.tell('run-1');
-    expect(heard).toEqual(['two']);
+    expect(received).toEqual(['two']);
   });
 
-  it('lets somebody leave while it tells', () => {
+  it('allows a listener to unsubscribe while it is being notified', () => {
     const hub = new Hub();
-    const heard: string[] = [];
-    const leave = hub.follow('run-1', () => {
-      heard.push('one');
-      leave();
+    const received: string[] = [];
+    const unsubscribe = hub.follow('run-1', () => {
+      received.push('one');
+      unsubscribe();
     });
-    hub.follow('run-1', () => heard.push('two'));
+    hub.follow('run-1', () => received.push('two'));
     hub.tell('run-1');
     hub.tell('run-1');
-    expect(heard).toEqual(['one', 'two', 'two']);
+    expect(received).toEqual(['one', 'two', 'two']);
   });
 
-  it('does not mind somebody who leaves twice, also when another has come meanwhile', () => {
+  it('ignores a second unsubscribe, even after somebody else has subscribed', () => {
     const hub = new Hub();
-    const heard: string[] = [];
-    const leave = hub.follow('run-1', () => heard.push('gone'));
-    leave();
-    hub.follow('run-1', () => heard.push('new'));
-    leave();
+    const received: string[] = [];
+    const unsubscribe = hub.follow('run-1', () => received.push('gone'));
+    unsubscribe();
+    hub.follow('run-1', () => received.push('new'));
+    unsubscribe();
     hub.tell('run-1');
-    expect(heard).toEqual(['new']);
+    expect(received).toEqual(['new']);
     expect(hub.followed).toBe(1);
   });
 
-  it('knows how many runs are followed, and forgets those that nobody follows', () => {
+  it('counts the runs that have subscribers, and leaves no entries for others', () => {
     const hub = new Hub();
-    const leave = [hub.follow('run-1', () => {}), hub.follow('run-1', () => {}), hub.follow('run-2', () => {})];
+    const unsubscribe = [hub.follow('run-1', () => {}), hub.follow('run-1', () => {}), hub.follow('run-2', () => {})];
     expect(hub.followed).toBe(2);
-    for (const each of leave) each();
+    for (const each of unsubscribe) each();
     expect(hub.followed).toBe(0);
   });
 
-  it('tells nobody of runs that nobody follows', () => {
+  it('does nothing for a run without subscribers', () => {
     expect(() => new Hub().tell('run-1')).not.toThrow();
   });
 
-  it('calls every worker, with the work and when it is due', () => {
+  it('notifies workers of a work item and when it is due', () => {
     const hub = new Hub();
     const calls: [string, number | undefined][] = [];
-    const leave = hub.onWork((workId, dueAt) => calls.push([workId, dueAt]));
+    const unsubscribe = hub.onWork((workId, dueAt) => calls.push([workId, dueAt]));
     hub.callToWork('run-1');
     hub.callToWork('run-2', 99);
-    leave();
+    unsubscribe();
     hub.callToWork('run-3');
     expect(calls).toEqual([
       ['run-1', undefined],
@@ -83,29 +83,29 @@ describe('a hub', () => {
     ]);
   });
 
-  it('passes on what is said about a run to those who listen, and to nobody later', () => {
+  it('sends a notice to current subscribers only', () => {
     const hub = new Hub();
-    const heard: string[] = [];
-    hub.notice('run-1', { event: 'said', data: 'too early' });
+    const received: string[] = [];
+    hub.notice('run-1', { event: 'note', data: 'too early' });
     expect(hub.isNoticed('run-1')).toBe(false);
-    const leave = hub.onNotice('run-1', ({ data }) => heard.push(data));
-    hub.onNotice('run-2', ({ data }) => heard.push(`other ${data}`));
+    const unsubscribe = hub.onNotice('run-1', ({ data }) => received.push(data));
+    hub.onNotice('run-2', ({ data }) => received.push(`other ${data}`));
     expect(hub.isNoticed('run-1')).toBe(true);
-    hub.notice('run-1', { event: 'said', data: 'now' });
-    leave();
-    hub.notice('run-1', { event: 'said', data: 'too late' });
-    expect(heard).toEqual(['now']);
+    hub.notice('run-1', { event: 'note', data: 'now' });
+    unsubscribe();
+    hub.notice('run-1', { event: 'note', data: 'too late' });
+    expect(received).toEqual(['now']);
     expect(hub.isNoticed('run-1')).toBe(false);
   });
 
-  it('brings the hints of other hosts to whom they are about', () => {
+  it('passes on hints of other hosts by topic', () => {
     const hub = new Hub();
-    const heard: string[] = [];
-    hub.follow('run-1', () => heard.push('run'));
-    hub.onWork((workId) => heard.push(`work ${workId}`));
-    hub.onHint('word', (about) => heard.push(`word ${about}`));
-    for (const topic of ['run:run-1', 'work:cancel-child:run-2', 'word:a:b', 'unknown:x', '']) hub.hinted(topic);
-    expect(heard).toEqual(['run', 'work cancel-child:run-2', 'word a:b']);
+    const received: string[] = [];
+    hub.follow('run-1', () => received.push('run'));
+    hub.onWork((workId) => received.push(`work ${workId}`));
+    hub.onHint('topic', (subject) => received.push(`topic ${subject}`));
+    for (const hint of ['run:run-1', 'work:cancel-child:run-2', 'topic:a:b', 'unknown:x', '']) hub.hinted(hint);
+    expect(received).toEqual(['run', 'work cancel-child:run-2', 'topic a:b']);
   });
 });
 

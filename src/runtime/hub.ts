@@ -1,107 +1,117 @@
 import type { StoredEvent } from '../store/log.ts';
 import type { Append } from './append.ts';
 
-/** Called with events that were just committed here, or without when they were committed by another host. */
+/** Called after an append to one run, with the events if this host committed them; otherwise they must be read. */
 export type RunListener = (events: readonly StoredEvent[] | undefined) => void;
 
-/** Called with work that wants attention, now or at some time. */
+/** Called when a work item is due: at `dueAt`, or now if that is omitted. */
 export type WorkListener = (workId: string, dueAt?: number) => void;
 
-/** Called with what was just committed by this host, of any run. */
+/** Called after every append that this host committed, to any run. */
 export type AppendListener = (append: Append) => void;
 
-/** Something said about a run that is no event of it: heard by whoever listens now, and by nobody later. */
+/** A server-sent event about a run that is not part of its log: only current subscribers receive it. */
 export interface Notice {
   readonly event: string;
   readonly data: string;
 }
+
+/** Called with every notice about one run. */
 export type NoticeListener = (notice: Notice) => void;
 
-/** Called with what another host's hint is about. */
-export type HintListener = (about: string) => void;
+/** Called with the subject of another host's hint: the part after the colon. */
+export type HintListener = (subject: string) => void;
 
 /**
- * Tells whoever follows a run that its log has grown, and whoever works that work wants attention. Telling shortens a
- * wait; what is true is in the store.
+ * The notifications inside one host, about runs and work items. They are hints and may be lost: a listener reads the
+ * store, and a notification only makes it do so earlier.
  */
 export class Hub {
-  readonly #listeners = new Map<string, Set<RunListener>>();
+  readonly #runListeners = new Map<string, Set<RunListener>>();
   readonly #noticeListeners = new Map<string, Set<NoticeListener>>();
   readonly #hintListeners = new Map<string, HintListener>();
   readonly #appendListeners: AppendListener[] = [];
-  readonly #workers = new Set<WorkListener>();
+  readonly #workListeners = new Set<WorkListener>();
 
+  /** Subscribes to the appends of one run; returns the function that unsubscribes. */
   follow(runId: string, listener: RunListener): () => void {
-    return join(this.#listeners, runId, listener);
+    return addListener(this.#runListeners, runId, listener);
   }
 
+  /** Notifies the subscribers of a run that its log has grown. */
   tell(runId: string, events?: readonly StoredEvent[]): void {
-    for (const listener of this.#listeners.get(runId) ?? []) listener(events);
+    for (const listener of this.#runListeners.get(runId) ?? []) listener(events);
   }
 
-  /** For those who also want to hear what is said about a run. */
+  /** Subscribes to the notices about one run; returns the function that unsubscribes. */
   onNotice(runId: string, listener: NoticeListener): () => void {
-    return join(this.#noticeListeners, runId, listener);
+    return addListener(this.#noticeListeners, runId, listener);
   }
 
+  /** Sends a notice to the current subscribers of a run. */
   notice(runId: string, notice: Notice): void {
     for (const listener of this.#noticeListeners.get(runId) ?? []) listener(notice);
   }
 
+  /** Whether a notice about this run would reach anybody; without subscribers there is no need to build one. */
   isNoticed(runId: string): boolean {
     return this.#noticeListeners.has(runId);
   }
 
-  /** Adds what a capability listens to. */
+  /** Adds the listeners of a capability. */
   connect(onAppend: readonly AppendListener[], onHint: Readonly<Record<string, HintListener>>): void {
     this.#appendListeners.push(...onAppend);
-    for (const [word, listener] of Object.entries(onHint)) this.#hintListeners.set(word, listener);
+    for (const [topic, listener] of Object.entries(onHint)) this.#hintListeners.set(topic, listener);
   }
 
-  /** For those whose hints begin with this word. */
-  onHint(word: string, listener: HintListener): void {
-    this.#hintListeners.set(word, listener);
+  /** Sets the listener for hints of one topic; `run` and `work` are the hub's own. */
+  onHint(topic: string, listener: HintListener): void {
+    this.#hintListeners.set(topic, listener);
   }
 
-  /** A hint of another host: a word, a colon and what it is about. */
-  hinted(topic: string): void {
-    const colon = topic.indexOf(':');
-    const about = topic.slice(colon + 1);
-    const word = topic.slice(0, colon);
-    if (word === 'run') this.tell(about);
-    else if (word === 'work') this.callToWork(about);
-    else this.#hintListeners.get(word)?.(about);
+  /** Passes on a hint of another host, which is written `topic:subject`. */
+  hinted(hint: string): void {
+    const colon = hint.indexOf(':');
+    const topic = hint.slice(0, colon);
+    const subject = hint.slice(colon + 1);
+    if (topic === 'run') this.tell(subject);
+    else if (topic === 'work') this.callToWork(subject);
+    else this.#hintListeners.get(topic)?.(subject);
   }
 
-  /** For those who wrote something along with an append and want to go on with it at once. */
+  /** Adds a listener to the appends of all runs, such as one that processes what a reaction wrote. */
   onAppend(listener: AppendListener): void {
     this.#appendListeners.push(listener);
   }
 
+  /** Notifies the append listeners after the commit. */
   appended(append: Append): void {
     for (const listener of this.#appendListeners) listener(append);
   }
 
+  /** Subscribes to due work items; returns the function that unsubscribes. */
   onWork(listener: WorkListener): () => void {
-    this.#workers.add(listener);
-    return () => this.#workers.delete(listener);
+    this.#workListeners.add(listener);
+    return () => this.#workListeners.delete(listener);
   }
 
+  /** Notifies workers that a work item is due, now or at `dueAt`. */
   callToWork(workId: string, dueAt?: number): void {
-    for (const worker of this.#workers) worker(workId, dueAt);
+    for (const listener of this.#workListeners) listener(workId, dueAt);
   }
 
+  /** Number of runs that have subscribers. */
   get followed(): number {
-    return this.#listeners.size;
+    return this.#runListeners.size;
   }
 }
 
-/** Adds a listener; what comes back takes it away again. */
-function join<L>(all: Map<string, Set<L>>, runId: string, listener: L): () => void {
-  const listeners = all.get(runId) ?? new Set();
-  all.set(runId, listeners.add(listener));
+/** Adds a listener and returns the function that removes it. Runs without listeners leave no entry behind. */
+function addListener<L>(byRun: Map<string, Set<L>>, runId: string, listener: L): () => void {
+  const listeners = byRun.get(runId) ?? new Set();
+  byRun.set(runId, listeners.add(listener));
   return () => {
     listeners.delete(listener);
-    if (listeners.size === 0 && all.get(runId) === listeners) all.delete(runId);
+    if (listeners.size === 0 && byRun.get(runId) === listeners) byRun.delete(runId);
   };
 }

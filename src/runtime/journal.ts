@@ -10,41 +10,41 @@ import type { Recorded } from './recording.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
-/** What becomes of the lease with a commit: it is kept, given back until some time, or no longer needed. */
+/** What a commit does with the lease: keeps it, removes the finished work item, or releases it until the run is due. */
 export type LeaseMove = 'hold' | 'finish' | { readonly releaseUntil: number | null; readonly wakes: number };
 
-interface Recording {
-  /** When it happened: now, where this is silent. */
+interface RecordOptions {
+  /** The timestamp of the events; now by default. */
   readonly time?: number;
-  /** Committed in the same unit as the events: the child run that an event tells of. */
+  /** Committed in the same unit as the events: the creation of a child run. */
   readonly change?: Change<unknown>;
 }
 
 /**
- * The pen of whoever drives a run: events are recorded in memory, ahead of the store, and written down together.
+ * The write buffer of a drive: events are applied to the run in memory at once, and committed in batches.
  *
- * J1. Nobody but the fold sees an event before it is committed.
- * J2. A commit carries the lease and the sequence it builds on, or is refused.
- * J3. After a refusal memory is thrown away: the log says what is true.
+ * J1. No reader sees an event before it is committed.
+ * J2. A commit expects the lease and the sequence that it builds on, and fails without them.
+ * J3. After a failed commit the state in memory is discarded, and the run is folded from the log again.
  */
 export class Journal {
   readonly #runtime: Runtime;
   readonly lease: Lease;
   #held: HeldRun;
-  /** Where the run is by what is known to be in the store. */
-  #written: Before;
+  /** The position that was last read from or committed to the store. */
+  #stored: Before;
   #pending: Recorded[] = [];
   #changes: Change<unknown>[] = [];
-  /** A commit was refused: memory has moved on from something that did not happen. */
+  /** A commit failed, so the run in memory contains events that are not in the log. */
   #isStale = false;
-  /** Nodes of which something was thrown away. */
-  #lost = new Set<string>();
+  /** Nodes of which events were discarded. */
+  #nodesWithLostEvents = new Set<string>();
 
   constructor(runtime: Runtime, lease: Lease, held: HeldRun) {
     this.#runtime = runtime;
     this.lease = lease;
     this.#held = held;
-    this.#written = whereIs(held.run);
+    this.#stored = whereIs(held.run);
   }
 
   get held(): HeldRun {
@@ -55,19 +55,20 @@ export class Journal {
     return this.#pending.length;
   }
 
-  /** Whether everything that was recorded is in the store. */
+  /** Whether every recorded event is committed. */
   get isWritten(): boolean {
-    return this.#written.sequence === this.#held.run.sequence;
+    return this.#stored.sequence === this.#held.run.sequence;
   }
 
-  record(events: readonly NewEvent[], { time = this.#runtime.clock.now(), change }: Recording = {}): RunEvent[] {
+  /** Applies events to the run and adds them to the next commit, with a change that belongs to them. */
+  record(events: readonly NewEvent[], { time = this.#runtime.clock.now(), change }: RecordOptions = {}): RunEvent[] {
     const recorded = events.map((event) => recordNow(this.#held, event, time, sha256Hex));
     this.#pending.push(...recorded);
     if (change) this.#changes.push(change);
     return recorded.map(({ event }) => event);
   }
 
-  /** Writes down what is pending. False when somebody else moved the run or its work in between. */
+  /** Commits the pending events; false after a conflict with another writer or a wake-up, which `catchUp` resolves. */
   async commit(move: LeaseMove): Promise<boolean> {
     const pending = this.#pending;
     const changes = this.#changes;
@@ -80,38 +81,38 @@ export class Journal {
       ...changes.flatMap(({ writes }) => writes),
     ]);
     if (!outcome.committed) {
-      this.#lose(pending);
-      return this.#refused(outcome.broke, move);
+      this.#discard(pending);
+      return this.#conflict(outcome.broke, move);
     }
-    const before = this.#written;
-    this.#written = whereIs(this.#held.run);
+    const before = this.#stored;
+    this.#stored = whereIs(this.#held.run);
     if (pending.length > 0) announce(this.#runtime, this.#held, pending, before);
     for (const tell of changes.flatMap(({ announce }) => announce)) tell();
     return true;
   }
 
   /**
-   * Starts over from the log if somebody else wrote to it, or if a commit of ours was refused. Names the nodes that have
-   * said something which is not in the log.
+   * Folds the run from the log again if another writer appended to it or a commit failed. Returns the ids of the nodes
+   * of which events were discarded: their attempts must be repeated.
    */
   async catchUp(): Promise<readonly string[]> {
     const { identity, run } = this.#held;
     const row = await this.#runtime.reader.row(identity.subject, run.facts.runId);
     if (!row) throw new LeaseLost('the run is gone');
-    if (row.sequence === this.#written.sequence && !this.#isStale) return [];
-    this.#lose(this.#pending);
+    if (row.sequence === this.#stored.sequence && !this.#isStale) return [];
+    this.#discard(this.#pending);
     this.#pending = [];
     this.#changes = [];
     this.#held = await this.#runtime.reader.fresh(row);
-    this.#written = whereIs(this.#held.run);
+    this.#stored = whereIs(this.#held.run);
     this.#isStale = false;
-    const lost = [...this.#lost];
-    this.#lost = new Set();
-    return lost;
+    const nodeIds = [...this.#nodesWithLostEvents];
+    this.#nodesWithLostEvents = new Set();
+    return nodeIds;
   }
 
-  #lose(recorded: readonly Recorded[]): void {
-    for (const { event } of recorded) if (event.nodeId !== undefined) this.#lost.add(event.nodeId);
+  #discard(recorded: readonly Recorded[]): void {
+    for (const { event } of recorded) if (event.nodeId !== undefined) this.#nodesWithLostEvents.add(event.nodeId);
   }
 
   #leaseWrites(move: LeaseMove, pending: readonly Recorded[]): Unit {
@@ -128,25 +129,25 @@ export class Journal {
   #eventWrites(pending: readonly Recorded[]): Unit {
     if (pending.length === 0) return [];
     const isReplay = this.#held.run.facts.fork?.mode === 'replay';
-    return appendWrites(this.#runtime, this.#held, pending, this.#written, isReplay);
+    return appendWrites(this.#runtime, this.#held, pending, this.#stored, isReplay);
   }
 
-  /** Woken or overtaken can be made good by looking again; a lease that is gone cannot. */
-  async #refused(broke: string, move: LeaseMove): Promise<false> {
+  /** A wake-up or another writer is a conflict that reading again resolves; a lost lease ends the drive. */
+  async #conflict(broke: string, move: LeaseMove): Promise<false> {
     this.#isStale = true;
-    if (broke === 'lease' && (typeof move !== 'object' || !(await this.#stillMine()))) {
-      throw new LeaseLost('another host has taken this run over');
+    if (broke === 'lease' && (typeof move !== 'object' || !(await this.#holdsLease()))) {
+      throw new LeaseLost('another host has taken over this run');
     }
     return false;
   }
 
-  async #stillMine(): Promise<boolean> {
+  async #holdsLease(): Promise<boolean> {
     const outcome = await this.#runtime.store.commit([holdLease(this.lease, false)]);
     return outcome.committed;
   }
 }
 
-/** A run that records one of these is getting on, so the crashes of its hosts are counted anew. */
+/** Events that reset the run's crash counter, because it is making progress. */
 function isProgress(type: string): boolean {
   const { call } = traitsOf(type);
   return call === 'ended' || call === 'dispatched';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { LruCache } from './lru-cache.ts';
 
 describe('a cache', () => {
-  it('forgets what was used least recently', () => {
+  it('evicts the least recently used entry', () => {
     const cache = new LruCache<string, number>(2);
     cache.set('a', 1);
     cache.set('b', 2);
@@ -13,7 +13,7 @@ describe('a cache', () => {
     expect(cache.size).toBe(2);
   });
 
-  it('keeps one value for a key, and counts its weight once', () => {
+  it('replaces the value of a key, and counts its weight once', () => {
     const cache = new LruCache<string, string>(10, (text) => text.length);
     cache.set('a', 'xxxxxx');
     cache.set('a', 'yyyyyy');
@@ -21,14 +21,14 @@ describe('a cache', () => {
     expect([cache.get('a'), cache.get('b')]).toEqual(['yyyyyy', 'zzzz']);
   });
 
-  it('lets a heavy value push out several light ones', () => {
+  it('evicts several light entries for a heavy one', () => {
     const cache = new LruCache<string, number>(10, (weight) => weight);
     for (const key of ['a', 'b', 'c']) cache.set(key, 3);
     cache.set('heavy', 8);
     expect(['a', 'b', 'c', 'heavy'].map((key) => cache.get(key))).toEqual([undefined, undefined, undefined, 8]);
   });
 
-  it('keeps a single value that is heavier than everything allowed, until another comes', () => {
+  it('keeps a single value above the limit until another is stored', () => {
     const cache = new LruCache<string, number>(10, (weight) => weight);
     cache.set('huge', 100);
     expect(cache.get('huge')).toBe(100);
@@ -36,7 +36,7 @@ describe('a cache', () => {
     expect([cache.get('huge'), cache.get('small')]).toEqual([undefined, 1]);
   });
 
-  it('forgets on request, and does not mind being asked twice', () => {
+  it('deletes an entry, and ignores keys that it does not have', () => {
     const cache = new LruCache<string, number>(2);
     cache.set('a', 1);
     cache.delete('a');
@@ -47,7 +47,7 @@ describe('a cache', () => {
     expect(cache.size).toBe(2);
   });
 
-  it('behaves like a list that is kept in the order of use', () => {
+  it('behaves like a list in the order of use', () => {
     const move = fc.tuple(
       fc.constantFrom('get', 'set', 'delete'),
       fc.constantFrom(...'abcde'),

@@ -1,4 +1,4 @@
-/** A map that forgets what was used least recently once the weights of its entries add up to more than `max`. */
+/** A cache bounded by weight: it evicts the least recently used entries, but always keeps the newest one. */
 export class LruCache<K, V> {
   readonly #entries = new Map<K, { readonly value: V; readonly weight: number }>();
   readonly #max: number;
@@ -10,6 +10,7 @@ export class LruCache<K, V> {
     this.#weigh = weigh;
   }
 
+  /** Reads a value and marks it as the most recently used. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (!entry) return undefined;
@@ -18,6 +19,7 @@ export class LruCache<K, V> {
     return entry.value;
   }
 
+  /** Stores a value, and evicts others until the total weight is at most `max`. */
   set(key: K, value: V): void {
     this.delete(key);
     const weight = this.#weigh(value);

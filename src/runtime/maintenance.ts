@@ -5,19 +5,21 @@ import type { Write } from '../store/sql.ts';
 import type { Clock } from '../system/clock.ts';
 import type { WorkHandler } from './executor.ts';
 
+/** Kind of the work item that deletes expired rows, and its id. */
 export const MAINTENANCE = 'maintenance';
-const EVERY_MS = 10 * 60 * 1_000;
-const ROWS_AT_ONCE = 2_000;
+const INTERVAL_MS = 10 * 60 * 1_000;
+/** Rows that one pass deletes from each table, so that its transaction stays short. */
+const ROWS_PER_PASS = 2_000;
 
-/** There is one, whatever the number of hosts. */
+/** Creates the maintenance work item; its fixed id makes it one per store, however many hosts there are. */
 export function maintenanceWork(): Write {
   return ensureWork({ workId: MAINTENANCE, kind: MAINTENANCE, tenant: '*', dueAt: 0 });
 }
 
-/** Forgets what has served its time, a bounded part at a time. */
+/** Handles the maintenance item: deletes expired idempotency records, effect records and dead hosts. */
 export function maintenanceHandler(clock: Clock): WorkHandler {
   return async () => ({
-    writes: [forgetAnswers(ROWS_AT_ONCE), forgetEffects(ROWS_AT_ONCE), forgetDeadHosts()],
-    dueAgainAt: clock.now() + EVERY_MS,
+    writes: [forgetAnswers(ROWS_PER_PASS), forgetEffects(ROWS_PER_PASS), forgetDeadHosts()],
+    dueAgainAt: clock.now() + INTERVAL_MS,
   });
 }

@@ -44,7 +44,7 @@ const runtime = {
 const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer: 'host', lane: 'user' };
 
 describe('a management run', () => {
-  it('begins with what it tells of, in one unit, and is driven by nobody', async () => {
+  it('is created with its first events in one unit, and has no work item', async () => {
     const { result, writes, announce } = await open();
     const { runId } = result;
     expect(await runtime.reader.row(subject, runId)).toBeUndefined();
@@ -54,7 +54,7 @@ describe('a management run', () => {
     expect(await store.read({ sql: 'SELECT * FROM work', params: [] })).toEqual([]);
   });
 
-  it('is moved on and ended by commands, however long that takes', async () => {
+  it('is moved and ended by commands only, and never times out', async () => {
     const { result, writes } = await open();
     const { runId } = result;
     await commitAll(store, writes);
@@ -70,7 +70,7 @@ describe('a management run', () => {
     expect(await runtime.reader.view(subject, runId, ({ run }) => statusOf(run))).toBe('completed');
   });
 
-  it('is listed for those alone who ask for it, and its workflow for nobody', async () => {
+  it('is listed only for its own workflow, which itself is listed nowhere', async () => {
     const list = (workflowId?: string) => store.read<RunRow>(listRuns(subject, { workflowId }, 10));
     expect(await list()).toEqual([]);
     const own = await list('capstan-proposal');

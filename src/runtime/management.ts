@@ -12,12 +12,12 @@ import type { Subject } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type StartedRun, startRun } from './start-run.ts';
 
-/** The node of a proposal's run at which people decide. */
+/** Id of the node in a proposal's run at which reviewers vote. */
 export const REVIEW = 'review';
 
 /**
- * What management runs are runs of. They are part of the program and lie in no table: nobody can list, start, replace
- * or remove them. A change that old logs do not fit is another version.
+ * The workflows of management runs. They are part of the program and in no table, so no API can list, start, replace or
+ * remove them. A change that existing logs cannot be folded with is a new version at the end of the list.
  */
 const DEFINITIONS: Record<ManagementWorkflow, readonly WorkflowDefinition[]> = {
   'capstan-proposal': [
@@ -62,11 +62,12 @@ function definition(id: ManagementWorkflow, name: string, only: WorkflowNode): W
   };
 }
 
-/** The version that runs which begin now are pinned to. */
+/** The newest version of a management workflow, which new runs are pinned to. */
 export async function managementPlan({ plans }: Runtime, workflowId: ManagementWorkflow): Promise<PinnedPlan> {
   return { owner: HOST_OWNER, plan: await plans.pinned(HOST_OWNER, workflowId, DEFINITIONS[workflowId].length) };
 }
 
+/** Finds a version of a management workflow; undefined if the owner is a tenant or there is no such workflow. */
 export function managementDefinition(
   owner: string,
   workflowId: string,
@@ -75,6 +76,7 @@ export function managementDefinition(
   return owner === HOST_OWNER ? own(DEFINITIONS, workflowId)?.[version - 1] : undefined;
 }
 
+/** What is needed to open a management run. */
 export interface NewManagementRun {
   readonly workflowId: ManagementWorkflow;
   readonly subject: Subject;
@@ -82,8 +84,8 @@ export interface NewManagementRun {
 }
 
 /**
- * A run whose log tells the life of a proposal or a goal. It has no work item, so nobody drives it and no time runs out
- * for it: it is moved on, and ended, with `command`.
+ * Creates a run whose log is the history of a proposal or a goal. It has no work item, so it is never driven and never
+ * times out: only `moveRun` appends to it and ends it.
  */
 export async function openManagementRun(
   runtime: Runtime,

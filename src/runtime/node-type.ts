@@ -11,97 +11,104 @@ import type { Configurable } from '../protocol/running/runs.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import type { Effects } from './effects/seams.ts';
 
-/** What a node of some type does. It can reach what its context has, and nothing else. */
+/** The implementation of a node type. Its `run` gets everything through the context and reaches nothing else. */
 export interface NodeType {
   readonly typeId: string;
-  /** A `pure` node may run again at any time; a `side-effect` touches the world, through `effects` alone. */
+  /** A `pure` node may be called again at any time, also by a replay; a `side-effect` node uses `context.effects`. */
   readonly role: 'pure' | 'side-effect';
-  /** The shape of its config, checked when a definition is registered. */
+  /** Schema of the node's config, validated when a definition is registered. */
   readonly config?: TSchema;
-  /** What is wrong with a config whose shape is right. */
+  /** Finds problems that the schema cannot express; called only with a config that fits the schema. */
   check?(config: JsonObject): readonly ConfigProblem[];
-  /** It asks for approval; a workflow may loop through it. */
+  /** The node asks for approval, so a workflow may have a cycle through it. */
   readonly isGate?: boolean;
-  /** It starts any number of children, and is asked again whenever one of them is over. */
+  /** The node may start any number of children; it is called again whenever one of them has ended. */
   readonly fansOut?: boolean;
-  /** Capabilities without which it must not run. */
+  /** Ids of capabilities that the host must provide; without them the node fails when it starts. */
   readonly requires?: readonly string[];
+  /** Called for every attempt, and again after an interrupt, a sleep, a child or a crash. */
   run(context: NodeContext): Outcome | Promise<Outcome>;
 }
 
+/** Everything that one call of a node can read and do. */
 export interface NodeContext {
   readonly runId: string;
   readonly owner: Owner;
   readonly workflow: Pick<WorkflowDefinition, 'id' | 'name' | 'defaults' | 'nodes' | 'edges'>;
   readonly node: WorkflowNode;
   readonly config: JsonObject;
-  /** All input ports; `declared` only those that the definition names. */
+  /** The values of all input ports. */
   readonly inputs: JsonObject;
+  /** The values of the input ports that the definition names. */
   readonly declared: JsonObject;
   readonly variables: JsonObject;
-  /** Inputs and variables as others may see them: without what the definition marks as sensitive. */
+  /** Inputs and variables with the values masked that the definition marks as sensitive. */
   shown(): { readonly inputs: JsonObject; readonly variables: JsonObject };
   readonly configurable: Configurable;
-  /** Counts the attempts at this node, from 0. */
+  /** Number of this attempt, from 0. */
   readonly attempt: number;
-  /** Counts the times that an edge has led back here. Effects are the same ones for all attempts of a visit. */
+  /** How often a loop has come back to this node. Attempts of the same visit share their effects' idempotency keys. */
   readonly visit: number;
-  /** When this attempt started, by the log: the same after a restart. */
+  /** When this attempt started by the log, so it is the same when the node is called again. */
   readonly startedAt: number;
+  /** The current time; on a replay, the time in the source run. */
   readonly now: () => number;
-  /** Aborted when nobody waits for the outcome any more. */
+  /** Aborted when the run no longer waits for this attempt. */
   readonly signal: AbortSignal;
-  /** What somebody answered to the interrupt that an earlier call of this node raised. */
+  /** The answer to the interrupt that an earlier call of this node raised. */
   readonly answer: { readonly value: unknown } | undefined;
-  /** Questions that this node has had answered. */
+  /** How many interrupts of this node have been answered. */
   readonly answers: number;
-  /** What the supervisor of the run has decided so far, turn by turn. */
+  /** The decisions of the run's supervisor so far, in order. */
   readonly decisions: readonly OrchestratorDecision[];
-  /** An outgoing edge has a condition, so the outcome can be routed by it. */
+  /** Whether an outgoing edge has a condition, so that a rejection can be routed instead of failing the node. */
   readonly isRouted: boolean;
-  /** How the child run ended that an earlier call of this node asked for. */
+  /** The result of the child run that an earlier call of this node asked for. */
   readonly child: ChildResult | undefined;
-  /** The child runs of this attempt, in the order in which it asked for them. */
+  /** The child runs of this attempt, in the order of the requests. */
   readonly children: readonly ChildState[];
-  /** How one of them ended. */
+  /** The result of one of them; it must have ended. */
   childResult(runId: string): Promise<ChildResult>;
+  /** The only way to the outside world; on a replay every effect fails. */
   readonly effects: Effects;
-  /** Waits, unless nobody waits for the outcome any more. */
+  /** Waits in memory; fails the attempt if it is aborted meanwhile. */
   sleep(ms: number): Promise<void>;
-  /** Writes to the log while the node goes on. */
+  /** Records an event while the node is running. */
   emit(event: NewEvent): void;
-  /** Writes what an agent does, step by step. Called again, a node goes through the same steps: each is written once. */
+  /** Records a step of an agent. A node that is called again must repeat its steps in order: each is recorded once. */
   tell(step: NewEvent): void;
 }
 
-/** What came of calling a node. Nodes that wait say so and are called again: they hold nothing in memory. */
+/** The outcome of one call. A node that waits returns what it waits for and is called again, so it holds no memory. */
 export type Outcome =
   | { readonly done: NodeResult }
   | { readonly failed: RunError }
   | { readonly sleepUntil: number }
   | { readonly interrupt: InterruptRequest }
   | { readonly child: ChildRequest }
-  /** More children; none to wait for those that there are. Only for a type that `fansOut`. */
+  /** Asks for more children; an empty list waits for the existing ones. Only for a type that `fansOut`. */
   | { readonly children: readonly ChildRequest[] };
 
+/** A child run that a node asks for. */
 export interface ChildRequest {
   readonly workflowId: string;
-  /** Variables of the child that override its defaults. */
+  /** Inputs of the child, which override the defaults of its variables. */
   readonly variables: JsonObject;
 }
 
+/** How a child run ended, as its parent's node sees it. */
 export interface ChildResult {
   readonly runId: string;
   readonly status: 'completed' | 'failed' | 'cancelled';
   readonly variables: JsonObject;
-  /** Of the nodes that it ended with. */
+  /** Outputs of its last nodes, by node id. */
   readonly outputs?: Readonly<Record<string, JsonObject>>;
-  /** The same as others may see them. */
+  /** The outputs with sensitive values masked. */
   readonly shown?: JsonObject;
   readonly error?: RunError | undefined;
 }
 
-/** Thrown by a node or an effect to fail the attempt with a code of its own. */
+/** Thrown by a node or an effect to fail the attempt with a specific error code. */
 export class NodeFailure extends Error {
   override readonly name = 'NodeFailure';
   readonly error: RunError;
@@ -112,6 +119,7 @@ export class NodeFailure extends Error {
   }
 }
 
+/** The outcome of a node whose inputs or config are invalid; a retry would fail as well. */
 export function invalid(message: string): Outcome {
   return { failed: { code: 'validation_error', message, retryable: false } };
 }

@@ -6,70 +6,77 @@ import type { Store } from '../store/store.ts';
 import { LruCache } from './lru-cache.ts';
 import { managementDefinition } from './management.ts';
 
-/** A definition ready to run, and who owns it: a tenant, or the host. */
+/** A compiled workflow version and its owner, a tenant or the host. Runs stay on the version they started with. */
 export interface PinnedPlan {
   readonly owner: string;
   readonly plan: Plan;
 }
 
+/** Compiled versions in memory. */
 const PLANS_MAX = 256;
+/** Workflows whose newest version is remembered. */
 const CURRENT_MAX = 10_000;
 
 type Current = Pick<DefinitionRow, 'owner' | 'version'>;
 
-/** Finds definitions and prepares each version once. A version never changes, so what is cached is never stale. */
+/** Finds workflow versions and compiles each once. A version never changes, so compiled plans never become stale. */
 export class Plans {
   readonly #store: Store;
-  readonly #prepared = new LruCache<string, Plan>(PLANS_MAX);
-  /** What new runs get, where nobody but this process can change it. */
+  readonly #compiled = new LruCache<string, Plan>(PLANS_MAX);
+  /** Newest versions, by owner and workflow. Used with SQLite only, where no other process can register workflows. */
   #current = new Map<string, Current>();
 
   constructor(store: Store) {
     this.#store = store;
   }
 
-  /** What a new run of this workflow would be pinned to. */
+  /** The newest version of a workflow, which a new run is pinned to; undefined if the caller can see none. */
   async current(from: Visibility, workflowId: string): Promise<PinnedPlan | undefined> {
-    const found = this.#store.isShared ? await this.#look(from, workflowId) : await this.#known(from, workflowId);
+    const found = this.#store.isShared
+      ? await this.#readVersion(from, workflowId)
+      : await this.#cachedVersion(from, workflowId);
     return found && { owner: found.owner, plan: await this.pinned(found.owner, workflowId, found.version) };
   }
 
-  /** Workflows were registered or removed. */
+  /** Drops the cached newest versions; called after workflows were registered or removed. */
   changed(): void {
     this.#current = new Map();
   }
 
-  async #known(from: Visibility, workflowId: string): Promise<Current | undefined> {
-    const known = this.#current;
+  async #cachedVersion(from: Visibility, workflowId: string): Promise<Current | undefined> {
+    // Read once: what was read before a change must not be put into the map that replaces this one.
+    const cache = this.#current;
     const key = `${ownerOf(from)}\n${workflowId}`;
-    const found = known.get(key) ?? (await this.#look(from, workflowId));
-    if (found && known.size < CURRENT_MAX) known.set(key, found);
+    const found = cache.get(key) ?? (await this.#readVersion(from, workflowId));
+    if (found && cache.size < CURRENT_MAX) cache.set(key, found);
     return found;
   }
 
-  async #look(from: Visibility, workflowId: string): Promise<Current | undefined> {
+  async #readVersion(from: Visibility, workflowId: string): Promise<Current | undefined> {
     const [found] = await this.#store.read<Current>(findWorkflowVersion(from, workflowId));
     return found;
   }
 
+  /** The version that a run is pinned to; throws if the store does not have it. */
   async pinned(owner: string, workflowId: string, version: number): Promise<Plan> {
     const plan = await this.find(owner, workflowId, version);
     if (!plan) throw new Error(`version ${version} of a workflow that runs are pinned to is missing`);
     return plan;
   }
 
+  /** A version of a workflow, compiled on first use; undefined if there is none. */
   async find(owner: string, workflowId: string, version: number): Promise<Plan | undefined> {
-    const cached = this.#prepared.get(keyOf(owner, workflowId, version));
+    const cached = this.#compiled.get(keyOf(owner, workflowId, version));
     if (cached) return cached;
     const definition =
-      managementDefinition(owner, workflowId, version) ?? (await this.#read(owner, workflowId, version));
+      managementDefinition(owner, workflowId, version) ?? (await this.#readDefinition(owner, workflowId, version));
     if (!definition) return undefined;
     const plan = makePlan(definition, version);
-    this.#prepared.set(keyOf(owner, workflowId, version), plan);
+    this.#compiled.set(keyOf(owner, workflowId, version), plan);
     return plan;
   }
 
-  async #read(owner: string, workflowId: string, version: number): Promise<WorkflowDefinition | undefined> {
+  async #readDefinition(owner: string, workflowId: string, version: number): Promise<WorkflowDefinition | undefined> {
     const [row] = await this.#store.read<DefinitionRow>(findDefinition(owner, workflowId, version));
     return row && (JSON.parse(row.body) as WorkflowDefinition);
   }

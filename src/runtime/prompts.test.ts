@@ -14,19 +14,19 @@ const template = (templateId: string, more: Partial<PromptTemplate> = {}): Promp
   ...more,
 });
 
-/** A node with a library, and what came of it. */
+/** The context of a node with a prompt library, and what it records and requests. */
 function nodeWith(given: Partial<NodeContext>, library: readonly PromptTemplate[], more: Partial<FoundPrompts> = {}) {
   const events: NewEvent[] = [];
-  const asked: PromptTarget[][] = [];
+  const requested: PromptTarget[][] = [];
   const context = contextOf('core.ai.callPrompt', given);
   const prompts: NodeContext['effects']['prompts'] = async ({ targets }) => {
-    asked.push([...targets]);
+    requested.push([...targets]);
     const templates = targets.map((target) => library.find((one) => one.templateId === target.templateId) ?? null);
     return { templates, observability: 'hashed', ...more };
   };
   return {
     events,
-    asked,
+    requested,
     context: {
       ...context,
       effects: { ...context.effects, prompts },
@@ -37,7 +37,7 @@ function nodeWith(given: Partial<NodeContext>, library: readonly PromptTemplate[
 }
 
 describe('the prompts of a node', () => {
-  it('are fetched all at once, and in the order in which a model is given them', async () => {
+  it('are fetched in one request, in the order of the messages to the model', async () => {
     const config = {
       userPromptRef: 'prompt:u',
       additionalPromptRefs: ['prompt:more@1.0.0'],
@@ -45,7 +45,7 @@ describe('the prompts of a node', () => {
       schemaHintPromptRef: 'prompt:hint',
       systemPromptRef: 'prompt:s',
     };
-    const { context, asked } = nodeWith({ config }, [
+    const { context, requested } = nodeWith({ config }, [
       template('s'),
       template('hint', { kind: 'schema-hint' }),
       template('few', { kind: 'few-shot' }),
@@ -53,20 +53,20 @@ describe('the prompts of a node', () => {
       template('u', { kind: 'user' }),
     ]);
     const prompts = await composePrompts(context);
-    expect(asked.map((targets) => targets.map(({ templateId }) => templateId))).toEqual([
+    expect(requested.map((targets) => targets.map(({ templateId }) => templateId))).toEqual([
       ['s', 'hint', 'few', 'more', 'u'],
     ]);
     expect(messagesOf(context, prompts).map(({ role }) => role)).toEqual(['system', 'system', 'user', 'user', 'user']);
   });
 
-  it('are none, and nobody is asked, where there are no references', async () => {
-    const { context, asked } = nodeWith({ config: { systemPrompt: 'You are calm.' } }, []);
+  it('are not fetched if the config has no references', async () => {
+    const { context, requested } = nodeWith({ config: { systemPrompt: 'You are calm.' } }, []);
     const prompts = await composePrompts(context);
-    expect([prompts, asked]).toEqual([[], []]);
+    expect([prompts, requested]).toEqual([[], []]);
     expect(messagesOf(context, prompts)).toEqual([{ role: 'system', content: 'You are calm.' }]);
   });
 
-  it('give a model the words that the log does not have', async () => {
+  it('have sensitive values for the model, and none in the log', async () => {
     const { context, events } = nodeWith(
       {
         config: { systemPromptRef: 'prompt:s' },
@@ -83,7 +83,7 @@ describe('the prompts of a node', () => {
     expect(JSON.stringify(events)).not.toContain('private');
   });
 
-  it('are pinned to the version that was found, as far as the log is concerned', async () => {
+  it('are recorded with the version that was found', async () => {
     const { context, events } = nodeWith({ config: { systemPromptRef: 'prompt:s' } }, [
       template('s', { version: '3.2.1' }),
     ]);
@@ -92,7 +92,7 @@ describe('the prompts of a node', () => {
     expect(events[1]!.payload).toMatchObject({ refs: ['prompt:s@3.2.1'] });
   });
 
-  it('take the time from the log, so that they come to the same when the node is called again', async () => {
+  it('take the time from the log, so that another call of the node composes the same text', async () => {
     const library = [
       template('s', {
         text: '{{now}} {{nodeId}} {{currentUserId}}',
@@ -113,7 +113,7 @@ describe('the prompts of a node', () => {
     expect(await hashAt(1)).toBe(await hashAt(2));
   });
 
-  it('fail the node for good where the library has none, after the log has what was looked for', async () => {
+  it('fail the node without a retry if the library has no such template, after the choice is recorded', async () => {
     const { context, events } = nodeWith({ config: { systemPromptRef: 'prompt:gone@1.0.0' } }, []);
     await expect(composePrompts(context)).rejects.toMatchObject({
       error: { code: 'prompt_not_found', retryable: false },
@@ -124,14 +124,14 @@ describe('the prompts of a node', () => {
   });
 });
 
-describe('references in a config', () => {
-  it('are right or told by their place', () => {
+describe('prompt references in a config', () => {
+  it('are valid, or are reported with their path', () => {
     expect(promptRefProblems({ systemPromptRef: 'prompt:a@1.0.0', fewShotPromptRefs: [{ templateId: 'b' }] })).toEqual(
       [],
     );
     expect(promptRefProblems({ promptId: 'anything', systemPrompt: 'text' })).toEqual([]);
-    const wrong = { systemPromptRef: 'a', userPromptRef: null, fewShotPromptRefs: ['prompt:a', 'b'] };
-    expect(promptRefProblems(wrong).map(({ path }) => path)).toEqual([
+    const invalid = { systemPromptRef: 'a', userPromptRef: null, fewShotPromptRefs: ['prompt:a', 'b'] };
+    expect(promptRefProblems(invalid).map(({ path }) => path)).toEqual([
       '.systemPromptRef',
       '.fewShotPromptRefs.1',
       '.userPromptRef',

@@ -23,48 +23,51 @@ import { redactText } from '../system/redaction.ts';
 import type { ModelMessage } from './effects/model.ts';
 import { type NodeContext, NodeFailure } from './node-type.ts';
 
-/** A prompt of a node, made from a template of the library. */
+/** A prompt of a node, composed from a template of the library or from an agent's own text. */
 export interface ComposedPrompt extends Composition {
   readonly kind: PromptKind;
 }
 
-/** In the order in which a model is given them. */
+/** The kinds in the order of the messages to the model. */
 const KINDS: readonly PromptKind[] = ['system', 'schema-hint', 'few-shot', 'user'];
 
-/** Where a node's config refers to its prompts, and where it has their text instead. */
+/** Config keys that refer to prompts of each kind. */
 const REFS: Record<PromptKind, readonly string[]> = {
   system: ['systemPromptRef'],
   'schema-hint': ['schemaHintPromptRef'],
   'few-shot': ['fewShotPromptRefs', 'additionalPromptRefs'],
   user: ['userPromptRef'],
 };
+/** Message role of each kind. */
 const ROLES = { system: 'system', 'schema-hint': 'system', 'few-shot': 'user', user: 'user' } as const;
+/** Config keys that hold the text of a prompt instead of a reference. */
 const INLINE: Partial<Record<PromptKind, string>> = { system: 'systemPrompt', user: 'userPrompt' };
 
+/** A prompt that was chosen for a node. */
 interface Slot {
   readonly kind: PromptKind;
   readonly choice: PromptChoice;
-  /** Where it is in the library; nothing for what makes an agent what it is. */
+  /** The template in the library; undefined for an agent's own system prompt. */
   readonly target?: PromptTarget | undefined;
 }
 
 /**
- * Chooses, fetches and composes the prompts of a node, and writes down which they were and what they came to. Done
- * again in the same visit of the node it comes to the same: what the library had is kept with the node's effects.
+ * Chooses, fetches and composes the prompts of a node, and records the choice and the composed text. Another call in
+ * the same visit of the node gives the same prompts, because the templates are recorded as an effect of the node.
  */
-export async function composePrompts(context: NodeContext, as?: Agent): Promise<ComposedPrompt[]> {
-  const agent = as ?? (await boundAgent(context));
+export async function composePrompts(context: NodeContext, actingAgent?: Agent): Promise<ComposedPrompt[]> {
+  const agent = actingAgent ?? (await boundAgent(context));
   const slots = slotsOf(context, agent && promptsOf(agent));
   if (slots.length === 0) return [];
   const targets = slots.flatMap(({ target }) => target ?? []);
   const { templates, observability } = await context.effects.prompts({ targets });
-  warnOfWhatIsLeftOut(context, slots);
+  warnOfUnusedInlineText(context, slots);
   return slots.map(({ kind, target, choice }) => {
     const template = target && templates[targets.indexOf(target)];
-    tellResolved(context, kind, template ? pinChoice(choice, template.version) : choice, agent);
+    recordChoice(context, kind, template ? pinChoice(choice, template.version) : choice, agent);
     const composition = target
       ? compose(context, kind, target, template)
-      : literalPrompt(agent!.systemPrompt, choice.resolved!, TOOLS);
+      : literalPrompt(agent!.systemPrompt, choice.resolved!, TEXT_FUNCTIONS);
     if (observability !== 'off') {
       const payload = composedPayload(context.node.id, kind, composition, observability);
       context.tell({ type: 'prompt.composed', nodeId: context.node.id, payload });
@@ -73,9 +76,10 @@ export async function composePrompts(context: NodeContext, as?: Agent): Promise<
   });
 }
 
-const TOOLS = { digest: sha256Hex, redact: redactText };
+/** Hashing and redaction for the engine, which may import neither. */
+const TEXT_FUNCTIONS = { digest: sha256Hex, redact: redactText };
 
-/** The agent whose prompts a node has asked for. */
+/** The agent that the node's config names; an unknown one is reported in the log, and the node goes on without it. */
 async function boundAgent(context: NodeContext): Promise<Agent | undefined> {
   const { agentId } = context.config;
   if (typeof agentId !== 'string') return undefined;
@@ -89,7 +93,7 @@ function promptsOf({ manifest: { agentId, promptOverrides }, systemPrompt }: Age
   return { agentId, systemPrompt, promptOverrides };
 }
 
-/** What a model is told: the prompts of each kind, or the text that the config has in their place. */
+/** Turns prompts into model messages; a kind without a prompt uses the inline text of the node's config. */
 export function messagesOf({ config }: NodeContext, prompts: readonly ComposedPrompt[]): ModelMessage[] {
   return KINDS.flatMap((kind) => {
     const composed = prompts.filter((prompt) => prompt.kind === kind).map(({ text }) => text);
@@ -99,12 +103,12 @@ export function messagesOf({ config }: NodeContext, prompts: readonly ComposedPr
   });
 }
 
-/** The references to prompts of one kind in a node's config, as they are written. */
+/** The prompt references of one kind in a node's config, not parsed. */
 export function promptRefsOf(config: JsonObject, kind: PromptKind): unknown[] {
   return REFS[kind].flatMap((key) => own(config, key) ?? []);
 }
 
-/** What is wrong with the references in a node's config. */
+/** Finds prompt references in a node's config that cannot be parsed. */
 export function promptRefProblems(config: JsonObject): ConfigProblem[] {
   return Object.values(REFS).flatMap((keys) => keys.flatMap((key) => problemsAt(key, own(config, key))));
 }
@@ -113,15 +117,15 @@ function problemsAt(key: string, value: unknown): ConfigProblem[] {
   if (value === undefined || (!isList(key) && parsePromptRef(value))) return [];
   if (!isList(key)) return [{ path: `.${key}`, message: 'This is not a reference to a prompt.' }];
   if (!Array.isArray(value)) return [{ path: `.${key}`, message: 'This is not a list of references to prompts.' }];
-  const wrong = [...value.keys()].filter((index) => !parsePromptRef(value[index]));
-  return wrong.map((index) => ({ path: `.${key}.${index}`, message: 'This is not a reference to a prompt.' }));
+  const invalid = [...value.keys()].filter((index) => !parsePromptRef(value[index]));
+  return invalid.map((index) => ({ path: `.${key}.${index}`, message: 'This is not a reference to a prompt.' }));
 }
 
 function isList(key: string): boolean {
   return REFS['few-shot'].includes(key);
 }
 
-/** Layers besides the node's own speak for the first prompt of a kind. Where none has any, there is nothing to choose. */
+/** Chooses the prompts of every kind. Agent, run and workflow only compete for the first prompt of a kind. */
 function slotsOf(context: NodeContext, agent: AgentPrompts | undefined): Slot[] {
   return KINDS.flatMap((kind) => {
     const refs = promptRefsOf(context.config, kind);
@@ -136,7 +140,8 @@ function otherLayers({ configurable, workflow }: NodeContext, kind: PromptKind):
   return { run: own(configurable.promptOverrides, kind), workflow: workflow.defaults?.promptRefs?.[kind] };
 }
 
-function warnOfWhatIsLeftOut(context: NodeContext, slots: readonly Slot[]): void {
+/** Warns in the log about inline text that is not used, because a prompt of the library takes precedence. */
+function warnOfUnusedInlineText(context: NodeContext, slots: readonly Slot[]): void {
   for (const { kind, choice } of slots) {
     const inline = INLINE[kind];
     if (inline === undefined || context.config[inline] === undefined) continue;
@@ -152,7 +157,7 @@ function warn({ node, emit }: NodeContext, code: string, message: string): void 
   });
 }
 
-function tellResolved(
+function recordChoice(
   { node, tell }: NodeContext,
   kind: PromptKind,
   { chain, resolved }: PromptChoice,
@@ -179,7 +184,7 @@ function compose(
       `${promptRefText(target)} is for ${template.kind} prompts, not for ${kind} ones.`,
     );
   }
-  const composed = composePrompt(template, (variable) => bindingOf(context, target, variable), TOOLS);
+  const composed = composePrompt(template, (variable) => bindingOf(context, target, variable), TEXT_FUNCTIONS);
   if ('problem' in composed) throw failure(composed.problem.code, composed.problem.message, composed.problem.details);
   return composed;
 }
@@ -188,21 +193,21 @@ function failure(code: string, message: string, details?: JsonObject): NodeFailu
   return new NodeFailure({ code, message, retryable: false, ...(details ? { details } : {}) });
 }
 
-/** What a node's prompts are filled with. Only what the author or the host wrote is taken at its word. */
+/** The value of a template variable. Only values written by the workflow's author or the host are trusted. */
 function bindingOf(context: NodeContext, target: PromptTarget, variable: PromptVariable): Binding | undefined {
   const override = own(target.variableOverrides, variable.name);
   if (override !== undefined && variable.source !== 'secret') return trusted(override);
   switch (variable.source ?? 'input') {
     case 'input': {
-      const isWritten = own(context.node.inputs, variable.name)?.type === 'static';
-      return bind(variable, context.inputs, context.shown().inputs, isWritten ? 'trusted' : 'untrusted');
+      const isStatic = own(context.node.inputs, variable.name)?.type === 'static';
+      return bind(variable, context.inputs, context.shown().inputs, isStatic ? 'trusted' : 'untrusted');
     }
     case 'variable':
       return bind(variable, context.variables, context.shown().variables, 'untrusted');
     case 'context':
       return trusted(own(hostContext(context), variable.name));
     case 'secret':
-      // This host keeps no secrets for prompts.
+      // This host does not provide secrets to prompts.
       return undefined;
   }
 }
@@ -210,18 +215,18 @@ function bindingOf(context: NodeContext, target: PromptTarget, variable: PromptV
 function bind(
   variable: PromptVariable,
   values: JsonObject,
-  shown: JsonObject,
+  masked: JsonObject,
   trust: Binding['trust'],
 ): Binding | undefined {
   const { name } = variable;
-  return { value: extract(variable, own(values, name)), shown: extract(variable, own(shown, name)), trust };
+  return { value: extract(variable, own(values, name)), shown: extract(variable, own(masked, name)), trust };
 }
 
 function trusted(value: unknown): Binding {
   return { value, shown: value, trust: 'trusted' };
 }
 
-/** The time is when the attempt started, so that composing again comes to the same. */
+/** Variables that the host provides. `now` is the start of the attempt, so that composing again gives the same text. */
 function hostContext({ runId, workflow, owner, node, startedAt }: NodeContext): Record<string, string> {
   return {
     runId,

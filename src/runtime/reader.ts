@@ -7,15 +7,16 @@ import type { Plans } from './plans.ts';
 import { decodeEvent } from './recording.ts';
 import { factsOf, type HeldRun, identityOf } from './run-row.ts';
 
+/** Events that one query reads. */
 const EVENTS_PER_PAGE = 1_000;
-/** Folded runs are kept as long as all of them together have fewer events than this. */
+/** Upper bound of the events of all cached runs together. */
 const CACHED_EVENTS_MAX = 20_000;
-/** What a run weighs besides its events. */
+/** Weight of a cached run besides its events. */
 const RUN_WEIGHT = 20;
-/** A run that has ended is kept only if folding it again would be some work. */
-const WORTH_KEEPING = 100;
+/** Runs that have ended are cached from this many events on; shorter ones are cheap to fold again. */
+const ENDED_EVENTS_MIN = 100;
 
-/** Reads runs. Folding again costs only what was appended since the last time. */
+/** Reads and folds runs, with a cache of folded runs: reading one again costs only the events appended since. */
 export class RunReader {
   readonly #store: Store;
   readonly #plans: Plans;
@@ -28,12 +29,13 @@ export class RunReader {
     this.#clock = clock;
   }
 
+  /** The stored row of a run; undefined if the caller cannot see such a run. */
   async row(visibility: Visibility, runId: string): Promise<RunRow | undefined> {
     const [row] = await this.#store.read<RunRow>(findRun(visibility, runId));
     return row;
   }
 
-  /** Looks at a run. `look` must be done when it returns: the run it is shown belongs to the reader. */
+  /** Calls `look` with a folded run. The run goes back to the cache afterwards, so `look` must not keep it. */
   async view<T>(
     visibility: Visibility,
     runId: string,
@@ -42,12 +44,12 @@ export class RunReader {
     const row = await this.row(visibility, runId);
     if (!row) return undefined;
     const held = await this.take(row);
-    const seen = look(held, row);
+    const result = look(held, row);
     this.give(held);
-    return seen;
+    return result;
   }
 
-  /** Hands a run over: the caller owns it, may move it on, and gives it back if it still says what the store says. */
+  /** Takes a folded run out of the cache. The caller owns it, and returns it once all its events are committed. */
   async take(row: RunRow): Promise<HeldRun> {
     const cached = this.#cache.get(row.run_id);
     if (!cached || cached.run.sequence > row.sequence) return this.fresh(row);
@@ -56,12 +58,13 @@ export class RunReader {
     return cached;
   }
 
+  /** Returns a run to the cache; its state must equal the log. */
   give(held: HeldRun): void {
-    if (held.run.ended && held.run.sequence < WORTH_KEEPING) return;
+    if (held.run.ended && held.run.sequence < ENDED_EVENTS_MIN) return;
     this.#cache.set(held.run.facts.runId, held);
   }
 
-  /** A run of one's own, folded from its first event. */
+  /** Folds a run from its first event, without the cache, up to the sequence `through`. */
   async fresh(row: RunRow, through = row.sequence): Promise<HeldRun> {
     const plan = await this.#plans.pinned(row.workflow_owner, row.workflow_id, row.workflow_version);
     const held: HeldRun = { identity: identityOf(row), run: fold(plan, factsOf(row), []) };
@@ -74,11 +77,12 @@ export class RunReader {
       const events = await this.events(row, run.sequence, Math.min(EVENTS_PER_PAGE, through - run.sequence));
       if (events.length === 0) throw new Error(`the log of ${row.run_id} ends before sequence ${through}`);
       for (const event of events) apply(run, decodeEvent(event));
-      // A long log is folded a page at a time, and in between others get their turn.
+      // Between the pages of a long log the event loop serves others.
       if (run.sequence < through) await new Promise<void>((resolve) => this.#clock.soon(resolve));
     }
   }
 
+  /** Reads one page of stored events after a sequence. */
   events({ run_id, tenant }: RunRow, after: number, limit = EVENTS_PER_PAGE): Promise<StoredEvent[]> {
     return this.#store.read<StoredEvent>(readEvents({ tenant, runId: run_id }, after, limit));
   }

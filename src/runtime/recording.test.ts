@@ -11,8 +11,8 @@ import { decodeEvent, eventIdOf, type Recorded, recordEvent } from './recording.
 
 const TIME = Date.parse('2026-02-03T04:05:06.789Z');
 
-describe('an event that is recorded', () => {
-  it('gets its place, its time and its identity', () => {
+describe('a recorded event', () => {
+  it('gets its id, sequence and timestamp', () => {
     const { event, stored } = record({
       type: 'node.skipped',
       nodeId: 'a',
@@ -34,13 +34,13 @@ describe('an event that is recorded', () => {
     expect(stored).toEqual({ sequence: 7, type: 'node.skipped', body: JSON.stringify(event), hidden: null });
   });
 
-  it('names no node and no cause where it has none', () => {
+  it('has no `nodeId` and no `causationId` if there is none', () => {
     const body = JSON.parse(record({ type: 'run.resumed', payload: {} }).stored.body) as object;
     expect(body).not.toHaveProperty('nodeId');
     expect(body).not.toHaveProperty('causationId');
   });
 
-  it('is for the fold what it was, after it was written down and read', () => {
+  it('is the same for the fold after it was stored and read', () => {
     fc.assert(
       fc.property(
         fc.dictionary(fc.string(), fc.jsonValue()),
@@ -60,7 +60,7 @@ describe('an event that is recorded', () => {
     );
   });
 
-  it('is for the fold what it was, also where parts of it are hidden', () => {
+  it('is the same for the fold if parts of it are masked', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
@@ -81,8 +81,8 @@ describe('an event that is recorded', () => {
   });
 });
 
-describe('what readers must not see', () => {
-  it('is kept beside the event, for the fold alone', () => {
+describe('a sensitive value', () => {
+  it('is stored beside the event, for the fold only', () => {
     const payload = { name: 'pin', previous: 'OLD-XYZZY', next: 'NEW-XYZZY' };
     const { event, stored } = record({ type: 'variable.changed', payload }, workflow([node('a')], [], SENSITIVE));
     expect(event.payload).toEqual(payload);
@@ -91,11 +91,11 @@ describe('what readers must not see', () => {
     expect(decodeEvent(stored).payload).toEqual(payload);
   });
 
-  it('is nothing where the definition calls nothing sensitive', () => {
+  it('is hidden only if the definition marks it as sensitive', () => {
     expect(record({ type: 'variable.changed', payload: { name: 'pin', next: 1 } }).stored.hidden).toBeNull();
   });
 
-  it('is nothing for events about other things', () => {
+  it('is not hidden in events about other variables', () => {
     const { stored } = record(
       { type: 'variable.changed', payload: { name: 'open', next: 1 } },
       workflow([node('a')], [], SENSITIVE),
@@ -108,14 +108,14 @@ describe('a node id that is too long for the envelope', () => {
   const long = 'n'.repeat(129);
   const event: NewEvent = { type: 'node.skipped', nodeId: long, payload: { nodeId: long } };
 
-  it('stands whole in the payload, and not at the top', () => {
+  it('is in the payload but not in the envelope', () => {
     const { stored } = record(event, workflow([node(long)]));
     expect(JSON.parse(stored.body)).not.toHaveProperty('nodeId');
     expect((JSON.parse(stored.body) as { payload: unknown }).payload).toEqual({ nodeId: long });
     expect(decodeEvent(stored).nodeId).toBe(long);
   });
 
-  it('is one of 129 characters, not of 128', () => {
+  it('has 129 characters; 128 fit', () => {
     const fits = 'n'.repeat(128);
     const { stored } = record(
       { type: 'node.skipped', nodeId: fits, payload: { nodeId: fits } },
@@ -125,7 +125,7 @@ describe('a node id that is too long for the envelope', () => {
     expect(stored.hidden).toBeNull();
   });
 
-  it('is hidden together with what is sensitive', () => {
+  it('is hidden together with sensitive values', () => {
     const definition = workflow([node(long, 'core.noop', { outputSensitivity: { key: true } })]);
     const payload = { nodeId: long, outputs: { key: 'XYZZY' } };
     const { event: recorded, stored } = record({ type: 'node.completed', nodeId: long, payload }, definition);
@@ -134,10 +134,10 @@ describe('a node id that is too long for the envelope', () => {
   });
 });
 
-describe('what looks like a secret', () => {
+describe('text that looks like a secret', () => {
   const SECRET = ['sk', 'ant-api03-Zq8Rk2Lw9Tv4Xy7Bn3Md6Fs1Hj5Pc0Gu'].join('-');
 
-  it('is gone before the event is kept, hidden or folded', () => {
+  it('is redacted before the event is stored or folded', () => {
     const definition = workflow([node('a')], [], SENSITIVE);
     const events: NewEvent[] = [
       { type: 'node.completed', nodeId: 'a', payload: { nodeId: 'a', outputs: { text: `key ${SECRET}` } } },
@@ -151,14 +151,14 @@ describe('what looks like a secret', () => {
     }
   });
 
-  it('leaves everything else as it is', () => {
+  it('is the only text that is changed', () => {
     const payload = { nodeId: 'a', outputs: { text: 'nothing to hide' } };
     expect(record({ type: 'node.completed', nodeId: 'a', payload }).event.payload).toBe(payload);
   });
 });
 
 describe('the id of an event', () => {
-  it('comes from the run and the sequence, and sorts like the log', () => {
+  it('is derived from the run and the sequence, and sorts in log order', () => {
     fc.assert(
       fc.property(fc.nat({ max: 36 ** 6 - 1 }), fc.nat({ max: 36 ** 6 - 1 }), (a, b) => {
         const runId = 'run-0mabc12300000000000000';
@@ -179,7 +179,7 @@ describe('the id of an event', () => {
     expect(new Set(events).size).toBe(400);
   });
 
-  it('has a prefix, lower-case letters and digits, and room in the protocol', () => {
+  it('has a prefix, lower-case letters and digits, and a length that the protocol allows', () => {
     const [runId] = [
       sortableIds(
         () => TIME,
@@ -203,7 +203,7 @@ function record(event: NewEvent, definition: WorkflowDefinition = workflow([node
   return recordEvent({ plan: makePlan(definition, 1), facts: factsOf() }, event, AT, sha256Hex);
 }
 
-/** As JSON has it: without the sign of zero. */
+/** The value after a JSON round trip, which drops the sign of zero. */
 function normal(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value)) as unknown;
 }

@@ -7,13 +7,13 @@ import type { StoredEvent } from '../store/log.ts';
 import { digits } from '../system/ids.ts';
 import { redactValue } from '../system/redaction.ts';
 
-/** An event with its identity: as the fold takes it, and as it is kept. */
+/** An event with its id and sequence, in two forms: complete for the fold, and encoded for storage and readers. */
 export interface Recorded {
   readonly event: RunEvent;
   readonly stored: StoredEvent;
 }
 
-/** What readers must not see and the fold must: the unmasked payload, a node id too long for the envelope. */
+/** The parts of an event that only the fold gets: the unmasked payload, and a node id too long for the envelope. */
 interface Hidden {
   readonly payload?: unknown;
   readonly nodeId?: string;
@@ -21,14 +21,14 @@ interface Hidden {
 
 const SEQUENCE_DIGITS = 6;
 
-/** Gives an event its place in the log. Encoded here, once: storage, streams and deliveries share these bytes. */
+/** Redacts, masks and encodes a new event. It is encoded once: storage, streams and deliveries use the same text. */
 export function recordEvent(
   { plan, facts }: { readonly plan: Plan; readonly facts: RunFacts },
   newEvent: NewEvent,
   at: { readonly sequence: number; readonly time: number },
   digest: Digest,
 ): Recorded {
-  // The one gate for text: whatever a caller, a node or a model put in here passes it before it is kept.
+  // Every event passes here before it is stored, so this is the one place that redacts secrets in payloads.
   const { payload, nodeId, causationId, type } = redactPayload(newEvent);
   const event = {
     eventId: eventIdOf(facts.runId, at.sequence),
@@ -42,11 +42,11 @@ export function recordEvent(
     schemaVersion: EVENT_SCHEMA_VERSION,
     engineVersion: String(facts.engineVersion),
   } as RunEvent;
-  const shown = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload, nodeId } as NewEvent, digest) : payload;
+  const visible = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload, nodeId } as NewEvent, digest) : payload;
   const fitsEnvelope = nodeId === undefined || nodeId.length <= ENVELOPE_NODE_ID_MAX;
-  const isMasked = shown !== payload;
+  const isMasked = visible !== payload;
   const body =
-    isMasked || !fitsEnvelope ? { ...event, payload: shown, nodeId: fitsEnvelope ? nodeId : undefined } : event;
+    isMasked || !fitsEnvelope ? { ...event, payload: visible, nodeId: fitsEnvelope ? nodeId : undefined } : event;
   const hidden: Hidden = { ...(isMasked ? { payload } : {}), ...(fitsEnvelope ? {} : { nodeId }) };
   return {
     event,
@@ -64,17 +64,17 @@ function redactPayload(event: NewEvent): NewEvent {
   return payload === event.payload ? event : ({ ...event, payload } as NewEvent);
 }
 
-/** Derived, so it needs no chance and sorts like the log: the run's id without its prefix, then the sequence. */
+/** The id of an event: its run's id without the prefix, then the sequence, so that ids sort in log order. */
 export function eventIdOf(runId: string, sequence: number): string {
   return `evt-${runId.slice(runId.indexOf('-') + 1)}${digits(sequence, SEQUENCE_DIGITS)}`;
 }
 
-/** The place in its log that an id of ours names. */
+/** The sequence that is encoded in an event id of this host. */
 export function sequenceOf(eventId: string): number {
   return Number.parseInt(eventId.slice(-SEQUENCE_DIGITS), 36);
 }
 
-/** The event as the fold takes it. */
+/** Decodes a stored event for the fold, with its hidden parts; never show the result to a caller. */
 export function decodeEvent({ body, hidden }: StoredEvent): RunEvent {
   const event = JSON.parse(body) as RunEvent;
   return hidden === null ? event : ({ ...event, ...(JSON.parse(hidden) as Hidden) } as RunEvent);

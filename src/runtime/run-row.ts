@@ -3,37 +3,39 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { RunMove, RunRow } from '../store/log.ts';
 
-/** On whose behalf something happens: the full subject, of which the protocol's first major shows parts. */
+/** The authenticated principal on whose behalf a run executes; version 1 of the protocol shows only parts of it. */
 export interface Subject {
-  /** The storage key of the tenant, made by auth: what every query is bound to. */
+  /** The storage key of the tenant, derived by authentication: every query is restricted to it. */
   readonly tenant: string;
-  /** The tenant as the wire shows it. */
+  /** The name of the tenant in the API. */
   readonly tenantName: string;
   readonly workspace?: string | undefined;
   readonly principal: string;
   readonly issuer: string;
+  /** How the principal was authenticated, such as an API key or a token. */
   readonly lane: string;
 }
 
-/** What the host knows of a run beyond what the engine has to. */
+/** The facts about a run that the host needs and the engine does not. */
 export interface RunIdentity {
   readonly subject: Subject;
   readonly workflowOwner: string;
-  /** Runs above this one. */
+  /** Number of ancestors. */
   readonly depth: number;
-  /** The first of them, which nobody else started. */
+  /** The topmost ancestor; undefined for a run without a parent. */
   readonly rootRunId?: string | undefined;
+  /** Hash of the tenant and the scope that the run occupies until it ends. */
   readonly scopeKey?: string | undefined;
 }
 
-/** A run in memory: who it belongs to, and its state. */
+/** A folded run in memory, with its identity. One owner at a time: applying an event changes `run` in place. */
 export interface HeldRun {
   readonly identity: RunIdentity;
   readonly run: Run;
 }
 
-/** The part of a run that is fixed and has no column of its own. */
-interface KeptFacts {
+/** The immutable facts of a run that have no column of their own: the JSON in the column `facts`. */
+interface StoredFacts {
   readonly tenantName: string;
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
@@ -46,10 +48,11 @@ interface KeptFacts {
   readonly fork?: Fork | undefined;
 }
 
+/** The row of a new run. */
 export function rowOf({ identity, run }: HeldRun): RunRow {
   const { facts, plan } = run;
   const { subject, depth, rootRunId, scopeKey } = identity;
-  const kept: KeptFacts = {
+  const stored: StoredFacts = {
     tenantName: subject.tenantName,
     inputs: facts.inputs,
     configurable: facts.configurable,
@@ -73,7 +76,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     workflow_version: plan.version,
     parent_run_id: facts.parent?.runId ?? null,
     parent_node_id: facts.parent?.nodeId ?? null,
-    facts: JSON.stringify(kept),
+    facts: JSON.stringify(stored),
     engine_version: facts.engineVersion,
     event_log_schema_version: EVENT_LOG_SCHEMA_VERSION,
     created_at: facts.createdAt,
@@ -93,7 +96,7 @@ function projectionOf(run: Run): Projection {
   };
 }
 
-/** The move of a run's row that goes with an append: its columns say what the fold says. */
+/** The update of a run's row that is committed with an append, so that its columns always equal the fold. */
 export function moveOf(run: Run, from: number): RunMove {
   const { status, sequence, updated_at, ended_at, error_code } = projectionOf(run);
   return {
@@ -107,8 +110,9 @@ export function moveOf(run: Run, from: number): RunMove {
   };
 }
 
+/** Reads the identity of a run from its row. */
 export function identityOf(row: RunRow): RunIdentity {
-  const { tenantName, depth, rootRunId, scopeKey } = JSON.parse(row.facts) as KeptFacts;
+  const { tenantName, depth, rootRunId, scopeKey } = JSON.parse(row.facts) as StoredFacts;
   const { tenant, workspace, principal, issuer, lane, workflow_owner: workflowOwner } = row;
   return {
     subject: { tenant, tenantName, workspace: workspace ?? undefined, principal, issuer, lane },
@@ -119,8 +123,9 @@ export function identityOf(row: RunRow): RunIdentity {
   };
 }
 
+/** Reads the facts from a row that the engine folds the run with. */
 export function factsOf(row: RunRow): RunFacts {
-  const { inputs, configurable, tags, metadata, limits, tenantName, fork } = JSON.parse(row.facts) as KeptFacts;
+  const { inputs, configurable, tags, metadata, limits, tenantName, fork } = JSON.parse(row.facts) as StoredFacts;
   return {
     runId: row.run_id,
     workflowId: row.workflow_id,

@@ -12,7 +12,7 @@ import type { RunReader } from './reader.ts';
 import type { ToolSource } from './tools.ts';
 import type { Turns } from './turns.ts';
 
-/** What everything that moves runs is built on. */
+/** The services that executing and changing runs is built on; there is one per host. */
 export interface Runtime {
   readonly store: Store;
   readonly clock: Clock;
@@ -25,13 +25,14 @@ export interface Runtime {
   readonly turns: Turns;
   readonly catalog: Catalog;
   readonly seams: SeamDrivers;
-  /** Where the tools of agents come from. */
+  /** Sources of the tools that agents may call. */
   readonly tools: readonly ToolSource[];
-  /** The one way out to the network. */
+  /** The only way to the network: it enforces the host's egress rules. */
   readonly egress: Egress;
+  /** Writes that capabilities add to every append. */
   readonly reactions: readonly Reaction[];
-  /** Ids of what this host provides to nodes that `require` it. */
+  /** Ids of the capabilities that node types may require. */
   readonly provided: ReadonlySet<string>;
-  /** Ceilings of this host; a run gets these or less. */
+  /** Upper bounds of the limits of every run. */
   readonly limits: { readonly maxNodeExecutions: number; readonly maxRunDurationMs: number };
 }

@@ -5,7 +5,7 @@ import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { Runtime } from './runtime.ts';
 
-/** The event with which a node starts, or fails because this host lacks what it needs. */
+/** The event that starts an attempt, or that fails it if this host does not provide what the node type requires. */
 export function startOf(runtime: Runtime, run: Run, { node, index }: PlannedNode): NewEvent {
   const { id: nodeId, typeId } = node;
   const missing = missingFor(runtime, typeId);
@@ -18,6 +18,7 @@ function missingFor({ catalog, provided }: Runtime, typeId: string): string | un
   return type ? type.requires?.find((id) => !provided.has(id)) : typeId;
 }
 
+/** The error of a node whose type, or a capability that its type requires, is not provided by this host. */
 export function capabilityMissing(id: string): RunError {
   const message = `This host does not provide ${id}, which the node needs.`;
   return { code: 'capability_not_provided', message, details: { capability: id }, retryable: false };

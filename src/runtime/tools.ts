@@ -5,59 +5,60 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import type { Visibility } from '../store/log.ts';
 import type { Firing } from './effects/seams.ts';
 
-/** How a call travels; the log says so. */
+/** How calls of a tool are transported, as `agent.toolCalled` records it. */
 export const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
 
-/** What is said of a tool to models. */
+/** The description of a tool that models get. */
 export interface ToolFacts {
-  /** `<scope>:<tool>`, as the allow-lists of agents have it. */
+  /** `<scope>:<tool>`, as in the allow-lists of agents. */
   readonly name: string;
   readonly description: string;
-  /** A JSON Schema. Arguments that do not fit are refused before the tool hears of them. */
+  /** A JSON Schema; a call with arguments that do not match is refused before it reaches the tool. */
   readonly inputSchema: JsonObject;
   readonly transport: (typeof TOOL_TRANSPORTS)[number];
 }
 
-/** What is said of it besides, to people who decide whether an agent may use it. The host answers for it, not the tool. */
+/** Facts for people who decide whether an agent may use a tool. The host vouches for them, not the tool. */
 export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'> {
   readonly title?: string | undefined;
 }
 
-/** A tool that answers while somebody waits for it. It keeps to limits of its own in time and size. */
+/** A tool that is called and answers within one attempt. It enforces its own limits on time and size. */
 export interface CallableTool extends ToolFacts, ToolTraits {
-  /** Whether there is such a tool cannot be found out now; calls say why. */
+  /** The source cannot be reached, so it is unknown whether the tool exists; calling it reports the reason. */
   readonly isAway?: boolean;
-  /** Gives what the model is told: any JSON value. Throws a `ToolFailure` for what the model should know and deal with. */
+  /** Returns any JSON value for the model; throws a `ToolFailure` for an error that the model should handle. */
   call(args: JsonObject, by: ToolCaller): Promise<unknown>;
-  /** What the log says of a call besides that it was made, by what came of it. */
+  /** Events to record besides the call itself, depending on its outcome. */
   events?(outcome: unknown, by: ToolCaller): readonly NewEvent[];
 }
 
-/** A tool that is a workflow. It runs as a child of the run that asks, and may take days. */
+/** A tool that is a workflow: a call starts a child run, which may take days. */
 export interface WorkflowTool extends ToolFacts, ToolTraits {
   readonly workflowId: string;
 }
 
+/** Anything that an agent can call. */
 export type Tool = CallableTool | WorkflowTool;
 
-/** On whose behalf a tool is called. The effect's id is the same for every attempt at the call. */
+/** On whose behalf a tool is called. `effectId` is the same for every attempt, so it serves as an idempotency key. */
 export interface ToolCaller extends Firing {
   readonly agentId: string;
-  /** How long it may take, where that is not for the tool to say. */
+  /** Timeout of this call; the tool's own applies by default. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** The tools of one scope, which is what stands before the colon in their names. */
+/** The tools of one scope, which is the part of their names before the colon. */
 export interface ToolSource {
   readonly scope: string;
   readonly kind: ToolSourceKind;
-  /** The tool of this whole name, for somebody who may use it; nothing for anybody else. */
+  /** Finds a tool by its full name; undefined if there is none that the user may use. */
   find(user: Visibility, name: string): Promise<Tool | undefined>;
-  /** What somebody may use of it, as far as it can be found out soon; where that is very much, not all of it. */
+  /** The tools that the user may use; incomplete if a source is slow or has very many. */
   list(user: Visibility): Promise<readonly Tool[]>;
 }
 
-/** A few tools of the host's own, for everybody. */
+/** A source with a fixed list of the host's own tools, the same for every user. */
 export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
   return {
     scope,
@@ -67,17 +68,18 @@ export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
   };
 }
 
-/** The tool would not, or could not. The model is told why; the run goes on. */
+/** A tool call failed. The model gets the message and the run continues. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
 }
 
-/** Where to look for a tool of this name. */
+/** The source whose scope is in the tool's name; undefined for an unknown scope. */
 export function sourceOf(sources: readonly ToolSource[], name: string): ToolSource | undefined {
   const scope = name.slice(0, Math.max(0, name.indexOf(':')));
   return sources.find((source) => source.scope === scope);
 }
 
+/** Finds a tool by its full name, in the source of its scope. */
 export async function findTool(
   sources: readonly ToolSource[],
   user: Visibility,
@@ -86,7 +88,7 @@ export async function findTool(
   return sourceOf(sources, name)?.find(user, name);
 }
 
-/** What is said of a tool, without the way to it. */
+/** The description of a tool without its implementation, so that it can be stored or sent. */
 export function toolFacts({ name, description, inputSchema, transport }: Tool): ToolFacts {
   return { name, description, inputSchema, transport };
 }

@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { Turns } from './turns.ts';
 
-/** Something to do that is over when the test says so. */
+/** An action that the test finishes. */
 function task() {
   let finish = (): void => {};
   let fail = (_error: Error): void => {};
-  const over = new Promise<void>((resolve, reject) => {
+  const finished = new Promise<void>((resolve, reject) => {
     finish = resolve;
     fail = reject;
   });
-  const state = { hasBegun: false };
+  const state = { hasStarted: false };
   const act = async (): Promise<string> => {
-    state.hasBegun = true;
-    await over;
+    state.hasStarted = true;
+    await finished;
     return 'done';
   };
   return { act, state, finish: () => finish(), fail: (error: Error) => fail(error) };
@@ -20,23 +20,23 @@ function task() {
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('turns', () => {
-  it('go one after the other, in the order of asking', async () => {
+describe('a mutex per key', () => {
+  it('runs actions with the same key one after the other, in order', async () => {
     const turns = new Turns();
     const tasks = [task(), task(), task()];
     const outcomes = tasks.map(({ act }) => turns.take('run', act));
-    const begun = (): boolean[] => tasks.map(({ state }) => state.hasBegun);
+    const started = (): boolean[] => tasks.map(({ state }) => state.hasStarted);
     await settle();
-    expect(begun()).toEqual([true, false, false]);
+    expect(started()).toEqual([true, false, false]);
     tasks[0]!.finish();
     await settle();
-    expect(begun()).toEqual([true, true, false]);
+    expect(started()).toEqual([true, true, false]);
     tasks[1]!.finish();
     tasks[2]!.finish();
     expect(await Promise.all(outcomes)).toEqual(['done', 'done', 'done']);
   });
 
-  it('about different things do not wait for each other', async () => {
+  it('runs actions with different keys concurrently', async () => {
     const turns = new Turns();
     const [one, two] = [task(), task()];
     void turns.take('one', one.act);
@@ -45,18 +45,18 @@ describe('turns', () => {
     expect(await outcome).toBe('done');
   });
 
-  it('that fail are over, too, and fail for nobody else', async () => {
+  it('continues after an action that failed, whose error only its caller gets', async () => {
     const turns = new Turns();
     const [bad, good] = [task(), task()];
     const failed = turns.take('run', bad.act);
     const outcome = turns.take('run', good.act);
-    bad.fail(new Error('the store is away'));
-    await expect(failed).rejects.toThrow('the store is away');
+    bad.fail(new Error('the store failed'));
+    await expect(failed).rejects.toThrow('the store failed');
     good.finish();
     expect(await outcome).toBe('done');
   });
 
-  it('leave nothing behind', async () => {
+  it('keeps no entry for a key that is not in use', async () => {
     const turns = new Turns();
     const one = task();
     const outcome = turns.take('run', one.act);

@@ -1,21 +1,22 @@
-/** Who wants the same thing goes one after the other; who wants something else does not wait. */
+/** A mutex per key: actions with the same key run one after the other, in order; other keys do not wait. */
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
-  take<T>(thing: string, act: () => Promise<T>): Promise<T> {
-    const turn = (this.#last.get(thing) ?? Promise.resolve()).then(act);
-    const isOver = turn.then(
+  /** Runs an action once all earlier ones with the same key have settled; a failure only rejects its own caller. */
+  take<T>(key: string, action: () => Promise<T>): Promise<T> {
+    const result = (this.#last.get(key) ?? Promise.resolve()).then(action);
+    const settled = result.then(
       () => {},
       () => {},
     );
-    this.#last.set(thing, isOver);
-    void isOver.then(() => {
-      if (this.#last.get(thing) === isOver) this.#last.delete(thing);
+    this.#last.set(key, settled);
+    void settled.then(() => {
+      if (this.#last.get(key) === settled) this.#last.delete(key);
     });
-    return turn;
+    return result;
   }
 
-  /** Things that somebody wants right now. */
+  /** Number of keys that an action holds or waits for. */
   get size(): number {
     return this.#last.size;
   }

@@ -8,7 +8,6 @@ import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { legacy } from '../../src/capabilities/legacy.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
-import { webhookSettings } from '../../src/capabilities/operations/webhooks/settings.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
 import { interrupts } from '../../src/capabilities/people/interrupts/index.ts';
 import type { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
@@ -70,7 +69,7 @@ function mounted({ egress, hasGoals }: SimHostOptions): readonly SimCapability[]
     interrupts,
     runs,
     legacy(replay),
-    ...(egress ? [legacy(webhooks, webhookSettings)] : []),
+    ...(egress ? [webhooks] : []),
     schedules,
     heartbeat,
     commitments,
@@ -82,7 +81,7 @@ function mounted({ egress, hasGoals }: SimHostOptions): readonly SimCapability[]
 function standIns(observed: () => unknown): Partial<Services> {
   return {
     audit: { record: () => [], entry: () => changeOf(undefined, []) },
-    feed: { entries: () => [], wake: () => {} },
+    feed: { publish: () => changeOf(undefined, []) },
     storage: { perform: async () => ({ found: true, value: observed() }) },
     retention: { expiry: async () => undefined },
   } as object;

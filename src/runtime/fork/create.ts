@@ -13,16 +13,18 @@ import { factsOf, type HeldRun, identityOf } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 import { asNew, nodeOf } from './script.ts';
 
+/** What is needed to fork a run. */
 export interface ForkRequest {
   readonly source: RunRow;
-  /** What the fork runs: the definition of its source, or another version of it. */
+  /** The workflow version of the fork: that of its source, or another one. */
   readonly workflow: PinnedPlan;
+  /** The first sequence that is not copied from the source. */
   readonly fromSeq: number;
   readonly mode: ForkMode;
   readonly overlay: Overlay;
 }
 
-/** What a branch may have otherwise than its source. */
+/** Values of a branch that replace those of its source. */
 export interface Overlay {
   readonly inputs?: JsonObject;
   readonly configurable?: Configurable;
@@ -30,22 +32,22 @@ export interface Overlay {
   readonly metadata?: JsonObject;
 }
 
-/** The history of the source speaks of a node that the definition of the fork does not have. */
+/** The fork is not possible: the copied events name a node that the fork's definition does not have. */
 export interface UnknownNode {
   readonly unknownNode: string;
 }
 
-/** A run in memory whose history is that of its source up to some event. The source is not touched. */
+/** Creates a run in memory whose first events are copied from its source; the source is not changed. */
 export async function createFork(runtime: Runtime, request: ForkRequest): Promise<CreatedRun | UnknownNode> {
-  const newRun = newRunOf(request, await lastOfScript(runtime, request.source));
-  // The very first event of a replay is its source's; a branch that shares nothing begins like any run.
+  const newRun = newRunOf(request, await lastReplayed(runtime, request.source));
+  // A replay copies at least the first event. A branch that copies none is an ordinary new run.
   if (newRun.fork!.fromSeq === 0) return createRun(runtime, newRun);
   const held = emptyHeld(runtime, newRun);
   const recorded: Recorded[] = [];
-  for await (const event of history(runtime, request.source, newRun.fork!.fromSeq)) {
+  for await (const event of readHistory(runtime, request.source, newRun.fork!.fromSeq)) {
     const nodeId = nodeOf(event);
     if (nodeId !== undefined && !held.run.plan.node(nodeId)) return { unknownNode: nodeId };
-    recorded.push(inherit(held, event));
+    recorded.push(recordCopy(held, event));
   }
   return { held, recorded, isInherited: true };
 }
@@ -73,20 +75,21 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, thr
   };
 }
 
-/** What a cancellation writes at the end of a log. */
+/** Event types that a cancellation appends at the end of a log. */
 const CANCELLATION: ReadonlySet<string> = new Set<EventType>(['run.cancelled', 'node.cancelled']);
 
-/** Nobody cancels a replay because somebody cancelled its source. */
-async function lastOfScript(runtime: Runtime, source: RunRow): Promise<number> {
+/** The last sequence that a replay repeats: a cancellation of its source is left out, it does not cancel the replay. */
+async function lastReplayed(runtime: Runtime, source: RunRow): Promise<number> {
   if (source.status !== 'cancelled') return source.sequence;
   const { plan } = (await runtime.reader.fresh(source)).run;
   const events = await runtime.reader.events(source, source.sequence - plan.nodes.length - 2);
   return events.findLast(({ type }) => !CANCELLATION.has(type))!.sequence;
 }
 
+/** Events that one query reads. */
 const EVENTS_PER_PAGE = 500;
 
-async function* history(runtime: Runtime, source: RunRow, length: number): AsyncGenerator<RunEvent> {
+async function* readHistory(runtime: Runtime, source: RunRow, length: number): AsyncGenerator<RunEvent> {
   for (let after = -1; after < length - 1; ) {
     const page = await runtime.reader.events(source, after, Math.min(EVENTS_PER_PAGE, length - 1 - after));
     if (page.length === 0) throw new Error(`the log of ${source.run_id} ends before sequence ${length - 1}`);
@@ -95,8 +98,8 @@ async function* history(runtime: Runtime, source: RunRow, length: number): Async
   }
 }
 
-/** The same event, with ids of this run's own. */
-function inherit(held: HeldRun, event: RunEvent): Recorded {
+/** Records a copy of an event, with the ids of this run. */
+function recordCopy(held: HeldRun, event: RunEvent): Recorded {
   const { runId } = held.run.facts;
   const causationId = event.causationId && eventIdOf(runId, sequenceOf(event.causationId));
   return recordNow(

@@ -15,27 +15,31 @@ import type { Runtime } from '../runtime.ts';
 import { startOf } from '../starting.ts';
 import { asNew, nodeOf, type Script } from './script.ts';
 
+/** Uncommitted events at which a replay commits and yields to other runs. */
 const EVENTS_PER_COMMIT = 256;
 
 type Difference = 'output' | 'missing' | 'type-mismatch';
 
-type Said = Exclude<Message, { readonly broken: Error }>;
+/** A message of an attempt that says something about its node. */
+type NodeMessage = Exclude<Message, { readonly broken: Error }>;
 
 /**
- * The part of a replay for which there is a script. The scheduler decides again, nodes that only compute run again, and
- * each event is held against what the source recorded at that place, in the source's time. It ends with the script, or
- * where the two part.
+ * Repeats the source of a replay event by event. The scheduler decides again and pure nodes are called again, both with
+ * the timestamps of the source, and each event is compared with the one that the source recorded at that place. It ends
+ * with the last event of the source, or with a `replay.diverged` event at the first difference.
  */
 export class Rehearsal {
   readonly #runtime: Runtime;
   readonly #journal: Journal;
   readonly #script: Script;
   readonly #attempts: Attempts;
-  #said: Said[] = [];
-  #broken: Error | undefined;
-  #ring: () => void = () => {};
-  /** Events that belong together and are not recorded yet. */
-  #queue: NewEvent[] = [];
+  /** Messages of attempts that are not compared yet. */
+  #inbox: NodeMessage[] = [];
+  /** The store or the lease failed during an attempt. */
+  #failure: Error | undefined;
+  #signal: () => void = () => {};
+  /** The rest of a group of events that were decided together; recorded one by one. */
+  #decided: NewEvent[] = [];
   #isStopped = false;
 
   constructor(runtime: Runtime, lease: Lease, journal: Journal, script: Script) {
@@ -44,9 +48,9 @@ export class Rehearsal {
     this.#script = script;
     this.#attempts = new Attempts(runtime, lease, {
       send: (message) => {
-        if ('broken' in message) this.#broken = message.broken;
-        else this.#said.push(message);
-        this.#ring();
+        if ('broken' in message) this.#failure = message.broken;
+        else this.#inbox.push(message);
+        this.#signal();
       },
       committed: async () => {},
       run: () => this.#run,
@@ -57,50 +61,52 @@ export class Rehearsal {
     return this.#journal.held.run;
   }
 
+  /** Makes `run` return early, because the host is shutting down. */
   stop(): void {
     this.#isStopped = true;
-    this.#ring();
+    this.#signal();
   }
 
+  /** Repeats the source from where the log of the replay ends. Events may be left for the drive to commit. */
   async run(): Promise<void> {
     try {
-      this.#takeUp();
+      this.#continueFromLog();
       while (!this.#isStopped && !isTerminal(this.#run)) {
-        const { wanted } = this.#script;
-        if (!wanted) return;
-        if (!(await this.#go(wanted))) return;
-        if (this.#journal.pendingCount >= EVENTS_PER_COMMIT) await this.#writeDown();
+        const { wanted: expected } = this.#script;
+        if (!expected) return;
+        if (!(await this.#repeat(expected))) return;
+        if (this.#journal.pendingCount >= EVENTS_PER_COMMIT) await this.#commit();
       }
     } finally {
       this.#attempts.abortAll();
     }
   }
 
-  /** Where the log says that the replay is, nodes that were under way are called again. */
-  #takeUp(): void {
+  /** Moves the cursor to the end of the replay's log, and calls the nodes again that are running by it. */
+  #continueFromLog(): void {
     const { run } = this.#journal.held;
     this.#script.goTo(run.sequence + 1 - run.facts.fork!.fromSeq);
-    this.#said = [];
-    this.#queue = [];
+    this.#inbox = [];
+    this.#decided = [];
     for (const index of run.active) if (run.nodes[index]!.status === 'running') this.#call(run.plan.nodes[index]!);
   }
 
-  async #writeDown(): Promise<void> {
+  async #commit(): Promise<void> {
     if (!(await this.#journal.commit('hold'))) {
       await this.#journal.catchUp();
       this.#attempts.abortAll();
-      this.#takeUp();
+      this.#continueFromLog();
     }
     await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));
   }
 
-  /** Records what happens here in place of what the source recorded; false where that is something else. */
-  async #go(wanted: RunEvent): Promise<boolean> {
-    const time = Date.parse(wanted.timestamp);
-    const event = await this.#reproduce(wanted, time);
+  /** Produces and records the event that the source recorded next; false if it is a different one. */
+  async #repeat(expected: RunEvent): Promise<boolean> {
+    const time = Date.parse(expected.timestamp);
+    const event = await this.#reproduce(expected, time);
     if (this.#isStopped) return false;
-    const difference = differenceBetween(event, wanted);
-    if (!event || difference) return this.#part(wanted, difference, event ? [event] : []);
+    const difference = differenceBetween(event, expected);
+    if (!event || difference) return this.#diverge(expected, difference, event ? [event] : []);
     this.#journal.record([event], { time });
     this.#script.advance();
     if (event.type === 'node.started' || event.type === 'node.resumed') {
@@ -109,42 +115,43 @@ export class Rehearsal {
     return true;
   }
 
-  /** From here on the replay is on its own. What happened instead is recorded after it is said. */
-  #part(wanted: RunEvent, divergenceKind: Difference | undefined, instead: readonly NewEvent[]): false {
+  /** Records that the replay has diverged, then the events that happened instead. From here it is an ordinary run. */
+  #diverge(expected: RunEvent, divergenceKind: Difference | undefined, instead: readonly NewEvent[]): false {
     const { sourceRunId } = this.#run.facts.fork!;
     const payload = {
       sourceRunId,
-      atSequence: wanted.sequence,
-      originalEventId: wanted.eventId,
+      atSequence: expected.sequence,
+      originalEventId: expected.eventId,
       ...(divergenceKind ? { divergenceKind } : {}),
-      divergencePoint: wanted.type,
+      divergencePoint: expected.type,
     };
-    this.#journal.record([{ type: 'replay.diverged', payload }, ...instead, ...this.#queue.splice(0)]);
+    this.#journal.record([{ type: 'replay.diverged', payload }, ...instead, ...this.#decided.splice(0)]);
     return false;
   }
 
-  async #reproduce(wanted: RunEvent, time: number): Promise<NewEvent | undefined> {
-    if (this.#isGiven(wanted)) {
-      // Whatever was about to happen is decided anew after it, as it was in the source.
-      this.#queue = [];
-      return asNew(wanted);
+  /** The next event of the replay: copied if it came from outside, otherwise produced again. */
+  async #reproduce(expected: RunEvent, time: number): Promise<NewEvent | undefined> {
+    if (this.#isCopied(expected)) {
+      // Pending decisions are taken again after an event from outside, as they were in the source.
+      this.#decided = [];
+      return asNew(expected);
     }
-    if (this.#queue.length === 0) this.#queue = await this.#comingEvents(wanted, time);
-    return this.#queue.shift();
+    if (this.#decided.length === 0) this.#decided = await this.#decideEvents(expected, time);
+    return this.#decided.shift();
   }
 
-  #isGiven(wanted: RunEvent): boolean {
-    const { replay } = traitsOf(wanted.type);
+  #isCopied(expected: RunEvent): boolean {
+    const { replay } = traitsOf(expected.type);
     if (replay !== 'node') return replay === 'source';
-    const planned = this.#run.plan.node(nodeOf(wanted) ?? '');
+    const planned = this.#run.plan.node(nodeOf(expected) ?? '');
     if (!planned) return false;
-    return this.#pureTypeOf(planned) === undefined || this.#isRestOfQuestion(planned, wanted);
+    return this.#pureTypeOf(planned) === undefined || this.#isRestOfQuestion(planned, expected);
   }
 
-  /** The replay begins between the events with which a node asked something. */
+  /** Whether the fork point is between the events of one question, so that its node was not called in this run. */
   #isRestOfQuestion({ index }: PlannedNode, { type }: RunEvent): boolean {
     const isQuestion = traitsOf(type).call === 'asked';
-    return isQuestion && this.#run.nodes[index]!.status === 'suspended' && this.#queue.length === 0;
+    return isQuestion && this.#run.nodes[index]!.status === 'suspended' && this.#decided.length === 0;
   }
 
   #pureTypeOf({ node }: PlannedNode): NodeType | undefined {
@@ -152,23 +159,23 @@ export class Rehearsal {
     return type?.role === 'pure' ? type : undefined;
   }
 
-  async #comingEvents(wanted: RunEvent, time: number): Promise<NewEvent[]> {
-    const planned = this.#run.plan.node(nodeOf(wanted) ?? '');
-    // A node whose time is up may have something to say later that nobody waited for.
-    const overdue = next(this.#run, time, 1).events.find((event) => !differenceBetween(event, wanted));
+  async #decideEvents(expected: RunEvent, time: number): Promise<NewEvent[]> {
+    const planned = this.#run.plan.node(nodeOf(expected) ?? '');
+    // A timeout comes before the messages of the node that timed out: the source did not wait for those.
+    const overdue = next(this.#run, time, 1).events.find((event) => !differenceBetween(event, expected));
     if (overdue) return [overdue];
-    if (planned && traitsOf(wanted.type).replay !== 'scheduler') {
-      const said = await this.#hear(planned);
-      const events = said && this.#eventsOf(planned, said, wanted, time);
+    if (planned && traitsOf(expected.type).replay !== 'scheduler') {
+      const message = await this.#nextMessage(planned);
+      const events = message && this.#eventsOf(planned, message, expected, time);
       if (events) return events;
     }
-    // Nodes that are ready start together, whatever the first of them have done by the time the last one does.
-    if (planned && wanted.type === 'node.started' && this.#mayStart(planned, time)) {
+    // Nodes that are ready together start together, even if the first one has ended before the last one starts.
+    if (planned && expected.type === 'node.started' && this.#mayStart(planned, time)) {
       return [startOf(this.#runtime, this.#run, planned)];
     }
     const { events, start } = next(this.#run, time, 1);
     const [first] = start;
-    return first ? [startOf(this.#runtime, this.#run, first)] : this.#withoutHistory(events, wanted);
+    return first ? [startOf(this.#runtime, this.#run, first)] : this.#withoutCopied(events, expected);
   }
 
   #mayStart({ index }: PlannedNode, time: number): boolean {
@@ -176,58 +183,58 @@ export class Rehearsal {
     return status === 'ready' || retryAt <= time;
   }
 
-  /** Where the replay begins between events that are decided together, the first of them are history. */
-  #withoutHistory(events: readonly NewEvent[], wanted: RunEvent): NewEvent[] {
-    if (wanted.sequence !== this.#run.facts.fork!.fromSeq) return [...events];
+  /** If the fork point is between events that are decided together, the first of them were copied already. */
+  #withoutCopied(events: readonly NewEvent[], expected: RunEvent): NewEvent[] {
+    if (expected.sequence !== this.#run.facts.fork!.fromSeq) return [...events];
     return events.slice(
       Math.max(
         0,
-        events.findIndex(({ type }) => type === wanted.type),
+        events.findIndex(({ type }) => type === expected.type),
       ),
     );
   }
 
-  /** Calls a node that only computes, if the call came to something in the source. By then, its time has passed. */
+  /** Calls a pure node if the call ended in the source. The node sees that time, so its timers have expired. */
   #call(planned: PlannedNode): void {
     const { id: nodeId } = planned.node;
     const type = this.#pureTypeOf(planned);
-    const end = this.#script.endOf(nodeId);
-    if (!type || end === undefined) return;
+    const endedAt = this.#script.endOf(nodeId);
+    if (!type || endedAt === undefined) return;
     const { attempt } = this.#run.nodes[planned.index]!;
-    this.#said = this.#said.filter((message) => message.nodeId !== nodeId);
-    const outcome = this.#attempts.begin(type, planned, this.#journal.held, { now: () => end });
-    if (outcome) this.#said.push({ nodeId, attempt, outcome });
+    this.#inbox = this.#inbox.filter((message) => message.nodeId !== nodeId);
+    const outcome = this.#attempts.begin(type, planned, this.#journal.held, { now: () => endedAt });
+    if (outcome) this.#inbox.push({ nodeId, attempt, outcome });
   }
 
-  /** What a node has to say next; nothing when it is not under way. */
-  async #hear({ node, index }: PlannedNode): Promise<Said | undefined> {
+  /** Waits for the next message of a node's attempt; undefined if none is running. */
+  async #nextMessage({ node, index }: PlannedNode): Promise<NodeMessage | undefined> {
     for (;;) {
-      if (this.#broken) throw this.#broken;
+      if (this.#failure) throw this.#failure;
       const { attempt } = this.#run.nodes[index]!;
-      const place = this.#said.findIndex((message) => message.nodeId === node.id && message.attempt === attempt);
-      if (place >= 0) return this.#said.splice(place, 1)[0];
+      const place = this.#inbox.findIndex((message) => message.nodeId === node.id && message.attempt === attempt);
+      if (place >= 0) return this.#inbox.splice(place, 1)[0];
       if (this.#isStopped || !this.#attempts.isRunning(node.id)) return undefined;
       await new Promise<void>((resolve) => {
-        this.#ring = resolve;
+        this.#signal = resolve;
       });
     }
   }
 
-  #eventsOf({ node }: PlannedNode, said: Said, wanted: RunEvent, time: number): NewEvent[] | undefined {
-    if ('event' in said) return [said.event];
-    if (!('outcome' in said)) return undefined;
-    const { outcome } = said;
+  #eventsOf({ node }: PlannedNode, message: NodeMessage, expected: RunEvent, time: number): NewEvent[] | undefined {
+    if ('event' in message) return [message.event];
+    if (!('outcome' in message)) return undefined;
+    const { outcome } = message;
     if ('done' in outcome) return completeNode(this.#run, node.id, outcome.done, time);
     if ('failed' in outcome) return [failAttempt(this.#run, node.id, outcome.failed)];
-    if ('interrupt' in outcome && wanted.type === 'node.suspended') {
-      return suspendNode(this.#run, node.id, outcome.interrupt, wanted.payload.interruptId);
+    if ('interrupt' in outcome && expected.type === 'node.suspended') {
+      return suspendNode(this.#run, node.id, outcome.interrupt, expected.payload.interruptId);
     }
     return undefined;
   }
 }
 
-function differenceBetween(event: NewEvent | undefined, wanted: RunEvent): Difference | undefined {
+function differenceBetween(event: NewEvent | undefined, expected: RunEvent): Difference | undefined {
   if (!event) return 'missing';
-  if (event.type !== wanted.type) return 'type-mismatch';
-  return deepEqual(redactValue(event.payload), wanted.payload) ? undefined : 'output';
+  if (event.type !== expected.type) return 'type-mismatch';
+  return deepEqual(redactValue(event.payload), expected.payload) ? undefined : 'output';
 }

@@ -5,7 +5,7 @@ import { decodeEvent } from '../recording.ts';
 import type { Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 
-/** What a replay goes by: the events of its source, from where the replay begins to where the source had come. */
+/** The events of the source that a replay repeats, with a cursor: those from the fork point to the end at that time. */
 export class Script {
   readonly #events: readonly RunEvent[];
   readonly #byNode: ReadonlyMap<string | undefined, readonly RunEvent[]>;
@@ -16,7 +16,7 @@ export class Script {
     this.#byNode = Map.groupBy(this.#events, nodeOf);
   }
 
-  /** Without its source a replay has an empty script. */
+  /** Reads the events of the source; if it has been deleted, there are none and the replay goes on by itself. */
   static async load(runtime: Runtime, { tenant }: Subject, fork: Fork): Promise<Script> {
     const row = await runtime.reader.row({ tenant }, fork.sourceRunId);
     const events: RunEvent[] = [];
@@ -29,56 +29,58 @@ export class Script {
     return new Script(events);
   }
 
-  /** What the source recorded next. */
+  /** The event at the cursor; undefined at the end. */
   get wanted(): RunEvent | undefined {
     return this.#events[this.#position];
   }
 
+  /** Moves the cursor to an index. */
   goTo(position: number): void {
     this.#position = position;
   }
 
+  /** Moves the cursor to the next event. */
   advance(): void {
     this.#position++;
   }
 
-  /** When the call of a node that is under way came to something; undefined if it never did. */
+  /** When the running call of a node ended in the source; undefined if it did not end. */
   endOf(nodeId: string): number | undefined {
     const from = this.wanted?.sequence ?? Number.POSITIVE_INFINITY;
-    const end = this.#byNode.get(nodeId)?.find(({ sequence, type }) => sequence >= from && isOutcome(type));
-    return end && Date.parse(end.timestamp);
+    const outcome = this.#byNode.get(nodeId)?.find(({ sequence, type }) => sequence >= from && isOutcome(type));
+    return outcome && Date.parse(outcome.timestamp);
   }
 
-  /** Everything that an attempt at a node left in the log, if it came to an end. */
+  /** The events of one attempt after its start, as new events; undefined if the attempt did not end in the source. */
   recordOf(nodeId: string, attempt: number): NewEvent[] | undefined {
-    let record: RunEvent[] = [];
-    // An attempt that has no beginning here is the one that was under way when the replay began.
+    let events: RunEvent[] = [];
+    // Events before the first start belong to the attempt that was running at the fork point.
     let current: number | undefined;
     for (const event of this.#byNode.get(nodeId) ?? []) {
       if (event.type === 'node.started') {
         current = event.payload.attempt;
-        record = [];
+        events = [];
         continue;
       }
-      record.push(event);
-      if (traitsOf(event.type).call === 'ended' && (current ?? attempt) === attempt) return record.map(asNew);
+      events.push(event);
+      if (traitsOf(event.type).call === 'ended' && (current ?? attempt) === attempt) return events.map(asNew);
     }
     return undefined;
   }
 }
 
-/** A child that was dispatched is no outcome yet: the call goes on when the child is over. */
+/** Whether a call ended with this event. A dispatched child is no outcome: the node is called again after it. */
 function isOutcome(type: string): boolean {
   const { call } = traitsOf(type);
   return call === 'ended' || call === 'suspended';
 }
 
-/** The node that an event is about. */
+/** The id of the node that an event is about; a long id is only in the payload. */
 export function nodeOf({ nodeId, payload }: RunEvent): string | undefined {
   return nodeId ?? (payload as { readonly nodeId?: string }).nodeId;
 }
 
-/** The event as something to record anew. What caused it has another id here. */
+/** Turns a recorded event into a new one. The cause is left out, because its id is different in another run. */
 export function asNew({ type, payload, nodeId }: RunEvent): NewEvent {
   return { type, payload, ...(nodeId === undefined ? {} : { nodeId }) } as NewEvent;
 }

@@ -1,15 +1,15 @@
 import { statusOf } from '../../../engine/run/run.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { Append } from '../../../runtime/append.ts';
-import type { FeedFact } from './service.ts';
+import type { FeedFact } from './door.ts';
 
-/** What of a run's moves a dashboard wants to know. */
+/** The facts that an append publishes. The status of management runs is internal to the host. */
 export function factsOf(append: Append): FeedFact[] {
-  const isOurs = isManagement(append.run.facts.workflowId);
-  return [...(isOurs ? [] : runFacts(append)), ...(movesInbox(append) ? [INBOX_CHANGED] : [])];
+  const isInternal = isManagement(append.run.facts.workflowId);
+  return [...(isInternal ? [] : runFacts(append)), ...(changesInbox(append) ? [INBOX_CHANGED] : [])];
 }
 
-export const INBOX_CHANGED: FeedFact = { event: 'inbox.changed', data: {} };
+const INBOX_CHANGED: FeedFact = { event: 'inbox.changed', data: {} };
 
 function runFacts({ run, before }: Append): FeedFact[] {
   const { runId, workflowId, parent } = run.facts;
@@ -22,8 +22,8 @@ function runFacts({ run, before }: Append): FeedFact[] {
   return [{ event: 'run.created', data: { ...data, ...(parent ? { parentRunId: parent.runId } : {}) } }];
 }
 
-/** Questions are asked, answered, or end with what asked them. */
-function movesInbox({ run, before, events }: Append): boolean {
+/** Whether an interrupt was requested or resolved, or ended because its run did. */
+function changesInbox({ run, before, events }: Append): boolean {
   if (events.some(({ type }) => type === 'interrupt.requested' || type === 'interrupt.resolved')) return true;
   return statusOf(run) !== before && before?.startsWith('waiting-') === true;
 }

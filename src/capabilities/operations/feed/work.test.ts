@@ -6,8 +6,8 @@ import { openSqlite } from '../../../store/sqlite.ts';
 import type { Store } from '../../../store/store.ts';
 import { Numbering } from './numbering.ts';
 import { type EntryRow, entriesAfter, FEED_TABLES, type FeedRow, findFeed, insertEntry, keepFeed } from './records.ts';
-import { KEPT_MS } from './service.ts';
-import { sweepHandler } from './sweep.ts';
+import { RETENTION_MS } from './rules.ts';
+import { sweepHandler } from './work.ts';
 
 describe('the sweep of feeds', () => {
   const clock = new ManualClock();
@@ -21,18 +21,19 @@ describe('the sweep of feeds', () => {
     folder.remove();
   });
 
-  const begin = (tenant: string): Promise<unknown> => store.commit([keepFeed(tenant, `feed-of-${tenant}`, KEPT_MS)]);
+  const begin = (tenant: string): Promise<unknown> =>
+    store.commit([keepFeed(tenant, `feed-of-${tenant}`, RETENTION_MS)]);
   const add = (tenant: string, count: number): Promise<unknown> => {
     const entry = { tenant, workspace: undefined, at: clock.now(), event: 'run.status', data: '{}' };
     return store.commit(Array.from({ length: count }, () => insertEntry(entry)));
   };
   const entries = async (tenant: string): Promise<EntryRow[]> => {
-    await new Numbering(store).bringUpToDate(tenant);
+    await new Numbering(store).numberCommitted(tenant);
     return store.read<EntryRow>(entriesAfter(tenant, 0, 1_000_000));
   };
   const feedOf = async (tenant: string): Promise<FeedRow | undefined> =>
     (await store.read<FeedRow>(findFeed(tenant)))[0];
-  /** Until there is nothing more to do; gives the number of turns. */
+  /** Sweeps until nothing is left to do, and returns the number of turns. */
   const sweep = async (): Promise<number> => {
     const handle = sweepHandler({ store, clock });
     for (let turns = 1; ; turns++) {
@@ -41,15 +42,15 @@ describe('the sweep of feeds', () => {
     }
   };
 
-  it('forgets entries that are too old, and raises the floor behind them', async () => {
+  it('deletes old entries and raises the floor behind them', async () => {
     await begin('alpha');
     await add('alpha', 3);
-    clock.advance(KEPT_MS / 2);
+    clock.advance(RETENTION_MS / 2);
     await begin('alpha');
     await add('alpha', 2);
     await sweep();
     expect(await entries('alpha')).toHaveLength(5);
-    clock.advance(KEPT_MS / 2 + 1);
+    clock.advance(RETENTION_MS / 2 + 1);
     await begin('alpha');
     await sweep();
     const [first, ...rest] = await entries('alpha');
@@ -58,14 +59,14 @@ describe('the sweep of feeds', () => {
     expect(first!.number).toBe(4);
   });
 
-  it('ends feeds that nobody came back to, and keeps nothing of what happens then', async () => {
+  it('ends feeds that nobody reads any more, and stores no further entries', async () => {
     await begin('alpha');
     await begin('beta');
     await add('alpha', 2);
-    clock.advance(KEPT_MS / 2);
+    clock.advance(RETENTION_MS / 2);
     await begin('beta');
     await add('beta', 2);
-    clock.advance(KEPT_MS / 2 + 1);
+    clock.advance(RETENTION_MS / 2 + 1);
     await sweep();
     expect(await feedOf('alpha')).toBeUndefined();
     expect(await entries('alpha')).toEqual([]);
@@ -74,18 +75,18 @@ describe('the sweep of feeds', () => {
     expect(await entries('beta')).toHaveLength(2);
   });
 
-  it('keeps no more than so many, a part at a time', async () => {
+  it('limits the number of entries, a part at a time', async () => {
     await begin('alpha');
     await add('alpha', 107_000);
     expect(await sweep()).toBe(2);
     expect(await entries('alpha')).toHaveLength(100_000);
   });
 
-  it('gives numbers out once, also when all entries are gone', async () => {
+  it('uses each number once, even when all entries are deleted', async () => {
     await begin('alpha');
     await add('alpha', 2);
     await sweep();
-    clock.advance(KEPT_MS + 1);
+    clock.advance(RETENTION_MS + 1);
     await begin('alpha');
     await sweep();
     expect(await entries('alpha')).toEqual([]);

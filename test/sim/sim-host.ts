@@ -1,8 +1,8 @@
-import { orchestration } from '../../src/capabilities/ai/agents/orchestration.ts';
 import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
 import { buildCapabilities, ContributionView, type Mountable } from '../../src/capabilities/build.ts';
 import type { Contributions, Extension, Host } from '../../src/capabilities/capability.ts';
-import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { CONFORMANCE_NODES, REPLACING_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { probeTools } from '../../src/capabilities/conformance/probe-tool.ts';
 import type { CapabilityConfig, Services } from '../../src/capabilities/index.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
@@ -22,7 +22,6 @@ import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD } from '../../src/runtime/append.ts';
 import { changeOf } from '../../src/runtime/change.ts';
 import { createRuntime } from '../../src/runtime/create-runtime.ts';
-import type { SeamDrivers } from '../../src/runtime/effects/seams.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { cancelChildHandler } from '../../src/runtime/move-run.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
@@ -39,7 +38,8 @@ export interface SimHostOptions {
   readonly world: World;
   readonly store: FaultyStore;
   readonly ids: Ids;
-  readonly probe: SeamDrivers['probe'];
+  /** Performs the effect of `core.conformance.side-effect`. */
+  readonly probe: (effectId: string) => Promise<unknown>;
   /** Where there is a way out, webhooks are delivered to. */
   readonly egress?: Egress;
   /** What heartbeats and commitments see. */
@@ -111,11 +111,10 @@ export function createSimHost(options: SimHostOptions) {
   const contributed: Extension[] = [];
   const own: Contributions = {
     seams: {
-      probe,
       model: agents?.model ?? (async () => ({ chunks: [] })),
       ...(agents ? { agent: agents.agent } : {}),
     },
-    tools: agents?.tools ?? [],
+    tools: [probeTools(({ effectId }) => probe(effectId)), ...(agents?.tools ?? [])],
     extensions: contributed,
   };
   contributions.complete([...parts, own]);
@@ -154,7 +153,7 @@ function simCatalog(world: World): NodeType[] {
     ...CONFORMANCE_NODES,
     governanceGate,
     runAgent,
-    ...orchestration({ conformance: true }),
+    ...REPLACING_NODES,
     {
       typeId: 'sim.flaky',
       role: 'pure',

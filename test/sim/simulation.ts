@@ -134,7 +134,7 @@ class Day {
       world,
       store,
       ids: sortableIds(world.now, chance),
-      probe: (_request, { effectId }) => this.#fire(effectId),
+      probe: (effectId) => this.#fire(effectId),
       egress: this.#receivers.egress,
       agents: simAgents(
         world,

@@ -2,13 +2,13 @@ import { Type } from 'typebox';
 import { isRefusal, refuse } from '../../protocol/errors.ts';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import { ARTIFACT_KINDS, Proposal } from '../../protocol/learning/proposals.ts';
-import type { ProposalService } from '../learning/proposals/service.ts';
+import type { Proposals } from '../learning/proposals/door.ts';
 import { reply, route } from '../request.ts';
 
 const Optional = Type.Optional;
 
 /** Drafts are the host's own work. Where there is nothing to learn from yet, this says what was learnt. */
-export const draftProposal = route<{ readonly proposals: ProposalService }>()({
+export const draftProposal = route<{ readonly proposals: Proposals }>()({
   operationId: 'seamDraftProposal',
   summary: 'Test seam: a proposal as if it had been learnt from runs',
   method: 'POST',

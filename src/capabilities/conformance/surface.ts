@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
 import { NOT_FOUND } from '../../protocol/errors.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
-import type { StorageService } from '../integrations/storage/service.ts';
+import type { Storage } from '../integrations/storage/door.ts';
 import type { Webhooks } from '../operations/webhooks/door.ts';
 import { type Answer, type Caller, reply, route, transact } from '../request.ts';
 import { KV_OPERATIONS, kvSurface } from './kv-surface.ts';
 
 interface Services {
   readonly webhooks: Webhooks;
-  readonly storage: StorageService;
+  readonly storage: Storage;
 }
 
 const LIST_MAX = 200;

@@ -1,8 +1,6 @@
 import { commitOrThrow } from '../../../runtime/change.ts';
 import { defineCapability } from '../../capability.ts';
-import { hostSettings } from '../../host-settings.ts';
 import { Runs } from '../../running/runs/door.ts';
-import { joinSettings } from '../../settings.ts';
 import { Retention } from './door.ts';
 import { RETENTION_TABLES } from './records.ts';
 import { RetentionService, retentionWindows } from './service.ts';
@@ -14,10 +12,10 @@ export const retention = defineCapability({
   name: 'retention',
   provides: Retention,
   needs: [Runs],
-  settings: joinSettings(hostSettings, retentionSettings),
+  settings: retentionSettings,
   tables: RETENTION_TABLES,
   build: (host, { runs }, settings) => {
-    const { conformance, retentionMs } = settings;
+    const { retentionMs } = settings;
     const windows = retentionWindows(settings);
     return {
       service: new RetentionService(host, runs, windows),
@@ -26,7 +24,7 @@ export const retention = defineCapability({
           retention: {
             supported: true,
             minWindowSeconds: Math.floor(retentionMs / 1_000),
-            testForceExpire: conformance,
+            testForceExpire: false,
           },
         },
       }),

@@ -2,69 +2,71 @@ import type { ChunkMeta } from '../../protocol/running/events.ts';
 import type { Cancel, Clock } from '../../system/clock.ts';
 import type { ModelChunk, ProviderCall } from './model.ts';
 
-/** Words that come within so short a time are told together: each piece is an event. */
+/** Text that arrives within this time becomes one chunk, because each chunk is an event. */
 const GATHER_MS = 40;
-/** What is longer is no word: it is told though it has not ended. */
+/** A longer run of characters is emitted although the word has not ended. */
 const HELD_BACK_MAX = 512;
 
-export interface PiecesOptions {
+/** What a chunker needs. */
+export interface ChunkerOptions {
   readonly clock: Clock;
   readonly redact: (text: string) => string;
-  readonly hear: ProviderCall['hear'];
-  /** On every piece. */
+  readonly onChunk: ProviderCall['onChunk'];
+  /** The meta of every chunk. */
   readonly meta: ChunkMeta;
 }
 
 /**
- * Cuts a stream of text into pieces. A piece ends where a word does, because the redaction looks at each piece by
- * itself: a secret that was cut in two would pass.
+ * Cuts a stream of text into chunks at word ends. Redaction sees each chunk by itself, so a secret that was cut in two
+ * would pass.
  */
-export class Pieces {
+export class Chunker {
   readonly chunks: ModelChunk[] = [];
-  readonly #options: PiecesOptions;
+  readonly #options: ChunkerOptions;
   #waiting = '';
   #cancel: Cancel | undefined;
 
-  constructor(options: PiecesOptions) {
+  constructor(options: ChunkerOptions) {
     this.#options = options;
   }
 
+  /** Adds text; it is emitted a little later, together with what follows. */
   add(text: string): void {
     this.#waiting += text;
     this.#cancel ??= this.#options.clock.after(this.chunks.length === 0 ? 0 : GATHER_MS, () => {
       this.#cancel = undefined;
-      this.#tellWords();
+      this.#emitWords();
     });
   }
 
-  /** The last piece; it tells how the answer ended. */
+  /** Emits the last chunk, whose meta says how the answer ended. */
   finish(meta: ChunkMeta): void {
     this.stop();
-    this.#tell(this.#waiting, { ...this.#options.meta, ...meta }, true);
+    this.#emit(this.#waiting, { ...this.#options.meta, ...meta }, true);
   }
 
-  /** Tells nothing more. */
+  /** Emits nothing more. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
   }
 
-  #tellWords(): void {
+  #emitWords(): void {
     const end = wordsEnd(this.#waiting);
     if (end === 0) return;
     const words = this.#waiting.slice(0, end);
     this.#waiting = this.#waiting.slice(end);
-    this.#tell(words, this.#options.meta, false);
+    this.#emit(words, this.#options.meta, false);
   }
 
-  #tell(text: string, meta: ChunkMeta, isLast: boolean): void {
+  #emit(text: string, meta: ChunkMeta, isLast: boolean): void {
     const chunk = { text: this.#options.redact(text), delayMs: 0, meta };
     this.chunks.push(chunk);
-    this.#options.hear(chunk, isLast);
+    this.#options.onChunk(chunk, isLast);
   }
 }
 
-/** How much of a text ends in whole words. Scripts without spaces have words that end anywhere. */
+/** The length of the text up to its last word end. Only printable ASCII forms words; other scripts may end anywhere. */
 function wordsEnd(text: string): number {
   const word = /[!-~]*$/.exec(text)!;
   return text.length - word.index > HELD_BACK_MAX ? text.length : word.index;

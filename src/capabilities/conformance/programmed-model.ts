@@ -1,24 +1,24 @@
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
-import type { ModelProvider, ModelResult, ProviderCall, ProviderQuestion } from './model.ts';
-import { sayLine } from './scripted-model.ts';
+import type { ModelProvider, ModelResult, ProviderCall, ProviderQuestion } from '../../runtime/effects/model.ts';
+import { answerWith } from '../../runtime/effects/scripted-model.ts';
 
 /** One answer of a program. */
-export interface Cue {
+export interface ProgrammedAnswer {
   readonly content?: string;
   readonly stopReason?: string;
   readonly refusalText?: string;
 }
 
 interface Program {
-  readonly cues: Cue[];
-  /** How long the answer to the last question might be. */
+  readonly answers: ProgrammedAnswer[];
+  /** The token limit of the last question. */
   maxTokens: number | null;
 }
 
-/** Programs that are kept, the newest of them: they are gone with the process anyway. */
+/** The newest programs are kept, in memory only. */
 const PROGRAMS_MAX = 1_000;
 
-/** Says what somebody has laid out for a node beforehand, one answer for each question. For conformance suites. */
+/** The provider `mock`: answers the questions of a node with a program that a suite has set, one answer each. */
 export class ProgrammedModel implements ModelProvider {
   readonly id = 'mock';
   readonly models = ['mock-mini'];
@@ -26,15 +26,16 @@ export class ProgrammedModel implements ModelProvider {
   readonly isByNameOnly = true;
   readonly #programs = new Map<string, Program>();
 
-  /** Replaces whatever was laid out for the node. */
-  lay(tenant: string, nodeId: string, cues: readonly Cue[]): void {
+  /** Sets the answers for a node, instead of those that it had. */
+  program(tenant: string, nodeId: string, answers: readonly ProgrammedAnswer[]): void {
     const key = keyOf(tenant, nodeId);
     this.#programs.delete(key);
-    this.#programs.set(key, { cues: [...cues], maxTokens: null });
+    this.#programs.set(key, { answers: [...answers], maxTokens: null });
     const [oldest] = this.#programs.keys();
     if (this.#programs.size > PROGRAMS_MAX) this.#programs.delete(oldest!);
   }
 
+  /** The token limit of the last question of a node; null if it had none or was not asked. */
   lastMaxTokens(tenant: string, nodeId: string): number | null {
     return this.#programs.get(keyOf(tenant, nodeId))?.maxTokens ?? null;
   }
@@ -42,8 +43,8 @@ export class ProgrammedModel implements ModelProvider {
   async answer(question: ProviderQuestion, call: ProviderCall): Promise<ModelResult> {
     const program = this.#programs.get(keyOf(call.tenant, call.nodeId));
     if (program) program.maxTokens = question.maxTokens ?? null;
-    const cue = program?.cues.shift() ?? { content: JSON.stringify(exampleOf(question.outputSchema ?? {})) };
-    return perform(cue, this.id, question, call);
+    const answer = program?.answers.shift() ?? { content: JSON.stringify(exampleOf(question.outputSchema ?? {})) };
+    return answerAs(answer, this.id, question, call);
   }
 }
 
@@ -51,17 +52,21 @@ function keyOf(tenant: string, nodeId: string): string {
   return JSON.stringify([tenant, nodeId]);
 }
 
-function perform(cue: Cue, id: string, question: ProviderQuestion, call: ProviderCall): ModelResult {
-  const { content = '', stopReason = 'end_turn', refusalText } = cue;
+function answerAs(
+  { content = '', stopReason = 'end_turn', refusalText }: ProgrammedAnswer,
+  id: string,
+  question: ProviderQuestion,
+  call: ProviderCall,
+): ModelResult {
   if (stopReason === 'safety' || refusalText !== undefined) {
-    return sayLine({ refusal: refusalText ?? 'The model would not answer.' }, id, question, call);
+    return answerWith({ refusal: refusalText ?? 'The model refused to answer.' }, id, question, call);
   }
   const isCut = stopReason === 'max_tokens' || stopReason === 'length';
-  const result = sayLine({ content, finishReason: isCut ? 'length' : 'stop' }, id, question, call);
+  const result = answerWith({ content, finishReason: isCut ? 'length' : 'stop' }, id, question, call);
   return isCut ? { ...result, stopReason } : result;
 }
 
-/** The least that fits a simple schema. */
+/** The smallest value that matches a simple schema. */
 function exampleOf({ type, enum: values, required, properties }: JsonObject): unknown {
   if (Array.isArray(values)) return values[0];
   if (type === 'object') {

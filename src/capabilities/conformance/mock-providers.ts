@@ -1,13 +1,22 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { RunError } from '../../protocol/errors.ts';
+import { type Refusal, type RunError, refuse } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import { AnyObject, OneOf } from '../../protocol/format/schema.ts';
 import type { ChunkMeta } from '../../protocol/running/events.ts';
+import type { Configurable } from '../../protocol/running/runs.ts';
+import { afford } from '../../runtime/effects/afford.ts';
+import type { ModelChunk, ModelResult } from '../../runtime/effects/model.ts';
+import type { SeamDrivers } from '../../runtime/effects/seams.ts';
+import { NodeFailure } from '../../runtime/node-type.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
-import { NodeFailure } from '../node-type.ts';
-import type { ModelChunk, ModelResult } from './model.ts';
-import type { SeamDrivers } from './seams.ts';
+import type { MockProviders } from '../running/runs/door.ts';
+
+type MockProvider = NonNullable<Configurable['mockProvider']>;
+
+/** Budgets count the tokens of mock providers, but no cost. */
+const FREE = { input: 0, output: 0 };
 
 const Delay = Type.Integer({ minimum: 0, maximum: 5_000, default: 0 });
 const Usage = Type.Object({
@@ -84,21 +93,38 @@ const PROVIDERS: Record<string, (config: JsonObject) => MockAnswer> = {
   },
 };
 
+/** The ids of the mock providers, as discovery lists them. */
 export const MOCK_PROVIDERS: readonly string[] = Object.keys(PROVIDERS);
 
-export function mockModel(clock: Clock): SeamDrivers['model'] {
-  return async ({ mockProvider }) => {
-    const answer = PROVIDERS[mockProvider?.id ?? '']?.(mockProvider!.config);
-    if (!answer) {
-      const message = `There is no mock provider ${JSON.stringify(mockProvider?.id)}.`;
-      throw new NodeFailure({ code: 'capability_not_provided', message, retryable: false });
-    }
-    if (answer.failure) {
-      await sleep(clock, answer.failure.afterMs);
-      throw new NodeFailure(answer.failure.error);
-    }
-    return { chunks: answer.chunks, usage: usageIn(answer.chunks.at(-1)?.meta) };
+/** The mock providers as runs of test keys may name them. */
+export const mockProviders: MockProviders = { ids: MOCK_PROVIDERS, check: checkMockProvider };
+
+/** A model seam that answers runs with a mock provider itself and passes every other question on. */
+export function mockableModel(
+  model: SeamDrivers['model'],
+  { reader, clock }: Pick<Runtime, 'reader' | 'clock'>,
+): SeamDrivers['model'] {
+  return async (request, firing) => {
+    const { tenant, runId, allowance } = firing;
+    const mock = await reader.view({ tenant }, runId, ({ run }) => run.facts.configurable.mockProvider);
+    if (!mock) return model(request, firing);
+    afford({ model: mock.id, messages: request.messages ?? [] }, allowance, FREE);
+    return answerAsMock(clock, mock);
   };
+}
+
+/** The answer of a mock provider; fails the node as its config says. */
+export async function answerAsMock(clock: Clock, { id, config = {} }: MockProvider): Promise<ModelResult> {
+  const answer = PROVIDERS[id]?.(config);
+  if (!answer) {
+    const message = `There is no mock provider ${JSON.stringify(id)}.`;
+    throw new NodeFailure({ code: 'capability_not_provided', message, retryable: false });
+  }
+  if (answer.failure) {
+    await sleep(clock, answer.failure.afterMs);
+    throw new NodeFailure(answer.failure.error);
+  }
+  return { chunks: answer.chunks, usage: usageIn(answer.chunks.at(-1)?.meta) };
 }
 
 function usageIn(meta: ChunkMeta | undefined): ModelResult['usage'] {
@@ -107,8 +133,20 @@ function usageIn(meta: ChunkMeta | undefined): ModelResult['usage'] {
   return { provider: 'mock', model: meta.model ?? 'mock', inputTokens, outputTokens, totalTokens };
 }
 
-/** What is wrong with a mock provider's config, said when the run is created. */
-export function checkMockProvider(id: string, config: JsonObject): string | undefined {
+/** Refuses an unknown mock provider, or a config that does not match its schema, when the run is created. */
+function checkMockProvider({ id, config = {} }: MockProvider): Refusal | undefined {
+  if (!MOCK_PROVIDERS.includes(id)) {
+    return refuse('unsupported_mock_provider', 'This host has no such mock provider.', {
+      supportedProviders: MOCK_PROVIDERS,
+    });
+  }
+  const problem = configProblem(id, config);
+  if (problem === undefined) return undefined;
+  const field = 'configurable.mockProvider.config';
+  return refuse('validation_error', `${field}${problem}`, { field });
+}
+
+function configProblem(id: string, config: JsonObject): string | undefined {
   const schemas = { 'stream-text': StreamText, 'tool-calls': ToolCalls, error: Failing, 'usage-only': UsageOnly };
   const schema = schemas[id as keyof typeof schemas];
   const [problem] = schema ? Value.Errors(schema, config) : [];

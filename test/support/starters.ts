@@ -1,3 +1,6 @@
+import type { Schedules } from '../../src/capabilities/starting/schedules/door.ts';
+import { scheduleFamily } from '../../src/capabilities/starting/schedules/family.ts';
+import { ScheduleService } from '../../src/capabilities/starting/schedules/service.ts';
 import type { RunRequest, StarterFamily } from '../../src/capabilities/starting/starter/family.ts';
 import type { StarterColumns } from '../../src/capabilities/starting/starter/records.ts';
 import { StarterWork } from '../../src/capabilities/starting/starter/work.ts';
@@ -8,6 +11,14 @@ import { callerOf, type ServiceHost } from './service-host.ts';
 
 /** Stand-ins for what starters need: nothing is audited, and every input is accepted. */
 export const STARTER_NEEDS = { audit: { record: () => [] }, runs: { check: () => undefined } };
+
+/** The tables of schedules, for tests of capabilities that use schedules. */
+export { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/records.ts';
+
+/** Schedules, for tests of capabilities that use them. */
+export function schedulesOn({ host, clock }: ServiceHost): Schedules {
+  return new ScheduleService(host, STARTER_NEEDS, scheduleFamily(clock));
+}
 
 /** The tenant of the starters under test. */
 export const TENANT = 'alpha';

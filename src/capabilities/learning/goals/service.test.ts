@@ -2,15 +2,19 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { openServiceHost } from '../../../../test/support/service-host.ts';
-import { ADA, performWithRival, STARTER_NEEDS, TENANT } from '../../../../test/support/starters.ts';
+import {
+  ADA,
+  performWithRival,
+  SCHEDULE_TABLES,
+  STARTER_NEEDS,
+  schedulesOn,
+  TENANT,
+} from '../../../../test/support/starters.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { Goal, GoalPlan, GoalRequest } from '../../../protocol/learning/goals.ts';
 import { type Change, changeOf, type Decide, perform, unchanged } from '../../../runtime/change.ts';
 import { sql } from '../../../store/sql.ts';
 import { NODES } from '../../running/nodes/standard.ts';
-import { scheduleFamily } from '../../starting/schedules/family.ts';
-import { SCHEDULE_TABLES } from '../../starting/schedules/records.ts';
-import { ScheduleService } from '../../starting/schedules/service.ts';
 import type { Judgement } from '../verifiers/door.ts';
 import { type ArmNeeds, Arms } from './arms.ts';
 import { GoalChanges } from './changes.ts';
@@ -30,7 +34,7 @@ await registerShared(runtime, work);
 afterAll(opened.close);
 
 const silent = (): Change => unchanged(undefined);
-const schedules = new ScheduleService(host, STARTER_NEEDS, scheduleFamily(clock));
+const schedules = schedulesOn(opened);
 // Goals of these tests continue by schedules or by hand; the other families are the same mechanism.
 const arms = new Arms({ schedules } as Partial<ArmNeeds> as ArmNeeds);
 const changes = new GoalChanges(runtime, { audit: { entry: silent }, feed: { publish: silent }, arms });

@@ -109,6 +109,7 @@ const verify: NodeType = {
   },
 };
 
+/** The node types of verifiers. */
 export const VERIFIER_NODES: readonly NodeType[] = [judge, verify];
 
 interface Chosen {

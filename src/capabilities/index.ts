@@ -14,11 +14,8 @@ import { httpClient } from './integrations/http-client/index.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
 import { proposals } from './learning/proposals/index.ts';
-import { proposalSettings } from './learning/proposals/settings.ts';
 import { synthesis } from './learning/synthesis/index.ts';
-import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
-import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
@@ -56,33 +53,33 @@ const ALL = [
   tools,
   runs,
   retention,
-  legacy(replay),
+  replay,
   interrupts,
   approvals,
-  legacy(events),
-  legacy(artifacts),
+  events,
+  artifacts,
   webhooks,
   schedules,
   storage,
   heartbeat,
   commitments,
-  legacy(proposals, proposalSettings),
+  proposals,
   verifiers,
   goals,
   inbox,
-  legacy(diff),
-  legacy(ancestry),
-  legacy(timeTravel),
-  legacy(debugBundle),
+  diff,
+  ancestry,
+  timeTravel,
+  debugBundle,
   production,
   envelopes,
   models,
-  legacy(synthesis, synthesisSettings),
+  synthesis,
   httpClient,
   email,
   memory,
   code,
-  legacy(mcpServer),
+  mcpServer,
   mcpClient,
   standardNodes,
 ] as const;

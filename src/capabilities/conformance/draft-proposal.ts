@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
-import { isRefusal, refuse } from '../../protocol/errors.ts';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import { ARTIFACT_KINDS, Proposal } from '../../protocol/learning/proposals.ts';
 import type { Proposals } from '../learning/proposals/door.ts';
-import { reply, route } from '../request.ts';
+import { reply, route, transact } from '../request.ts';
 
 const Optional = Type.Optional;
 
@@ -24,10 +23,11 @@ export const draftProposal = route<{ readonly proposals: Proposals }>()({
   }),
   replies: { 201: Proposal },
   refusals: [409, 422],
-  handle: async ({ caller, body: { evidenceKey: key, sourceRunIds = [], ...body } }, { proposals }) => {
+  handle: ({ caller, body: { evidenceKey: key, sourceRunIds = [], ...body } }, { proposals }) => {
     const evidence = { key, sources: sourceRunIds.map((runId) => ({ runId, why: 'a test says so' })), nearest: [] };
-    const drafted = await proposals.draft(caller.subject, { ...body, sourceRunIds, evidence });
-    if (typeof drafted === 'string') return refuse('conflict', `Nothing is drafted: ${drafted}.`, { reason: drafted });
-    return isRefusal(drafted) ? drafted : reply(201, drafted);
+    return transact(
+      () => proposals.draft(caller.subject, { ...body, sourceRunIds, evidence }),
+      (drafted) => reply(201, drafted),
+    );
   },
 });

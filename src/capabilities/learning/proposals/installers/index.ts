@@ -8,16 +8,18 @@ import type { Installer } from './installer.ts';
 import { packInstaller } from './pack.ts';
 import { promptInstaller } from './prompt-template.ts';
 
-export interface Places {
+/** The services into which artifacts are installed. */
+export interface InstallTargets {
   readonly prompts: Prompts;
   readonly packs: Packs;
   readonly schedules: Schedules;
 }
 
+/** An installer for each kind of artifact. */
 export type Installers = Readonly<Record<ArtifactKind, Installer>>;
 
-/** Where each kind of artifact goes. */
-export function installersOf({ prompts, packs, schedules }: Places, store: Store): Installers {
+/** The installers that install into some services. */
+export function installersFor({ prompts, packs, schedules }: InstallTargets, store: Store): Installers {
   return {
     'prompt-template': promptInstaller(prompts),
     'workflow-chain-pack': packInstaller(packs, 'chains'),

@@ -3,22 +3,25 @@ import { defined, pointerOf } from '../../../protocol/format/json.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { findSecret, redactText } from '../../../system/redaction.ts';
-import { candidateOf } from './activation.ts';
+import { artifactOf } from './artifact.ts';
 import { factsOf } from './document.ts';
 import type { Installers } from './installers/index.ts';
 import type { ProposalFacts, ProposalRow, RevisionRow } from './records.ts';
 import { malformed } from './rules.ts';
 
-/** What somebody changes about a proposal. */
+/** What a person changes about a proposal. */
 export interface Revision {
-  /** To the letter. */
+  /** The exact text of the artifact. */
   readonly artifactText?: string | undefined;
   readonly title?: string | undefined;
   readonly rationale?: string | undefined;
   readonly note?: string | undefined;
 }
 
-/** The proposal as somebody wants it, made for the world as it is now. It may be kept while it does not fit its kind. */
+/**
+ * The proposal with a revision, based on what is installed now. A revision may be stored although its artifact is not
+ * valid; it cannot be applied then.
+ */
 export async function revised(
   row: ProposalRow,
   { artifactText: text = row.text, title, rationale, note }: Revision,
@@ -33,25 +36,26 @@ export async function revised(
     author: by.principal,
     updated_at: at,
   };
-  const candidate = candidateOf(written, by);
+  const artifact = artifactOf(written, by);
   const installer = installers[row.kind];
-  const fits = (await installer.check(candidate)).length === 0;
-  const based = { ...written, base: fits ? await installer.current(candidate) : '' };
-  const next = withFacts(based, defined({ title: clean(title), rationale: clean(rationale) }));
-  return { next, revision: { ...next, note: clean(note) ?? null, at } };
+  const isValid = (await installer.check(artifact)).length === 0;
+  const based = { ...written, base: isValid ? await installer.current(artifact) : '' };
+  const next = withFacts(based, defined({ title: redacted(title), rationale: redacted(rationale) }));
+  return { next, revision: { ...next, note: redacted(note) ?? null, at } };
 }
 
-/** What is kept to the letter cannot be cleaned. */
+/** Artifacts are stored unchanged, so they cannot be redacted: one with a secret is refused. */
 export function refuseSecrets({ artifactText }: Revision): Refusal | undefined {
   const path = artifactText === undefined ? undefined : findSecret(JSON.parse(artifactText));
   return path === undefined ? undefined : malformed([{ path: pointerOf(path), message: 'looks like a secret' }]);
 }
 
+/** The proposal with some of its facts changed. */
 export function withFacts(row: ProposalRow, more: Partial<ProposalFacts>): ProposalRow {
   return { ...row, facts: JSON.stringify({ ...factsOf(row), ...more }) };
 }
 
-/** Without secrets, and without what a column cannot hold. */
-export function clean(text: string | undefined): string | undefined {
+/** Text without secrets, and without the null characters that a column cannot hold. */
+export function redacted(text: string | undefined): string | undefined {
   return text === undefined ? undefined : redactText(text.replaceAll('\0', ''));
 }

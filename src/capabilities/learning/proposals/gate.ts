@@ -1,5 +1,5 @@
 import { decideGate, type GateData } from '../../../engine/people/governance.ts';
-import { suspendNode } from '../../../engine/people/interrupts.ts';
+import { expireInterrupt, suspendNode } from '../../../engine/people/interrupts.ts';
 import type { Resolver } from '../../../engine/people/question.ts';
 import { cancelActive } from '../../../engine/run/next.ts';
 import type { OpenInterrupt, Run } from '../../../engine/run/run.ts';
@@ -9,43 +9,62 @@ import type { NewEvent } from '../../../protocol/running/events.ts';
 import { REVIEW } from '../../../runtime/management.ts';
 import type { GateRule } from './settings.ts';
 
-/** What people are asked to agree to: these bytes and no others. */
-export interface Review {
+/** What people are asked to approve: exactly these bytes. */
+export interface GateRequest {
   readonly proposalId: string;
   readonly kind: ArtifactKind;
   readonly title: string | undefined;
   readonly sha256: string;
-  readonly gate: GateRule;
-  /** Of the question; the protocol calls it the approval. */
+  readonly rule: GateRule;
+  /** Id of the interrupt, which the protocol calls the approval. */
   readonly approvalId: string;
   readonly at: number;
 }
 
+/** The scope that a vote on a proposal takes. */
 export const ACTIVATION_SCOPE = 'proposals:activate';
 
+/** The open gate of a proposal's run. */
 export function gateOf(run: Run): OpenInterrupt | undefined {
   return run.nodes[run.plan.node(REVIEW)!.index]!.interrupt;
 }
 
-/** Opens the gate of a proposal. A gate that came to nothing before leaves its node where it can ask again. */
-export function openGate(run: Run, review: Review): NewEvent[] {
-  const planned = run.plan.node(REVIEW)!;
-  const { attempt, status } = run.nodes[planned.index]!;
-  const begun: NewEvent = {
-    type: 'node.started',
-    nodeId: REVIEW,
-    payload: { nodeId: REVIEW, typeId: planned.node.typeId, attempt },
-  };
-  const request = { kind: 'approval' as const, data: askedOf(review), timeoutMs: timeoutOf(review.gate) };
-  return [...(status === 'running' ? [] : [begun]), ...suspendNode(run, REVIEW, request, review.approvalId)];
-}
-
+/** How long the gate stays open; undefined means until somebody decides. */
 export function timeoutOf({ timeoutSec }: GateRule): number | undefined {
   return timeoutSec === undefined ? undefined : Math.ceil(timeoutSec * 1_000);
 }
 
-function askedOf({ proposalId, kind, title, sha256, gate }: Review): JsonObject {
-  const { quorum, requiredRole, override, overrideBypassesQuorum } = gate;
+/** Whether a gate is still open in the log although its time is up. */
+export function isOverdue({ expiresAt = Number.POSITIVE_INFINITY }: OpenInterrupt, now: number): boolean {
+  return expiresAt <= now;
+}
+
+/**
+ * Opens the gate of a proposal, after closing one whose time is up. The person who asks for it votes for it at once, if
+ * they may vote.
+ */
+export function openGate(run: Run, request: GateRequest, by: Resolver): NewEvent[] {
+  const overdue = gateOf(run) ? expireInterrupt(run, REVIEW) : [];
+  const vote = voteFor(run, request, by);
+  return [...overdue, ...askForApproval(run, request), ...vote];
+}
+
+/** A gate that was closed without approval leaves its node running, so the node starts only once. */
+function askForApproval(run: Run, request: GateRequest): NewEvent[] {
+  const planned = run.plan.node(REVIEW)!;
+  const { attempt, status } = run.nodes[planned.index]!;
+  const isStarted = status === 'running' || status === 'suspended';
+  const started: NewEvent = {
+    type: 'node.started',
+    nodeId: REVIEW,
+    payload: { nodeId: REVIEW, typeId: planned.node.typeId, attempt },
+  };
+  const question = { kind: 'approval' as const, data: dataOf(request), timeoutMs: timeoutOf(request.rule) };
+  return [...(isStarted ? [] : [started]), ...suspendNode(run, REVIEW, question, request.approvalId)];
+}
+
+function dataOf({ proposalId, kind, title, sha256, rule }: GateRequest): JsonObject {
+  const { quorum, requiredRole, override, overrideBypassesQuorum } = rule;
   return {
     artifactId: proposalId,
     artifactType: kind,
@@ -58,25 +77,23 @@ function askedOf({ proposalId, kind, title, sha256, gate }: Review): JsonObject 
   };
 }
 
-/** Opens the gate, and lets whoever asked for that vote for it, if they may. */
-export function openWithGrant(run: Run, review: Review, by: Resolver): NewEvent[] {
-  const opened = openGate(run, review);
+function voteFor(run: Run, request: GateRequest, by: Resolver): readonly NewEvent[] {
   const interrupt: OpenInterrupt = {
-    interruptId: review.approvalId,
+    interruptId: request.approvalId,
     kind: 'approval',
     key: REVIEW,
-    requestedAt: review.at,
-    data: askedOf(review),
+    requestedAt: request.at,
+    data: dataOf(request),
     votes: new Map(),
   };
-  const grant = { decision: 'granted', artifactHash: review.sha256 };
-  const gate = interrupt.data as unknown as GateData;
+  const grant = { decision: 'granted', artifactHash: request.sha256 };
+  const gate = interrupt.data as JsonObject & GateData;
   const decision = decideGate({ run, nodeId: REVIEW, interrupt }, gate, grant, by);
-  return Array.isArray(decision) ? [...opened, ...decision] : opened;
+  return Array.isArray(decision) ? decision : [];
 }
 
-/** The decision that lets the proposal pass, if these events do. */
-export function passing(events: readonly NewEvent[]): string | undefined {
+/** The decision by which these events approve the proposal; undefined if they do not. */
+export function approvalIn(events: readonly NewEvent[]): string | undefined {
   for (const event of events) {
     if (event.type !== 'interrupt.resolved') continue;
     const { resumeValue } = event.payload;
@@ -86,8 +103,8 @@ export function passing(events: readonly NewEvent[]): string | undefined {
   return undefined;
 }
 
-/** What is asked about is no longer what is proposed. */
-export function voidGate(run: Run, by: string): NewEvent[] {
+/** Closes an open gate because the artifact that it asked about was revised. */
+export function closeRevisedGate(run: Run, by: string): NewEvent[] {
   const open = gateOf(run);
   if (!open) return [];
   const { interruptId, kind } = open;
@@ -110,15 +127,16 @@ export function voidGate(run: Run, by: string): NewEvent[] {
   ];
 }
 
-export interface Activated {
+/** The payload of `proposal.activated`. */
+export interface ActivatedProposal {
   readonly proposalId: string;
   readonly kind: ArtifactKind;
   readonly installedArtifactRef: string;
   readonly approvalId: string | null;
 }
 
-/** The end of a proposal's run that was let pass by its gate. */
-export function passGate(activated: Activated, decision: string): NewEvent[] {
+/** Ends the run of a proposal that its gate approved. */
+export function endApproved(activated: ActivatedProposal, decision: string): NewEvent[] {
   return [
     { type: 'proposal.activated', payload: { ...activated } },
     { type: 'node.completed', nodeId: REVIEW, payload: { nodeId: REVIEW, outputs: { decision } } },
@@ -126,8 +144,8 @@ export function passGate(activated: Activated, decision: string): NewEvent[] {
   ];
 }
 
-/** The end of a proposal's run where no gate is asked. */
-export function passDirectly(run: Run, activated: Activated): NewEvent[] {
+/** Ends the run of a proposal that is applied without a gate. */
+export function endAppliedDirectly(run: Run, activated: ActivatedProposal): NewEvent[] {
   return [
     ...cancelActive(run, 'applied'),
     { type: 'proposal.activated', payload: { ...activated } },
@@ -135,8 +153,8 @@ export function passDirectly(run: Run, activated: Activated): NewEvent[] {
   ];
 }
 
-/** The end of a proposal's run that came to nothing; a gate that is open goes with it. */
-export function close(run: Run, state: ProposalState): NewEvent[] {
+/** Ends the run of a proposal that is not applied; an open gate is cancelled with it. */
+export function endUnapplied(run: Run, state: ProposalState): NewEvent[] {
   return [...cancelActive(run, state), completed(state)];
 }
 

@@ -1,5 +1,5 @@
 import type { RunEvent } from '../../../protocol/running/events.ts';
-import { commitAll } from '../../../runtime/command.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
 import { decodeEvent, sequenceOf } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type RunRow, readEvents, type StoredEvent, type Visibility } from '../../../store/log.ts';
@@ -8,29 +8,29 @@ import type { Feedback } from '../../people/feedback/door.ts';
 import {
   type Correction,
   type CursorRow,
-  type EndPlace,
+  type EndPosition,
   findCursor,
   findEvents,
   findUnread,
-  keepRows,
+  insertRows,
   type LoggedRow,
   moveCursor,
 } from './records.ts';
-import { findingsOf, type RunFindings, TELLING } from './run-facts.ts';
+import { MINED_EVENTS, type MinedFacts, minedFactsOf } from './run-facts.ts';
 
-/** Inputs may be long, so few runs are in memory at a time. */
+/** Runs in memory at a time: their inputs may be long. */
 const RUNS_AT_ONCE = 100;
-/** Events in memory at a time; of a run with more only the first count. */
+/** Events in memory at a time; of a run with more events only the first are read. */
 const EVENTS_AT_ONCE = 20_000;
 const CORRECTIONS_AT_ONCE = 500;
-/** Clocks differ and commits take their time: so far back there may be something that came late. */
+/** How far behind the cursor reading starts: clocks differ and commits take time, so some runs appear late. */
 const LATE_MS = 5 * 60 * 1_000;
 
 /**
- * Reads what has happened since the last time: runs that are over, and corrections. What is kept of it is small, so that
- * looking for habits never means reading logs again.
+ * Reads runs that have ended and corrections made since the last scan, and stores the few facts that miners need, so that
+ * no log is read twice.
  */
-export class Reading {
+export class RunCollector {
   readonly #runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>;
   readonly #feedback: Pick<Feedback, 'corrections'> | undefined;
 
@@ -42,8 +42,8 @@ export class Reading {
     this.#feedback = feedback;
   }
 
-  /** Reads for the whole tenant, and gives the number of runs that were new to whoever asks. */
-  async catchUp({ tenant, workspace }: Visibility, signal?: AbortSignal): Promise<number> {
+  /** Reads for the whole tenant; returns the number of new runs that the caller may see. */
+  async collect({ tenant, workspace }: Visibility, signal?: AbortSignal): Promise<number> {
     const [cursor] = await this.#runtime.store.read<CursorRow>(findCursor(tenant));
     const isSeen = (row: RunRow): boolean => workspace === undefined || row.workspace === workspace;
     const runs = await this.#readRuns(tenant, this.#since(cursor?.runs_until), isSeen, signal);
@@ -51,7 +51,7 @@ export class Reading {
     return runs;
   }
 
-  /** From where to read on. A clock that was wrong for a while may have taken the cursor into the future. */
+  /** Where to read on. A clock that was wrong for a while may have moved the cursor into the future. */
   #since(until = 0): number {
     return Math.min(until, this.#runtime.clock.now()) - LATE_MS;
   }
@@ -64,17 +64,17 @@ export class Reading {
   ): Promise<number> {
     const { store, clock } = this.#runtime;
     let count = 0;
-    for (let place: EndPlace = { endedAt: since, runId: '' }; !signal?.aborted; ) {
+    for (let place: EndPosition = { endedAt: since, runId: '' }; !signal?.aborted; ) {
       const rows = await store.read<RunRow>(findUnread(tenant, place, RUNS_AT_ONCE));
       const last = rows.at(-1);
       if (!last) break;
       place = { endedAt: last.ended_at!, runId: last.run_id };
-      await commitAll(store, [
+      await commitOrThrow(store, [
         ...(await this.#keep(rows)),
         moveCursor(tenant, { runs_until: place.endedAt, corrections_until: 0 }),
       ]);
       count += rows.filter(isSeen).length;
-      // Others get their turn in between.
+      // Let other work of the host run in between.
       await new Promise<void>((resolve) => clock.soon(resolve));
     }
     return count;
@@ -82,34 +82,34 @@ export class Reading {
 
   async #keep(rows: readonly RunRow[]): Promise<Unit> {
     const logs = await this.#logsOf(rows.map(({ run_id }) => run_id));
-    const found: RunFindings[] = [];
+    const found: MinedFacts[] = [];
     for (const row of rows) {
       const plan = await this.#runtime.plans.find(row.workflow_owner, row.workflow_id, row.workflow_version);
-      found.push(findingsOf(row, logs.get(row.run_id) ?? [], plan));
+      found.push(minedFactsOf(row, logs.get(row.run_id) ?? [], plan));
     }
     const shapes = new Map(found.flatMap(({ shape }) => (shape ? [[shape.shape, shape]] : [])));
     return [
-      ...keepRows('synthesis_shapes', [...shapes.values()]),
-      ...keepRows(
+      ...insertRows('synthesis_shapes', [...shapes.values()]),
+      ...insertRows(
         'synthesis_runs',
         found.map(({ run }) => run),
       ),
-      ...keepRows(
+      ...insertRows(
         'synthesis_prompts',
         found.flatMap(({ prompts }) => prompts),
       ),
-      ...keepRows(
+      ...insertRows(
         'synthesis_agents',
         found.flatMap(({ uses }) => uses),
       ),
     ];
   }
 
-  /** The telling events of runs, as many runs at a time as there is room for. */
+  /** The mined events of runs, as many runs at a time as fit in memory. */
   async #logsOf(runIds: readonly string[]): Promise<Map<string, RunEvent[]>> {
     const logs = new Map<string, RunEvent[]>();
     for (let left = runIds.toSorted(); left.length > 0; ) {
-      const rows = await this.#runtime.store.read<LoggedRow>(findEvents(left, TELLING, EVENTS_AT_ONCE));
+      const rows = await this.#runtime.store.read<LoggedRow>(findEvents(left, MINED_EVENTS, EVENTS_AT_ONCE));
       const whole = wholeLogs(rows);
       for (const [runId, events] of whole) logs.set(runId, events);
       if (rows.length < EVENTS_AT_ONCE) break;
@@ -131,15 +131,15 @@ export class Reading {
         const node_id = await this.#nodeOf(tenant, row.run_id, target);
         if (node_id !== undefined) kept.push({ ...row, tenant, node_id });
       }
-      await commitAll(store, [
-        ...keepRows('synthesis_corrections', kept),
+      await commitOrThrow(store, [
+        ...insertRows('synthesis_corrections', kept),
         moveCursor(tenant, { runs_until: 0, corrections_until: last.created_at }),
       ]);
       after = last;
     }
   }
 
-  /** The node that is meant, by its name or by one of its events. */
+  /** The corrected node: named by the target, or by the event that the target names. */
   async #nodeOf(
     tenant: string,
     runId: string,
@@ -153,7 +153,7 @@ export class Reading {
   }
 }
 
-/** Logs by run. The last one may be cut off, and is left for another time unless there is no other. */
+/** Logs by run. The last one may be incomplete, so it is left for the next read unless it is the only one. */
 function wholeLogs(rows: readonly LoggedRow[]): Map<string, RunEvent[]> {
   const logs = new Map<string, RunEvent[]>();
   for (const row of rows) {

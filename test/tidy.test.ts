@@ -47,6 +47,11 @@ const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
 /** Parts that also run in a browser. */
 const PORTABLE: readonly string[] = ['protocol', 'engine', 'client'];
 
+/** A folder without an index is no capability: it holds what the capabilities of its wing share. */
+function isSharedInWing(folder: string): boolean {
+  return !existsSync(join(ROOT, 'src/capabilities', folder, 'index.ts'));
+}
+
 /** What the package offers, as the sources that it is built from. */
 const ENTRIES = [...Object.values(PACKAGE.bin), ...Object.values(PACKAGE.exports)]
   .filter((path) => path.endsWith('.js'))
@@ -103,6 +108,7 @@ describe('imports', () => {
         imports.flatMap(({ target }) => {
           const [, family, name] = /^src\/capabilities\/(\w+\/[^/]+)\/(.+)$/.exec(target ?? '') ?? [];
           if (!family || !name || path.startsWith(`src/capabilities/${family}/`)) return [];
+          if (isSharedInWing(family) && path.startsWith(`src/capabilities/${family.split('/')[0]}/`)) return [];
           if (
             [
               'door.ts',

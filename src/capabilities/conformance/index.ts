@@ -15,8 +15,6 @@ import { MockProviders } from '../running/runs/door.ts';
 import { Workflows } from '../running/workflows/door.ts';
 import { joinSettings } from '../settings.ts';
 import { Commitments } from '../starting/commitments/door.ts';
-import { Heartbeats } from '../starting/heartbeats/door.ts';
-import { Schedules } from '../starting/schedules/door.ts';
 import { authorizationSettings } from '../trust/authorization/settings.ts';
 import { fixturesFor, installFixtures } from './fixtures/index.ts';
 import { MOCK_PROVIDERS, mockableModel, mockProviders } from './mock-providers.ts';
@@ -32,21 +30,7 @@ import { routes } from './seams/index.ts';
  */
 export const conformance = defineCapability({
   name: 'conformance',
-  needs: [
-    Workflows,
-    Prompts,
-    Packs,
-    Proposals,
-    Goals,
-    Memory,
-    Storage,
-    Webhooks,
-    Retention,
-    Schedules,
-    Heartbeats,
-    Commitments,
-    Models,
-  ],
+  needs: [Workflows, Prompts, Packs, Proposals, Goals, Memory, Storage, Webhooks, Retention, Commitments, Models],
   settings: joinSettings(hostSettings, joinSettings(mcpClientSettings, authorizationSettings)),
   tables: CONFORMANCE_TABLES,
   nodes: () => [...CONFORMANCE_NODES, ...REPLACING_NODES],
@@ -60,7 +44,7 @@ export const conformance = defineCapability({
         fixtures: fixturesFor(settings).map(({ id }) => id),
         conformance: { mockAgent: true },
       }),
-      routes: bindRoutes(routes, { ...needs, programmedModel }),
+      routes: bindRoutes(routes, { ...needs, clock: runtime.clock, programmedModel }),
       // This capability is mounted after models, so its driver takes the place of the one that it wraps.
       seams: { model: mockableModel(needs.models.seam, runtime) },
       tools: [countingProbe(runtime.store)],

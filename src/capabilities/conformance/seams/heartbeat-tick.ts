@@ -1,11 +1,13 @@
 import { Type } from 'typebox';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { HeartbeatEvaluated, HeartbeatStateChanged } from '../../../protocol/starting/heartbeats.ts';
+import type { Clock } from '../../../system/clock.ts';
+import type { Storage } from '../../integrations/storage/door.ts';
 import { reply, route } from '../../request.ts';
-import type { Heartbeats } from '../../starting/heartbeats/door.ts';
+import { tryTick } from './heartbeat-trial.ts';
 
-/** Applies the rules of heartbeats to an observed state, without storing a heartbeat. */
-export const heartbeatTick = route<{ readonly heartbeat: Heartbeats }>()({
+/** Applies the rules of heartbeats to one that is not stored as such. */
+export const heartbeatTick = route<{ readonly clock: Clock; readonly storage: Storage }>()({
   operationId: 'seamHeartbeatTick',
   summary: 'Test seam: tick a heartbeat with an observed state',
   method: 'POST',
@@ -24,8 +26,8 @@ export const heartbeatTick = route<{ readonly heartbeat: Heartbeats }>()({
     }),
   },
   refusals: [400],
-  handle: async ({ caller, body: { heartbeatId, observedState = {}, simulateSlowMs: slowMs = 0 } }, { heartbeat }) => {
-    const result = await heartbeat.tryTick(caller.subject, { heartbeatId, observedState, slowMs });
+  handle: async ({ caller, body: { heartbeatId, observedState = {}, simulateSlowMs: slowMs = 0 } }, services) => {
+    const result = await tryTick(services, caller.subject, { heartbeatId, observedState, slowMs });
     return reply(200, { ...result, enqueuedRuns: result.stateChanged.length });
   },
 });

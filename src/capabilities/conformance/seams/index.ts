@@ -1,3 +1,4 @@
+import type { Clock } from '../../../system/clock.ts';
 import type { Memory } from '../../ai/memory/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
@@ -6,8 +7,6 @@ import type { Retention } from '../../operations/retention/door.ts';
 import type { Webhooks } from '../../operations/webhooks/door.ts';
 import type { Route } from '../../request.ts';
 import type { Commitments } from '../../starting/commitments/door.ts';
-import type { Heartbeats } from '../../starting/heartbeats/door.ts';
-import type { Schedules } from '../../starting/schedules/door.ts';
 import type { ProgrammedModel } from '../programmed-model.ts';
 import { commitmentFire } from './commitment-fire.ts';
 import { draftProposal } from './draft-proposal.ts';
@@ -29,8 +28,7 @@ interface SeamServices {
   readonly retention: Retention;
   readonly webhooks: Webhooks;
   readonly commitments: Commitments;
-  readonly heartbeat: Heartbeats;
-  readonly schedules: Schedules;
+  readonly clock: Clock;
   readonly programmedModel: ProgrammedModel;
 }
 

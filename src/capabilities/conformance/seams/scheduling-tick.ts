@@ -5,10 +5,10 @@ import { decideSlot } from '../../starting/schedules/door.ts';
 
 const MINUTE_MS = 60_000;
 const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };
-/** Two hosts check a schedule that is due, one after the other. */
-const LOOKS = 2;
+/** Two hosts evaluate a schedule that is due, one after the other. */
+const EVALUATIONS = 2;
 
-/** Applies the rules of schedules to due and missed slots, without storing a schedule. */
+/** Applies the rule by which slots get runs to a schedule that is not stored. */
 export const schedulingTick = route<object>()({
   operationId: 'seamSchedulingTick',
   summary: 'Test seam: count the runs that a schedule starts for a due slot or for missed ones',
@@ -25,7 +25,7 @@ export const schedulingTick = route<object>()({
     let awaited = MINUTE_MS;
     const now = scenario === 'single-tick' ? awaited : awaited + missedTicks * MINUTE_MS;
     let runsFired = 0;
-    for (let look = 0; look < LOOKS && awaited <= now; look++) {
+    for (let count = 0; count < EVALUATIONS && awaited <= now; count++) {
       const { isDue, next } = decideSlot(EVERY_MINUTE, 'skip', awaited, now);
       if (isDue) runsFired++;
       awaited = next!;

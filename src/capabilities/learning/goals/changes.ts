@@ -33,8 +33,8 @@ export interface GoalMove {
 
 /** What changes of goals need of others. */
 export interface GoalChangeNeeds {
-  readonly audit: Pick<Audit, 'record'>;
-  readonly feed: Pick<Feed, 'entries' | 'wake'>;
+  readonly audit: Pick<Audit, 'entry'>;
+  readonly feed: Pick<Feed, 'publish'>;
   readonly arms: Arms;
 }
 
@@ -56,7 +56,8 @@ export class GoalChanges {
   /** Moves a goal, with the events that follow. The result is the goal afterwards. */
   async move(before: HeldGoal, move: GoalMove): Promise<Change<HeldGoal> | Refusal> {
     const after = this.#settled(before, move);
-    const change = { ...this.#change(before, move, after), announce: [() => this.#announce(before)] };
+    const called = changeOf(undefined, [], { announce: [() => this.#runtime.hub.callToWork(before.row.goal_id)] });
+    const change = and(this.#change(before, move, after), called);
     const events = [...(move.events ?? []), ...endings(before, after)];
     if (events.length === 0) return change;
     const { tenant, run_id: runId } = before.row;
@@ -64,11 +65,6 @@ export class GoalChanges {
     if (!isRefusal(told)) return withResult(and(told, change), () => after);
     // The goal was closed after it was read, so its version has moved: the change conflicts and is decided again.
     return told === GOAL_OVER ? change : told;
-  }
-
-  #announce({ row }: HeldGoal): void {
-    this.#needs.feed.wake(row.tenant);
-    this.#runtime.hub.callToWork(row.goal_id);
   }
 
   /** Whatever stops a goal, it has no arm then. */
@@ -88,15 +84,14 @@ export class GoalChanges {
     const { goal_id: target, tenant, workspace } = before.row;
     const where = { tenant, workspace: workspace ?? undefined };
     const losesArm = before.arm !== undefined && before.arm.ref !== after.arm?.ref;
-    const unit = [
-      updateGoal(rowOf(after)),
-      ...writes,
-      ...audit.record({ ...where, actor, action, target, ...defined({ details }) }),
-      ...feed.entries(where, [...facts, ...factsOf(before, after)]),
-    ];
-    // The arm comes first, as it does when it starts a run: locks are always taken in the same order.
-    const disarm = losesArm ? arms.disarm(before) : unchanged(undefined);
-    return withResult(and(disarm, changeOf(undefined, unit, { retryOn: ['goal'] })), () => after);
+    const change = and(
+      // The arm comes first, as it does when it starts a run: locks are always taken in the same order.
+      losesArm ? arms.disarm(before) : unchanged(undefined),
+      changeOf(undefined, [updateGoal(rowOf(after)), ...writes], { retryOn: ['goal'] }),
+      audit.entry({ ...where, actor, action, target, ...defined({ details }) }),
+      feed.publish(where, [...facts, ...factsOf(before, after)]),
+    );
+    return withResult(change, () => after);
   }
 }
 

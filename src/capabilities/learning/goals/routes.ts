@@ -72,7 +72,7 @@ const listGoals = operation({
 
 const createGoal = operation({
   operationId: 'createGoal',
-  summary: 'Set a goal, with who judges it, what works on it and its bounds',
+  summary: 'Create a goal with its judge, its continuation and its bounds',
   method: 'POST',
   ...at(''),
   scope: 'goals:write',
@@ -103,7 +103,7 @@ const getGoal = operation({
 const [editGoal, postGoal] = (['PATCH', 'POST'] as const).map((method) =>
   operation({
     operationId: method === 'PATCH' ? 'editGoal' : 'postGoal',
-    summary: 'Change what a goal is about, who judges it or what works on it, while it is active',
+    summary: 'Change the objective, the judge or the continuation of an active goal',
     method,
     ...at('/{goalId}'),
     scope: 'goals:write',
@@ -121,8 +121,8 @@ const [editGoal, postGoal] = (['PATCH', 'POST'] as const).map((method) =>
   }),
 );
 
-const pauseGoal = verb('pauseGoal', 'pause', 'Start no more runs until it is resumed');
-const abandonGoal = verb('abandonGoal', 'abandon', 'Give a goal up for good');
+const pauseGoal = verb('pauseGoal', 'pause', 'Pause a goal: it starts no more runs until it is resumed');
+const abandonGoal = verb('abandonGoal', 'abandon', 'Abandon a goal for good');
 
 function verb(operationId: string, name: 'pause' | 'abandon', summary: string) {
   return operation({
@@ -144,7 +144,7 @@ function verb(operationId: string, name: 'pause' | 'abandon', summary: string) {
 
 const resumeGoal = operation({
   operationId: 'resumeGoal',
-  summary: 'Let a goal go on that was paused, or that stopped to ask',
+  summary: 'Resume a paused or escalated goal',
   method: 'POST',
   ...at('/{goalId}/resume'),
   scope: 'goals:write',
@@ -163,7 +163,7 @@ const resumeGoal = operation({
 
 const getGoalPlan = operation({
   operationId: 'getGoalPlan',
-  summary: 'How a goal is worked on, and what it is judged by',
+  summary: 'The plan of a goal: its workflow and its criteria',
   method: 'GET',
   path: `${VENDOR}/{goalId}/plan`,
   scope: 'goals:read',
@@ -175,7 +175,7 @@ const getGoalPlan = operation({
 
 const putGoalPlan = operation({
   operationId: 'putGoalPlan',
-  summary: 'Say how a goal is worked on, and what it is judged by',
+  summary: 'Set the plan of a goal: its workflow and its criteria',
   method: 'PUT',
   path: `${VENDOR}/{goalId}/plan`,
   scope: 'goals:write',
@@ -212,7 +212,7 @@ const startGoalRun = operation({
 
 const listGoalEvaluations = operation({
   operationId: 'listGoalEvaluations',
-  summary: 'Every verdict with its evidence, latest first, and what the goal itself has no room for',
+  summary: 'Verdicts with their evidence, latest first, and facts that the goal document has no members for',
   method: 'GET',
   path: `${VENDOR}/{goalId}/evaluations`,
   scope: 'goals:read',
@@ -236,7 +236,7 @@ const listGoalEvaluations = operation({
 
 const listJudgeCalibration = operation({
   operationId: 'listJudgeCalibration',
-  summary: 'How often people agree with those who judge goals',
+  summary: 'How often people agree with each judge',
   method: 'GET',
   path: `${VENDOR}/calibration`,
   scope: 'goals:read',

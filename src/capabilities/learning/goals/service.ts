@@ -41,8 +41,8 @@ const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals 
 
 /** What the goal service is built from. */
 export interface GoalParts {
-  readonly audit: Pick<Audit, 'record'>;
-  readonly feed: Pick<Feed, 'entries'>;
+  readonly audit: Pick<Audit, 'entry'>;
+  readonly feed: Pick<Feed, 'publish'>;
   readonly verifiers: Pick<Verifiers, 'get'>;
   readonly arms: Arms;
   readonly changes: GoalChanges;
@@ -221,13 +221,17 @@ export class GoalService implements Goals {
       insertGoal(rowOf(goal), GOALS_MAX),
       insertObjective(objectiveRow(goal, actor, row.created_at)),
       ...(progress.deadlineAt === undefined ? [] : [callGoal(row, GOAL_WORK, progress.deadlineAt)]),
-      ...audit.record({ ...where, actor, action: 'goal.create', target, details }),
-      ...feed.entries(where, [{ event: 'goal.updated', data: { goalId: target, state: 'active' } }]),
     ];
-    return changeOf(goalFrom(goal, []), writes, {
+    const inserted = changeOf(goalFrom(goal, []), writes, {
       announce: [() => this.#host.runtime.hub.callToWork(target, progress.deadlineAt)],
       refusals: { goals: TOO_MANY_GOALS },
     });
+    const entry = audit.entry({ ...where, actor, action: 'goal.create', target, details });
+    return and(
+      inserted,
+      entry,
+      feed.publish(where, [{ event: 'goal.updated', data: { goalId: target, state: 'active' } }]),
+    );
   }
 
   async #refuseVerifier(

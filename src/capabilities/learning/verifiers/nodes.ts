@@ -30,13 +30,13 @@ interface Question {
   readonly material: unknown;
 }
 
-/** Asks a model for a verdict. One that contradicts itself is not satisfied. */
+/** Asks a model for a verdict. One that says satisfied and lists something unmet counts as not satisfied. */
 async function askJudge(context: NodeContext, choice: ModelRequest, question: Question): Promise<Finding> {
   const messages = [
     { role: 'system', content: INSTRUCTION },
     { role: 'user', content: questionText(question) },
   ] as const;
-  const { data } = await askForJson(context, { ...choice, messages }, Answer as unknown as JsonObject);
+  const { data } = await askForJson(context, { ...choice, messages }, { ...Answer });
   const finding = readFinding(data)!;
   return { ...finding, satisfied: finding.satisfied && finding.evidence.every(({ met }) => met) };
 }
@@ -51,13 +51,13 @@ function questionText({ rubric, objective, material }: Question): string {
   ].join('\n\n');
 }
 
-/** A model as people name it: a provider, or one of its models. */
+/** The provider and the model of `provider` or `provider/model`. */
 export function modelNamed(name: string | undefined): { provider?: string; model?: string } {
   const [, provider, model] = /^([^/]+)(?:\/(.+))?$/.exec(name ?? '') ?? [];
   return defined({ provider, model }) as { provider?: string; model?: string };
 }
 
-/** Whether something is good by a rubric, as a model sees it. */
+/** Has a model judge material by a rubric. */
 const judge: NodeType = {
   typeId: 'vendor.capstan.judge',
   role: 'side-effect',
@@ -79,21 +79,24 @@ const VerifyConfig = Closed({
 type VerifyConfig = Static<typeof VerifyConfig>;
 
 /**
- * Judges what comes in before anything is made of it, by a named verifier or by what the node says itself. Who follows
- * can be chosen by the verdict; where nobody does so, what is not good enough goes no further.
+ * Judges its inputs by a named verifier, or by the specification in its own config. Edges can be chosen by the verdict; if
+ * none is, the node fails when the verdict is negative.
  */
 const verify: NodeType = {
   typeId: 'vendor.capstan.verify',
   role: 'side-effect',
-  // What is to be revised may be sent back.
+  // Its edges may lead back to an earlier node, for work that has to be revised.
   isGate: true,
   config: VerifyConfig,
   check: (config) => {
     const { verifierRef, otherwise: _otherwise, ...spec } = config as VerifyConfig;
     if ((verifierRef === undefined) === (spec.kind === undefined)) {
-      return [{ path: '.verifierRef', message: 'A node has either verifierRef or kind.' }];
+      return [{ path: '.verifierRef', message: 'The node must have either verifierRef or kind.' }];
     }
-    const strays = Object.keys(spec).map((field) => ({ path: `.${field}`, message: 'verifierRef says this already.' }));
+    const strays = Object.keys(spec).map((field) => ({
+      path: `.${field}`,
+      message: 'This cannot be combined with verifierRef.',
+    }));
     return verifierRef === undefined ? specProblems(spec as VerifierSpec) : strays;
   },
   async run(context): Promise<Outcome> {
@@ -109,6 +112,7 @@ const verify: NodeType = {
   },
 };
 
+/** The node types of verifiers. */
 export const VERIFIER_NODES: readonly NodeType[] = [judge, verify];
 
 interface Chosen {
@@ -135,7 +139,7 @@ async function findingOf(context: NodeContext, spec: VerifierSpec): Promise<Find
   return judgeAtOnce(spec, { run: runSeen(context), outputs, variables, annotations: [] })!;
 }
 
-/** A model belongs to its provider: who names one leaves nothing of the other to anybody else. */
+/** A model belongs to its provider, so a spec that names one replaces both. */
 function choiceFor(context: NodeContext, { model }: VerifierSpec): ModelRequest {
   const choice = modelChoice(context);
   return model === undefined ? choice : { ...choice, model: undefined, ...modelNamed(model) };
@@ -144,7 +148,7 @@ function choiceFor(context: NodeContext, { model }: VerifierSpec): ModelRequest 
 function findingOfChild({ status, outputs = {} }: NonNullable<NodeContext['child']>): Finding {
   const finding = status === 'completed' ? findFinding(outputs) : undefined;
   if (finding) return finding;
-  const message = `The run that was to judge ended as ${status}, without a verdict.`;
+  const message = `The judging run ended as ${status}, without a verdict.`;
   throw new NodeFailure({ code: 'child_failed', message, retryable: false });
 }
 
@@ -152,7 +156,7 @@ function runSeen({ runId, workflow }: NodeContext): { runId: string; workflowId:
   return { runId, workflowId: workflow.id };
 }
 
-/** Others are not told what is sensitive. */
+/** The inputs and variables without sensitive values: a judging workflow is not the host. */
 function shownTo(context: NodeContext): { outputs: JsonObject; variables: JsonObject } {
   const { inputs, variables } = context.shown();
   const ports = Object.keys(context.declared);
@@ -164,6 +168,6 @@ function outcomeOf({ config, isRouted }: NodeContext, name: string, finding: Fin
   const open = finding.evidence.filter(({ met }) => !met).map(({ key }) => key);
   const verdict = finding.satisfied ? 'pass' : otherwise;
   if (verdict === 'pass' || isRouted) return { done: { outputs: { verdict, judge: name, ...finding, open } } };
-  const message = `What was judged is not good enough${open.length > 0 ? `: ${open.join(', ')}` : ''}.`;
+  const message = `The work was judged as not good enough${open.length > 0 ? `: ${open.join(', ')}` : ''}.`;
   return { failed: { code: 'verification_failed', message, details: { judge: name, open }, retryable: false } };
 }

@@ -15,7 +15,7 @@ const VerifierParams = Closed({
 
 const listVerifiers = operation({
   operationId: 'listVerifiers',
-  summary: 'Verifiers, what was changed last first',
+  summary: 'Verifiers, most recently changed first',
   method: 'GET',
   path: VERIFIERS,
   scope: 'goals:read',
@@ -44,7 +44,7 @@ function placeAfter(place: string | undefined): VerifierPlace {
 
 const putVerifier = operation({
   operationId: 'putVerifier',
-  summary: 'Say how something is judged; for an id that there is already, as a new version',
+  summary: 'Store a verifier; an id that exists gets a new version',
   method: 'POST',
   path: VERIFIERS,
   scope: 'goals:write',
@@ -72,7 +72,7 @@ const getVerifier = operation({
 
 const deleteVerifier = operation({
   operationId: 'deleteVerifier',
-  summary: 'Remove a verifier; verdicts that it gave stay',
+  summary: 'Remove a verifier; its verdicts stay',
   method: 'DELETE',
   path: `${VERIFIERS}/{verifierId}`,
   scope: 'goals:write',

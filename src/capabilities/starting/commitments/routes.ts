@@ -19,9 +19,9 @@ const family = {
   request: CommitmentRequest,
   document: Commitment,
   summaries: {
-    create: 'Have a workflow run once a time has come or something has become true',
-    get: 'A commitment, with what came of it',
-    delete: 'Remove a commitment; a run that has begun goes on',
+    create: 'Create a commitment that runs a workflow once a time has come or a predicate is true',
+    get: 'A commitment, with its outcome',
+    delete: 'Remove a commitment; a run that has started goes on',
   },
 } as const;
 const common = starterRoutes<CommitmentRequest, Commitment>(family);
@@ -49,8 +49,8 @@ export const routes: readonly Route<Services>[] = [
   common.create,
   common.get,
   ...switchRoutes(family, {
-    pause: 'Keep a commitment without doing anything for it',
-    resume: 'Have a commitment kept once it is due, again',
+    pause: 'Disable a commitment',
+    resume: 'Enable a commitment',
   }),
   common.delete,
 ];

@@ -15,7 +15,6 @@ export class CommitmentService
   extends StarterService<CommitmentRow, CommitmentRequest, Commitment, CommitmentFilter>
   implements Commitments
 {
-  readonly #runtime: Runtime;
   readonly #handle: WorkHandler;
 
   constructor(
@@ -24,13 +23,12 @@ export class CommitmentService
     family: StarterFamily<CommitmentRow, CommitmentRequest, Commitment, CommitmentFilter>,
   ) {
     super(host, needs, family);
-    this.#runtime = host.runtime;
     this.#handle = needs.handle;
   }
 
   async tryOut(author: Author, request: Omit<CommitmentRequest, 'at'>): Promise<CommitmentTrial | Refusal> {
-    const due = request.predicate ? {} : { at: timestamp(this.#runtime.clock.now()) };
+    const due = request.predicate ? {} : { at: timestamp(this.runtime.clock.now()) };
     const row = await this.draft(author, { ...request, ...due });
-    return isRefusal(row) ? row : evaluateTwice(this.#runtime, this.#handle, this.records, row);
+    return isRefusal(row) ? row : evaluateTwice(this.runtime, this.#handle, this.records, row);
   }
 }

@@ -17,9 +17,9 @@ const family = {
   request: HeartbeatRequest,
   document: Heartbeat,
   summaries: {
-    create: 'Have something looked at again and again, and a workflow run when it changes',
-    get: 'A heartbeat, with what it saw last',
-    delete: 'Remove a heartbeat; runs that have begun go on',
+    create: 'Create a heartbeat that observes something at an interval and runs a workflow when it changes',
+    get: 'A heartbeat, with its last observed state',
+    delete: 'Remove a heartbeat; runs that have started go on',
   },
 } as const;
 const common = starterRoutes<HeartbeatRequest, Heartbeat>(family);
@@ -43,7 +43,7 @@ const listHeartbeats = operation({
 
 const listHeartbeatEvents = operation({
   operationId: 'listHeartbeatEvents',
-  summary: 'What a heartbeat said last, newest first: every tick, and every change',
+  summary: 'The latest events of a heartbeat, newest first: every tick and every change',
   method: 'GET',
   path: `${path}/events`,
   scope: 'manifest:read',
@@ -76,8 +76,8 @@ export const routes: readonly Route<Services>[] = [
   common.get,
   listHeartbeatEvents,
   ...switchRoutes(family, {
-    pause: 'Keep a heartbeat without looking',
-    resume: 'Have a heartbeat look again, from now on',
+    pause: 'Disable a heartbeat',
+    resume: 'Enable a heartbeat, from now on',
   }),
   common.delete,
 ];

@@ -18,9 +18,9 @@ const family = {
   request: ScheduleRequest,
   document: Schedule,
   summaries: {
-    create: 'Have a workflow run at a time, or again and again',
-    get: 'A schedule, with what came of it the last time',
-    delete: 'Remove a schedule; runs that have begun go on',
+    create: 'Create a schedule that runs a workflow at a time, or repeatedly',
+    get: 'A schedule, with the outcome of its last slot',
+    delete: 'Remove a schedule; runs that have started go on',
   },
 } as const;
 const common = starterRoutes<ScheduleRequest, Schedule>(family);
@@ -45,7 +45,7 @@ const listSchedules = operation({
 
 const replaceSchedule = operation({
   operationId: 'replaceSchedule',
-  summary: 'Replace a schedule, or switch it on or off; runs that have begun go on',
+  summary: 'Replace, enable or disable a schedule; runs that have started go on',
   method: 'PUT',
   ...one,
   scope: 'schedules:write',

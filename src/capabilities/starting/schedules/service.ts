@@ -3,12 +3,10 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { Schedule, ScheduleRequest } from '../../../protocol/starting/schedules.ts';
 import { and, type Change, unchanged } from '../../../runtime/change.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
 import { subjectOf } from '../../subject-columns.ts';
 import { type Author, ownerText, type StarterOwner } from '../starter/door.ts';
-import type { StarterFamily } from '../starter/family.ts';
 import type { InputColumns } from '../starter/records.ts';
-import { type StarterNeeds, StarterService } from '../starter/service.ts';
+import { StarterService } from '../starter/service.ts';
 import { scheduleFrom } from './document.ts';
 import type { ScheduleFilter, Schedules } from './door.ts';
 import { hasTiming, requestColumns } from './family.ts';
@@ -26,17 +24,6 @@ export class ScheduleService
   extends StarterService<ScheduleRow, ScheduleRequest, Schedule, ScheduleFilter>
   implements Schedules
 {
-  readonly #runtime: Runtime;
-
-  constructor(
-    host: { readonly runtime: Runtime },
-    needs: StarterNeeds,
-    family: StarterFamily<ScheduleRow, ScheduleRequest, Schedule, ScheduleFilter>,
-  ) {
-    super(host, needs, family);
-    this.#runtime = host.runtime;
-  }
-
   async replace({ subject }: Author, id: string, request: ScheduleRequest): Promise<Change<Schedule> | Refusal> {
     const known = await this.readFree(subject, id);
     if (isRefusal(known)) return known;
@@ -55,7 +42,7 @@ export class ScheduleService
   ): Promise<Change | Refusal> {
     const ownerOf = (trigger: string): StarterOwner => ({ kind: 'workflow', id: `${workflowId}/${trigger}` });
     const statement = schedulesOf(subject, workflowId, ownerText(ownerOf('')));
-    const known = await this.#runtime.store.read<ScheduleRow>(statement);
+    const known = await this.runtime.store.read<ScheduleRow>(statement);
     const obsolete = new Map(known.map((row) => [row.belongs_to, row]));
     const changes: Change<unknown>[] = [];
     for (const [trigger, request] of wanted) {
@@ -96,7 +83,7 @@ export class ScheduleService
     request: ScheduleRequest,
     inputs: InputColumns,
   ): Change<Schedule> | Refusal {
-    const columns = requestColumns(request, known, this.#runtime.clock.now());
+    const columns = requestColumns(request, known, this.runtime.clock.now());
     if (isRefusal(columns)) return columns;
     const { principal, issuer, lane } = subject;
     const row: ScheduleRow = { ...known, ...inputs, ...columns, principal, issuer, lane };

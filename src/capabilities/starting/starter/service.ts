@@ -2,6 +2,7 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { type Change, changeOf } from '../../../runtime/change.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { addWork, dropWork, ensureWork, type NewWork, wake } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
@@ -22,9 +23,6 @@ export interface StarterNeeds {
   readonly runs: Pick<Runs, 'check'>;
 }
 
-/** The part of the host that starters use. */
-export type StarterHost = Pick<Host, 'runtime' | 'executor' | 'extensions'>;
-
 /**
  * The mechanism behind schedules, heartbeats and commitments: a row with a condition, and a work item that is due when the
  * condition is to be evaluated next. `work.ts` evaluates it.
@@ -35,7 +33,7 @@ export type StarterHost = Pick<Host, 'runtime' | 'executor' | 'extensions'>;
 export class StarterService<Row extends StarterColumns, Request extends RunRequest, Document, Filter>
   implements Starters<Request, Document, Filter>, Switchable<Document>
 {
-  readonly #host: Pick<Host, 'runtime'>;
+  protected readonly runtime: Runtime;
   readonly #audit: StarterNeeds['audit'];
   readonly #family: StarterFamily<Row, Request, Document, Filter>;
   protected readonly records: StarterRecords<Row>;
@@ -46,7 +44,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     { audit, runs }: StarterNeeds,
     family: StarterFamily<Row, Request, Document, Filter>,
   ) {
-    this.#host = host;
+    this.runtime = host.runtime;
     this.#audit = audit;
     this.#family = family;
     this.records = new StarterRecords(family.table);
@@ -64,7 +62,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   }
 
   async list({ subject }: Author, filter: Filter, limit: number): Promise<Document[]> {
-    const { store } = this.#host.runtime;
+    const { store } = this.runtime;
     const rows = await store.read<Row>(this.records.list(subject, this.#family.listColumns(filter), limit));
     return rows.map((row) => this.#family.document(row));
   }
@@ -113,7 +111,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
 
   /** The row that a request asks for, without writing it. */
   protected async draft({ subject }: Author, request: Request, owner?: StarterOwner): Promise<Row | Refusal> {
-    const facts = { now: this.#host.runtime.clock.now(), isOwned: owner !== undefined };
+    const facts = { now: this.runtime.clock.now(), isOwned: owner !== undefined };
     const refusal = this.#family.check(request, facts);
     if (refusal) return refusal;
     const inputs = await this.creation.inputColumns(subject, request);
@@ -126,7 +124,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     inputs: InputColumns,
     owner: StarterOwner | undefined,
   ): Row | Refusal {
-    const { ids, clock } = this.#host.runtime;
+    const { ids, clock } = this.runtime;
     const now = clock.now();
     const belongs_to = owner ? ownerText(owner) : null;
     const columns = { ...subjectColumns(subject), ...inputs, belongs_to, revision: 1, created_at: now };
@@ -148,7 +146,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
 
   /** Changes a starter to a row that was derived from the stored one. Its work item is looked at at once. */
   protected rewrite(subject: Subject, action: AuditAction, request: Request, row: Row): Change<Document> {
-    const { hub } = this.#host.runtime;
+    const { hub } = this.runtime;
     const id = this.#family.idOf(row);
     const isArmed = this.#family.status(row).state === 'armed';
     const change = this.#changeTo(row, [
@@ -166,7 +164,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   }
 
   protected async read(visibility: Visibility, id: string): Promise<Row | undefined> {
-    const [row] = await this.#host.runtime.store.read<Row>(this.records.find(visibility, id));
+    const [row] = await this.runtime.store.read<Row>(this.records.find(visibility, id));
     return row;
   }
 
@@ -180,7 +178,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   }
 
   #enabled(row: Row): Row | Refusal {
-    const dueAt = this.#family.status(row).dueAt ?? this.#family.firstDue(row, this.#host.runtime.clock.now());
+    const dueAt = this.#family.status(row).dueAt ?? this.#family.firstDue(row, this.runtime.clock.now());
     return typeof dueAt === 'number' ? this.#moved(row, 'enable', dueAt) : dueAt;
   }
 
@@ -193,7 +191,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
   }
 
   #changeTo(row: Row, writes: Unit): Change<Document> {
-    const { hub } = this.#host.runtime;
+    const { hub } = this.runtime;
     const id = this.#family.idOf(row);
     const { dueAt } = this.#family.status(row);
     return changeOf(this.#family.document(row), writes, {

@@ -1,19 +1,32 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
-import { MAX_RUNTIME_MS } from '../../../protocol/starting/heartbeats.ts';
-import type { Runtime } from '../../../runtime/runtime.ts';
+import {
+  type HeartbeatEvaluated,
+  type HeartbeatStateChanged,
+  MAX_RUNTIME_MS,
+} from '../../../protocol/starting/heartbeats.ts';
 import type { Visibility } from '../../../store/log.ts';
-import { sleep } from '../../../system/clock.ts';
+import { type Clock, sleep } from '../../../system/clock.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
-import { observeWithin } from '../starter/observing.ts';
-import type { TickTrial, TickTrialResult } from './door.ts';
-import { INITIAL_STATE, tickOf } from './rules.ts';
+import { INITIAL_STATE, observeWithin, tickOf } from '../../starting/heartbeats/door.ts';
+
+/** What a heartbeat of a conformance suite observes, and how long that takes. */
+export interface TickTrial {
+  readonly heartbeatId: string;
+  readonly observedState: unknown;
+  readonly slowMs: number;
+}
+
+/** The events of a tick. */
+export interface TickTrialResult {
+  readonly evaluated: readonly HeartbeatEvaluated[];
+  readonly stateChanged: readonly HeartbeatStateChanged[];
+}
 
 const NAMESPACE = 'capstan.heartbeat-trials';
 
 /** A tick by the rules of heartbeats whose observation is given; its state is stored, and no run is started. */
 export async function tryTick(
-  { clock }: Pick<Runtime, 'clock'>,
-  storage: Pick<Storage, 'perform'>,
+  { clock, storage }: { readonly clock: Clock; readonly storage: Pick<Storage, 'perform'> },
   { tenant }: Visibility,
   { heartbeatId, observedState, slowMs }: TickTrial,
 ): Promise<TickTrialResult> {

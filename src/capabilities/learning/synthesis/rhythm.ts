@@ -1,4 +1,4 @@
-import { offsetAt } from '../../starting/schedules/service.ts';
+import { offsetAt } from '../../starting/schedules/door.ts';
 
 /** When something recurs, as a cron expression and in words. */
 export interface Rhythm {

@@ -3,6 +3,7 @@ import { callerAs, openCapabilityHost } from '../../../../test/support/capabilit
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
+import type { Schedule } from '../../../protocol/starting/schedules.ts';
 import { perform, unchanged } from '../../../runtime/change.ts';
 import type { WorkItem } from '../../../store/queue.ts';
 import { sql } from '../../../store/sql.ts';
@@ -26,9 +27,8 @@ const packs = { list: async () => [] } as Partial<Packs> as Packs;
 /** Knows every spec as valid, and has no schedules. */
 const schedules = {
   list: async () => [],
-  make: async () => ({ schedule: {}, writes: [] }),
-  announce: () => {},
-} as Partial<Record<keyof Schedules, unknown>> as Schedules;
+  create: async () => unchanged({} as Schedule),
+} as Partial<Schedules> as Schedules;
 const audit = { entry: () => unchanged(undefined) };
 const feed = { entries: () => [], wake: () => {} };
 const proposals = new ProposalService(
@@ -39,7 +39,7 @@ const proposals = new ProposalService(
 const settings = { supportMin: 3, periodMinMs: HOUR_MS, timezones: ['UTC'], everyMs: HOUR_MS };
 const needs = { proposals, prompts, packs, schedules, models: { providers: [] }, feedback: undefined };
 const synthesis = new SynthesisService(host, needs, settings);
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const ada = callerAs('ada');
 const daily = workflow([node('only', 'core.noop')]);
 await registerShared(runtime, daily);

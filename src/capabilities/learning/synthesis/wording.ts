@@ -76,7 +76,7 @@ async function ask(
         maxTokens: ANSWER_TOKENS_MAX,
         outputSchema: { ...Wording },
       },
-      { signal: limit.signal, effectId: `synthesis:${habit.key}`, tenant, nodeId: 'synthesis', hear: () => {} },
+      { signal: limit.signal, effectId: `synthesis:${habit.key}`, tenant, nodeId: 'synthesis', onChunk: () => {} },
     );
     return parse(chunks.map(({ text }) => text).join(''));
   } finally {

@@ -25,9 +25,6 @@ export const delay: NodeType = {
   },
 };
 
-/** A delay that a replay goes through again. */
-export const hold: NodeType = { ...delay, typeId: 'core.conformance.hold' };
-
 const WaitConfig = Type.Object({
   mode: OneOf(['duration', 'until', 'webhook']),
   seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400, description: 'How long, for mode `duration`' })),

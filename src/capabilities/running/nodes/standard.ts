@@ -1,5 +1,4 @@
 import type { NodeType } from '../../../runtime/node-type.ts';
-import { callPrompt } from '../../ai/mcp-client/call-prompt.ts';
 import { approvalGate, clarificationGate, interrupt } from '../../people/interrupts/nodes.ts';
 import { ARRAY_NODES } from './arrays.ts';
 import { end, fail, getVariable, identity, noop, setVariable, start } from './basic.ts';
@@ -36,5 +35,4 @@ export const NODES: readonly NodeType[] = [
   ...TEXT_NODES,
   stringFormat,
   idempotencyKey,
-  callPrompt,
 ];

@@ -2,6 +2,7 @@ import { node as definitionNode } from '../../../../test/support/definitions.ts'
 import { catalogOf } from '../../../runtime/catalog.ts';
 import { type Effects, SEAMS } from '../../../runtime/effects/seams.ts';
 import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
+import { MODEL_NODES } from '../../ai/models/nodes.ts';
 import { CONFORMANCE_NODES } from '../../conformance/nodes/index.ts';
 import { emailSend } from '../../integrations/email/nodes.ts';
 import { httpFetch } from '../../integrations/http-client/nodes.ts';
@@ -12,7 +13,7 @@ import { NODES } from './standard.ts';
 
 export const STARTED_AT = Date.parse('2026-01-01T00:00:00Z');
 
-const catalog = catalogOf([...NODES, ...CONFORMANCE_NODES, httpFetch, emailSend, ...KV_NODES]);
+const catalog = catalogOf([...NODES, ...MODEL_NODES, ...CONFORMANCE_NODES, httpFetch, emailSend, ...KV_NODES]);
 
 export function typeOf(typeId: string): NodeType {
   const type = catalog.get(typeId);

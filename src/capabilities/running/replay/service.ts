@@ -9,7 +9,7 @@ import { factsOf } from '../../../runtime/run-row.ts';
 import type { RunRow } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { LegacyHost as Host } from '../../legacy.ts';
-import type { RetentionService } from '../../operations/retention/service.ts';
+import type { Retention } from '../../operations/retention/door.ts';
 import type { Caller } from '../../request.ts';
 import type { AuditService } from '../../trust/audit/service.ts';
 import type { Runs } from '../runs/door.ts';
@@ -29,7 +29,7 @@ export type ReplayService = ReturnType<typeof replayService>;
 
 interface Uses {
   readonly runs: Pick<Runs, 'check'>;
-  readonly retention: Pick<RetentionService, 'expiry'>;
+  readonly retention: Pick<Retention, 'expiry'>;
   readonly audit: Pick<AuditService, 'record'>;
 }
 

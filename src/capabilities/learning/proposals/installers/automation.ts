@@ -1,11 +1,10 @@
 import { Compile } from 'typebox/compile';
-import { isRefusal, type Refusal } from '../../../../protocol/errors.ts';
+import { isRefusal } from '../../../../protocol/errors.ts';
 import { type Schedule, ScheduleSpec } from '../../../../protocol/starting/schedules.ts';
 import { placesOfMisfits } from '../../../../runtime/catalog.ts';
-import { and, type Change, changeOf, withResult } from '../../../../runtime/change.ts';
+import { and, changeOf, withResult } from '../../../../runtime/change.ts';
 import type { Store } from '../../../../store/store.ts';
-import type { Schedules } from '../../../starting/schedules/door.ts';
-import { nextSlot, TOO_MANY } from '../../../starting/schedules/service.ts';
+import { nextSlot, type Schedules } from '../../../starting/schedules/door.ts';
 import { countInstallation, countInstallations } from '../records.ts';
 import { type Installer, type ProposedArtifact, problemsOf } from './installer.ts';
 
@@ -16,13 +15,8 @@ const FIRINGS_SHOWN = 5;
 
 /** Installs an automation as a new schedule. The schedule belongs to its proposal: nobody else can change it. */
 export function automationInstaller(schedules: Schedules, store: Store): Installer {
-  const create = async ({ author, proposalId, text }: ProposedArtifact): Promise<Change<Schedule> | Refusal> => {
-    const made = await schedules.make(author, specOf(text), { kind: 'proposal', id: proposalId });
-    if (isRefusal(made)) return made;
-    const { schedule, writes } = made;
-    const announce = [() => schedules.announce(schedule)];
-    return changeOf(schedule, writes, { announce, refusals: { schedules: TOO_MANY } });
-  };
+  const create = ({ author, proposalId, text }: ProposedArtifact) =>
+    schedules.create(author, specOf(text), { kind: 'proposal', id: proposalId });
 
   return {
     async check(artifact) {
@@ -54,7 +48,7 @@ export function automationInstaller(schedules: Schedules, store: Store): Install
       return withResult(and(created, counted), () => ({ undo: { scheduleId } }));
     },
 
-    uninstall: async ({ subject }, undo) => changeOf(undefined, schedules.disposal(subject, undo.scheduleId as string)),
+    uninstall: async ({ subject }, undo) => schedules.removeOwned(subject, undo.scheduleId as string),
   };
 }
 

@@ -8,7 +8,7 @@ import { changeOf, type Decide, perform, unchanged } from '../../../runtime/chan
 import { REVIEW } from '../../../runtime/management.ts';
 import { sql } from '../../../store/sql.ts';
 import type { Packs } from '../../ai/packs/door.ts';
-import { PROMPT_TABLES } from '../../ai/prompts/records.ts';
+import { prompts as promptCapability } from '../../ai/prompts/index.ts';
 import { PromptService } from '../../ai/prompts/service.ts';
 import { type ManagementAnswer, resolverOf } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
@@ -19,7 +19,7 @@ import { ProposalService } from './service.ts';
 import type { ProposalSettings } from './settings.ts';
 
 const AUDIT_LOG = { id: 'test/0001', statements: ['CREATE TABLE audited (action TEXT NOT NULL, target TEXT)'] };
-const host = await openCapabilityHost({ tables: [...PROMPT_TABLES, ...PROPOSAL_TABLES, AUDIT_LOG] });
+const host = await openCapabilityHost({ tables: [...promptCapability.tables, ...PROPOSAL_TABLES, AUDIT_LOG] });
 afterAll(() => host.close());
 
 const { runtime, clock } = host;

@@ -11,14 +11,14 @@ import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import { RunService } from '../../running/runs/service.ts';
 import type { Schedules } from '../../starting/schedules/door.ts';
-import { PROPOSAL_TABLES } from '../proposals/records.ts';
+import { proposals as proposalCapability } from '../proposals/index.ts';
 import { ProposalService } from '../proposals/service.ts';
 import { SYNTHESIS_TABLES } from './records.ts';
 import { SynthesisService } from './service.ts';
 import { SCAN_TENANT, scanAllHandler } from './work.ts';
 
 const HOUR_MS = 60 * 60_000;
-const host = await openCapabilityHost({ tables: [...PROPOSAL_TABLES, ...SYNTHESIS_TABLES] });
+const host = await openCapabilityHost({ tables: [...proposalCapability.tables, ...SYNTHESIS_TABLES] });
 afterAll(() => host.close());
 
 const { runtime, clock } = host;

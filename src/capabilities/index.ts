@@ -16,7 +16,6 @@ import { goals } from './learning/goals/index.ts';
 import { proposals } from './learning/proposals/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
-import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
@@ -54,11 +53,11 @@ const ALL = [
   tools,
   runs,
   retention,
-  legacy(replay),
+  replay,
   interrupts,
   approvals,
-  legacy(events),
-  legacy(artifacts),
+  events,
+  artifacts,
   webhooks,
   schedules,
   storage,
@@ -68,10 +67,10 @@ const ALL = [
   verifiers,
   goals,
   inbox,
-  legacy(diff),
-  legacy(ancestry),
-  legacy(timeTravel),
-  legacy(debugBundle),
+  diff,
+  ancestry,
+  timeTravel,
+  debugBundle,
   production,
   envelopes,
   models,
@@ -80,7 +79,7 @@ const ALL = [
   email,
   memory,
   code,
-  legacy(mcpServer),
+  mcpServer,
   mcpClient,
   standardNodes,
 ] as const;

@@ -1,12 +1,12 @@
 import type { Runtime } from '../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../store/log.ts';
 
-/** Events at a time; the pages of all logs begin at the same sequences. */
+/** Events in a page. Pages of every log begin at the same sequences, so two logs can be read side by side. */
 export const LOG_PAGE = 200;
 
 /**
- * The log of a run as far as it had come when its row was read, however much of it there is: a page at a time, and
- * between two pages others have their turn.
+ * The log of a run up to the sequence of the row, page by page. Yields to other work between pages, so that a long log
+ * does not block other requests.
  */
 export async function* logPages({ reader, clock }: Runtime, row: RunRow): AsyncGenerator<StoredEvent[]> {
   for (let last = -1; last < row.sequence; ) {

@@ -282,7 +282,7 @@ onEachStore(
     ])('start no run for arguments that do not fit: %s', async (_what, args) => {
       const tool = await register(host().as('editor'), greeting());
       const client = await connect();
-      await expect(client.callTool({ name: tool, arguments: args })).rejects.toThrow('The arguments do not fit');
+      await expect(client.callTool({ name: tool, arguments: args })).rejects.toThrow('The arguments are invalid');
       const listed = await host().as('editor').get(`/v1/host/capstan/runs?workflowId=${tool}`);
       expect(listed.body.items).toEqual([]);
       await client.close();

@@ -64,7 +64,7 @@ export class Readers {
       const row = await host.runs.row(this.#caller, seen.runId);
       if (!row) return;
       const after = seen.sequences.at(-1) ?? -1;
-      for await (const batch of follow({ runtime: host.runtime }, row, { after, signal })) {
+      for await (const batch of follow(host.runtime, row, { after, signal })) {
         if (!isConnected()) return;
         seen.sequences.push(...batch.map(({ sequence }) => sequence));
         seen.isEnded = batch.some(({ type }) => isTerminalEvent(type));

@@ -6,13 +6,12 @@ import { probeTools } from '../../src/capabilities/conformance/probe-tool.ts';
 import type { CapabilityConfig, Services } from '../../src/capabilities/index.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
-import { legacy } from '../../src/capabilities/legacy.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
 import { interrupts } from '../../src/capabilities/people/interrupts/index.ts';
 import type { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
-import { replay } from '../../src/capabilities/running/replay/index.ts';
+import { ReplayService } from '../../src/capabilities/running/replay/service.ts';
 import { runs } from '../../src/capabilities/running/runs/index.ts';
 import { commitments } from '../../src/capabilities/starting/commitments/index.ts';
 import { heartbeat } from '../../src/capabilities/starting/heartbeats/index.ts';
@@ -68,7 +67,6 @@ function mounted({ egress, hasGoals }: SimHostOptions): readonly SimCapability[]
   return [
     interrupts,
     runs,
-    legacy(replay),
     ...(egress ? [webhooks] : []),
     schedules,
     heartbeat,
@@ -134,6 +132,7 @@ export function createSimHost(options: SimHostOptions) {
     executor,
     kinds,
     contributed,
+    replay: new ReplayService(host, services),
     idempotency: new Idempotency(store, clock),
   };
 }

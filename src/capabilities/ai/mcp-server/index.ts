@@ -1,23 +1,33 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { hostSettings } from '../../host-settings.ts';
+import { Interrupts } from '../../people/interrupts/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { Events } from '../../running/events/door.ts';
+import { Runs } from '../../running/runs/door.ts';
+import { Workflows } from '../../running/workflows/door.ts';
+import { Prompts } from '../prompts/door.ts';
 import { routes } from './routes.ts';
-import { type McpServerService, mcpServerService } from './service.ts';
+import { McpServerService } from './service.ts';
 
-/** Workflows as tools for whoever speaks MCP. */
-export const mcpServer: Capability<'mcpServer', McpServerService> = {
+/** Workflows as tools for MCP clients. */
+export const mcpServer = defineCapability({
   name: 'mcpServer',
-  advertise: () => ({
-    supportedTransports: ['mcp'],
-    mcp: {
-      // That this host calls tools of others is for the client half to say.
-      supported: false,
-      serverMount: {
-        supported: true,
-        transports: ['streamable-http'],
-        samplingBridge: false,
-        elicitationBridge: false,
+  needs: [Workflows, Runs, Events, Prompts, Interrupts],
+  settings: hostSettings,
+  build: ({ runtime, version }, needs, { publicUrl }) => ({
+    advertise: () => ({
+      supportedTransports: ['mcp'],
+      mcp: {
+        // Whether the host calls tools of other servers is advertised by the MCP client.
+        supported: false,
+        serverMount: {
+          supported: true,
+          transports: ['streamable-http'],
+          samplingBridge: false,
+          elicitationBridge: false,
+        },
       },
-    },
+    }),
+    routes: bindRoutes(routes, { service: new McpServerService(runtime, needs), version, publicUrl, log: runtime.log }),
   }),
-  service: mcpServerService,
-  routes,
-};
+});

@@ -2,7 +2,7 @@ import { notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { type Statement, sql } from '../../../store/sql.ts';
 
-/** Workflows that say that they are tools, by name. The text of a definition has no blanks. */
+/** Workflows that are exposed as tools, sorted by name. The LIKE works because stored definitions have no whitespace. */
 export function listExposed(from: Visibility, after: string, limit: number): Statement {
   return sql(
     `SELECT definitions.body FROM workflows JOIN definitions USING (owner, workflow_id, version)

@@ -2,11 +2,16 @@ import { McpMessage } from '../../../protocol/ai/mcp.ts';
 import { refuse } from '../../../protocol/errors.ts';
 import type { Scope } from '../../../protocol/trust/scopes.ts';
 import { type Caller, route } from '../../request.ts';
+import { exchange, type McpServer } from './exchange.ts';
 import { isOwnOrigin, STATUS_TOOL } from './rules.ts';
-import { serve } from './serve.ts';
-import type { McpServerService } from './service.ts';
 
-/** What a method takes besides the scope of the route, which is that of lists of workflows. */
+/** What the handlers of MCP routes use. */
+interface Services extends McpServer {
+  /** Origin that the operator configured, if any. */
+  readonly publicUrl: string | undefined;
+}
+
+/** Scopes that a method needs besides that of the route. */
 const SCOPES: Readonly<Record<string, readonly Scope[]>> = {
   'tools/call': ['runs:create', 'runs:read'],
   'resources/read': ['runs:read'],
@@ -14,35 +19,36 @@ const SCOPES: Readonly<Record<string, readonly Scope[]>> = {
   'prompts/get': ['prompts:read'],
 };
 
-/** To ask about a run is not to start one. */
+/** The status tool starts no run. */
 const STATUS_SCOPES: readonly Scope[] = ['runs:read'];
 
-/** Speaks the Model Context Protocol, in single requests that need no session. */
-const exchangeMcp = route<{ readonly mcpServer: McpServerService }>()({
+/** Serves the Model Context Protocol in single requests, without sessions. */
+const exchangeMcp = route<Services>()({
   operationId: 'exchangeMcp',
-  summary: 'A message of the Model Context Protocol: workflows are tools, prompt templates are prompts',
+  summary: 'Send a message of the Model Context Protocol: workflows are tools, prompt templates are prompts',
   method: 'POST',
   path: '/v1/mcp',
   scope: 'manifest:read',
   body: McpMessage,
   replies: { 200: 'a JSON-RPC answer, or a stream of messages that ends with it', 202: 'nothing to answer' },
   refusals: [400, 403],
-  handle: (request, { mcpServer }) => {
+  handle: (request, server) => {
     const { caller, body: message, origin, signal, header } = request;
     const page = header('origin');
-    if (page !== undefined && !isOwnOrigin(page, { origin, publicUrl: mcpServer.publicUrl })) {
-      return refuse('forbidden', 'Pages of other origins may not ask here.', { field: 'Origin' });
+    if (page !== undefined && !isOwnOrigin(page, { origin, publicUrl: server.publicUrl })) {
+      return refuse('forbidden', 'Web pages of other origins may not use this endpoint.', { field: 'Origin' });
     }
-    const scopeRequired = missing(caller, message);
-    if (scopeRequired) return refuse('forbidden', `This takes the scope ${scopeRequired}.`, { scopeRequired });
-    return serve(mcpServer, { caller, message, origin, signal, header });
+    const scopeRequired = missingScope(caller, message);
+    if (scopeRequired) return refuse('forbidden', `This method needs the scope ${scopeRequired}.`, { scopeRequired });
+    return exchange(server, { caller, message, origin, signal, header });
   },
 });
 
-function missing({ scopes }: Caller, { method, params = {} }: McpMessage): Scope | undefined {
-  const isQuestion = method === 'tools/call' && params.name === STATUS_TOOL;
-  const needed = isQuestion ? STATUS_SCOPES : Object.hasOwn(SCOPES, method) ? SCOPES[method]! : [];
+function missingScope({ scopes }: Caller, { method, params = {} }: McpMessage): Scope | undefined {
+  const isStatus = method === 'tools/call' && params.name === STATUS_TOOL;
+  const needed = isStatus ? STATUS_SCOPES : Object.hasOwn(SCOPES, method) ? SCOPES[method]! : [];
   return needed.find((scope) => !scopes.has(scope));
 }
 
+/** The routes of the MCP server. */
 export const routes = [exchangeMcp];

@@ -13,31 +13,34 @@ export interface McpTool {
   readonly inputSchema: { readonly type: 'object' } & JsonObject;
 }
 
-/** What came of calling a tool, in MCP's words. */
+/** The result of a call, as MCP clients see it. */
 export interface McpToolResult {
   readonly isError: boolean;
   readonly content: { readonly type: 'text'; readonly text: string }[];
   readonly structuredContent: JsonObject;
 }
 
-/** No workflow can be called so: its id would have no capital letter. */
+/** Name of the tool that reports on runs. No workflow can have it: workflow ids have no capital letters. */
 export const STATUS_TOOL = 'runStatus';
 
-/** Longer outputs stay on the run; models could not read them anyway. */
+/** Longer outputs are left out of results; they can be read from the run. */
 const OUTPUT_CHARACTERS_MAX = 100_000;
 
+/** The tool that reports on runs. */
 export const RUN_STATUS: McpTool = {
   name: STATUS_TOOL,
   title: 'Status of a run',
-  description: 'Says how a run that a tool started stands, and what came of it. Waits a while for a run that goes on.',
+  description:
+    'Reports the status and the result of a run that a tool started. Waits a while if the run has not ended.',
   inputSchema: {
     type: 'object',
-    properties: { runId: { type: 'string', description: 'As the tool that started the run told it' } },
+    properties: { runId: { type: 'string', description: 'The runId in the result of the tool that started the run' } },
     required: ['runId'],
     additionalProperties: false,
   },
 };
 
+/** Whether a workflow is exposed as a tool. */
 export function isExposed({ metadata }: WorkflowDefinition): boolean {
   return metadata.mcp?.exposeAsTool === true;
 }
@@ -53,41 +56,41 @@ export function toolOf(definition: WorkflowDefinition): McpTool {
   };
 }
 
-/** What is wrong with arguments, by the schema that callers were shown. */
+/** Violations of the tool's input schema. */
 export function problemsWith({ inputSchema }: McpTool, args: unknown): readonly string[] {
   return compileSchema(inputSchema)(args);
 }
 
-/** A run as the answer to the call that started it. */
+/** A run as the result of the call that started it. */
 export function resultOf(snapshot: RunSnapshot, definition: WorkflowDefinition, origin: string): McpToolResult {
   const { runId, status, error } = snapshot;
   const facts = { runId, status, url: `${origin}/v1/runs/${runId}` };
   if (status === 'completed') return completed(facts, outputsOf(snapshot, definition));
   if (status === 'failed') {
-    return told(`The run failed: ${error?.code}: ${error?.message}`, defined({ ...facts, error }), true);
+    return textResult(`The run failed: ${error?.code}: ${error?.message}`, defined({ ...facts, error }), true);
   }
-  if (status === 'cancelled') return told('tool_canceled: the run was cancelled.', facts, true);
+  if (status === 'cancelled') return textResult('tool_canceled: the run was cancelled.', facts, true);
   if (snapshot.interrupt) {
     const { kind, nodeId } = snapshot.interrupt;
-    return told(
-      `The run waits for a person (${kind} at ${nodeId}). No tool can answer for them. Ask ${STATUS_TOOL} later.`,
+    return textResult(
+      `The run waits for a person (${kind} at ${nodeId}). No tool can answer for them. Call ${STATUS_TOOL} later.`,
       { ...facts, waitingFor: { kind, nodeId } },
     );
   }
-  return told(`The run goes on (${status}). Ask ${STATUS_TOOL} with its runId for what comes of it.`, facts);
+  return textResult(`The run has not ended (${status}). Call ${STATUS_TOOL} with its runId for the result.`, facts);
 }
 
 function completed(facts: JsonObject, outputs: JsonObject): McpToolResult {
   const text = JSON.stringify(outputs);
-  if (text.length <= OUTPUT_CHARACTERS_MAX) return told(text, { ...facts, outputs });
-  return told('The run completed. Its outputs are too long to be shown here.', facts);
+  if (text.length <= OUTPUT_CHARACTERS_MAX) return textResult(text, { ...facts, outputs });
+  return textResult('The run completed. Its outputs are too long to be shown here; read them from the run.', facts);
 }
 
-function told(text: string, structuredContent: JsonObject, isError = false): McpToolResult {
+function textResult(text: string, structuredContent: JsonObject, isError = false): McpToolResult {
   return { isError, content: [{ type: 'text', text }], structuredContent };
 }
 
-/** As the end of the run has them: those of the nodes that nothing follows. */
+/** The outputs of the run: those of the nodes without outgoing edges. */
 function outputsOf({ nodeStates = {} }: RunSnapshot, { nodes, edges }: WorkflowDefinition): JsonObject {
   const last = nodes.filter(({ id }) => !edges.some(({ sourceNodeId }) => sourceNodeId === id));
   return Object.fromEntries(
@@ -98,14 +101,14 @@ function outputsOf({ nodeStates = {} }: RunSnapshot, { nodes, edges }: WorkflowD
   );
 }
 
-/** There is nothing to wait for: it is over, or it is a person's turn. */
+/** Whether waiting longer is useless: the run has ended, or waits for a person. */
 export function isSettled(status: string): boolean {
   return isTerminalStatus(status) || status === 'paused' || status === 'waiting-approval' || status === 'waiting-input';
 }
 
 /**
- * Whether a page in a browser may ask: one of the host's own. Where the operator does not say what the host is called,
- * any name might lead here, so only names of this very machine are believed.
+ * Whether a web page may use the endpoint: only a page of the host itself. Without a configured public URL any DNS name
+ * could point to the host (DNS rebinding), so only loopback names count.
  */
 export function isOwnOrigin(given: string, { origin, publicUrl }: { origin: string; publicUrl: string | undefined }) {
   if (publicUrl !== undefined) return given === new URL(publicUrl).origin;

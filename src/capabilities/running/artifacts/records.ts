@@ -2,6 +2,7 @@ import type { RunRef } from '../../../store/log.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
+/** Artifacts of runs. */
 export const ARTIFACT_TABLES: readonly Migration[] = [
   {
     id: 'artifacts/0001',
@@ -17,6 +18,7 @@ export const ARTIFACT_TABLES: readonly Migration[] = [
   },
 ];
 
+/** A row of the table of artifacts. */
 export interface ArtifactRow {
   readonly run_id: string;
   readonly artifact_id: string;
@@ -24,8 +26,8 @@ export interface ArtifactRow {
   readonly body: string;
 }
 
-/** A node that a loop leads back to makes its artifact anew: the last one counts. */
-export function keepArtifact({ run_id, artifact_id, tenant, body }: ArtifactRow): Write {
+/** Stores an artifact. A node that a loop visits again replaces its earlier artifact. */
+export function upsertArtifact({ run_id, artifact_id, tenant, body }: ArtifactRow): Write {
   return {
     sql: `INSERT INTO artifacts (run_id, artifact_id, tenant, body) VALUES ($1, $2, $3, $4)
           ON CONFLICT (run_id, artifact_id) DO UPDATE SET body = excluded.body`,
@@ -33,10 +35,12 @@ export function keepArtifact({ run_id, artifact_id, tenant, body }: ArtifactRow)
   };
 }
 
+/** Deletes the artifacts of a run. */
 export function forgetArtifacts({ tenant, runId }: RunRef): Write {
   return { sql: 'DELETE FROM artifacts WHERE run_id = $1 AND tenant = $2', params: [runId, tenant] };
 }
 
+/** The document of one artifact. */
 export function findArtifact(tenant: string, runId: string, artifactId: string): Statement {
   return sql(
     'SELECT body FROM artifacts WHERE run_id = $1 AND artifact_id = $2 AND tenant = $3',

@@ -1,42 +1,18 @@
-import { Type } from 'typebox';
-import { isRefusal } from '../../../protocol/errors.ts';
-import { DebugBundle } from '../../../protocol/running/inspection.ts';
-import { RunParams } from '../../../protocol/running/runs.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
-import { route } from '../../request.ts';
-import { type DebugBundleService, debugBundleService } from './service.ts';
+import { defineCapability, optional } from '../../capability.ts';
+import { Feedback } from '../../people/feedback/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { routes } from './routes.ts';
+import { DebugBundleService } from './service.ts';
 
-const getDebugBundle = route<{ readonly debugBundle: DebugBundleService }>()({
-  operationId: 'getDebugBundle',
-  summary: 'Everything that helps to find out what went wrong with a run',
-  method: 'GET',
-  path: '/v1/runs/{runId}/debug-bundle',
-  scope: 'runs:read',
-  params: RunParams,
-  query: Type.Object({
-    maxEvents: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$', description: 'No more events than this' })),
-  }),
-  replies: { 200: DebugBundle },
-  refusals: [400, 404, 410],
-  handle: async ({ caller, params, query }, { debugBundle }) => {
-    const eventsMax = query.maxEvents === undefined ? Number.POSITIVE_INFINITY : Number(query.maxEvents);
-    const outcome = await debugBundle.bundle(caller, params.runId, eventsMax);
-    if (isRefusal(outcome)) return outcome;
-    return {
-      status: 200,
-      headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' },
-      stream: outcome.pieces,
-    };
-  },
-});
-
-/** A run in one document, fit to be handed to somebody else. */
-export const debugBundle: Capability<'debugBundle', DebugBundleService> = {
+/** One document with everything about a run, redacted so that it can be shared. */
+export const debugBundle = defineCapability({
   name: 'debugBundle',
-  advertise: () => ({
-    debugBundle: { supported: true },
-    production: { debugBundle: { supported: true, truncationMetadata: true } },
+  needs: [optional(Feedback)],
+  build: (host, needs) => ({
+    advertise: () => ({
+      debugBundle: { supported: true },
+      production: { debugBundle: { supported: true, truncationMetadata: true } },
+    }),
+    routes: bindRoutes(routes, { debugBundle: new DebugBundleService(host, needs) }),
   }),
-  service: debugBundleService,
-  routes: [getDebugBundle],
-};
+});

@@ -11,17 +11,17 @@ import { logPages } from '../../log-pages.ts';
 
 const SPANS_MAX = 4_000;
 
-/** What a log comes to, with nothing of it kept that grows with its length but a bounded number of spans. */
+/** The totals of a log. Its size does not grow with the log, but for a bounded number of spans. */
 export interface Survey {
   readonly run: Run;
   readonly spans: Spans;
   readonly nodeCount: number;
   readonly cost: Cost | null;
-  /** Size of all events, with a comma after each. */
+  /** Size of all events as elements of a JSON array. */
   readonly eventBytes: number;
 }
 
-/** Reads a log once from end to end. */
+/** Reads a log once from beginning to end. */
 export async function surveyLog(runtime: Runtime, row: RunRow): Promise<Survey> {
   const { run } = await runtime.reader.fresh(row, -1);
   const spans = new Spans(run.facts, { digest: sha256Hex, spansMax: SPANS_MAX });
@@ -46,7 +46,7 @@ function nodeIdOf({ nodeId, payload }: RunEvent): string | undefined {
   return nodeId ?? (payload as { nodeId?: string } | null)?.nodeId;
 }
 
-/** An event in a list: itself and a comma. */
+/** Size of an event with the comma after it. */
 export function bytesOf({ body }: StoredEvent): number {
   return Buffer.byteLength(body) + 1;
 }

@@ -4,47 +4,47 @@ import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { REDACTED, redactText, redactValue } from '../../../system/redaction.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 import { LOG_PAGE, logPages } from '../../log-pages.ts';
 import type { Caller } from '../../request.ts';
 
-export type DiffService = ReturnType<typeof diffService>;
-
+/** How two runs differ. */
 export interface RunComparison {
   readonly log: Pick<LogDiff, 'diffs' | 'divergedAtSeq'>;
   readonly stateDiff: JsonObject;
-  /** A run was in flight, or more differs than is told. */
+  /** Whether a run is still in flight, or there are more differences than are listed. */
   readonly isTruncated: boolean;
 }
 
 const BOUNDS = { diffsMax: 1_000, charactersMax: 4_000_000 };
 
-export function diffService({ runtime }: Host) {
-  const { reader } = runtime;
+/** Comparisons of runs. */
+export class DiffService {
+  readonly #runtime: Runtime;
 
-  return {
-    /** How one run differs from another, as far as both logs have come. */
-    async compare(caller: Caller, runId: string, against: string): Promise<RunComparison | Refusal> {
-      const a = await reader.row(caller.subject, runId);
-      const b = runId === against ? a : await reader.row(caller.subject, against);
-      if (!a || !b) return NOT_FOUND;
-      if (a === b) return { log: { diffs: [], divergedAtSeq: null }, stateDiff: {}, isTruncated: isInFlight(a) };
-      const { log, portraits } = await read(a, b);
-      return {
-        log,
-        stateDiff: stateDiff(log, portraits),
-        isTruncated: log.isCut || isInFlight(a) || isInFlight(b),
-      };
-    },
-  };
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
 
-  /** Both logs side by side, page by page. */
-  async function read(a: RunRow, b: RunRow): Promise<{ log: LogDiff; portraits: [Portrait, Portrait] }> {
+  /** Compares two runs up to the last events that are stored now. */
+  async compare({ subject }: Caller, runId: string, against: string): Promise<RunComparison | Refusal> {
+    const { reader } = this.#runtime;
+    const a = await reader.row(subject, runId);
+    const b = runId === against ? a : await reader.row(subject, against);
+    if (!a || !b) return NOT_FOUND;
+    if (a === b) return { log: { diffs: [], divergedAtSeq: null }, stateDiff: {}, isTruncated: isInFlight(a) };
+    const { log, portraits } = await this.#compareLogs(a, b);
+    const isTruncated = log.isCut || isInFlight(a) || isInFlight(b);
+    return { log, stateDiff: stateDiff(log, portraits), isTruncated };
+  }
+
+  /** Reads both logs side by side, one page of each at a time. */
+  async #compareLogs(a: RunRow, b: RunRow): Promise<{ log: LogDiff; portraits: [Portrait, Portrait] }> {
     const log = new LogDiff(BOUNDS);
-    const [left, right] = [await open(a), await open(b)];
+    const [left, right] = [await this.#openLog(a), await this.#openLog(b)];
     const end = comparedEnd(a, b);
     for (let start = 0; start <= Math.max(a.sequence, b.sequence); start += LOG_PAGE) {
       const [ours, theirs] = [await left.next(), await right.next()];
@@ -55,11 +55,11 @@ export function diffService({ runtime }: Host) {
     return { log, portraits: [left.sitting.portrait(), right.sitting.portrait()] };
   }
 
-  /** A log that is folded as it is read; pages past its end are empty. */
-  async function open(row: RunRow): Promise<{ sitting: Sitting; next(): Promise<StoredEvent[]> }> {
-    const { run } = await reader.fresh(row, -1);
+  /** A log that is folded while it is read; pages after its end are empty. */
+  async #openLog(row: RunRow): Promise<{ sitting: Sitting; next(): Promise<StoredEvent[]> }> {
+    const { run } = await this.#runtime.reader.fresh(row, -1);
     const sitting = new Sitting(run, sha256Hex);
-    const pages = logPages(runtime, row);
+    const pages = logPages(this.#runtime, row);
     return {
       sitting,
       next: async () => {
@@ -75,7 +75,7 @@ function isInFlight({ status }: RunRow): boolean {
   return !isTerminalStatus(status);
 }
 
-/** What a run in flight has not come to yet is no difference. */
+/** Sequence at which the comparison ends: events that a run in flight does not have yet are not differences. */
 function comparedEnd(...rows: readonly RunRow[]): number {
   return Math.min(...rows.filter(isInFlight).map(({ sequence }) => sequence + 1), Number.POSITIVE_INFINITY);
 }
@@ -86,7 +86,7 @@ function stateDiff({ divergedAtSeq }: LogDiff, [a, b]: [Portrait, Portrait]): Js
   return isSame ? {} : redactValue({ ...states, ...diffEfforts(a, b) }, redactWords);
 }
 
-/** Not even a word that goes with credentials may stand in here, innocent as it may be. */
+/** A text with any of these words is redacted as a whole, even if it holds no credential. */
 const CREDENTIAL_WORDS = /sk-|api[_-]?key|secret|bearer\s/i;
 
 function redactWords(text: string): string {

@@ -1,109 +1,138 @@
 import { isTerminalEvent } from '../../../protocol/running/events.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 
 const PAGE = 500;
-/** Events that may wait for a slow reader in memory; more are read from the log again when it is ready. */
+/** Events that may wait in memory for a slow reader; beyond that, the reader gets them from the log. */
 const BACKLOG_MAX = 1_000;
-/** On a store that several hosts share a hint can be lost, so a follower looks at the log now and then. */
-const LOOK_EVERY_MS = 1_000;
+/** How often a follower reads the log of a store that several hosts share: the hint of another host can be lost. */
+const POLL_EVERY_MS = 1_000;
 
-export interface Following {
+/** From where and for how long to follow a log. */
+export interface FollowOptions {
   /** Sequence of the last event that the reader has. */
   readonly after: number;
   readonly signal: AbortSignal;
-  /** How long to wait for the first new event before giving up; forever without it. */
-  readonly patienceMs?: number;
+  /** How long to wait for a new event; forever without it. */
+  readonly waitMs?: number;
 }
 
 /**
- * The events of a run after some sequence, in order, each once, in batches: first what the log has, then what is
- * appended. Ends with the run.
+ * The events of a run after some sequence, in order, each once, in batches: first those that the log has, then those
+ * that are appended. Ends with the run, when the signal aborts, or when the time is up.
  *
- * F1. Listening begins before the log is read, so nothing falls between the two.
- * F2. Only the next sequence is ever handed out; on any doubt the log is read.
+ * F1. Listening starts before the log is read, so no event is missed in between.
+ * F2. Only the next sequence is ever yielded; if a gap is possible, the log is read.
  */
-export async function* follow(
-  { runtime }: Pick<Host, 'runtime'>,
-  row: RunRow,
-  options: Following,
-): AsyncGenerator<StoredEvent[]> {
-  const { hub, reader, store, clock } = runtime;
-  const { signal, patienceMs } = options;
-  const giveUpAt = patienceMs === undefined ? Number.POSITIVE_INFINITY : clock.now() + patienceMs;
-  let position = options.after;
-  let live: StoredEvent[] = [];
-  let isBehind = true;
-  let mayBeOver = true;
-  let ring: () => void = () => {};
-  const stopListening = hub.follow(row.run_id, (events) => {
-    if (!events || live.length > BACKLOG_MAX) isBehind = true;
-    else live.push(...events);
-    ring();
-  });
-  const onAbort = (): void => ring();
-  signal.addEventListener('abort', onAbort);
+export async function* follow(runtime: Runtime, row: RunRow, options: FollowOptions): AsyncGenerator<StoredEvent[]> {
+  const follower = new Follower(runtime, row, options);
   try {
-    while (!signal.aborted) {
-      const batch = isBehind ? await readLog() : takeLive();
-      if (batch.length > 0) {
-        position = batch.at(-1)!.sequence;
-        yield batch;
-        if (batch.some(({ type }) => isTerminalEvent(type))) return;
-      } else if (!isBehind) {
-        if (mayBeOver && (await isOver())) return;
-        // Whoever is ahead of the log hears of no event that it lacks: only the run itself says that it is over.
-        mayBeOver = position > row.sequence && position === options.after;
-        if (!(await somethingNew())) return;
-      }
-    }
+    yield* follower.batches();
   } finally {
-    stopListening();
-    signal.removeEventListener('abort', onAbort);
+    follower.close();
+  }
+}
+
+class Follower {
+  readonly #runtime: Runtime;
+  readonly #row: RunRow;
+  readonly #options: FollowOptions;
+  readonly #giveUpAt: number;
+  readonly #stopListening: Cancel;
+  /** Sequence of the last event that was yielded. */
+  #position: number;
+  /** Events that were appended on this host and not yielded yet. */
+  #live: StoredEvent[] = [];
+  /** Whether the log may have events that `#live` lacks. */
+  #isBehind = true;
+  /** Ends the current wait. */
+  #wake: () => void = () => {};
+
+  constructor(runtime: Runtime, row: RunRow, options: FollowOptions) {
+    this.#runtime = runtime;
+    this.#row = row;
+    this.#options = options;
+    const { after, signal, waitMs } = options;
+    this.#position = after;
+    this.#giveUpAt = waitMs === undefined ? Number.POSITIVE_INFINITY : runtime.clock.now() + waitMs;
+    this.#stopListening = runtime.hub.follow(row.run_id, (events) => this.#onAppend(events));
+    signal.addEventListener('abort', this.#onAbort);
   }
 
-  /** The next page of the log. What was heard meanwhile is in it or follows it. */
-  async function readLog(): Promise<StoredEvent[]> {
-    isBehind = false;
-    const events = await reader.events(row, position, PAGE);
-    if (events.length === PAGE) isBehind = true;
+  close(): void {
+    this.#stopListening();
+    this.#options.signal.removeEventListener('abort', this.#onAbort);
+  }
+
+  async *batches(): AsyncGenerator<StoredEvent[]> {
+    const { signal, after } = this.#options;
+    let mayHaveEnded = true;
+    while (!signal.aborted) {
+      const batch = this.#isBehind ? await this.#readLog() : this.#takeLive();
+      if (batch.length > 0) {
+        this.#position = batch.at(-1)!.sequence;
+        yield batch;
+        if (batch.some(({ type }) => isTerminalEvent(type))) return;
+      } else if (!this.#isBehind) {
+        if (mayHaveEnded && (await this.#hasEnded())) return;
+        // A reader that starts beyond the end of the log gets no terminal event, so the run itself is checked each time.
+        mayHaveEnded = this.#position > this.#row.sequence && this.#position === after;
+        if (!(await this.#waitForNew())) return;
+      }
+    }
+  }
+
+  readonly #onAbort = (): void => this.#wake();
+
+  #onAppend(events: readonly StoredEvent[] | undefined): void {
+    if (!events || this.#live.length > BACKLOG_MAX) this.#isBehind = true;
+    else this.#live.push(...events);
+    this.#wake();
+  }
+
+  /** The next page of the log. Events that are appended meanwhile are in it or follow it. */
+  async #readLog(): Promise<StoredEvent[]> {
+    this.#isBehind = false;
+    const events = await this.#runtime.reader.events(this.#row, this.#position, PAGE);
+    if (events.length === PAGE) this.#isBehind = true;
     return events;
   }
 
-  function takeLive(): StoredEvent[] {
-    const heard = live.filter(({ sequence }) => sequence > position);
-    live = [];
-    const isNext = heard.every(({ sequence }, index) => sequence === position + 1 + index);
-    if (isNext) return heard;
-    isBehind = true;
+  #takeLive(): StoredEvent[] {
+    const fresh = this.#live.filter(({ sequence }) => sequence > this.#position);
+    this.#live = [];
+    const hasNoGap = fresh.every(({ sequence }, index) => sequence === this.#position + 1 + index);
+    if (hasNoGap) return fresh;
+    this.#isBehind = true;
     return [];
   }
 
-  /** A reader may ask from beyond the end of the log; any other end comes as an event. */
-  async function isOver(): Promise<boolean> {
-    const now = await reader.row({ tenant: row.tenant }, row.run_id);
-    return !now || (isTerminalStatus(now.status) && now.sequence <= position);
+  async #hasEnded(): Promise<boolean> {
+    const { tenant, run_id } = this.#row;
+    const now = await this.#runtime.reader.row({ tenant }, run_id);
+    return !now || (isTerminalStatus(now.status) && now.sequence <= this.#position);
   }
 
-  /** False when patience is at an end. */
-  function somethingNew(): Promise<boolean> {
-    if (live.length > 0 || isBehind || signal.aborted) return Promise.resolve(true);
-    const lookAt = store.isShared ? clock.now() + LOOK_EVERY_MS : Number.POSITIVE_INFINITY;
+  /** Waits until there may be new events; false if the time is up. */
+  #waitForNew(): Promise<boolean> {
+    const { clock, store } = this.#runtime;
+    if (this.#live.length > 0 || this.#isBehind || this.#options.signal.aborted) return Promise.resolve(true);
+    const pollAt = store.isShared ? clock.now() + POLL_EVERY_MS : Number.POSITIVE_INFINITY;
+    const wakeAt = Math.min(pollAt, this.#giveUpAt);
     return new Promise((resolve) => {
       let cancel: Cancel = () => {};
       const settle = (isNew: boolean): void => {
         cancel();
-        ring = () => {};
+        this.#wake = () => {};
         resolve(isNew);
       };
-      ring = () => settle(true);
-      const wakeAt = Math.min(lookAt, giveUpAt);
+      this.#wake = () => settle(true);
       if (!Number.isFinite(wakeAt)) return;
       cancel = clock.after(Math.max(0, wakeAt - clock.now()), () => {
-        isBehind = true;
-        settle(wakeAt !== giveUpAt);
+        this.#isBehind = true;
+        settle(wakeAt !== this.#giveUpAt);
       });
     });
   }

@@ -1,11 +1,19 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { Events } from './door.ts';
 import { routes } from './routes.ts';
-import { type EventService, eventService } from './service.ts';
+import { EventService } from './service.ts';
 
-/** Reading the log: streams in every mode, polling, JSON. */
-export const events: Capability<'events', EventService> = {
+/** Reading event logs: as a stream in several modes, by polling, or as one JSON document. */
+export const events = defineCapability({
   name: 'events',
-  advertise: () => ({ supportedTransports: ['rest'] }),
-  service: eventService,
-  routes,
-};
+  provides: Events,
+  build: ({ runtime }) => {
+    const service = new EventService(runtime);
+    return {
+      service,
+      advertise: () => ({ supportedTransports: ['rest'] }),
+      routes: bindRoutes(routes, { events: service }),
+    };
+  },
+});

@@ -5,6 +5,7 @@ import { isTerminalStatus, PollReply, RunParams } from '../../../protocol/runnin
 import { route } from '../../request.ts';
 import type { EventService } from './service.ts';
 
+/** What the handlers of event routes use. */
 interface Services {
   readonly events: EventService;
 }
@@ -52,7 +53,7 @@ export const streamRunEvents = operation({
   },
 });
 
-/** JSON only for those who name it and do not name streams. */
+/** JSON only if the caller accepts it and does not accept streams. */
 function wantsJson(accept = ''): boolean {
   return accept.includes('application/json') && !accept.includes('text/event-stream');
 }
@@ -62,7 +63,7 @@ function streamModes(text = 'updates'): readonly StreamMode[] | Refusal {
   const isKnown = names.every((name): name is StreamMode => (STREAM_MODES as readonly string[]).includes(name));
   const isMixable = names.length === 1 || !names.includes('values');
   if (isKnown && isMixable) return names as StreamMode[];
-  return refuse('unsupported_stream_mode', 'There is no such stream mode, or it cannot be combined.', {
+  return refuse('unsupported_stream_mode', 'The stream mode is unknown, or cannot be combined with others.', {
     supported: [...STREAM_MODES],
   });
 }
@@ -85,7 +86,7 @@ function numberIn(
 
 export const pollRunEvents = operation({
   operationId: 'pollRunEvents',
-  summary: 'What is new in a run; waits for it',
+  summary: 'Get new events of a run; waits for some if there are none',
   method: 'GET',
   path: '/v1/runs/{runId}/events/poll',
   scope: 'runs:read',
@@ -117,9 +118,10 @@ export const pollRunEvents = operation({
       runStatus: polled.row.status,
       isTerminal: isTerminalStatus(polled.row.status),
     });
-    // The events are JSON already; only what stands around them has to be written.
+    // Stored events are JSON text already, so they are inserted as they are.
     return { status: 200, text: `${rest.slice(0, -1)},"events":[${polled.events.map(({ body }) => body).join(',')}]}` };
   },
 });
 
+/** The routes of events. */
 export const routes = [streamRunEvents, pollRunEvents];

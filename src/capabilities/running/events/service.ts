@@ -1,51 +1,51 @@
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 import type { Caller } from '../../request.ts';
+import type { Events, PolledEvents } from './door.ts';
 import { follow } from './follow.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 
-export type EventService = ReturnType<typeof eventService>;
-
-export interface Polled {
-  readonly row: RunRow;
-  readonly events: readonly StoredEvent[];
-  /** The run is over and these are its last events. */
-  readonly isComplete: boolean;
-}
-
 const JSON_PAGE = 500;
 
-export function eventService(host: Host) {
-  const { reader } = host.runtime;
-  return {
-    row: (caller: Caller, runId: string): Promise<RunRow | undefined> => reader.row(caller.subject, runId),
+/** Event logs, as streams, polls and documents. */
+export class EventService implements Events {
+  readonly #runtime: Runtime;
 
-    stream: (row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncIterable<string> =>
-      streamFrames(host, row, request, signal),
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
 
-    /** What is new after a sequence; waits for it for a while if there is nothing. */
-    async poll(row: RunRow, after: number, waitMs: number, signal: AbortSignal): Promise<Polled> {
-      let events: StoredEvent[] = [];
-      for await (const batch of follow(host, row, { after, signal, patienceMs: waitMs })) {
-        events = batch;
-        break;
-      }
-      const now = (await reader.row({ tenant: row.tenant }, row.run_id)) ?? row;
-      const last = events.at(-1)?.sequence ?? after;
-      return { row: now, events, isComplete: isTerminalStatus(now.status) && last >= now.sequence };
-    },
+  /** The run, if the caller can see it. */
+  row(caller: Caller, runId: string): Promise<RunRow | undefined> {
+    return this.#runtime.reader.row(caller.subject, runId);
+  }
 
-    /** The whole log as one JSON document, in pieces. */
-    async *document(row: RunRow): AsyncGenerator<string> {
-      yield '{"events":[';
-      for (let after = -1; ; ) {
-        const events = await reader.events(row, after, JSON_PAGE);
-        if (events.length > 0) yield (after < 0 ? '' : ',') + events.map(({ body }) => body).join(',');
-        if (events.length < JSON_PAGE) break;
-        after = events.at(-1)!.sequence;
-      }
-      yield ']}';
-    },
-  };
+  /** Server-sent events of a run, until it ends or the signal aborts. */
+  stream(row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncIterable<string> {
+    return streamFrames(this.#runtime, row, request, signal);
+  }
+
+  async poll(row: RunRow, after: number, waitMs: number, signal: AbortSignal): Promise<PolledEvents> {
+    let events: StoredEvent[] = [];
+    for await (const batch of follow(this.#runtime, row, { after, signal, waitMs })) {
+      events = batch;
+      break;
+    }
+    const now = (await this.#runtime.reader.row({ tenant: row.tenant }, row.run_id)) ?? row;
+    const last = events.at(-1)?.sequence ?? after;
+    return { row: now, events, isComplete: isTerminalStatus(now.status) && last >= now.sequence };
+  }
+
+  /** The whole log as one JSON document, in pieces. */
+  async *document(row: RunRow): AsyncGenerator<string> {
+    yield '{"events":[';
+    for (let after = -1; ; ) {
+      const events = await this.#runtime.reader.events(row, after, JSON_PAGE);
+      if (events.length > 0) yield (after < 0 ? '' : ',') + events.map(({ body }) => body).join(',');
+      if (events.length < JSON_PAGE) break;
+      after = events.at(-1)!.sequence;
+    }
+    yield ']}';
+  }
 }

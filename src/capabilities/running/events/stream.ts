@@ -4,17 +4,18 @@ import { admits, type EventType, isTerminalEvent, type StreamMode } from '../../
 import type { Configurable, RunSnapshot } from '../../../protocol/running/runs.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { HeldRun } from '../../../runtime/run-row.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 import { follow } from './follow.ts';
 
+/** What a stream shows, and from where. */
 export interface StreamRequest {
   readonly modes: readonly StreamMode[];
   readonly after: number;
-  /** Gather events for so long; 0 sends each at once. */
+  /** How long events are collected into a batch; 0 sends each at once. */
   readonly bufferMs: number;
-  /** Show what is said about the run while it is being followed. */
+  /** Whether to show notices about the run, such as new annotations. */
   readonly notices: boolean;
 }
 
@@ -23,47 +24,44 @@ function frame(id: number, event: string, data: string): string {
   return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
 }
 
-/** The frames of a run in the modes asked for. */
+/** The frames of a stream: events, batches or snapshots, and notices between them. */
 export function streamFrames(
-  host: Host,
+  runtime: Runtime,
   row: RunRow,
   request: StreamRequest,
   signal: AbortSignal,
 ): AsyncIterable<string> {
-  const frames = logFrames(host, row, request, signal);
+  const frames = logFrames(runtime, row, request, signal);
   const isShown = request.notices && request.modes.some((mode) => mode === 'updates' || mode === 'debug');
-  return isShown ? withNotices(host, row, frames) : frames;
+  return isShown ? withNotices(runtime, row, frames) : frames;
 }
 
-function logFrames(host: Host, row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncGenerator<string> {
-  if (request.modes.includes('values')) return valueFrames(host, row, request, signal);
-  return request.bufferMs > 0 ? batchFrames(host, row, request, signal) : eventFrames(host, row, request, signal);
+function logFrames(runtime: Runtime, row: RunRow, request: StreamRequest, signal: AbortSignal): AsyncGenerator<string> {
+  if (request.modes.includes('values')) return valueFrames(runtime, row, request, signal);
+  return request.bufferMs > 0 ? batchFrames(runtime, row, request, signal) : eventFrames(runtime, row, request, signal);
 }
 
-/** Notices that may wait for a slow reader; it finds the rest where they are kept. */
+/** Notices that may wait for a slow reader. Further ones are dropped from the stream; they can still be listed. */
 const NOTICES_MAX = 1_000;
 
-/**
- * The frames, and between them what is said about the run meanwhile. A notice has no id, so a reader that comes back
- * still names its place in the log.
- */
+/** The frames with notices between them. A notice has no id, so `Last-Event-ID` stays a position in the log. */
 async function* withNotices(
-  { runtime: { hub } }: Host,
+  { hub }: Runtime,
   { run_id }: RunRow,
   frames: AsyncGenerator<string>,
 ): AsyncGenerator<string> {
   const notices: string[] = [];
-  let ring = (): void => {};
+  let wake = (): void => {};
   const stopListening = hub.onNotice(run_id, ({ event, data }) => {
     if (notices.length < NOTICES_MAX) notices.push(`event: ${event}\ndata: ${data}\n\n`);
-    ring();
+    wake();
   });
   try {
     for (let coming = frames.next(); ; ) {
-      const rung = new Promise<undefined>((resolve) => {
-        ring = () => resolve(undefined);
+      const noticed = new Promise<undefined>((resolve) => {
+        wake = () => resolve(undefined);
       });
-      const arrived = notices.length > 0 ? undefined : await Promise.race([coming, rung]);
+      const arrived = notices.length > 0 ? undefined : await Promise.race([coming, noticed]);
       if (arrived?.done) return;
       yield arrived ? arrived.value : notices.splice(0).join('');
       if (arrived) coming = frames.next();
@@ -77,13 +75,13 @@ const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =
   modes.some((mode) => admits(mode, type));
 
 async function* eventFrames(
-  host: Host,
+  runtime: Runtime,
   row: RunRow,
   { modes, after }: StreamRequest,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const onlyMessages = modes.length === 1 && modes[0] === 'messages';
-  for await (const batch of follow(host, row, { after, signal })) {
+  for await (const batch of follow(runtime, row, { after, signal })) {
     const shown = batch.filter((event) => isShown(modes, event));
     if (shown.length === 0) continue;
     yield shown
@@ -92,35 +90,35 @@ async function* eventFrames(
   }
 }
 
-/** The chunk stands inside the event and beside its envelope: readers of either kind find it. */
+/** The members of the chunk are repeated beside the envelope, for readers that expect the chunk alone. */
 function messageFrame({ sequence, body }: StoredEvent): string {
   const event = JSON.parse(body) as { payload: object };
   return frame(sequence, 'ai.message.chunk', JSON.stringify({ ...event.payload, ...event }));
 }
 
-/** Gathers events; what a person waits for is sent without waiting. */
+/** Collects events into batches; an event that a person may be waiting for is sent at once. */
 async function* batchFrames(
-  host: Host,
+  runtime: Runtime,
   row: RunRow,
   request: StreamRequest,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const { clock } = host.runtime;
-  const batches = follow(host, row, { after: request.after, signal })[Symbol.asyncIterator]();
-  let gathered: StoredEvent[] = [];
+  const { clock } = runtime;
+  const batches = follow(runtime, row, { after: request.after, signal })[Symbol.asyncIterator]();
+  let batch: StoredEvent[] = [];
   let coming = batches.next();
   for (;;) {
-    const timer = gathered.length > 0 ? timeout(request.bufferMs) : undefined;
+    const timer = batch.length > 0 ? timeout(request.bufferMs) : undefined;
     const arrived = await (timer ? Promise.race([coming, timer.passed]) : coming);
     timer?.cancel();
     if (arrived && !arrived.done) {
-      gathered.push(...arrived.value.filter((event) => isShown(request.modes, event)));
+      batch.push(...arrived.value.filter((event) => isShown(request.modes, event)));
       coming = batches.next();
     }
-    const isDue = !arrived || arrived.done || gathered.some(({ type }) => isUrgent(type));
-    if (isDue && gathered.length > 0) {
-      yield frame(gathered.at(-1)!.sequence, 'batch', `[${gathered.map(({ body }) => body).join(',')}]`);
-      gathered = [];
+    const isDue = !arrived || arrived.done || batch.some(({ type }) => isUrgent(type));
+    if (isDue && batch.length > 0) {
+      yield frame(batch.at(-1)!.sequence, 'batch', `[${batch.map(({ body }) => body).join(',')}]`);
+      batch = [];
     }
     if (arrived?.done) return;
   }
@@ -134,23 +132,23 @@ async function* batchFrames(
   }
 }
 
-/** What somebody may be waiting for, besides the end of the run. */
+/** The event that a person may be waiting for, besides the end of the run. */
 const URGENT: EventType = 'node.suspended';
 
 function isUrgent(type: string): boolean {
   return isTerminalEvent(type) || type === URGENT;
 }
 
-/** A snapshot after each step that `updates` would show; a reader that comes back gets one first. */
+/** A snapshot after each event that `updates` would show; a reader that reconnects gets one first. */
 async function* valueFrames(
-  host: Host,
+  runtime: Runtime,
   row: RunRow,
   { after }: StreamRequest,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const held = await host.runtime.reader.fresh(row, Math.min(after, row.sequence));
+  const held = await runtime.reader.fresh(row, Math.min(after, row.sequence));
   if (after >= 0 && !held.run.ended) yield snapshotFrame(held);
-  for await (const batch of follow(host, row, { after: held.run.sequence, signal })) {
+  for await (const batch of follow(runtime, row, { after: held.run.sequence, signal })) {
     const frames: string[] = [];
     for (const event of batch) {
       apply(held.run, decodeEvent(event));
@@ -165,7 +163,7 @@ function snapshotFrame({ run }: HeldRun): string {
   return frame(run.sequence, 'state.snapshot', JSON.stringify(withoutCredential(snapshot)));
 }
 
-/** A reference to a credential is shown to whoever reads the run, and goes into no stream. */
+/** Streams do not show the reference to a credential; reading the run does. */
 function withoutCredential(snapshot: RunSnapshot): RunSnapshot {
   const { ai, ...rest } = (snapshot.configurable ?? {}) as Configurable;
   if (ai?.credentialRef === undefined) return snapshot;

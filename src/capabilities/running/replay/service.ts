@@ -1,117 +1,74 @@
-import { statusOf } from '../../../engine/run/run.ts';
-import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { ForkMode } from '../../../protocol/running/forks.ts';
-import { isManagement } from '../../../protocol/running/management.ts';
-import type { RunStatus } from '../../../protocol/running/runs.ts';
-import { createFork, type Overlay } from '../../../runtime/fork/create.ts';
+import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
+import { and, type Change } from '../../../runtime/change.ts';
+import { createFork } from '../../../runtime/fork/create.ts';
 import type { PinnedPlan } from '../../../runtime/plans.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
+import type { StartedRun } from '../../../runtime/start-run.ts';
 import type { RunRow } from '../../../store/log.ts';
-import type { Unit } from '../../../store/sql.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Host } from '../../capability.ts';
 import type { Retention } from '../../operations/retention/door.ts';
 import type { Caller } from '../../request.ts';
-import type { AuditService } from '../../trust/audit/service.ts';
+import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import type { Runs } from '../runs/door.ts';
+import { checkSource, type ForkOptions, refuseUnknownNode, refuseUnknownVersion } from './rules.ts';
 
-export interface Forking {
-  readonly mode: ForkMode;
-  readonly fromSeq: number;
-  readonly overlay: Overlay & { readonly workflowVersion?: number };
-}
-
-export interface Forked {
-  readonly runId: string;
-  readonly status: RunStatus;
-}
-
-export type ReplayService = ReturnType<typeof replayService>;
-
-interface Uses {
+/** What replay needs of other capabilities. */
+export interface ReplayNeeds {
   readonly runs: Pick<Runs, 'check'>;
   readonly retention: Pick<Retention, 'expiry'>;
-  readonly audit: Pick<AuditService, 'record'>;
+  readonly audit: Pick<Audit, 'entry'>;
 }
 
-export function replayService({ runtime, executor }: Host, { audit, runs, retention }: Uses) {
-  return {
-    /** Commits the fork with its history and its work item, then drives it. */
-    async fork(
-      caller: Caller,
-      sourceRunId: string,
-      { mode, fromSeq, overlay }: Forking,
-      also: (forked: Forked) => Unit,
-    ): Promise<Forked | Refusal> {
-      const source = await runtime.reader.row(caller.subject, sourceRunId);
-      if (!source) return gone(caller, sourceRunId, fromSeq);
-      if (isManagement(source.workflow_id)) return refuse('conflict', 'What the host runs for itself has no forks.');
-      if (fromSeq > source.sequence + 1) return beyondTheEnd(source);
-      const workflow = await workflowOf(source, overlay.workflowVersion);
-      if (isRefusal(workflow)) return workflow;
-      const refusal = mode === 'branch' ? checkOverlay(caller, source, workflow, overlay) : undefined;
-      if (refusal) return refusal;
-      const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay });
-      if ('unknownNode' in created) return unknownNode(created.unknownNode);
-      const { run } = created.held;
-      const forked: Forked = { runId: run.facts.runId, status: statusOf(run) };
-      await executor.launch(created, [...recordFork(caller, source, forked, { mode, fromSeq }), ...also(forked)]);
-      return forked;
-    },
-  };
+/** Forks: runs that begin with the history of another run. */
+export class ReplayService {
+  readonly #host: Pick<Host, 'runtime' | 'executor'>;
+  readonly #needs: ReplayNeeds;
 
-  /** A run that is not kept any more can be told from one that never was. */
-  async function gone({ subject }: Caller, sourceRunId: string, fromSeq: number): Promise<Refusal> {
-    const expired = await retention.expiry(subject, sourceRunId);
+  constructor(host: Pick<Host, 'runtime' | 'executor'>, needs: ReplayNeeds) {
+    this.#host = host;
+    this.#needs = needs;
+  }
+
+  /** Starts a run with the events of the source before `fromSeq`. */
+  async fork(caller: Caller, sourceRunId: string, options: ForkOptions): Promise<Change<StartedRun> | Refusal> {
+    const { runtime, executor } = this.#host;
+    const { mode, fromSeq, overlay } = options;
+    const source = await runtime.reader.row(caller.subject, sourceRunId);
+    if (!source) return this.#refuseMissing(caller, sourceRunId, fromSeq);
+    const unfit = checkSource(source, fromSeq);
+    if (unfit) return unfit;
+    const workflow = await this.#workflowOf(source, overlay.workflowVersion);
+    if (isRefusal(workflow)) return workflow;
+    const refusal = mode === 'branch' ? this.#checkOverlay(caller, source, workflow, overlay) : undefined;
+    if (refusal) return refusal;
+    const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay });
+    if ('unknownNode' in created) return refuseUnknownNode(created.unknownNode);
+    const start = executor.startRun(created);
+    const details = { runId: start.result.runId, mode, fromSeq };
+    return and(start, entryBy(this.#needs.audit, caller.subject, 'run.fork', sourceRunId, details));
+  }
+
+  /** A run that has expired is told apart from one that never existed. */
+  async #refuseMissing({ subject }: Caller, sourceRunId: string, fromSeq: number): Promise<Refusal> {
+    const expired = await this.#needs.retention.expiry(subject, sourceRunId);
     return expired ? { ...expired, details: { ...expired.details, sourceRunId, fromSeq } } : NOT_FOUND;
   }
 
-  function recordFork(
-    { subject: { tenant, workspace, principal } }: Caller,
-    { run_id: target }: RunRow,
-    { runId }: Forked,
-    { mode, fromSeq }: Pick<Forking, 'mode' | 'fromSeq'>,
-  ): Unit {
-    const details = { runId, mode, fromSeq };
-    return audit.record({ tenant, workspace, actor: principal, action: 'run.fork', target, details });
+  async #workflowOf(source: RunRow, version: number | undefined): Promise<PinnedPlan | Refusal> {
+    const { workflow_owner: owner, workflow_id, workflow_version } = source;
+    const plan = await this.#host.runtime.plans.find(owner, workflow_id, version ?? workflow_version);
+    return plan ? { owner, plan } : refuseUnknownVersion();
   }
 
-  async function workflowOf(
-    { workflow_owner: owner, workflow_id, workflow_version }: RunRow,
-    version: number | undefined,
-  ): Promise<PinnedPlan | Refusal> {
-    const plan = await runtime.plans.find(owner, workflow_id, version ?? workflow_version);
-    if (plan) return { owner, plan };
-    const field = 'runOptionsOverlay.workflowVersion';
-    return { ...refuse('validation_error', 'The workflow has no such version.', { field }), status: 422 };
-  }
-
-  /** What is given otherwise must be something that the run could have been created with. */
-  function checkOverlay(
+  /** The values of the overlay must be ones that the run could have been started with. */
+  #checkOverlay(
     caller: Caller,
     source: RunRow,
     { plan }: PinnedPlan,
-    overlay: Forking['overlay'],
+    { inputs, configurable, metadata }: ForkOptions['overlay'],
   ): Refusal | undefined {
     const facts = factsOf(source);
-    return runs.check(
-      caller,
-      {
-        inputs: overlay.inputs ?? facts.inputs,
-        configurable: overlay.configurable ?? facts.configurable,
-        metadata: overlay.metadata,
-      },
-      plan,
-    );
+    const given = { inputs: inputs ?? facts.inputs, configurable: configurable ?? facts.configurable, metadata };
+    return this.#needs.runs.check(caller, given, plan);
   }
-}
-
-function beyondTheEnd({ sequence }: RunRow): Refusal {
-  const details = { field: 'fromSeq', lastSequence: sequence };
-  return { ...refuse('validation_error', 'The log of the run does not go that far.', details), status: 422 };
-}
-
-function unknownNode(nodeId: string): Refusal {
-  const message = `The history speaks of the node ${JSON.stringify(nodeId)}, which that version does not have. Branch off earlier.`;
-  const field = 'runOptionsOverlay.workflowVersion';
-  return { ...refuse('validation_error', message, { field, nodeId }), status: 422 };
 }

@@ -1,7 +1,6 @@
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
-import { canonicalJson, type JsonObject } from '../../../protocol/format/json.ts';
+import { canonicalJson } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
-import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import {
   findWorkflow,
@@ -20,13 +19,13 @@ import type { Unit } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { Audit } from '../../trust/audit/door.ts';
+import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import { type RegisteredWorkflow, WorkflowCompanions, type Workflows } from './door.ts';
 import { auditActionOf, checkRegistration, type Versioning, versionOf } from './rules.ts';
 
 /** What workflows need of other capabilities. */
 export interface WorkflowNeeds {
-  readonly audit: Pick<Audit, 'record'>;
+  readonly audit: Pick<Audit, 'entry'>;
 }
 
 /** Workflow definitions and their versions. */
@@ -58,8 +57,9 @@ export class WorkflowService implements Workflows {
     if (isRefusal(companions)) return companions;
     const isTouched = !versioning.isCurrent || companions.writes.length > 0;
     const stored = this.#storeVersion(owner, definition, versioning, isTouched);
+    const { audit } = this.#needs;
     const action = auditActionOf(versioning);
-    const entry = action && this.#auditEntry(caller, action, definition.id, { version: versioning.version });
+    const entry = action && entryBy(audit, caller.subject, action, definition.id, { version: versioning.version });
     return and(stored, ...(entry ? [entry] : []), companions);
   }
 
@@ -81,7 +81,7 @@ export class WorkflowService implements Workflows {
     const companions = await this.#companions(caller, workflowId, undefined);
     if (isRefusal(companions)) return companions;
     const removed = this.#versionChange(undefined, [removeWorkflow(owner, workflowId, latest.current)]);
-    return and(removed, this.#auditEntry(caller, 'workflow.remove', workflowId), companions);
+    return and(removed, entryBy(this.#needs.audit, caller.subject, 'workflow.remove', workflowId), companions);
   }
 
   async #latest(owner: string, workflowId: string): Promise<LatestVersion | undefined> {
@@ -132,12 +132,6 @@ export class WorkflowService implements Workflows {
       changes.push(change);
     }
     return and(unchanged(undefined), ...changes);
-  }
-
-  #auditEntry({ subject }: Caller, action: AuditAction, target: string, details?: JsonObject): Change {
-    const { tenant, workspace, principal: actor } = subject;
-    const entry = { tenant, workspace, actor, action, target, ...(details ? { details } : {}) };
-    return changeOf(undefined, this.#needs.audit.record(entry));
   }
 }
 

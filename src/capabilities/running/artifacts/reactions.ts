@@ -2,10 +2,10 @@ import { maskOutputs } from '../../../engine/masking/mask.ts';
 import { artifactIdOf } from '../../../engine/run/outcome.ts';
 import type { Reaction } from '../../../runtime/append.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { keepArtifact } from './records.ts';
+import { upsertArtifact } from './records.ts';
 
-/** Keeps what an `artifact.created` speaks of, in the transaction that records the end of its node. */
-export const keepArtifacts: Reaction = ({ events, run, identity }) =>
+/** Stores the artifact of a node in the unit that records the end of the node. */
+export const storeArtifacts: Reaction = ({ events, run, identity }) =>
   events.flatMap((event) => {
     if (event.type !== 'node.completed' || !event.payload.outputs) return [];
     const { nodeId, outputs } = event.payload;
@@ -16,5 +16,5 @@ export const keepArtifacts: Reaction = ({ events, run, identity }) =>
     const data = maskOutputs(run.plan, nodeId, outputs, sha256Hex);
     const { runId } = run.facts;
     const body = JSON.stringify({ artifactId, artifactType, runId, nodeId, createdAt: event.timestamp, data });
-    return [keepArtifact({ run_id: runId, artifact_id: artifactId, tenant: identity.subject.tenant, body })];
+    return [upsertArtifact({ run_id: runId, artifact_id: artifactId, tenant: identity.subject.tenant, body })];
   });

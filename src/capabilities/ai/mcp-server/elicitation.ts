@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { InterruptView } from '../../../protocol/people/interrupts.ts';
 
-/** A question as MCP clients put it to the person before them: flat, with simple answers. */
+/** A question that an MCP client asks a person: flat, with simple answers. */
 export interface Elicitation {
   readonly message: string;
   readonly requestedSchema: { type: 'object'; properties: Record<string, Simple>; required: string[] };
@@ -13,7 +13,7 @@ type Asked = Pick<InterruptView, 'kind' | 'data'>;
 
 const SIMPLE = ['string', 'number', 'boolean'] as const;
 
-/** Nothing for questions that have no flat answer: those are for the inbox. */
+/** The question of an interrupt; undefined if it cannot be asked with flat answers, so that only the inbox shows it. */
 export function elicitationOf({ kind, data }: Asked): Elicitation | undefined {
   if (kind === 'approval') return approvalOf(data);
   return kind === 'clarification' ? clarificationOf(data.questions) : undefined;
@@ -49,8 +49,8 @@ function schemaOf(properties: Record<string, Simple>): Elicitation['requestedSch
   return { type: 'object', properties, required: Object.keys(properties) };
 }
 
-/** The answer in the protocol's own words; nothing where the person would not say. */
-export function answerIn({ kind }: Pick<Asked, 'kind'>, response: unknown): JsonObject | undefined {
+/** The answer to an interrupt in a client's response; undefined if the person did not answer. */
+export function answerFrom({ kind }: Pick<Asked, 'kind'>, response: unknown): JsonObject | undefined {
   const { action, content } = isObject(response) ? response : {};
   const given = isObject(content) ? content : {};
   if (kind === 'approval' && action === 'decline') return { action: 'reject' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answerIn, elicitationOf } from './questions.ts';
+import { answerFrom, elicitationOf } from './elicitation.ts';
 
 describe('a question of a run, for the person before an MCP client', () => {
   it('is an approval with the actions that there are', () => {
@@ -45,6 +45,6 @@ describe('what the person says', () => {
     ['clarification', { action: 'decline' }, undefined],
     ['clarification', 'nonsense', undefined],
   ] as const)('on %s: %j', (kind, response, answer) => {
-    expect(answerIn({ kind }, response)).toEqual(answer);
+    expect(answerFrom({ kind }, response)).toEqual(answer);
   });
 });

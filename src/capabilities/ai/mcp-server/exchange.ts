@@ -2,11 +2,21 @@ import type { Server, ServerContext } from '@modelcontextprotocol/server';
 import type { McpMessage } from '../../../protocol/ai/mcp.ts';
 import type { PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { Log } from '../../../system/log.ts';
 import type { Caller, Reply } from '../../request.ts';
 import { type McpToolResult, problemsWith, RUN_STATUS, STATUS_TOOL } from './rules.ts';
-import type { McpServerService, Waiting } from './service.ts';
+import type { McpServerService } from './service.ts';
+import type { Waiting } from './tool-runs.ts';
 
-/** A message that has been let in, and what it takes to answer it. */
+/** What answers messages. */
+export interface McpServer {
+  readonly service: McpServerService;
+  readonly version: string;
+  readonly log: Log;
+}
+
+/** A message that passed authorization, with the parts of its request that matter. */
 export interface Exchange {
   readonly caller: Caller;
   readonly message: McpMessage;
@@ -17,28 +27,28 @@ export interface Exchange {
 
 type Sdk = typeof import('@modelcontextprotocol/server');
 
-/** A key in `_meta` that makes two calls of a tool one, however often they are sent. */
+/** The member of `_meta` that holds an idempotency key. */
 const KEY_IN_META = 'capstan/idempotencyKey';
-/** What the one question of a call is called. */
+/** Name of the one input request that a call makes. */
 const QUESTION = 'answer';
 const RUN_URI = /^openwop:\/\/runs\/([A-Za-z0-9-]{1,128})$/;
-/** Of a request's headers, those that the SDK reads. */
+/** The request headers that the SDK reads. */
 const HEADERS = ['accept', 'content-type', 'mcp-method', 'mcp-name', 'mcp-protocol-version'] as const;
 const INSTRUCTIONS = `Each tool runs a workflow. A call waits for its run for a while; ask ${STATUS_TOOL} about a run that takes longer or waits for a person.`;
 
 /**
- * Answers one message. Nothing of it stays behind, so any host may answer the next. The SDK is large and loaded by the
- * first message.
+ * Answers one message. No state remains, so any host can answer the next message. The SDK is large, so it is loaded
+ * with the first message.
  */
-export async function serve(service: McpServerService, exchange: Exchange): Promise<Reply> {
+export async function exchange(server: McpServer, given: Exchange): Promise<Reply> {
   const sdk = await import('@modelcontextprotocol/server');
-  const handler = sdk.createMcpHandler(() => serverFor(sdk, service, exchange), { keepAliveMs: 0 });
+  const handler = sdk.createMcpHandler(() => sdkServerFor({ sdk, ...server, exchange: given }), { keepAliveMs: 0 });
   const headers = HEADERS.flatMap((name): [string, string][] => {
-    const value = exchange.header(name);
+    const value = given.header(name);
     return value === undefined ? [] : [[name, value]];
   });
-  const request = new Request(`${exchange.origin}/v1/mcp`, { method: 'POST', headers, signal: exchange.signal });
-  return replyOf(await handler.fetch(request, { parsedBody: exchange.message }));
+  const request = new Request(`${given.origin}/v1/mcp`, { method: 'POST', headers, signal: given.signal });
+  return replyOf(await handler.fetch(request, { parsedBody: given.message }));
 }
 
 async function replyOf(response: Response): Promise<Reply> {
@@ -50,55 +60,62 @@ async function replyOf(response: Response): Promise<Reply> {
   return { status, headers, stream: () => body.pipeThrough(new TextDecoderStream()) };
 }
 
-function serverFor(sdk: Sdk, service: McpServerService, exchange: Exchange): Server {
-  const server = new sdk.Server(
-    { name: 'capstan', version: service.version },
+interface Serving extends McpServer {
+  readonly sdk: Sdk;
+  readonly exchange: Exchange;
+}
+
+function sdkServerFor(serving: Serving): Server {
+  const server = new serving.sdk.Server(
+    { name: 'capstan', version: serving.version },
     { capabilities: { tools: {}, resources: {}, prompts: {}, logging: {} }, instructions: INSTRUCTIONS },
   );
-  const serving = { sdk, service, exchange };
   serveTools(server, serving);
   serveResources(server, serving);
   servePrompts(server, serving);
   return server;
 }
 
-interface Serving {
-  readonly sdk: Sdk;
-  readonly service: McpServerService;
-  readonly exchange: Exchange;
-}
-
 function serveTools(server: Server, serving: Serving): void {
-  const { sdk, service, exchange } = serving;
-  const { caller } = exchange;
+  const { service, exchange } = serving;
   server.setRequestHandler('tools/list', async ({ params }) => {
-    const { tools, next } = await outcomeOf(serving, service.tools(caller, placeIn(params?.cursor)));
+    const { tools, next } = await outcomeOf(serving, service.tools(exchange.caller, positionIn(params?.cursor)));
     const isFirst = params?.cursor === undefined;
     return { tools: [...tools, ...(isFirst ? [RUN_STATUS] : [])], ...cursorTo(next) };
   });
-  server.setRequestHandler('tools/call', async ({ params }, context) => {
-    const { name, arguments: args = {} } = params;
-    const waiting = waitingFor(exchange, context);
-    if (name === STATUS_TOOL) {
-      const problems = problemsWith(RUN_STATUS, args);
-      if (problems.length > 0) throw new sdk.ProtocolError(sdk.INVALID_PARAMS, problems.join('; '));
-      return { ...(await outcomeOf(serving, service.status(caller, args.runId as string, waiting))) };
-    }
+  server.setRequestHandler('tools/call', ({ params: { name, arguments: args = {} } }, context) => {
+    if (name === STATUS_TOOL) return statusOf(serving, context, args);
     const token = context.mcpReq.requestState<string>();
-    if (token !== undefined) {
-      const response = context.mcpReq.inputResponses?.[QUESTION];
-      const answer = service.answer(caller, { name, token, response }, waiting);
-      const { result, isAnswered } = await outcomeOf(serving, answer);
-      return isAnswered ? askedOr(serving, context, result) : { ...result };
-    }
-    const key = context.mcpReq._meta?.[KEY_IN_META] ?? exchange.header('idempotency-key');
-    const call = { name, arguments: args, key: key === undefined ? undefined : String(key) };
-    return askedOr(serving, context, await outcomeOf(serving, service.call(caller, call, waiting)));
+    return token === undefined ? startRun(serving, context, name, args) : answerQuestion(serving, context, name, token);
   });
 }
 
-/** A run that waits for a person may ask the one before the client, if there is one who may answer. */
-async function askedOr({ sdk, service, exchange }: Serving, { mcpReq }: ServerContext, result: McpToolResult) {
+async function statusOf(serving: Serving, context: ServerContext, args: JsonObject) {
+  const { sdk, service, exchange } = serving;
+  const problems = problemsWith(RUN_STATUS, args);
+  if (problems.length > 0) throw new sdk.ProtocolError(sdk.INVALID_PARAMS, problems.join('; '));
+  const waiting = waitingFor(exchange, context);
+  return { ...(await outcomeOf(serving, service.status(exchange.caller, args.runId as string, waiting))) };
+}
+
+async function answerQuestion(serving: Serving, context: ServerContext, name: string, token: string) {
+  const { service, exchange } = serving;
+  const given = { name, token, response: context.mcpReq.inputResponses?.[QUESTION] };
+  const answered = service.answer(exchange.caller, given, waitingFor(exchange, context));
+  const { result, isAnswered } = await outcomeOf(serving, answered);
+  return isAnswered ? questionOr(serving, context, result) : { ...result };
+}
+
+async function startRun(serving: Serving, context: ServerContext, name: string, args: JsonObject) {
+  const { service, exchange } = serving;
+  const key = context.mcpReq._meta?.[KEY_IN_META] ?? exchange.header('idempotency-key');
+  const call = { name, arguments: args, key: key === undefined ? undefined : String(key) };
+  const result = service.call(exchange.caller, call, waitingFor(exchange, context));
+  return questionOr(serving, context, await outcomeOf(serving, result));
+}
+
+/** The question of a run that waits for a person, if the client can ask one and the caller may answer; else the result. */
+async function questionOr({ sdk, service, exchange }: Serving, { mcpReq }: ServerContext, result: McpToolResult) {
   const { waitingFor, runId } = result.structuredContent;
   const { [sdk.CLIENT_CAPABILITIES_META_KEY]: client = {} } = (mcpReq.envelope ?? {}) as { [key: string]: object };
   if (waitingFor === undefined || !('elicitation' in client)) return { ...result };
@@ -127,7 +144,7 @@ function serveResources(server: Server, serving: Serving): void {
 function servePrompts(server: Server, serving: Serving): void {
   const { service, exchange } = serving;
   server.setRequestHandler('prompts/list', async ({ params }) => {
-    const { templates, next } = await outcomeOf(serving, service.prompts(exchange.caller, placeIn(params?.cursor)));
+    const { templates, next } = await outcomeOf(serving, service.prompts(exchange.caller, positionIn(params?.cursor)));
     return { prompts: templates.map(promptOf), ...cursorTo(next) };
   });
   server.setRequestHandler('prompts/get', async ({ params: { name, arguments: args = {} } }) => {
@@ -136,25 +153,25 @@ function servePrompts(server: Server, serving: Serving): void {
   });
 }
 
-/** What is refused, and what goes wrong here, in the words of the protocol. Only the first is the caller's to know. */
-async function outcomeOf<T extends object>({ sdk, service }: Serving, work: Promise<T | Refusal>): Promise<T> {
+/** Turns refusals and failures into errors of the protocol. The reason for a failure is only logged. */
+async function outcomeOf<T extends object>({ sdk, log }: Serving, work: Promise<T | Refusal>): Promise<T> {
   const outcome = await work.catch((error: unknown) => {
-    service.report(error);
-    throw new sdk.ProtocolError(sdk.INTERNAL_ERROR, 'Something went wrong on our side. Try again.');
+    log.error({ err: error }, 'could not answer an MCP message');
+    throw new sdk.ProtocolError(sdk.INTERNAL_ERROR, 'The server failed. Try again.');
   });
   if (!isRefusal(outcome)) return outcome;
   const { refused, message, details } = outcome;
   throw new sdk.ProtocolError(sdk.INVALID_PARAMS, message, { error: refused, ...details });
 }
 
-/** Clients that ask for progress hear of each node that is done. */
+/** Clients that asked for progress are notified of each node that completes. */
 function waitingFor({ origin, signal }: Exchange, { mcpReq }: ServerContext): Waiting {
   const progressToken = mcpReq._meta?.progressToken;
   let progress = 0;
   return {
     origin,
     signal: AbortSignal.any([signal, mcpReq.signal]),
-    hear: async (nodeId) => {
+    onNodeCompleted: async (nodeId) => {
       if (progressToken === undefined) return;
       progress++;
       const params = { progressToken, progress, message: `${nodeId} is done` };
@@ -176,8 +193,8 @@ function promptOf({ templateId, name, description, variables = [] }: PromptTempl
   };
 }
 
-/** Cursors are opaque to callers: the name where the last page ended. */
-function placeIn(cursor: string | undefined): string {
+/** The position in a cursor: the name where the last page ended. Callers treat cursors as opaque. */
+function positionIn(cursor: string | undefined): string {
   return cursor === undefined ? '' : Buffer.from(cursor, 'base64url').toString('utf8');
 }
 

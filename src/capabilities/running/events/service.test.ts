@@ -1,0 +1,100 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
+import { line, node, workflow } from '../../../../test/support/definitions.ts';
+import { registerShared } from '../../../../test/support/register-shared.ts';
+import { isRefusal } from '../../../protocol/errors.ts';
+import { perform } from '../../../runtime/change.ts';
+import type { RunRow, StoredEvent } from '../../../store/log.ts';
+import { RunService } from '../runs/service.ts';
+import { follow } from './follow.ts';
+import { EventService } from './service.ts';
+
+const host = await openCapabilityHost();
+afterAll(() => host.close());
+
+const { runtime, clock } = host;
+const runs = new RunService(host, { models: [] });
+const events = new EventService(runtime);
+const ada = callerAs('ada');
+const DELAY_MS = 60_000;
+const delayed = workflow([node('a', 'core.delay', { config: { delayMs: DELAY_MS } }), node('b')], line('a', 'b'));
+await registerShared(runtime, delayed);
+
+/** A run that sleeps until the clock moves. */
+async function sleepingRun(): Promise<RunRow> {
+  const request = { workflowId: delayed.id, inputs: {}, configurable: {}, exclusive: false };
+  const started = await perform(runtime, () => runs.create(ada, request));
+  if (isRefusal(started)) throw new Error(started.message);
+  await host.runToRest(started.runId);
+  return (await events.row(ada, started.runId))!;
+}
+
+const forever = new AbortController().signal;
+const sequencesOf = (batch: readonly StoredEvent[]): number[] => batch.map(({ sequence }) => sequence);
+
+describe('following a run', () => {
+  it('gives every event once, in order, and ends with the run', async () => {
+    const row = await sleepingRun();
+    const seen: number[] = [];
+    for await (const batch of follow(runtime, row, { after: -1, signal: forever })) {
+      if (seen.length === 0) clock.advance(DELAY_MS);
+      seen.push(...sequencesOf(batch));
+    }
+    const last = (await events.row(ada, row.run_id))!;
+    expect(last.status).toBe('completed');
+    expect(seen).toEqual(Array.from({ length: last.sequence + 1 }, (_, sequence) => sequence));
+  });
+
+  it('ends when the reader disconnects', async () => {
+    const row = await sleepingRun();
+    const connection = new AbortController();
+    const batches = follow(runtime, row, { after: row.sequence, signal: connection.signal });
+    const next = batches.next();
+    connection.abort();
+    expect(await next).toEqual({ done: true, value: undefined });
+  });
+
+  it('ends at once for a reader that starts after the last event of a run that has ended', async () => {
+    const row = await sleepingRun();
+    await perform(runtime, () => runs.cancel(ada, row.run_id));
+    const ended = (await events.row(ada, row.run_id))!;
+    const next = await follow(runtime, ended, { after: ended.sequence + 5, signal: forever }).next();
+    expect(next.done).toBe(true);
+  });
+});
+
+describe('polling', () => {
+  it('returns at once what is new', async () => {
+    const row = await sleepingRun();
+    const polled = await events.poll(row, 0, 1_000, forever);
+    expect(polled.events[0]?.sequence).toBe(1);
+    expect(polled.isComplete).toBe(false);
+  });
+
+  it('returns nothing when the time is up', async () => {
+    const row = await sleepingRun();
+    const polling = events.poll(row, row.sequence, 1_000, forever);
+    await new Promise((resolve) => clock.soon(() => resolve(undefined)));
+    clock.advance(1_000);
+    expect(await polling).toMatchObject({ events: [], isComplete: false });
+  });
+
+  it('says that the last events are the last', async () => {
+    const row = await sleepingRun();
+    await perform(runtime, () => runs.cancel(ada, row.run_id));
+    expect(await events.poll(row, row.sequence, 1_000, forever)).toMatchObject({
+      isComplete: true,
+      row: { status: 'cancelled' },
+    });
+  });
+});
+
+it('the document of a log holds all of its events', async () => {
+  const row = await sleepingRun();
+  const pieces: string[] = [];
+  for await (const piece of events.document(row)) pieces.push(piece);
+  const document = JSON.parse(pieces.join('')) as { events: { sequence: number }[] };
+  expect(document.events.map(({ sequence }) => sequence)).toEqual(
+    Array.from({ length: row.sequence + 1 }, (_, sequence) => sequence),
+  );
+});

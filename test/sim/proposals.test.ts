@@ -21,9 +21,9 @@ import { inStorm, type Scene, type Storm } from './storm.ts';
 import type { World } from './world.ts';
 
 /**
- * Goal: whatever dies when, a proposal is either as it was, or applied with its artifact, its event and its audit entry,
- * once. Method: people draft, revise, apply, vote, reject, put away and uninstall on hosts that are killed meanwhile, on a
- * store that fails before and after it has done what it was told; then everything that there is must fit together.
+ * Goal: whatever dies when, a proposal is either unchanged, or applied together with its artifact, its event and its audit
+ * entry, once. Method: people draft, revise, apply, vote, reject, archive and uninstall on hosts that are killed meanwhile,
+ * on a store that fails before and after commits; then everything that is stored must be consistent.
  */
 
 const SEEDS = [1, 2, 3, 4, 5, 6];
@@ -31,20 +31,23 @@ const STORM_MS = 60_000;
 const RECOVERY_MS = 30_000;
 const PEOPLE = 4;
 /** What stands in the audit log, as far as this is about. */
-const DEEDS: Migration = { id: 'deeds/0001', statements: ['CREATE TABLE deeds (action TEXT NOT NULL, target TEXT)'] };
+const AUDITED: Migration = {
+  id: 'audited/0001',
+  statements: ['CREATE TABLE audited (action TEXT NOT NULL, target TEXT)'],
+};
 
 it.each(SEEDS)('applied is applied whole, or not at all: seed %i', (seed) => {
-  const tables = [...INTERRUPT_TABLES, ...SCHEDULE_TABLES, ...PROMPT_TABLES, ...PROPOSAL_TABLES, DEEDS];
-  return inStorm(seed, tables, (scene) => new BadDay(scene).pass(), { work });
+  const tables = [...INTERRUPT_TABLES, ...SCHEDULE_TABLES, ...PROMPT_TABLES, ...PROPOSAL_TABLES, AUDITED];
+  return inStorm(seed, tables, (scene) => new ProposalStorm(scene).pass(), { work });
 });
 
-class BadDay {
+class ProposalStorm {
   readonly #world: World;
   readonly #store: Store;
   readonly #storm: Storm;
   readonly #services = new WeakMap<SimHost, ProposalService>();
   readonly #ids: string[] = [];
-  /** What somebody was told is in use, and what somebody was told is not any more. */
+  /** Acknowledged installations by proposal, and acknowledged uninstallations. */
   readonly #applied = new Map<string, string>();
   readonly #uninstalled = new Set<string>();
   #made = 0;
@@ -62,7 +65,7 @@ class BadDay {
     const people = Array.from({ length: PEOPLE }, () => (host: SimHost) => this.#act(host));
     await storm.rage(people, STORM_MS, RECOVERY_MS);
     storm.over();
-    await this.#judge();
+    await this.#check();
   }
 
   async #open(): Promise<void> {
@@ -95,13 +98,13 @@ class BadDay {
     const proposals = this.#of(host);
     const id = random.pick(this.#ids);
     const who = random.pick([REVIEWER, SECOND]);
-    const deed = random.next();
-    if (deed < 0.2) return this.#draft(host);
-    if (deed < 0.4) return void (await done(host, () => proposals.revise(who, id, { note: 'mine' })));
-    if (deed < 0.45) return void (await done(host, () => proposals.reject(who, id, 'no')));
-    if (deed < 0.5) return void (await done(host, () => proposals.archive(who, id)));
-    if (deed < 0.6) return this.#uninstall(host, proposals);
-    if (deed < 0.75) return this.#vote(host, proposals, who, id);
+    const choice = random.next();
+    if (choice < 0.2) return this.#draft(host);
+    if (choice < 0.4) return void (await done(host, () => proposals.revise(who, id, { note: 'mine' })));
+    if (choice < 0.45) return void (await done(host, () => proposals.reject(who, id, 'no')));
+    if (choice < 0.5) return void (await done(host, () => proposals.archive(who, id)));
+    if (choice < 0.6) return this.#uninstall(host, proposals);
+    if (choice < 0.75) return this.#vote(host, proposals, who, id);
     const applied = await done(host, () => proposals.apply(who, id));
     if (!isRefusal(applied) && 'installedArtifactRef' in applied) this.#applied.set(id, applied.installedArtifactRef);
   }
@@ -126,12 +129,12 @@ class BadDay {
     if (!isRefusal(outcome)) this.#uninstalled.add(installed.ref);
   }
 
-  async #judge(): Promise<void> {
+  async #check(): Promise<void> {
     const rows = await this.#all<Row>('SELECT * FROM proposals');
     const installed = await this.#all<Installed>('SELECT * FROM installed_artifacts');
     const versions = await this.#all<Version>('SELECT * FROM prompt_versions');
     const events = await this.#all<{ run_id: string; type: string }>('SELECT run_id, type FROM events');
-    const deeds = await this.#all<{ action: string; target: string }>('SELECT * FROM deeds');
+    const audited = await this.#all<{ action: string; target: string }>('SELECT * FROM audited');
     const count = <T>(list: readonly T[], isMeant: (one: T) => boolean): number => list.filter(isMeant).length;
 
     expect(this.#storm.kills).toBeGreaterThan(3);
@@ -139,16 +142,17 @@ class BadDay {
     for (const { proposal_id, run_id, state, installed_ref } of rows) {
       const wasApplied = installed_ref === null ? 0 : 1;
       const its = installed.filter((each) => each.proposal_id === proposal_id);
-      const told = (type: string): number => count(events, (event) => event.run_id === run_id && event.type === type);
-      const done = (action: string): number =>
-        count(deeds, (deed) => deed.action === action && deed.target === proposal_id);
+      const recorded = (type: string): number =>
+        count(events, (event) => event.run_id === run_id && event.type === type);
+      const auditedAs = (action: string): number =>
+        count(audited, (entry) => entry.action === action && entry.target === proposal_id);
       const facts = {
         artifacts: its.length,
-        activated: told('proposal.activated'),
-        audited: done('proposal.apply'),
-        ended: told('run.completed'),
-        created: told('proposal.created'),
-        uninstalled: done('proposal.uninstall'),
+        activated: recorded('proposal.activated'),
+        audited: auditedAs('proposal.apply'),
+        ended: recorded('run.completed'),
+        created: recorded('proposal.created'),
+        uninstalled: auditedAs('proposal.uninstall'),
       };
       expect(facts, `${proposal_id} is ${state}`).toEqual({
         artifacts: wasApplied,
@@ -212,7 +216,7 @@ function work(host: SimHost) {
 
 function serviceOn(host: SimHost): ProposalService {
   const { runtime, schedules } = host;
-  const entry = ({ action, target }: AuditRecord) => changeOf(undefined, [deed(action, target)]);
+  const entry = ({ action, target }: AuditRecord) => changeOf(undefined, [auditWrite(action, target)]);
   const prompts = new PromptService({ runtime }, { entry }, 'hashed');
   const packs = new PackService({ runtime, advertises: () => false }, { entry }, { packFolder: undefined });
   const feed = { entries: () => [], wake: () => {} };
@@ -222,8 +226,8 @@ function serviceOn(host: SimHost): ProposalService {
   return service;
 }
 
-function deed(action: string, target: string | undefined): Write {
-  return { sql: 'INSERT INTO deeds (action, target) VALUES ($1, $2)', params: [action, target ?? null] };
+function auditWrite(action: string, target: string | undefined): Write {
+  return { sql: 'INSERT INTO audited (action, target) VALUES ($1, $2)', params: [action, target ?? null] };
 }
 
 function person(principal: string, role: Role): Caller {

@@ -35,7 +35,7 @@ const misfitsOf = (more: Partial<AgentManifest>, base: AgentManifest = agent()):
 };
 
 describe('an agent pack', () => {
-  it('is taken as it is meant, with nodes that are none', () => {
+  it('is accepted with an empty list of nodes', () => {
     expect(checkManifest(pack([agent()]))).toBeUndefined();
     expect(checkManifest({ ...pack([agent()]), kind: 'node', nodes: [] })).toBeUndefined();
   });
@@ -56,7 +56,7 @@ describe('an agent pack', () => {
     expect(refusal?.details?.path).toMatch(new RegExp(`^${path}`));
   });
 
-  it('has its refs resolved from the files that come with it', () => {
+  it('has its references resolved from the files of the pack', () => {
     const whole = { ...bare, ...referring, handoff: { taskSchemaRef: 'schemas/task.json' } };
     expect(resolveAgents(pack([whole]), files)).toEqual({
       agents: [
@@ -97,7 +97,7 @@ describe('an agent pack', () => {
     ]);
   });
 
-  it('is another one when a file beside pack.json is another one', () => {
+  it('has another digest when a file beside pack.json differs', () => {
     const resolved = (text: string) => {
       const found = resolveAgents(pack([{ ...bare, ...referring } as AgentManifest]), () => text);
       return 'agents' in found ? digestOf('{}', found.agents) : undefined;
@@ -106,7 +106,7 @@ describe('an agent pack', () => {
     expect(resolved('one')).not.toBe(resolved('two'));
   });
 
-  it('is not installed where something is missing that it cannot do without', () => {
+  it('is refused when the host lacks a capability that it needs', () => {
     const needing = (meta: AgentPackManifest['peerDependenciesMeta']) =>
       pack([agent()], {
         peerDependencies: { 'host.agentRuntime': 'supported' },

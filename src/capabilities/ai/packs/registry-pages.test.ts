@@ -20,8 +20,8 @@ symlinkSync(join(around.path, 'secret'), join(folder, 'link'));
 
 const read = (path: string) => pagesIn(folder)(`${FOLDER}/${path}`, 50);
 
-describe('a folder of packs', () => {
-  it('gives packs like any other registry', async () => {
+describe('a registry in a folder', () => {
+  it('serves packs like any other registry', async () => {
     const { name, version } = manifest;
     expect(await fetchPack(pagesIn(folder), { registry: FOLDER, name })).toMatchObject({
       asked: { name, version },
@@ -31,7 +31,7 @@ describe('a folder of packs', () => {
     expect(await fetchPack(pagesIn(folder), unknown)).toMatchObject({ refused: 'pack_not_found' });
   });
 
-  it('has the index of a folder in it at the path of that folder', async () => {
+  it('serves the index.json of a subfolder at the path of the subfolder', async () => {
     expect(await read('some')).toEqual(Buffer.from('{}'));
   });
 
@@ -42,13 +42,13 @@ describe('a folder of packs', () => {
     },
   );
 
-  it('gives nothing that is larger than it may be, and nothing from elsewhere', async () => {
+  it('refuses files that are too large, and URLs outside', async () => {
     expect(await read('large')).toMatchObject({ refused: 'pack_registry_unreachable' });
     const elsewhere = pagesIn(folder)('https://packs.example/x', 50);
     expect(await elsewhere).toMatchObject({ refused: 'pack_registry_unreachable' });
   });
 
-  it('is there only where the operator has one', async () => {
+  it('is refused without a configured folder', async () => {
     expect(await pagesIn(undefined)(`${FOLDER}/some`, 50)).toMatchObject({ refused: 'validation_error' });
   });
 });

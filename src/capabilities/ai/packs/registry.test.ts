@@ -37,7 +37,7 @@ const withArchive = (archive: Buffer): RegistryPages => {
 };
 
 describe('a registry', () => {
-  it('gives the latest version, with what it takes to check it', async () => {
+  it('serves the latest version with its integrity and signature', async () => {
     const registry = published();
     const archive = registry.pages.get(TARBALL) as Buffer;
     const file = JSON.stringify(manifest, null, 2);
@@ -59,7 +59,7 @@ describe('a registry', () => {
     });
   });
 
-  it('brings the files that came with the pack, those that are text', async () => {
+  it('serves the text files of the archive', async () => {
     const archive = archiveOf({
       './pack.json': JSON.stringify(manifest, null, 2),
       './prompts/one.md': 'Be brief.',
@@ -81,7 +81,7 @@ describe('a registry', () => {
     expect(await fetched(registry)).toMatchObject(raw);
   });
 
-  it('may keep things elsewhere, beside itself', async () => {
+  it('may list other endpoints', async () => {
     const registry = published({ tarballUrl: '/files/greetings.tgz' });
     registry.pages.set('/files/greetings.tgz', registry.pages.get(TARBALL)!);
     expect(await fetched(registry)).toMatchObject({ origin: { resolved: `${BASE}/files/greetings.tgz` } });
@@ -119,14 +119,14 @@ describe('a registry', () => {
     },
   );
 
-  it('is held to a version and to what a lockfile says', async () => {
+  it('must serve the requested version with the integrity of the lockfile', async () => {
     expect(await fetched(published(), { version: '9.0.0' })).toMatchObject({ refused: 'pack_version_not_found' });
     expect(await fetched(published(), { version })).toHaveProperty('file');
     const other = integrityOf('something else');
     expect(await fetched(published(), { integrity: other })).toMatchObject({ refused: 'pack_integrity_failure' });
   });
 
-  it('that cannot be reached, or must not be, is told apart', async () => {
+  it('that is unreachable is refused differently from one that is forbidden', async () => {
     const failure = (reason: 'refused' | 'timeout') => new EgressFailure(reason, 'No.');
     expect(await fetched(published(), {}, failure('timeout'))).toMatchObject({ refused: 'pack_registry_unreachable' });
     expect(await fetched(published(), {}, failure('refused'))).toMatchObject({ refused: 'validation_error' });
@@ -142,7 +142,7 @@ describe('an archive', () => {
     expect(await fetched(withArchive(archive))).toMatchObject({ refused: code });
   });
 
-  it('that ends too soon is refused', async () => {
+  it('that is truncated is refused', async () => {
     const cut = gzipSync(gunzipSync(archiveOf({ 'pack.json': 'x'.repeat(2_000) })).subarray(0, 1_024));
     expect(await fetched(withArchive(cut))).toMatchObject({ refused: 'tarball_tar_parse_failed' });
     const noise = gzipSync(Buffer.alloc(2_048, 'x'));

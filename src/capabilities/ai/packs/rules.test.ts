@@ -38,7 +38,7 @@ const two = (edges: unknown) => ({
 });
 
 describe('a manifest', () => {
-  it('is taken as it is meant', () => {
+  it('is accepted', () => {
     const full = manifest({
       description: 'Many',
       author: 'Acme',
@@ -135,7 +135,7 @@ describe('a chain', () => {
   const expansion = (more: object = {}, parameters: Record<string, unknown> = { who: 'Ada' }) =>
     expand(chain(more), { parameters, expansionId: 'e' }, catalog);
 
-  it('is filled in', () => {
+  it('is expanded', () => {
     expect(expansion()).toMatchObject({ nodes: [{ config: { text: 'Hello Ada' } }], workflow: { edges: [] } });
   });
 
@@ -147,7 +147,7 @@ describe('a chain', () => {
     expect(expansion({}, parameters)).toMatchObject({ refused: 'chain_parameter_invalid', details: { path } });
   });
 
-  it('is not filled in beyond measure', () => {
+  it('is not expanded beyond the maximum size', () => {
     const nodes = [{ id: 'n', typeId: 'core.noop', config: { all: Array(2_000).fill('{{params.who}}') } }];
     expect(expansion({ dag: { nodes } }, { who: 'x'.repeat(2_000) })).toMatchObject({
       refused: 'chain_parameter_invalid',
@@ -155,7 +155,7 @@ describe('a chain', () => {
     });
   });
 
-  it('needs node types that are here, whatever its parameters are', () => {
+  it('needs node types that the host has, whatever its parameters are', () => {
     const nodes = [
       { id: 'a', typeId: 'core.noop' },
       { id: 'b', typeId: 'made.up.foo' },
@@ -176,7 +176,7 @@ describe('a chain', () => {
     },
   );
 
-  it('may lead to nodes of the workflow that it becomes a part of', () => {
+  it('may refer to nodes of the surrounding workflow', () => {
     const inputs = { in: { type: 'connection', nodeId: 'before', outputKey: 'out' } };
     const nodes = [{ id: 'a', typeId: 'core.noop', inputs }];
     const edges = [
@@ -186,7 +186,7 @@ describe('a chain', () => {
     expect(expansion({ dag: { nodes, edges } })).toMatchObject({ edges: [{ from: 'before' }, { to: 'after.in' }] });
   });
 
-  it('is not one that goes round in circles, or whose config does not fit', () => {
+  it('must not have cycles or invalid node configuration', () => {
     const edges = [
       { from: 'a', to: 'b' },
       { from: 'b', to: 'a' },
@@ -196,7 +196,7 @@ describe('a chain', () => {
     expect(expansion({ dag: delay })).toMatchObject({ refused: 'validation_error', status: 422 });
   });
 
-  it('that asks for more than this host does is refused', () => {
+  it('with features that this host does not serve is refused', () => {
     expect(expansion({ subChains: [{ ref: 'other' }] })).toMatchObject({ refused: 'sub_chain_unsupported' });
     expect(expansion({ compensation: {} })).toMatchObject({ refused: 'capability_required' });
     expect(expansion({ producedVariables: [] })).toMatchObject({ refused: 'capability_required' });
@@ -230,18 +230,18 @@ describe('the next version', () => {
     signature: publicKey === undefined ? undefined : { algorithm: 'ed25519' as const, publicKey, value: 'v' },
   });
 
-  it('is any that is new, or the very same', () => {
+  it('is a new one, or one with the same content', () => {
     expect(checkSuccession(next('2.0.0', 'b'), [known('3.0.0', 'a')])).toBeUndefined();
     expect(checkSuccession(next('3.0.0', 'a'), [known('3.0.0', 'a')])).toBeUndefined();
   });
 
-  it('is never something else under the same name, not even when that was removed', () => {
+  it('never has other content than before, even after it was removed', () => {
     expect(checkSuccession(next('1.0.0', 'b'), [known('1.0.0', 'a', undefined, 5)])).toMatchObject({
       refused: 'version_conflict',
     });
   });
 
-  it('is signed by whoever signed the one in use', () => {
+  it('is signed with the key of the current version', () => {
     const signed = [known('1.0.0', 'a', 'K')];
     expect(checkSuccession(next('2.0.0', 'b', 'K'), signed)).toBeUndefined();
     for (const key of [undefined, 'L']) {

@@ -182,7 +182,7 @@ function repeated(values: readonly string[], pathOf: (index: number) => string):
 }
 
 /** The values for an expansion of a chain. */
-export interface ExpansionRequest {
+interface ExpansionRequest {
   readonly parameters: JsonObject;
   readonly expansionId: string;
 }

@@ -43,7 +43,7 @@ describe('a version', () => {
   const follows = (version: string, ...before: KnownVersion[]): boolean =>
     checkSuccession({ version, digest: version }, before) === undefined;
 
-  it('follows what comes before it, and nothing else', () => {
+  it('must be later than the latest', () => {
     expect(follows('1.0.0')).toBe(true);
     expect(follows('1.10.0', known('1.9.0'))).toBe(true);
     expect(follows('1.9.0', known('1.10.0'))).toBe(false);
@@ -51,21 +51,21 @@ describe('a version', () => {
     expect(follows('1.0.0+b', known('1.0.0+a'))).toBe(false);
   });
 
-  it('may come before one that was removed, or be what it was when it was removed itself', () => {
+  it('may be earlier than a removed one, or be restored with the content that it had', () => {
     expect(follows('1.0.0', known('2.0.0', gone))).toBe(true);
     expect(follows('1.0.0', known('1.0.0', gone))).toBe(true);
     expect(follows('1.0.0', known('1.0.0', { ...gone, digest: 'other' }))).toBe(false);
     expect(follows('1.0.0', known('2.0.0'), known('1.0.0', gone))).toBe(false);
   });
 
-  it('is refused with the latest one named', () => {
+  it('is refused with the latest version in the details', () => {
     expect(checkSuccession({ version: '1.0.0', digest: 'd' }, [known('2.0.0'), known('1.0.0')])).toMatchObject({
       refused: 'conflict',
       details: { latest: '2.0.0' },
     });
   });
 
-  it('is one too many at some point', () => {
+  it('is refused when the template has too many', () => {
     const many = Array.from({ length: VERSIONS_MAX }, (_, index) => known(`1.0.${VERSIONS_MAX - index}`));
     expect(follows('2.0.0', ...many.slice(1))).toBe(true);
     expect(follows('2.0.0', ...many)).toBe(false);

@@ -50,7 +50,7 @@ interface PreparedInstallation {
 }
 
 /** What activation works with. */
-export interface ActivationParts {
+interface ActivationParts {
   readonly settings: ProposalSettings;
   readonly installers: Installers;
   readonly notifications: ProposalNotifications;

@@ -17,7 +17,7 @@ import { insertEvidence, insertProposal, insertRevision, type ProposalFacts, typ
 import { KNOWN_EVIDENCE, malformed, TOO_MANY_PENDING } from './rules.ts';
 
 /** What drafting works with. */
-export interface DraftingParts {
+interface DraftingParts {
   readonly installers: Installers;
   readonly notifications: ProposalNotifications;
   /** Proposals of a tenant that may wait for review at once. */

@@ -8,7 +8,7 @@ import type { Visibility } from '../../../store/log.ts';
 import { findProposalOfRun, type ProposalRow } from './records.ts';
 
 /** A decision that appends to the management run of a proposal. */
-export interface ProposalMove<T> {
+interface ProposalMove<T> {
   readonly events: Decision;
   /** The other parts of the change, given when the run moved and to which status. */
   readonly rest: (moved: MovedRun) => Change<T>;

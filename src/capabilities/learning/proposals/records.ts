@@ -309,7 +309,7 @@ export function insertInstalled(row: InstalledRow): Write {
 }
 
 /** The workflow whose automations are installed one after the other. */
-export interface AutomationTarget {
+interface AutomationTarget {
   readonly tenant: string;
   readonly workflowId: string;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { PROPOSAL_STATES, type ProposalState } from '../../../protocol/learning/proposals.ts';
 import { malformed, refuseMoreRevisions, refuseMove, stale } from './rules.ts';
 
-describe('what may become of a proposal', () => {
+describe('the moves of a proposal', () => {
   const ALLOWED: Record<ProposalState, readonly ProposalState[]> = {
     draft: ['revised', 'applied', 'rejected', 'archived'],
     revised: ['revised', 'applied', 'rejected', 'archived'],
@@ -16,12 +16,12 @@ describe('what may become of a proposal', () => {
     expect(new Set(open)).toEqual(new Set(ALLOWED[state]));
   });
 
-  it('is to be put away, once what it installed is uninstalled, and nothing else', () => {
+  it('allow only archiving once what it installed is uninstalled', () => {
     const taken = { state: 'applied', uninstalled_at: 1 } as const;
     expect(PROPOSAL_STATES.filter((to) => !refuseMove(taken, to))).toEqual(['archived']);
   });
 
-  it('is told with the state that is in the way', () => {
+  it('are refused with the current state', () => {
     expect(refuseMove({ state: 'applied', uninstalled_at: null }, 'archived')).toMatchObject({
       refused: 'conflict',
       details: { state: 'applied' },
@@ -31,13 +31,13 @@ describe('what may become of a proposal', () => {
 });
 
 describe('revisions', () => {
-  it('are so many and no more', () => {
+  it('are limited in number', () => {
     expect(refuseMoreRevisions({ revisions: 199, chars: 199 }, '{}')).toBeUndefined();
     const refusal = refuseMoreRevisions({ revisions: 200, chars: 200 }, '{}');
     expect(refusal).toMatchObject({ refused: 'conflict', details: { limit: 200 } });
   });
 
-  it('are so long together and no longer', () => {
+  it('are limited in total length', () => {
     const [chars, text] = [3_000_000, 'x'.repeat(1_000_000)];
     expect(refuseMoreRevisions({ revisions: 3, chars }, text)).toBeUndefined();
     expect(refuseMoreRevisions({ revisions: 3, chars: chars + 1 }, text)).toMatchObject({
@@ -48,7 +48,7 @@ describe('revisions', () => {
 });
 
 describe('refusals', () => {
-  it('of what does not fit name the first place, and all of them', () => {
+  it('of an invalid artifact name the first problem, and list all', () => {
     const problems = [
       { path: '/text', message: 'is missing' },
       { path: '/kind', message: 'is not known here' },
@@ -56,7 +56,7 @@ describe('refusals', () => {
     expect(malformed(problems)).toMatchObject({ status: 422, details: { path: '/text', fields: problems } });
   });
 
-  it('of what is stale name what is there now, or that there is nothing', () => {
+  it('of a stale proposal name what is installed now, or nothing', () => {
     expect(stale('prompt:a@1.0.0').details).toEqual({ reason: 'stale', current: 'prompt:a@1.0.0' });
     expect(stale('').details).toEqual({ reason: 'stale', current: null });
   });

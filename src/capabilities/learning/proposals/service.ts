@@ -36,7 +36,7 @@ import { type HistorySize, refuseMoreRevisions, refuseMove } from './rules.ts';
 import type { ProposalSettings } from './settings.ts';
 
 /** The services that proposals use. */
-export interface ProposalNeeds extends InstallTargets, NotificationTargets {}
+interface ProposalNeeds extends InstallTargets, NotificationTargets {}
 
 /** Proposals, as people read, revise, apply, reject, archive and undo them. */
 export class ProposalService implements Proposals {

@@ -28,7 +28,7 @@ function chainOf(...workflows: (readonly Partial<WorkflowNode>[])[]): WorkflowCh
 const config = (...configs: JsonObject[]): Partial<WorkflowNode>[] => configs.map((each) => ({ config: each }));
 
 describe('a chain made of a path', () => {
-  it('keeps what is the same everywhere, and makes a parameter of what is not, with what it has been', () => {
+  it('keeps common values and turns the others into parameters with examples', () => {
     const { dag, parameters } = chainOf(
       config({ url: 'https://x.example', limits: { size: 10, retries: 2 } }),
       config({ url: 'https://x.example', limits: { size: 20, retries: 2 } }),
@@ -45,7 +45,7 @@ describe('a chain made of a path', () => {
     });
   });
 
-  it('writes down no secret: it becomes a parameter, and nobody says what it was', () => {
+  it('turns a secret into a parameter without an example', () => {
     const secret = 'sk-live-1234567890abcdefghij';
     const same = config({ header: secret });
     const { dag, parameters } = chainOf(same, same);
@@ -53,12 +53,12 @@ describe('a chain made of a path', () => {
     expect(JSON.stringify(parameters)).not.toContain(secret);
   });
 
-  it('leaves out what few have, and asks for what most have', () => {
+  it('leaves out members that few nodes have, and makes parameters of those that most have', () => {
     const { dag } = chainOf(config({ a: 1, b: 1 }), config({ a: 1, b: 1 }), config({ b: 1, c: 1 }));
     expect(dag.nodes[0]!.config).toEqual({ a: '{{params.step1_a}}', b: 1 });
   });
 
-  it('keeps connections inside, and makes parameters of those that lead out', () => {
+  it('keeps connections inside the path, and makes parameters of those that lead out', () => {
     const ports = (index: number): Partial<WorkflowNode>[] => [
       { inputs: { who: variable('name') } },
       { inputs: { text: connection(`w${index}-0`, 'out') } },
@@ -77,7 +77,7 @@ describe('a chain made of a path', () => {
     expect(parameters.required).toEqual(['step3_other', 'step3_sum', 'step3_fixed']);
   });
 
-  it('can be filled in to be any of the workflows it was made of', () => {
+  it('expands to each of the workflows that it was made from', () => {
     const configs = fc.record({
       mode: fc.constantFrom('x', 'y'),
       size: fc.integer(),

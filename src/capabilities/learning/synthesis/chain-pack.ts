@@ -17,7 +17,7 @@ export interface Occurrence {
 }
 
 /** A path, and some of the workflows that have it. */
-export interface FoundPath {
+interface FoundPath {
   readonly types: readonly string[];
   readonly support: number;
   readonly occurrences: readonly Occurrence[];

@@ -8,7 +8,7 @@ const TEXT = 'Write a report on {{topic}}.';
 const namesIn = (text: string): string[] => variablesOf({ text } as PromptTemplate).map(({ name }) => name);
 
 describe('a revised prompt', () => {
-  it('says what it said, and then what people wanted instead, each thing once', () => {
+  it('keeps its text and adds each distinct correction', () => {
     const { text, added } = revisedText(TEXT, ['Use metric units.', 'use  metric units.', 'Be brief.']);
     expect(added).toBe(2);
     expect(text.startsWith(TEXT)).toBe(true);
@@ -18,7 +18,7 @@ describe('a revised prompt', () => {
     ]);
   });
 
-  it('stays as it is when it has been told before', () => {
+  it('stays as it is when it contains the corrections already', () => {
     const { text } = revisedText(TEXT, ['Be brief.']);
     expect(revisedText(text, ['Be brief.', ' '])).toEqual({ text, added: 0 });
   });
@@ -28,7 +28,7 @@ describe('a revised prompt', () => {
     expect(revisedText(TEXT, [`Use the key ${secret}.`]).text).not.toContain(secret);
   });
 
-  it('has the same places to fill in, and no way out of the marks, whatever people write', () => {
+  it('has the same placeholders, and corrections cannot leave their markers', () => {
     const hostile = fc.oneof(
       fc.string(),
       fc.string({ unit: fc.constantFrom('{', '}', 'a', ' ') }),

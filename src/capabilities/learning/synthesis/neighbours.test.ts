@@ -38,8 +38,8 @@ const chain = (name: string, ...types: string[]): JsonObject => ({
   chains: [{ chainId: name, label: name, dag: { nodes: types.map((typeId, id) => ({ id: `${name}${id}`, typeId })) } }],
 });
 
-describe('what a draft restates', () => {
-  it('is what is the same but for its names and versions', async () => {
+describe('the duplicate of a draft', () => {
+  it('is an artifact that differs in names and versions only', async () => {
     const near = neighbours('workflow-chain-pack', { packs: [chain('private.a.one', 'x', 'y', 'z')] });
     expect(await near.nearTo('workflow-chain-pack', chain('private.b.other', 'x', 'y', 'z'), undefined)).toEqual({
       nearest: [{ ref: 'pack:private.a.one@1.0.0', score: 1 }],
@@ -47,20 +47,20 @@ describe('what a draft restates', () => {
     });
   });
 
-  it('is what is nearly the same, or waits for people', async () => {
+  it('is a nearly equal artifact, or a pending proposal', async () => {
     const near = neighbours('prompt-template', { open: { 'prop-1': template(LONG) } });
     const { duplicateOf, nearest } = await near.nearTo('prompt-template', template(`${LONG} Be brief.`), undefined);
     expect(duplicateOf).toBe('prop-1');
     expect(nearest[0]!.score).toBeLessThan(1);
   });
 
-  it('goes by the name that its installer gave it', async () => {
+  it('is named by the reference of its installation', async () => {
     const pack = chain('private.a.one', 'x', 'y', 'z');
     const near = neighbours('workflow-chain-pack', { learnt: { 'art-1': pack }, packs: [pack] });
     expect((await near.nearTo('workflow-chain-pack', pack, undefined)).nearest).toEqual([{ ref: 'art-1', score: 1 }]);
   });
 
-  it('is not what it revises, however near', async () => {
+  it('is not the artifact that the draft revises, however similar', async () => {
     const [before, after] = [template(LONG), template(`${LONG} Be brief.`, '1.1.0')];
     const near = neighbours('prompt-template', { prompts: [before] });
     const { nearest, duplicateOf } = await near.nearTo('prompt-template', after, before);
@@ -68,7 +68,7 @@ describe('what a draft restates', () => {
     expect(nearest.map(({ ref }) => ref)).toEqual(['prompt:t@1.0.0']);
   });
 
-  it('is what the same pass has drafted before', async () => {
+  it('may be an earlier draft of the same scan', async () => {
     const near = neighbours('automation', {});
     const daily = { workflowId: 'w', cron: '0 9 * * *', timezone: 'UTC' };
     await near.add('automation', 'prop-2', daily);
@@ -76,7 +76,7 @@ describe('what a draft restates', () => {
     expect((await near.nearTo('automation', { ...daily, workflowId: 'v' }, undefined)).duplicateOf).toBeUndefined();
   });
 
-  it('is none among things of another kind', async () => {
+  it('is of the same kind', async () => {
     const pack = { name: 'private.a.b', version: '1.0.0', agents: [{ systemPrompt: LONG, toolAllowlist: ['a:b'] }] };
     const near = neighbours('workflow-chain-pack', { packs: [pack] });
     expect((await near.nearTo('workflow-chain-pack', chain('private.c.d', 'x', 'y', 'z'), undefined)).nearest).toEqual(

@@ -17,7 +17,7 @@ interface Neighbour {
 }
 
 /** The artifacts that are similar to a draft, the most similar first. */
-export interface Nearness {
+interface Nearness {
   readonly nearest: readonly { readonly ref: string; readonly score: number }[];
   /** The artifact that the draft duplicates. */
   readonly duplicateOf?: string | undefined;

@@ -29,7 +29,7 @@ function row(...types: string[]): WorkflowDefinition {
 const typesOf = (uses: readonly Use[], supportMin = 3): string[] =>
   recurringPaths(uses, supportMin).map(({ types }) => types.join(' '));
 
-describe('a path that recurs', () => {
+describe('a recurring path', () => {
   it('is the longest that runs of several workflows have in common', () => {
     const uses = [use(row('x', 'a', 'b', 'c', 'd', 'y'), 2), use(row('a', 'b', 'c', 'd'), 1)];
     expect(recurringPaths(uses, 3)).toMatchObject([{ types: ['a', 'b', 'c', 'd'], support: 3 }]);
@@ -61,7 +61,7 @@ describe('a path that recurs', () => {
     expect(typesOf([use(branching('one'), 2), use(branching('other'), 2)]).toSorted()).toEqual(['a b c', 'a b e']);
   });
 
-  it('that is longer than anybody would read is told once', () => {
+  it('beyond the maximum length is reported once', () => {
     const types = Array.from({ length: 60 }, (_, index) => `t${index}`);
     const found = recurringPaths([use(row(...types), 5), use(row(...types), 5)], 3);
     expect(found).toHaveLength(1);
@@ -82,7 +82,7 @@ describe('for all workflows', () => {
     ` ${whole.join(' ')} `.includes(` ${part.join(' ')} `);
   const typesIn = ({ plan }: Use): string[] => plan.nodes.map((planned) => planned.node.typeId);
 
-  it('what is found is really there, often enough, and not part of something longer', () => {
+  it('every path that is found exists, has enough support and is not part of a longer one', () => {
     fc.assert(
       fc.property(uses, (all) => {
         const found = recurringPaths(all, 3);
@@ -102,7 +102,7 @@ describe('for all workflows', () => {
     );
   });
 
-  it('nothing that recurs is left out', () => {
+  it('every recurring path is found or part of one that is', () => {
     fc.assert(
       fc.property(uses, (all) => {
         const found = recurringPaths(all, 3);

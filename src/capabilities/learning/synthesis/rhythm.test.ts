@@ -36,13 +36,13 @@ describe('a rhythm', () => {
     expect(rhythmOf(moments, rules)).toBeUndefined();
   });
 
-  it('is of a clock on the wall: it is the same before and after summer begins', () => {
+  it('follows local time: it is the same before and after daylight saving begins', () => {
     const berlin = days('27T08:00', '28T08:00', '29T07:00', '30T07:00', '31T07:00');
     const zones = { ...rules, timezones: ['Europe/Berlin', 'UTC'] };
     expect(rhythmOf(berlin, zones)).toMatchObject({ cron: '0 9 * * *', timezone: 'Europe/Berlin', kept: 5 });
   });
 
-  it('is kept by the latest moments, if these are at least half of all', () => {
+  it('is that of the latest moments, if these are at least half of all', () => {
     const before = days('01T03:11', '01T14:00', '01T15:10');
     const regular = days('02T09:00', '03T09:00', '04T09:00', '05T09:00');
     expect(rhythmOf([...before, ...regular], rules)).toMatchObject({ cron: '0 9 * * *', kept: 4 });
@@ -50,7 +50,7 @@ describe('a rhythm', () => {
     expect(rhythmOf([...more, ...regular], rules)).toBeUndefined();
   });
 
-  it('of seconds is for those who allow it', () => {
+  it('of seconds is found only if the minimum period allows it', () => {
     const quick = [0, 690, 1_420, 2_100].map((ms) => at('2026-03-02T09:00Z') + ms);
     expect(rhythmOf(quick, { ...rules, periodMinMs: 500 })?.cron).toBe('* * * * * *');
     expect(rhythmOf(quick, rules)).toBeUndefined();
@@ -84,7 +84,7 @@ describe('for all even moments', () => {
     );
   });
 
-  it('what starts at any time is no rhythm, but for a few by chance', () => {
+  it('random moments have no rhythm, but for a few by chance', () => {
     const chance = fc.array(fc.integer({ min: 0, max: 90 * DAY_MS }), { minLength: 12, maxLength: 60 });
     const found = fc.sample(chance, { numRuns: 500, seed: 7 }).filter((starts) =>
       rhythmOf(

@@ -32,8 +32,8 @@ const started = (nodeId: string): RunEvent => event('node.started', { nodeId });
 const returned = (nodeId: string, toolName: string, status?: string): RunEvent =>
   event('agent.toolReturned', { agentId: 'host:agent:b', toolName, callId: 'c', status }, nodeId);
 
-describe('of a run is kept', () => {
-  it('what it did, whatever the order, if it came to a good end', () => {
+describe('the stored facts of a run', () => {
+  it('have its shape, whatever the order of nodes, if it completed', () => {
     const one = minedFactsOf(row(), [started('a'), started('b')], plan).shape;
     const other = minedFactsOf(row({ run_id: 'run-2' }), [started('b'), started('a')], plan).shape;
     expect(one).toEqual(other);
@@ -41,7 +41,7 @@ describe('of a run is kept', () => {
     expect(minedFactsOf(row({ status: 'failed' }), [started('a')], plan).shape).toBeUndefined();
   });
 
-  it('nothing of a node that failed and was caught', () => {
+  it('leave out a node that failed and was caught', () => {
     const log = [started('a'), started('b'), event('node.failed', { nodeId: 'b' })];
     expect(minedFactsOf(row(), log, plan).shape?.nodes).toBe('["a"]');
   });
@@ -58,13 +58,13 @@ describe('of a run is kept', () => {
     expect(minedFactsOf(run, [], plan).run.inputs !== null).toBe(isByPerson);
   });
 
-  it('nothing that a fork repeats', () => {
+  it('leave out what a fork repeats', () => {
     const fork = row({}, { fork: { sourceRunId: 'run-0' } });
     const log = [started('a'), event('agent.promptResolved', { nodeId: 'a', chain: [], resolved: 'prompt:p@1.0.0' })];
     expect(minedFactsOf(fork, log, plan)).toMatchObject({ shape: undefined, prompts: [], uses: [] });
   });
 
-  it('which prompts its nodes were given, in which version', () => {
+  it('have the prompts of its nodes, with their versions', () => {
     const log = ['prompt:p@1.0.0', 'prompt:p@1.0.0', 'prompt:q@2.1.0', 'prompt:unpinned', null].map((resolved) =>
       event('agent.promptResolved', { nodeId: 'a', kind: 'user', chain: [], resolved }),
     );
@@ -75,7 +75,7 @@ describe('of a run is kept', () => {
     ]);
   });
 
-  it('which tools models really used, and under which prompt', () => {
+  it('have the tools that models used, and under which prompt', () => {
     const log = [
       returned('b', 'z:z'),
       returned('b', 'a:a', 'error'),

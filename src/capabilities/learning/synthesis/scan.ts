@@ -34,7 +34,7 @@ const WHY_CHARS_MAX = 500;
 const WORDED_MAX = 10;
 
 /** What one scan works with. */
-export interface ScanOptions {
+interface ScanOptions {
   readonly mining: MiningContext;
   readonly proposals: Pick<Proposals, 'draft'>;
   readonly neighbours: Neighbours;

@@ -22,21 +22,21 @@ import type { SynthesisSettings } from './settings.ts';
 import type { Writer } from './wording.ts';
 
 /** What a scan covers: everything, unless this says otherwise. */
-export interface SynthesisRequest {
+interface SynthesisRequest {
   readonly kinds?: readonly ArtifactKind[] | undefined;
   readonly sourceRunIds?: readonly string[] | undefined;
   readonly since?: number | undefined;
 }
 
 /** The result of a scan. */
-export interface SynthesisResult {
+interface SynthesisResult {
   readonly created: readonly Proposal[];
   /** Runs that the caller may see and that were read for the first time. */
   readonly scannedRuns: number;
 }
 
 /** The services that synthesis uses. */
-export interface SynthesisNeeds {
+interface SynthesisNeeds {
   readonly proposals: Pick<Proposals, 'draft' | 'list' | 'installed'>;
   readonly prompts: Pick<Prompts, 'find' | 'versions' | 'list'>;
   readonly packs: Pick<Packs, 'current' | 'versions' | 'agent' | 'list'>;

@@ -7,7 +7,7 @@ const alike = (one: unknown, other: unknown): number => similarity(sketchOf(one)
 const TEXT = 'Write a short report on the weather of the week, in five points, and name the source of each of them.';
 
 describe('similarity', () => {
-  it('ranks what is nearly the same above what is related above what is not', () => {
+  it('ranks nearly equal above related above unrelated content', () => {
     const nearly = alike({ text: TEXT }, { text: TEXT.replace('five', 'six') });
     const related = alike({ text: TEXT }, { text: 'Write a short report on the weather of the year.' });
     const unrelated = alike({ text: TEXT }, { text: 'Sort tickets by urgency, and ask a person when in doubt.' });
@@ -17,18 +17,18 @@ describe('similarity', () => {
     expect(unrelated).toBeLessThan(0.1);
   });
 
-  it('sees the order of things', () => {
+  it('depends on the order of items', () => {
     expect(alike(['fetch', 'sum', 'send'], ['send', 'sum', 'fetch'])).toBeLessThan(0.85);
   });
 
-  it('of what is larger than a sketch is about right', () => {
+  it('is estimated for content larger than a sketch', () => {
     const words = (from: number, count: number): string =>
       Array.from({ length: count }, (_, index) => `w${from + index}`).join(' ');
     // Half of what either has is in both: a third of what there is altogether.
     expect(alike(words(0, 20_000), words(10_000, 20_000))).toBeCloseTo(1 / 3, 1);
   });
 
-  it('is 1 for what is the same, however its keys are ordered, and the same both ways', () => {
+  it('is 1 for equal content, whatever the order of keys, and symmetric', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
         expect(alike(one, one)).toBe(1);

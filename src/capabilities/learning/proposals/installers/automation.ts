@@ -1,8 +1,8 @@
 import { Compile } from 'typebox/compile';
-import { isRefusal, type Refusal } from '../../../../protocol/errors.ts';
+import { isRefusal } from '../../../../protocol/errors.ts';
 import { type Schedule, ScheduleSpec } from '../../../../protocol/starting/schedules.ts';
 import { placesOfMisfits } from '../../../../runtime/catalog.ts';
-import { and, type Change, changeOf, withResult } from '../../../../runtime/change.ts';
+import { and, changeOf, withResult } from '../../../../runtime/change.ts';
 import type { Store } from '../../../../store/store.ts';
 import { nextSlot, type Schedules } from '../../../starting/schedules/door.ts';
 import { countInstallation, countInstallations } from '../records.ts';
@@ -15,7 +15,7 @@ const FIRINGS_SHOWN = 5;
 
 /** Installs an automation as a new schedule. The schedule belongs to its proposal: nobody else can change it. */
 export function automationInstaller(schedules: Schedules, store: Store): Installer {
-  const create = ({ author, proposalId, text }: ProposedArtifact): Promise<Change<Schedule> | Refusal> =>
+  const create = ({ author, proposalId, text }: ProposedArtifact) =>
     schedules.create(author, specOf(text), { kind: 'proposal', id: proposalId });
 
   return {

@@ -7,6 +7,7 @@ import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
 import { webhookService } from '../../src/capabilities/operations/webhooks/service.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
+import { INTERRUPT_NODES } from '../../src/capabilities/people/interrupts/nodes.ts';
 import { projectInterrupts } from '../../src/capabilities/people/interrupts/reactions.ts';
 import { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
 import { TokenKeys } from '../../src/capabilities/people/interrupts/token-keys.ts';
@@ -76,6 +77,7 @@ export function createSimHost(options: SimHostOptions) {
     turns: new Turns(),
     catalog: catalogOf([
       ...NODES,
+      ...INTERRUPT_NODES,
       ...CONFORMANCE_NODES,
       governanceGate,
       runAgent,

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
+import { effectsOf, run } from '../../../../test/support/node-context.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
 import { checkMockProvider, MOCK_PROVIDERS, mockModel } from '../../../runtime/effects/mock-model.ts';
 import type { ModelRequest, ModelResult } from '../../../runtime/effects/model.ts';
 import { modelSeam } from '../../../runtime/effects/model-seam.ts';
 import { type NodeContext, NodeFailure } from '../../../runtime/node-type.ts';
-import { effectsOf, run } from '../../running/nodes/testing.ts';
 
 const TYPE = 'core.ai.callPrompt';
 

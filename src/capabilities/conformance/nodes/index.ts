@@ -1,5 +1,5 @@
 import type { NodeType } from '../../../runtime/node-type.ts';
-import { hold } from '../../running/nodes/delay.ts';
+import { delay } from '../../running/nodes/door.ts';
 import { memoryProbe } from './memory-probe.ts';
 import { mockAgent } from './mock-agent.ts';
 import { mockAi } from './mock-ai.ts';
@@ -11,6 +11,9 @@ const requiresMissing: NodeType = {
   requires: ['conformance.never-provided'],
   run: () => ({ done: {} }),
 };
+
+/** A delay that a replay repeats. */
+const hold: NodeType = { ...delay, typeId: 'core.conformance.hold' };
 
 /** One real, harmless effect, so that repeats can be counted. */
 const sideEffect: NodeType = {

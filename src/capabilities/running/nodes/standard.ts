@@ -1,6 +1,5 @@
 import type { NodeType } from '../../../runtime/node-type.ts';
 import { callPrompt } from '../../ai/mcp-client/call-prompt.ts';
-import { approvalGate, clarificationGate, interrupt } from '../../people/interrupts/nodes.ts';
 import { ARRAY_NODES } from './arrays.ts';
 import { end, fail, getVariable, identity, noop, setVariable, start } from './basic.ts';
 import { channelWrite } from './channel-write.ts';
@@ -13,7 +12,7 @@ import { stringFormat } from './string-format.ts';
 import { subWorkflow } from './sub-workflow.ts';
 import { TEXT_NODES } from './texts.ts';
 
-/** The node types that every tenant may use. */
+/** The standard node types, which every tenant may use. */
 export const NODES: readonly NodeType[] = [
   start,
   end,
@@ -27,9 +26,6 @@ export const NODES: readonly NodeType[] = [
   channelWrite,
   subWorkflow,
   forEach,
-  approvalGate,
-  clarificationGate,
-  interrupt,
   ...FLOW_NODES,
   ...ARRAY_NODES,
   ...EXPRESSION_NODES,

@@ -1,10 +1,5 @@
 import { hostSettings } from './capabilities/host-settings.ts';
-import {
-  type CapabilityConfig,
-  capabilities,
-  conformanceCapabilities,
-  type MountedWith,
-} from './capabilities/index.ts';
+import { type CapabilityConfig, capabilities, type MountedWith } from './capabilities/index.ts';
 import {
   defineSettings,
   type Environment,
@@ -96,7 +91,7 @@ export class BadConfig extends Error {
 const SLICES: readonly SettingsSlice<object>[] = [
   serverSettings,
   hostSettings,
-  ...[...capabilities, ...conformanceCapabilities].flatMap(({ settings }) => settings ?? []),
+  ...capabilities.flatMap(({ settings }) => settings ?? []),
 ];
 
 /** Every variable that an operator may set, by the name of its setting. */

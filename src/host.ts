@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Assembly, buildCapabilities, ContributionView } from './capabilities/build.ts';
 import type { Host } from './capabilities/capability.ts';
-import { capabilities, conformanceCapabilities, type MountedWith, type Services } from './capabilities/index.ts';
+import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { discoveryDocument } from './http/discovery.ts';
@@ -19,7 +19,6 @@ import { WorkflowDefinition } from './protocol/running/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
 import { perform } from './runtime/change.ts';
 import { createRuntime } from './runtime/create-runtime.ts';
-import { PROBE_TABLES } from './runtime/effects/probe.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
 import { cancelChildHandler } from './runtime/move-run.ts';
@@ -62,10 +61,10 @@ export async function startHost<Extra extends object = object>(
   system: System,
   extra: readonly MountedWith<Extra>[] = [],
 ): Promise<RunningHost> {
-  const own = config.conformance ? [...capabilities, ...conformanceCapabilities] : capabilities;
+  const own = config.conformance ? [...capabilities, ...(await loadConformance())] : capabilities;
   const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
-  const store = await openStore(config, system.clock, [...CORE_TABLES, ...PROBE_TABLES, ...tables]);
+  const store = await openStore(config, system.clock, [...CORE_TABLES, ...tables]);
   try {
     return await startOn(store, mounted, config, system);
   } catch (error) {

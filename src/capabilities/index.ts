@@ -1,38 +1,25 @@
 import { agents } from './ai/agents/index.ts';
 import { envelopes } from './ai/envelopes/index.ts';
 import { mcpClient } from './ai/mcp-client/index.ts';
-import { mcpClientSettings } from './ai/mcp-client/settings.ts';
 import { mcpServer } from './ai/mcp-server/index.ts';
 import { memory } from './ai/memory/index.ts';
 import { models } from './ai/models/index.ts';
-import { modelSettings } from './ai/models/settings.ts';
 import { packs } from './ai/packs/index.ts';
 import { prompts } from './ai/prompts/index.ts';
 import { tools } from './ai/tools/index.ts';
 import type { Capability } from './capability.ts';
-import { conformance } from './conformance/index.ts';
-import { hostSettings } from './host-settings.ts';
 import { code } from './integrations/code/index.ts';
 import { email } from './integrations/email/index.ts';
-import { emailSettings } from './integrations/email/settings.ts';
 import { httpClient } from './integrations/http-client/index.ts';
-import { httpClientSettings } from './integrations/http-client/settings.ts';
 import { storage } from './integrations/storage/index.ts';
 import { goals } from './learning/goals/index.ts';
-import { goalSettings } from './learning/goals/settings.ts';
 import { proposals } from './learning/proposals/index.ts';
-import { proposalSettings } from './learning/proposals/settings.ts';
 import { synthesis } from './learning/synthesis/index.ts';
-import { synthesisSettings } from './learning/synthesis/settings.ts';
 import { verifiers } from './learning/verifiers/index.ts';
-import { verifierSettings } from './learning/verifiers/settings.ts';
-import { legacy } from './legacy.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
-import { retentionSettings } from './operations/retention/settings.ts';
 import { webhooks } from './operations/webhooks/index.ts';
-import { webhookSettings } from './operations/webhooks/settings.ts';
 import { approvals } from './people/approvals/index.ts';
 import { feedback } from './people/feedback/index.ts';
 import { inbox } from './people/inbox/index.ts';
@@ -57,50 +44,48 @@ import { authorization } from './trust/authorization/index.ts';
 const ALL = [
   audit,
   authorization,
-  legacy(feed),
+  feed,
   feedback,
   workflows,
   prompts,
   packs,
-  legacy(agents),
-  legacy(tools),
+  agents,
+  tools,
   runs,
-  legacy(retention, retentionSettings),
+  retention,
   replay,
   interrupts,
   approvals,
   events,
   artifacts,
-  legacy(webhooks, webhookSettings),
-  legacy(schedules),
-  legacy(storage),
-  legacy(heartbeat),
-  legacy(commitments),
-  legacy(proposals, proposalSettings),
-  legacy(verifiers, verifierSettings),
-  legacy(goals, goalSettings),
+  webhooks,
+  schedules,
+  storage,
+  heartbeat,
+  commitments,
+  proposals,
+  verifiers,
+  goals,
   inbox,
   diff,
   ancestry,
   timeTravel,
   debugBundle,
-  legacy(production),
-  legacy(envelopes),
-  legacy(models, modelSettings),
-  legacy(synthesis, synthesisSettings),
-  legacy(httpClient, httpClientSettings),
-  legacy(email, emailSettings),
-  legacy(memory),
-  legacy(code),
+  production,
+  envelopes,
+  models,
+  synthesis,
+  httpClient,
+  email,
+  memory,
+  code,
   mcpServer,
-  legacy(mcpClient, mcpClientSettings),
+  mcpClient,
   standardNodes,
 ] as const;
 
-/** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
-const CONFORMANCE = [legacy(conformance, hostSettings)] as const;
-
-type Listed = (typeof ALL)[number] | (typeof CONFORMANCE)[number];
+type Conformance = typeof import('./conformance/index.ts');
+type Listed = (typeof ALL)[number] | Conformance['conformance'];
 type Together<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer I) => void ? I : never;
 type ProvidedBy<C> = C extends Capability<infer P, never, never> ? P : never;
 type SettingsOf<C> = C extends { readonly build: (host: never, needs: never, settings: infer S) => unknown }
@@ -120,5 +105,8 @@ export type MountedWith<Extra extends object> = Capability<object, Services & ob
 
 /** What every host serves. */
 export const capabilities: readonly Mounted[] = ALL;
-/** What a host that is started for conformance suites serves in addition. */
-export const conformanceCapabilities: readonly Mounted[] = CONFORMANCE;
+/** What a host that is started for conformance suites serves in addition. Nothing else loads these modules. */
+export async function loadConformance(): Promise<readonly Mounted[]> {
+  const { conformance } = await import('./conformance/index.ts');
+  return [conformance];
+}

@@ -1,5 +1,5 @@
 import { capabilities } from '../capabilities/index.ts';
-import { triggersOf } from '../capabilities/starting/schedules/service.ts';
+import { triggersOf } from '../capabilities/starting/schedules/door.ts';
 import { readConfig } from '../config.ts';
 import { checkDefinition } from '../engine/definition/check.ts';
 import { validator } from '../http/validation.ts';

@@ -5,19 +5,22 @@ import { ERRORS, type ErrorEnvelope, type Refusal } from '../protocol/errors.ts'
 import type { Clock } from '../system/clock.ts';
 import { redactText, redactValue } from '../system/redaction.ts';
 
+/** The media type of JSON answers. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
 const KEEP_ALIVE_MS = 15_000;
 
+/** The HTTP status of a refusal: its own, else that of its code in the error registry. */
 export function statusOf(refusal: Refusal): number {
   return refusal.status ?? (ERRORS[refusal.refused] || 500);
 }
 
-/** The closed envelope. What a caller sent may stand in a message or in details, so both pass the gate for text. */
+/** The error envelope. Messages and details may repeat text of the caller, so both are redacted. */
 export function envelopeOf({ refused, message, details }: Refusal): ErrorEnvelope {
   const envelope = { error: refused, message: redactText(message) };
   return details ? { ...envelope, details: redactValue(details) } : envelope;
 }
 
+/** Sends a refusal as the error envelope. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   for (const [name, value] of Object.entries(refusal.headers ?? {})) reply.header(name, value);
   if (statusOf(refusal) === 401) reply.header('WWW-Authenticate', 'Bearer');
@@ -27,6 +30,7 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(JSON.stringify(envelopeOf(refusal)));
 }
 
+/** Sends a reply: a JSON value, text, or a stream. */
 export async function sendReply(reply: FastifyReply, answer: Reply, clock: Clock, signal: AbortSignal): Promise<void> {
   for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value);
   reply.code(answer.status);
@@ -39,10 +43,10 @@ export async function sendReply(reply: FastifyReply, answer: Reply, clock: Clock
   await reply.send(answer.text ?? JSON.stringify(answer.body));
 }
 
-/** Sends pieces as they come, no faster than the caller takes them, with a sign of life when there are none. */
+/** Sends chunks as they come, no faster than the caller reads them; event streams get keep-alive comments. */
 async function sendStream(
   reply: FastifyReply,
-  pieces: AsyncIterable<string>,
+  chunks: AsyncIterable<string>,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
@@ -50,20 +54,20 @@ async function sendStream(
   const { raw } = reply;
   raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
   raw.flushHeaders();
-  const stopBeating = keepAlive(reply, clock);
+  const stopKeepAlive = keepAlive(reply, clock);
   try {
-    for await (const piece of pieces) {
+    for await (const chunk of chunks) {
       if (signal.aborted) break;
-      if (!raw.write(piece)) await takenUp(raw);
+      if (!raw.write(chunk)) await drained(raw);
     }
   } finally {
-    stopBeating();
+    stopKeepAlive();
     raw.end();
   }
 }
 
-/** Settles when the caller has taken what was sent, or has gone away. */
-function takenUp(raw: ServerResponse): Promise<void> {
+/** Settles when the caller has read what was sent, or has disconnected. */
+function drained(raw: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {
       raw.off('drain', settle);

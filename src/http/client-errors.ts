@@ -9,7 +9,7 @@ const REASONS: Record<number, string> = {
   431: 'Request Header Fields Too Large',
 };
 
-/** What arrives is not HTTP that can be routed; the answer is the envelope all the same. */
+/** Answers what Node cannot parse as an HTTP request, with the error envelope like everything else. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -23,9 +23,12 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   );
 }
 
-/** The only expectation that there is an answer to is 100-continue, which Node gives by itself. */
+/** Refuses an Expect header other than 100-continue, which Node answers by itself. */
 export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
-  const refusal = refuse('expectation_failed', 'This host knows no such expectation. Leave the Expect header out.');
+  const refusal = refuse(
+    'expectation_failed',
+    'The only supported expectation is 100-continue. Leave the Expect header out.',
+  );
   response.writeHead(statusOf(refusal), { 'Content-Type': JSON_TYPE, Connection: 'close' });
   response.end(JSON.stringify(envelopeOf(refusal)));
 }

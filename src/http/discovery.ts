@@ -3,22 +3,25 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
 
+/** The version of the protocol that this host serves. */
 export const PROTOCOL_VERSION = '1.0';
 
+/** What the discovery document says besides what capabilities advertise. */
 export interface DiscoveryOptions {
   readonly implementation: { readonly name: string; readonly version: string; readonly vendor: string };
   /** Repeats all families under `capabilities`, for clients that look only there. */
   readonly mirror: boolean;
-  /** How many requests are answered at once, and when the others may come back. */
+  /** How many requests are answered at once, and the `Retry-After` of the others. */
   readonly backpressure: { readonly inflightCap: number; readonly retryAfterSeconds: number };
 }
 
+/** The discovery document as it is served. */
 export interface DiscoveryDocument {
   readonly text: string;
   readonly etag: string;
 }
 
-/** The document is what the mounted capabilities say of themselves: what is not served cannot be advertised. */
+/** Builds the document from what the mounted capabilities advertise: what is not served is not in it. */
 export function discoveryDocument(
   advertised: JsonObject,
   { implementation, mirror, backpressure }: DiscoveryOptions,

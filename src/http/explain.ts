@@ -1,13 +1,13 @@
 import { Compile } from 'typebox/compile';
 import { deepEqual, isObject } from '../protocol/format/json.ts';
 
-/** A place in a value that does not fit its schema, and why. Values are never repeated. */
+/** A part of a value that does not match its schema, and why. Values are never repeated: they may be secret. */
 export interface FieldProblem {
   readonly path: string;
   readonly message: string;
 }
 
-/** As much of JSON Schema as our own schemas use. */
+/** The part of JSON Schema that our own schemas use. */
 interface Schema {
   readonly type?: string;
   readonly const?: unknown;
@@ -32,18 +32,18 @@ interface Schema {
 
 const PROBLEMS_MAX = 10;
 
-/** What is wrong with a value, in words that lead its author to the place. */
+/** Lists what is wrong with a value, for its author to correct. */
 export function explain(schema: object, value: unknown): FieldProblem[] {
   return [...problemsAt(schema as Schema, value, '')].slice(0, PROBLEMS_MAX);
 }
 
 function* problemsAt(schema: Schema, value: unknown, path: string): Generator<FieldProblem> {
   if (schema.anyOf) {
-    if (!fitsOneOf(schema.anyOf, value)) yield* problemsAt(meantAlternative(schema.anyOf, value), value, path);
+    if (!matchesOneOf(schema.anyOf, value)) yield* problemsAt(intendedAlternative(schema.anyOf, value), value, path);
   } else if (schema.type !== undefined && !typeTests[schema.type]?.(value)) {
     yield { path, message: `must be ${articleFor(schema.type)}` };
   } else {
-    yield* wordProblems(schema, value, path);
+    yield* textProblems(schema, value, path);
     yield* numberProblems(schema, value, path);
     if (Array.isArray(value)) yield* listProblems(schema, value, path);
     else if (isObject(value)) yield* memberProblems(schema, value, path);
@@ -64,12 +64,12 @@ function articleFor(type: string): string {
   return type === 'integer' ? 'a whole number' : /^[aio]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-function fitsOneOf(alternatives: readonly Schema[], value: unknown): boolean {
+function matchesOneOf(alternatives: readonly Schema[], value: unknown): boolean {
   return alternatives.some((alternative) => Compile(alternative).Check(value));
 }
 
-/** The alternative whose tag the value carries, else one of the value's own type, else the first. */
-function meantAlternative(alternatives: readonly Schema[], value: unknown): Schema {
+/** The alternative whose tag the value has, else one of the value's type, else the first. */
+function intendedAlternative(alternatives: readonly Schema[], value: unknown): Schema {
   const ofType = alternatives.filter(({ type }) => type === undefined || typeTests[type]?.(value));
   const tagged = ofType.find(({ properties = {} }) =>
     Object.entries(properties).some(
@@ -79,7 +79,7 @@ function meantAlternative(alternatives: readonly Schema[], value: unknown): Sche
   return tagged ?? mergedTags(ofType) ?? ofType[0] ?? alternatives[0]!;
 }
 
-/** Alternatives that differ by a tag, none of which was named: say which there are. */
+/** For alternatives that differ by a tag, and a value with none of them: a schema that lists the tags. */
 function mergedTags(alternatives: readonly Schema[]): Schema | undefined {
   const [first] = alternatives;
   const tag = Object.entries(first?.properties ?? {}).find(([, { const: value }]) => value !== undefined)?.[0];
@@ -88,7 +88,7 @@ function mergedTags(alternatives: readonly Schema[]): Schema | undefined {
   return { type: 'object', required: [tag], properties: { [tag]: { enum: named } } };
 }
 
-function* wordProblems(schema: Schema, value: unknown, path: string): Generator<FieldProblem> {
+function* textProblems(schema: Schema, value: unknown, path: string): Generator<FieldProblem> {
   if (schema.const !== undefined && !deepEqual(schema.const, value)) {
     yield { path, message: `must be ${JSON.stringify(schema.const)}` };
   }
@@ -120,8 +120,9 @@ function* listProblems(schema: Schema, value: readonly unknown[], path: string):
   const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
   if (value.length < minItems) yield { path, message: `must have at least ${minItems} items` };
   if (value.length > maxItems) yield { path, message: `must have at most ${maxItems} items` };
-  const isTwice = (item: unknown, index: number): boolean => value.findIndex((other) => deepEqual(other, item)) < index;
-  if (schema.uniqueItems && value.some(isTwice)) yield { path, message: 'must not have an item twice' };
+  const isDuplicate = (item: unknown, index: number): boolean =>
+    value.findIndex((other) => deepEqual(other, item)) < index;
+  if (schema.uniqueItems && value.some(isDuplicate)) yield { path, message: 'must not contain duplicates' };
   if (schema.items)
     for (const [index, item] of value.entries()) yield* problemsAt(schema.items, item, `${path}[${index}]`);
 }
@@ -137,7 +138,7 @@ function* memberProblems(schema: Schema, value: Record<string, unknown>, path: s
   for (const [name, member] of Object.entries(value)) {
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (known) yield* problemsAt(known, member, at(name));
-    else if (additionalProperties === false) yield { path: at(name), message: 'is not known here' };
+    else if (additionalProperties === false) yield { path: at(name), message: 'is not a known member' };
     else if (isObject(additionalProperties)) yield* problemsAt(additionalProperties as Schema, member, at(name));
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { sha256Hex } from '../system/digest.ts';
 import type { PageContent, PublicPage } from './pages.ts';
 
-/** The page runs our own scripts and speaks to this host alone; text that reaches it can therefore do no harm. */
+/** The page runs our own scripts and connects to this host only, so injected text cannot run or send anything. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -19,7 +19,7 @@ const HEADERS = {
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
-  // A browser keeps the files but asks each time: after an upgrade nobody sees half of the old page.
+  // Browsers revalidate cached files each time, so an upgrade never mixes old and new ones.
   'Cache-Control': 'no-cache',
 };
 
@@ -37,13 +37,13 @@ const ASSETS: readonly [name: string, type: string][] = [
   ['schema-view.js', SCRIPT],
 ];
 
-/** What a person sees who opens the host in a browser. */
+/** The pages for people who open the host in a browser. */
 export function frontDoorPages(): PublicPage[] {
   return [
     { path: '/', answer: toConsole },
     { path: '/console', answer: toConsole },
     ...ASSETS.map(([name, type]) => ({ path: `/console/${name}`, answer: serve(name, type) })),
-    // Addresses below belong to the console, whose routes are decided in the browser: each is the same page.
+    // The console routes in the browser, so every path below is the same page.
     { path: '/console/*', answer: serve('index.html', HTML) },
   ];
 }
@@ -52,7 +52,7 @@ function toConsole(): PageContent {
   return { status: 302, type: HTML, body: undefined, headers: { ...HEADERS, Location: '/console/' } };
 }
 
-/** The file is read once, so what is served is what the host was started with. */
+/** Serves a file that is read once, at start. */
 function serve(name: string, type: string): (request: FastifyRequest) => PageContent {
   const body = readFileSync(new URL(`front-door/${name}`, import.meta.url), 'utf8');
   const etag = `"${sha256Hex(body).slice(0, 32)}"`;

@@ -12,88 +12,93 @@ import { sendRefusal } from './answers.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 
+/** What the gate decides with. */
 export interface GateOptions {
   readonly authorization: Pick<Authorization, 'authenticate'>;
   readonly audit: Pick<RequestAudit, 'keyUsed' | 'denied'>;
   readonly clock: Clock;
+  /** Requests that are answered at once; more are refused. */
   readonly inFlightMax: number;
   readonly rateLimit: RateLimit;
-  /** Hosts that callers' requests are spread over. */
+  /** The number of hosts over which requests are balanced. */
   readonly hosts: () => number;
 }
 
-export interface Gate {
-  readonly enter: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
-  readonly inFlight: number;
-  /** Ends every stream. */
-  close(): void;
-  /** Settles when nobody is being answered, or when the time is up. */
-  drained(withinMs: number): Promise<void>;
-}
-
-/** When to come back to a host at capacity. */
+/** The `Retry-After` of a host at capacity. */
 export const RETRY_AFTER_S = 1;
 const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
-/** Who gets in, in this order: capacity, rate, credential, scope. Nothing of a body has been read by then. */
-export function openGate({ authorization, audit, clock, inFlightMax, rateLimit, hosts }: GateOptions): Gate {
-  const limiter = new RateLimiter(rateLimit, hosts);
-  const open = new Set<AbortController>();
-  let whenEmpty = (): void => {};
+/** Admits requests, in this order: capacity, rate limit, credential, scope. No body has been read by then. */
+export class Gate {
+  readonly #options: GateOptions;
+  readonly #limiter: RateLimiter;
+  readonly #inFlight = new Set<AbortController>();
+  #onEmpty = (): void => {};
 
-  return {
-    enter: async (request, reply) => {
-      begin(request, reply);
-      const refusal = await check(request);
-      return refusal ? sendRefusal(reply, refusal) : undefined;
-    },
-    get inFlight() {
-      return open.size;
-    },
-    close() {
-      for (const abort of open) abort.abort();
-    },
-    drained: (withinMs) => {
-      if (open.size === 0) return Promise.resolve();
-      const empty = new AbortController();
-      whenEmpty = () => empty.abort();
-      return sleep(clock, withinMs, empty.signal);
-    },
+  constructor(options: GateOptions) {
+    this.#options = options;
+    this.#limiter = new RateLimiter(options.rateLimit, options.hosts);
+  }
+
+  /** The number of requests being answered, open streams included. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  /** The hook that every request passes first. */
+  readonly enter = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    this.#begin(request, reply);
+    const refusal = await this.#check(request);
+    return refusal ? sendRefusal(reply, refusal) : undefined;
   };
 
-  function begin(request: FastifyRequest, reply: FastifyReply): void {
-    request.startedAt = clock.now();
+  /** Ends every stream. */
+  close(): void {
+    for (const abort of this.#inFlight) abort.abort();
+  }
+
+  /** Settles when no request is being answered, or when the time is up. */
+  async drained(withinMs: number): Promise<void> {
+    if (this.#inFlight.size === 0) return;
+    const empty = new AbortController();
+    this.#onEmpty = () => empty.abort();
+    await sleep(this.#options.clock, withinMs, empty.signal);
+  }
+
+  #begin(request: FastifyRequest, reply: FastifyReply): void {
+    request.startedAt = this.#options.clock.now();
     request.abort = new AbortController();
-    open.add(request.abort);
+    this.#inFlight.add(request.abort);
     reply.raw.once('close', () => {
-      open.delete(request.abort);
-      if (open.size === 0) whenEmpty();
+      this.#inFlight.delete(request.abort);
+      if (this.#inFlight.size === 0) this.#onEmpty();
       if (!reply.raw.writableFinished) request.abort.abort();
     });
     if (request.url.startsWith('/v1/')) reply.header('OpenWOP-Version', PROTOCOL_VERSION);
   }
 
-  async function check(request: FastifyRequest): Promise<Refusal | undefined> {
-    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') return hostMissing();
+  async #check(request: FastifyRequest): Promise<Refusal | undefined> {
+    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') return HOST_MISSING;
     const { isExempt, scope } = request.routeOptions.config;
     if (isExempt) return undefined;
-    if (open.size > inFlightMax) return atCapacity();
+    if (this.#inFlight.size > this.#options.inFlightMax) return AT_CAPACITY;
     const [, text] = BEARER.exec(request.headers.authorization ?? '') ?? [];
     const credential = text === undefined ? undefined : credentialOf(text);
-    // A credential counts for itself, wherever it comes from; without one, the address does.
-    const limited = limiter.take(credential?.hash ?? request.ip, clock.now());
+    // The rate limit counts by credential, wherever its requests come from, and by address without one.
+    const limited = this.#limiter.take(credential?.hash ?? request.ip, this.#options.clock.now());
     if (limited) return limited;
     if (scope === 'public') return undefined;
-    if (request.is404 && !request.url.startsWith('/v1/')) return unversioned();
-    return credential ? admit(request, credential, scope) : UNAUTHENTICATED;
+    if (request.is404 && !request.url.startsWith('/v1/')) return UNVERSIONED;
+    return credential ? this.#admit(request, credential, scope) : UNAUTHENTICATED;
   }
 
-  /** Absent things are refused only after the credential: nobody learns what exists without one. */
-  async function admit(
+  /** Unknown paths are refused only after this: without a credential nobody learns which exist. */
+  async #admit(
     request: FastifyRequest,
     credential: Credential,
     scope: string | undefined,
   ): Promise<Refusal | undefined> {
+    const { authorization, audit } = this.#options;
     const caller = await authorization.authenticate(credential);
     if (isRefusal(caller)) return caller;
     request.caller = caller;
@@ -101,21 +106,15 @@ export function openGate({ authorization, audit, clock, inFlightMax, rateLimit, 
     if (scope === undefined || scope === 'any') return undefined;
     if ((caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
     await audit.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });
-    return refuse('forbidden', `This takes the scope ${scope}.`, { scopeRequired: scope });
+    return refuse('forbidden', `This operation requires the scope ${scope}.`, { scopeRequired: scope });
   }
 }
 
-function atCapacity(): Refusal {
-  return {
-    ...refuse('service_unavailable', 'This host is at capacity. Try again in a moment.', { retryAfter: RETRY_AFTER_S }),
-    headers: { 'Retry-After': String(RETRY_AFTER_S) },
-  };
-}
+const AT_CAPACITY: Refusal = {
+  ...refuse('service_unavailable', 'This host is at capacity. Try again in a moment.', { retryAfter: RETRY_AFTER_S }),
+  headers: { 'Retry-After': String(RETRY_AFTER_S) },
+};
 
-function hostMissing(): Refusal {
-  return refuse('validation_error', 'Say which host is asked, in the Host header.', { field: 'Host' });
-}
+const HOST_MISSING = refuse('validation_error', 'The Host header is missing.', { field: 'Host' });
 
-function unversioned(): Refusal {
-  return { ...refuse('validation_error', 'This host serves the protocol under /v1/.'), status: 400 };
-}
+const UNVERSIONED: Refusal = { ...refuse('validation_error', 'The API of this host is under /v1/.'), status: 400 };

@@ -9,17 +9,15 @@ import { Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } fro
 describe('the first request with a key', () => {
   it('gets a ticket', async () => {
     const { idempotency } = host();
-    const ticket = await take(idempotency);
-    expect(ticket.isRemembered).toBe(false);
+    expect(await take(idempotency)).toHaveProperty('record');
   });
 
   it('leaves its answer in the transaction of its deed', async () => {
     const { idempotency, keep } = host();
     const ticket = await take(idempotency);
-    const [write, ...more] = ticket.remember({ status: 201, body: { runId: 'run-1' } });
+    const [write, ...more] = ticket.record({ status: 201, body: { runId: 'run-1' } });
     expect(more).toEqual([]);
     expect(write).toMatchObject({ expect: 1, keeps: 'idempotency' });
-    expect(ticket.isRemembered).toBe(true);
     keep([write!]);
     ticket.done();
     expect(await idempotency.begin(REQUEST)).toEqual({
@@ -30,7 +28,7 @@ describe('the first request with a key', () => {
   it('keeps the headers of its answer, too', async () => {
     const { idempotency, keep } = host();
     const ticket = await take(idempotency);
-    keep(ticket.remember({ status: 201, body: {}, headers: { Location: '/there' } }));
+    keep(ticket.record({ status: 201, body: {}, headers: { Location: '/there' } }));
     ticket.done();
     expect(await idempotency.begin(REQUEST)).toMatchObject({ replay: { headers: { Location: '/there' } } });
   });
@@ -42,7 +40,7 @@ describe('the first request with a key', () => {
     ] as const) {
       const { idempotency, keep } = host();
       const ticket = await take(idempotency);
-      keep(ticket.remember(reply));
+      keep(ticket.record(reply));
       ticket.done();
       expect(await idempotency.begin(REQUEST)).toEqual({ replay: { status: reply.status, text, headers: {} } });
     }
@@ -58,7 +56,7 @@ describe('the first request with a key', () => {
     const { idempotency } = host();
     const key = 'a-key-that-nobody-should-see';
     const ticket = (await idempotency.begin({ ...REQUEST, key })) as Ticket;
-    expect(JSON.stringify(ticket.remember({ status: 200, body: {} }))).not.toContain(key);
+    expect(JSON.stringify(ticket.record({ status: 200, body: {} }))).not.toContain(key);
   });
 });
 
@@ -98,7 +96,7 @@ describe('a twin that arrives while the first is being carried out', () => {
     const { idempotency, keep } = host();
     const first = await take(idempotency);
     const twin = idempotency.begin(REQUEST);
-    keep(first.remember({ status: 201, body: { runId: 'run-1' } }));
+    keep(first.record({ status: 201, body: { runId: 'run-1' } }));
     first.done();
     expect(await twin).toEqual({ replay: { status: 201, text: '{"runId":"run-1"}', headers: {} } });
   });
@@ -164,7 +162,7 @@ describe('a twin on another host', () => {
     const ticket = await take(idempotency);
     expect(await ticket.recall()).toBeUndefined();
     const elsewhere = await take(host().idempotency);
-    keep(elsewhere.remember({ status: 201, body: { runId: 'run-2' } }));
+    keep(elsewhere.record({ status: 201, body: { runId: 'run-2' } }));
     expect(await ticket.recall()).toEqual({
       replay: { status: 201, text: '{"runId":"run-2"}', headers: {} },
     } satisfies Replay);
@@ -258,7 +256,7 @@ function host() {
     breakReads: (broken: boolean) => {
       isBroken = broken;
     },
-    /** Commits what a ticket wants remembered. */
+    /** Commits the record of a ticket. */
     keep: (unit: Unit) => {
       for (const { params } of unit) {
         const [record_key, digest, status, body, headers] = params as [string, string, number, string, string | null];
@@ -278,7 +276,7 @@ async function take(idempotency: Idempotency): Promise<Ticket> {
 async function answered(content: unknown) {
   const made = host();
   const ticket = (await made.idempotency.begin({ ...REQUEST, content })) as Ticket;
-  made.keep(ticket.remember({ status: 201, body: { runId: 'run-1' } }));
+  made.keep(ticket.record({ status: 201, body: { runId: 'run-1' } }));
   ticket.done();
   return made;
 }

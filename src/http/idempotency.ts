@@ -8,39 +8,40 @@ import type { Clock } from '../system/clock.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactValue } from '../system/redaction.ts';
 
+/** How long a stored reply answers retries. */
 export const IDEMPOTENCY_RETENTION_MS = 24 * 60 * 60 * 1_000;
 const KEY_CHARACTERS_MAX = 255;
-/** How long a request waits for its twin before it is told to come back. */
+/** How long a request waits for another one with the same key before it is refused. */
 const WAIT_MAX_MS = 5_000;
 
-/** A stored answer, given again. */
+/** A stored reply that answers a retry. */
 export interface Replay {
   readonly replay: { readonly status: number; readonly text: string; readonly headers: Record<string, string> };
 }
 
-/** The right to carry out a request under a key. `done` must be called, whatever comes of it. */
+/** The right to handle a request under a key. `done` must be called in any case. */
 export interface Ticket {
-  remember(reply: Reply): Unit;
-  /** The answer is on its way into the store with the write it is about. */
-  readonly isRemembered: boolean;
-  /** What a twin on another host was answered, once it turns out that it was quicker. */
+  /** The idempotency record of a reply; its expectation `idempotency` fails if another host has stored one. */
+  record(reply: Reply): Unit;
+  /** The reply that another host has stored for the same request, if any. */
   recall(): Promise<Replay | Refusal | undefined>;
   done(): void;
 }
 
+/** A request with an idempotency key. */
 export interface KeyedRequest {
-  /** Keys of different callers may be equal; this tells their namespaces apart. */
+  /** The namespace of the key: different callers may use the same one. */
   readonly scope: string;
-  /** The route, not the path: `POST /v1/runs/{runId}/cancel`. */
+  /** The method and the path template: `POST /v1/runs/{runId}/cancel`. */
   readonly operation: string;
   readonly key: string;
-  /** Everything that makes two requests the same: parameters of the path, query, body. */
+  /** What must be equal in a retry: path parameters, query, body. */
   readonly content: unknown;
 }
 
 /**
- * Retries with the same key get the same answer, and what they ask for happens once. The answer is stored by the
- * transaction that does the deed, so a crash leaves both or neither; of two hosts that race, one transaction is refused.
+ * Retries with the same key get the same answer, and their effect happens once. The reply is stored in the unit of the
+ * change that it answers, so a crash leaves both or neither; of two hosts that race, one unit is refused.
  */
 export class Idempotency {
   readonly #store: Store;
@@ -52,17 +53,18 @@ export class Idempotency {
     this.#clock = clock;
   }
 
+  /** Waits for requests with the same key on this host, then gives a ticket, or the stored reply. */
   async begin(request: KeyedRequest): Promise<Ticket | Replay | Refusal> {
     if (!/^[\x21-\x7e]+$/.test(request.key) || request.key.length > KEY_CHARACTERS_MAX) {
-      const message = `Idempotency-Key takes 1 to ${KEY_CHARACTERS_MAX} visible ASCII characters.`;
+      const message = `Idempotency-Key must have 1 to ${KEY_CHARACTERS_MAX} visible ASCII characters.`;
       return refuse('validation_error', message, { field: 'Idempotency-Key' });
     }
     const recordKey = sha256Hex([request.scope, request.operation, request.key].join('\n'));
     const digest = sha256Hex(canonicalJson(request.content));
     const giveUpAt = this.#clock.now() + WAIT_MAX_MS;
-    for (let twin = this.#inFlight.get(recordKey); twin; twin = this.#inFlight.get(recordKey)) {
-      if (this.#clock.now() >= giveUpAt) return inFlight();
-      await this.#atMost(twin, giveUpAt);
+    for (let other = this.#inFlight.get(recordKey); other; other = this.#inFlight.get(recordKey)) {
+      if (this.#clock.now() >= giveUpAt) return IN_FLIGHT;
+      await this.#waitFor(other, giveUpAt);
     }
     const done = this.#enter(recordKey);
     const stored = await this.#recall(recordKey, digest).catch((error) => {
@@ -76,27 +78,25 @@ export class Idempotency {
     return this.#ticket(recordKey, digest, done);
   }
 
-  /** The stored answer to this request, if there is one. */
+  /** The stored reply to this request, or a refusal if the key was used for another one. */
   async #recall(recordKey: string, digest: string): Promise<Replay | Refusal | undefined> {
     const [row] = await this.#store.read<IdempotencyRow>(findAnswer(recordKey));
     if (!row) return undefined;
     if (row.digest !== digest) {
-      return refuse('idempotency_key_mismatch', 'This idempotency key was used for a different request.');
+      return refuse(
+        'idempotency_key_mismatch',
+        'This Idempotency-Key was used for a different request. Use a new key.',
+      );
     }
     const headers = row.headers ? (JSON.parse(row.headers) as Record<string, string>) : {};
     return { replay: { status: Number(row.status), text: row.body, headers } };
   }
 
   #ticket(recordKey: string, digest: string, done: () => void): Ticket {
-    let isRemembered = false;
     return {
-      get isRemembered() {
-        return isRemembered;
-      },
-      remember: ({ status, body, text, headers }) => {
-        isRemembered = true;
-        const kept = text ?? (body === undefined ? '' : JSON.stringify(redactValue(body)));
-        const row = { record_key: recordKey, digest, status, body: kept };
+      record: ({ status, body, text, headers }) => {
+        const stored = text ?? (body === undefined ? '' : JSON.stringify(redactValue(body)));
+        const row = { record_key: recordKey, digest, status, body: stored };
         return [
           keepAnswer({ ...row, ...(headers ? { headers: JSON.stringify(headers) } : {}) }, IDEMPOTENCY_RETENTION_MS),
         ];
@@ -118,10 +118,10 @@ export class Idempotency {
     };
   }
 
-  #atMost(twin: Promise<void>, until: number): Promise<void> {
+  #waitFor(other: Promise<void>, until: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#clock.after(until - this.#clock.now(), resolve);
-      void twin.then(() => {
+      void other.then(() => {
         cancel();
         resolve();
       });
@@ -129,18 +129,18 @@ export class Idempotency {
   }
 }
 
-function inFlight(): Refusal {
-  const retryAfter = 1;
-  return {
-    ...refuse('idempotency_in_flight', 'A request with this key is still being carried out.', { retryAfter }),
-    headers: { 'Retry-After': String(retryAfter) },
-  };
-}
+const RETRY_AFTER_S = 1;
+const IN_FLIGHT: Refusal = {
+  ...refuse('idempotency_in_flight', 'A request with this Idempotency-Key is still in progress. Try again.', {
+    retryAfter: RETRY_AFTER_S,
+  }),
+  headers: { 'Retry-After': String(RETRY_AFTER_S) },
+};
 
-const UNCACHED: readonly string[] = ['validation_error', 'rate_limited', 'service_unavailable', 'internal_error'];
+const NEVER_STORED: readonly string[] = ['validation_error', 'rate_limited', 'service_unavailable', 'internal_error'];
 
-/** A refusal that would be the same next time. What says when to try again is none. */
+/** Whether a retry would be refused in the same way. A refusal with `Retry-After` asks for a new attempt. */
 export function isFinal({ refused, headers }: Refusal, status: number): boolean {
-  const isAboutTheCaller = status === 401 || status === 403;
-  return status < 500 && !isAboutTheCaller && headers?.['Retry-After'] === undefined && !UNCACHED.includes(refused);
+  const isAboutCaller = status === 401 || status === 403;
+  return status < 500 && !isAboutCaller && headers?.['Retry-After'] === undefined && !NEVER_STORED.includes(refused);
 }

@@ -1,18 +1,20 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
+/** The current values behind the gauges. */
 export interface Gauges {
   readonly inFlight: () => number;
   readonly workInHand: () => number;
   readonly followed: () => number;
 }
 
-/** Numbers for operators. Open to all, so they name no tenant, workflow or run. */
+/** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
 export interface Metrics {
   observe(route: string, method: string, status: number, seconds: number): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
 
+/** Creates the metrics in the Prometheus format. */
 export function createMetrics({ inFlight, workInHand, followed }: Gauges): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'capstan_' });

@@ -11,6 +11,7 @@ import { type Idempotency, isFinal, type Replay, type Ticket } from './idempoten
 import { routerPath } from './router-path.ts';
 import { validator } from './validation.ts';
 
+/** What every operation is mounted with. */
 export interface OperationOptions {
   readonly runtime: Runtime;
   readonly retention: Pick<Retention, 'expiry'>;
@@ -18,9 +19,9 @@ export interface OperationOptions {
   readonly publicUrl: string | undefined;
 }
 
-/** Mounts one operation. What it is handed has been let in, parsed, and checked against its schemas. */
+/** Mounts one operation. Its handler gets requests that are admitted, parsed and validated. */
 export function mountOperation(app: FastifyInstance, route: BoundRoute, options: OperationOptions): void {
-  const check = checkerOf(route, options);
+  const check = requestCheck(route, options);
   app.route({
     method: route.method,
     url: routerPath(route.path),
@@ -35,7 +36,7 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
   });
 }
 
-/** With an idempotency key, what is asked happens once and its answer is kept. */
+/** With an idempotency key, the request is handled once and its answer is stored. */
 async function answerOnce(
   request: FastifyRequest,
   route: BoundRoute,
@@ -52,56 +53,62 @@ async function answerOnce(
   });
   if (!('done' in ticket)) return ticket;
   try {
-    const misfit = await check(request);
-    if (misfit) return misfit;
-    const answer = await handle(request, route, options, ticket.remember);
-    // What is refused now may be what a twin on another host has just done.
-    const twin = isRefusal(answer) ? await ticket.recall() : undefined;
-    if (!twin && !ticket.isRemembered && isWorthKeeping(answer, request)) await keep(options, ticket, answer);
-    return twin ?? answer;
+    const invalid = await check(request);
+    if (invalid) return invalid;
+    let isRecorded = false;
+    const record = (reply: Reply): Unit => {
+      isRecorded = true;
+      return ticket.record(reply);
+    };
+    const answer = await handle(request, route, options, record);
+    // The refusal may be due to the same request, which another host has just handled.
+    const stored = isRefusal(answer) ? await ticket.recall() : undefined;
+    if (!stored && !isRecorded && isStorable(answer, request)) await storeAnswer(options, ticket, answer);
+    return stored ?? answer;
   } catch (error) {
-    const twin = error instanceof UnitRefused && error.broke === 'idempotency' ? await ticket.recall() : undefined;
-    if (twin) return twin;
+    const isStored = error instanceof UnitRefused && error.broke === 'idempotency';
+    const stored = isStored ? await ticket.recall() : undefined;
+    if (stored) return stored;
     throw error;
   } finally {
     ticket.done();
   }
 }
 
-/** Whose key it is. Without a caller the path is the credential. */
+/** The namespace of the key. Public operations have no caller; a token in the path takes its place. */
 function scopeOf({ caller, params }: FastifyRequest): string {
   return caller ? ownerOf(caller.subject) : `#public ${JSON.stringify(params)}`;
 }
 
-/** What strangers ask of things that are not there is not worth a row. */
-function isWorthKeeping(answer: Reply | Refusal, { caller }: FastifyRequest): boolean {
+/** Whether to store an answer. Anonymous requests for unknown resources must not fill the table. */
+function isStorable(answer: Reply | Refusal, { caller }: FastifyRequest): boolean {
   if (!isRefusal(answer)) return answer.stream === undefined;
   const status = statusOf(answer);
   return isFinal(answer, status) && (caller !== undefined || status !== 404);
 }
 
-/** An answer that came with no write of its own: nothing happened, and it will be said again. */
-async function keep({ runtime }: OperationOptions, ticket: Ticket, answer: Reply | Refusal): Promise<void> {
+/** Stores an answer that came without a change. */
+async function storeAnswer({ runtime }: OperationOptions, ticket: Ticket, answer: Reply | Refusal): Promise<void> {
   const reply = isRefusal(answer) ? { status: statusOf(answer), body: envelopeOf(answer) } : answer;
-  await commitOrThrow(runtime.store, ticket.remember(reply));
+  await commitOrThrow(runtime.store, ticket.record(reply));
 }
 
 async function handle(
   request: FastifyRequest,
   route: BoundRoute,
   options: OperationOptions,
-  remember: ((reply: Reply) => Unit) | undefined,
+  record: ((reply: Reply) => Unit) | undefined,
 ): Promise<Reply | Refusal> {
-  const answer = await route.handle(requestOf(request, options, remember));
-  const done = isTransaction(answer) ? await performFor(request, answer, options, remember) : answer;
-  return orGone(done, request, options);
+  const answer = await route.handle(requestOf(request, options, record));
+  const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
+  return orExpired(done, request, options);
 }
 
 function isTransaction(answer: object): answer is Transaction {
   return 'transaction' in answer;
 }
 
-/** Requests about the same resource take turns: each decides knowing what the one before it did. */
+/** Requests for the same resource take turns on this host, so that they do not conflict in the store. */
 function performFor(
   { caller, params }: FastifyRequest,
   { transaction }: Transaction,
@@ -134,8 +141,8 @@ function requestOf(
   };
 }
 
-/** A run that is not there because it is not kept any more is gone. Whoever could have seen it is told so. */
-async function orGone<T extends Reply | Refusal | undefined>(
+/** Answers `run_expired` instead of `not_found` to callers that could see the run before it expired. */
+async function orExpired<T extends Reply | Refusal | undefined>(
   answer: T,
   { caller, params }: FastifyRequest,
   { retention }: OperationOptions,
@@ -147,23 +154,23 @@ async function orGone<T extends Reply | Refusal | undefined>(
 
 type Check = (request: FastifyRequest) => Promise<Refusal | undefined>;
 
-/** First where the request leads, then whether that is there, then what it brings. */
-function checkerOf(route: BoundRoute, options: OperationOptions): Check {
+/** Validates the path and the query, then whether the resource exists, then the body. */
+function requestCheck(route: BoundRoute, options: OperationOptions): Check {
   const { bodyOptional, misfitStatus, misfitCode } = route;
   const params = route.params && validator(route.params, 'path');
   const query = route.query && validator(route.query, 'query');
   const body = route.body && validator(route.body, 'body');
   return async (request) => {
-    const misplaced = params?.(request.params) ?? query?.(request.query);
-    if (misplaced) return misplaced;
+    const invalidTarget = params?.(request.params) ?? query?.(request.query);
+    if (invalidTarget) return invalidTarget;
     const about = { caller: request.caller!, params: request.params };
-    const absent = await orGone(await route.before?.(about), request, options);
-    if (absent || (bodyOptional && (request.body ?? undefined) === undefined)) return absent;
-    const foremost = route.first?.(request.body);
-    if (foremost) return foremost;
-    const misfit = body?.(request.body);
-    if (!misfit) return undefined;
-    const renamed = misfitCode ? { ...misfit, refused: misfitCode } : misfit;
+    const missing = await orExpired(await route.before?.(about), request, options);
+    if (missing || (bodyOptional && (request.body ?? undefined) === undefined)) return missing;
+    const refusedFirst = route.first?.(request.body);
+    if (refusedFirst) return refusedFirst;
+    const invalid = body?.(request.body);
+    if (!invalid) return undefined;
+    const renamed = misfitCode ? { ...invalid, refused: misfitCode } : invalid;
     return misfitStatus ? { ...renamed, status: misfitStatus } : renamed;
   };
 }

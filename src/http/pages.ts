@@ -8,14 +8,15 @@ import { envelopeOf, JSON_TYPE } from './answers.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Something that anybody may read. */
+/** A page that is served without a credential. */
 export interface PublicPage {
   readonly path: string;
-  /** Answered however busy the host is. */
+  /** Answered even if the host is at capacity. */
   readonly isExempt?: boolean;
   answer(request: FastifyRequest): PageContent | Promise<PageContent>;
 }
 
+/** The answer of a page. */
 export interface PageContent {
   readonly status?: number;
   readonly type: string;
@@ -25,6 +26,7 @@ export interface PageContent {
 
 const json = (value: unknown, status = 200): PageContent => ({ status, type: JSON_TYPE, body: JSON.stringify(value) });
 
+/** Serves the discovery document, with an ETag. */
 export function discoveryPage({ text, etag }: DiscoveryDocument): PublicPage {
   const headers = { ETag: etag, 'Capabilities-Etag': etag, 'Cache-Control': 'public, max-age=300' };
   return {
@@ -39,12 +41,12 @@ export function discoveryPage({ text, etag }: DiscoveryDocument): PublicPage {
   };
 }
 
-/** What the API document says of the pages that are read before there is a credential. */
-const OPEN_CONTRACTS: readonly RouteContract[] = (
+/** The entries of the OpenAPI document for public documents. */
+const PUBLIC_CONTRACTS: readonly RouteContract[] = (
   [
-    ['getCapabilities', 'What this host serves', '/.well-known/openwop'],
-    ['getOpenApi', 'This document', '/v1/openapi.json'],
-    ['getAsyncApi', 'What the streams carry', '/v1/asyncapi.json'],
+    ['getCapabilities', 'The capabilities of this host', '/.well-known/openwop'],
+    ['getOpenApi', 'The OpenAPI document', '/v1/openapi.json'],
+    ['getAsyncApi', 'The AsyncAPI document: the messages of the streams', '/v1/asyncapi.json'],
   ] as const
 ).map(([operationId, summary, path]) => ({
   operationId,
@@ -55,8 +57,9 @@ const OPEN_CONTRACTS: readonly RouteContract[] = (
   replies: { 200: AnyObject },
 }));
 
+/** Serves the OpenAPI and AsyncAPI documents. */
 export function documentPages(routes: readonly RouteContract[], version: string): PublicPage[] {
-  const openapi = JSON.stringify(openapiDocument([...OPEN_CONTRACTS, ...routes], { title: 'Capstan', version }));
+  const openapi = JSON.stringify(openapiDocument([...PUBLIC_CONTRACTS, ...routes], { title: 'Capstan', version }));
   const asyncapi = JSON.stringify(asyncapiDocument({ title: 'Capstan', version }));
   const headers = { 'Cache-Control': 'public, max-age=300' };
   return [
@@ -65,6 +68,7 @@ export function documentPages(routes: readonly RouteContract[], version: string)
   ];
 }
 
+/** What the pages for operators show. */
 export interface Probes {
   readonly isReady: () => Promise<boolean>;
   readonly metrics: () => Metrics;
@@ -72,6 +76,7 @@ export interface Probes {
 
 const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store cannot be reached.'));
 
+/** Serves liveness, readiness and metrics. */
 export function operatorPages({ isReady, metrics }: Probes): PublicPage[] {
   return [
     { path: '/healthz', isExempt: true, answer: () => json({ status: 'alive' }) },

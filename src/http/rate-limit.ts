@@ -1,10 +1,11 @@
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { LruCache } from '../runtime/lru-cache.ts';
 
+/** How many requests a caller may send. */
 export interface RateLimit {
-  /** Requests a second that a caller may keep up. */
+  /** Sustained requests per second. */
   readonly perSecond: number;
-  /** Requests that may come at once. */
+  /** Requests in a burst. */
   readonly burst: number;
 }
 
@@ -13,13 +14,13 @@ interface Bucket {
   readonly at: number;
 }
 
-/** So much of a token may be missing: sums of fractions are not exact. */
+/** Tolerance for rounding: sums of fractions are not exact. */
 const ROUNDING = 1e-6;
 
-/** Callers that are remembered at once; one that is forgotten starts with a full bucket. */
+/** Buckets in memory; a caller whose bucket was evicted starts with a full one. */
 const CALLERS_MAX = 10_000;
 
-/** A bucket of tokens for each caller that fills at a steady rate. Hosts that share a store share the rate. */
+/** A token bucket per caller. Hosts that share a store share the rate. */
 export class RateLimiter {
   readonly #limit: RateLimit;
   readonly #hosts: () => number;
@@ -30,7 +31,7 @@ export class RateLimiter {
     this.#hosts = hosts;
   }
 
-  /** Takes a token, or says when there will be one. */
+  /** Takes a token; without one, refuses and says when there will be one. */
   take(caller: string, now: number): Refusal | undefined {
     const perSecond = this.#limit.perSecond / this.#hosts();
     const burst = Math.max(1, this.#limit.burst / this.#hosts());
@@ -44,7 +45,7 @@ export class RateLimiter {
     const retryAfterMs = Math.ceil(((1 - filled) / perSecond) * 1_000);
     const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
     return {
-      ...refuse('rate_limited', 'Too many requests. Slow down and try again.', {
+      ...refuse('rate_limited', 'Too many requests. Try again after the time in Retry-After.', {
         retryAfterMs: Math.max(retryAfterMs, (seconds - 1) * 1_000),
         scope: 'key',
         limit: this.#limit.perSecond,

@@ -1,4 +1,4 @@
-/** `{name}` as the router writes it; a parameter in front of a colon verb ends at the colon. */
+/** Translates a path template for the router. A parameter before a `:verb` ends at the colon. */
 export function routerPath(path: string): string {
   return path
     .replace(/\{(\w+)\}(?=:)/g, ':$1(^[^:/]+)')

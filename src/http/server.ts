@@ -1,27 +1,30 @@
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Retention } from '../capabilities/operations/retention/door.ts';
 import type { BoundRoute, Caller } from '../capabilities/request.ts';
 import type { Audit } from '../capabilities/trust/audit/door.ts';
-import { type Refusal, refuse } from '../protocol/errors.ts';
-import { BadJson, parseJson } from '../protocol/format/parse-json.ts';
+import type { Authorization } from '../capabilities/trust/authorization/door.ts';
+import { refuse } from '../protocol/errors.ts';
+import { parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
-import { type Gate, type GateOptions, openGate } from './gate.ts';
+import { internalError, refusalOfError } from './framework-errors.ts';
+import { Gate } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
 import type { RateLimit } from './rate-limit.ts';
+import { requestLog } from './request-log.ts';
 import { routerPath } from './router-path.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The path as the protocol writes it; what logs and metrics call the request. */
+    /** The path template of the protocol; logs and metrics name the request by it. */
     readonly route?: string;
-    /** What the caller must be allowed; `public` asks for nobody. */
+    /** The scope that is required; `public` requires no credential. */
     readonly scope?: BoundRoute['scope'];
-    /** Answered however busy the host is. */
+    /** Answered even if the host is at capacity. */
     readonly isExempt?: boolean;
   }
   interface FastifyRequest {
@@ -35,11 +38,12 @@ declare module 'fastify' {
 
 /** The services of capabilities that the edge itself uses. */
 export interface ServerServices {
-  readonly authorization: GateOptions['authorization'];
+  readonly authorization: Pick<Authorization, 'authenticate'>;
   readonly audit: Pick<Audit, 'requests'>;
   readonly retention: Pick<Retention, 'expiry'>;
 }
 
+/** What a server is made of. */
 export interface ServerOptions {
   readonly runtime: Runtime;
   readonly services: ServerServices;
@@ -50,71 +54,35 @@ export interface ServerOptions {
   readonly maxRequestBodyBytes: number;
   readonly inFlightMax: number;
   readonly rateLimit: RateLimit;
-  /** Hosts that callers' requests are spread over. */
+  /** The number of hosts over which requests are balanced. */
   readonly hosts: () => number;
 }
 
+/** The HTTP server. */
 export interface Server {
   readonly app: FastifyInstance;
   readonly gate: Gate;
-  /** Ends open streams, finishes what is being answered, takes nothing new. */
+  /** Stops accepting requests, ends open streams and lets requests in flight finish. */
   close(): Promise<void>;
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
 const PARAM_CHARACTERS_MAX = 8_192;
-/** How long requests in flight may take once the host is to stop. */
+/** How long requests in flight may take once the server closes. */
 const DRAIN_MS = 5_000;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** The edge: turns sockets into checked requests, and answers back into bytes. */
+/** The edge: turns sockets into validated requests, and answers into bytes. */
 export function createServer(options: ServerOptions): Server {
-  const { runtime, services } = options;
-  const app = Fastify({
-    logger: false,
-    bodyLimit: options.maxRequestBodyBytes,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    exposeHeadRoutes: false,
-    // Node's own answers to these are not the protocol's: the gate refuses what has no Host, the next line what it expects.
-    http: { requireHostHeader: false },
-    routerOptions: { maxParamLength: PARAM_CHARACTERS_MAX },
-    genReqId: () => runtime.ids.next('req-'),
-    frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOfError(error) ?? internalError()),
-    clientErrorHandler: answerClientError,
-  });
-  const { authorization, audit } = services;
-  const gate = openGate({ ...options, authorization, audit: audit.requests, clock: runtime.clock });
-  const idempotency = new Idempotency(runtime.store, runtime.clock);
-
-  app.server.on('checkExpectation', answerExpectation);
-  app.decorateRequest('caller', undefined);
-  app.decorateRequest('startedAt', 0);
-  app.decorateRequest('bodyText', '');
-  app.decorateRequest('abort');
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/, { parseAs: 'string' }, (request, text, done) => {
-    try {
-      request.bodyText = text as string;
-      done(null, parseJson(request.bodyText));
-    } catch (error) {
-      done(error as Error);
-    }
-  });
+  const { authorization, audit, retention } = options.services;
+  const { clock, log, store } = options.runtime;
+  const app = createApp(options);
+  const gate = new Gate({ ...options, authorization, audit: audit.requests, clock });
   app.addHook('onRequest', gate.enter);
-  app.addHook('onResponse', async (request, reply) => logAnswer(request, reply));
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    const refusal = refusalOfError(error);
-    if (refusal) return sendRefusal(reply, refusal);
-    runtime.log.error(
-      { requestId: request.id, route: request.routeOptions.config.route, err: error },
-      'a request failed',
-    );
-    return sendRefusal(reply, internalError(request.id));
-  });
-  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
+  app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
 
-  for (const route of options.routes)
-    mountOperation(app, route, { ...options, retention: services.retention, idempotency });
+  const idempotency = new Idempotency(store, clock);
+  for (const route of options.routes) mountOperation(app, route, { ...options, retention, idempotency });
   for (const page of options.pages) mountPage(app, page);
   refuseOtherMethods(app, options);
 
@@ -125,42 +93,55 @@ export function createServer(options: ServerOptions): Server {
       gate.close();
       const closed = app.close();
       await gate.drained(DRAIN_MS);
-      // Whoever is connected now asked for nothing, or for something that takes too long.
+      // What is connected now is idle, or takes too long.
       app.server.closeAllConnections();
       await closed;
     },
   };
-
-  function logAnswer(request: FastifyRequest, reply: FastifyReply): void {
-    const { method, routeOptions, caller, id } = request;
-    const route = routeOptions.config.route ?? 'none';
-    const ms = runtime.clock.now() - request.startedAt;
-    options.metrics().observe(route, method, reply.statusCode, ms / 1_000);
-    const { scope } = routeOptions.config;
-    if (caller) services.audit.requests.answered(caller, { method, route, scope, status: reply.statusCode, ms });
-    runtime.log.info(
-      {
-        requestId: id,
-        method,
-        route,
-        status: reply.statusCode,
-        ms,
-        tenant: caller?.subject.tenant,
-        runId: runIdOf(request),
-        keyId: caller?.keyId,
-      },
-      'answered',
-    );
-  }
 }
 
-/** The run that a request was about; what cannot be the id of one is nobody's business. */
-function runIdOf({ params }: FastifyRequest): string | undefined {
-  const { runId = '' } = (params ?? {}) as { runId?: string };
-  return RUN_ID.test(runId) ? runId : undefined;
+/** Fastify with our parser and error handlers, and without routes. */
+function createApp({ runtime, maxRequestBodyBytes }: ServerOptions): FastifyInstance {
+  const app = Fastify({
+    logger: false,
+    bodyLimit: maxRequestBodyBytes,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    exposeHeadRoutes: false,
+    // Node would answer in its own words: the gate refuses a missing Host header, `answerExpectation` an Expect header.
+    http: { requireHostHeader: false },
+    routerOptions: { maxParamLength: PARAM_CHARACTERS_MAX },
+    genReqId: () => runtime.ids.next('req-'),
+    frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOfError(error) ?? internalError()),
+    clientErrorHandler: answerClientError,
+  });
+  app.server.on('checkExpectation', answerExpectation);
+  app.decorateRequest('caller', undefined);
+  app.decorateRequest('startedAt', 0);
+  app.decorateRequest('bodyText', '');
+  app.decorateRequest('abort');
+  parseJsonBodies(app);
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const refusal = refusalOfError(error);
+    if (refusal) return sendRefusal(reply, refusal);
+    const { route } = request.routeOptions.config;
+    runtime.log.error({ requestId: request.id, route, err: error }, 'a request failed');
+    return sendRefusal(reply, internalError(request.id));
+  });
+  app.setNotFoundHandler((_request, reply) => sendRefusal(reply, refuse('not_found', 'There is no such route.')));
+  return app;
 }
 
-const RUN_ID = /^run-[0-9a-z]{22}$/;
+function parseJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/, { parseAs: 'string' }, (request, text, done) => {
+    try {
+      request.bodyText = text as string;
+      done(null, parseJson(request.bodyText));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
 
 function mountPage(app: FastifyInstance, { path, isExempt = false, answer }: PublicPage): void {
   app.route({
@@ -175,7 +156,7 @@ function mountPage(app: FastifyInstance, { path, isExempt = false, answer }: Pub
   });
 }
 
-/** A known path asked in a way it does not take. */
+/** Answers 405 to methods that a known path does not have. */
 function refuseOtherMethods(app: FastifyInstance, { routes, pages }: ServerOptions): void {
   const known = new Map<string, Set<string>>();
   const note = (path: string, method: string): void => {
@@ -193,29 +174,8 @@ function refuseOtherMethods(app: FastifyInstance, { routes, pages }: ServerOptio
       handler: async (_request, reply) => {
         const allow = [...methods].join(', ');
         reply.header('Allow', allow);
-        return sendRefusal(reply, refuse('method_not_allowed', `This route takes ${allow}.`));
+        return sendRefusal(reply, refuse('method_not_allowed', `This path supports ${allow}.`));
       },
     });
   }
-}
-
-const FRAMEWORK_REFUSALS: Record<number, Refusal> = {
-  400: refuse('validation_error', 'The request is malformed.'),
-  404: refuse('not_found', 'There is no such route.'),
-  408: refuse('request_timeout', 'The request took too long to arrive.'),
-  413: refuse('payload_too_large', 'The body is too large.'),
-  414: refuse('uri_too_long', 'The path is too long.'),
-  415: refuse('unsupported_media_type', 'Send JSON, as Content-Type: application/json.'),
-};
-
-/** What the framework says no to, in the protocol's words. */
-function refusalOfError(error: FastifyError | Error): Refusal | undefined {
-  if (error instanceof BadJson) return refuse('validation_error', error.message, { field: 'body' });
-  const { statusCode } = error as FastifyError;
-  return statusCode === undefined ? undefined : FRAMEWORK_REFUSALS[statusCode];
-}
-
-function internalError(correlationId?: string): Refusal {
-  const message = 'Something went wrong on our side. Try again; if it stays, report the correlation id.';
-  return refuse('internal_error', message, correlationId === undefined ? undefined : { correlationId });
 }

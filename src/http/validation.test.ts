@@ -56,8 +56,8 @@ describe('what does not fit', () => {
 
   it('is said not to be known where it is too much', () => {
     expect(fieldsOf(check({ ...workflow([node('a')]), surprise: 1, another: 2 }))).toEqual([
-      { path: 'surprise', message: 'is not known here' },
-      { path: 'another', message: 'is not known here' },
+      { path: 'surprise', message: 'is not a known member' },
+      { path: 'another', message: 'is not a known member' },
     ]);
   });
 
@@ -102,7 +102,7 @@ describe('of a choice between shapes', () => {
       { path: 'nodes[0].inputs.port.variableName', message: 'must not be empty' },
     ]);
     expect(port({ type: 'static', value: 1, extra: 2 })).toEqual([
-      { path: 'nodes[0].inputs.port.extra', message: 'is not known here' },
+      { path: 'nodes[0].inputs.port.extra', message: 'is not a known member' },
     ]);
   });
 
@@ -134,7 +134,7 @@ describe('of a choice between shapes', () => {
   it('of words or objects is told of the object where an object was given', () => {
     const access = { readers: ['a'], watchers: ['b'] } as never;
     const fields = fieldsOf(check(workflow([node('a')], [], { channels: { c: { reducer: 'append', access } } })));
-    expect(fields).toEqual([{ path: 'channels.c.access.watchers', message: 'is not known here' }]);
+    expect(fields).toEqual([{ path: 'channels.c.access.watchers', message: 'is not a known member' }]);
   });
 });
 

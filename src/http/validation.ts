@@ -3,16 +3,17 @@ import { Compile, type Validator } from 'typebox/compile';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { explain } from './explain.ts';
 
+/** Refuses a value that does not match the schema. */
 export type Validate = (value: unknown) => Refusal | undefined;
 
-/** Checks a part of a request against its schema; `part` is what to call it. */
+/** Makes a check of one part of a request; its schema is compiled when it is first used. */
 export function validator(schema: TSchema, part: 'body' | 'query' | 'path'): Validate {
   let compiled: Validator | undefined;
   return (value) => {
     compiled ??= Compile(schema);
     if (compiled.Check(value)) return undefined;
     const fields = explain(schema, value);
-    const [first = { path: '', message: 'does not fit' }] = fields;
+    const [first = { path: '', message: 'does not match its schema' }] = fields;
     const place = first.path === '' ? `The ${part}` : first.path;
     return refuse('validation_error', `${place} ${first.message}.`, { field: first.path || part, fields });
   };

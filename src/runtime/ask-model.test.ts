@@ -33,10 +33,6 @@ describe('the model of a node', () => {
     expect(choice({ ai: { provider: 'q' } }, config)).toEqual({ provider: 'q' });
     expect(choice({ ai: { provider: 'p' } }, config)).toEqual(config);
   });
-
-  it('is a mock provider if the run asks for one', () => {
-    expect(choice({ mockProvider: { id: 'x' } }, { provider: 'p' })).toEqual({ mockProvider: { id: 'x', config: {} } });
-  });
 });
 
 describe('the messages to a model', () => {
@@ -85,8 +81,8 @@ describe('the answer of a model', () => {
   };
 
   it('is emitted once, while it is streamed', async () => {
-    const answer = ask(async ({ hear }) => {
-      for (const [index, each] of RESULT.chunks.entries()) hear!(each, index === 1);
+    const answer = ask(async ({ onChunk }) => {
+      for (const [index, each] of RESULT.chunks.entries()) onChunk!(each, index === 1);
       return RESULT;
     });
     expect(await answer).toEqual({ content: 'Hello', chunks: ['Hel', 'lo'] });

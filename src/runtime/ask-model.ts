@@ -19,13 +19,13 @@ export async function askModel(context: NodeContext, request: ModelRequest): Pro
     isStreamed = true;
     emitChunk(context, chunk, isLast);
   };
-  const result = await context.effects.model(request.mockProvider ? request : { ...request, hear: onChunk });
+  const result = await context.effects.model({ ...request, onChunk });
   const { chunks, isTold = false } = result;
   if (!isStreamed && !isTold) await emitAll(context, chunks);
   return { content: chunks.map(({ text }) => text).join(''), end: chunks.at(-1)?.meta ?? {}, result };
 }
 
-/** Emits an answer that was not streamed (recorded by an earlier attempt, or mocked) with the delays of a stream. */
+/** Emits an answer that was not streamed (recorded by an earlier attempt, say) with the delays of a stream. */
 async function emitAll(context: NodeContext, chunks: readonly ModelChunk[]): Promise<void> {
   for (const [index, chunk] of chunks.entries()) {
     if (chunk.delayMs > 0) await context.sleep(chunk.delayMs);
@@ -39,8 +39,7 @@ function emitChunk({ node, runId, emit }: NodeContext, { text, meta }: ModelChun
 
 /** The provider, model and parameters of a node. The run overrides the node; the host fills in what neither says. */
 export function modelChoice({ configurable, config }: NodeContext): ModelRequest {
-  const { ai = {}, mockProvider } = configurable;
-  if (mockProvider) return { mockProvider: { id: mockProvider.id, config: mockProvider.config ?? {} } };
+  const { ai = {} } = configurable;
   const given = config as { provider?: string; model?: string; temperature?: number; maxTokens?: number };
   // A model name is only valid with its provider: the node's model is ignored when the run names another provider.
   const own = ai.provider === undefined || ai.provider === given.provider ? given.model : undefined;

@@ -5,8 +5,6 @@ import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
 import type { Reaction } from './append.ts';
 import { catalogOf } from './catalog.ts';
-import { mockModel } from './effects/mock-model.ts';
-import { probeSeam } from './effects/probe.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
 import { Hub } from './hub.ts';
@@ -42,8 +40,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
   const { store, clock } = parts;
   const plans = new Plans(store);
   const defaults: SeamDrivers = {
-    model: mockModel(clock),
-    probe: probeSeam(store),
+    model: unprovidedSeam('aiProviders'),
     annotate: unprovidedSeam('feedback'),
     prompts: unprovidedSeam('prompts'),
     http: unprovidedSeam('httpClient'),

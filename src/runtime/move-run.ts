@@ -21,18 +21,19 @@ export interface MovedRun {
 
 /**
  * The one way to move a run from outside, without its lease: fold the run, decide, append at the sequence that was
- * read. Another writer in between breaks the expectation `sequence`, and the decision is taken again.
+ * read. Another writer in between breaks the expectation `sequence`, and the decision is taken again. `decide` may read
+ * more from the store; the run that it is given is its own until it returns.
  */
 export async function moveRun(
   runtime: Runtime,
   visibility: Visibility,
   runId: string,
-  decide: (run: Run) => Decision,
+  decide: (run: Run) => Decision | Promise<Decision>,
 ): Promise<Change<MovedRun> | Refusal> {
   const row = await runtime.reader.row(visibility, runId);
   if (!row) return NOT_FOUND;
   const held = await runtime.reader.take(row);
-  const decision = decide(held.run);
+  const decision = await decide(held.run);
   if (isRefusal(decision)) {
     runtime.reader.give(held);
     return decision;

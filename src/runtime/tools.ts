@@ -26,7 +26,7 @@ export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress'
 /** A tool that is called and answers within one attempt. It enforces its own limits on time and size. */
 export interface CallableTool extends ToolFacts, ToolTraits {
   /** The source cannot be reached, so it is unknown whether the tool exists; calling it reports the reason. */
-  readonly isAway?: boolean;
+  readonly isUnavailable?: boolean;
   /** Returns any JSON value for the model; throws a `ToolFailure` for an error that the model should handle. */
   call(args: JsonObject, by: ToolCaller): Promise<unknown>;
   /** Events to record besides the call itself, depending on its outcome. */

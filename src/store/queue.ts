@@ -30,7 +30,7 @@ export interface Lease {
 }
 
 /** A work item to add to the queue. */
-interface NewWork {
+export interface NewWork {
   readonly workId: string;
   readonly kind: string;
   readonly tenant: string;

@@ -169,7 +169,7 @@ interface EffectRow {
 }
 
 const EFFECTS = `SELECT effects.effect_id, state, attempts, COALESCE(fired, 0) AS fired
-                 FROM effects LEFT JOIN effect_probes USING (effect_id) WHERE provider_key = 'probe'`;
+                 FROM effects LEFT JOIN effect_probes USING (effect_id) WHERE provider_key = 'tool'`;
 
 /** An effect is fired at most once for each attempt, and never again once its outcome is known. */
 function expectOnce(rows: readonly EffectRow[], recorded: ReadonlyMap<string, number>): void {

@@ -119,7 +119,7 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
 
   it.each([
     ['says too much', 'web', 'huge', {}, /characters/],
-    ['makes no sense', 'web', 'malformed', {}, /said no/],
+    ['makes no sense', 'web', 'malformed', {}, /refused the call/],
     ['says nothing', 'local', 'silence', { timeoutMs: 200 }, /gave no answer/],
     ['is not there', 'gone', 'echo', {}, /gave no answer|is not there/],
   ])('are only a failed call when a server %s', async (_what, serverId, tool, config, message) => {

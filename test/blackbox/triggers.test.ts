@@ -76,7 +76,7 @@ onEachStore('a trigger', (host) => {
   });
 
   it.each([
-    ['no time at all', trigger({}), 'A schedule has either cron or runAt'],
+    ['no time at all', trigger({}), 'A schedule must have either cron or runAt'],
     ['a time that never comes', trigger({ cron: '0 0 30 2 *' }), 'never comes'],
     ['a member that means nothing', trigger({ cron: YEARLY, every: 'day' }), 'triggers[0].config'],
     ['a time zone that is none', trigger({ cron: YEARLY, timezone: 'Mars/Base' }), 'Mars/Base'],

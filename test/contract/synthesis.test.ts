@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { countCorrections, countShapes } from '../../src/capabilities/learning/synthesis/counts.ts';
-import { Reading } from '../../src/capabilities/learning/synthesis/reading.ts';
+import { countCorrections, countShapes } from '../../src/capabilities/learning/synthesis/mining-records.ts';
 import {
   findHabit,
   forgetHabits,
-  keepHabit,
+  recordHabit,
   SYNTHESIS_TABLES,
 } from '../../src/capabilities/learning/synthesis/records.ts';
+import { RunCollector } from '../../src/capabilities/learning/synthesis/run-collector.ts';
 import { type AnnotationRow, FEEDBACK_TABLES } from '../../src/capabilities/people/feedback/records.ts';
 import { Plans } from '../../src/runtime/plans.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
@@ -47,7 +47,7 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
   });
   afterEach(() => store.close());
 
-  const counting = (): Store => ({
+  const countingReads = (): Store => ({
     ...store,
     commit: (unit) => store.commit(unit),
     read: async (statement) => {
@@ -72,7 +72,8 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
     return rows.map((row) => ({ ...row, target: { nodeId: row.node_id! } }));
   };
 
-  const reading = (): Reading => new Reading({ store: counting(), clock, plans: new Plans(store) }, { corrections });
+  const collector = (): RunCollector =>
+    new RunCollector({ store: countingReads(), clock, plans: new Plans(store) }, { corrections });
 
   async function plant(tenant: string): Promise<void> {
     const planting = { tenant, runs: RUNS, seed: 5, until: clock.now(), prompts: PROMPTS };
@@ -88,18 +89,18 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
   it('takes in a page at a time, once, of one tenant alone', async () => {
     await plant('alpha');
     await plantOther();
-    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(RUNS);
+    expect(await collector().collect({ tenant: 'alpha' })).toBe(RUNS);
     expect(mostRowsAtOnce).toBeLessThanOrEqual(2_000);
     const eventsBefore = eventsRead;
     expect(eventsBefore).toBeGreaterThan(RUNS);
-    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(0);
+    expect(await collector().collect({ tenant: 'alpha' })).toBe(0);
     expect(eventsRead).toBe(eventsBefore);
     expect(await readRuns()).toBe(RUNS);
   });
 
   it('by several at once counts everything once', async () => {
     await plant('alpha');
-    await Promise.all([1, 2, 3].map(() => reading().catchUp({ tenant: 'alpha' })));
+    await Promise.all([1, 2, 3].map(() => collector().collect({ tenant: 'alpha' })));
     expect(await readRuns()).toBe(RUNS);
     const shapes = await store.read<{ runs: number; workflow_id: string }>(countShapes({ tenant: 'alpha' }, 100));
     const speaking = shapes.filter(({ workflow_id }) => workflow_id === 'habit-speaking');
@@ -115,17 +116,18 @@ describe.each(Object.keys(STORES))('reading for habits on %s', (kind) => {
     );
     const live = { sql: 'UPDATE runs SET ended_at = NULL WHERE run_id = $1', params: [late!.run_id] };
     await store.commit([live]);
-    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(RUNS - 1);
+    expect(await collector().collect({ tenant: 'alpha' })).toBe(RUNS - 1);
     const over = { sql: 'UPDATE runs SET ended_at = $1 WHERE run_id = $2', params: [late!.ended_at, late!.run_id] };
     await store.commit([over]);
-    expect(await reading().catchUp({ tenant: 'alpha' })).toBe(1);
+    expect(await collector().collect({ tenant: 'alpha' })).toBe(1);
     await store.commit(forgetHabits({ tenant: 'alpha', runId: late!.run_id }));
     expect(await readRuns()).toBe(RUNS - 1);
   });
 
   it('is followed by one draft of a habit, whoever has seen more of it', async () => {
     const first = { support: 3, through: 'run-3' };
-    const keeping = (seen: typeof first, known?: typeof first) => store.commit([keepHabit('alpha', 'h', seen, known)]);
+    const keeping = (seen: typeof first, known?: typeof first) =>
+      store.commit([recordHabit('alpha', 'h', seen, known)]);
     expect(await keeping(first)).toMatchObject({ committed: true });
     expect(await keeping({ support: 4, through: 'run-4' })).toMatchObject({ committed: false });
     const grown = { support: 6, through: 'run-6' };

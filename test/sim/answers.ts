@@ -82,7 +82,7 @@ export class Answers {
     const ticket = await host.idempotency.begin({ scope: 'alpha', operation: 'answer', key: word, content: value });
     if (isRefusal(ticket)) return undefined;
     if ('replay' in ticket) return 'taken';
-    const record = (outcome: MovedRun) => ticket.remember({ status: 200, body: outcome });
+    const record = (outcome: MovedRun) => ticket.record({ status: 200, body: outcome });
     try {
       const caller: Caller = {
         ...this.#caller,

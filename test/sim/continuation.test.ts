@@ -6,9 +6,11 @@ import {
   type HeartbeatEventRow,
   type HeartbeatRow,
 } from '../../src/capabilities/starting/heartbeats/records.ts';
+import { type RunStarter, RunStarters } from '../../src/capabilities/starting/starter/door.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import type { HeartbeatEvaluated, HeartbeatStateChanged } from '../../src/protocol/starting/heartbeats.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
+import { perform } from '../../src/runtime/change.ts';
 import { createRun } from '../../src/runtime/creation.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
@@ -88,7 +90,8 @@ it.each(SEEDS)('a tick happens once, a change starts one run, a promise is kept 
   const everything = async (): Promise<void> => {
     for (const intervalSec of INTERVALS_SEC) {
       const request = { intervalSec, observe: KV, workflowId: ticked.id };
-      made(await storm.hosts[0]!.heartbeats.create(CALLER, request, () => []));
+      const { runtime, heartbeats } = storm.hosts[0]!;
+      made(await perform(runtime, () => heartbeats.create(CALLER, request)));
     }
   };
   await world.settle(everything());
@@ -114,12 +117,12 @@ async function act(host: SimHost, removed: Map<string, number>): Promise<void> {
   const common = { memoryRef: 'mem://sim', workflowId: ticked.id };
   const predicate = { observe: KV, when: `observed.value >= ${seen + 1}`, everySec: 2 };
   const at = new Date(world.now() + random.between(0, 10_000)).toISOString();
-  const commitment = made(
-    await host.commitments.create(CALLER, { ...common, ...(deed < 0.7 ? { predicate } : { at }) }, () => []),
-  );
+  const request = { ...common, ...(deed < 0.7 ? { predicate } : { at }) };
+  const commitment = made(await perform(host.runtime, () => host.commitments.create(CALLER, request)));
   if (!random.chance(0.2)) return;
   await world.sleep(random.between(0, 3_000));
-  if (!(await host.commitments.remove(CALLER, commitment.id, () => []))) removed.set(commitment.id, world.now());
+  const outcome = await perform(host.runtime, () => host.commitments.remove(CALLER, commitment.id));
+  if (!isRefusal(outcome)) removed.set(commitment.id, world.now());
 }
 
 async function judgeHeartbeat({ heartbeat_id, spec, created_at }: HeartbeatRow, runs: RunRow[], calmFrom: number) {
@@ -176,7 +179,7 @@ it('a thousand heartbeats that are due at once tick once each, on two hosts', as
   const makeAll = async (): Promise<void> => {
     for (let count = 0; count < 1_000; count++) {
       const request = { intervalSec: 86_400, observe: KV, workflowId: ticked.id };
-      await store.commit(made(await host!.heartbeats.make(CALLER, request)).writes);
+      await store.commit(made(await host!.heartbeats.create(CALLER, request)).writes);
     }
   };
   await world.settle(makeAll());
@@ -190,42 +193,39 @@ it('a thousand heartbeats that are due at once tick once each, on two hosts', as
 
 it('what belongs to something is seen and started by it, changed by it alone, and gone with it', async () => {
   await open(4711, 1);
-  const { runtime, heartbeats, commitments, executor } = storm.hosts[0]!;
+  const { runtime, heartbeats, commitments, executor, contributed } = storm.hosts[0]!;
   let progress = 0;
   let isBusy = true;
-  const begin = async (belongsTo: string | undefined) => {
+  const start: RunStarter['start'] = async ({ ownerId, change }) => {
+    if (change && isBusy) return { refused: 'conflict', message: 'Not now.' };
     const workflow = (await runtime.plans.current(CALLER.subject, ticked.id))!;
     const rest = { subject: CALLER.subject, inputs: {}, configurable: {}, depth: 0 };
-    return { created: createRun(runtime, { ...rest, workflow, metadata: { belongsTo } }) };
+    return { created: createRun(runtime, { ...rest, workflow, metadata: { ownerId } }) };
   };
-  heartbeats.startWith('goal', {
-    observe: async () => ({ progress }),
-    start: async ({ belongsTo }) => (isBusy ? { refused: 'conflict', message: 'Not now.' } : begin(belongsTo)),
-  });
-  commitments.startWith('goal', ({ belongsTo }) => begin(belongsTo));
+  contributed.push(RunStarters.of({ ownerKind: 'goal', start, observe: async () => ({ progress }) }));
   const owner = { kind: 'goal', id: 'goal-seven' };
-  const beat = made(await world.settle(heartbeats.make(CALLER, { intervalSec: 1 }, owner)));
+  const beat = made(await world.settle(heartbeats.create(CALLER, { intervalSec: 1 }, owner)));
   const at = new Date(world.now() + 2_000).toISOString();
   const request = { memoryRef: 'goal:goal-seven', workflowId: ticked.id, at };
-  const promise = made(await world.settle(commitments.make(CALLER, request, owner)));
+  const promise = made(await world.settle(commitments.create(CALLER, request, owner)));
   await world.settle(store.commit([...beat.writes, ...promise.writes]));
   await world.run(world.now() + 1_500);
   // What could not be started is no change yet: it is seen again.
-  expect(made(await world.settle(heartbeats.find(CALLER, beat.heartbeat.id)))).toMatchObject({ lastError: 'Not now.' });
+  expect(made(await world.settle(heartbeats.find(CALLER, beat.result.id)))).toMatchObject({ lastError: 'Not now.' });
   isBusy = false;
   await world.run(world.now() + 2_000);
   progress = 1;
   await world.run(world.now() + 3_000);
 
   const runs = await all<RunRow>('SELECT * FROM runs');
-  expect(runs.map((row) => factsOf(row).metadata)).toEqual([0, 1, 2].map(() => ({ belongsTo: 'goal:goal-seven' })));
+  expect(runs.map((row) => factsOf(row).metadata)).toEqual([0, 1, 2].map(() => ({ ownerId: 'goal-seven' })));
   const refused = { refused: 'conflict', details: { belongsTo: 'goal:goal-seven' } };
-  expect(await world.settle(heartbeats.remove(CALLER, beat.heartbeat.id, () => []))).toMatchObject(refused);
-  expect(await world.settle(commitments.remove(CALLER, promise.commitment.id, () => []))).toMatchObject(refused);
+  expect(await world.settle(heartbeats.remove(CALLER, beat.result.id))).toMatchObject(refused);
+  expect(await world.settle(commitments.remove(CALLER, promise.result.id))).toMatchObject(refused);
   await world.settle(
     store.commit([
-      ...heartbeats.disposal(CALLER.subject, beat.heartbeat.id),
-      ...commitments.disposal(CALLER.subject, promise.commitment.id),
+      ...heartbeats.removeOwned(CALLER.subject, beat.result.id).writes,
+      ...commitments.removeOwned(CALLER.subject, promise.result.id).writes,
     ]),
   );
   await world.run(world.now() + 5_000);
@@ -237,22 +237,22 @@ it('what belongs to something is seen and started by it, changed by it alone, an
 
 it('one that is lent starts the runs of something else until it is taken back', async () => {
   await open(12, 1);
-  const { heartbeats } = storm.hosts[0]!;
-  const own = made(await world.settle(heartbeats.create(CALLER, { intervalSec: 1, observe: KV }, () => [])));
+  const { runtime, heartbeats, contributed } = storm.hosts[0]!;
+  const create = () => heartbeats.create(CALLER, { intervalSec: 1, observe: KV });
+  const own = made(await world.settle(perform(runtime, create)));
   await world.run(world.now() + 1_500);
   const asked: unknown[] = [];
-  heartbeats.startWith('goal', {
-    start: async (_heartbeat, { from, to }) => {
-      asked.push({ from, to });
-      return { refused: 'conflict', message: 'Only asked.' };
-    },
-  });
+  const start: RunStarter['start'] = async ({ change }) => {
+    asked.push(change);
+    return { refused: 'conflict', message: 'Only asked.' };
+  };
+  contributed.push(RunStarters.of({ ownerKind: 'goal', start, observe: async () => null }));
   const lent = made(await world.settle(heartbeats.lend(CALLER, own.id, { kind: 'goal', id: 'g' })));
   await world.settle(store.commit(lent.writes));
   await world.run(world.now() + 1_500);
   expect(asked[0]).toEqual({ from: {}, to: { found: true, value: 0 } });
   expect(isRefusal(await world.settle(heartbeats.lend(CALLER, own.id, { kind: 'goal', id: 'h' })))).toBe(true);
-  await world.settle(store.commit(heartbeats.takeBack(CALLER.subject, own.id)));
+  await world.settle(store.commit(heartbeats.takeBack(CALLER.subject, own.id).writes));
   const count = asked.length;
   await world.run(world.now() + 5_000);
   expect(asked).toHaveLength(count);

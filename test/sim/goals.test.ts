@@ -7,10 +7,10 @@ import type { Caller } from '../../src/capabilities/request.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
 import { isClosed } from '../../src/engine/judging/goal.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
-import type { GoalPlan } from '../../src/protocol/learning/goals.ts';
+import type { GoalPlan, GoalRequest } from '../../src/protocol/learning/goals.ts';
 import { isTerminalStatus } from '../../src/protocol/running/runs.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
-import { perform } from '../../src/runtime/change.ts';
+import { type Decide, perform } from '../../src/runtime/change.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import type { WorkItem } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
@@ -86,25 +86,23 @@ class BadDays {
     for (let count = 0; count < 6; count++) await this.#create(host);
   }
 
-  async #create({ goals }: SimHost): Promise<void> {
+  async #create({ runtime, goals }: SimHost): Promise<void> {
     const { random } = this.#world;
     const mode = random.pick(['manual', 'schedule'] as const);
-    const made = await goals.create(
-      CALLER,
-      {
-        objective: 'Get it done',
-        completion: { check: 'host' },
-        continuation: { mode },
-        bounds: {
-          maxLoopIterations: random.between(1, 5),
-          ...(random.chance(0.4) ? { runTimeoutMs: random.between(5_000, 150_000) } : {}),
-        },
+    const request: GoalRequest = {
+      objective: 'Get it done',
+      completion: { check: 'host' },
+      continuation: { mode },
+      bounds: {
+        maxLoopIterations: random.between(1, 5),
+        ...(random.chance(0.4) ? { runTimeoutMs: random.between(5_000, 150_000) } : {}),
       },
-      () => [],
-    );
+    };
+    const made = await perform(runtime, () => goals.create(CALLER, request));
     if (isRefusal(made)) throw new Error(made.message);
     this.#goalIds.push(made.id);
-    await goals.setPlan(CALLER, made.id, this.#plan(), () => []);
+    const plan = this.#plan();
+    await perform(runtime, () => goals.setPlan(CALLER, made.id, plan));
   }
 
   #plan(): GoalPlan {
@@ -122,23 +120,27 @@ class BadDays {
 
   async #act(host: SimHost): Promise<void> {
     const { random } = this.#world;
-    const { goals } = host;
+    const { goals, runtime } = host;
+    const change = <T>(decide: Decide<T>) => perform(runtime, decide);
     const id = random.pick(this.#goalIds);
     const deed = random.next();
     if (deed < 0.1) return this.#create(host);
-    if (deed < 0.2) return void (await goals.pause(CALLER, id, () => []));
-    if (deed < 0.4) return void (await goals.resume(CALLER, id, undefined, () => []));
-    if (deed < 0.43) return void (await goals.abandon(CALLER, id, () => []));
-    if (deed < 0.5) return void (await goals.setPlan(CALLER, id, this.#plan(), () => []));
+    if (deed < 0.2) return void (await change(() => goals.pause(CALLER, id)));
+    if (deed < 0.4) return void (await change(() => goals.resume(CALLER, id, undefined)));
+    if (deed < 0.43) return void (await change(() => goals.abandon(CALLER, id)));
+    if (deed < 0.5) {
+      const plan = this.#plan();
+      return void (await change(() => goals.setPlan(CALLER, id, plan)));
+    }
     if (deed < 0.6) return this.#answer(host);
-    if (deed < 0.75) return this.#attendWithoutLease(host, id);
-    const started = await goals.start(CALLER, id, undefined, () => []);
+    if (deed < 0.75) return this.#handleWithoutLease(host, id);
+    const started = await change(() => goals.start(CALLER, id, undefined));
     if (!isRefusal(started)) this.#accepted++;
   }
 
-  /** Like a host that was thought dead and is not: others look after the goal at the same time. */
-  async #attendWithoutLease({ goals }: SimHost, goalId: string): Promise<void> {
-    await goals.attend({ work_id: goalId, tenant: CALLER.subject.tenant } as WorkItem);
+  /** Like a host that was thought dead and is not: others handle the goal's work item at the same time. */
+  async #handleWithoutLease({ kinds }: SimHost, goalId: string): Promise<void> {
+    await kinds.get('goal')!.handle({ work_id: goalId, tenant: CALLER.subject.tenant } as WorkItem);
   }
 
   async #answer({ interrupts, runtime }: SimHost): Promise<void> {

@@ -5,6 +5,7 @@ import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/recor
 import type { Caller } from '../../src/capabilities/request.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
+import { perform } from '../../src/runtime/change.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
 import { sql } from '../../src/store/sql.ts';
@@ -53,8 +54,9 @@ it.each(SEEDS)('each run is judged once, by one run: seed %i', (seed) =>
 
 async function pass({ world, store, storm }: Scene): Promise<void> {
   const goalIds = await world.settle(open(storm));
-  const work = async ({ goals }: SimHost): Promise<void> => {
-    await goals.start(CALLER, world.random.pick(goalIds), undefined, () => []);
+  const work = async ({ runtime, goals }: SimHost): Promise<void> => {
+    const goalId = world.random.pick(goalIds);
+    await perform(runtime, () => goals.start(CALLER, goalId, undefined));
   };
   await storm.rage([work, work, work], STORM_MS, RECOVERY_MS);
   storm.over();
@@ -66,15 +68,17 @@ async function open(storm: Storm): Promise<string[]> {
   for (let count = 0; count < 3; count++) await storm.startHost();
   const { runtime, verifiers, goals } = storm.hosts[0]!;
   await registerShared(runtime, working, judging);
-  await verifiers.put(CALLER, { id: 'slow', kind: 'workflow', workflowId: judging.id }, () => []);
+  const slow = { id: 'slow', kind: 'workflow', workflowId: judging.id } as const;
+  await perform(runtime, () => verifiers.put(CALLER, slow));
   const goalIds: string[] = [];
   for (let count = 0; count < GOALS; count++) {
     const completion = { check: 'verifier', verifierRef: 'slow' } as const;
     const bounds = { maxLoopIterations: 5 };
     const request = { objective: 'Get it done', completion, continuation: { mode: 'manual' }, bounds } as const;
-    const made = await goals.create(CALLER, request, () => []);
+    const made = await perform(runtime, () => goals.create(CALLER, request));
     if (isRefusal(made)) throw new Error(made.message);
-    await goals.setPlan(CALLER, made.id, { workflowId: working.id, criteria: [] }, () => []);
+    const plan = { workflowId: working.id, criteria: [] };
+    await perform(runtime, () => goals.setPlan(CALLER, made.id, plan));
     goalIds.push(made.id);
   }
   return goalIds;

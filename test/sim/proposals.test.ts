@@ -2,17 +2,18 @@ import { expect, it } from 'vitest';
 import { PackService } from '../../src/capabilities/ai/packs/service.ts';
 import { PROMPT_TABLES } from '../../src/capabilities/ai/prompts/records.ts';
 import { PromptService } from '../../src/capabilities/ai/prompts/service.ts';
-import { proposals } from '../../src/capabilities/learning/proposals/index.ts';
+import { GATE_TIMEOUT } from '../../src/capabilities/learning/proposals/activation.ts';
 import { PROPOSAL_TABLES } from '../../src/capabilities/learning/proposals/records.ts';
-import { type ProposalService, proposalService } from '../../src/capabilities/learning/proposals/service.ts';
+import { ProposalService } from '../../src/capabilities/learning/proposals/service.ts';
+import { gateTimeoutHandler } from '../../src/capabilities/learning/proposals/work.ts';
 import { AnswerDeciders } from '../../src/capabilities/people/interrupts/door.ts';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/records.ts';
 import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
-import { isRefusal } from '../../src/protocol/errors.ts';
+import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
 import { ROLE_SCOPES, type Role } from '../../src/protocol/trust/scopes.ts';
-import { changeOf, perform } from '../../src/runtime/change.ts';
+import { changeOf, type Decide, perform } from '../../src/runtime/change.ts';
 import { sql, type Write } from '../../src/store/sql.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import type { SimHost } from './sim-host.ts';
@@ -79,13 +80,14 @@ class BadDay {
     const version = `1.0.${this.#made++}`;
     const artifact = { templateId: 'learnt', version, kind: 'user', text: `number ${version}` };
     const evidence = { key: version, sources: [], nearest: [] };
-    const drafted = await this.#of(host).draft(EDITOR.subject, {
+    const draft = {
       kind: 'prompt-template',
       artifact: { ...artifact, templateId: `learnt-${this.#made % 5}` },
       sourceRunIds: [],
       evidence,
-    });
-    if (typeof drafted !== 'string' && !isRefusal(drafted)) this.#ids.push(drafted.id);
+    } as const;
+    const drafted = await done(host, () => this.#of(host).draft(EDITOR.subject, draft));
+    if (!isRefusal(drafted)) this.#ids.push(drafted.id);
   }
 
   async #act(host: SimHost): Promise<void> {
@@ -95,17 +97,17 @@ class BadDay {
     const who = random.pick([REVIEWER, SECOND]);
     const deed = random.next();
     if (deed < 0.2) return this.#draft(host);
-    if (deed < 0.4) return void (await proposals.revise(who, id, { note: 'mine' }, () => []));
-    if (deed < 0.45) return void (await proposals.reject(who, id, 'no', () => []));
-    if (deed < 0.5) return void (await proposals.archive(who, id, () => []));
-    if (deed < 0.6) return this.#uninstall(proposals);
+    if (deed < 0.4) return void (await done(host, () => proposals.revise(who, id, { note: 'mine' })));
+    if (deed < 0.45) return void (await done(host, () => proposals.reject(who, id, 'no')));
+    if (deed < 0.5) return void (await done(host, () => proposals.archive(who, id)));
+    if (deed < 0.6) return this.#uninstall(host, proposals);
     if (deed < 0.75) return this.#vote(host, proposals, who, id);
-    const applied = await proposals.apply(who, id, () => []);
+    const applied = await done(host, () => proposals.apply(who, id));
     if (!isRefusal(applied) && 'installedArtifactRef' in applied) this.#applied.set(id, applied.installedArtifactRef);
   }
 
   async #vote(host: SimHost, proposals: ProposalService, who: Caller, id: string): Promise<void> {
-    const record = await proposals.sideRecord(who.subject, id);
+    const record = await proposals.details(who.subject, id);
     if (isRefusal(record) || !record.gate) return;
     const { row } = record;
     const decision = this.#world.random.pick(['granted', 'granted', 'rejected']);
@@ -117,11 +119,11 @@ class BadDay {
     if (!isRefusal(now) && now.state === 'applied') this.#applied.set(id, now.installed_ref!);
   }
 
-  async #uninstall(proposals: ProposalService): Promise<void> {
+  async #uninstall(host: SimHost, proposals: ProposalService): Promise<void> {
     const [installed] = await proposals.installed(REVIEWER.subject, undefined, 1);
     if (!installed) return;
-    const refusal = await proposals.uninstall(REVIEWER, installed.ref, () => []);
-    if (!refusal) this.#uninstalled.add(installed.ref);
+    const outcome = await done(host, () => proposals.uninstall(REVIEWER, installed.ref));
+    if (!isRefusal(outcome)) this.#uninstalled.add(installed.ref);
   }
 
   async #judge(): Promise<void> {
@@ -198,25 +200,24 @@ interface Version {
   readonly removed_at: number | null;
 }
 
-/** Gates are closed whose time is up. */
+/** Performs a change on a host. */
+function done<T>({ runtime }: SimHost, decide: Decide<T>): Promise<T | Refusal> {
+  return perform(runtime, decide);
+}
+
+/** Closes gates whose time is up. */
 function work(host: SimHost) {
-  return proposals.work!(host as never, serviceOn(host));
+  return { [GATE_TIMEOUT]: { handle: gateTimeoutHandler(host.runtime, serviceOn(host).activation) } };
 }
 
 function serviceOn(host: SimHost): ProposalService {
-  const settings = {
-    proposals: { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 },
-  };
-  const itself = { ...host, settings, advertises: () => false } as never;
-  const record = ({ action, target }: AuditRecord): Write[] => [deed(action, target)];
-  const audit = { record, entry: (entry: AuditRecord) => changeOf(undefined, record(entry)) };
-  const service = proposalService(itself, {
-    audit,
-    feed: { entries: () => [], wake: () => {} },
-    schedules: host.schedules,
-    prompts: new PromptService(itself, audit, 'hashed'),
-    packs: new PackService(itself, audit, { packFolder: undefined }),
-  });
+  const { runtime, schedules } = host;
+  const entry = ({ action, target }: AuditRecord) => changeOf(undefined, [deed(action, target)]);
+  const prompts = new PromptService({ runtime }, { entry }, 'hashed');
+  const packs = new PackService({ runtime, advertises: () => false }, { entry }, { packFolder: undefined });
+  const feed = { entries: () => [], wake: () => {} };
+  const settings = { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 } as const;
+  const service = new ProposalService({ runtime }, { audit: { entry }, feed, prompts, packs, schedules }, settings);
   host.contributed.push(AnswerDeciders.of(service.answerDecider));
   return service;
 }

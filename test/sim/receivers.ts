@@ -1,7 +1,9 @@
-import type { WebhookService } from '../../src/capabilities/operations/webhooks/service.ts';
+import type { Webhooks } from '../../src/capabilities/operations/webhooks/door.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { isRefusal } from '../../src/protocol/errors.ts';
 import type { RunEvent } from '../../src/protocol/running/events.ts';
+import { perform } from '../../src/runtime/change.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
 import { type Egress, EgressFailure, type EgressRequest, type EgressResponse } from '../../src/system/egress.ts';
 import type { World } from './world.ts';
 
@@ -39,9 +41,9 @@ export class Receivers {
     connect: () => Promise.reject(new EgressFailure('refused', 'deliveries are sent over HTTP')),
   };
 
-  async subscribe(webhooks: WebhookService, caller: Caller): Promise<void> {
+  async subscribe(runtime: Runtime, webhooks: Webhooks, caller: Caller): Promise<void> {
     for (const [url, events] of Object.entries(WANTED)) {
-      const outcome = await webhooks.register(caller, { url, events }, () => []);
+      const outcome = await perform(runtime, () => webhooks.register(caller, { url, events }));
       if (isRefusal(outcome)) throw new Error(outcome.message);
     }
   }

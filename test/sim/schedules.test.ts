@@ -2,8 +2,10 @@ import { expect, it } from 'vitest';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { SCHEDULE_TABLES, type ScheduleRow } from '../../src/capabilities/starting/schedules/records.ts';
 import { nextSlot } from '../../src/capabilities/starting/schedules/slots.ts';
+import { type RunStarter, RunStarters } from '../../src/capabilities/starting/starter/door.ts';
 import { isRefusal, refuse } from '../../src/protocol/errors.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
+import { changeOf, perform } from '../../src/runtime/change.ts';
 import { createRun } from '../../src/runtime/creation.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
@@ -64,34 +66,33 @@ class BadMinute {
   async passForGoal(): Promise<void> {
     const world = this.#world;
     await world.settle(this.#storm.startHost());
-    const { runtime, schedules, executor } = this.#storm.hosts[0]!;
+    const { runtime, schedules, executor, contributed } = this.#storm.hosts[0]!;
     await world.settle(this.#register());
     const slots: number[] = [];
-    schedules.startWith('goal', async ({ belongsTo, workflowId }, slot) => {
+    const start: RunStarter['start'] = async ({ ownerId, at }) => {
       if (slots.length === 2) return refuse('conflict', 'The goal has had its runs.');
-      slots.push(slot);
-      const workflow = (await runtime.plans.current(CALLER.subject, workflowId))!;
-      const metadata = { belongsTo };
-      return { created: createRun(runtime, { ...NO_RUN, workflow, metadata }), also: [hasten('goal-seven')] };
-    });
+      slots.push(at);
+      const workflow = (await runtime.plans.current(CALLER.subject, ticked.id))!;
+      const created = createRun(runtime, { ...NO_RUN, workflow, metadata: { ownerId } });
+      return { created, change: changeOf(undefined, [hasten(ownerId)]) };
+    };
+    contributed.push(RunStarters.of({ ownerKind: 'goal', start, observe: async () => null }));
     const request = { workflowId: ticked.id, cron: '* * * * * *' };
-    const made = await world.settle(schedules.make(CALLER, request, { kind: 'goal', id: 'goal-seven' }));
-    if (isRefusal(made)) throw new Error(made.message);
-    const { schedule, writes } = made;
-    await world.settle(runtime.store.commit(writes));
-    schedules.announce(schedule);
+    const create = () => schedules.create(CALLER, request, { kind: 'goal', id: 'goal-seven' });
+    const schedule = await world.settle(perform(runtime, create));
+    if (isRefusal(schedule)) throw new Error(schedule.message);
     await world.run(world.now() + 5_000);
 
     expect(slots).toEqual([1, 2].map((seconds) => Date.parse(schedule.createdAt) + seconds * 1_000));
     const runs = await this.#all<RunRow>('SELECT * FROM runs');
-    expect(runs.map((row) => factsOf(row).metadata)).toEqual(slots.map(() => ({ belongsTo: 'goal:goal-seven' })));
+    expect(runs.map((row) => factsOf(row).metadata)).toEqual(slots.map(() => ({ ownerId: 'goal-seven' })));
     const after = await world.settle(schedules.find(CALLER, schedule.id));
     expect(after).toMatchObject({ lastRunId: runs.at(-1)!.run_id, lastError: { code: 'conflict' } });
 
     const refused = { refused: 'conflict', details: { belongsTo: 'goal:goal-seven' } };
-    expect(await world.settle(schedules.remove(CALLER, schedule.id, () => []))).toMatchObject(refused);
-    expect(await world.settle(schedules.replace(CALLER, schedule.id, request, () => []))).toMatchObject(refused);
-    await world.settle(runtime.store.commit(schedules.disposal(CALLER.subject, schedule.id)));
+    expect(await world.settle(schedules.remove(CALLER, schedule.id))).toMatchObject(refused);
+    expect(await world.settle(schedules.replace(CALLER, schedule.id, request))).toMatchObject(refused);
+    await world.settle(runtime.store.commit(schedules.removeOwned(CALLER.subject, schedule.id).writes));
     await world.run(world.now() + 5_000);
     expect(await this.#all('SELECT * FROM schedules')).toEqual([]);
     expect(await this.#all('SELECT * FROM work')).toEqual([]);
@@ -115,17 +116,17 @@ class BadMinute {
     const id = random.pick(this.#ids);
     if (deed < 0.2) return this.#create(host, random.pick(CRONS));
     if (deed < 0.3) {
-      const refusal = await host.schedules.remove(CALLER, id, () => []);
-      if (!refusal) this.#removed.set(id, this.#world.now());
+      const removed = await perform(host.runtime, () => host.schedules.remove(CALLER, id));
+      if (!isRefusal(removed)) this.#removed.set(id, this.#world.now());
       return;
     }
     const enabled = deed < 0.5 ? random.chance(0.5) : true;
     const request = { workflowId: ticked.id, cron: random.pick(CRONS), enabled };
-    await host.schedules.replace(CALLER, id, request, () => []);
+    await perform(host.runtime, () => host.schedules.replace(CALLER, id, request));
   }
 
   async #create(host: SimHost, cron: string): Promise<void> {
-    const made = await host.schedules.create(CALLER, { workflowId: ticked.id, cron }, () => []);
+    const made = await perform(host.runtime, () => host.schedules.create(CALLER, { workflowId: ticked.id, cron }));
     if (isRefusal(made)) throw new Error(made.message);
     this.#ids.push(made.id);
   }

@@ -1,39 +1,30 @@
-import { orchestration } from '../../src/capabilities/ai/agents/orchestration.ts';
 import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
-import type { Extension, Host } from '../../src/capabilities/capability.ts';
-import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { buildCapabilities, ContributionView, type Mountable } from '../../src/capabilities/build.ts';
+import type { Contributions, Extension, Host } from '../../src/capabilities/capability.ts';
+import { CONFORMANCE_NODES, REPLACING_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { probeTools } from '../../src/capabilities/conformance/probe-tool.ts';
+import type { CapabilityConfig, Services } from '../../src/capabilities/index.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
-import { webhookService } from '../../src/capabilities/operations/webhooks/service.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
+import { interrupts } from '../../src/capabilities/people/interrupts/index.ts';
 import { INTERRUPT_NODES } from '../../src/capabilities/people/interrupts/nodes.ts';
-import { projectInterrupts } from '../../src/capabilities/people/interrupts/reactions.ts';
-import { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
-import { TokenKeys } from '../../src/capabilities/people/interrupts/token-keys.ts';
+import type { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
 import { ReplayService } from '../../src/capabilities/running/replay/service.ts';
-import { RunService } from '../../src/capabilities/running/runs/service.ts';
+import { runs } from '../../src/capabilities/running/runs/index.ts';
 import { commitments } from '../../src/capabilities/starting/commitments/index.ts';
-import { commitmentService } from '../../src/capabilities/starting/commitments/service.ts';
 import { heartbeat } from '../../src/capabilities/starting/heartbeats/index.ts';
-import { heartbeatService } from '../../src/capabilities/starting/heartbeats/service.ts';
 import { schedules } from '../../src/capabilities/starting/schedules/index.ts';
-import { scheduleService } from '../../src/capabilities/starting/schedules/service.ts';
+import { readConfig } from '../../src/config.ts';
 import { Idempotency } from '../../src/http/idempotency.ts';
-import { CANCEL_CHILD, type Reaction } from '../../src/runtime/append.ts';
-import { catalogOf } from '../../src/runtime/catalog.ts';
-import { unchanged } from '../../src/runtime/change.ts';
-import { cancelChildHandler } from '../../src/runtime/command.ts';
-import { type SeamDrivers, unprovidedSeam } from '../../src/runtime/effects/seams.ts';
-import { toolSeam } from '../../src/runtime/effects/tool-seam.ts';
+import { CANCEL_CHILD } from '../../src/runtime/append.ts';
+import { changeOf } from '../../src/runtime/change.ts';
+import { createRuntime } from '../../src/runtime/create-runtime.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
-import { Hub } from '../../src/runtime/hub.ts';
+import { cancelChildHandler } from '../../src/runtime/move-run.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
-import { Plans } from '../../src/runtime/plans.ts';
-import { RunReader } from '../../src/runtime/reader.ts';
-import type { Runtime } from '../../src/runtime/runtime.ts';
-import { Turns } from '../../src/runtime/turns.ts';
 import { createEgress, type Egress } from '../../src/system/egress.ts';
 import type { Ids } from '../../src/system/ids.ts';
 import type { SimAgents } from './agents.ts';
@@ -47,7 +38,8 @@ export interface SimHostOptions {
   readonly world: World;
   readonly store: FaultyStore;
   readonly ids: Ids;
-  readonly probe: SeamDrivers['probe'];
+  /** Performs the effect of `core.conformance.side-effect`. */
+  readonly probe: (effectId: string) => Promise<unknown>;
   /** Where there is a way out, webhooks are delivered to. */
   readonly egress?: Egress;
   /** What heartbeats and commitments see. */
@@ -58,135 +50,111 @@ export interface SimHostOptions {
   readonly hasGoals?: boolean;
 }
 
-/** The whole host but its sockets, in a simulated world. */
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const SETTINGS = {
+  ...readConfig({ conformance: '1' }, {}),
+  maxNodeExecutions: 1_000,
+  maxRunDurationMs: DAY_MS,
+  goals: { standstillMax: 4, judgeTries: 3, judgeRetryMs: 1_000 },
+  webhookAttempts: 1_000,
+  webhookWindowMs: DAY_MS,
+  webhookRetryMs: 1_000,
+};
+
+type SimCapability = Mountable<Services & object, CapabilityConfig & object>;
+
+/** The capabilities of a simulated host: those whose tables the simulation has. */
+function mounted({ egress, hasGoals }: SimHostOptions): readonly SimCapability[] {
+  return [
+    interrupts,
+    runs,
+    ...(egress ? [webhooks] : []),
+    schedules,
+    heartbeat,
+    commitments,
+    ...(hasGoals ? [verifiers, goals] : []),
+  ];
+}
+
+/** Stand-ins for services whose tables no simulation has. */
+function standIns(observed: () => unknown): Partial<Services> {
+  return {
+    audit: { record: () => [], entry: () => changeOf(undefined, []) },
+    feed: { publish: () => changeOf(undefined, []), entries: () => [], wake: () => {} },
+    storage: { perform: async () => ({ found: true, value: observed() }) },
+    retention: { expiry: async () => undefined },
+  } as object;
+}
+
+/** The whole host without its sockets, in a simulated world: the real capabilities on a store with faults. */
 export function createSimHost(options: SimHostOptions) {
-  const { name, world, store, ids, probe, egress, agents, hasGoals = false, observed = () => null } = options;
+  const { name, world, store, ids, probe, egress, agents, observed = () => null } = options;
   const clock = world.clock(() => store.state !== 'dead');
-  const plans = new Plans(store);
-  const hub = new Hub();
-  const reactions: Reaction[] = [projectInterrupts];
-  const limits = { maxNodeExecutions: 1_000, maxRunDurationMs: 24 * 60 * 60 * 1_000, maxRequestBodyBytes: 1_000_000 };
-  const runtime: Runtime = {
+  const contributions = new ContributionView();
+  const runtime = createRuntime({
     store,
     clock,
     ids,
-    hub,
-    plans,
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBrokenPromise },
-    reader: new RunReader(store, plans, clock),
-    turns: new Turns(),
-    catalog: catalogOf([
-      ...NODES,
-      ...INTERRUPT_NODES,
-      ...CONFORMANCE_NODES,
-      governanceGate,
-      runAgent,
-      ...orchestration({ conformance: true }),
-      ...simNodes(world),
-    ]),
-    seams: {
-      model: agents?.model ?? (async () => ({ chunks: [] })),
-      probe,
-      annotate: unprovidedSeam('feedback'),
-      prompts: unprovidedSeam('prompts'),
-      http: unprovidedSeam('httpClient'),
-      mail: unprovidedSeam('email'),
-      kv: unprovidedSeam('kvStorage'),
-      memory: unprovidedSeam('memory'),
-      agent: agents?.agent ?? unprovidedSeam('agents'),
-      tool: toolSeam(agents?.tools ?? [], clock),
-      verifiers: unprovidedSeam('verifiers'),
-    },
-    tools: [],
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBug },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
-    reactions,
-    provided: new Set(),
-    limits,
-  };
+    nodes: simCatalog(world),
+    limits: SETTINGS,
+    contributed: contributions,
+  });
   const kinds = new Map<string, WorkKind>([[CANCEL_CHILD, { handle: cancelChildHandler(runtime) }]]);
   const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, kinds: () => kinds });
-  store.onHint((topic) => hub.hinted(topic));
-  const settings = {
-    version: '0',
-    conformance: true,
-    samples: false,
-    configuredKeys: [],
-    limits,
-    retentionMs: 30 * 24 * 60 * 60 * 1_000,
-    retentionOf: new Map<string, number>(),
-    audit: { everyRequest: false },
-    secret: undefined,
-    models: [],
-    mcpServers: [],
-    proposals: { activation: 'approval-gate' as const, gates: [], pendingMax: 50 },
-    synthesis: { supportMin: 3, periodMinMs: 500, timezones: ['UTC'] },
-    feedback: true,
-    promptObservability: 'hashed' as const,
-    goals: { standstillMax: 4, judgeTries: 3, judgeRetryMs: 1_000 },
-    webhooks: { attempts: 1_000, windowMs: 24 * 60 * 60 * 1_000, retryMs: 1_000 },
-  };
+  const { extensions, forgetRun } = contributions;
+  const host: Host = { runtime, executor, version: '0', extensions, forgetRun, advertises: () => false };
+  const { services, parts } = buildCapabilities(mounted(options), host, SETTINGS, standIns(observed));
+  /** Tests add to this what capabilities contribute that they do not mount. */
   const contributed: Extension[] = [];
-  const extensions: Host['extensions'] = (point) => point.among(contributed);
-  const host = { runtime, executor, settings, extensions, forget: () => [], advertises: () => false };
-  const audit = { record: () => [], entry: () => unchanged(undefined) };
-  const runs = new RunService(host, settings);
-  const hooks = webhookService(host, { audit });
-  const timed = scheduleService(host, { audit, runs });
-  for (const [kind, work] of Object.entries(schedules.work!(host, timed))) kinds.set(kind, work);
-  if (egress) {
-    reactions.push(hooks.lanes.reaction);
-    for (const [kind, work] of Object.entries(webhooks.work!(host, hooks))) kinds.set(kind, work);
-  }
-  const storage = { perform: async () => ({ found: true, value: observed() }) };
-  const beats = heartbeatService(host, { audit, runs, storage });
-  const promises = commitmentService(host, { audit, runs, heartbeat: beats });
-  const continuing = { ...heartbeat.work!(host, beats), ...commitments.work!(host, promises) };
-  for (const [kind, work] of Object.entries(continuing)) kinds.set(kind, work);
-  const judges = verifiers.service(host, { audit, runs } as never);
-  reactions.push(...verifiers.reactions!(host, judges));
-  const aims = goals.service(host, {
-    audit,
-    feed: { entries: () => [], wake: () => {} },
-    runs,
-    schedules: timed,
-    heartbeat: beats,
-    commitments: promises,
-    verifiers: judges,
-  } as never);
-  if (hasGoals) {
-    reactions.push(...goals.reactions!(host, aims));
-    for (const [kind, work] of Object.entries(goals.work!(host, aims))) kinds.set(kind, work);
+  const own: Contributions = {
+    seams: {
+      model: agents?.model ?? (async () => ({ chunks: [] })),
+      ...(agents ? { agent: agents.agent } : {}),
+    },
+    tools: [probeTools(({ effectId }) => probe(effectId)), ...(agents?.tools ?? [])],
+    extensions: contributed,
+  };
+  contributions.complete([...parts, own]);
+  store.onHint((topic) => runtime.hub.hinted(topic));
+  for (const { onAppend = [], onHint = {}, work = {} } of parts) {
+    runtime.hub.connect(onAppend, onHint);
+    for (const [kind, each] of Object.entries(work)) kinds.set(kind, each);
   }
   return {
+    ...services,
+    // Answers by token are an operation of the service that no other capability calls.
+    interrupts: services.interrupts as InterruptService,
+    replay: new ReplayService(host, services),
+    heartbeats: services.heartbeat,
     name,
     store,
     runtime,
     executor,
     kinds,
-    goals: aims,
-    runs,
-    interrupts: new InterruptService(host, new TokenKeys(runtime)),
     contributed,
-    replay: new ReplayService(host, { runs, audit, retention: { expiry: async () => undefined } }),
-    webhooks: hooks,
-    schedules: timed,
-    heartbeats: beats,
-    commitments: promises,
-    verifiers: judges,
     idempotency: new Idempotency(store, clock),
   };
 }
 
+/** A capability-built host in a simulated world. */
 export type SimHost = ReturnType<typeof createSimHost>;
 
-/** The store failing is weather; a promise that we broke is a bug, and must not pass in silence. */
-function failOnBrokenPromise(fields: object, message: string): void {
+/** A store that fails is part of the simulation; any other logged error is a bug and fails the test. */
+function failOnBug(fields: object, message: string): void {
   const error = (fields as { err?: Error }).err;
   if (error && error.name !== 'StoreFailure') throw new Error(`${message}: ${error.stack}`);
 }
 
-function simNodes(world: World): NodeType[] {
+function simCatalog(world: World): NodeType[] {
   return [
+    ...NODES,
+    ...INTERRUPT_NODES,
+    ...CONFORMANCE_NODES,
+    governanceGate,
+    runAgent,
+    ...REPLACING_NODES,
     {
       typeId: 'sim.flaky',
       role: 'pure',

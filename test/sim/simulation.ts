@@ -115,8 +115,9 @@ class Day {
   async #open(): Promise<void> {
     this.#isStorm = false;
     for (let count = 0; count < HOSTS; count++) await this.#startHost();
-    await registerShared(this.#hosts[0]!.runtime, ...WORKFLOWS);
-    await this.#receivers.subscribe(this.#hosts[0]!.webhooks, CALLER);
+    const { runtime, webhooks } = this.#hosts[0]!;
+    await registerShared(runtime, ...WORKFLOWS);
+    await this.#receivers.subscribe(runtime, webhooks, CALLER);
     this.#isStorm = true;
     for (const { store } of this.#hosts) store.weather = this.#weather;
   }
@@ -133,7 +134,7 @@ class Day {
       world,
       store,
       ids: sortableIds(world.now, chance),
-      probe: (_request, { effectId }) => this.#fire(effectId),
+      probe: (effectId) => this.#fire(effectId),
       egress: this.#receivers.egress,
       agents: simAgents(
         world,
@@ -215,7 +216,7 @@ class Day {
       try {
         const request = { workflowId, inputs: {}, configurable: {}, exclusive: false };
         const outcome = await perform(host.runtime, () => host.runs.create(CALLER, request), {
-          record: (started) => ticket.remember({ status: 201, body: started }),
+          record: (started) => ticket.record({ status: 201, body: started }),
         });
         return isRefusal(outcome) ? undefined : outcome.runId;
       } finally {

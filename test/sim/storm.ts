@@ -77,7 +77,7 @@ export class Storm {
       world,
       store,
       ids: sortableIds(world.now, chance),
-      probe: async (_request, { effectId }) => ({ effectId }),
+      probe: async () => {},
       ...options,
     });
     for (const [kind, each] of Object.entries(work?.(host) ?? {})) host.kinds.set(kind, each);

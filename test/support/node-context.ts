@@ -1,3 +1,4 @@
+import { MODEL_NODES } from '../../src/capabilities/ai/models/nodes.ts';
 import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
 import { emailSend } from '../../src/capabilities/integrations/email/nodes.ts';
 import { httpFetch } from '../../src/capabilities/integrations/http-client/nodes.ts';
@@ -12,7 +13,15 @@ import { node as definitionNode } from './definitions.ts';
 /** When the nodes of tests start. */
 export const STARTED_AT = Date.parse('2026-01-01T00:00:00Z');
 
-const catalog = catalogOf([...NODES, ...INTERRUPT_NODES, ...CONFORMANCE_NODES, httpFetch, emailSend, ...KV_NODES]);
+const catalog = catalogOf([
+  ...NODES,
+  ...INTERRUPT_NODES,
+  ...MODEL_NODES,
+  ...CONFORMANCE_NODES,
+  httpFetch,
+  emailSend,
+  ...KV_NODES,
+]);
 
 /** The node type with an id, of all that a host with the conformance switch has. */
 export function typeOf(typeId: string): NodeType {

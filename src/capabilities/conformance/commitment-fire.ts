@@ -3,14 +3,14 @@ import { isRefusal } from '../../protocol/errors.ts';
 import { Closed, OneOf } from '../../protocol/format/schema.ts';
 import { CommitmentFired, FIRE_CONDITIONS } from '../../protocol/starting/commitment-events.ts';
 import { reply, route } from '../request.ts';
-import type { CommitmentService } from '../starting/commitments/service.ts';
+import type { Commitments } from '../starting/commitments/door.ts';
 
 const CANARY = 'canary of an intention that no event may tell';
 
 const ALWAYS = { observe: { runs: {} }, when: 'observed.count >= 0', everySec: 60 };
 
 /** A commitment that is due at once, and what its run's log says of it. */
-export const commitmentFire = route<{ readonly commitments: CommitmentService }>()({
+export const commitmentFire = route<{ readonly commitments: Commitments }>()({
   operationId: 'seamCommitmentFire',
   summary: 'Test seam: what is told of a commitment that is kept, and how often it is',
   method: 'POST',

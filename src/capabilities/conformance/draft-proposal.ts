@@ -1,14 +1,13 @@
 import { Type } from 'typebox';
-import { isRefusal, refuse } from '../../protocol/errors.ts';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
 import { ARTIFACT_KINDS, Proposal } from '../../protocol/learning/proposals.ts';
-import type { ProposalService } from '../learning/proposals/service.ts';
-import { reply, route } from '../request.ts';
+import type { Proposals } from '../learning/proposals/door.ts';
+import { reply, route, transact } from '../request.ts';
 
 const Optional = Type.Optional;
 
 /** Drafts are the host's own work. Where there is nothing to learn from yet, this says what was learnt. */
-export const draftProposal = route<{ readonly proposals: ProposalService }>()({
+export const draftProposal = route<{ readonly proposals: Proposals }>()({
   operationId: 'seamDraftProposal',
   summary: 'Test seam: a proposal as if it had been learnt from runs',
   method: 'POST',
@@ -24,10 +23,11 @@ export const draftProposal = route<{ readonly proposals: ProposalService }>()({
   }),
   replies: { 201: Proposal },
   refusals: [409, 422],
-  handle: async ({ caller, body: { evidenceKey: key, sourceRunIds = [], ...body } }, { proposals }) => {
+  handle: ({ caller, body: { evidenceKey: key, sourceRunIds = [], ...body } }, { proposals }) => {
     const evidence = { key, sources: sourceRunIds.map((runId) => ({ runId, why: 'a test says so' })), nearest: [] };
-    const drafted = await proposals.draft(caller.subject, { ...body, sourceRunIds, evidence });
-    if (typeof drafted === 'string') return refuse('conflict', `Nothing is drafted: ${drafted}.`, { reason: drafted });
-    return isRefusal(drafted) ? drafted : reply(201, drafted);
+    return transact(
+      () => proposals.draft(caller.subject, { ...body, sourceRunIds, evidence }),
+      (drafted) => reply(201, drafted),
+    );
   },
 });

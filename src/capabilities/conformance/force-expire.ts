@@ -1,9 +1,9 @@
 import { RunParams } from '../../protocol/running/runs.ts';
-import type { RetentionService } from '../operations/retention/service.ts';
-import { route } from '../request.ts';
+import type { Retention } from '../operations/retention/door.ts';
+import { NO_CONTENT, route } from '../request.ts';
 
 /** Lets a suite see what becomes of a run whose time is up. */
-export const forceExpire = route<{ readonly retention: RetentionService }>()({
+export const forceExpire = route<{ readonly retention: Retention }>()({
   operationId: 'seamForceExpire',
   summary: 'Test seam: clear a run away before its time',
   method: 'POST',
@@ -12,8 +12,5 @@ export const forceExpire = route<{ readonly retention: RetentionService }>()({
   params: RunParams,
   replies: { 204: 'nothing' },
   refusals: [404, 410],
-  handle: async ({ caller, params }, { retention }) => {
-    const refusal = await retention.expire(caller, params.runId);
-    return refusal ?? { status: 204 };
-  },
+  handle: async ({ caller, params }, { retention }) => (await retention.expire(caller, params.runId)) ?? NO_CONTENT,
 });

@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import { Closed } from '../../protocol/format/schema.ts';
 import { HeartbeatEvaluated, HeartbeatStateChanged } from '../../protocol/starting/heartbeats.ts';
 import { reply, route } from '../request.ts';
-import type { HeartbeatService } from '../starting/heartbeats/service.ts';
+import type { Heartbeats } from '../starting/heartbeats/door.ts';
 
 /** The rule by which ticks are told and changes start runs, on a heartbeat that is only thought of. */
-export const heartbeatTick = route<{ readonly heartbeat: HeartbeatService }>()({
+export const heartbeatTick = route<{ readonly heartbeat: Heartbeats }>()({
   operationId: 'seamHeartbeatTick',
   summary: 'Test seam: what a heartbeat says when it sees this',
   method: 'POST',

@@ -1,73 +1,71 @@
-import { isRefusal } from '../../protocol/errors.ts';
-import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { type Decide, perform } from '../../runtime/change.ts';
-import type { MemoryService } from '../ai/memory/service.ts';
-import type { Packs } from '../ai/packs/door.ts';
-import type { Prompts } from '../ai/prompts/door.ts';
-import type { GoalService } from '../learning/goals/service.ts';
-import type { ProposalService } from '../learning/proposals/service.ts';
-import type { LegacyCapability as Capability, CapabilitySettings } from '../legacy.ts';
-import type { Workflows } from '../running/workflows/door.ts';
-import { AGENT_FIXTURES } from './agent-fixtures.ts';
-import { AGENT_PACK } from './agent-pack.ts';
-import { CHAIN_PACK } from './chain-pack.ts';
-import { commitmentFire } from './commitment-fire.ts';
-import { draftProposal } from './draft-proposal.ts';
-import { FIXTURES, FOREIGN_MEMORY, MCP_FIXTURE } from './fixtures.ts';
-import { forceExpire } from './force-expire.ts';
-import { heartbeatTick } from './heartbeat-tick.ts';
-import { memoryConsolidate } from './memory-consolidate.ts';
-import { mockAiSeams } from './mock-ai.ts';
-import { CONFORMANCE_NODES } from './nodes/index.ts';
-import { promptSeams } from './prompt-seams.ts';
-import { PROMPT_TEMPLATES } from './prompt-templates.ts';
-import { giveSamples } from './samples.ts';
-import { schedulingTick } from './scheduling-tick.ts';
-import { seams } from './seams.ts';
-import { testSurface } from './surface.ts';
+import { mcpClientSettings } from '../ai/mcp-client/settings.ts';
+import { Memory } from '../ai/memory/door.ts';
+import { ModelProviders, Models } from '../ai/models/door.ts';
+import { Packs } from '../ai/packs/door.ts';
+import { Prompts } from '../ai/prompts/door.ts';
+import { defineCapability } from '../capability.ts';
+import { hostSettings } from '../host-settings.ts';
+import { Storage } from '../integrations/storage/door.ts';
+import { Goals } from '../learning/goals/door.ts';
+import { Proposals } from '../learning/proposals/door.ts';
+import { Retention } from '../operations/retention/door.ts';
+import { Webhooks } from '../operations/webhooks/door.ts';
+import { bindRoutes } from '../request.ts';
+import { MockProviders } from '../running/runs/door.ts';
+import { Workflows } from '../running/workflows/door.ts';
+import { joinSettings } from '../settings.ts';
+import { Commitments } from '../starting/commitments/door.ts';
+import { Heartbeats } from '../starting/heartbeats/door.ts';
+import { Schedules } from '../starting/schedules/door.ts';
+import { authorizationSettings } from '../trust/authorization/settings.ts';
+import { fixturesFor, installFixtures } from './install.ts';
+import { MOCK_PROVIDERS, mockableModel, mockProviders } from './mock-providers.ts';
+import { CONFORMANCE_NODES, REPLACING_NODES } from './nodes/index.ts';
+import { countingProbe } from './probe-tool.ts';
+import { ProgrammedModel } from './programmed-model.ts';
+import { CONFORMANCE_TABLES } from './records.ts';
+import { routes } from './routes.ts';
 
-export interface Fitted {
-  readonly workflows: Workflows;
-  readonly prompts: Prompts;
-  readonly packs: Packs;
-  readonly proposals: ProposalService;
-  readonly goals: GoalService;
-  readonly memory: MemoryService;
-}
-
-const FOREIGNER = { tenant: 'conformance-another-tenant', runId: 'none', nodeId: 'none', effectId: 'seed' };
-
-function seeded({ mcpServers }: Pick<CapabilitySettings, 'mcpServers'>): readonly WorkflowDefinition[] {
-  return [...FIXTURES, ...AGENT_FIXTURES, ...(mcpServers.length > 0 ? [MCP_FIXTURE] : [])];
-}
-
-/** What conformance suites need and nobody else should have; mounted by the conformance switch alone. */
-export const conformance: Capability<'conformance', Fitted> = {
+/**
+ * The scaffolding of conformance suites: fixtures, test seams, mock models and node types. A host mounts it last and
+ * only under the conformance switch; in production none of its modules is loaded.
+ */
+export const conformance = defineCapability({
   name: 'conformance',
-  advertise: (settings) => ({ fixtures: seeded(settings).map(({ id }) => id), conformance: { mockAgent: true } }),
-  nodes: () => CONFORMANCE_NODES,
-  service: (_host, services: Fitted) => services,
-  routes: [
-    ...seams,
-    ...promptSeams,
-    ...mockAiSeams,
-    testSurface,
-    forceExpire,
-    draftProposal,
-    schedulingTick,
-    heartbeatTick,
-    commitmentFire,
-    memoryConsolidate,
+  needs: [
+    Workflows,
+    Prompts,
+    Packs,
+    Proposals,
+    Goals,
+    Memory,
+    Storage,
+    Webhooks,
+    Retention,
+    Schedules,
+    Heartbeats,
+    Commitments,
+    Models,
   ],
-  prepare: async ({ runtime, settings }, { workflows, prompts, packs, memory, proposals, goals }) => {
-    await giveSamples(settings, { proposals, goals });
-    await memory.perform(FOREIGNER, { op: 'put', memoryRef: FOREIGN_MEMORY, content: 'not yours', tags: [] });
-    const seed = async (id: string, decide: Decide<unknown>): Promise<void> => {
-      const outcome = await perform(runtime, decide);
-      if (isRefusal(outcome)) throw new Error(`fixture ${id}: ${outcome.message}`);
+  settings: joinSettings(hostSettings, joinSettings(mcpClientSettings, authorizationSettings)),
+  tables: CONFORMANCE_TABLES,
+  nodes: () => [...CONFORMANCE_NODES, ...REPLACING_NODES],
+  build: (host, needs, settings) => {
+    const { runtime } = host;
+    const programmedModel = new ProgrammedModel();
+    return {
+      advertise: () => ({
+        testing: { mockProviders: [...MOCK_PROVIDERS] },
+        production: { retention: { testForceExpire: true } },
+        fixtures: fixturesFor(settings).map(({ id }) => id),
+        conformance: { mockAgent: true },
+      }),
+      routes: bindRoutes(routes, { ...needs, programmedModel }),
+      // This capability is mounted after models, so its driver takes the place of the one that it wraps.
+      seams: { model: mockableModel(needs.models.seam, runtime) },
+      tools: [countingProbe(runtime.store)],
+      extensions: [ModelProviders.of(programmedModel), MockProviders.of(mockProviders)],
+      prepare: () => installFixtures(runtime, needs, settings),
     };
-    for (const pack of [CHAIN_PACK, AGENT_PACK]) await seed(pack.name, () => packs.installShared(pack));
-    for (const prompt of PROMPT_TEMPLATES) await seed(prompt.templateId, () => prompts.installShared(prompt));
-    for (const workflow of seeded(settings)) await seed(workflow.id, () => workflows.registerShared(workflow));
   },
-};
+});

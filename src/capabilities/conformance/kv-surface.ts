@@ -2,14 +2,14 @@ import { NOT_FOUND, refuse } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { KvRequest } from '../../runtime/effects/kv.ts';
 import { NodeFailure } from '../../runtime/node-type.ts';
-import type { StorageService } from '../integrations/storage/service.ts';
+import type { Storage } from '../integrations/storage/door.ts';
 import { type Answer, type Caller, reply } from '../request.ts';
 
 export const KV_OPERATIONS = ['get', 'set', 'delete', 'cas', 'atomicIncrement'] as const;
 
 /** What a node would ask of the store, asked without one. */
 export async function kvSurface(
-  storage: StorageService,
+  storage: Storage,
   { subject: { tenant, workspace = '' } }: Caller,
   op: string,
   args: JsonObject,

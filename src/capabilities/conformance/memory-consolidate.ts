@@ -2,13 +2,13 @@ import { Type } from 'typebox';
 import { MemoryConsolidated } from '../../protocol/ai/memory.ts';
 import { Closed } from '../../protocol/format/schema.ts';
 import { MEMORY_LIMITS, type MemoryRequest } from '../../runtime/effects/memory.ts';
-import type { MemoryService } from '../ai/memory/service.ts';
+import type { Memory } from '../ai/memory/door.ts';
 import { reply, route } from '../request.ts';
 
 const CANARY = 'canary of a secret that no entry may tell';
 
 /** A memory that says some things twice, and what a pass over it comes to. Only the first pass finds it empty. */
-export const memoryConsolidate = route<{ readonly memory: MemoryService }>()({
+export const memoryConsolidate = route<{ readonly memory: Memory }>()({
   operationId: 'seamMemoryConsolidate',
   summary: 'Test seam: what becomes of a memory that says things twice',
   method: 'POST',

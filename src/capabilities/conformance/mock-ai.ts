@@ -1,16 +1,15 @@
 import { Type } from 'typebox';
-import { NOT_FOUND } from '../../protocol/errors.ts';
 import { Closed, NonEmpty } from '../../protocol/format/schema.ts';
-import type { ModelService } from '../ai/models/service.ts';
 import { reply, route } from '../request.ts';
+import type { ProgrammedModel } from './programmed-model.ts';
 
 interface Services {
-  readonly models: ModelService;
+  readonly programmedModel: ProgrammedModel;
 }
 
 const Text = Type.Optional(Type.String());
 
-/** Lays out what the provider `mock` says to a node. */
+/** Sets the answers that the provider `mock` gives to a node. */
 const programModel = route<Services>()({
   operationId: 'seamProgramModel',
   summary: 'Test seam: what a mock model says to a node, answer by answer',
@@ -23,9 +22,8 @@ const programModel = route<Services>()({
   }),
   replies: { 200: Closed({ nodeId: Type.String(), answers: Type.Integer() }) },
   refusals: [400, 404],
-  handle: ({ caller, body: { nodeId, program } }, { models }) => {
-    if (!models.programmed) return NOT_FOUND;
-    models.programmed.lay(caller.subject.tenant, nodeId, program);
+  handle: ({ caller, body: { nodeId, program } }, { programmedModel }) => {
+    programmedModel.program(caller.subject.tenant, nodeId, program);
     return reply(200, { nodeId, answers: program.length });
   },
 });
@@ -39,10 +37,9 @@ const lastDispatchBudget = route<Services>()({
   query: Closed({ nodeId: NonEmpty }),
   replies: { 200: Closed({ maxTokens: Type.Union([Type.Integer(), Type.Null()]) }) },
   refusals: [400, 404],
-  handle: ({ caller, query }, { models }) => {
-    if (!models.programmed) return NOT_FOUND;
-    return reply(200, { maxTokens: models.programmed.lastMaxTokens(caller.subject.tenant, query.nodeId) });
-  },
+  handle: ({ caller, query }, { programmedModel }) =>
+    reply(200, { maxTokens: programmedModel.lastMaxTokens(caller.subject.tenant, query.nodeId) }),
 });
 
+/** The test seams of the programmed model. */
 export const mockAiSeams = [programModel, lastDispatchBudget];

@@ -1,11 +1,12 @@
 import { isRefusal } from '../../protocol/errors.ts';
 import type { GoalRequest } from '../../protocol/learning/goals.ts';
+import { perform } from '../../runtime/change.ts';
+import type { Runtime } from '../../runtime/runtime.ts';
 import { ownerOf } from '../../store/definitions.ts';
-import type { GoalService } from '../learning/goals/service.ts';
-import type { Draft, ProposalService } from '../learning/proposals/service.ts';
-import type { CapabilitySettings } from '../legacy.ts';
+import type { Goals } from '../learning/goals/door.ts';
+import { type Draft, KNOWN_EVIDENCE, type Proposals, TOO_MANY_PENDING } from '../learning/proposals/door.ts';
 import type { Caller } from '../request.ts';
-import { callerOf } from '../trust/authorization/door.ts';
+import { callerOf, type KeyRecord } from '../trust/authorization/door.ts';
 
 const PROPOSED: Draft = {
   kind: 'prompt-template',
@@ -24,28 +25,40 @@ const AIM: GoalRequest = {
   bounds: { maxLoopIterations: 3 },
 };
 
-interface Sampled {
-  readonly proposals: ProposalService;
-  readonly goals: GoalService;
+/** The services that hold sample data. */
+export interface SampleServices {
+  readonly proposals: Proposals;
+  readonly goals: Goals;
+}
+
+/** Whether there are samples, and for whom. */
+export interface SampleSettings {
+  readonly samples: boolean;
+  readonly apiKeys: readonly KeyRecord[];
 }
 
 /**
- * Suites look for a draft, which nobody can make from outside, and for a goal that is active: whoever has a configured
- * key gets one of each, once.
+ * Creates a draft proposal and an active goal for every owner of a configured key, once: suites look for both, and a
+ * draft cannot be created over the wire.
  */
-export async function giveSamples(settings: CapabilitySettings, { proposals, goals }: Sampled): Promise<void> {
-  if (!settings.samples) return;
-  for (const caller of ownersAmong(settings)) {
-    const drafted = await proposals.draft(caller.subject, PROPOSED);
-    if (isRefusal(drafted)) throw new Error(`sample proposal: ${drafted.message}`);
+export async function createSamples(
+  runtime: Runtime,
+  { proposals, goals }: SampleServices,
+  { samples, apiKeys }: SampleSettings,
+): Promise<void> {
+  if (!samples) return;
+  for (const caller of ownersOf(apiKeys)) {
+    const drafted = await perform(runtime, () => proposals.draft(caller.subject, PROPOSED));
+    const isKnown = drafted === KNOWN_EVIDENCE || drafted === TOO_MANY_PENDING;
+    if (isRefusal(drafted) && !isKnown) throw new Error(`sample proposal: ${drafted.message}`);
     const [active] = await goals.list(caller, { state: 'active' }, 1);
-    const aimed = active ?? (await goals.create(caller, AIM, () => []));
+    const aimed = active ?? (await perform(runtime, () => goals.create(caller, AIM)));
     if (isRefusal(aimed)) throw new Error(`sample goal: ${aimed.message}`);
   }
 }
 
-/** One for each tenant, and each workspace of it, that configured keys are of. */
-function ownersAmong({ configuredKeys }: CapabilitySettings): Iterable<Caller> {
-  const callers = configuredKeys.map(callerOf);
+/** One caller for each tenant and workspace of the configured keys. */
+function ownersOf(keys: readonly KeyRecord[]): Iterable<Caller> {
+  const callers = keys.map(callerOf);
   return new Map(callers.map((caller) => [ownerOf(caller.subject), caller])).values();
 }

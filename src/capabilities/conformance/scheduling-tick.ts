@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Closed, OneOf } from '../../protocol/format/schema.ts';
 import { reply, route } from '../request.ts';
-import type { ScheduleService } from '../starting/schedules/service.ts';
+import { decideSlot } from '../starting/schedules/door.ts';
 
 const MINUTE_MS = 60_000;
 const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };
@@ -9,7 +9,7 @@ const EVERY_MINUTE = { cron: '* * * * *', timezone: 'UTC' };
 const LOOKS = 2;
 
 /** The rule by which slots get runs, on a schedule that is only thought of. */
-export const schedulingTick = route<{ readonly schedules: ScheduleService }>()({
+export const schedulingTick = route<object>()({
   operationId: 'seamSchedulingTick',
   summary: 'Test seam: how many runs a schedule starts when one slot is due, or several were missed',
   method: 'POST',
@@ -21,12 +21,12 @@ export const schedulingTick = route<{ readonly schedules: ScheduleService }>()({
   }),
   replies: { 200: Closed({ runsFired: Type.Integer() }) },
   refusals: [400],
-  handle: ({ body: { scenario, missedTicks = 1 } }, { schedules }) => {
+  handle: ({ body: { scenario, missedTicks = 1 } }) => {
     let awaited = MINUTE_MS;
     const now = scenario === 'single-tick' ? awaited : awaited + missedTicks * MINUTE_MS;
     let runsFired = 0;
     for (let look = 0; look < LOOKS && awaited <= now; look++) {
-      const { isDue, next } = schedules.settle(EVERY_MINUTE, 'skip', awaited, now);
+      const { isDue, next } = decideSlot(EVERY_MINUTE, 'skip', awaited, now);
       if (isDue) runsFired++;
       awaited = next!;
     }

@@ -1,14 +1,14 @@
 import { Type } from 'typebox';
-import { isRefusal, NOT_FOUND } from '../../protocol/errors.ts';
+import { NOT_FOUND } from '../../protocol/errors.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../protocol/format/schema.ts';
-import type { StorageService } from '../integrations/storage/service.ts';
-import type { WebhookService } from '../operations/webhooks/service.ts';
-import { type Answer, type Caller, reply, route } from '../request.ts';
+import type { Storage } from '../integrations/storage/door.ts';
+import type { Webhooks } from '../operations/webhooks/door.ts';
+import { type Answer, type Caller, reply, route, transact } from '../request.ts';
 import { KV_OPERATIONS, kvSurface } from './kv-surface.ts';
 
 interface Services {
-  readonly webhooks: WebhookService;
-  readonly storage: StorageService;
+  readonly webhooks: Webhooks;
+  readonly storage: Storage;
 }
 
 const LIST_MAX = 200;
@@ -44,10 +44,15 @@ export const testSurface = route<Services>()({
     }
     const { url = '', events = [], webhookId = '' } = args;
     if (op === 'unregister') {
-      return (await webhooks.unregister(inside, webhookId, undefined, () => [])) ?? reply(200, {});
+      return transact(
+        () => webhooks.unregister(inside, webhookId, undefined),
+        () => reply(200, {}),
+      );
     }
-    const made = await webhooks.register(inside, { url, events }, () => []);
-    return isRefusal(made) ? made : reply(200, { webhookId: made.webhookId });
+    return transact(
+      () => webhooks.register(inside, { url, events }),
+      (issued) => reply(200, { webhookId: issued.webhookId }),
+    );
   },
 });
 

@@ -2,23 +2,26 @@ import type { Allowance } from '../../engine/models/budget.ts';
 import { NodeFailure } from '../node-type.ts';
 import { type ModelMessage, OverBudget, type Price, type ProviderQuestion } from './model.ts';
 
-/** Nobody can know before the call; about so many characters make a token. */
+/** A rough estimate: the exact count is known only after the call. */
 const CHARACTERS_PER_TOKEN = 4;
 const PRICED_TOKENS = 1_000_000;
 
+/** Estimates the tokens of a text. */
 export function estimateTokens(text: string): number {
   return Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 }
 
+/** Estimates the tokens of a conversation. */
 export function inputEstimate(messages: readonly ModelMessage[]): number {
   return Math.max(1, estimateTokens(messages.map(({ content }) => content).join('\n')));
 }
 
+/** The cost of a call in dollars. */
 export function costOf(price: Price, inputTokens: number, outputTokens: number): number {
   return (inputTokens * price.input + outputTokens * price.output) / PRICED_TOKENS;
 }
 
-/** The question, made no longer than the run can pay for. Throws when not even the shortest answer fits. */
+/** Limits the answer's tokens to the run's budget. Throws OverBudget if not even one token fits. */
 export function afford(
   question: ProviderQuestion,
   allowance: Allowance | undefined,
@@ -40,7 +43,7 @@ function outputWithinTokens(left: number, input: number): number {
 }
 
 function outputWithinCost(left: number, input: number, model: string, price: Price | undefined): number {
-  if (!price) throw denied(model, 'has no price here, and the run has a limit on cost');
+  if (!price) throw denied(model, 'has no configured price, and the run has a limit on cost');
   const need = costOf(price, input, 1);
   if (need > left) throw new OverBudget('cost', need);
   return price.output === 0
@@ -54,7 +57,7 @@ function checkModel(model: string, { modelAllow, modelDeny = [] }: Allowance): v
   if (modelAllow && !isNamed(modelAllow)) throw denied(model, 'is not among those that the budget of the run allows');
 }
 
-/** `*` stands for any number of characters. Read from both ends, so that no pattern can take long. */
+/** Whether a text matches a pattern in which `*` stands for any characters. Takes linear time. */
 export function matches(pattern: string, text: string): boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

@@ -1,21 +1,22 @@
 import type { Agent } from '../../protocol/ai/agents.ts';
 import type { ToolFacts } from '../tools.ts';
 
+/** Asks for the agent of a node. */
 export interface AgentRequest {
-  /** Nothing for an agent that the node itself describes. */
+  /** Absent for an agent that only the node's config describes. */
   readonly agentId?: string | undefined;
-  /** Of the pack that it comes with; the one in use where this is silent. */
+  /** The version of the agent's pack; the installed one by default. */
   readonly version?: string | undefined;
-  /** Tools that the node asks for, of which an agent from a pack gets only those on its own list. */
+  /** Tools that the node asks for; an agent from a pack gets those of them that its allow-list has. */
   readonly tools?: readonly string[] | undefined;
 }
 
-/** Who is to do something, and with what: as it was when the node first asked. */
-export interface AgentBrief {
-  /** Null where nobody of that name may be used from here. */
+/** An agent with its tools, as they were when the node first asked. */
+export interface ResolvedAgent {
+  /** Null if no agent of that id may be used by this run. */
   readonly agent: (Agent & { readonly packVersion: string }) | null;
-  /** What it may call. */
+  /** Names of the tools that it may call. */
   readonly allowed: readonly string[];
-  /** Those of the allowed that there are. */
+  /** Those of the allowed tools that exist. */
   readonly tools: readonly ToolFacts[];
 }

@@ -1,37 +1,37 @@
 import { NodeFailure } from '../node-type.ts';
 
-/** A header whose value is a secret of the operator: its name, and what stands before it. */
+/** A header whose value is a configured credential, with a prefix such as `Bearer `. */
 export interface CredentialHeader {
   readonly credentialRef: string;
   readonly prefix?: string;
 }
 
-/** What may be sent without being known, for whom, and to whom. */
+/** A secret that workflows may send without seeing it. */
 export interface Credential {
   readonly name: string;
   readonly secret: string;
-  /** It is sent nowhere else, whatever a definition says. */
+  /** The only origins that it is sent to. */
   readonly origins: readonly string[];
-  /** `*` stands for all. */
+  /** The tenants that may use it; `*` means all. */
   readonly tenants: readonly string[];
 }
 
-/** A credential of another tenant is like none. */
+/** Finds a credential for a request. One of another tenant is treated as missing; a wrong origin is refused. */
 export function credentialFor(
   credentials: readonly Credential[],
   name: string,
   tenant: string,
   url: string,
 ): Credential {
-  const isTheirs = ({ tenants }: Credential): boolean => tenants.includes(tenant) || tenants.includes('*');
-  const credential = credentials.find((each) => each.name === name && isTheirs(each));
+  const isUsable = ({ tenants }: Credential): boolean => tenants.includes(tenant) || tenants.includes('*');
+  const credential = credentials.find((each) => each.name === name && isUsable(each));
   if (!credential) {
-    const message = `This host has no credential ${JSON.stringify(name)} for this tenant.`;
+    const message = `This tenant has no credential ${JSON.stringify(name)}. Check CAPSTAN_CREDENTIALS.`;
     throw refused('credential_required', message, { requirement: name });
   }
   const { origin } = new URL(url);
   if (credential.origins.includes(origin)) return credential;
-  const message = `The credential ${JSON.stringify(name)} is not for ${origin}.`;
+  const message = `The credential ${JSON.stringify(name)} must not be sent to ${origin}.`;
   throw refused('credential_forbidden', message, { credentialRef: name, reason: 'out-of-audience' });
 }
 

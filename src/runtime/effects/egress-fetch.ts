@@ -1,9 +1,9 @@
 import type { Egress } from '../../system/egress.ts';
 
-/** A model may think for long, but not forever, and says no more than a book. */
+/** The largest response of a provider. */
 const ANSWER_BYTES_MAX = 32 * 1_024 * 1_024;
 
-/** `fetch` for libraries that bring their own requests: all of them leave through the guarded way out. */
+/** A `fetch` for provider libraries whose requests go through the egress guard. */
 export function egressFetch(egress: Egress, timeoutMs: number, maxBytes = ANSWER_BYTES_MAX): typeof fetch {
   return async (input, init = {}) => {
     const { status, headers, body } = await egress.open({

@@ -7,10 +7,12 @@ import { NodeFailure } from '../node-type.ts';
 import { type Credential, type CredentialHeader, credentialFor } from './credentials.ts';
 import type { SeamDrivers } from './seams.ts';
 
-/** What a request may come to that fails the node; everything else is an outcome like any other. */
-export const HTTP_TROUBLES = ['network', '3xx', '4xx', '5xx'] as const;
-export type HttpTrouble = (typeof HTTP_TROUBLES)[number];
+/** The results of a request that may fail the node; the node's `failOn` chooses among them. */
+export const HTTP_FAILURE_CLASSES = ['network', '3xx', '4xx', '5xx'] as const;
+/** A class of results that may fail a node. */
+export type HttpFailureClass = (typeof HTTP_FAILURE_CLASSES)[number];
 
+/** A request of a node. */
 export interface HttpRequest {
   readonly url: string;
   readonly method: string;
@@ -18,23 +20,24 @@ export interface HttpRequest {
   readonly body?: string | undefined;
   readonly timeoutMs: number;
   readonly maxBytes: number;
-  /** Sends the identity of the effect along, by which the receiver can tell a repeat. */
+  /** Sends the effect id as `Idempotency-Key`, so that the receiver can recognise a retry. */
   readonly isKeyed: boolean;
-  readonly failOn: readonly HttpTrouble[];
+  readonly failOn: readonly HttpFailureClass[];
 }
 
+/** The response that a node gets. */
 export interface HttpResult {
-  /** 0 when there was no answer. */
+  /** 0 if there was no response. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The value of an answer that is JSON, else its text; null when it is empty. */
+  /** The value of a JSON response, else its text; null if it is empty. */
   readonly body: unknown;
   readonly durationMs: number;
   readonly idempotencyKey?: string | undefined;
   readonly networkError?: string | undefined;
 }
 
-/** Headers of an answer that say something to a workflow; others may carry what is nobody's business. */
+/** The response headers that a workflow gets; others may hold session data. */
 const SHOWN_HEADERS: readonly string[] = [
   'content-type',
   'content-language',
@@ -49,26 +52,26 @@ const SHOWN_HEADERS: readonly string[] = [
   'x-ratelimit-reset',
 ];
 
-/** Answers that ask to come back later. */
-const WORTH_A_RETRY: ReadonlySet<number> = new Set([408, 425, 429]);
+/** Statuses below 500 that are worth a retry. */
+const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
 
-/** Asks somebody on the network, through the guard. What is worth a retry is left open: the effect is not over then. */
+/** Sends requests through the egress guard. A retryable failure leaves the effect open, so the next attempt sends again. */
 export function httpSeam(egress: Egress, clock: Clock, credentials: readonly Credential[] = []): SeamDrivers['http'] {
   return async ({ isKeyed, failOn, url, method, headers, body, timeoutMs, maxBytes }, { effectId, signal, tenant }) => {
     const startedAt = clock.now();
     const key = isKeyed ? { 'idempotency-key': effectId } : {};
-    const { filled, redact } = fillIn(headers, (name) => credentialFor(credentials, name, tenant, url));
+    const { filled, redact } = resolveHeaders(headers, (name) => credentialFor(credentials, name, tenant, url));
     const request = { url, method, headers: { ...filled, ...key }, timeoutMs, maxBytes, signal };
-    const answer = await ask(egress, body === undefined ? request : { ...request, body }, failOn);
-    if ('status' in answer) failOnStatus(answer.status, failOn);
-    const result = 'status' in answer ? resultOf(answer) : { status: 0, headers: {}, body: null, ...answer };
+    const response = await send(egress, body === undefined ? request : { ...request, body }, failOn);
+    if ('status' in response) failOnStatus(response.status, failOn);
+    const result = 'status' in response ? resultOf(response) : { status: 0, headers: {}, body: null, ...response };
     const sent = isKeyed ? { idempotencyKey: effectId } : {};
     return { ...redactValue(result, redact), durationMs: clock.now() - startedAt, ...sent };
   };
 }
 
-/** Headers as they are sent, which nobody gets to see, and what takes their secrets out of an answer that repeats them. */
-function fillIn(headers: HttpRequest['headers'], find: (name: string) => Credential) {
+/** The headers with their credentials, and a redactor for a response that repeats a secret. */
+function resolveHeaders(headers: HttpRequest['headers'], find: (name: string) => Credential) {
   const used: { id: string; value: string }[] = [];
   const filled = Object.entries(headers).map(([header, value]) => {
     if (typeof value === 'string') return [header, value];
@@ -79,10 +82,10 @@ function fillIn(headers: HttpRequest['headers'], find: (name: string) => Credent
   return { filled: Object.fromEntries(filled) as Record<string, string>, redact: secretRedactor(used) };
 }
 
-async function ask(
+async function send(
   egress: Egress,
   request: Parameters<Egress['send']>[0],
-  failOn: readonly HttpTrouble[],
+  failOn: readonly HttpFailureClass[],
 ): Promise<EgressResponse | { readonly networkError: string }> {
   try {
     return await egress.send(request);
@@ -94,7 +97,7 @@ async function ask(
   }
 }
 
-/** An address that may not be asked, or an answer that is too large, is so again next time. */
+/** A forbidden address or a response that is too large fails every time, so these are not retried. */
 const FAILURES: Record<EgressReason, { readonly code: string; readonly retryable: boolean }> = {
   refused: { code: 'egress_denied', retryable: false },
   too_large: { code: 'response_too_large', retryable: false },
@@ -103,14 +106,14 @@ const FAILURES: Record<EgressReason, { readonly code: string; readonly retryable
   aborted: { code: 'upstream_unavailable', retryable: true },
 };
 
-function failOnStatus(status: number, failOn: readonly HttpTrouble[]): void {
-  const trouble = `${Math.floor(status / 100)}xx` as HttpTrouble;
-  if (!failOn.includes(trouble)) return;
+function failOnStatus(status: number, failOn: readonly HttpFailureClass[]): void {
+  const failureClass = `${Math.floor(status / 100)}xx` as HttpFailureClass;
+  if (!failOn.includes(failureClass)) return;
   throw new NodeFailure({
     code: 'http_error',
-    message: `The answer was ${status}.`,
+    message: `The server responded with status ${status}.`,
     details: { status },
-    retryable: trouble === '5xx' || WORTH_A_RETRY.has(status),
+    retryable: failureClass === '5xx' || RETRYABLE_STATUSES.has(status),
   });
 }
 

@@ -1,4 +1,4 @@
-/** What may be done with a key. Everything is inside a namespace of the tenant and workspace of the run. */
+/** A storage operation, within a namespace of the tenant and workspace of the run. */
 export type KvRequest =
   | { readonly op: 'get'; readonly namespace: string; readonly key: string }
   | KvSet
@@ -8,12 +8,13 @@ export type KvRequest =
       readonly op: 'cas';
       readonly namespace: string;
       readonly key: string;
-      /** null: there must be no value. */
+      /** The current value; null expects none. */
       readonly expect: unknown;
       readonly set: unknown;
     }
   | KvList;
 
+/** Sets a value. */
 export interface KvSet {
   readonly op: 'set';
   readonly namespace: string;
@@ -22,6 +23,7 @@ export interface KvSet {
   readonly ttlSeconds?: number | undefined;
 }
 
+/** Lists keys. */
 export interface KvList {
   readonly op: 'list';
   readonly namespace: string;
@@ -30,6 +32,7 @@ export interface KvList {
   readonly cursor?: string | undefined;
 }
 
+/** The limits of key-value storage. */
 export const KV_LIMITS = {
   keyBytes: 512,
   valueBytes: 65_536,

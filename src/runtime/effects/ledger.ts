@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { NodeFailure } from '../node-type.ts';
 
-/** An effect that a node intends: its place in the node, not the attempt, makes it the same effect. */
+/** An effect that a node intends, identified by its place in the node: every attempt has the same one. */
 export interface IntendedEffect {
   readonly tenant: string;
   readonly runId: string;
@@ -17,16 +17,16 @@ export interface IntendedEffect {
 
 const RETENTION_MS = 14 * 24 * 60 * 60 * 1_000;
 
-/** RFC 0150: the identity that stays the same however often the effect is attempted. */
+/** The effect id, the same for every attempt (RFC 0150). */
 export function logicalInvocationId({ tenant, runId, nodeId, ordinal, providerKey }: IntendedEffect): string {
   const fields = ['openwop:activity:v2', tenant, runId, nodeId, String(ordinal), providerKey];
   return createHash('sha256').update(fields.join('\0')).digest('base64url');
 }
 
 /**
- * Performs an effect at most once as far as anybody can know: a result that was recorded is given again, and an
- * attempt that may have got through before a crash is repeated under the same identity. A host that has lost its
- * lease cannot begin one.
+ * Performs an effect and records its result. A recorded result is returned without performing the effect again; an
+ * attempt that a crash interrupted is repeated under the same effect id, so that the receiver can recognise it. A host
+ * that has lost its lease cannot begin an effect.
  */
 export async function performOnce<T>(
   store: Store,
@@ -52,7 +52,7 @@ export async function performOnce<T>(
 
 async function recall<T>(store: Store, tenant: string, effectId: string): Promise<T> {
   const [row] = await store.read<EffectRow>(findEffect(tenant, effectId));
-  if (!row?.outcome) throw new Error(`the outcome of effect ${effectId} is missing`);
+  if (!row?.outcome) throw new Error(`effect ${effectId} is settled without an outcome`);
   if (row.state === 'failed') throw new NodeFailure(JSON.parse(row.outcome) as RunError);
   return JSON.parse(row.outcome) as T;
 }
@@ -61,7 +61,7 @@ function leaseLost(): never {
   throw new LeaseLost('another host has taken this work over');
 }
 
-/** The work is somebody else's now. Whatever was being done for it is dropped. */
+/** Another host has the lease now: this host must drop the work. */
 export class LeaseLost extends Error {
   override readonly name = 'LeaseLost';
 }

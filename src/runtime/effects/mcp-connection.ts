@@ -7,31 +7,33 @@ import { ToolFailure } from '../tools.ts';
 import { egressFetch } from './egress-fetch.ts';
 import { LeaseLost } from './ledger.ts';
 
-/** Somebody else's MCP server, as the operator has set it up: a program that is started here, or an address. */
+/** A configured MCP server: a program that this host starts, or a URL. */
 export interface McpServerAddress {
   readonly name: string;
   readonly url?: string | undefined;
   readonly command?: string | undefined;
   readonly args: readonly string[];
-  /** What the program finds in its environment besides what every program needs. */
+  /** Environment variables of the program, besides the few that every program gets. */
   readonly env: Readonly<Record<string, string>>;
-  /** What the secrets are called, and the secrets. Only the first may ever be shown. */
+  /** Secrets with their names; only the names may be shown. */
   readonly secrets: readonly { readonly id: string; readonly value: string }[];
   /** Sent as a bearer token. */
   readonly token?: string | undefined;
   readonly timeoutMs: number;
 }
 
-export interface McpMeans {
+/** What a connection needs of the host. */
+export interface McpConnectionParts {
   readonly clock: Clock;
   readonly egress: Egress;
   readonly version: string;
 }
 
+/** A tool call. */
 export interface McpCall {
   readonly name: string;
   readonly arguments: JsonObject;
-  /** By which a server that knows it can tell a repeat. */
+  /** The idempotency key, for servers that know the member. */
   readonly key: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -44,20 +46,20 @@ const TEXT_CHARACTERS_MAX = 90_000;
 const MESSAGE_CHARACTERS_MAX = 300;
 const PAGES_MAX = 10;
 const TOOLS_MAX = 500;
-/** How long a list of tools is believed. */
+/** How long a list of tools is cached. */
 const LIST_MS = 60_000;
-/** A server that says nothing to so many calls in a row is started anew. */
-const SILENCES_MAX = 3;
+/** The connection is opened anew after this many calls in a row that timed out. */
+const TIMEOUTS_MAX = 3;
 const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 60_000;
 
 /**
- * The way to one server. It is opened when it is first needed, and again after it has broken; after each failure in a
- * row it is left alone for longer. What comes from there is never believed: it is bounded, cleaned and handed on as data.
+ * The connection to one server. It is opened with the first call and again after a failure, with exponential backoff.
+ * Answers are untrusted: they are limited in size, redacted and passed on as data.
  */
 export class McpConnection {
   readonly #address: McpServerAddress;
-  readonly #means: McpMeans;
+  readonly #parts: McpConnectionParts;
   readonly #redact: (text: string) => string;
   #client: Promise<Client> | undefined;
   #list: { readonly tools: Promise<readonly Tool[]>; readonly until: number } | undefined;
@@ -65,15 +67,15 @@ export class McpConnection {
   #closedUntil = 0;
   #isStopped = false;
 
-  constructor(address: McpServerAddress, means: McpMeans) {
+  constructor(address: McpServerAddress, parts: McpConnectionParts) {
     this.#address = address;
-    this.#means = means;
+    this.#parts = parts;
     this.#redact = secretRedactor(address.secrets);
   }
 
-  /** What the server has, in its own words but for secrets. */
+  /** The tools of the server, as it describes them. */
   tools(): Promise<readonly Tool[]> {
-    const now = this.#means.clock.now();
+    const now = this.#parts.clock.now();
     if (this.#list && this.#list.until > now) return this.#list.tools;
     const tools = this.#use(async (client) => {
       const listed = await client.listTools(undefined, { timeout: this.#address.timeoutMs });
@@ -86,9 +88,10 @@ export class McpConnection {
     return tools;
   }
 
+  /** Calls a tool; throws ToolFailure if it fails or the server cannot be reached. */
   async call({ name, arguments: args, key, timeoutMs, signal }: McpCall): Promise<unknown> {
     const params = { name, arguments: args, _meta: { 'capstan/idempotencyKey': key } };
-    // Told what the tool is, the SDK does not check the answer by a schema that the server made.
+    // With a definition of ours, the SDK does not validate the answer against a schema of the server.
     const toolDefinition = { name, inputSchema: { type: 'object' as const } };
     const answer = await this.#use(
       (client) => client.callTool(params, { timeout: timeoutMs, signal, toolDefinition }),
@@ -99,7 +102,7 @@ export class McpConnection {
     return typeof value === 'string' ? this.#redact(value) : redactValue(value, this.#redact);
   }
 
-  /** For good. What is being asked was not answered, nor was it refused: whoever takes the run over asks again. */
+  /** Closes the connection for good. Calls in progress fail with LeaseLost, so that the next host repeats them. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#close();
@@ -123,14 +126,14 @@ export class McpConnection {
       const { name } = this.#address;
       const said = this.#shown((error as Error).message);
       const kind = signal?.aborted ? 'answer' : await kindOf(error);
-      if (kind !== 'answer') await this.#failed(kind === 'silence' && this.#failures < SILENCES_MAX);
-      throw new ToolFailure(`The server ${name} ${kind === 'answer' ? 'said no' : 'gave no answer'}: ${said}`);
+      if (kind !== 'answer') await this.#failed(kind === 'timeout' && this.#failures < TIMEOUTS_MAX);
+      throw new ToolFailure(`The server ${name} ${kind === 'answer' ? 'refused the call' : 'gave no answer'}: ${said}`);
     }
   }
 
   #open(): Promise<Client> {
     if (this.#isStopped) throw new Error('this host is stopping');
-    const waitMs = this.#closedUntil - this.#means.clock.now();
+    const waitMs = this.#closedUntil - this.#parts.clock.now();
     if (!this.#client && waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1_000);
       throw new ToolFailure(`The server ${this.#address.name} is not there. Try again in ${seconds} s.`);
@@ -141,7 +144,7 @@ export class McpConnection {
 
   async #connect(): Promise<Client> {
     const sdk = await import('@modelcontextprotocol/client');
-    const { version } = this.#means;
+    const { version } = this.#parts;
     const client = new sdk.Client(
       { name: 'capstan', version },
       { versionNegotiation: { mode: 'auto' }, listMaxPages: PAGES_MAX },
@@ -163,20 +166,20 @@ export class McpConnection {
       const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio');
       return new StdioClientTransport({ command, args: [...args], env: { ...env }, stderr: 'ignore' });
     }
-    const send = egressFetch(this.#means.egress, EXCHANGE_MS, ANSWER_BYTES_MAX);
+    const send = egressFetch(this.#parts.egress, EXCHANGE_MS, ANSWER_BYTES_MAX);
     return new StreamableHTTPClientTransport(new URL(url), {
-      // Nobody here waits for what a server says unasked.
+      // The stream of server messages is not used.
       fetch: async (input, init) => (init?.method === 'GET' ? new Response(null, { status: 405 }) : send(input, init)),
       ...(token === undefined ? {} : { requestInit: { headers: { authorization: `Bearer ${token}` } } }),
     });
   }
 
-  /** Counts a failure. Unless the connection is kept, the next call opens another, after a pause. */
+  /** Counts a failure. Unless the connection is kept, the next call opens another one after a pause. */
   async #failed(isKept: boolean, closed?: Client): Promise<void> {
     if (closed && (await this.#client?.catch(() => undefined)) !== closed) return;
     this.#failures++;
     if (isKept) return;
-    this.#closedUntil = this.#means.clock.now() + Math.min(PAUSE_MS * 2 ** (this.#failures - 1), PAUSE_MAX_MS);
+    this.#closedUntil = this.#parts.clock.now() + Math.min(PAUSE_MS * 2 ** (this.#failures - 1), PAUSE_MAX_MS);
     await this.#close().catch(() => {});
   }
 
@@ -185,11 +188,11 @@ export class McpConnection {
   }
 }
 
-/** What a failure tells about the server: it said something, it said nothing, or it has gone away. */
-async function kindOf(error: unknown): Promise<'answer' | 'silence' | 'end'> {
+/** What a failure says about the server: it answered, it timed out, or the connection is gone. */
+async function kindOf(error: unknown): Promise<'answer' | 'timeout' | 'closed'> {
   const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
   if (error instanceof ProtocolError) return 'answer';
-  if (!(error instanceof SdkError)) return 'end';
+  if (!(error instanceof SdkError)) return 'closed';
   const answers: readonly string[] = [
     SdkErrorCode.InvalidResult,
     SdkErrorCode.UnsupportedResultType,
@@ -197,10 +200,10 @@ async function kindOf(error: unknown): Promise<'answer' | 'silence' | 'end'> {
     SdkErrorCode.CapabilityNotSupported,
   ];
   if (answers.includes(error.code)) return 'answer';
-  return error.code === SdkErrorCode.RequestTimeout ? 'silence' : 'end';
+  return error.code === SdkErrorCode.RequestTimeout ? 'timeout' : 'closed';
 }
 
-/** The value of an answer, or its text. What is neither is only named. */
+/** The structured value of an answer, or its text. Other content is replaced by its type. */
 function contentOf({ structuredContent, content }: CallToolResult): unknown {
   const text = content.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n');
   const value = structuredContent ?? text;

@@ -1,12 +1,13 @@
 import type { MemoryEntry } from '../../protocol/ai/memory.ts';
 
-/** What may be done with the memory of an agent. Everything stays in the tenant and workspace of the run. */
+/** An operation on a memory, within the tenant and workspace of the run. */
 export type MemoryRequest =
   | MemoryPut
   | MemoryList
   | { readonly op: 'get' | 'forget'; readonly memoryRef: string; readonly memoryId: string }
   | { readonly op: 'consolidate'; readonly memoryRef: string };
 
+/** Stores an entry. */
 export interface MemoryPut {
   readonly op: 'put';
   readonly memoryRef: string;
@@ -14,26 +15,28 @@ export interface MemoryPut {
   readonly tags: readonly string[];
   readonly ttlSeconds?: number | undefined;
   readonly agentId?: string | undefined;
-  /** Values that the run was entrusted with. They are kept as their names. */
+  /** Secret values of the run; their names are stored instead. */
   readonly secrets?: readonly { readonly id: string; readonly value: string }[];
 }
 
+/** Finds entries. */
 export interface MemoryList {
   readonly op: 'list';
   readonly memoryRef: string;
   readonly tag?: string | undefined;
-  /** Words; what has most of them comes first. */
+  /** Words; entries with the most of them come first. */
   readonly query?: string | undefined;
   readonly limit: number;
 }
 
-/** The entries that it was about: written, found, forgotten, or taken away because others say the same. */
+/** The entries that were written, found, deleted or merged into others. */
 export interface MemoryResult {
   readonly entries: readonly MemoryEntry[];
-  /** How many there are after a consolidation. */
+  /** How many entries are left after a consolidation. */
   readonly left?: number;
 }
 
+/** The limits of memory entries. */
 export const MEMORY_LIMITS = {
   refCharacters: 256,
   contentBytes: 16_384,

@@ -5,19 +5,20 @@ import { NodeFailure } from '../node-type.ts';
 import { type ModelResult, OverBudget } from './model.ts';
 import type { Firing } from './seams.ts';
 
+/** One model call of a node. */
 export interface ModelCall {
   readonly nodeId: string;
-  /** Answers that this attempt has had before: an attempt that is repeated gets the same ones in the same order. */
+  /** How many calls of this attempt came before; a repeated attempt makes the same calls in the same order. */
   readonly place: number;
-  /** Everything that happened before is in the store. */
+  /** Resolves once all earlier events are stored. */
   readonly written: () => Promise<void>;
   readonly perform: (more: Pick<Firing, 'allowance'>) => Promise<ModelResult>;
   readonly say: (event: NewEvent) => void;
 }
 
 /**
- * The model calls of one run: each stays within the budget, and what it used is in the log once. With a budget they
- * take turns, because what is left for one depends on what the one before it took.
+ * The model calls of one run: each stays within the budget, and its usage is recorded once. With a budget they are made
+ * one after the other, because what is left depends on the call before.
  */
 export class ModelCalls {
   readonly #run: () => Run;
@@ -37,7 +38,7 @@ export class ModelCalls {
   async #make({ nodeId, place, written, perform, say }: ModelCall): Promise<ModelResult> {
     await written();
     const run = this.#run();
-    if (isTerminal(run) || run.failure?.abort) throw stopped('The run is coming to its end.');
+    if (isTerminal(run) || run.failure?.abort) throw stopped('The run is ending; no more model calls are made.');
     const { modelCalls = 0 } = run.nodes[run.plan.node(nodeId)!.index]!;
     const isTold = place < modelCalls;
     try {

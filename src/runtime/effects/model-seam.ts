@@ -3,22 +3,15 @@ import { afford, costOf } from './afford.ts';
 import type { ModelProvider, ModelRequest, ModelResult } from './model.ts';
 import type { Firing, SeamDrivers } from './seams.ts';
 
-/** Mock providers are paid in tokens alone. */
-const FREE = { input: 0, output: 0 };
-
-/** The way to all models: finds who is asked, keeps to what the run may spend, and says what an answer cost. */
-export function modelSeam(mock: SeamDrivers['model'], providers: readonly ModelProvider[]): SeamDrivers['model'] {
+/** The seam to all models: chooses the provider, limits the call to the run's budget and adds what it cost. */
+export function modelSeam(providers: () => readonly ModelProvider[]): SeamDrivers['model'] {
   return async (request, firing) => {
-    if (request.mockProvider) {
-      afford({ model: request.mockProvider.id, messages: request.messages ?? [] }, firing.allowance, FREE);
-      return mock(request, firing);
-    }
-    const provider = chooseProvider(providers, request.provider);
+    const provider = chooseProvider(providers(), request.provider);
     const model = chooseModel(provider, request);
-    const { provider: _asked, mockProvider: _mock, hear = () => {}, messages = [], ...rest } = request;
+    const { provider: _asked, onChunk = () => {}, messages = [], ...rest } = request;
     const price = provider.prices[model];
     const question = afford({ ...rest, messages, model }, firing.allowance, price);
-    const result = await provider.answer(question, { ...firing, hear: unlessCut(hear, firing) });
+    const result = await provider.answer(question, { ...firing, onChunk: unlessAborted(onChunk, firing) });
     return price && result.usage
       ? withCost(result, costOf(price, result.usage.inputTokens, result.usage.outputTokens))
       : result;
@@ -30,7 +23,10 @@ function chooseProvider(providers: readonly ModelProvider[], id: string | undefi
     id === undefined ? !isByNameOnly : own === id;
   const provider = providers.find(isMeant);
   if (provider) return provider;
-  const message = 'No model provider is configured (capability aiProviders), or none of that name.';
+  const message =
+    id === undefined
+      ? 'No model provider is configured (capability aiProviders). Set CAPSTAN_MODELS.'
+      : `No model provider ${JSON.stringify(id)} is configured (capability aiProviders). Check CAPSTAN_MODELS.`;
   throw new NodeFailure({
     code: 'capability_not_provided',
     message,
@@ -43,15 +39,15 @@ function chooseModel({ id, models }: ModelProvider, { model = models[0]! }: Mode
   if (models.includes(model)) return model;
   throw new NodeFailure({
     code: 'provider_policy_denied',
-    message: `The provider ${JSON.stringify(id)} may not be asked for the model ${JSON.stringify(model)} here.`,
+    message: `The model ${JSON.stringify(model)} is not configured for the provider ${JSON.stringify(id)}.`,
     details: { reason: 'model_not_allowed', provider: id, model },
     retryable: false,
   });
 }
 
-function unlessCut(hear: NonNullable<ModelRequest['hear']>, { signal }: Firing): typeof hear {
+function unlessAborted(onChunk: NonNullable<ModelRequest['onChunk']>, { signal }: Firing): typeof onChunk {
   return (chunk, isLast) => {
-    if (!signal.aborted) hear(chunk, isLast);
+    if (!signal.aborted) onChunk(chunk, isLast);
   };
 }
 

@@ -2,14 +2,12 @@ import type { ProviderUsage } from '../../protocol/ai/models.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { ChunkMeta } from '../../protocol/running/events.ts';
 
-/** What a node asks of a model. The host knows which provider and model to ask where the node does not say. */
+/** What a node asks of a model. Without a provider or model the host uses the first that is configured. */
 export interface ModelRequest extends Question {
   readonly provider?: string | undefined;
   readonly model?: string | undefined;
-  /** Answers as a test wants it, instead of any provider. */
-  readonly mockProvider?: { readonly id: string; readonly config: JsonObject };
-  /** Is given what the model says while it says it; not called for an answer that is only remembered. */
-  readonly hear?: (chunk: ModelChunk, isLast: boolean) => void;
+  /** Called with each chunk as it arrives; not called for an answer that is a recorded effect. */
+  readonly onChunk?: (chunk: ModelChunk, isLast: boolean) => void;
 }
 
 interface Question {
@@ -17,83 +15,88 @@ interface Question {
   readonly maxTokens?: number | undefined;
   readonly temperature?: number | undefined;
   readonly stopSequences?: readonly string[] | undefined;
-  /** The answer must be JSON that fits. */
+  /** The answer must be JSON that matches this schema. */
   readonly outputSchema?: JsonObject | undefined;
   readonly tools?: readonly ModelTool[] | undefined;
   readonly toolChoice?: ToolChoice | undefined;
 }
 
+/** One message of the conversation with a model. */
 export type ModelMessage =
   | { readonly role: 'system' | 'user'; readonly content: string }
   | { readonly role: 'assistant'; readonly content: string; readonly toolCalls?: readonly ToolCall[] }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly name: string; readonly content: string };
 
-/** A tool that the model may ask for. Calling it is up to whoever asked the model. */
+/** A tool whose call the model may request. The caller of the model decides whether to call it. */
 export interface ModelTool {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema: JsonObject;
 }
 
+/** Whether the model may, must or must not request tool calls. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
+/** A tool call that a model requests. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   readonly arguments: unknown;
 }
 
-/** What a model said, in the pieces in which it said it. The last piece tells how it ended. */
+/** An answer in the chunks in which it arrived. The meta of the last chunk says how it ended. */
 export interface ModelResult {
   readonly chunks: readonly ModelChunk[];
   readonly usage?: ProviderUsage | undefined;
-  /** It would not answer; what it said instead. */
+  /** The model refused to answer; its words. */
   readonly refusal?: { readonly text: string } | undefined;
-  /** In the provider's words, why an answer was cut off. */
+  /** Why an answer was cut off, in the provider's term. */
   readonly stopReason?: 'max_tokens' | 'length' | undefined;
-  /** The log has this answer already: it was given before a crash. */
+  /** The log has the events of this answer already: it was recorded before a crash. */
   readonly isTold?: boolean;
 }
 
+/** A part of an answer. */
 export interface ModelChunk {
   readonly text: string;
   readonly delayMs: number;
   readonly meta: ChunkMeta;
 }
 
-/** Dollars for a million tokens. */
+/** Dollars per million tokens. */
 export interface Price {
   readonly input: number;
   readonly output: number;
 }
 
-/** Somebody who has models, however they are reached. */
+/** A source of models, whether over the network or in this process. */
 export interface ModelProvider {
   readonly id: string;
-  /** The first is the one to ask when nobody names one. */
+  /** The first is the default. */
   readonly models: readonly string[];
   readonly prices: Readonly<Record<string, Price>>;
-  /** Not to be asked by those who do not care whom they ask. */
+  /** Never chosen as the default provider. */
   readonly isByNameOnly?: boolean;
   answer(question: ProviderQuestion, call: ProviderCall): Promise<ModelResult>;
 }
 
-/** A question to one model, with everything decided. */
+/** A question to one model, with every default filled in. */
 export interface ProviderQuestion extends Question {
   readonly model: string;
   readonly messages: readonly ModelMessage[];
 }
 
+/** The circumstances of a call to a provider. */
 export interface ProviderCall {
   readonly signal: AbortSignal;
-  /** The same for every attempt at this call. */
+  /** The idempotency key: the same for every attempt at this call. */
   readonly effectId: string;
   readonly tenant: string;
   readonly nodeId: string;
-  hear(chunk: ModelChunk, isLast: boolean): void;
+  onChunk(chunk: ModelChunk, isLast: boolean): void;
 }
 
-/** A call was not made: it would take at least `need` of something of which the run has less left. */
+/** A call was not made because it needs at least `need` of a budget dimension that has less left. */
 export class OverBudget extends Error {
   override readonly name = 'OverBudget';
   readonly dimension: 'tokens' | 'cost';

@@ -6,7 +6,7 @@ const SETTINGS = { provider: 'play', models: ['small', 'large'], prices: {} };
 
 function ask(answers: unknown[], said: string, model = 'small'): Promise<ModelResult> {
   const { answer } = scriptedProvider(SETTINGS, { answers });
-  const call = { signal: new AbortController().signal, effectId: 'e', tenant: 't', nodeId: 'n', hear: () => {} };
+  const call = { signal: new AbortController().signal, effectId: 'e', tenant: 't', nodeId: 'n', onChunk: () => {} };
   return answer({ model, messages: [{ role: 'user', content: said }] }, call);
 }
 

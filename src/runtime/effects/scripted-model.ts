@@ -8,32 +8,33 @@ import type { ModelMessage, ModelProvider, ModelResult, Price, ProviderCall, Pro
 
 const Optional = Type.Optional;
 
-/** One thing to say. Those without `when` are said to anything. */
-const Line = Closed({
+/** One answer of a script. One without `when` matches every question. */
+const ScriptedAnswer = Closed({
   when: Optional(
     Closed({
-      contains: Optional(Type.String({ minLength: 1, description: 'Part of what was said last' })),
+      contains: Optional(Type.String({ minLength: 1, description: 'Part of the last message' })),
       model: Optional(NonEmpty),
     }),
   ),
-  content: Optional(Type.String({ description: '`{{message}}` stands for what was said last' })),
-  data: Optional(Type.Unknown({ description: 'Said as JSON, instead of content' })),
+  content: Optional(Type.String({ description: '`{{message}}` stands for the last message' })),
+  data: Optional(Type.Unknown({ description: 'Sent as JSON instead of content' })),
   toolCalls: Optional(Type.Array(Closed({ id: NonEmpty, name: NonEmpty, arguments: AnyObject }), { minItems: 1 })),
   refusal: Optional(NonEmpty),
   finishReason: Optional(OneOf(['stop', 'length'])),
   usage: Optional(Closed({ inputTokens: Type.Integer({ minimum: 0 }), outputTokens: Type.Integer({ minimum: 0 }) })),
 });
-type Line = Static<typeof Line>;
+type ScriptedAnswer = Static<typeof ScriptedAnswer>;
 
-const Script = Closed({ answers: Type.Array(Line, { minItems: 1 }) });
+const Script = Closed({ answers: Type.Array(ScriptedAnswer, { minItems: 1 }) });
 
+/** The settings of a scripted provider. */
 export interface ScriptedSettings {
   readonly provider: string;
   readonly models: readonly string[];
   readonly prices: Readonly<Record<string, Price>>;
 }
 
-/** Says what its script says: the first line that fits. Needs no network, and says the same every time. */
+/** A provider that answers from a script, with the first answer that matches. It needs no network. */
 export function scriptedProvider(settings: ScriptedSettings, script: unknown): ModelProvider {
   const { answers } = parseScript(script);
   const { provider: id, models, prices } = settings;
@@ -42,12 +43,12 @@ export function scriptedProvider(settings: ScriptedSettings, script: unknown): M
     models,
     prices,
     answer: async (question, call) => {
-      const line = answers.find((candidate) => fits(candidate, question));
-      if (!line) {
-        const message = 'The script has no answer to this.';
+      const scripted = answers.find((candidate) => matches(candidate, question));
+      if (!scripted) {
+        const message = 'The script has no answer to this question.';
         throw new NodeFailure({ code: 'provider_rejected', message, details: { provider: id }, retryable: false });
       }
-      return sayLine(line, id, question, call);
+      return answerWith(scripted, id, question, call);
     },
   };
 }
@@ -58,7 +59,7 @@ function parseScript(script: unknown): Static<typeof Script> {
   return script as Static<typeof Script>;
 }
 
-function fits({ when }: Line, { model, messages }: ProviderQuestion): boolean {
+function matches({ when }: ScriptedAnswer, { model, messages }: ProviderQuestion): boolean {
   if (when?.model !== undefined && when.model !== model) return false;
   return when?.contains === undefined || lastOf(messages).includes(when.contains);
 }
@@ -67,40 +68,44 @@ function lastOf(messages: readonly ModelMessage[]): string {
   return messages.at(-1)?.content ?? '';
 }
 
-/** Says a line word by word. */
-export function sayLine(
-  line: Line,
+/** Streams a scripted answer word by word. */
+export function answerWith(
+  scripted: ScriptedAnswer,
   provider: string,
   { model, messages }: ProviderQuestion,
-  { hear }: ProviderCall,
+  { onChunk }: ProviderCall,
 ): ModelResult {
-  const text = textOf(line, messages);
-  const inputTokens = line.usage?.inputTokens ?? inputEstimate(messages);
-  const outputTokens = line.usage?.outputTokens ?? estimateTokens(text);
+  const text = textOf(scripted, messages);
+  const inputTokens = scripted.usage?.inputTokens ?? inputEstimate(messages);
+  const outputTokens = scripted.usage?.outputTokens ?? estimateTokens(text);
   const totalTokens = inputTokens + outputTokens;
   const meta: ChunkMeta = { model, provider };
   const end: ChunkMeta = {
     ...meta,
-    finishReason: finishOf(line),
-    ...(line.toolCalls ? { toolCalls: line.toolCalls } : {}),
+    finishReason: finishOf(scripted),
+    ...(scripted.toolCalls ? { toolCalls: scripted.toolCalls } : {}),
     usage: { promptTokens: inputTokens, completionTokens: outputTokens, totalTokens },
   };
   const words = text.match(/^\s+|\S+\s*/g) ?? [''];
   const chunks = words.map((word, index) => ({ text: word, delayMs: 0, meta: index < words.length - 1 ? meta : end }));
-  for (const chunk of chunks) hear(chunk, chunk.meta === end);
+  for (const chunk of chunks) onChunk(chunk, chunk.meta === end);
   return {
     chunks,
     usage: { provider, model, inputTokens, outputTokens, totalTokens },
-    ...(line.refusal === undefined ? {} : { refusal: { text: line.refusal } }),
+    ...(scripted.refusal === undefined ? {} : { refusal: { text: scripted.refusal } }),
   };
 }
 
-function textOf({ content = '', data, refusal }: Line, messages: readonly ModelMessage[]): string {
+function textOf({ content = '', data, refusal }: ScriptedAnswer, messages: readonly ModelMessage[]): string {
   if (refusal !== undefined) return refusal;
   return data === undefined ? content.replaceAll('{{message}}', () => lastOf(messages)) : JSON.stringify(data);
 }
 
-function finishOf({ refusal, toolCalls, finishReason = 'stop' }: Line): NonNullable<ChunkMeta['finishReason']> {
+function finishOf({
+  refusal,
+  toolCalls,
+  finishReason = 'stop',
+}: ScriptedAnswer): NonNullable<ChunkMeta['finishReason']> {
   if (refusal !== undefined) return 'content_filter';
   return toolCalls ? 'tool_calls' : finishReason;
 }

@@ -62,7 +62,13 @@ async function ask(kind: NetworkProvider['kind'], base: string, lines: readonly 
   };
   const provider = sdkProvider(settings, createEgress({ clock: realClock, allowLoopback: false }), realClock);
   const { signal } = new AbortController();
-  const result = await provider.answer(QUESTION, { signal, effectId: 'e', tenant: 't', nodeId: 'n', hear: () => {} });
+  const result = await provider.answer(QUESTION, {
+    signal,
+    effectId: 'e',
+    tenant: 't',
+    nodeId: 'n',
+    onChunk: () => {},
+  });
   return { ...seen!, result };
 }
 

@@ -7,9 +7,9 @@ import { type Egress, EgressFailure } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';
 import { NodeFailure } from '../node-type.ts';
 import { estimateTokens, inputEstimate } from './afford.ts';
+import { Chunker } from './chunker.ts';
 import { egressFetch } from './egress-fetch.ts';
 import type { ModelProvider, ModelResult, Price, ProviderCall, ProviderQuestion, ToolCall } from './model.ts';
-import { Pieces } from './pieces.ts';
 import { callOptions } from './sdk-question.ts';
 
 /** A provider whose models are reached over the network. */
@@ -17,7 +17,7 @@ export interface NetworkProvider {
   readonly provider: string;
   readonly kind: 'openai-compatible' | 'anthropic' | 'google';
   readonly baseUrl?: string | undefined;
-  /** What the secret is called; the only one of the two that may be shown. */
+  /** The name of the secret, which may be shown; the secret may not. */
   readonly credentialRef?: string | undefined;
   readonly secret?: string | undefined;
   readonly models: readonly string[];
@@ -25,7 +25,7 @@ export interface NetworkProvider {
   readonly timeoutMs: number;
 }
 
-/** Times that a provider is asked again at once when it was busy or not there, before the node is told. */
+/** Attempts at a call to a busy or unreachable provider before the node fails. */
 const TRIES_MAX = 3;
 const PAUSE_MS = 200;
 const PAUSE_MAX_MS = 5_000;
@@ -33,7 +33,7 @@ const MESSAGE_CHARACTERS_MAX = 300;
 
 type Redact = (text: string) => string;
 
-/** Asks through the provider packages of the AI SDK, which know how each provider speaks. */
+/** A provider that is reached through its AI SDK package. */
 export function sdkProvider(settings: NetworkProvider, egress: Egress, clock: Clock): ModelProvider {
   const { provider, models, prices, credentialRef = provider, secret = '' } = settings;
   const redact = secretRedactor([{ id: credentialRef, value: secret }]);
@@ -50,8 +50,8 @@ export function sdkProvider(settings: NetworkProvider, egress: Egress, clock: Cl
           return await answer.read(model);
         } catch (error) {
           const failure = failureOf(error, { provider, model: question.model, redact });
-          const isWorthIt = failure.error.retryable === true && !answer.hasBegun && !hasTimedOut(error);
-          if (!isWorthIt || tries === TRIES_MAX || call.signal.aborted) throw failure;
+          const mayRetry = failure.error.retryable === true && !answer.hasBegun && !hasTimedOut(error);
+          if (!mayRetry || tries === TRIES_MAX || call.signal.aborted) throw failure;
           await sleep(clock, pauseAfter(error, tries), call.signal);
         }
       }
@@ -59,7 +59,7 @@ export function sdkProvider(settings: NetworkProvider, egress: Egress, clock: Cl
   };
 }
 
-/** The packages are large, so each is loaded by the first question that needs it. */
+/** Loads the package of a provider with its first question, because the packages are large. */
 function opener({ kind, provider, baseUrl, secret }: NetworkProvider, send: typeof fetch) {
   const settings = {
     ...(baseUrl === undefined ? {} : { baseURL: baseUrl }),
@@ -83,12 +83,12 @@ interface AnswerOptions {
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>;
 
-/** One answer, while it comes. */
+/** One answer while it streams. */
 class Answer {
   readonly #provider: string;
   readonly #question: ProviderQuestion;
   readonly #options: AnswerOptions;
-  readonly #pieces: Pieces;
+  readonly #chunker: Chunker;
   readonly #toolCalls: ToolCall[] = [];
   #text = '';
   #refusal = '';
@@ -99,11 +99,11 @@ class Answer {
     this.#question = question;
     this.#options = { clock, redact, call };
     const meta = { model: question.model, provider };
-    this.#pieces = new Pieces({ clock, redact, hear: call.hear, meta });
+    this.#chunker = new Chunker({ clock, redact, onChunk: call.onChunk, meta });
   }
 
   get hasBegun(): boolean {
-    return this.#pieces.chunks.length > 0;
+    return this.#chunker.chunks.length > 0;
   }
 
   async read(model: LanguageModelV4): Promise<ModelResult> {
@@ -115,17 +115,17 @@ class Answer {
         headers: { 'idempotency-key': effectId },
         includeRawChunks: true,
       });
-      for await (const part of stream) this.#hear(part);
+      for await (const part of stream) this.#read(part);
       return this.#result();
     } finally {
-      this.#pieces.stop();
+      this.#chunker.stop();
     }
   }
 
-  #hear(part: LanguageModelV4StreamPart): void {
+  #read(part: LanguageModelV4StreamPart): void {
     if (part.type === 'text-delta') {
       this.#text += part.delta;
-      this.#pieces.add(part.delta);
+      this.#chunker.add(part.delta);
     } else if (part.type === 'tool-call') {
       this.#toolCalls.push({ id: part.toolCallId, name: part.toolName, arguments: argumentsOf(part.input) });
     } else if (part.type === 'raw') this.#refusal += refusalIn(part.rawValue);
@@ -135,12 +135,12 @@ class Answer {
 
   #result(): ModelResult {
     const reason = this.#finish?.finishReason.unified ?? 'interrupted';
-    if (reason === 'interrupted' || reason === 'error') throw new Error('the answer broke off');
+    if (reason === 'interrupted' || reason === 'error') throw new Error('the answer ended early');
     const { redact } = this.#options;
     const isRefused = this.#refusal !== '' || reason === 'content-filter';
     const usage = this.#usage();
     const toolCalls = redactValue(this.#toolCalls, redact);
-    this.#pieces.finish({
+    this.#chunker.finish({
       ...(isRefused ? { finishReason: 'content_filter' } : finishOf(reason)),
       ...(toolCalls.length > 0 ? { toolCalls } : {}),
       usage: {
@@ -150,14 +150,14 @@ class Answer {
       },
     });
     return {
-      chunks: this.#pieces.chunks,
+      chunks: this.#chunker.chunks,
       usage,
       ...(this.#finish?.finishReason.raw === 'max_tokens' ? { stopReason: 'max_tokens' } : {}),
       ...(isRefused ? { refusal: { text: redact(this.#refusal || this.#text) } } : {}),
     };
   }
 
-  /** A provider that does not say what it used is believed to have used what can be seen. */
+  /** Token counts that the provider does not report are estimated from the text. */
   #usage(): ProviderUsage {
     const { inputTokens, outputTokens } = this.#finish!.usage;
     const input = inputTokens.total ?? inputEstimate(this.#question.messages);
@@ -179,7 +179,7 @@ function finishOf(reason: Finish['finishReason']['unified']): ChunkMeta {
   return reason === 'stop' || reason === 'length' ? { finishReason: reason } : {};
 }
 
-/** What a model asks a tool for is data; whether it makes sense is for the tool to say. */
+/** Arguments that are not JSON are passed on as text; the tool's schema decides. */
 function argumentsOf(input: string): unknown {
   try {
     return JSON.parse(input);
@@ -188,7 +188,7 @@ function argumentsOf(input: string): unknown {
   }
 }
 
-/** OpenAI's protocol has a place of its own for refusals, which the SDK shows as ordinary text. */
+/** OpenAI's protocol marks refusals in the raw chunk; the SDK shows them as ordinary text. */
 function refusalIn(raw: unknown): string {
   const choices = isObject(raw) ? raw.choices : undefined;
   const [choice] = Array.isArray(choices) ? choices : [];
@@ -202,31 +202,36 @@ interface Asked {
   readonly redact: Redact;
 }
 
-/** Busy and absent providers may be asked again; a provider that says no will say so again. */
+/** Busy and unreachable providers are retryable; a rejected request is not. */
 function failureOf(error: unknown, { provider, model, redact }: Asked): NodeFailure {
   const status = APICallError.isInstance(error) ? error.statusCode : undefined;
   const said = redact((error as Error)?.message ?? '').slice(0, MESSAGE_CHARACTERS_MAX);
   const details = { provider, model, ...(status === undefined ? {} : { status }) };
   if (error instanceof EgressFailure && error.reason === 'refused') {
-    return failure('provider_rejected', `The provider cannot be asked. ${said}`, false, details);
+    return failure('provider_rejected', `The provider must not be contacted. ${said}`, false, details);
   }
   if (status === 429) return failure('provider_rate_limited', `The provider is busy: ${said}`, true, details);
   if (status !== undefined && status >= 400 && status < 500 && status !== 408) {
-    return failure('provider_rejected', `The provider said no: ${said}`, false, details);
+    return failure('provider_rejected', `The provider rejected the request: ${said}`, false, details);
   }
-  return failure('provider_unavailable', `The provider gave no answer: ${said || 'it broke off'}`, true, details);
+  return failure(
+    'provider_unavailable',
+    `The provider gave no answer: ${said || 'the stream ended early'}`,
+    true,
+    details,
+  );
 }
 
 function failure(code: string, message: string, retryable: boolean, details: object): NodeFailure {
   return new NodeFailure({ code, message, retryable, details: { ...details } });
 }
 
-/** Who has waited for so long does not wait again without a decision of its own. */
+/** A call that timed out is left to the retry settings of the node. */
 function hasTimedOut(error: unknown): boolean {
   return error instanceof EgressFailure && error.reason === 'timeout';
 }
 
-/** As long as the provider asks for, within reason. */
+/** The provider's Retry-After up to a limit, else exponential backoff. */
 function pauseAfter(error: unknown, tries: number): number {
   const header = APICallError.isInstance(error) ? error.responseHeaders?.['retry-after'] : undefined;
   const asked = header === undefined ? Number.NaN : Number(header) * 1_000;

@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider';
 import type { ModelMessage, ModelTool, ProviderQuestion, ToolChoice } from './model.ts';
 
-/** A question in the words of the AI SDK. */
+/** Translates a question for the AI SDK. */
 export function callOptions(question: ProviderQuestion): LanguageModelV4CallOptions {
   const { messages, maxTokens, temperature, stopSequences, outputSchema, tools, toolChoice } = question;
   return {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../protocol/format/json.ts';
 import type { Verifier } from '../../protocol/learning/verifiers.ts';
 import type { Signal } from '../../protocol/people/annotations.ts';
 import { NodeFailure } from '../node-type.ts';
-import type { AgentBrief, AgentRequest } from './agent.ts';
+import type { AgentRequest, ResolvedAgent } from './agent.ts';
 import type { HttpRequest, HttpResult } from './http.ts';
 import type { KvRequest } from './kv.ts';
 import type { MailRequest, MailResult } from './mail.ts';
@@ -19,10 +19,9 @@ interface Seam {
   readonly guardedBy: 'replayGuard';
 }
 
-/** Every way out of the process. Nodes are given exactly these, and replay guards exactly these. */
+/** Every way out of the process. Nodes get exactly these, and a replay guards exactly these. */
 export const SEAMS = {
   model: { kind: 'provider-sdk', guardedBy: 'replayGuard' },
-  probe: { kind: 'database', guardedBy: 'replayGuard' },
   annotate: { kind: 'database', guardedBy: 'replayGuard' },
   prompts: { kind: 'database', guardedBy: 'replayGuard' },
   http: { kind: 'http', guardedBy: 'replayGuard' },
@@ -34,12 +33,12 @@ export const SEAMS = {
   verifiers: { kind: 'database', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
+/** The name of a seam. */
 export type SeamName = keyof typeof SEAMS;
 
-/** What each seam takes and gives. */
+/** The request and result of each seam. */
 export interface SeamShapes {
   model: { request: ModelRequest; result: ModelResult };
-  probe: { request: JsonObject; result: { readonly effectId: string } };
   annotate: {
     request: { readonly by: Judge; readonly judgement: AgentJudgement };
     result: { readonly annotationId: string };
@@ -49,24 +48,24 @@ export interface SeamShapes {
   mail: { request: MailRequest; result: MailResult };
   kv: { request: KvRequest; result: JsonObject };
   memory: { request: MemoryRequest; result: MemoryResult };
-  agent: { request: AgentRequest; result: AgentBrief };
+  agent: { request: AgentRequest; result: ResolvedAgent };
   tool: { request: ToolRequest; result: ToolResult };
   verifiers: { request: { readonly verifierRef: string }; result: { readonly verifier: Verifier | null } };
 }
 
-/** What the prompt library has for each target, and how much of what is made of it may be shown. */
+/** The template of each target, null if there is none, and how much of a composed prompt the log may show. */
 export interface FoundPrompts {
   readonly templates: readonly (PromptTemplate | null)[];
   readonly observability: PromptObservability;
 }
 
-/** The node that judges, and the agent that it stands for. */
+/** The node that annotates, and the agent that it runs. */
 export interface Judge {
   readonly nodeId: string;
   readonly agentId?: string;
 }
 
-/** What an agent thinks of a run: its own, unless it names another. */
+/** An agent's annotation of a run: its own, unless it names another. */
 export type AgentJudgement = Signal & {
   readonly note?: string;
   readonly runId?: string;
@@ -74,24 +73,25 @@ export type AgentJudgement = Signal & {
   readonly nodeId?: string;
 };
 
-/** The seams as a node calls them. A call that was made before, by an attempt that was cut short, gives its result. */
+/** The seams as a node calls them. A call that an earlier attempt completed returns the recorded result. */
 export type Effects = {
   readonly [S in SeamName]: (request: SeamShapes[S]['request']) => Promise<SeamShapes[S]['result']>;
 };
 
-/** What it takes to go through a seam. */
+/** The circumstances of one effect. */
 export interface Firing {
-  /** The same for every attempt at this effect: the key by which the other side can tell a repeat. */
+  /** The idempotency key: the same for every attempt at this effect. */
   readonly effectId: string;
   readonly signal: AbortSignal;
   readonly tenant: string;
   readonly workspace?: string | undefined;
   readonly runId: string;
   readonly nodeId: string;
-  /** What a model call may take, where the run has a budget. */
+  /** What a model call may use, if the run has a budget. */
   readonly allowance?: Allowance | undefined;
 }
 
+/** What performs the effects behind each seam. */
 export type SeamDrivers = {
   readonly [S in SeamName]: (request: SeamShapes[S]['request'], firing: Firing) => Promise<SeamShapes[S]['result']>;
 };

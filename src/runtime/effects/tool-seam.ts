@@ -6,27 +6,28 @@ import { type ChildRequest, type ChildResult, NodeFailure } from '../node-type.t
 import { type CallableTool, findTool, type Tool, type ToolCaller, ToolFailure, type ToolSource } from '../tools.ts';
 import type { Firing, SeamDrivers } from './seams.ts';
 
+/** A tool call of a node. */
 export interface ToolRequest {
   readonly agentId: string;
   readonly name: string;
   readonly arguments: JsonObject;
   readonly timeoutMs?: number;
-  /** How a child run ended, where workflows may be used as tools. Throws while there is no saying. */
+  /** Gives the result of a child run, if workflows may be called as tools. Throws while the run has not ended. */
   readonly run?: (child: ChildRequest) => Promise<ChildResult>;
 }
 
-/** What came of a call; either way the model is told. */
+/** The result of a call, or why it failed. */
 export type ToolResult = {
   readonly durationMs: number;
   readonly childRunId?: string;
-  /** What the log is to say of it. */
+  /** Events for the log of the run. */
   readonly events?: readonly NewEvent[];
 } & ({ readonly outcome: unknown } | { readonly error: { readonly code: string; readonly message: string } });
 
-/** The longest result, as JSON: it becomes part of what the model is told with every further step. */
+/** The longest result as JSON: it is part of every further question to the model. */
 const RESULT_CHARACTERS_MAX = 100_000;
 
-/** The way to all tools, whoever brings them. A tool that fails is an outcome like any other. */
+/** The seam to the tools of all sources. A failing tool is a result, not a failure of the node. */
 export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDrivers['tool'] {
   return async (request, firing) => {
     const startedAt = clock.now();
@@ -41,16 +42,17 @@ type Answer = Omit<ToolResult, 'durationMs'> &
 async function answerOf(sources: readonly ToolSource[], request: ToolRequest, firing: Firing): Promise<Answer> {
   const { name, arguments: args, agentId, timeoutMs, run } = request;
   const tool = await findTool(sources, firing, name);
-  if (!tool) return failed('tool_not_found', 'There is no such tool here.');
-  const problems = misfits(tool, args);
-  if (problems.length > 0) return failed('tool_arguments_invalid', `The arguments do not fit: ${problems.join('; ')}.`);
+  if (!tool) return failed('tool_not_found', `The tool ${JSON.stringify(name)} does not exist.`);
+  const problems = problemsWith(tool, args);
+  if (problems.length > 0)
+    return failed('tool_arguments_invalid', `The arguments do not match the tool's schema: ${problems.join('; ')}.`);
   try {
     if ('call' in tool) return await fromCall(tool, args, { ...firing, agentId, timeoutMs });
-    if (!run) return failed('tool_not_found', 'A workflow cannot be used as a tool here.');
+    if (!run) return failed('tool_not_found', 'This node cannot call a workflow as a tool.');
     return fromChild(await run({ workflowId: tool.workflowId, variables: args }));
   } catch (error) {
     if (error instanceof ToolFailure) return failed('tool_failed', error.message);
-    // What would fail a node for good is something for the model to deal with.
+    // A failure that is not retryable becomes a result, with which the model can go on.
     if (error instanceof NodeFailure && error.error.retryable === false) {
       return failed(error.error.code, error.error.message);
     }
@@ -76,12 +78,12 @@ function withinBounds(outcome: unknown): Answer {
   return failed('tool_result_too_large', `The result has more than ${RESULT_CHARACTERS_MAX} characters.`);
 }
 
-/** A tool from elsewhere may come with a schema that is none; then nothing fits it. */
-function misfits({ inputSchema }: Tool, args: JsonObject): readonly string[] {
+/** The problems with the arguments. A tool whose schema is invalid accepts none. */
+function problemsWith({ inputSchema }: Tool, args: JsonObject): readonly string[] {
   try {
     return compileSchema(inputSchema)(args);
   } catch (error) {
-    return [`the tool's schema cannot be used: ${(error as Error).message}`];
+    return [`the tool's schema is invalid: ${(error as Error).message}`];
   }
 }
 

@@ -2,22 +2,22 @@ import { readJsonAnswer } from '../../../engine/expressions/json-answer.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
 
-/** What an agent came to. */
+/** The decision of an agent. */
 export interface Decision {
   readonly value: unknown;
-  /** From 0 to 1; nothing where the agent gives no sign. */
+  /** From 0 to 1; absent if the agent gives none. */
   readonly confidence?: number;
   readonly reasoning?: string;
 }
 
-/** What the decision must fit. */
+/** The schema that a decision must match. */
 export interface SchemaRule {
   readonly schema: JsonObject;
 }
 
 /**
- * What a model has said, as a decision: an object with `decision` in it, as it was asked for; else the JSON that it is,
- * where JSON is wanted; else the words themselves.
+ * Reads a decision from a model's answer: the envelope `{ decision, … }` if there is one, else the JSON value if a
+ * schema is given, else the text as it is.
  */
 export function readDecision(text: string, rule: SchemaRule | undefined): Decision | { readonly problem: string } {
   const read = readJsonAnswer(text);
@@ -30,12 +30,12 @@ export function readDecision(text: string, rule: SchemaRule | undefined): Decisi
   return problems.length > 0 ? { problem: `${problems.join('; ')}.` } : found;
 }
 
-/** How sure a model is counts only where it says so in a way that can be meant. */
+/** A confidence that is not a number from 0 to 1 is ignored. */
 function fromEnvelope({ decision, confidence, reasoning }: JsonObject): Decision {
-  const isSign = typeof confidence === 'number' && confidence >= 0 && confidence <= 1;
+  const isValid = typeof confidence === 'number' && confidence >= 0 && confidence <= 1;
   return {
     value: decision,
-    ...(isSign ? { confidence } : {}),
+    ...(isValid ? { confidence } : {}),
     ...(typeof reasoning === 'string' ? { reasoning } : {}),
   };
 }

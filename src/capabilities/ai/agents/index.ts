@@ -1,40 +1,53 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
-import { orchestration } from './orchestration.ts';
+import { defineCapability } from '../../capability.ts';
+import { Storage } from '../../integrations/storage/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { Models } from '../models/door.ts';
+import { Packs } from '../packs/door.ts';
+import { Agents } from './door.ts';
+import { orchestrationNodes } from './orchestration.ts';
 import { routes } from './routes.ts';
 import { runAgent } from './run-agent.ts';
-import { type AgentService, agentService } from './service.ts';
-import { ownTools } from './tools.ts';
+import { AgentService } from './service.ts';
+import { modelSupervisor } from './supervisor.ts';
+import { hostTools } from './tools.ts';
 
 const LIVE = { supported: true, structuredOutput: true, confidenceEscalation: true, sources: ['workflow-node'] };
 
-/** Agents that packs bring: who they are, what they may do, and the node that has them do it. */
-export const agents: Capability<'agents', AgentService> = {
+/** Agents that packs install, and the nodes that run them: single agents and supervised runs. */
+export const agents = defineCapability({
   name: 'agents',
-  advertise: ({ models, conformance }) => ({
-    agents: {
-      supported: true,
-      orchestrator: true,
-      dispatch: true,
-      dispatchMapping: true,
-      reasoning: { verbosity: 'summary', streaming: false },
-      manifestRuntime: { supported: true, handoffValidation: true, installScope: 'tenant' },
-      // Without a model nobody thinks.
-      ...(models.length > 0 || conformance ? { liveRuntime: LIVE } : {}),
-    },
-    orchestrator: { supported: true, fanOutSupported: true },
-    dispatch: {
-      supported: true,
-      models: ['child-run'],
-      fanOutSupported: false,
-      fanOutPolicies: ['sequential', 'reject'],
-      askUserRoutings: ['clarification', 'auto'],
-    },
-    prompts: { agentBindings: true },
-    budget: { dimensions: ['toolCalls'] },
-  }),
-  nodes: (settings) => [runAgent, ...orchestration(settings)],
-  service: agentService,
-  routes,
-  seams: (_host, { seam }) => ({ agent: seam }),
-  tools: ({ runtime }) => ownTools(runtime),
-};
+  provides: Agents,
+  needs: [Packs, Models, Storage],
+  nodes: () => [runAgent, ...orchestrationNodes(modelSupervisor)],
+  build: (host, needs) => {
+    const service = new AgentService(host, needs);
+    return {
+      service,
+      advertise: () => ({
+        agents: {
+          supported: true,
+          orchestrator: true,
+          dispatch: true,
+          dispatchMapping: true,
+          reasoning: { verbosity: 'summary', streaming: false },
+          manifestRuntime: { supported: true, handoffValidation: true, installScope: 'tenant' },
+          // Agents cannot run without a model provider.
+          ...(needs.models.providers.length > 0 ? { liveRuntime: LIVE } : {}),
+        },
+        orchestrator: { supported: true, fanOutSupported: true },
+        dispatch: {
+          supported: true,
+          models: ['child-run'],
+          fanOutSupported: false,
+          fanOutPolicies: ['sequential', 'reject'],
+          askUserRoutings: ['clarification', 'auto'],
+        },
+        prompts: { agentBindings: true },
+        budget: { dimensions: ['toolCalls'] },
+      }),
+      routes: bindRoutes(routes, { agents: service }),
+      seams: { agent: service.seam },
+      tools: hostTools(host.runtime, needs.storage),
+    };
+  },
+});

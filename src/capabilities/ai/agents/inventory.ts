@@ -4,7 +4,7 @@ import type { PackedAgent } from '../packs/door.ts';
 
 type Dimension = NonNullable<AgentInventoryEntry['degradedMemoryDimensions']>[number];
 
-/** What everybody who may use an agent gets to see of it, and what it would need that is not here. */
+/** The inventory entry of an agent: its public manifest, and the capabilities it needs that this host lacks. */
 export function entryOf(
   { manifest, packName, packVersion, peers = [] }: PackedAgent,
   isAdvertised: (capability: string) => boolean,
@@ -27,7 +27,7 @@ export function entryOf(
   };
 }
 
-/** Notes of one task are in the conversation with the model itself; what outlives the task is not everywhere. */
+/** The memory dimensions that the agent declares and this host does not serve. */
 function memoryMissing(
   { memoryShape = {} }: AgentManifest,
   isAdvertised: (capability: string) => boolean,

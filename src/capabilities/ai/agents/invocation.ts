@@ -5,7 +5,7 @@ import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
 import { type Answer, askModel, modelChoice } from '../../../runtime/ask-model.ts';
-import type { AgentBrief } from '../../../runtime/effects/agent.ts';
+import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage, ModelTool, ToolCall } from '../../../runtime/effects/model.ts';
 import {
   type ChildRequest,
@@ -19,27 +19,28 @@ import { redactValue } from '../../../system/redaction.ts';
 import { type Decision, readDecision, type SchemaRule } from './decision.ts';
 import { modelNames } from './tool-names.ts';
 
-/** Tools that a model may ask for at once; of more it is told to ask again. */
+/** Tool calls that are executed per step; the model is told to repeat the rest. */
 const CALLS_PER_STEP_MAX = 16;
-/** Times that an answer which does not fit is sent back. */
+/** How often the model may correct an answer that does not match the schema. */
 const CORRECTIONS_MAX = 2;
-/** About as much as 512 tokens. */
+/** About 512 tokens. */
 const SUMMARY_CHARACTERS_MAX = 2_000;
 
+/** What an agent is asked to do in one invocation. */
 export interface Assignment {
-  /** The same each time the node is called. */
+  /** The same for every attempt of the node. */
   readonly id: string;
-  readonly brief: AgentBrief;
+  readonly resolved: ResolvedAgent;
   readonly agentId: string;
-  /** What the model is told to begin with. */
+  /** The conversation before the first answer. */
   readonly messages: readonly ModelMessage[];
   readonly rule: SchemaRule | undefined;
   readonly stepsMax: number;
 }
 
 /**
- * One agent at one task: the model is asked, the tools that it asks for are called, until it decides. Whatever was asked
- * or called before is remembered with the node's effects, so an invocation that begins again comes to where it was.
+ * The loop of one agent: ask the model, call the tools that it asks for, until it decides. Answers and tool results are
+ * recorded as effects of the node, so an invocation that starts over repeats its steps without repeating the calls.
  */
 export class Invocation {
   readonly #context: NodeContext;
@@ -54,12 +55,12 @@ export class Invocation {
   #childrenUsed = 0;
 
   constructor(context: NodeContext, assignment: Assignment) {
-    const { id, brief, messages } = assignment;
+    const { id, resolved, messages } = assignment;
     this.#context = context;
     this.#assignment = assignment;
     this.#id = id;
-    this.#names = modelNames(brief.tools.map(({ name }) => name));
-    this.#tools = brief.tools.map(({ description, inputSchema }, index) => ({
+    this.#names = modelNames(resolved.tools.map(({ name }) => name));
+    this.#tools = resolved.tools.map(({ description, inputSchema }, index) => ({
       name: [...this.#names.keys()][index]!,
       description,
       inputSchema,
@@ -79,7 +80,7 @@ export class Invocation {
         await this.#use(answer, calls);
       }
     }
-    throw failure('agent_steps_exhausted', `The agent came to no decision in ${stepsMax} steps.`);
+    throw failure('agent_steps_exhausted', `The agent did not decide within ${stepsMax} steps.`);
   }
 
   async #ask(isLast: boolean): Promise<Answer> {
@@ -93,7 +94,7 @@ export class Invocation {
     if (answer.result.usage) this.#usage.push(answer.result.usage);
     if (answer.result.refusal) {
       this.#tell({ type: 'agent.invocation.completed', payload: { ...this.#bracket, outcome: 'refused' } });
-      throw failure('envelope_refusal', 'The model would not answer.');
+      throw failure('envelope_refusal', 'The model refused to answer.');
     }
     return answer;
   }
@@ -108,7 +109,7 @@ export class Invocation {
     }
   }
 
-  /** Whatever the model asks for, only what the agent may use is called. That it was asked for is in the log either way. */
+  /** Calls a tool if the agent's allow-list has it. The request is recorded either way. */
   async #call({ name, arguments: given }: ToolCall): Promise<string> {
     const toolName = this.#names.get(name) ?? (name || 'unnamed');
     const args = isObject(given) ? given : {};
@@ -116,8 +117,8 @@ export class Invocation {
     this.#called.push(toolName);
     const call = { agentId: this.#assignment.agentId, toolName, callId };
     this.#tell({ type: 'agent.toolCalled', payload: { ...call, ...this.#callFacts(toolName, args) } });
-    if (!this.#assignment.brief.allowed.includes(toolName)) {
-      const error = { code: 'forbidden', message: 'This agent may not use that tool.' };
+    if (!this.#assignment.resolved.allowed.includes(toolName)) {
+      const error = { code: 'forbidden', message: 'The tool is not on the allow-list of this agent.' };
       this.#tell({ type: 'agent.toolReturned', payload: { ...call, status: 'forbidden', error } });
       return `Not called: ${error.message}`;
     }
@@ -139,7 +140,7 @@ export class Invocation {
 
   #callFacts(toolName: string, args: JsonObject) {
     const { principal } = this.#context.owner;
-    const transport = this.#assignment.brief.tools.find(({ name }) => name === toolName)?.transport;
+    const transport = this.#assignment.resolved.tools.find(({ name }) => name === toolName)?.transport;
     return {
       inputs: args,
       argsHash: sha256Hex(canonicalJson(redactValue(args))),
@@ -148,7 +149,7 @@ export class Invocation {
     };
   }
 
-  /** How the child run of this call ended. Until it has, the node waits, and begins again then. */
+  /** The result of the child run of this call. While it runs, the node is suspended; it starts over afterwards. */
   async #runChild(request: ChildRequest): Promise<ChildResult> {
     const child = this.#context.children[this.#childrenUsed];
     if (!child) throw new Awaiting([request]);
@@ -156,7 +157,7 @@ export class Invocation {
     return this.#context.childResult(child.runId);
   }
 
-  /** Nothing when the answer is sent back. */
+  /** The outcome of the node, or undefined if the model has to correct its answer. */
   #conclude(answer: Answer, steps: number): Outcome | undefined {
     const { rule } = this.#assignment;
     const decision = readDecision(answer.content, rule);
@@ -180,13 +181,13 @@ export class Invocation {
 
   #sendBack({ content }: Answer, problem: string): undefined {
     if (++this.#corrections > CORRECTIONS_MAX) {
-      throw failure('handoff_return_schema_violation', `What the agent gives back does not fit: ${problem}`);
+      throw failure('handoff_return_schema_violation', `The agent's result does not match its schema: ${problem}`);
     }
     const correction = `The answer does not fit: ${problem} Answer again with JSON alone that fits.`;
     this.#messages.push({ role: 'assistant', content }, { role: 'user', content: correction });
   }
 
-  /** A decision that the agent is not sure of is a person's to make. */
+  /** Asks a person about a decision below the confidence threshold; with the answer, completes or fails. */
   #escalate(decision: Decision, observed: number, threshold: number, end: End): Outcome {
     const { agentId, rule } = this.#assignment;
     this.#complete('escalated', decision);
@@ -196,7 +197,7 @@ export class Invocation {
     }
     const ruling = this.#context.answer.value as { readonly action?: string; readonly decision?: unknown };
     if (ruling.action === 'reject' && !this.#context.isRouted) {
-      throw failure('approval_rejected', 'A person rejected what the agent decided.');
+      throw failure('approval_rejected', 'A person rejected the decision of the agent.');
     }
     const value = ruling.action === undefined ? ruling.decision : decision.value;
     const { action = 'decide' } = ruling;
@@ -204,7 +205,7 @@ export class Invocation {
   }
 
   #threshold(): number {
-    const { agent } = this.#assignment.brief;
+    const { agent } = this.#assignment.resolved;
     const { escalationThreshold } = this.#context.configurable;
     return escalationThreshold ?? agent?.manifest.confidence?.defaultThreshold ?? CONFIDENCE_THRESHOLD;
   }
@@ -257,18 +258,18 @@ interface End {
   readonly steps: number;
 }
 
-/** The same each time the node is called, and another where an edge has led back to it. */
+/** The same for every attempt of the node; a loop that visits the node again gets another. */
 export function invocationId({ runId, node, visit }: NodeContext): string {
   return `${runId}:${node.id}:${visit}`;
 }
 
-/** What an agent must give back, whoever describes it. */
+/** The schema of the agent's result: the one of its pack, else the node's `outputSchema`. */
 export function ruleOf(agent: Agent | null, { outputSchema }: JsonObject): SchemaRule | undefined {
   const schema = agent?.returnSchema ?? outputSchema;
   return isObject(schema) ? { schema } : undefined;
 }
 
-/** What a person may say of a decision: that it stands, that it does not, or what to decide instead. */
+/** The schema of a person's answer: accept, reject, or another decision. */
 function resumeSchema(rule: SchemaRule | undefined): JsonObject {
   return {
     type: 'object',
@@ -296,13 +297,13 @@ function failure(code: string, message: string): NodeFailure {
   return new NodeFailure({ code, message, retryable: false });
 }
 
-/** The invocation cannot go on before a child run is over: one that is there, or these. */
+/** Thrown when the invocation has to wait for a child run: one that already runs, or `children` to be started. */
 export class Awaiting extends Error {
   override readonly name = 'Awaiting';
   readonly children: readonly ChildRequest[];
 
   constructor(children: readonly ChildRequest[]) {
-    super('a child run is not over yet');
+    super('waiting for a child run');
     this.children = children;
   }
 }

@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import type { ConfigProblem } from '../../../engine/definition/check.ts';
 import { DISPATCH, SUPERVISOR } from '../../../engine/definition/orchestration.ts';
 import { isOver } from '../../../engine/run/run.ts';
 import type { OrchestratorDecision } from '../../../protocol/ai/agents.ts';
@@ -8,11 +7,11 @@ import { Closed, MapOf, OneOf } from '../../../protocol/format/schema.ts';
 import type { WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import { pickVariables } from '../../running/nodes/door.ts';
-import { SupervisorConfig, supervise, supervisorId, type WorkerReport } from './supervise.ts';
+import { type SupervisorKind, supervisorId, type WorkerReport } from './supervisor.ts';
 
 const Optional = Type.Optional;
 const Mapping = MapOf(Type.String());
-/** Turns that a supervisor may take, where nobody says less. */
+/** The most decisions of one supervisor, unless the node or the run sets a lower limit. */
 const TURNS_MAX = 100;
 
 const DispatchConfig = Closed({
@@ -27,15 +26,15 @@ const DispatchConfig = Closed({
 });
 type DispatchConfig = Static<typeof DispatchConfig>;
 
-/** The nodes of a run that a supervisor leads. Plans that stand in for a model are for suites alone. */
-export function orchestration({ conformance }: { readonly conformance: boolean }): readonly NodeType[] {
+/** The node types of a supervised run: the supervisor that decides, and the dispatch node that acts on it. */
+export function orchestrationNodes(supervisor: SupervisorKind): readonly NodeType[] {
   return [
     {
       typeId: SUPERVISOR,
       role: 'side-effect',
-      config: SupervisorConfig,
-      check: (config) => supervisorProblems(config as SupervisorConfig, conformance),
-      run: takeFirstTurn,
+      config: supervisor.config,
+      check: supervisor.check,
+      run: (context) => takeFirstTurn(context, supervisor),
     },
     {
       typeId: DISPATCH,
@@ -44,24 +43,16 @@ export function orchestration({ conformance }: { readonly conformance: boolean }
       config: DispatchConfig,
       check: ({ askUserRouting }) =>
         askUserRouting === 'conversation'
-          ? [{ path: '.askUserRouting', message: 'This host asks people by clarification.' }]
+          ? [{ path: '.askUserRouting', message: 'This host asks people by clarification. Use clarification or auto.' }]
           : [],
-      run: (context) => new Dispatch(context).run(),
+      run: (context) => new Dispatch(context, supervisor).run(),
     },
   ];
 }
 
-function supervisorProblems({ workers, ...config }: SupervisorConfig, conformance: boolean): ConfigProblem[] {
-  const mock = Object.keys(config).find((key) => key.startsWith('mock'));
-  if (conformance) return [];
-  if (mock)
-    return [{ path: `.${mock}`, message: 'Plans stand in for supervisors under the conformance switch alone.' }];
-  return workers ? [] : [{ path: '.workers', message: 'A supervisor needs workflows to choose from.' }];
-}
-
-async function takeFirstTurn(context: NodeContext): Promise<Outcome> {
+async function takeFirstTurn(context: NodeContext, { decide }: SupervisorKind): Promise<Outcome> {
   const { node: supervisor } = context;
-  const supervision = await supervise(context, { supervisor, number: 0, reports: [] });
+  const supervision = await decide(context, { supervisor, number: 0, reports: [] });
   if ('outcome' in supervision) return supervision.outcome;
   const { decision } = supervision;
   context.tell(decided(supervisor, decision));
@@ -74,20 +65,23 @@ function decided(supervisor: WorkflowNode, decision: OrchestratorDecision) {
 }
 
 /**
- * Acts on what the supervisor decides, and asks it again, until it says that this is the end. Called again, it goes
- * through the same turns: the log has the decisions, and which child is for which worker follows from their order.
+ * Acts on each decision of the supervisor and asks for the next one until it decides to terminate. After a child run
+ * ends the node runs again from the start: recorded decisions are taken from the log, and the children belong to the
+ * workers in the order in which they were started.
  */
 class Dispatch {
   readonly #context: NodeContext;
   readonly #config: DispatchConfig;
+  readonly #decide: SupervisorKind['decide'];
   readonly #supervisor: WorkflowNode;
   readonly #variables: JsonObject;
   readonly #reports: WorkerReport[] = [];
   #last: JsonObject = {};
   #questions = 0;
 
-  constructor(context: NodeContext) {
+  constructor(context: NodeContext, { decide }: SupervisorKind) {
     this.#context = context;
+    this.#decide = decide;
     this.#config = context.config as DispatchConfig;
     this.#supervisor = supervisorOf(context);
     this.#variables = { ...context.variables };
@@ -110,12 +104,15 @@ class Dispatch {
     return Math.min(this.#config.iterationCap ?? TURNS_MAX, this.#context.configurable.maxLoopIterations ?? TURNS_MAX);
   }
 
-  /** The supervisor is asked in any case: what it is asked is counted, turn by turn. What the log has holds. */
+  /**
+   * The supervisor is asked even when the log has the decision: effects are numbered in the order of the calls, so no
+   * call may be left out. The recorded decision wins.
+   */
   async #decision(turn: number): Promise<{ decision: OrchestratorDecision } | { outcome: Outcome }> {
     const known = this.#context.decisions[turn];
     if (turn === 0 && known) return { decision: known };
-    if (turn === 0) throw failure('no_pending_decision', 'No supervisor has decided anything.');
-    const supervision = await supervise(this.#context, {
+    if (turn === 0) throw failure('no_pending_decision', 'The log has no decision of a supervisor.');
+    const supervision = await this.#decide(this.#context, {
       supervisor: this.#supervisor,
       number: turn,
       reports: this.#reports,
@@ -125,23 +122,23 @@ class Dispatch {
     return supervision;
   }
 
-  /** Nothing once the person has answered. */
+  /** Interrupts with the question; undefined once the person has answered it. */
   #ask(prompt: string): Outcome | undefined {
     if (this.#questions++ < this.#context.answers) return undefined;
     return { interrupt: { kind: 'clarification', data: { questions: [{ id: 'answer', question: prompt }] } } };
   }
 
-  /** One worker after the other. Nothing once all of them are back. */
+  /** Runs the workers one after the other; undefined once all of them have ended. */
   async #send(workers: readonly string[]): Promise<Outcome | undefined> {
     if (workers.length > 1 && this.#config.fanOutPolicy === 'reject') {
-      throw failure('fan_out_unsupported', 'The supervisor may send one worker at a time here.');
+      throw failure('fan_out_unsupported', 'The fanOutPolicy of this node allows one worker at a time.');
     }
     for (const workflowId of workers) {
       const child = this.#context.children[this.#reports.length];
       if (!child)
         return { children: [{ workflowId, variables: pickVariables(this.#inputsOf(workflowId), this.#variables) }] };
       if (!isOver(child)) return { children: [] };
-      await this.#harvest(workflowId, child.runId);
+      await this.#collect(workflowId, child.runId);
     }
     return undefined;
   }
@@ -151,8 +148,8 @@ class Dispatch {
     return own(perWorkerInputMappings, workflowId) ?? inputMapping;
   }
 
-  /** What a worker has found out, the next one may be told. */
-  async #harvest(workflowId: string, runId: string): Promise<void> {
+  /** Copies mapped variables of an ended worker, so that the next worker can get them. */
+  async #collect(workflowId: string, runId: string): Promise<void> {
     const { status, variables } = await this.#context.childResult(runId);
     const { perWorkerOutputMappings, outputMapping = {} } = this.#config;
     this.#reports.push({ workflowId, status });
@@ -176,7 +173,7 @@ class Dispatch {
     const limit = this.#turnsMax;
     const payload = { kind: 'loop-iterations' as const, limit, observed: limit + 1, nodeId: node.id };
     emit({ type: 'cap.breached', nodeId: node.id, payload });
-    throw failure('loop_limit_exceeded', `The supervisor came to no end in ${limit} turns.`);
+    throw failure('loop_limit_exceeded', `The supervisor did not terminate within ${limit} turns.`);
   }
 }
 
@@ -184,7 +181,7 @@ function supervisorOf({ workflow: { nodes, edges }, node }: NodeContext): Workfl
   const sources = edges.filter(({ targetNodeId }) => targetNodeId === node.id).map(({ sourceNodeId }) => sourceNodeId);
   const supervisor = nodes.find(({ id, typeId }) => typeId === SUPERVISOR && sources.includes(id));
   if (supervisor) return supervisor;
-  throw failure('no_pending_decision', 'No supervisor leads to this node.');
+  throw failure('no_pending_decision', 'No edge leads from a supervisor to this node.');
 }
 
 function failure(code: string, message: string): NodeFailure {

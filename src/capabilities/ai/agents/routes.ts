@@ -3,13 +3,13 @@ import { AgentInventory, AgentInventoryEntry } from '../../../protocol/ai/agents
 import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { reply, route } from '../../request.ts';
-import type { AgentService } from './service.ts';
+import type { Agents } from './door.ts';
 
-const operation = route<{ readonly agents: AgentService }>();
+const operation = route<{ readonly agents: Agents }>();
 
 const listAgents = operation({
   operationId: 'listAgents',
-  summary: 'The agents that the caller may use, by their ids',
+  summary: 'List the agents that the caller may use, by id',
   method: 'GET',
   path: '/v1/agents',
   scope: 'manifest:read',
@@ -19,7 +19,7 @@ const listAgents = operation({
 
 const getAgent = operation({
   operationId: 'getAgent',
-  summary: 'An agent: who it is and what it may do, never its prompt',
+  summary: 'Get an agent: its public manifest, without its prompt',
   method: 'GET',
   path: '/v1/agents/{agentId}',
   scope: 'manifest:read',
@@ -32,4 +32,5 @@ const getAgent = operation({
   },
 });
 
+/** The operations on agents. */
 export const routes = [listAgents, getAgent];

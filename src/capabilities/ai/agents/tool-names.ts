@@ -1,7 +1,7 @@
-/** The longest name of a tool that every provider takes. */
+/** The longest tool name that every model provider accepts. */
 const CHARACTERS_MAX = 64;
 
-/** Names that any model can be told, and the tools that they stand for, in the same order. */
+/** Maps names that every provider accepts to the tools that they stand for, in the order of the tools. */
 export function modelNames(tools: readonly string[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const tool of tools) {

@@ -1,32 +1,38 @@
 import { argumentsSchema } from '../../../engine/definition/workflow-arguments.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
-import type { KvRequest } from '../../../runtime/effects/kv.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { type CallableTool, fixedTools, type ToolSource, type WorkflowTool } from '../../../runtime/tools.ts';
+import {
+  type CallableTool,
+  fixedTools,
+  type ToolCaller,
+  type ToolSource,
+  type WorkflowTool,
+} from '../../../runtime/tools.ts';
 import { listWorkflows, type WorkflowPlace, type WorkflowRow } from '../../../store/definitions.ts';
 import type { Store } from '../../../store/store.ts';
+import type { Storage, StorageScope } from '../../integrations/storage/door.ts';
 
 const HTTP_TIMEOUT_MS = 15_000;
-/** Pages are longer than models care to read. */
+/** Keeps web pages within what a model can read. */
 const HTTP_BYTES_MAX = 100_000;
 const WORKFLOW_SCOPE = 'capstan.workflow';
-/** The workflows that are listed, what was changed last first, and how many are in memory at a time. */
+/** How many workflows are listed, the last changed first, and how many are read at a time. */
 const WORKFLOWS_MAX = 1_000;
 const PAGE = 100;
-/** Where agents keep what they set; nodes reach it under the same name. */
+/** The key-value namespace of agents; nodes reach it under the same name. */
 const NAMESPACE = 'agents';
 
-/** The tools that come with the host: what nodes can do, for agents. */
-export function ownTools(runtime: Runtime): readonly ToolSource[] {
+/** The tools that every host offers to agents: workflows, HTTP GET and key-value storage. */
+export function hostTools(runtime: Runtime, storage: Pick<Storage, 'perform'>): readonly ToolSource[] {
   return [
     workflows(runtime.plans, runtime.store),
     fixedTools('capstan.http', [httpGet(runtime)]),
-    fixedTools('capstan.kv', [kvGet(runtime), kvSet(runtime)]),
+    fixedTools('capstan.kv', [kvGet(storage), kvSet(storage)]),
   ];
 }
 
-/** `capstan.workflow:<id>` is the workflow of that id. */
+/** Every workflow is the tool `capstan.workflow:<id>`. */
 function workflows(plans: Runtime['plans'], store: Store): ToolSource {
   return {
     scope: WORKFLOW_SCOPE,
@@ -49,7 +55,7 @@ function workflows(plans: Runtime['plans'], store: Store): ToolSource {
   };
 }
 
-/** What it does is up to its nodes, so nothing less is promised than that it may change things. */
+/** A workflow may contain any node, so as a tool it counts as one that writes. */
 function workflowTool(definition: WorkflowDefinition): WorkflowTool {
   const { id, name: title, description = title } = definition;
   return {
@@ -92,7 +98,7 @@ function httpGet(runtime: Pick<Runtime, 'seams'>): CallableTool {
   };
 }
 
-function kvGet(runtime: Pick<Runtime, 'seams'>): CallableTool {
+function kvGet(storage: Pick<Storage, 'perform'>): CallableTool {
   return {
     name: 'capstan.kv:get',
     description: 'Reads the value that was set under a key.',
@@ -101,11 +107,11 @@ function kvGet(runtime: Pick<Runtime, 'seams'>): CallableTool {
     safetyTier: 'read',
     egress: 'none',
     replayPolicy: 'non-deterministic',
-    call: ({ key }, by) => runtime.seams.kv({ op: 'get', namespace: NAMESPACE, key: key as string }, by),
+    call: ({ key }, by) => storage.perform(scopeOf(by), { op: 'get', namespace: NAMESPACE, key: key as string }),
   };
 }
 
-function kvSet(runtime: Pick<Runtime, 'seams'>): CallableTool {
+function kvSet(storage: Pick<Storage, 'perform'>): CallableTool {
   return {
     name: 'capstan.kv:set',
     description: 'Sets the value of a key, for good or until it is set again.',
@@ -115,6 +121,11 @@ function kvSet(runtime: Pick<Runtime, 'seams'>): CallableTool {
     egress: 'none',
     replayPolicy: 'idempotent',
     call: ({ key, value }, by) =>
-      runtime.seams.kv({ op: 'set', namespace: NAMESPACE, key: key as string, value } as KvRequest, by),
+      storage.perform(scopeOf(by), { op: 'set', namespace: NAMESPACE, key: key as string, value }),
   };
+}
+
+/** The service is called and not the seam: the seam would record its own result as that of the tool call. */
+function scopeOf({ tenant, workspace = '' }: ToolCaller): StorageScope {
+  return { tenant, workspace };
 }

@@ -1,13 +1,19 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
 import { invokeTool } from './nodes.ts';
-import { type McpClientService, mcpClientService } from './service.ts';
+import { McpClientService } from './service.ts';
+import { mcpClientSettings } from './settings.ts';
 
-/** Tools of MCP servers, for agents and for workflows. */
-export const mcpClient: Capability<'mcpClient', McpClientService> = {
+/** Tools of MCP servers that the operator has configured, for agents and for workflows. */
+export const mcpClient = defineCapability({
   name: 'mcpClient',
-  advertise: ({ mcpServers }) => (mcpServers.length > 0 ? { mcp: { supported: true, serverUrls: ['/v1/mcp'] } } : {}),
-  service: mcpClientService,
+  settings: mcpClientSettings,
   nodes: () => [invokeTool],
-  tools: (_host, { source }) => [source],
-  stop: ({ stop }) => stop(),
-};
+  build: ({ runtime, version }, _needs, { mcpServers }) => {
+    const service = new McpClientService(runtime, mcpServers, version);
+    return {
+      advertise: () => (mcpServers.length > 0 ? { mcp: { supported: true, serverUrls: ['/v1/mcp'] } } : {}),
+      tools: [service],
+      stop: () => service.stop(),
+    };
+  },
+});

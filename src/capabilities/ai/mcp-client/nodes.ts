@@ -12,10 +12,10 @@ const Config = Type.Object({
 });
 type Config = Static<typeof Config>;
 
-/** Who calls where no agent is pinned. */
+/** The caller's name in the log if the node has no agent. */
 const HOST_AGENT = 'core.system';
 
-/** Calls a tool of somebody's MCP server. What comes back is data, whatever it says. */
+/** Calls a tool of a configured MCP server. Its answer is untrusted data. */
 export const invokeTool: NodeType = {
   typeId: 'core.openwop.mcp.invoke-tool',
   role: 'side-effect',
@@ -35,7 +35,7 @@ interface McpToolCall {
   readonly timeoutMs?: number;
 }
 
-/** One call and what came of it, both told in the log. A tool that fails is an outcome; one that there is not is none. */
+/** Calls a tool and records the call and its result. A failing tool is a result; a missing one fails the node. */
 export async function callMcpTool(context: NodeContext, { name, ...asked }: McpToolCall): Promise<Outcome> {
   const { node, owner, visit, effects, tell } = context;
   const agentId = node.agent?.agentId ?? HOST_AGENT;
@@ -60,7 +60,7 @@ export async function callMcpTool(context: NodeContext, { name, ...asked }: McpT
   return { done: { outputs: { result: value, isError, ...marked, durationMs } } };
 }
 
-/** What the log says of an answer: enough to recognise it by, and nothing that anybody would follow. */
+/** The log gets a digest of the answer, because its text is untrusted. */
 function digestOf(outcome: unknown): JsonObject {
   const text = canonicalJson(outcome);
   return { sha256: sha256Hex(text), characters: text.length, trustBoundary: 'untrusted' };

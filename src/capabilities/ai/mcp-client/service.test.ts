@@ -4,8 +4,7 @@ import { McpHttpServer } from '../../../../test/support/mcp-http.ts';
 import { until } from '../../../../test/support/until.ts';
 import { createEgress } from '../../../system/egress.ts';
 import { realClock } from '../../../system/real.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
-import { mcpClientService } from './service.ts';
+import { McpClientService } from './service.ts';
 
 const PLAIN = { args: [], env: {}, secrets: [], timeoutMs: 20_000 };
 const alpha = { tenant: 'alpha' };
@@ -14,25 +13,23 @@ describe('the list of tools of MCP servers', () => {
   const clock = new ManualClock();
   const warnings: object[] = [];
   let [good, mute]: McpHttpServer[] = [];
-  let service: ReturnType<typeof mcpClientService>;
+  let service: McpClientService;
 
   beforeAll(async () => {
     [good, mute] = await Promise.all([McpHttpServer.open(), McpHttpServer.open()]);
     mute.instead = () => {};
-    service = mcpClientService({
-      runtime: {
-        clock,
-        egress: createEgress({ clock: realClock, allowLoopback: true }),
-        log: { warn: (fields: object) => warnings.push(fields) },
-      },
-      settings: {
-        version: '1.0.0',
-        mcpServers: [
-          { ...PLAIN, name: 'good', url: good.url, tools: ['echo', 'sum', 'no such tool'] },
-          { ...PLAIN, name: 'mute', url: mute.url, tenants: ['beta'] },
-        ],
-      },
-    } as unknown as Host);
+    const log = {
+      debug: () => {},
+      info: () => {},
+      error: () => {},
+      warn: (fields: object) => void warnings.push(fields),
+    };
+    const egress = createEgress({ clock: realClock, allowLoopback: true });
+    const servers = [
+      { ...PLAIN, name: 'good', url: good.url, tools: ['echo', 'sum', 'no such tool'] },
+      { ...PLAIN, name: 'mute', url: mute.url, tenants: ['beta'] },
+    ];
+    service = new McpClientService({ clock, egress, log }, servers, '1.0.0');
   });
   afterAll(async () => {
     for (const server of [good, mute]) server?.close();
@@ -42,19 +39,19 @@ describe('the list of tools of MCP servers', () => {
   const names = (tools: readonly { name: string }[]): string[] => tools.map(({ name }) => name);
 
   it('has what the operator lets through, for whom it is', async () => {
-    expect(names(await service.source.list(alpha))).toEqual(['mcp:good.echo', 'mcp:good.sum']);
+    expect(names(await service.list(alpha))).toEqual(['mcp:good.echo', 'mcp:good.sum']);
     expect(mute!.headers).toEqual([]);
     expect(warnings).toEqual([]);
   });
 
   it('does not believe what servers say of themselves', async () => {
-    for (const tool of await service.source.list(alpha)) {
+    for (const tool of await service.list(alpha)) {
       expect(tool).toMatchObject({ safetyTier: 'write', egress: 'host-mediated', replayPolicy: 'non-deterministic' });
     }
   });
 
   it('does without a server that says nothing, and the log says so', async () => {
-    const listed = service.source.list({ tenant: 'beta' });
+    const listed = service.list({ tenant: 'beta' });
     await until(
       async () => mute!.headers.length,
       (requests) => requests > 0,

@@ -1,16 +1,12 @@
 import { isObject } from '../../../protocol/format/json.ts';
 import { McpConnection } from '../../../runtime/effects/mcp-connection.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import { type CallableTool, ToolFailure, type ToolSource, type ToolTraits } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { inTime } from '../../../system/clock.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 import { storageTenant } from '../../trust/authorization/door.ts';
 import type { McpServerSettings } from './settings.ts';
-
-export { type McpServerSettings, readMcpServers } from './settings.ts';
-
-export type McpClientService = ReturnType<typeof mcpClientService>;
 
 interface Server {
   readonly settings: McpServerSettings;
@@ -23,54 +19,62 @@ const SCOPE = 'mcp:';
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const DESCRIPTION_CHARACTERS_MAX = 1_024;
 const TITLE_CHARACTERS_MAX = 128;
-/** Whoever wants to know all tools is not kept waiting for longer by a server that does not answer. */
+/** How long the list of all tools waits for a server that does not answer. */
 const LIST_MS = 5_000;
 
-/** Tools of servers that the operator has named, for the tenants that may use them. */
-export function mcpClientService({ runtime: { clock, egress, log }, settings }: Host) {
-  const servers: readonly Server[] = settings.mcpServers.map((each) => ({
-    settings: each,
-    connection: new McpConnection(each, { clock, egress, version: settings.version }),
-  }));
+/** The tools of the configured MCP servers, for the tenants that may use them. */
+export class McpClientService implements ToolSource {
+  readonly scope = 'mcp';
+  readonly kind = 'mcp';
+  readonly #runtime: Pick<Runtime, 'clock' | 'egress' | 'log'>;
+  readonly #servers: readonly Server[];
 
-  return {
-    names: servers.map(({ settings: { name } }) => name),
-
-    source: {
-      scope: 'mcp',
-      kind: 'mcp',
-      find: async (user, name) => {
-        const meant = candidates(user, name.slice(SCOPE.length));
-        for (const { server, tool, isNamed } of meant) {
-          const found = await lookUp(server, tool, name);
-          if (found && !('failure' in found)) return found;
-          if (found && isNamed) return absentTool(server, name, found.failure);
-        }
-        return undefined;
-      },
-      list: async (user) => {
-        const open = servers.filter((server) => mayUse(server.settings, user));
-        return (await Promise.all(open.map(offersOf))).flat();
-      },
-    } satisfies ToolSource,
-
-    stop: async (): Promise<void> => {
-      await Promise.all(servers.map(({ connection }) => connection.stop()));
-    },
-  };
-
-  /** A name says which server it means, or means the first that has a tool of this name. */
-  function candidates(user: Visibility, name: string): { server: Server; tool: string; isNamed: boolean }[] {
-    const open = servers.filter((server) => mayUse(server.settings, user));
-    const named = open.find(({ settings: each }) => name.startsWith(`${each.name}.`));
-    const meant = named
-      ? [{ server: named, tool: name.slice(named.settings.name.length + 1), isNamed: true }]
-      : open.map((server) => ({ server, tool: name, isNamed: false }));
-    return meant.filter(({ server, tool }) => isOffered(server.settings, tool));
+  constructor(
+    runtime: Pick<Runtime, 'clock' | 'egress' | 'log'>,
+    servers: readonly McpServerSettings[],
+    version: string,
+  ) {
+    const { clock, egress } = runtime;
+    this.#runtime = runtime;
+    this.#servers = servers.map((settings) => ({
+      settings,
+      connection: new McpConnection(settings, { clock, egress, version }),
+    }));
   }
 
-  /** What may be called of what a server has; nothing where it cannot be asked. */
-  async function offersOf(server: Server): Promise<CallableTool[]> {
+  /** A tool by name. If its server is named and cannot be reached, the tool is there and its calls say why. */
+  async find(user: Visibility, name: string): Promise<CallableTool | undefined> {
+    for (const { server, tool, isNamed } of this.#candidates(user, name.slice(SCOPE.length))) {
+      const found = await lookUp(server, tool, name);
+      if (found && !('failure' in found)) return found;
+      if (found && isNamed) return unavailableTool(server, name, found.failure);
+    }
+    return undefined;
+  }
+
+  async list(user: Visibility): Promise<readonly CallableTool[]> {
+    const open = this.#servers.filter((server) => mayUse(server.settings, user));
+    return (await Promise.all(open.map((server) => this.#toolsOf(server)))).flat();
+  }
+
+  /** Closes every connection and ends the servers that are programs. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#servers.map(({ connection }) => connection.stop()));
+  }
+
+  /** `<server>.<tool>` names a server; a plain tool name means the first server that has such a tool. */
+  #candidates(user: Visibility, name: string): { server: Server; tool: string; isNamed: boolean }[] {
+    const open = this.#servers.filter((server) => mayUse(server.settings, user));
+    const named = open.find(({ settings }) => name.startsWith(`${settings.name}.`));
+    const candidates = named
+      ? [{ server: named, tool: name.slice(named.settings.name.length + 1), isNamed: true }]
+      : open.map((server) => ({ server, tool: name, isNamed: false }));
+    return candidates.filter(({ server, tool }) => isOffered(server.settings, tool));
+  }
+
+  /** The tools of a server that may be called; none, with a warning in the log, if it cannot be reached. */
+  async #toolsOf(server: Server): Promise<CallableTool[]> {
+    const { clock, log } = this.#runtime;
     const { name } = server.settings;
     try {
       const listed = await inTime(clock, LIST_MS, server.connection.tools());
@@ -79,13 +83,13 @@ export function mcpClientService({ runtime: { clock, egress, log }, settings }: 
       return offered.map((tool) => toolOf(server, tool, `${SCOPE}${name}.${tool.name}`));
     } catch (error) {
       if (!(error instanceof ToolFailure)) throw error;
-      log.warn({ server: name, reason: error.message }, 'left the tools of an MCP server out of the catalogue');
+      log.warn({ server: name, reason: error.message }, 'MCP server not reached: its tools are not in the catalogue');
       return [];
     }
   }
 }
 
-/** What is of a tenant is of its tests, too. */
+/** A tenant's servers are there for its test keys too. */
 function mayUse({ tenants }: McpServerSettings, { tenant }: Visibility): boolean {
   return !tenants || tenants.some((name) => [false, true].some((isTest) => storageTenant(name, isTest) === tenant));
 }
@@ -108,15 +112,15 @@ async function lookUp(
   }
 }
 
-/** What a server has that cannot be asked now, nobody knows. Whoever calls it hears why. */
-function absentTool({ settings }: Server, name: string, failure: ToolFailure): CallableTool {
+/** Stands for a tool of a server that cannot be reached now; its calls fail with the reason. */
+function unavailableTool({ settings }: Server, name: string, failure: ToolFailure): CallableTool {
   return {
     name,
     description: 'This tool cannot be reached at the moment.',
     inputSchema: { type: 'object' },
     transport: 'mcp',
     ...traitsOf(settings),
-    isAway: true,
+    isUnavailable: true,
     call: () => Promise.reject(failure),
   };
 }
@@ -135,7 +139,7 @@ function toolOf({ settings, connection }: Server, listed: ListedTool, name: stri
   };
 }
 
-/** A server's own word on how harmless its tools are is nothing to go by. A program here has ways out of its own. */
+/** What a server says about the safety of its tools is not trusted. A local program has network access of its own. */
 function traitsOf({ url }: McpServerSettings): ToolTraits {
   const egress = url === undefined ? 'host-owned' : 'host-mediated';
   return { safetyTier: 'write', egress, replayPolicy: 'non-deterministic' };

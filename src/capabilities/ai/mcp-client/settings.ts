@@ -4,9 +4,9 @@ import type { McpServerAddress } from '../../../runtime/effects/mcp-connection.t
 import { type Environment, readOperatorList, unsetReference } from '../../operator-list.ts';
 import { defineSettings } from '../../settings.ts';
 
-/** Somebody's MCP server, as the operator has set it up. */
+/** An MCP server as the operator configured it. */
 export interface McpServerSettings extends McpServerAddress {
-  /** Who may use it, and which of its tools: everybody and all, where nothing is said. */
+  /** The tenants that may use it, and which of its tools; all by default. */
   readonly tenants?: readonly string[] | undefined;
   readonly tools?: readonly string[] | undefined;
 }
@@ -30,7 +30,7 @@ type Entry = Static<typeof Entry>;
 const TIMEOUT_MS = 30_000;
 const SERVERS_MAX = 20;
 
-/** What the operator says of MCP servers, with the secrets that it names taken from the environment. */
+/** Reads the configured servers, with their secrets from the environment. */
 export function readMcpServers(
   text: string,
   environment: Environment,

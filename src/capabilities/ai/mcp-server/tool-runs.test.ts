@@ -10,7 +10,7 @@ const host = await openCapabilityHost();
 afterAll(() => host.close());
 
 const { runtime } = host;
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const toolRuns = new ToolRuns(runtime, { runs, events: new EventService(runtime) });
 const ada = callerAs('ada');
 const tool = workflow([node('a')]);

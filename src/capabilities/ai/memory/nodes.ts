@@ -14,10 +14,10 @@ const MemoryRef = Optional(
   }),
 );
 const RECALLED = 20;
-/** More ids than this say nothing to anybody. */
+/** The event names the merged entries only if there are no more than this. */
 const MERGED_SHOWN_MAX = 100;
 
-/** Keeps something for later runs. */
+/** Stores an entry for later runs. */
 const remember: NodeType = {
   typeId: 'vendor.capstan.memory.remember',
   role: 'side-effect',
@@ -53,7 +53,7 @@ const remember: NodeType = {
   },
 };
 
-/** Reads what earlier runs kept, newest first, or what fits some words best. */
+/** Reads entries of earlier runs: the newest, or those that match a query best. */
 const recall: NodeType = {
   typeId: 'vendor.capstan.memory.recall',
   role: 'side-effect',
@@ -75,6 +75,7 @@ const recall: NodeType = {
   },
 };
 
+/** Deletes an entry. */
 const forget: NodeType = {
   typeId: 'vendor.capstan.memory.forget',
   role: 'side-effect',
@@ -87,7 +88,7 @@ const forget: NodeType = {
   },
 };
 
-/** Makes one of all entries that say the same. */
+/** Merges duplicate entries. */
 const consolidate: NodeType = {
   typeId: 'vendor.capstan.memory.consolidate',
   role: 'side-effect',
@@ -113,4 +114,5 @@ function refOf({ config, node: { agent }, workflow }: NodeContext): string {
   return memoryRef as string;
 }
 
+/** The node types of memory. */
 export const MEMORY_NODES: readonly NodeType[] = [remember, recall, forget, consolidate];

@@ -1,6 +1,8 @@
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
+import type { MemoryFilter } from './door.ts';
 
+/** The tables of memory. */
 export const MEMORY_TABLES: readonly Migration[] = [
   {
     id: 'memory/0001',
@@ -27,19 +29,20 @@ export const MEMORY_TABLES: readonly Migration[] = [
   },
 ];
 
-/** Whose memory: another tenant's or workspace's is not there. */
+/** One memory: a reference within a tenant and workspace. */
 export interface Place {
   readonly tenant: string;
   readonly workspace: string;
   readonly memoryRef: string;
 }
 
+/** An entry as it is stored. */
 export interface MemoryRow {
   readonly workspace: string;
   readonly memory_ref: string;
   readonly memory_id: string;
   readonly content: string;
-  /** JSON. Tags have no quotes, so that one is in the text if and only if it is among them. */
+  /** JSON. Tags contain no quotes, so searching the text for a quoted tag finds exactly that tag. */
   readonly tags: string;
   readonly created_at: number;
   readonly expires_at: number | null;
@@ -51,7 +54,7 @@ export interface MemoryRow {
 
 const LIVE = '(expires_at IS NULL OR expires_at > $now)';
 
-/** An effect that is attempted again finds its entry there. */
+/** Inserts an entry; a second insert for the same effect fails the expectation `entry`. */
 export function insertEntry(tenant: string, row: MemoryRow): Write {
   return {
     sql: `INSERT INTO memory_entries (tenant, workspace, memory_ref, memory_id, content, tags, created_at, expires_at,
@@ -76,6 +79,7 @@ export function insertEntry(tenant: string, row: MemoryRow): Write {
   };
 }
 
+/** Finds the entry that an effect has written. */
 export function findWritten(tenant: string, effectId: string): Statement {
   return sql('SELECT * FROM memory_entries WHERE tenant = $1 AND effect_id = $2', tenant, effectId);
 }
@@ -98,6 +102,7 @@ export function listEntries(
   );
 }
 
+/** Finds a live entry. */
 export function findEntry({ tenant, workspace, memoryRef }: Place, memoryId: string): Statement {
   return sql(
     `SELECT * FROM memory_entries
@@ -109,15 +114,16 @@ export function findEntry({ tenant, workspace, memoryRef }: Place, memoryId: str
   );
 }
 
-export function dropEntry({ tenant, workspace, memoryRef }: Place, memoryId: string): Write {
+/** Deletes an entry if it exists. */
+export function deleteEntry({ tenant, workspace, memoryRef }: Place, memoryId: string): Write {
   return {
     sql: `DELETE FROM memory_entries WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND memory_id = $4`,
     params: [tenant, workspace, memoryRef, memoryId],
   };
 }
 
-/** What the entry has to say stays as it is. */
-export function enrichEntry({ tenant, workspace, memoryRef }: Place, row: MemoryRow): Write {
+/** Gives an entry the tags and expiry of those that it is merged with; fails the expectation `entry` if it is gone. */
+export function mergeEntry({ tenant, workspace, memoryRef }: Place, row: MemoryRow): Write {
   return {
     sql: `UPDATE memory_entries SET tags = $5, expires_at = $6
           WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND memory_id = $4`,
@@ -127,7 +133,7 @@ export function enrichEntry({ tenant, workspace, memoryRef }: Place, row: Memory
   };
 }
 
-/** How many entries there are, counted no further than a limit. */
+/** Counts the entries of a memory, at most up to a limit. */
 export function countEntries({ tenant, workspace, memoryRef }: Place, limit: number): Statement {
   return sql(
     `SELECT COUNT(*) AS entries FROM
@@ -139,8 +145,8 @@ export function countEntries({ tenant, workspace, memoryRef }: Place, limit: num
   );
 }
 
-/** Every new entry takes some away whose time is up. */
-export function forgetExpired(tenant: string, limit: number): Write {
+/** Deletes some expired entries of a tenant. */
+export function deleteExpired(tenant: string, limit: number): Write {
   return {
     sql: `DELETE FROM memory_entries WHERE (tenant, workspace, memory_ref, memory_id) IN
           (SELECT tenant, workspace, memory_ref, memory_id FROM memory_entries
@@ -149,15 +155,13 @@ export function forgetExpired(tenant: string, limit: number): Write {
   };
 }
 
-/** What operators look at: one workspace, or all of a tenant where none is named. */
-export interface Listing {
+/** What people list: one workspace, or the whole tenant without one. */
+export interface Listing extends MemoryFilter {
   readonly tenant: string;
   readonly workspace: string | undefined;
-  readonly memoryRef: string | undefined;
-  readonly tag: string | undefined;
-  readonly before: string | undefined;
 }
 
+/** The live entries that a filter selects, newest first. */
 export function listRecords({ tenant, workspace, memoryRef, tag, before }: Listing, limit: number): Statement {
   const where = ['tenant = $1', LIVE];
   const params: string[] = [tenant];
@@ -175,6 +179,7 @@ export function listRecords({ tenant, workspace, memoryRef, tag, before }: Listi
   return sql(text, ...params, limit);
 }
 
+/** Finds a live entry by id alone. */
 export function findRecord(tenant: string, workspace: string | undefined, memoryId: string): Statement {
   return sql(
     `SELECT * FROM memory_entries
@@ -185,7 +190,8 @@ export function findRecord(tenant: string, workspace: string | undefined, memory
   );
 }
 
-export function dropMemory(tenant: string, workspace: string | undefined, memoryRef: string): Write {
+/** Deletes every entry of a memory. */
+export function deleteMemory(tenant: string, workspace: string | undefined, memoryRef: string): Write {
   return {
     sql: `DELETE FROM memory_entries WHERE tenant = $1 AND ($2 = '' OR workspace = $2) AND memory_ref = $3`,
     params: [tenant, workspace ?? '', memoryRef],

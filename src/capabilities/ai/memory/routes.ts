@@ -4,19 +4,18 @@ import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { MEMORY_LIMITS } from '../../../runtime/effects/memory.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import { type Reply, reply, route } from '../../request.ts';
-import type { MemoryService } from './service.ts';
+import { answer, NO_CONTENT, reply, route, transact } from '../../request.ts';
+import type { Memory } from './door.ts';
 
-const operation = route<{ readonly memory: MemoryService }>();
+const operation = route<{ readonly memory: Memory }>();
 
 const MEMORY = '/v1/host/capstan/memory';
 const MemoryParams = Closed({ memoryId: Type.String({ minLength: 1, maxLength: 128 }) });
 const MemoryRef = Type.String({ minLength: 1, maxLength: MEMORY_LIMITS.refCharacters });
-const GONE: Reply = { status: 204 };
 
 const listMemory = operation({
   operationId: 'listMemory',
-  summary: 'What agents remember, newest first',
+  summary: 'List what agents remember, newest first',
   method: 'GET',
   path: MEMORY,
   scope: 'runs:read',
@@ -29,8 +28,8 @@ const listMemory = operation({
   handle: async ({ caller, query }, { memory }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const listing = { memoryRef: query.memoryRef, tag: query.tag, before: page.after };
-    const found = await memory.records(caller, listing, page.limit + 1);
+    const filter = { memoryRef: query.memoryRef, tag: query.tag, before: page.after };
+    const found = await memory.list(caller, filter, page.limit + 1);
     return reply(
       200,
       pageOf(
@@ -45,45 +44,47 @@ const listMemory = operation({
 
 const getMemory = operation({
   operationId: 'getMemory',
-  summary: 'Something that an agent remembers',
+  summary: 'Get a memory entry',
   method: 'GET',
   path: `${MEMORY}/{memoryId}`,
   scope: 'runs:read',
   params: MemoryParams,
   replies: { 200: MemoryRecord },
   refusals: [404],
-  handle: async ({ caller, params }, { memory }) => {
-    const record = await memory.record(caller, params.memoryId);
-    return isRefusal(record) ? record : reply(200, record);
-  },
+  handle: async ({ caller, params }, { memory }) => answer(200, await memory.find(caller, params.memoryId)),
 });
 
 const deleteMemory = operation({
   operationId: 'deleteMemory',
-  summary: 'Have something forgotten; what runs have read of it stays in their logs',
+  summary: 'Delete a memory entry; what runs have read of it stays in their logs',
   method: 'DELETE',
   path: `${MEMORY}/{memoryId}`,
   scope: 'workflows:write',
   params: MemoryParams,
   replies: { 204: 'nothing' },
   refusals: [404],
-  handle: async (request, { memory }) =>
-    (await memory.remove(request.caller, request.params.memoryId, () => request.remember(GONE))) ?? GONE,
+  handle: ({ caller, params }, { memory }) =>
+    transact(
+      () => memory.remove(caller, params.memoryId),
+      () => NO_CONTENT,
+    ),
 });
 
 const forgetMemory = operation({
   operationId: 'forgetMemory',
-  summary: 'Have everything of one memory forgotten',
+  summary: 'Delete all entries of one memory',
   method: 'DELETE',
   path: MEMORY,
   scope: 'workflows:write',
   query: Closed({ memoryRef: MemoryRef }),
   replies: { 204: 'nothing' },
   refusals: [400],
-  handle: async (request, { memory }) => {
-    await memory.forget(request.caller, request.query.memoryRef, () => request.remember(GONE));
-    return GONE;
-  },
+  handle: ({ caller, query }, { memory }) =>
+    transact(
+      () => memory.removeAll(caller, query.memoryRef),
+      () => NO_CONTENT,
+    ),
 });
 
+/** The operations on memory. */
 export const routes = [listMemory, getMemory, deleteMemory, forgetMemory];

@@ -3,17 +3,18 @@ import { MEMORY_LIMITS } from '../../../runtime/effects/memory.ts';
 const TAG = /^[\p{L}\p{N}][\p{L}\p{N} ._:/@+-]*$/u;
 const WORD = /[\p{L}\p{N}]{2,}/gu;
 
-/** Whether it can name a memory. What cannot be kept as it is would name another one. */
+/** Whether a text can name a memory. One that the store cannot keep as it is might name another memory. */
 export function isMemoryRef(text: string): boolean {
   if (text === '' || text.length > MEMORY_LIMITS.refCharacters) return false;
   return text.isWellFormed() && !/\p{Cc}/u.test(text) && !text.split('/').includes('..');
 }
 
-/** What is wrong with something to be kept. */
+/** What is wrong with a new entry; undefined if nothing is. */
 export function problemWith(content: string, tags: readonly string[]): string | undefined {
   const { contentBytes, tags: tagsMax, tagCharacters } = MEMORY_LIMITS;
-  if (content.trim() === '') return 'There is nothing to remember.';
-  if (!content.isWellFormed() || content.includes('\0')) return 'The content has broken characters.';
+  if (content.trim() === '') return 'The content is empty.';
+  if (!content.isWellFormed() || content.includes('\0'))
+    return 'The content contains lone surrogates or NUL characters.';
   if (Buffer.byteLength(content) > contentBytes) return `An entry has at most ${contentBytes} bytes.`;
   if (tags.length > tagsMax) return `An entry has at most ${tagsMax} tags.`;
   const misfit = tags.find((tag) => tag.length > tagCharacters || !TAG.test(tag));
@@ -22,8 +23,8 @@ export function problemWith(content: string, tags: readonly string[]): string | 
     : `A tag has at most ${tagCharacters} characters, letters and digits and " ._:/@+-".`;
 }
 
-/** What two entries that say the same have in common. */
-function gistOf(content: string): string {
+/** A text without differences of case, space and final punctuation: entries with the same one are duplicates. */
+function normalise(content: string): string {
   return content
     .normalize('NFKC')
     .toLowerCase()
@@ -32,17 +33,18 @@ function gistOf(content: string): string {
     .trim();
 }
 
+/** Entries that become one. */
 export interface Merge<T> {
-  /** The newest of those that say the same, with what the others knew. */
+  /** The newest of the duplicates, with the tags and the longest expiry of all of them. */
   readonly kept: T;
   readonly merged: readonly T[];
 }
 
 type Mergeable = { readonly content: string; readonly tags: string; readonly expires_at: number | null };
 
-/** Entries that say the same become one. They are given newest first; those that stand alone are left out. */
+/** Groups duplicates; `entries` are newest first. Entries without a duplicate are left out. */
 export function mergesOf<T extends Mergeable>(entries: readonly T[]): Merge<T>[] {
-  const groups = Map.groupBy(entries, ({ content }) => gistOf(content));
+  const groups = Map.groupBy(entries, ({ content }) => normalise(content));
   return [...groups.values()].flatMap(([newest, ...merged]) => {
     if (!newest || merged.length === 0) return [];
     const all = [newest, ...merged];
@@ -53,7 +55,7 @@ export function mergesOf<T extends Mergeable>(entries: readonly T[]): Merge<T>[]
   });
 }
 
-/** Those that have some of the words, those with most of them first; among equals the order stays. */
+/** The entries that contain some of the query's words, those with the most first; ties keep their order. */
 export function rank<T extends { readonly content: string; readonly tags: string }>(
   entries: readonly T[],
   query: string,

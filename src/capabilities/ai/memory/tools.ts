@@ -2,12 +2,12 @@ import type { MemoryWritten } from '../../../protocol/ai/memory.ts';
 import type { MemoryList, MemoryPut } from '../../../runtime/effects/memory.ts';
 import type { RunReader } from '../../../runtime/reader.ts';
 import { type CallableTool, fixedTools, type ToolCaller, type ToolSource } from '../../../runtime/tools.ts';
-import type { MemoryService } from './service.ts';
+import type { Memory } from './door.ts';
 
 const RECALLED_MAX = 20;
 
-/** Memory as agents use it: each has its own, or the one that its node names. */
-export function memoryTools(memory: MemoryService, reader: RunReader): ToolSource {
+/** The memory tools of agents. Each agent has its own memory, or the one that its node names. */
+export function memoryTools(memory: Pick<Memory, 'perform'>, reader: RunReader): ToolSource {
   const tools: readonly CallableTool[] = [
     {
       name: 'memory:remember',
@@ -63,7 +63,7 @@ export function memoryTools(memory: MemoryService, reader: RunReader): ToolSourc
   async function refOf({ tenant, runId, nodeId, agentId }: ToolCaller): Promise<string> {
     const named = await reader.view({ tenant }, runId, ({ run: { plan } }) => {
       const { memoryRef } = plan.node(nodeId)?.node.agent ?? {};
-      // An agent that comes with no pack is nobody outside its workflow.
+      // An agent without a pack is known in its workflow only.
       return memoryRef ?? (agentId.startsWith('host:') ? `workflows/${plan.definition.id}` : agentId);
     });
     return named ?? agentId;

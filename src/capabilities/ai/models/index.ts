@@ -1,9 +1,9 @@
 import type { EventType } from '../../../protocol/running/events.ts';
-import { mockModel } from '../../../runtime/effects/mock-model.ts';
-import { modelSeam } from '../../../runtime/effects/model-seam.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { Models } from './door.ts';
 import { MODEL_NODES } from './nodes.ts';
-import { type ModelService, modelService } from './service.ts';
+import { ModelService } from './service.ts';
+import { modelSettings } from './settings.ts';
 import { ATTEMPTS_MAX, LONGER_BY } from './structured.ts';
 
 /** The events that tell how reliable the answers of models are, as discovery lists them. */
@@ -15,30 +15,42 @@ const RELIABILITY_EVENTS: readonly EventType[] = [
   'envelope.recovery.applied',
 ];
 
-/** Models of providers that the operator has configured, what they cost, and what a run may spend on them. */
-export const models: Capability<'models', ModelService> = {
+/** Models of the providers that the operator has configured, their prices, and the budgets of runs. */
+export const models = defineCapability({
   name: 'models',
-  advertise: ({ models: configured }) => ({
-    ...(configured.length > 0
-      ? { aiProviders: { supported: configured.map(({ provider }) => provider), byok: [] } }
-      : {}),
-    providerUsage: {
-      supported: true,
-      costEstimates: configured.some(({ prices }) => Object.keys(prices).length > 0),
-      currency: 'USD',
-    },
-    budget: { supported: true, dimensions: ['tokens', 'cost', 'retries', 'model'], enforce: 'hard', scopes: ['run'] },
-    envelopes: {
-      reliability: {
-        supported: true,
-        events: RELIABILITY_EVENTS,
-        maxRetryAttempts: ATTEMPTS_MAX,
-        completion: { distinguishesTruncation: true, truncationBudgetMultiplier: LONGER_BY },
-      },
-    },
-  }),
+  provides: Models,
+  settings: modelSettings,
   nodes: () => MODEL_NODES,
-  service: modelService,
-  seams: ({ runtime }, { providers }) => ({ model: modelSeam(mockModel(runtime.clock), providers) }),
-  prepare: (_host, service) => service.prepare(),
-};
+  build: (host, _needs, { models: configured }) => {
+    const service = new ModelService(host, configured);
+    return {
+      service,
+      advertise: () => ({
+        ...(configured.length > 0
+          ? { aiProviders: { supported: configured.map(({ provider }) => provider), byok: [] } }
+          : {}),
+        providerUsage: {
+          supported: true,
+          costEstimates: configured.some(({ prices }) => Object.keys(prices).length > 0),
+          currency: 'USD',
+        },
+        budget: {
+          supported: true,
+          dimensions: ['tokens', 'cost', 'retries', 'model'],
+          enforce: 'hard',
+          scopes: ['run'],
+        },
+        envelopes: {
+          reliability: {
+            supported: true,
+            events: RELIABILITY_EVENTS,
+            maxRetryAttempts: ATTEMPTS_MAX,
+            completion: { distinguishesTruncation: true, truncationBudgetMultiplier: LONGER_BY },
+          },
+        },
+      }),
+      seams: { model: service.seam },
+      prepare: () => service.prepare(),
+    };
+  },
+});

@@ -32,7 +32,23 @@ const ToolConfig = Type.Object({
   toolChoice: Optional(Type.Union([OneOf(['auto', 'none', 'required']), Type.Object({ name: NonEmpty })])),
 });
 
-/** Asks a model and gives back what it says. */
+/** Asks a model and streams its answer; needs no configuration. */
+export const callPrompt: NodeType = {
+  typeId: 'core.ai.callPrompt',
+  role: 'side-effect',
+  check: promptRefProblems,
+  async run(context): Promise<Outcome> {
+    const messages = await messagesFor(context);
+    const { content, end } = await askModel(context, {
+      ...modelChoice(context),
+      ...(messages.length > 0 ? { messages } : {}),
+    });
+    const { finishReason, usage, model } = end;
+    return { done: { outputs: defined({ content, finishReason, usage, model }) } };
+  },
+};
+
+/** Asks a model for a text. */
 const chatCompletion: NodeType = {
   typeId: 'core.ai.chatCompletion',
   role: 'side-effect',
@@ -44,7 +60,7 @@ const chatCompletion: NodeType = {
   },
 };
 
-/** Asks a model for JSON that fits a schema. */
+/** Asks a model for JSON that matches a schema. */
 const structuredOutput: NodeType = {
   typeId: 'core.ai.structuredOutput',
   role: 'side-effect',
@@ -59,7 +75,7 @@ const structuredOutput: NodeType = {
   },
 };
 
-/** Asks a model that may ask for tools. What it asks for is given back: calling them is another node's work. */
+/** Asks a model that may request tool calls. The node outputs the requests; it does not call the tools. */
 const toolCalling: NodeType = {
   typeId: 'core.ai.toolCalling',
   role: 'side-effect',
@@ -78,7 +94,8 @@ const toolCalling: NodeType = {
   },
 };
 
-export const MODEL_NODES: readonly NodeType[] = [chatCompletion, structuredOutput, toolCalling];
+/** The node types that ask models. */
+export const MODEL_NODES: readonly NodeType[] = [callPrompt, chatCompletion, structuredOutput, toolCalling];
 
 const FINISHES = {
   stop: 'stop',

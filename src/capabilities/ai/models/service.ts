@@ -1,35 +1,41 @@
 import { readFile } from 'node:fs/promises';
 import type { ModelProvider } from '../../../runtime/effects/model.ts';
-import { ProgrammedModel } from '../../../runtime/effects/programmed-model.ts';
+import { modelSeam } from '../../../runtime/effects/model-seam.ts';
 import { scriptedProvider } from '../../../runtime/effects/scripted-model.ts';
+import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Host } from '../../capability.ts';
+import { ModelProviders, type Models } from './door.ts';
 import type { ModelSettings } from './settings.ts';
 
-export { readModels } from './settings.ts';
-export { askForJson } from './structured.ts';
+/** The providers that the operator has configured, opened at start, and those that capabilities contribute. */
+export class ModelService implements Models {
+  readonly #host: Pick<Host, 'runtime' | 'extensions'>;
+  readonly #settings: readonly ModelSettings[];
+  #configured: readonly ModelProvider[] = [];
 
-export interface ModelService {
-  /** Who can be asked, once the host is prepared. */
-  readonly providers: readonly ModelProvider[];
-  /** Says what conformance suites lay out for it; there under their switch alone. */
-  readonly programmed: ProgrammedModel | undefined;
-  prepare(): Promise<void>;
+  constructor(host: Pick<Host, 'runtime' | 'extensions'>, settings: readonly ModelSettings[]) {
+    this.#host = host;
+    this.#settings = settings;
+  }
+
+  get providers(): readonly ModelProvider[] {
+    return [...this.#configured, ...this.#host.extensions(ModelProviders)];
+  }
+
+  readonly seam: SeamDrivers['model'] = modelSeam(() => this.providers);
+
+  /** Opens the configured providers; throws if a script cannot be read. */
+  async prepare(): Promise<void> {
+    const { runtime } = this.#host;
+    this.#configured = await Promise.all(this.#settings.map((each) => openProvider(each, runtime)));
+  }
 }
 
-export function modelService({ runtime, settings }: Host): ModelService {
-  const programmed = settings.conformance ? new ProgrammedModel() : undefined;
-  const providers: ModelProvider[] = programmed ? [programmed] : [];
-  return {
-    providers,
-    programmed,
-    async prepare() {
-      for (const each of settings.models) providers.push(await openProvider(each, runtime));
-    },
-  };
-}
-
-async function openProvider(settings: ModelSettings, { egress, clock }: Runtime): Promise<ModelProvider> {
+async function openProvider(
+  settings: ModelSettings,
+  { egress, clock }: Pick<Runtime, 'egress' | 'clock'>,
+): Promise<ModelProvider> {
   const { kind, script } = settings;
   if (kind === 'scripted') return scriptedProvider(settings, await readScript(script!));
   const { sdkProvider } = await import('../../../runtime/effects/sdk-model.ts');

@@ -19,7 +19,7 @@ const Entry = Closed({
 type Entry = Static<typeof Entry>;
 
 const TIMEOUT_MS = 120_000;
-/** The name under which test keys know their mocks. */
+/** The name of the provider that conformance suites program. */
 const RESERVED = 'mock';
 
 /** A model provider as the operator configured it. */
@@ -27,7 +27,7 @@ export interface ModelSettings {
   readonly provider: string;
   readonly kind: 'openai-compatible' | 'anthropic' | 'google' | 'scripted';
   readonly baseUrl?: string | undefined;
-  /** The environment variable that holds the secret. It may be shown; the secret never. */
+  /** The environment variable that holds the secret. The name may be shown, the secret never. */
   readonly credentialRef?: string | undefined;
   readonly secret?: string | undefined;
   /** The file with the answers of a scripted provider. */
@@ -38,7 +38,7 @@ export interface ModelSettings {
   readonly timeoutMs: number;
 }
 
-/** What the operator says of models, with the secrets that it names taken from the environment. */
+/** Reads the configured providers, with their secrets from the environment. */
 export function readModels(
   text: string,
   environment: Environment,
@@ -57,7 +57,7 @@ function problemsOf(entry: Entry, environment: Environment): string[] {
   const { provider, kind, baseUrl, script, credentialRef, models, prices = {} } = entry;
   const unpriced = Object.keys(prices).find((model) => !models.includes(model));
   return [
-    ...(provider === RESERVED ? ['.provider is a name that tests use; take another.'] : []),
+    ...(provider === RESERVED ? ['.provider must not be mock: conformance suites use that name.'] : []),
     ...(kind === 'scripted' && script === undefined ? ['.script must name a JSON file.'] : []),
     ...(kind === 'openai-compatible' && baseUrl === undefined ? ['.baseUrl must be a URL.'] : []),
     ...(needsKey(kind) && credentialRef === undefined ? ['.credentialRef must name an environment variable.'] : []),
@@ -66,7 +66,7 @@ function problemsOf(entry: Entry, environment: Environment): string[] {
   ];
 }
 
-/** Kinds that nobody can use without a key. */
+/** Whether every provider of this kind needs an API key. */
 function needsKey(kind: Entry['kind']): boolean {
   return kind === 'anthropic' || kind === 'google';
 }

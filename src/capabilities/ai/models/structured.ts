@@ -6,34 +6,35 @@ import { type Answer, askModel } from '../../../runtime/ask-model.ts';
 import type { ModelMessage, ModelRequest } from '../../../runtime/effects/model.ts';
 import { type NodeContext, NodeFailure } from '../../../runtime/node-type.ts';
 
-/** Times that a model is asked for one answer. */
+/** How often a model is asked for one answer. */
 export const ATTEMPTS_MAX = 3;
-/** An answer that was cut off may be so many times as long the next time. */
+/** The token limit is multiplied by this after an answer that was cut off. */
 export const LONGER_BY = 2;
-/** How long answers are that nobody has limited, as far as making them longer goes. */
+/** The token limit that is multiplied if the request has none. */
 const TOKENS_USUAL = 4_096;
 
+/** An answer that matches its schema. */
 export interface Structured {
   readonly data: unknown;
   readonly usage: readonly ProviderUsage[];
   readonly retries: number;
 }
 
-/** Why an answer will not do, and what to ask next. */
+/** Why an answer is not usable, and the request to make next. */
 interface Misfit {
   readonly reason: RetryReason;
   readonly problem: string;
   readonly next: ModelRequest;
 }
 
-/** Asks for JSON that fits a schema, again if need be, and never more often than that. */
+/** Asks for JSON that matches a schema, at most ATTEMPTS_MAX times. Fails the node if no answer matches. */
 export async function askForJson(context: NodeContext, request: ModelRequest, schema: JsonObject): Promise<Structured> {
   const check = compileSchema(schema);
   const usage: ProviderUsage[] = [];
   let asked: ModelRequest = { ...request, outputSchema: schema };
   let misfit: Misfit | undefined;
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    if (misfit) tellRetry(context, attempt, misfit);
+    if (misfit) recordRetry(context, attempt, misfit);
     const answer = await askModel(context, asked);
     if (answer.result.usage) usage.push(answer.result.usage);
     if (answer.result.refusal) throw refused(context, answer);
@@ -42,7 +43,7 @@ export async function askForJson(context: NodeContext, request: ModelRequest, sc
     misfit = judged;
     asked = judged.next;
   }
-  throw givenUp(context, misfit!);
+  throw exhausted(context, misfit!);
 }
 
 function judge(
@@ -58,18 +59,19 @@ function judge(
   if (problems.length > 0) return corrected(asked, answer, 'schema-violation', problems.join('; '));
   if (read.path !== 'direct') {
     const { path, byteOffset } = read;
-    tell(context, { type: 'envelope.recovery.applied', payload: { nodeId: context.node.id, path, byteOffset } });
+    record(context, { type: 'envelope.recovery.applied', payload: { nodeId: context.node.id, path, byteOffset } });
   }
   return { data: read.value };
 }
 
-/** What was cut off says nothing about what would have come: it is asked for again, with room for more. */
-function truncated(context: NodeContext, { content, result, end }: Answer, asked: ModelRequest): Misfit {
+/** An answer that was cut off is requested again with a higher token limit. */
+function truncated(context: NodeContext, answer: Answer, asked: ModelRequest): Misfit {
+  const { content, result } = answer;
   const outputTokenCount = result.usage?.outputTokens;
-  tell(context, {
+  record(context, {
     type: 'envelope.truncated',
     payload: {
-      ...askedOf(context, end),
+      ...sourceOf(context, answer),
       stopReason: result.stopReason ?? 'length',
       partialPayloadAvailable: content !== '',
       ...(outputTokenCount === undefined ? {} : { outputTokenCount }),
@@ -79,7 +81,7 @@ function truncated(context: NodeContext, { content, result, end }: Answer, asked
   return { reason: 'truncation', problem: 'The answer was cut off.', next: { ...asked, maxTokens } };
 }
 
-/** Only the validator speaks to the model: nothing of what it said comes back as an instruction. */
+/** The correction holds the validator's messages only: nothing the model said is repeated as an instruction. */
 function corrected(asked: ModelRequest, { content }: Answer, reason: RetryReason, problem: string): Misfit {
   const correction = `The answer does not fit the schema: ${problem} Answer again with JSON alone that fits.`;
   const more: ModelMessage[] = [
@@ -89,42 +91,48 @@ function corrected(asked: ModelRequest, { content }: Answer, reason: RetryReason
   return { reason, problem, next: { ...asked, messages: [...(asked.messages ?? []), ...more] } };
 }
 
-function tellRetry(context: NodeContext, attempt: number, { reason, problem }: Misfit): void {
+function recordRetry(context: NodeContext, attempt: number, { reason, problem }: Misfit): void {
   const payload = { nodeId: context.node.id, attempt, reason, previousError: problem };
-  tell(context, { type: 'envelope.retry.attempted', payload });
+  record(context, { type: 'envelope.retry.attempted', payload });
 }
 
-function refused(context: NodeContext, { end, result }: Answer): NodeFailure {
-  const payload = { ...askedOf(context, end), refusalText: result.refusal!.text };
-  tell(context, { type: 'envelope.refusal', payload });
-  return failure('envelope_refusal', 'The model would not answer.');
+function refused(context: NodeContext, answer: Answer): NodeFailure {
+  const { result } = answer;
+  const payload = { ...sourceOf(context, answer), refusalText: result.refusal!.text };
+  record(context, { type: 'envelope.refusal', payload });
+  return failure('envelope_refusal', 'The model refused to answer.');
 }
 
-function givenUp(context: NodeContext, { reason, problem }: Misfit): NodeFailure {
+function exhausted(context: NodeContext, { reason, problem }: Misfit): NodeFailure {
   const { id: nodeId } = context.node;
-  tell(context, {
+  record(context, {
     type: 'envelope.retry.exhausted',
     payload: { nodeId, totalAttempts: ATTEMPTS_MAX, finalReason: reason, finalError: problem },
   });
   const limit = ATTEMPTS_MAX - 1;
-  tell(context, { type: 'cap.breached', payload: { kind: 'schema', limit, observed: ATTEMPTS_MAX, nodeId } });
+  record(context, { type: 'cap.breached', payload: { kind: 'schema', limit, observed: ATTEMPTS_MAX, nodeId } });
   if (reason === 'truncation') {
-    return failure('envelope_truncation_unrecoverable', 'The answer was cut off each time, however long it might be.');
+    return failure(
+      'envelope_truncation_unrecoverable',
+      `All ${ATTEMPTS_MAX} answers were cut off at their token limit.`,
+    );
   }
-  return failure('envelope_invalid', `No answer of ${ATTEMPTS_MAX} fits the schema: ${problem}`);
+  return failure('envelope_invalid', `None of ${ATTEMPTS_MAX} answers matches the schema: ${problem}`);
 }
 
-function askedOf({ node }: NodeContext, { provider = 'mock', model = 'mock' }: Answer['end']) {
+/** The node and the model that gave an answer; the usage names the model where the chunks do not. */
+function sourceOf({ node }: NodeContext, { end, result: { usage } }: Answer) {
+  const { provider = usage?.provider ?? 'unknown', model = usage?.model ?? 'unknown' } = end;
   return { nodeId: node.id, provider, model };
 }
 
-type Told = Parameters<NodeContext['emit']>[0];
+type Event = Parameters<NodeContext['emit']>[0];
 
-function tell({ node, emit }: NodeContext, event: Told): void {
+function record({ node, emit }: NodeContext, event: Event): void {
   emit({ ...event, nodeId: node.id });
 }
 
-/** The answers are remembered, so that another attempt at the node would get the same ones. */
+/** Not retryable: the answers are recorded effects, so another attempt of the node would get the same ones. */
 function failure(code: string, message: string): NodeFailure {
   return new NodeFailure({ code, message, retryable: false });
 }

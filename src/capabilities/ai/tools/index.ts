@@ -1,16 +1,20 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { mcpClientSettings } from '../mcp-client/settings.ts';
 import { routes } from './routes.ts';
-import { type ToolService, toolService } from './service.ts';
+import { ToolCatalog } from './service.ts';
 
-/** What authors of agents may put on an allow-list. */
-export const tools: Capability<'tools', ToolService> = {
+/** The catalogue of tools: what authors of agents may put on an allow-list. */
+export const tools = defineCapability({
   name: 'tools',
-  advertise: ({ mcpServers }) => ({
-    toolCatalog: {
-      supported: true,
-      sources: ['workflow', 'host-extension', ...(mcpServers.length > 0 ? ['mcp'] : [])],
-    },
+  settings: mcpClientSettings,
+  build: ({ runtime }, _needs, { mcpServers }) => ({
+    advertise: () => ({
+      toolCatalog: {
+        supported: true,
+        sources: ['workflow', 'host-extension', ...(mcpServers.length > 0 ? ['mcp'] : [])],
+      },
+    }),
+    routes: bindRoutes(routes, { tools: new ToolCatalog(runtime) }),
   }),
-  service: toolService,
-  routes,
-};
+});

@@ -4,17 +4,17 @@ import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { TOOL_SOURCES } from '../../../protocol/format/choices.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import { reply, route } from '../../request.ts';
-import type { ToolService } from './service.ts';
+import type { ToolCatalog } from './service.ts';
 
-const operation = route<{ readonly tools: ToolService }>();
+const operation = route<{ readonly tools: ToolCatalog }>();
 
 const listTools = operation({
   operationId: 'listTools',
-  summary: 'The tools that agents of the caller may use, by their ids',
+  summary: 'List the tools that agents of the caller may use, by id',
   method: 'GET',
   path: '/v1/tools',
   scope: 'manifest:read',
-  // Open: hosts without other views of the catalogue are to pass over a wish for one.
+  // Open: the protocol says that a host ignores query members for views of the catalogue that it does not have.
   query: Type.Object({ source: Type.Optional(OneOf(TOOL_SOURCES)) }),
   replies: { 200: ToolList },
   refusals: [400],
@@ -23,7 +23,7 @@ const listTools = operation({
 
 const getTool = operation({
   operationId: 'getTool',
-  summary: 'A tool: what it takes, and what a call of it does',
+  summary: 'Get a tool: its input schema and what a call may do',
   method: 'GET',
   path: '/v1/tools/{toolId}',
   scope: 'manifest:read',
@@ -36,4 +36,5 @@ const getTool = operation({
   },
 });
 
+/** The operations on the tool catalogue. */
 export const routes = [listTools, getTool];

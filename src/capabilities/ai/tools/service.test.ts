@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { CallableTool, ToolSource } from '../../../runtime/tools.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
-import { toolService } from './service.ts';
+import { ToolCatalog } from './service.ts';
 
 const user = { tenant: 'alpha' };
 
@@ -32,7 +31,8 @@ function source(scope: string, tools: readonly CallableTool[], more: Partial<Too
 
 function catalogue(...tools: ToolSource[]) {
   const clock = new ManualClock();
-  return { clock, ...toolService({ runtime: { tools, clock } } as unknown as Host) };
+  const catalog = new ToolCatalog({ tools, clock });
+  return { clock, list: catalog.list.bind(catalog), find: catalog.find.bind(catalog) };
 }
 
 describe('the catalogue of tools', () => {
@@ -72,7 +72,7 @@ describe('the catalogue of tools', () => {
   });
 
   it('does not have what may or may not be there', async () => {
-    const { find } = catalogue(source('a', [tool('a:y', { isAway: true })]));
+    const { find } = catalogue(source('a', [tool('a:y', { isUnavailable: true })]));
     expect(await find(user, 'a:y')).toBeUndefined();
   });
 

@@ -1,42 +1,47 @@
 import type { ToolDescriptor } from '../../../protocol/ai/tools.ts';
 import type { ToolSourceKind } from '../../../protocol/format/choices.ts';
 import { defined } from '../../../protocol/format/json.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import { sourceOf, type Tool, type ToolSource } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { inTime } from '../../../system/clock.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 
-export type ToolService = ReturnType<typeof toolService>;
-
-/** Tools of others may be far away; agents wait for them, readers of the catalogue do not. */
+/** How long a reader of the catalogue waits for a tool of another server. Agents wait longer. */
 const FIND_MS = 5_000;
 
-export function toolService({ runtime }: Pick<Host, 'runtime'>) {
-  return {
-    /** By their ids. Of several with one id it is the first that agents get. */
-    async list(user: Visibility, kind?: ToolSourceKind): Promise<ToolDescriptor[]> {
-      const asked = runtime.tools.filter((source) => kind === undefined || source.kind === kind);
-      const byId = new Map<string, ToolDescriptor>();
-      for (const tool of (await Promise.all(asked.map((source) => descriptorsOf(source, user)))).flat()) {
-        if (!byId.has(tool.toolId)) byId.set(tool.toolId, tool);
-      }
-      return [...byId.values()].sort((a, b) => (a.toolId < b.toolId ? -1 : 1));
-    },
+/** The tools of all sources, as people see them. */
+export class ToolCatalog {
+  readonly #runtime: Pick<Runtime, 'tools' | 'clock'>;
 
-    async find(user: Visibility, toolId: string): Promise<ToolDescriptor | undefined> {
-      const source = sourceOf(runtime.tools, toolId);
-      const tool = source && (await inTime(runtime.clock, FIND_MS, source.find(user, toolId)));
-      return tool && !isAway(tool) ? descriptorOf(source, tool) : undefined;
-    },
-  };
+  constructor(runtime: Pick<Runtime, 'tools' | 'clock'>) {
+    this.#runtime = runtime;
+  }
+
+  /** The tools that a user may use, by id. Of several with one id, it has the one that agents get: the first. */
+  async list(user: Visibility, kind?: ToolSourceKind): Promise<ToolDescriptor[]> {
+    const asked = this.#runtime.tools.filter((source) => kind === undefined || source.kind === kind);
+    const byId = new Map<string, ToolDescriptor>();
+    for (const tool of (await Promise.all(asked.map((source) => descriptorsOf(source, user)))).flat()) {
+      if (!byId.has(tool.toolId)) byId.set(tool.toolId, tool);
+    }
+    return [...byId.values()].sort((a, b) => (a.toolId < b.toolId ? -1 : 1));
+  }
+
+  /** The tool of this id, or undefined if it does not exist or its server does not answer in time. */
+  async find(user: Visibility, toolId: string): Promise<ToolDescriptor | undefined> {
+    const { tools, clock } = this.#runtime;
+    const source = sourceOf(tools, toolId);
+    const tool = source && (await inTime(clock, FIND_MS, source.find(user, toolId)));
+    return tool && !isUnavailable(tool) ? descriptorOf(source, tool) : undefined;
+  }
 }
 
 async function descriptorsOf(source: ToolSource, user: Visibility): Promise<ToolDescriptor[]> {
   return (await source.list(user)).map((tool) => descriptorOf(source, tool));
 }
 
-function isAway(tool: Tool): boolean {
-  return 'isAway' in tool && tool.isAway === true;
+function isUnavailable(tool: Tool): boolean {
+  return 'isUnavailable' in tool && tool.isUnavailable === true;
 }
 
 function descriptorOf({ kind }: ToolSource, tool: Tool): ToolDescriptor {

@@ -43,8 +43,8 @@ describe('conformance.requiresMissing', () => {
 
 describe('core.conformance.side-effect', () => {
   it('does one effect through the seam and says which', async () => {
-    const probe = async () => ({ effectId: 'effect-1' });
-    await expect(run('core.conformance.side-effect', { effects: effectsOf({ probe }) })).resolves.toEqual({
+    const tool = async () => ({ outcome: { effectId: 'effect-1' }, durationMs: 0 });
+    await expect(run('core.conformance.side-effect', { effects: effectsOf({ tool }) })).resolves.toEqual({
       done: { outputs: { effectId: 'effect-1' } },
     });
   });

@@ -1,10 +1,14 @@
-import type { NodeType } from '../../../runtime/node-type.ts';
+import { NodeFailure, type NodeType } from '../../../runtime/node-type.ts';
+import { orchestrationNodes } from '../../ai/agents/door.ts';
 import { delay } from '../../running/nodes/door.ts';
+import { plannedSupervisor } from '../planned-supervisor.ts';
+import { PROBE_TOOL } from '../probe-tool.ts';
+import { callPromptOrTool } from './call-prompt.ts';
 import { memoryProbe } from './memory-probe.ts';
 import { mockAgent } from './mock-agent.ts';
 import { mockAi } from './mock-ai.ts';
 
-/** Needs something that no host provides, so that its refusal can be seen. */
+/** Requires a capability that no host provides, so that the refusal can be tested. */
 const requiresMissing: NodeType = {
   typeId: 'conformance.requiresMissing',
   role: 'pure',
@@ -12,17 +16,21 @@ const requiresMissing: NodeType = {
   run: () => ({ done: {} }),
 };
 
-/** A delay that a replay repeats. */
+/** A delay that a replay waits for again. */
 const hold: NodeType = { ...delay, typeId: 'core.conformance.hold' };
 
-/** One real, harmless effect, so that repeats can be counted. */
+/** Performs one effect that is counted, so that repeats can be seen. */
 const sideEffect: NodeType = {
   typeId: 'core.conformance.side-effect',
   role: 'side-effect',
-  run: async ({ effects }) => ({ done: { outputs: { effectId: (await effects.probe({})).effectId } } }),
+  run: async ({ effects }) => {
+    const result = await effects.tool({ agentId: 'core.conformance', name: PROBE_TOOL, arguments: {} });
+    if ('error' in result) throw new NodeFailure({ ...result.error, retryable: false });
+    return { done: { outputs: { effectId: (result.outcome as { effectId: string }).effectId } } };
+  },
 };
 
-/** Reachable only where the conformance switch is on. */
+/** Node types that conformance fixtures use. */
 export const CONFORMANCE_NODES: readonly NodeType[] = [
   requiresMissing,
   hold,
@@ -31,3 +39,6 @@ export const CONFORMANCE_NODES: readonly NodeType[] = [
   memoryProbe,
   mockAgent,
 ];
+
+/** Node types that replace those of the same id: their config may say what a model or a tool would answer. */
+export const REPLACING_NODES: readonly NodeType[] = [callPromptOrTool, ...orchestrationNodes(plannedSupervisor)];

@@ -1,13 +1,13 @@
 import { createSandbox } from '../../../system/sandbox.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
 import { javascript } from './nodes.ts';
 
 /** Programs that run at the same time, each in a thread of its own. */
 const THREADS = 2;
 
-/** Steps of a workflow that its author wrote as programs. */
-export const code: Capability<'code', undefined> = {
+/** JavaScript in workflows, in a sandbox. */
+export const code = defineCapability({
   name: 'code',
-  service: () => undefined,
   nodes: () => [javascript(createSandbox({ threads: THREADS }))],
-};
+  build: () => ({}),
+});

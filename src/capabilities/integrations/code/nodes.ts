@@ -26,8 +26,8 @@ const Config = Type.Object({
 type Config = Static<typeof Config>;
 
 /**
- * Runs a program of the author's own where it can harm nobody. The same inputs give the same result: the program's
- * time stands still at the start of the attempt, and its chances are drawn from it.
+ * Runs the author's JavaScript in a sandbox. It is deterministic: its clock stands still at the start of the attempt,
+ * and its random numbers come from a seed.
  */
 export function javascript(sandbox: Sandbox): NodeType {
   return {
@@ -64,7 +64,7 @@ const FAILURES = {
   busy: { code: 'sandbox_busy', retryable: true },
 } satisfies Record<string, Pick<RunError, 'code' | 'retryable'>>;
 
-/** By what a replay has in common with its source. */
+/** Derived from what a replay shares with its source run. */
 function seedOf({ node, attempt, startedAt }: NodeContext): number {
   return Number.parseInt(sha256Hex(`${node.id}\0${attempt}\0${startedAt}`).slice(0, SEED_DIGITS), 16);
 }

@@ -1,11 +1,14 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
 import { emailSend } from './nodes.ts';
+import { emailSettings } from './settings.ts';
 import { mailSeam } from './smtp.ts';
 
-/** Workflows that write to people, through the mail server of the operator. */
-export const email: Capability<'email', undefined> = {
+/** E-mail of workflows, through the mail server that the operator has configured. */
+export const email = defineCapability({
   name: 'email',
-  service: () => undefined,
+  settings: emailSettings,
   nodes: () => [emailSend],
-  seams: ({ runtime: { egress, clock }, settings: { mail } }) => (mail ? { mail: mailSeam(mail, egress, clock) } : {}),
-};
+  build: ({ runtime: { egress, clock } }, _needs, { mail }) => ({
+    seams: mail ? { mail: mailSeam(mail, egress, clock) } : {},
+  }),
+});

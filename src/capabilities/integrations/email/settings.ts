@@ -1,20 +1,20 @@
 import { addressFrom } from '../../../runtime/effects/mail.ts';
 import { defineSettings } from '../../settings.ts';
 
-/** The mail server that the operator has set up, and in whose name it may send. */
+/** The configured mail server and its allowed senders. */
 export interface MailSettings {
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte; otherwise it is asked for, and wanted wherever the server is another machine. */
+  /** TLS from the first byte. Otherwise STARTTLS is required, unless the server is on this machine. */
   readonly isSecure: boolean;
   readonly login?: { readonly user: string; readonly password: string } | undefined;
-  /** Addresses, or `@example.com` for all of a domain; in small letters. */
+  /** Addresses, or `@example.com` for a whole domain, in lower case. */
   readonly senders: readonly string[];
 }
 
 const PORTS: Readonly<Record<string, number>> = { 'smtp:': 587, 'smtps:': 465 };
 
-/** No message repeats a value: there is a password in it. */
+/** Reads the mail server. Problems are reported without the value, which contains a password. */
 export function readMail(
   url: string | undefined,
   senders: string | undefined,

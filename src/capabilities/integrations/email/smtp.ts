@@ -9,9 +9,9 @@ import type { MailSettings } from './settings.ts';
 
 const PROVIDER = 'smtp';
 const CONNECT_MS = 15_000;
-const SILENCE_MAX_MS = 30_000;
+const SOCKET_TIMEOUT_MS = 30_000;
 
-/** Hands messages to the operator's mail server. What is worth a retry is left open: the effect is not over then. */
+/** Sends messages through the configured mail server. A retryable failure leaves the effect open. */
 export function mailSeam(settings: MailSettings, egress: Egress, clock: Clock): SeamDrivers['mail'] {
   return async (mail, { effectId, signal }) => {
     checkSender(settings, mail);
@@ -27,15 +27,15 @@ export function mailSeam(settings: MailSettings, egress: Egress, clock: Clock): 
   };
 }
 
-/** Whoever may write workflows may not for that reason write letters in anybody's name. */
+/** Permission to edit workflows does not include permission to choose the sender address. */
 function checkSender({ senders }: MailSettings, { from }: MailRequest): void {
   const address = from.address.toLowerCase();
   if (senders.includes(address) || senders.includes(`@${domainOf(from)}`)) return;
-  const message = `This host sends no mail in the name of ${address}.`;
+  const message = `This host may not send mail from ${address}. Check CAPSTAN_SMTP_SENDERS.`;
   throw new NodeFailure({ code: 'egress_denied', message, details: { from: address }, retryable: false });
 }
 
-/** Only values that were looked at; nothing in them is a file or an address to be fetched. */
+/** Only checked values: the library would read files and URLs that an unchecked one refers to. */
 function messageOf({ from, replyTo, to, cc, bcc, subject, text, html }: MailRequest, messageId: string, now: number) {
   const named = ({ name = '', address }: MailRequest['from']) => ({ name, address });
   return {
@@ -53,7 +53,7 @@ function messageOf({ from, replyTo, to, cc, bcc, subject, text, html }: MailRequ
   };
 }
 
-/** Gives the addresses that the server did not take. */
+/** Sends one message; returns the addresses that the server rejected. */
 async function deliver(
   settings: MailSettings,
   egress: Egress,
@@ -71,10 +71,10 @@ async function deliver(
       host,
       port,
       secure: isSecure,
-      requireTLS: !isSecure && !isHere(host),
+      requireTLS: !isSecure && !isLocal(host),
       ...(login ? { auth: { user: login.user, pass: login.password } } : {}),
       greetingTimeout: CONNECT_MS,
-      socketTimeout: SILENCE_MAX_MS,
+      socketTimeout: SOCKET_TIMEOUT_MS,
       disableFileAccess: true,
       disableUrlAccess: true,
       getSocket: (_options: unknown, use: (error: null, opened: { connection: Socket }) => void) =>
@@ -88,19 +88,19 @@ async function deliver(
   }
 }
 
-function isHere(host: string): boolean {
+function isLocal(host: string): boolean {
   return isLoopbackName(host) || reachOf(host) === 'loopback';
 }
 
-/** What the server says is not repeated: it may say anything. */
+/** The server's text is not repeated, because it may contain anything. */
 function failureOf(error: unknown): NodeFailure {
   const { responseCode: status } = error as { responseCode?: number };
   if (status !== undefined && status >= 500) {
-    const message = `The mail server refused it (${status}).`;
+    const message = `The mail server refused the message (status ${status}).`;
     return new NodeFailure({ code: 'mail_refused', message, details: { status }, retryable: false });
   }
   const { code } = error as { code?: unknown };
   const reason =
-    error instanceof EgressFailure ? error.message : `The mail server did not take it (${status ?? code}).`;
+    error instanceof EgressFailure ? error.message : `The mail server did not accept the message (${status ?? code}).`;
   return new NodeFailure({ code: 'upstream_unavailable', message: reason, retryable: true });
 }

@@ -1,22 +1,23 @@
 import { httpSeam } from '../../../runtime/effects/http.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
 import { HTTP_BYTES_MAX, HTTP_METHODS, HTTP_TIMEOUT_MAX_MS, httpFetch } from './nodes.ts';
+import { httpClientSettings } from './settings.ts';
 
-/** Workflows that ask others on the network, through the one guard. */
-export const httpClient: Capability<'httpClient', undefined> = {
+/** HTTP requests of workflows, through the egress guard. */
+export const httpClient = defineCapability({
   name: 'httpClient',
-  advertise: () => ({
-    httpClient: {
-      supported: true,
-      ssrfGuard: true,
-      maxResponseBodyBytes: HTTP_BYTES_MAX,
-      requestTimeoutMs: HTTP_TIMEOUT_MAX_MS,
-      methods: [...HTTP_METHODS],
-    },
-  }),
-  service: () => undefined,
+  settings: httpClientSettings,
   nodes: () => [httpFetch],
-  seams: ({ runtime: { egress, clock }, settings: { credentials } }) => ({
-    http: httpSeam(egress, clock, credentials),
+  build: ({ runtime: { egress, clock } }, _needs, { credentials }) => ({
+    advertise: () => ({
+      httpClient: {
+        supported: true,
+        ssrfGuard: true,
+        maxResponseBodyBytes: HTTP_BYTES_MAX,
+        requestTimeoutMs: HTTP_TIMEOUT_MAX_MS,
+        methods: [...HTTP_METHODS],
+      },
+    }),
+    seams: { http: httpSeam(egress, clock, credentials) },
   }),
-};
+});

@@ -2,11 +2,14 @@ import { type Static, Type } from 'typebox';
 import type { ConfigProblem } from '../../../engine/definition/check.ts';
 import { isObject, own } from '../../../protocol/format/json.ts';
 import { Closed, MapOf, OneOf } from '../../../protocol/format/schema.ts';
-import { HTTP_TROUBLES, type HttpRequest } from '../../../runtime/effects/http.ts';
+import { HTTP_FAILURE_CLASSES, type HttpRequest } from '../../../runtime/effects/http.ts';
 import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 
+/** The methods that workflows may use. */
 export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const;
+/** The longest timeout of a request. */
 export const HTTP_TIMEOUT_MAX_MS = 120_000;
+/** The largest response body. */
 export const HTTP_BYTES_MAX = 1_048_576;
 
 const URL_CHARACTERS_MAX = 2_048;
@@ -35,7 +38,7 @@ const Config = Type.Object({
     Type.Integer({ minimum: 1, maximum: HTTP_BYTES_MAX, default: HTTP_BYTES_MAX, description: 'Of the answer' }),
   ),
   failOn: Type.Optional(
-    Type.Array(OneOf(HTTP_TROUBLES), {
+    Type.Array(OneOf(HTTP_FAILURE_CLASSES), {
       uniqueItems: true,
       default: ['network', '5xx'],
       description: 'What fails the node, which then may be retried; anything else is an outcome',
@@ -45,8 +48,8 @@ const Config = Type.Object({
 });
 type Config = Static<typeof Config>;
 
-/** Headers that are about the connection, which is the host's. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
+/** Headers of the connection, which only the host sets. */
+const HOST_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
   'expect',
@@ -65,7 +68,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 const PLACEHOLDER = /\{\{\s*([A-Za-z_][A-Za-z0-9_]{0,127})\s*\}\}/g;
 
-/** Sends one request and hands on what came back. Redirects are not followed. */
+/** Sends one HTTP request and outputs the response. Redirects are not followed. */
 export const httpFetch: NodeType = {
   typeId: 'core.openwop.http.fetch',
   role: 'side-effect',
@@ -78,7 +81,7 @@ export const httpFetch: NodeType = {
   run: async (context): Promise<Outcome> => {
     const config = context.config as Config;
     const { method = 'GET', headers = {}, timeoutMs = TIMEOUT_MS, maxBytes = HTTP_BYTES_MAX } = config;
-    const url = fill(config.url, context.inputs.variables);
+    const url = fillPlaceholders(config.url, context.inputs.variables);
     if (url === undefined) return { failed: INVALID_URL };
     const body = WITH_BODY.has(method) ? textOf(context.inputs.body) : undefined;
     if (body && body.length > BODY_CHARACTERS_MAX) {
@@ -100,12 +103,12 @@ export const httpFetch: NodeType = {
 
 const INVALID_URL = {
   code: 'INVALID_URL',
-  message: 'The address has a placeholder for which the input `variables` has no value, or one that leads elsewhere.',
+  message: 'The input `variables` lacks the value of a placeholder in the URL, or a value would change the path.',
   retryable: false,
 };
 
-/** What has no value is not left out, and nothing leads up the path: another address might be meant then. */
-function fill(template: string, variables: unknown): string | undefined {
+/** Undefined if a value is missing or would lead to another path: the request would then go elsewhere. */
+function fillPlaceholders(template: string, variables: unknown): string | undefined {
   const values = isObject(variables) ? variables : {};
   let isComplete = true;
   const url = template.replace(PLACEHOLDER, (_token, name: string) => {
@@ -113,11 +116,11 @@ function fill(template: string, variables: unknown): string | undefined {
     if (value === null || value === undefined || typeof value === 'object') isComplete = false;
     return encodeURIComponent(String(value).toWellFormed());
   });
-  return isComplete && !strays(template, url) ? url : undefined;
+  return isComplete && !changesPath(template, url) ? url : undefined;
 }
 
-/** Whether a part of the path that was to be filled in is gone, or means a step up. Dots mean so however they are written. */
-function strays(template: string, url: string): boolean {
+/** Whether a path segment became empty, `.` or `..` (also percent-encoded) by its values. */
+function changesPath(template: string, url: string): boolean {
   const filled = pathParts(url);
   return pathParts(template).some((part, index) => part.includes('{{') && /^(\.|%2e){0,2}$/i.test(filled[index]!));
 }
@@ -147,7 +150,7 @@ function urlProblems(url: string): ConfigProblem[] {
   const problem = (message: string): ConfigProblem[] => [{ path: '.url', message }];
   const [origin = ''] = /^[^/?#]*\/\/[^/?#]*/.exec(url) ?? [];
   if (!/^https?:$/.test(origin.slice(0, origin.indexOf('//')))) return problem('must begin with https://');
-  // Who is asked is for the author to say, not for whoever fills in the rest.
+  // The author chooses the host, not whoever fills in the values.
   if (origin.includes('{{')) return problem('must name its host without placeholders');
   return URL.canParse(url.replace(PLACEHOLDER, 'x')) ? [] : problem('is not a URL');
 }
@@ -156,7 +159,7 @@ function headerProblems(headers: HttpRequest['headers']): ConfigProblem[] {
   return Object.entries(headers).flatMap(([name, value]) => {
     const path = `.headers.${name}`;
     if (!HEADER_NAME.test(name)) return [{ path, message: 'is not the name of a header' }];
-    if (OWN_HEADERS.has(name.toLowerCase())) return [{ path, message: 'is set by the host' }];
+    if (HOST_HEADERS.has(name.toLowerCase())) return [{ path, message: 'is set by the host' }];
     const text = typeof value === 'string' ? value : (value.prefix ?? '');
     return HEADER_VALUE.test(text) ? [] : [{ path, message: 'has characters that a header cannot carry' }];
   });

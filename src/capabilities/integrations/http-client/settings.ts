@@ -12,10 +12,10 @@ const Entry = Closed({
 });
 type Entry = Static<typeof Entry>;
 
-/** What is shorter could not be told from innocent text where it must not be shown. */
+/** Redaction could not tell a shorter secret from ordinary text. */
 const SECRET_CHARACTERS_MIN = 8;
 
-/** What the operator lets workflows send along with requests, and to whom. */
+/** Reads the credentials that workflows may send, with the tenants and origins of each. */
 export function readCredentials(
   text: string,
   environment: Environment,

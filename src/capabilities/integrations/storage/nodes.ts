@@ -7,7 +7,7 @@ const Namespace = Type.Optional(Type.String({ minLength: 1, default: 'default' }
 
 type Asked = KvRequest | { readonly problem: string };
 
-/** A node that asks one thing of the store. The config says where, the inputs say what. */
+/** A node type for one storage operation: its config names the namespace, its inputs the key and value. */
 function kvNode(name: string, options: Parameters<typeof Type.Object>[0], ask: (context: Given) => Asked): NodeType {
   return {
     typeId: `core.storage.kv-${name}`,
@@ -27,7 +27,7 @@ interface Given {
   readonly namespace: string;
 }
 
-/** Only for a key that is one. */
+/** Checks the input `key` first. */
 function keyed(ask: (context: Given & { readonly key: string }) => Asked): (context: Given) => Asked {
   return (context) => {
     const { key } = context.inputs;
@@ -69,7 +69,7 @@ const atomicIncrement = kvNode(
   })),
 );
 
-/** Sets a value if the one that is there is the one that is expected; null expects none. */
+/** Sets a value if the current one equals `expect`; null expects no value. */
 const compareAndSwap = kvNode(
   'cas',
   {},
@@ -94,4 +94,5 @@ const list = kvNode(
   }),
 );
 
+/** The node types of key-value storage. */
 export const KV_NODES: readonly NodeType[] = [get, set, remove, list, atomicIncrement, compareAndSwap];

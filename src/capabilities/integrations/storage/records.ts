@@ -1,6 +1,8 @@
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
+import type { StorageScope } from './door.ts';
 
+/** The tables of key-value storage. */
 export const STORAGE_TABLES: readonly Migration[] = [
   {
     id: 'storage/0001',
@@ -20,81 +22,81 @@ export const STORAGE_TABLES: readonly Migration[] = [
   },
 ];
 
-/** Whose entries: another tenant's or workspace's are not there. */
-export interface Scope {
-  readonly tenant: string;
-  readonly workspace: string;
-}
-
-export interface Place extends Scope {
+/** The place of one entry. */
+export interface Place extends StorageScope {
   readonly namespace: string;
   readonly key: string;
 }
 
+/** An entry as it is stored. */
 export interface EntryRow {
   readonly entry_key: string;
   readonly value: string;
   readonly version: number;
-  /** Null for what stays; not above 0 for what is as good as gone. */
+  /** Null for an entry without expiry; 0 or less for one that has expired. */
   readonly remaining_ms: number | null;
 }
 
-const HERE = 'tenant = $1 AND workspace = $2 AND namespace = $3 AND entry_key = $4';
-const here = ({ tenant, workspace, namespace, key }: Place) => [tenant, workspace, namespace, key] as const;
+const AT_PLACE = 'tenant = $1 AND workspace = $2 AND namespace = $3 AND entry_key = $4';
+const placeParams = ({ tenant, workspace, namespace, key }: Place) => [tenant, workspace, namespace, key] as const;
 
+/** Finds an entry, expired or not. */
 export function findEntry(place: Place): Statement {
   return sql(
-    `SELECT entry_key, value, version, expires_at - $now AS remaining_ms FROM kv_entries WHERE ${HERE}`,
-    ...here(place),
+    `SELECT entry_key, value, version, expires_at - $now AS remaining_ms FROM kv_entries WHERE ${AT_PLACE}`,
+    ...placeParams(place),
   );
 }
 
-/** Replaces the version that was seen, or makes the first one. Whoever was quicker wins. */
+/** Compare-and-swap of the version that was read, or the first one. A concurrent write fails the expectation `entry`. */
 export function putEntry(place: Place, value: string, ttlMs: number | null, seen: number | undefined): Write {
   if (seen === undefined) {
     return {
       sql: `INSERT INTO kv_entries (tenant, workspace, namespace, entry_key, value, version, expires_at)
             VALUES ($1, $2, $3, $4, $5, 1, $now + CAST($6 AS BIGINT)) ON CONFLICT DO NOTHING`,
-      params: [...here(place), value, ttlMs],
+      params: [...placeParams(place), value, ttlMs],
       expect: 1,
       keeps: 'entry',
     };
   }
   return {
     sql: `UPDATE kv_entries SET value = $5, version = version + 1, expires_at = $now + CAST($6 AS BIGINT)
-          WHERE ${HERE} AND version = $7`,
-    params: [...here(place), value, ttlMs, seen],
+          WHERE ${AT_PLACE} AND version = $7`,
+    params: [...placeParams(place), value, ttlMs, seen],
     expect: 1,
     keeps: 'entry',
   };
 }
 
-/** Changes the value and leaves its end where it is. */
+/** Changes the value of the version that was read and leaves its expiry as it is. */
 export function changeEntry(place: Place, value: string, seen: number): Write {
   return {
-    sql: `UPDATE kv_entries SET value = $5, version = version + 1 WHERE ${HERE} AND version = $6`,
-    params: [...here(place), value, seen],
+    sql: `UPDATE kv_entries SET value = $5, version = version + 1 WHERE ${AT_PLACE} AND version = $6`,
+    params: [...placeParams(place), value, seen],
     expect: 1,
     keeps: 'entry',
   };
 }
 
-export function dropEntry(place: Place, seen: number): Write {
+/** Deletes the version that was read. */
+export function deleteEntry(place: Place, seen: number): Write {
   return {
-    sql: `DELETE FROM kv_entries WHERE ${HERE} AND version = $5`,
-    params: [...here(place), seen],
+    sql: `DELETE FROM kv_entries WHERE ${AT_PLACE} AND version = $5`,
+    params: [...placeParams(place), seen],
     expect: 1,
     keeps: 'entry',
   };
 }
 
-export interface Listing extends Scope {
+/** Which keys to list. */
+export interface Listing extends StorageScope {
   readonly namespace: string;
   readonly prefix: string;
   readonly after: string;
   readonly limit: number;
 }
 
+/** The live keys with a prefix, in order. */
 export function listEntries({ tenant, workspace, namespace, prefix, after, limit }: Listing): Statement {
   return sql(
     `SELECT entry_key FROM kv_entries
@@ -110,8 +112,8 @@ export function listEntries({ tenant, workspace, namespace, prefix, after, limit
   );
 }
 
-/** How many entries there are, counted no further than a limit. */
-export function countEntries({ tenant, workspace }: Scope, limit: number): Statement {
+/** Counts the entries of a workspace, at most up to a limit. */
+export function countEntries({ tenant, workspace }: StorageScope, limit: number): Statement {
   return sql(
     `SELECT COUNT(*) AS entries FROM
      (SELECT 1 FROM kv_entries WHERE tenant = $1 AND workspace = $2 LIMIT $3) AS counted`,
@@ -121,8 +123,8 @@ export function countEntries({ tenant, workspace }: Scope, limit: number): State
   );
 }
 
-/** Every new entry takes some away whose time is up: there are never many more than were made in a lifetime. */
-export function forgetExpired(tenant: string, limit: number): Write {
+/** Deletes some expired entries of a tenant. */
+export function deleteExpired(tenant: string, limit: number): Write {
   return {
     sql: `DELETE FROM kv_entries WHERE (tenant, workspace, namespace, entry_key) IN
           (SELECT tenant, workspace, namespace, entry_key FROM kv_entries

@@ -1,16 +1,19 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
+import { and, changeOf, perform as performChange } from '../../../runtime/change.ts';
+import { Turns } from '../../../runtime/turns.ts';
 import { sql } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 import { STORAGE_TABLES } from './records.ts';
-import { storageService } from './service.ts';
+import { StorageService } from './service.ts';
 
 const clock = new ManualClock();
 const folder = freshFolder();
 const store = await openSqlite({ folder: folder.path, clock, migrations: STORAGE_TABLES });
-const { perform } = storageService({ runtime: { store } } as unknown as Host);
+const runtime = { store, turns: new Turns() };
+const storage = new StorageService(runtime);
+const perform = storage.perform.bind(storage);
 const scope = { tenant: 'alpha', workspace: '' };
 afterAll(async () => {
   await store.close();
@@ -47,16 +50,33 @@ describe('a value with an end', () => {
 });
 
 describe('a change', () => {
-  it('happens together with what is to be known of it, or not at all', async () => {
+  it('is committed together with what is composed with it, or not at all', async () => {
     const known = {
       sql: 'UPDATE kv_entries SET version = version WHERE entry_key = $1',
       params: ['nobody'],
       expect: 1,
     };
     await perform(scope, { op: 'set', ...at('once'), value: 1 });
-    const change = perform(scope, { op: 'increment', ...at('once'), delta: 1 }, () => [{ ...known, keeps: 'effect' }]);
-    await expect(change).rejects.toThrow('effect');
+    const decide = async () =>
+      and(
+        await storage.decide(scope, { op: 'increment', ...at('once'), delta: 1 }),
+        changeOf(undefined, [{ ...known, keeps: 'effect' }]),
+      );
+    await expect(performChange(runtime, decide)).rejects.toThrow('effect');
     expect(await perform(scope, { op: 'get', ...at('once') })).toEqual({ found: true, value: 1 });
+  });
+
+  it('that another host made obsolete is decided again', async () => {
+    const elsewhere = new StorageService({ store, turns: new Turns() });
+    await perform(scope, { op: 'set', ...at('contended'), value: 1 });
+    let decisions = 0;
+    const decide = async () => {
+      const change = await storage.decide(scope, { op: 'increment', ...at('contended'), delta: 1 });
+      if (decisions++ === 0) await elsewhere.perform(scope, { op: 'increment', ...at('contended'), delta: 10 });
+      return change;
+    };
+    expect(await performChange(runtime, decide)).toEqual({ value: 12, previous: 11 });
+    expect(decisions).toBe(2);
   });
 
   it('of one key waits for another, and none is lost', async () => {

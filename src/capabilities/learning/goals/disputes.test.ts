@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Annotation } from '../../../protocol/people/annotations.ts';
-import { opinionOf, standWrites } from './disputes.ts';
+import { disputeWrites, opinionOf } from './disputes.ts';
 
 it.each<[string, Annotation['signal'], string | undefined]>([
   ['a flag', { kind: 'flag' }, 'missed'],
@@ -26,12 +26,12 @@ const said = (signal: Annotation['signal']): Annotation => ({
 });
 
 it('a good rating says nothing against a verdict that more is to be done', () => {
-  const writes = standWrites('alpha', said({ kind: 'rating', rating: 5 }));
+  const writes = disputeWrites('alpha', said({ kind: 'rating', rating: 5 }));
   expect(writes.map(({ params }) => params)).toEqual([['run-1', 'alpha', 1]]);
 });
 
 it('what contradicts is kept with who said it and when; what agrees is only counted', () => {
-  const writes = standWrites('alpha', said({ kind: 'flag' }));
+  const writes = disputeWrites('alpha', said({ kind: 'flag' }));
   expect(writes.map(({ params }) => params)).toEqual([
     ['run-1', 'alpha', 1, 'ada', Date.parse('2026-01-01T00:00:00.000Z')],
     ['run-1', 'alpha', 0],

@@ -1,12 +1,12 @@
 import type { Annotation } from '../../../protocol/people/annotations.ts';
 import type { Write } from '../../../store/sql.ts';
-import { closeDispute, noteStand, type Stand } from './records.ts';
+import { closeDispute, noteOpinion, type VerdictOpinion } from './records.ts';
 
-/** A rating from this on is a yes, and one up to that is a no. */
+/** Ratings from GOOD_RATING on approve of a run, ratings up to BAD_RATING do not; those in between say nothing. */
 const GOOD_RATING = 4;
 const BAD_RATING = 2;
 
-/** Labels by which people say what they think of a verdict. */
+/** Labels that are an opinion on a verdict. */
 const LABELS: Readonly<Record<string, Opinion>> = {
   satisfied: 'reached',
   'not-satisfied': 'missed',
@@ -16,10 +16,10 @@ const LABELS: Readonly<Record<string, Opinion>> = {
 };
 const REVIEWED = 'reviewed';
 
-/** That the goal was reached, that it was not, that the work was good, or that the verdict is wrong whatever it is. */
+/** The goal was reached, it was missed, the work was good, or the verdict is wrong, whatever it says. */
 type Opinion = 'reached' | 'missed' | 'good' | 'wrong';
 
-/** What each opinion means for a verdict in the affirmative, and for one that is not: whether it agrees. */
+/** Whether each opinion agrees with a verdict that says satisfied, and with one that does not. */
 const AGREES: Readonly<Record<Opinion, { readonly ifSatisfied: boolean; readonly ifNot?: boolean }>> = {
   reached: { ifSatisfied: true, ifNot: false },
   missed: { ifSatisfied: false, ifNot: true },
@@ -27,25 +27,26 @@ const AGREES: Readonly<Record<Opinion, { readonly ifSatisfied: boolean; readonly
   wrong: { ifSatisfied: false, ifNot: false },
 };
 
-/** What an annotation by a person does to the verdict on the run that it is about, if there is one. */
-export function standWrites(tenant: string, { target: { runId }, signal, actor, createdAt }: Annotation): Write[] {
+/** Records whether an annotation by a person agrees with the verdict on its run, or disputes it. */
+export function disputeWrites(tenant: string, { target: { runId }, signal, actor, createdAt }: Annotation): Write[] {
   const ref = { tenant, runId };
   if (signal.kind === 'label' && signal.label === REVIEWED) return [closeDispute(ref)];
   const opinion = opinionOf(signal);
   if (opinion === undefined) return [];
   const { ifSatisfied, ifNot } = AGREES[opinion];
-  const stand = (ofSatisfied: boolean, agrees: boolean): Stand => ({
+  const about = (ofSatisfied: boolean, agrees: boolean): VerdictOpinion => ({
     ofSatisfied,
     agrees,
     principal: actor.principalRef,
     at: Date.parse(createdAt),
   });
   return [
-    noteStand(ref, stand(true, ifSatisfied)),
-    ...(ifNot === undefined ? [] : [noteStand(ref, stand(false, ifNot))]),
+    noteOpinion(ref, about(true, ifSatisfied)),
+    ...(ifNot === undefined ? [] : [noteOpinion(ref, about(false, ifNot))]),
   ];
 }
 
+/** The opinion that a signal expresses, if any. */
 export function opinionOf({ kind, rating = 0, label = '' }: Annotation['signal']): Opinion | undefined {
   if (kind === 'flag') return 'missed';
   if (kind === 'label') return Object.hasOwn(LABELS, label) ? LABELS[label] : undefined;

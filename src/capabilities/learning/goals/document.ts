@@ -1,25 +1,34 @@
 import type { GoalProgress } from '../../../engine/judging/goal.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
-import type { Goal, GoalEvaluation, GoalEvaluations, GoalPlan, GoalRequest } from '../../../protocol/learning/goals.ts';
-import { ownerFrom, timeText } from '../../starting/starter/self-starting.ts';
-import type { GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
+import type {
+  Goal,
+  GoalEvaluation,
+  GoalEvaluations,
+  GoalPlan,
+  GoalRequest,
+  JudgeCalibration,
+} from '../../../protocol/learning/goals.ts';
+import { ownerFrom } from '../../subject-columns.ts';
+import { timestamp } from '../../timestamps.ts';
+import type { CalibrationRow, GoalRow, GoalRunRow, ObjectiveRow } from './records.ts';
 
-/** What is at work for a goal, and whether it goes when the goal has no more use for it. */
+/** The starter that starts runs of a goal, and whether the goal created it: then it is removed, not given back. */
 export interface Arm {
   readonly ref: string;
   readonly isOwn: boolean;
 }
 
+/** Why a goal waits for a person. */
 export interface Escalation {
   readonly reason: 'low-confidence' | 'undecided' | 'no-progress';
   readonly at: number;
   readonly runId?: string;
-  /** The question that stopped the goal: its answer lets it go on. */
+  /** The interrupt that escalated the goal: its answer reopens it. */
   readonly interruptId?: string;
   readonly detail?: string;
 }
 
-/** Everything of a goal that has no column of its own. */
+/** The members of a goal that have no column of their own. */
 export interface GoalBody {
   readonly objective: string;
   readonly objectiveVersion: number;
@@ -30,28 +39,29 @@ export interface GoalBody {
   readonly arm?: Arm | undefined;
   readonly lastVerdict?: { satisfied: boolean; confidence?: number; runId: string } | undefined;
   readonly escalation?: Escalation | undefined;
-  /** What a person said when they let it go on. */
+  /** What a person said when they resumed the goal. */
   readonly note?: { readonly at: number; readonly by: string; readonly text: string } | undefined;
 }
 
-/** A goal as this family works with it. */
+/** A goal as it was read, with its row. */
 export interface HeldGoal extends Omit<GoalBody, 'progress'> {
   readonly row: GoalRow;
   readonly progress: GoalProgress;
 }
 
+/** Reads the members of a goal from its row. */
 export function holdGoal(row: GoalRow): HeldGoal {
   const { progress, ...rest } = JSON.parse(row.body) as GoalBody;
   return { ...rest, row, progress: { ...progress, state: row.state } };
 }
 
-/** The row that says what the goal says. */
+/** The row that stores a goal. */
 export function rowOf({ row, progress, ...rest }: HeldGoal): GoalRow {
   const { state, ...counts } = progress;
   return { ...row, state, body: JSON.stringify({ ...rest, progress: counts } satisfies GoalBody) };
 }
 
-/** The goal as everybody sees it. */
+/** A goal as callers see it. */
 export function goalFrom(held: HeldGoal, contributingRunIds: readonly string[]): Goal {
   const { row, progress, completion, continuation, lastVerdict, arm } = held;
   return {
@@ -67,12 +77,12 @@ export function goalFrom(held: HeldGoal, contributingRunIds: readonly string[]):
     bounds: progress.bounds,
     progress: { iterations: progress.iterations, contributingRunIds: [...contributingRunIds] },
     owner: ownerFrom(row),
-    createdAt: timeText(row.created_at),
-    updatedAt: timeText(row.updated_at),
+    createdAt: timestamp(row.created_at),
+    updatedAt: timestamp(row.updated_at),
   };
 }
 
-/** What a contributing run is told of the goal, under the name `goal`. */
+/** The input `goal` of contributing runs. */
 export function briefing({ row, progress, objective, lastVerdict, note }: HeldGoal): JsonObject {
   return {
     id: row.goal_id,
@@ -84,19 +94,20 @@ export function briefing({ row, progress, objective, lastVerdict, note }: HeldGo
   };
 }
 
-/** What is kept of a verdict, besides what has a column. */
-export type KeptVerdict = Omit<GoalEvaluation, 'at' | 'runId' | 'disputedBy'>;
+/** The members of a verdict that have no column of their own. */
+export type StoredVerdict = Omit<GoalEvaluation, 'at' | 'runId' | 'disputedBy'>;
 
+/** A verdict as callers see it. */
 export function evaluationFrom(row: GoalRunRow): GoalEvaluation {
   return {
-    at: timeText(row.judged_at!),
+    at: timestamp(row.judged_at!),
     runId: row.run_id,
-    ...(JSON.parse(row.verdict!) as KeptVerdict),
+    ...(JSON.parse(row.verdict!) as StoredVerdict),
     ...(row.disputed_by === null ? {} : { disputedBy: row.disputed_by }),
   };
 }
 
-/** What the goal itself has no room for. */
+/** Facts about a goal that its document, which the protocol defines, has no members for. */
 export function factsFrom(
   { row, progress, objectiveVersion, escalation, note }: HeldGoal,
   objectives: readonly ObjectiveRow[],
@@ -106,24 +117,30 @@ export function factsFrom(
     managementRunId: row.run_id,
     paused: progress.isPaused,
     costUsd: progress.costUsd,
-    ...(progress.deadlineAt === undefined ? {} : { deadlineAt: timeText(progress.deadlineAt) }),
+    ...(progress.deadlineAt === undefined ? {} : { deadlineAt: timestamp(progress.deadlineAt) }),
     runsStarted: progress.started,
     objectiveVersion,
     objectives: objectives.map(({ version, objective, principal: by, at }) => ({
       version,
       objective,
-      at: timeText(at),
+      at: timestamp(at),
       by,
     })),
     ...(escalation
       ? {
           escalation: {
             reason: escalation.reason,
-            at: timeText(escalation.at),
+            at: timestamp(escalation.at),
             ...defined({ runId: escalation.runId, detail: escalation.detail }),
           },
         }
       : {}),
-    ...(note ? { note: { ...note, at: timeText(note.at) } } : {}),
+    ...(note ? { note: { ...note, at: timestamp(note.at) } } : {}),
   };
+}
+
+/** How often people agreed with a judge, as callers see it. */
+export function calibrationFrom({ judge, verdicts, agreed, disputed }: CalibrationRow): JudgeCalibration {
+  const opinions = agreed + disputed;
+  return { judge, verdicts, agreed, disputed, agreementRate: opinions === 0 ? null : agreed / opinions };
 }

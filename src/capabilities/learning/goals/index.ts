@@ -1,26 +1,63 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { Feed } from '../../operations/feed/door.ts';
 import { AnnotationReactions } from '../../people/feedback/door.ts';
 import { InboxSources } from '../../people/inbox/door.ts';
-import { standWrites } from './disputes.ts';
-import { GOAL } from './moves.ts';
-import { noteContributions, tellAttendants } from './react.ts';
+import { bindRoutes } from '../../request.ts';
+import { Runs } from '../../running/runs/door.ts';
+import { Commitments } from '../../starting/commitments/door.ts';
+import { Heartbeats } from '../../starting/heartbeats/door.ts';
+import { Schedules } from '../../starting/schedules/door.ts';
+import { RunStarters } from '../../starting/starter/door.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Verifiers } from '../verifiers/door.ts';
+import { Arms } from './arms.ts';
+import { GOAL_WORK, GoalChanges } from './changes.ts';
+import { ContributingRuns, goalRunStarter } from './contributing-runs.ts';
+import { disputeWrites } from './disputes.ts';
+import { Goals } from './door.ts';
+import { goalInboxSources } from './inbox.ts';
+import { GoalJudging } from './judging.ts';
+import { GoalPlans } from './plans.ts';
+import { callGoalWorker, noteContributions } from './reactions.ts';
+import { GoalReader } from './reader.ts';
 import { GOAL_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { type GoalNeeds, type GoalService, goalService } from './service.ts';
+import { GoalService } from './service.ts';
+import { goalSettings } from './settings.ts';
+import { GoalWorker } from './work.ts';
 
-/** Objectives that are worked on until a judge is satisfied, a bound is used up or a person is needed. */
-export const goals: Capability<'goals', GoalService> = {
+/** Objectives that runs work on until a judge is satisfied, a bound is used up or a person is needed. */
+export const goals = defineCapability({
   name: 'goals',
-  advertise: (_settings, { served }) => ({
-    agents: { goals: { judge: 'host', continuation: [...served], requiresBounds: true } },
-  }),
-  migrations: GOAL_TABLES,
-  service: (host, services: GoalNeeds) => {
-    tellAttendants(host.runtime.hub);
-    return goalService(host, services);
+  provides: Goals,
+  needs: [Audit, Feed, Runs, Schedules, Heartbeats, Commitments, Verifiers],
+  settings: goalSettings,
+  tables: GOAL_TABLES,
+  build: (host, needs, { goals: settings }) => {
+    const { runtime } = host;
+    const { store } = runtime;
+    const arms = new Arms(needs);
+    const changes = new GoalChanges(runtime, { ...needs, arms });
+    const reader = new GoalReader(store);
+    const contributing = new ContributingRuns(runtime, needs.runs, changes);
+    const plans = new GoalPlans(runtime.plans, needs.runs);
+    const service = new GoalService(host, { ...needs, arms, changes, contributing, plans, reader });
+    const judging = new GoalJudging(runtime, { verifiers: needs.verifiers, changes, settings });
+    const { handle } = new GoalWorker(runtime, { reader, changes, arms, judging });
+    return {
+      service,
+      advertise: () => ({
+        agents: { goals: { judge: 'host', continuation: [...arms.served], requiresBounds: true } },
+      }),
+      routes: bindRoutes(routes, { goals: service }),
+      work: { [GOAL_WORK]: { handle } },
+      reactions: [noteContributions],
+      onAppend: [callGoalWorker(runtime.hub)],
+      extensions: [
+        RunStarters.of(goalRunStarter(reader, contributing)),
+        AnnotationReactions.of(disputeWrites),
+        InboxSources.of(...goalInboxSources(store)),
+      ],
+    };
   },
-  routes,
-  work: (_host, { attend }) => ({ [GOAL]: { handle: attend } }),
-  reactions: () => [noteContributions],
-  extensions: (_host, service) => [InboxSources.of(...service.waiting), AnnotationReactions.of(standWrites)],
-};
+});

@@ -3,8 +3,10 @@ import type { RunRef, Visibility } from '../../../store/log.ts';
 import { addOrWake, addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
-import { SUBJECT_COLUMNS, type SubjectColumns } from '../../starting/starter/self-starting.ts';
+import { SUBJECT_COLUMNS, type SubjectColumns } from '../../subject-columns.ts';
+import type { GoalFilter } from './door.ts';
 
+/** The tables of goals. */
 export const GOAL_TABLES: readonly Migration[] = [
   {
     id: 'goals/0001',
@@ -68,6 +70,7 @@ export const GOAL_TABLES: readonly Migration[] = [
   },
 ];
 
+/** A goal as it is stored. */
 export interface GoalRow extends SubjectColumns {
   readonly goal_id: string;
   readonly run_id: string;
@@ -91,7 +94,7 @@ const GOAL_COLUMNS = [
   'stopped_at',
 ] as const satisfies readonly (keyof GoalRow)[];
 
-/** Refused when the tenant has too many that are not over. */
+/** Expects, as `goals`, that the tenant has fewer than `most` goals that are not closed. */
 export function insertGoal(row: GoalRow, most: number): Write {
   const params: Param[] = GOAL_COLUMNS.map((column) => row[column]);
   const places = params.map((_, index) => `$${index + 1}`).join(', ');
@@ -106,8 +109,8 @@ export function insertGoal(row: GoalRow, most: number): Write {
   };
 }
 
-/** Refused when the goal has changed since it was read. */
-export function moveGoal({ goal_id, tenant, version, state, body, updated_at, stopped_at }: GoalRow): Write {
+/** Expects, as `goal`, that the goal has not changed since it was read. */
+export function updateGoal({ goal_id, tenant, version, state, body, updated_at, stopped_at }: GoalRow): Write {
   return {
     sql: `UPDATE goals SET state = $1, body = $2, updated_at = $3, stopped_at = $4, version = version + 1
           WHERE goal_id = $5 AND tenant = $6 AND version = $7`,
@@ -117,16 +120,11 @@ export function moveGoal({ goal_id, tenant, version, state, body, updated_at, st
   };
 }
 
+/** A goal by its id. */
 export function findGoal({ tenant, workspace }: Visibility, goalId: string): Statement {
   const found = 'SELECT * FROM goals WHERE goal_id = $1 AND tenant = $2';
   if (workspace === undefined) return sql(found, goalId, tenant);
   return sql(`${found} AND workspace = $3`, goalId, tenant, workspace);
-}
-
-export interface GoalFilter {
-  readonly state?: GoalState | undefined;
-  /** Where the page before ended. */
-  readonly before?: string | undefined;
 }
 
 /** Newest first: ids sort by the time they were made. */
@@ -140,18 +138,18 @@ export function listGoals({ tenant, workspace }: Visibility, { state, before }: 
   return { sql: `SELECT * FROM goals WHERE ${where.join(' AND ')} ORDER BY goal_id DESC LIMIT ${limited}`, params };
 }
 
-/** A place in a list that goes back in time. */
+/** A position in a list that is sorted by time, latest first. */
 export interface Since {
   readonly at: number;
   readonly id: string;
 }
 
-/** Goals that wait for a person, what stopped last first. */
+/** Goals that wait for a person, the most recently escalated first. */
 export function listEscalated(visibility: Visibility, before: Since | undefined, limit: number): Statement {
   return listBack('goals', `state = 'escalated'`, 'stopped_at', 'goal_id', visibility, before, limit);
 }
 
-/** Verdicts that somebody contradicts, latest first. */
+/** Verdicts that somebody disputes, the most recently disputed first. */
 export function listDisputed(visibility: Visibility, before: Since | undefined, limit: number): Statement {
   return listBack('goal_runs', 'disputed_at IS NOT NULL', 'disputed_at', 'run_id', visibility, before, limit);
 }
@@ -176,6 +174,7 @@ function listBack(
   };
 }
 
+/** One wording of a goal's objective. */
 export interface ObjectiveRow {
   readonly goal_id: string;
   readonly version: number;
@@ -184,6 +183,7 @@ export interface ObjectiveRow {
   readonly at: number;
 }
 
+/** Stores a wording. */
 export function insertObjective({ goal_id, version, objective, principal, at }: ObjectiveRow): Write {
   return {
     sql: 'INSERT INTO goal_objectives (goal_id, version, objective, principal, at) VALUES ($1, $2, $3, $4, $5)',
@@ -193,10 +193,12 @@ export function insertObjective({ goal_id, version, objective, principal, at }: 
 
 const OBJECTIVES_MAX = 1_000;
 
+/** The wordings of a goal's objective, first to last. */
 export function listObjectives(goalId: string): Statement {
   return sql('SELECT * FROM goal_objectives WHERE goal_id = $1 ORDER BY version LIMIT $2', goalId, OBJECTIVES_MAX);
 }
 
+/** A contributing run as it is stored. */
 export interface GoalRunRow {
   readonly run_id: string;
   readonly goal_id: string;
@@ -216,6 +218,7 @@ export interface GoalRunRow {
   readonly disputed_at: number | null;
 }
 
+/** Stores that a run contributes to a goal. */
 export function insertGoalRun(
   row: Pick<GoalRunRow, 'run_id' | 'goal_id' | 'tenant' | 'workspace' | 'number' | 'started_at'>,
 ): Write {
@@ -226,7 +229,7 @@ export function insertGoalRun(
   };
 }
 
-/** Nothing, unless it is a contributing run. A question that nobody answered stays one. */
+/** Notes the end of a contributing run; of other runs nothing is stored. An unanswered question stays open. */
 export function noteEnd({ tenant, runId }: RunRef, at: number): Write {
   return {
     sql: 'UPDATE goal_runs SET ended_at = $1 WHERE run_id = $2 AND tenant = $3',
@@ -234,11 +237,12 @@ export function noteEnd({ tenant, runId }: RunRef, at: number): Write {
   };
 }
 
-/** A run and those above it, up to one that contributes to a goal: who is unsure may have been sent by another. */
+/** A run and its ancestors: the one that is unsure may be a child of the one that contributes to a goal. */
 const UPWARDS = `WITH RECURSIVE up (run_id, parent_run_id) AS (
     SELECT run_id, parent_run_id FROM runs WHERE run_id = $1 AND tenant = $2
     UNION ALL SELECT runs.run_id, runs.parent_run_id FROM runs JOIN up ON runs.run_id = up.parent_run_id)`;
 
+/** Notes the interrupt in which a contributing run, or a child of one, is unsure. */
 export function noteQuestion({ tenant, runId }: RunRef, interruptId: string): Write {
   return {
     sql: `${UPWARDS} UPDATE goal_runs SET asks = $3, heeded = 0
@@ -247,6 +251,7 @@ export function noteQuestion({ tenant, runId }: RunRef, interruptId: string): Wr
   };
 }
 
+/** Notes that such an interrupt was answered. */
 export function noteAnswer({ tenant, runId }: RunRef, interruptId: string): Write {
   return {
     sql: `${UPWARDS} UPDATE goal_runs SET asks = NULL
@@ -255,18 +260,18 @@ export function noteAnswer({ tenant, runId }: RunRef, interruptId: string): Writ
   };
 }
 
-/** Calls for somebody to look after the goal that a run contributes to, if there is one. */
-export function callForGoalOf({ tenant, runId }: RunRef, kind: string): Write {
+/** Makes the work item of the goal that a run contributes to due now, if there is such a goal. */
+export function callGoalOf({ tenant, runId }: RunRef, kind: string): Write {
   const from = 'goal_runs WHERE run_id IN (SELECT run_id FROM up) AND tenant = $2';
   return addOrWakeEach({ with: UPWARDS, workId: 'goal_id', from, params: [runId, tenant] }, { kind, tenant });
 }
 
-/** Calls for somebody to look after a goal, now or at some time. */
-export function callFor({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>, kind: string, at?: number): Write {
+/** Makes the work item of a goal due, now or at a time. */
+export function callGoal({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>, kind: string, at?: number): Write {
   return addOrWake({ workId: goal_id, kind, tenant, dueAt: at });
 }
 
-/** What is too unsure to go on, and has not stopped the goal yet. */
+/** The first run with an open question that has not escalated the goal yet. */
 export function findQuestion({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Statement {
   return sql(
     `SELECT * FROM goal_runs WHERE goal_id = $1 AND tenant = $2 AND judged_at IS NULL
@@ -276,8 +281,8 @@ export function findQuestion({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'ten
   );
 }
 
-/** Every question that is open now has stopped the goal: none of them does so again. */
-export function heedQuestions({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Write {
+/** Marks every open question as one that has escalated the goal, so that none does so again. */
+export function markQuestionsSeen({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Write {
   return {
     sql: `UPDATE goal_runs SET heeded = 1
           WHERE goal_id = $1 AND tenant = $2 AND judged_at IS NULL AND asks IS NOT NULL`,
@@ -285,7 +290,7 @@ export function heedQuestions({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'te
   };
 }
 
-/** The first run that has ended and waits for its verdict. */
+/** The first run that has ended and has no verdict. */
 export function findUnjudged({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'tenant'>): Statement {
   return sql(
     `SELECT * FROM goal_runs WHERE goal_id = $1 AND tenant = $2 AND judged_at IS NULL AND ended_at IS NOT NULL
@@ -295,11 +300,12 @@ export function findUnjudged({ goal_id, tenant }: Pick<GoalRow, 'goal_id' | 'ten
   );
 }
 
+/** A contributing run. */
 export function findGoalRun({ tenant, runId }: RunRef): Statement {
   return sql('SELECT * FROM goal_runs WHERE run_id = $1 AND tenant = $2', runId, tenant);
 }
 
-/** How far judging has come. Refused when somebody else has gone on with it since `before` was read. */
+/** Stores how far judging has come. Expects, as `goal`, that it has not progressed since `before` was read. */
 export function noteJudging({ tenant, runId }: RunRef, before: string | null, judging: string): Write {
   return {
     sql: `UPDATE goal_runs SET judging = $1
@@ -310,7 +316,7 @@ export function noteJudging({ tenant, runId }: RunRef, before: string | null, ju
   };
 }
 
-/** A verdict is given once. */
+/** Stores the verdict on a run. Expects, as `goal`, that there is none yet. */
 export function noteVerdict(
   { tenant, runId }: RunRef,
   { verdict, judge, satisfied, at }: { verdict: string; judge: string; satisfied: boolean; at: number },
@@ -324,10 +330,10 @@ export function noteVerdict(
   };
 }
 
-/** Of a goal that has more runs behind it, only so many are named. */
+/** How many of its latest runs the document of a goal names. */
 const CONTRIBUTIONS_MAX = 1_000;
 
-/** Runs that were judged, in their order. */
+/** Runs that were judged, in the order in which they were started. */
 export function listContributions(goalIds: readonly string[]): Statement {
   const places = goalIds.map((_, index) => `$${index + 1}`).join(', ');
   return {
@@ -350,15 +356,16 @@ export function listVerdicts(goalId: string, before: number, limit: number): Sta
   );
 }
 
-/** What somebody thinks of verdicts that were in the affirmative, or of those that were not. */
-export interface Stand {
+/** A person's opinion on verdicts that say satisfied (`ofSatisfied`), or on those that do not. */
+export interface VerdictOpinion {
   readonly ofSatisfied: boolean;
   readonly agrees: boolean;
   readonly principal: string;
   readonly at: number;
 }
 
-export function noteStand({ tenant, runId }: RunRef, { ofSatisfied, agrees, principal, at }: Stand): Write {
+/** Stores whether a person agrees with the verdict on a run, if the verdict is one that the opinion is about. */
+export function noteOpinion({ tenant, runId }: RunRef, { ofSatisfied, agrees, principal, at }: VerdictOpinion): Write {
   const dispute = agrees ? '' : ', disputed_by = $4, disputed_at = $5';
   return {
     sql: `UPDATE goal_runs SET agreed = ${Number(agrees)}${dispute}
@@ -367,7 +374,7 @@ export function noteStand({ tenant, runId }: RunRef, { ofSatisfied, agrees, prin
   };
 }
 
-/** Somebody has looked into it. That it was disputed stays. */
+/** Takes a disputed verdict out of the inbox. Who disputed it stays stored. */
 export function closeDispute({ tenant, runId }: RunRef): Write {
   return {
     sql: 'UPDATE goal_runs SET disputed_at = NULL WHERE run_id = $1 AND tenant = $2',
@@ -375,6 +382,7 @@ export function closeDispute({ tenant, runId }: RunRef): Write {
   };
 }
 
+/** How often people agreed with a judge. */
 export interface CalibrationRow {
   readonly judge: string;
   readonly verdicts: number;
@@ -382,6 +390,7 @@ export interface CalibrationRow {
   readonly disputed: number;
 }
 
+/** Verdicts by judge, with how many of them people agreed with or disputed. */
 export function calibrate({ tenant, workspace }: Visibility): Statement {
   const params: Param[] = [tenant];
   const within = workspace === undefined ? '' : `AND workspace = $${params.push(workspace)}`;

@@ -15,29 +15,30 @@ import {
 } from '../../../protocol/learning/goals.ts';
 import { CreateRunReply } from '../../../protocol/running/runs.ts';
 import { ListQuery, pageOf, pageRequest } from '../../page.ts';
-import { type About, answer, type Caller, reply, route } from '../../request.ts';
+import { type About, answer, reply, route, transact } from '../../request.ts';
 import { startedReply } from '../../started-reply.ts';
+import { evaluationFrom } from './document.ts';
+import type { Goals } from './door.ts';
 import { refuseBounds, refuseNewBounds, refuseOwned } from './rules.ts';
-import type { GoalService } from './service.ts';
 
 interface Services {
-  readonly goals: GoalService;
+  readonly goals: Goals;
 }
 const operation = route<Services>();
 
-/** Where goals are, and where the protocol has them until they are final. */
+/** The final paths of goals, and those of the protocol's draft. */
 const GOALS = '/v1/goals';
 const DRAFT = '/v1/host/sample/goals';
 const VENDOR = '/v1/host/capstan/goals';
 
-/** The protocol knows no pages: one has them all, in nearly every tenant. */
+/** The protocol defines no pages for this list, so the default page is as large as a page may be. */
 const PAGE = '200';
 
 const at = (rest: string) => ({ path: GOALS + rest, alsoAt: [DRAFT + rest] });
 
 const GoalParams = Closed({ goalId: Type.String({ minLength: 1, maxLength: 128 }) });
 
-/** What is not there, or not yours to see, is absent whatever the body is like. */
+/** Refuses requests about a goal that the caller cannot see before their body is validated. */
 async function isAbsent(
   { caller, params }: About<{ goalId: string }>,
   { goals }: Services,
@@ -79,8 +80,11 @@ const createGoal = operation({
   first: (body) => refuseBounds(body) ?? refuseOwned(body),
   replies: { 200: Goal },
   refusals: [400, 409, 422],
-  handle: async (request, { goals }) =>
-    answer(200, await goals.create(request.caller, request.body, (goal) => request.remember(reply(200, goal)))),
+  handle: ({ caller, body }, { goals }) =>
+    transact(
+      () => goals.create(caller, body),
+      (goal) => reply(200, goal),
+    ),
 });
 
 const getGoal = operation({
@@ -95,7 +99,7 @@ const getGoal = operation({
   handle: async ({ caller, params }, { goals }) => answer(200, await goals.find(caller, params.goalId)),
 });
 
-/** By both methods: only a judge satisfies a goal, however it is asked. */
+/** Both methods are served, so that neither can be used to claim that a goal is complete. */
 const [editGoal, postGoal] = (['PATCH', 'POST'] as const).map((method) =>
   operation({
     operationId: method === 'PATCH' ? 'editGoal' : 'postGoal',
@@ -109,12 +113,10 @@ const [editGoal, postGoal] = (['PATCH', 'POST'] as const).map((method) =>
     first: (body) => refuseOwned(body) ?? refuseNewBounds(body),
     replies: { 200: Goal },
     refusals: [400, 404, 409, 422],
-    handle: async (request, { goals }) =>
-      answer(
-        200,
-        await goals.edit(request.caller, request.params.goalId, request.body, (goal) =>
-          request.remember(reply(200, goal)),
-        ),
+    handle: ({ caller, params, body }, { goals }) =>
+      transact(
+        () => goals.edit(caller, params.goalId, body),
+        (goal) => reply(200, goal),
       ),
   }),
 );
@@ -132,10 +134,10 @@ function verb(operationId: string, name: 'pause' | 'abandon', summary: string) {
     params: GoalParams,
     replies: { 200: Goal },
     refusals: [404, 409],
-    handle: async (request, { goals }) =>
-      answer(
-        200,
-        await goals[name](request.caller, request.params.goalId, (goal) => request.remember(reply(200, goal))),
+    handle: ({ caller, params }, { goals }) =>
+      transact(
+        () => goals[name](caller, params.goalId),
+        (goal) => reply(200, goal),
       ),
   });
 }
@@ -152,12 +154,10 @@ const resumeGoal = operation({
   before: isAbsent,
   replies: { 200: Goal },
   refusals: [400, 404, 409, 422],
-  handle: async (request, { goals }) =>
-    answer(
-      200,
-      await goals.resume(request.caller, request.params.goalId, request.body?.note, (goal) =>
-        request.remember(reply(200, goal)),
-      ),
+  handle: ({ caller, params, body }, { goals }) =>
+    transact(
+      () => goals.resume(caller, params.goalId, body?.note),
+      (goal) => reply(200, goal),
     ),
 });
 
@@ -184,12 +184,10 @@ const putGoalPlan = operation({
   before: isAbsent,
   replies: { 200: GoalPlan },
   refusals: [400, 404, 409],
-  handle: async (request, { goals }) =>
-    answer(
-      200,
-      await goals.setPlan(request.caller, request.params.goalId, request.body, (plan) =>
-        request.remember(reply(200, plan)),
-      ),
+  handle: ({ caller, params, body }, { goals }) =>
+    transact(
+      () => goals.setPlan(caller, params.goalId, body),
+      (plan) => reply(200, plan),
     ),
 });
 
@@ -205,13 +203,11 @@ const startGoalRun = operation({
   before: isAbsent,
   replies: { 201: CreateRunReply },
   refusals: [400, 404, 409],
-  handle: async (request, { goals }) => {
-    const { caller, params, body, origin } = request;
-    const outcome = await goals.start(caller, params.goalId, body?.inputs, (started) =>
-      request.remember(startedReply(origin, started)),
-    );
-    return isRefusal(outcome) ? outcome : startedReply(origin, outcome);
-  },
+  handle: ({ caller, params, body, origin }, { goals }) =>
+    transact(
+      () => goals.start(caller, params.goalId, body?.inputs),
+      (started) => startedReply(origin, started),
+    ),
 });
 
 const listGoalEvaluations = operation({
@@ -233,7 +229,7 @@ const listGoalEvaluations = operation({
     if (isRefusal(found)) return found;
     return reply(200, {
       ...found.facts,
-      ...pageOf(found.rows, page, goals.evaluationFrom, ({ number }) => String(number)),
+      ...pageOf(found.rows, page, evaluationFrom, ({ number }) => String(number)),
     });
   },
 });
@@ -245,9 +241,10 @@ const listJudgeCalibration = operation({
   path: `${VENDOR}/calibration`,
   scope: 'goals:read',
   replies: { 200: Type.Object({ items: Type.Array(JudgeCalibration) }) },
-  handle: async ({ caller }: { caller: Caller }, { goals }) => reply(200, { items: await goals.calibration(caller) }),
+  handle: async ({ caller }, { goals }) => reply(200, { items: await goals.calibration(caller) }),
 });
 
+/** The operations on goals. */
 export const routes = [
   listGoals,
   createGoal,

@@ -1,403 +1,281 @@
 import { abandon, isClosed, newProgress, pause, refuseChange, resume } from '../../../engine/judging/goal.ts';
-import { criteriaProblems } from '../../../engine/judging/verifier-spec.ts';
-import { maskMembers } from '../../../engine/masking/mask.ts';
-import { statusOf } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
-import type {
-  Goal,
-  GoalEdit,
-  GoalEvaluations,
-  GoalPlan,
-  GoalRequest,
-  JudgeCalibration,
-} from '../../../protocol/learning/goals.ts';
-import { commitAll, UnitRefused } from '../../../runtime/command.ts';
+import type { Goal, GoalEdit, GoalPlan, GoalRequest, JudgeCalibration } from '../../../protocol/learning/goals.ts';
+import { and, type Change, changeOf, withResult } from '../../../runtime/change.ts';
 import { openManagementRun } from '../../../runtime/management.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import type { Unit } from '../../../store/sql.ts';
-import { sha256Hex } from '../../../system/digest.ts';
+import type { Write } from '../../../store/sql.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import type { Also, LegacyHost as Host } from '../../legacy.ts';
-import type { FeedService } from '../../operations/feed/service.ts';
+import type { Host } from '../../capability.ts';
+import type { Feed } from '../../operations/feed/door.ts';
 import type { Caller } from '../../request.ts';
-import type { Runs } from '../../running/runs/door.ts';
-import type { CommitmentService } from '../../starting/commitments/service.ts';
-import type { HeartbeatService } from '../../starting/heartbeats/service.ts';
-import type { ScheduleService, Start } from '../../starting/schedules/service.ts';
-import { subjectColumns, subjectOf } from '../../starting/starter/self-starting.ts';
-import { type AuditService, HOST_ACTOR } from '../../trust/audit/service.ts';
-import type { VerifierService } from '../verifiers/service.ts';
-import { type Armed, Arms, OWNER_KIND } from './arms.ts';
-import { Attendant } from './attend.ts';
-import { briefing, evaluationFrom, factsFrom, goalFrom, type HeldGoal, holdGoal, rowOf } from './document.ts';
-import { GOAL, type Move, Moves } from './moves.ts';
+import { subjectColumns } from '../../subject-columns.ts';
+import type { Audit } from '../../trust/audit/door.ts';
+import type { Verifiers } from '../verifiers/door.ts';
+import type { Arms } from './arms.ts';
+import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
+import type { ContributingRuns } from './contributing-runs.ts';
+import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, rowOf } from './document.ts';
+import type { GoalFilter, Goals, GoalVerdicts } from './door.ts';
+import type { GoalPlans } from './plans.ts';
+import type { GoalReader } from './reader.ts';
 import {
   type CalibrationRow,
   calibrate,
-  callFor,
-  findGoal,
-  type GoalFilter,
-  type GoalRow,
+  callGoal,
   type GoalRunRow,
   insertGoal,
   insertObjective,
-  listContributions,
-  listGoals,
   listObjectives,
   listVerdicts,
   type ObjectiveRow,
 } from './records.ts';
-import { misfit, refuseUnserved } from './rules.ts';
-import { ContributingRuns } from './starting.ts';
-import { waitingGoals } from './waiting.ts';
+import { refuseUnserved, unprocessable } from './rules.ts';
 
 const GOALS_MAX = 20_000;
-/** Each try that fails is one that succeeded on another host. */
-const TRIES_MAX = 20;
+const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals that are not closed.`, {
+  limit: GOALS_MAX,
+});
 
-export interface GoalNeeds {
-  readonly audit: Pick<AuditService, 'record'>;
-  readonly feed: Pick<FeedService, 'entries' | 'wake'>;
-  readonly runs: Pick<Runs, 'check'>;
-  readonly schedules: ScheduleService;
-  readonly heartbeat: HeartbeatService;
-  readonly commitments: CommitmentService;
-  readonly verifiers: Pick<VerifierService, 'judge' | 'judgedRun' | 'get'>;
+/** What the goal service is built from. */
+export interface GoalParts {
+  readonly audit: Pick<Audit, 'record'>;
+  readonly feed: Pick<Feed, 'entries'>;
+  readonly verifiers: Pick<Verifiers, 'get'>;
+  readonly arms: Arms;
+  readonly changes: GoalChanges;
+  readonly contributing: ContributingRuns;
+  readonly plans: GoalPlans;
+  readonly reader: GoalReader;
 }
 
-export type GoalService = ReturnType<typeof goalService>;
+/** What people do with goals. What happens to them otherwise is decided in `work.ts`. */
+export class GoalService implements Goals {
+  readonly #host: Pick<Host, 'runtime' | 'executor'>;
+  readonly #parts: GoalParts;
 
-/** What is to become of a goal, or why nothing is; undefined to look again. */
-type Deed<T> = (goal: HeldGoal) => Promise<T | Refusal | undefined>;
-
-export function goalService(host: Host, services: GoalNeeds) {
-  const { audit, feed, runs, schedules, heartbeat, commitments, verifiers } = services;
-  const { runtime, executor } = host;
-  const { store, clock, ids, hub, plans } = runtime;
-  const arms = new Arms({ schedules, commitments, heartbeat });
-  const moves = new Moves(runtime, { audit, feed, arms });
-  const contributing = new ContributingRuns(host, runs, moves);
-  const attendant = new Attendant(host, { verifiers, arms, moves });
-
-  schedules.startWith(OWNER_KIND, async ({ belongsTo }, _slot, subject) => startFor(subject, belongsTo));
-  commitments.startWith(OWNER_KIND, ({ belongsTo }, subject) => startFor(subject, belongsTo));
-  heartbeat.startWith(OWNER_KIND, {
-    observe: ({ belongsTo }, subject) => lookAt(subject, belongsTo),
-    start: ({ belongsTo }, _change, subject) => startFor(subject, belongsTo),
-  });
-
-  return {
-    attend: attendant.handle,
-    served: arms.served,
-    waiting: waitingGoals(store),
-
-    async create(caller: Caller, request: GoalRequest, also: Also<Goal>): Promise<Goal | Refusal> {
-      const refusal = refuseUnserved(request, arms.served) ?? (await refuseVerifier(caller, request.completion));
-      if (refusal) return refusal;
-      const { subject } = caller;
-      const goalId = ids.next('goal-');
-      const life = await openManagementRun(runtime, { workflowId: 'capstan-goal', subject, inputs: { goalId } }, []);
-      const unarmed = newGoal(subject, goalId, life.result.runId, request);
-      const armed = await arms.arm(unarmed);
-      if (armed && isRefusal(armed)) return armed;
-      const goal = { ...unarmed, arm: armed?.arm, plan: armed?.plan };
-      const shown = goalFrom(goal, []);
-      const unit = [...birth(goal, armed), ...life.writes, ...also(shown)];
-      const refused = await commitAll(store, unit).catch(refuseFull);
-      if (refused) return refused;
-      for (const tell of life.announce) tell();
-      armed?.committed();
-      hub.callToWork(goalId, goal.progress.deadlineAt);
-      return shown;
-    },
-
-    async find({ subject }: Caller, goalId: string): Promise<Goal | Refusal> {
-      const goal = await load(subject, goalId);
-      return goal ? shownOf(goal) : NOT_FOUND;
-    },
-
-    async list({ subject }: Caller, filter: GoalFilter, limit: number): Promise<Goal[]> {
-      const rows = await store.read<GoalRow>(listGoals(subject, filter, limit));
-      const contributions = await contributionsTo(rows.map(({ goal_id }) => goal_id));
-      return rows.map((row) => goalFrom(holdGoal(row), contributions.get(row.goal_id) ?? []));
-    },
-
-    async edit(caller: Caller, goalId: string, edit: GoalEdit, also: Also<Goal>): Promise<Goal | Refusal> {
-      const refusal = refuseUnserved(edit, arms.served) ?? (await refuseVerifier(caller, edit.completion));
-      return change(caller, goalId, async (goal) => {
-        const impossible = refuseChange(goal.progress) ?? refusal;
-        if (impossible) return impossible;
-        const { objective, writes } = reword(goal, caller, edit.objective);
-        const continued = continueBy(goal, edit.continuation);
-        const after: HeldGoal = { ...goal, ...objective, ...continued, ...defined({ completion: edit.completion }) };
-        const details = { changed: Object.keys(edit) };
-        return moved(goal, caller, { after, action: 'goal.update', details, writes }, continued, also);
-      });
-    },
-
-    pause: (caller: Caller, goalId: string, also: Also<Goal>): Promise<Goal | Refusal> =>
-      change(caller, goalId, async (goal) => {
-        const progress = pause(goal.progress);
-        if (isRefusal(progress)) return progress;
-        return moved(goal, caller, { after: { ...goal, progress, arm: undefined }, action: 'goal.pause' }, false, also);
-      }),
-
-    /** After a pause, or after somebody has looked into why it stopped. What they say goes to the runs that follow. */
-    resume: (caller: Caller, goalId: string, text: string | undefined, also: Also<Goal>): Promise<Goal | Refusal> =>
-      change(caller, goalId, async (goal) => {
-        const progress = resume(goal.progress, clock.now());
-        if (isRefusal(progress)) return progress;
-        const said = text === undefined ? undefined : redactText(text);
-        const note = said === undefined ? goal.note : { at: clock.now(), by: caller.subject.principal, text: said };
-        const after: HeldGoal = { ...goal, progress, escalation: undefined, note };
-        const details = defined({ note: said });
-        const writes = [callFor(goal.row, GOAL)];
-        return moved(goal, caller, { after, action: 'goal.resume', details, writes }, true, also);
-      }),
-
-    abandon: (caller: Caller, goalId: string, also: Also<Goal>): Promise<Goal | Refusal> =>
-      change(caller, goalId, async (goal) => {
-        const progress = abandon(goal.progress);
-        if (isRefusal(progress)) return progress;
-        const after: HeldGoal = { ...goal, progress, escalation: undefined };
-        const writes = [callFor(goal.row, GOAL)];
-        return moved(goal, caller, { after, action: 'goal.abandon', writes }, false, also);
-      }),
-
-    async plan({ subject }: Caller, goalId: string): Promise<GoalPlan | Refusal> {
-      const goal = await load(subject, goalId);
-      return goal?.plan ? shownPlan(goal, goal.plan) : NOT_FOUND;
-    },
-
-    setPlan: (caller: Caller, goalId: string, given: GoalPlan, also: Also<GoalPlan>): Promise<GoalPlan | Refusal> =>
-      change(caller, goalId, async (goal) => {
-        const plan = redactValue(given);
-        if (isClosed(goal.progress)) return refuseClosed(goal);
-        const refusal = await refusePlan(goal, plan);
-        if (refusal) return refusal;
-        const shown = await shownPlan(goal, plan);
-        const details = { workflowId: plan.workflowId, criteria: plan.criteria.map(({ key }) => key) };
-        const move = { after: { ...goal, plan }, action: 'goal.plan', details } as const;
-        const outcome = await moved(goal, caller, move, goal.continuation.armRef == null, () => also(shown));
-        return outcome && (isRefusal(outcome) ? outcome : shown);
-      }),
-
-    start: (caller: Caller, goalId: string, inputs: JsonObject | undefined, also: Also<StartedRun>) =>
-      change<StartedRun>(caller, goalId, async (goal) => {
-        const actor = caller.subject.principal;
-        const prepared = await contributing.prepare(goal, {
-          actor,
-          isByArm: false,
-          inputs: inputs && redactValue(inputs),
-        });
-        if (isRefusal(prepared)) return prepared;
-        const { run } = prepared.created.held;
-        const started = { runId: run.facts.runId, status: statusOf(run) };
-        try {
-          await executor.launch(prepared.created, [...prepared.writes, ...also(started)]);
-        } catch (error) {
-          if (error instanceof UnitRefused && error.broke === 'goal') return undefined;
-          throw error;
-        }
-        return started;
-      }),
-
-    async evaluations(
-      { subject }: Caller,
-      goalId: string,
-      before: number,
-      limit: number,
-    ): Promise<{ readonly facts: Omit<GoalEvaluations, 'items' | 'nextCursor'>; rows: GoalRunRow[] } | Refusal> {
-      const goal = await load(subject, goalId);
-      if (!goal) return NOT_FOUND;
-      const objectives = await store.read<ObjectiveRow>(listObjectives(goalId));
-      return {
-        facts: factsFrom(goal, objectives),
-        rows: await store.read<GoalRunRow>(listVerdicts(goalId, before, limit)),
-      };
-    },
-
-    evaluationFrom,
-
-    async calibration({ subject }: Caller): Promise<JudgeCalibration[]> {
-      const rows = await store.read<CalibrationRow>(calibrate(subject));
-      return rows.map(({ judge, verdicts, agreed, disputed }) => ({
-        judge,
-        verdicts,
-        agreed,
-        disputed,
-        agreementRate: agreed + disputed === 0 ? null : agreed / (agreed + disputed),
-      }));
-    },
-  };
-
-  async function load(from: { tenant: string; workspace?: string | undefined }, goalId: string) {
-    const [row] = await store.read<GoalRow>(findGoal(from, goalId));
-    return row && holdGoal(row);
+  constructor(host: Pick<Host, 'runtime' | 'executor'>, parts: GoalParts) {
+    this.#host = host;
+    this.#parts = parts;
   }
 
-  /** Looks at a goal and does something about it, again while others are quicker. */
-  function change<T>({ subject }: Caller, goalId: string, deed: Deed<T>): Promise<T | Refusal> {
-    return runtime.turns.take(goalId, async () => {
-      for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const goal = await load(subject, goalId);
-        if (!goal) return NOT_FOUND;
-        const outcome = await deed(goal);
-        if (outcome !== undefined) return outcome;
-      }
-      return {
-        ...refuse('conflict', 'The goal is changing too quickly. Try again.'),
-        headers: { 'Retry-After': '1' },
-      };
-    });
+  async create(caller: Caller, request: GoalRequest): Promise<Change<Goal> | Refusal> {
+    const { arms } = this.#parts;
+    const refusal = refuseUnserved(request, arms.served) ?? (await this.#refuseVerifier(caller, request.completion));
+    if (refusal) return refusal;
+    const { runtime } = this.#host;
+    const { subject } = caller;
+    const goalId = runtime.ids.next('goal-');
+    const management = { workflowId: 'capstan-goal', subject, inputs: { goalId } } as const;
+    const opened = await openManagementRun(runtime, management, []);
+    const unarmed = newGoal(subject, goalId, opened.result.runId, request, runtime.clock.now());
+    const armed = await arms.arm(unarmed);
+    if (armed && isRefusal(armed)) return armed;
+    const goal = { ...unarmed, arm: armed?.arm, plan: armed?.plan };
+    return and(this.#insert(goal), ...(armed ? [armed.change] : []), opened);
   }
 
-  /** Commits a move, with a new arm where what it depends on has changed. */
-  async function moved(
+  async find({ subject }: Caller, goalId: string): Promise<Goal | Refusal> {
+    const { reader } = this.#parts;
+    const goal = await reader.load(subject, goalId);
+    return goal ? reader.document(goal) : NOT_FOUND;
+  }
+
+  list({ subject }: Caller, filter: GoalFilter, limit: number): Promise<Goal[]> {
+    return this.#parts.reader.list(subject, filter, limit);
+  }
+
+  async edit(caller: Caller, goalId: string, edit: GoalEdit): Promise<Change<Goal> | Refusal> {
+    const goal = await this.#load(caller, goalId);
+    if (isRefusal(goal)) return goal;
+    const refusal =
+      refuseChange(goal.progress) ??
+      refuseUnserved(edit, this.#parts.arms.served) ??
+      (await this.#refuseVerifier(caller, edit.completion));
+    if (refusal) return refusal;
+    const { objective, writes } = this.#reword(goal, caller, edit.objective);
+    const continued = continueBy(goal, edit.continuation);
+    const after: HeldGoal = { ...goal, ...objective, ...continued, ...defined({ completion: edit.completion }) };
+    const details = { changed: Object.keys(edit) };
+    return this.#move(goal, caller, { after, action: 'goal.update', details, writes }, continued !== undefined);
+  }
+
+  async pause(caller: Caller, goalId: string): Promise<Change<Goal> | Refusal> {
+    const goal = await this.#load(caller, goalId);
+    if (isRefusal(goal)) return goal;
+    const progress = pause(goal.progress);
+    if (isRefusal(progress)) return progress;
+    const after: HeldGoal = { ...goal, progress, arm: undefined };
+    return this.#move(goal, caller, { after, action: 'goal.pause' }, false);
+  }
+
+  async resume(caller: Caller, goalId: string, text: string | undefined): Promise<Change<Goal> | Refusal> {
+    const goal = await this.#load(caller, goalId);
+    if (isRefusal(goal)) return goal;
+    const now = this.#host.runtime.clock.now();
+    const progress = resume(goal.progress, now);
+    if (isRefusal(progress)) return progress;
+    const said = text === undefined ? undefined : redactText(text);
+    const note = said === undefined ? goal.note : { at: now, by: caller.subject.principal, text: said };
+    const after: HeldGoal = { ...goal, progress, escalation: undefined, note };
+    const details = defined({ note: said });
+    const writes = [callGoal(goal.row, GOAL_WORK)];
+    return this.#move(goal, caller, { after, action: 'goal.resume', details, writes }, true);
+  }
+
+  async abandon(caller: Caller, goalId: string): Promise<Change<Goal> | Refusal> {
+    const goal = await this.#load(caller, goalId);
+    if (isRefusal(goal)) return goal;
+    const progress = abandon(goal.progress);
+    if (isRefusal(progress)) return progress;
+    const after: HeldGoal = { ...goal, progress, escalation: undefined };
+    const writes = [callGoal(goal.row, GOAL_WORK)];
+    return this.#move(goal, caller, { after, action: 'goal.abandon', writes }, false);
+  }
+
+  async plan({ subject }: Caller, goalId: string): Promise<GoalPlan | Refusal> {
+    const goal = await this.#parts.reader.load(subject, goalId);
+    return goal?.plan ? this.#parts.plans.document(goal, goal.plan) : NOT_FOUND;
+  }
+
+  async setPlan(caller: Caller, goalId: string, given: GoalPlan): Promise<Change<GoalPlan> | Refusal> {
+    const { plans } = this.#parts;
+    const goal = await this.#load(caller, goalId);
+    if (isRefusal(goal)) return goal;
+    if (isClosed(goal.progress)) return refuseClosed(goal);
+    const plan = redactValue(given);
+    const refusal = await plans.check(goal, plan);
+    if (refusal) return refusal;
+    const details = { workflowId: plan.workflowId, criteria: plan.criteria.map(({ key }) => key) };
+    const move = { after: { ...goal, plan }, action: 'goal.plan', details } as const;
+    const change = await this.#move(goal, caller, move, goal.continuation.armRef == null);
+    if (isRefusal(change)) return change;
+    const shown = await plans.document(goal, plan);
+    return withResult(change, () => shown);
+  }
+
+  async start(caller: Caller, goalId: string, inputs: JsonObject | undefined): Promise<Change<StartedRun> | Refusal> {
+    const goal = await this.#load(caller, goalId);
+    if (isRefusal(goal)) return goal;
+    const initiator = { actor: caller.subject.principal, isArm: false, inputs: inputs && redactValue(inputs) };
+    const start = await this.#parts.contributing.prepare(goal, initiator);
+    if (isRefusal(start)) return start;
+    return and(this.#host.executor.startRun(start.created), ...(start.change ? [start.change] : []));
+  }
+
+  async evaluations(
+    { subject }: Caller,
+    goalId: string,
+    before: number,
+    limit: number,
+  ): Promise<GoalVerdicts | Refusal> {
+    const { store } = this.#host.runtime;
+    const goal = await this.#parts.reader.load(subject, goalId);
+    if (!goal) return NOT_FOUND;
+    const objectives = await store.read<ObjectiveRow>(listObjectives(goalId));
+    const rows = await store.read<GoalRunRow>(listVerdicts(goalId, before, limit));
+    return { facts: factsFrom(goal, objectives), rows };
+  }
+
+  async calibration({ subject }: Caller): Promise<JudgeCalibration[]> {
+    const rows = await this.#host.runtime.store.read<CalibrationRow>(calibrate(subject));
+    return rows.map(calibrationFrom);
+  }
+
+  async #load({ subject }: Caller, goalId: string): Promise<HeldGoal | Refusal> {
+    return (await this.#parts.reader.load(subject, goalId)) ?? NOT_FOUND;
+  }
+
+  /** Moves a goal, with a new arm if what the arm depends on has changed. */
+  async #move(
     goal: HeldGoal,
     { subject }: Caller,
-    move: Omit<Move, 'actor'>,
-    rearms: unknown,
-    also: Also<Goal>,
-  ): Promise<Goal | Refusal | undefined> {
+    move: Omit<GoalMove, 'actor'>,
+    rearms: boolean,
+  ): Promise<Change<Goal> | Refusal> {
+    const { arms, changes, reader } = this.#parts;
     const { state, isPaused } = move.after.progress;
     const found = rearms && state === 'active' && !isPaused ? await arms.arm(move.after) : undefined;
-    const isMissing = found !== undefined && isRefusal(found);
-    // What stopped to ask cannot be changed before it goes on: it does so without an arm that is gone.
+    const isMissing = isRefusal(found);
+    // An escalated goal cannot be edited before it continues, so it continues without an arm that is gone.
     if (isMissing && goal.progress.state === 'active') return found;
     const armed = isMissing ? undefined : found;
-    const plan = move.after.plan ?? armed?.plan;
     const arm = rearms || state !== 'active' ? armed?.arm : move.after.arm;
-    const after: HeldGoal = { ...move.after, plan, arm };
-    const at = clock.now();
-    const shown = await shownOf({ ...after, row: { ...after.row, updated_at: at } });
-    const writes = [...(move.writes ?? []), ...(armed?.writes ?? []), ...also(shown)];
-    const done = await moves.commit(goal, { ...move, after, at, actor: subject.principal, writes }).catch(refuseFull);
-    if (!done || isRefusal(done)) return done;
-    armed?.committed();
-    return shown;
+    const after: HeldGoal = { ...move.after, plan: move.after.plan ?? armed?.plan, arm };
+    const at = this.#host.runtime.clock.now();
+    const moved = await changes.move(goal, { ...move, after, at, actor: subject.principal });
+    if (isRefusal(moved)) return moved;
+    const shown = await reader.document({ ...after, row: { ...after.row, updated_at: at } });
+    return withResult(and(moved, ...(armed ? [armed.change] : [])), () => shown);
   }
 
-  /** An arm's turn: it starts a run of the goal that it belongs to. */
-  async function startFor(subject: Subject, belongsTo: string | undefined): Promise<Start | Refusal> {
-    const goal = await ownerOf(subject, belongsTo);
-    if (!goal) return NOT_FOUND;
-    const prepared = await contributing.prepare(goal, { actor: HOST_ACTOR, isByArm: true });
-    return isRefusal(prepared) ? prepared : { created: prepared.created, also: prepared.writes };
-  }
-
-  /** What an arm sees that looks at the goal itself: each verdict is something new. */
-  async function lookAt(subject: Subject, belongsTo: string | undefined): Promise<JsonObject> {
-    const goal = await ownerOf(subject, belongsTo);
-    return defined({ state: goal?.progress.state, iterations: goal?.progress.iterations });
-  }
-
-  function ownerOf({ tenant }: Subject, belongsTo = ''): Promise<HeldGoal | undefined> {
-    return load({ tenant }, belongsTo.slice(OWNER_KIND.length + 1));
-  }
-
-  function newGoal(subject: Subject, goalId: string, runId: string, request: GoalRequest): HeldGoal {
-    const now = clock.now();
-    const { objective, completion, continuation, bounds } = request;
-    return {
-      row: {
-        goal_id: goalId,
-        ...subjectColumns(subject),
-        run_id: runId,
-        state: 'active',
-        body: '',
-        version: 1,
-        created_at: now,
-        updated_at: now,
-        stopped_at: null,
-      },
-      objective: redactText(objective),
-      objectiveVersion: 1,
-      completion,
-      continuation,
-      progress: newProgress(bounds, now),
-    };
-  }
-
-  function birth(goal: HeldGoal, armed: Armed | undefined): Unit {
+  #insert(goal: HeldGoal): Change<Goal> {
+    const { audit, feed } = this.#parts;
     const { row, progress, completion, continuation } = goal;
     const { goal_id: target, tenant, principal: actor } = row;
     const where = { tenant, workspace: row.workspace ?? undefined };
     const details = { check: completion.check, mode: continuation.mode, bounds: progress.bounds };
-    return [
+    const writes = [
       insertGoal(rowOf(goal), GOALS_MAX),
       insertObjective(objectiveRow(goal, actor, row.created_at)),
-      ...(progress.deadlineAt === undefined ? [] : [callFor(row, GOAL, progress.deadlineAt)]),
-      ...(armed?.writes ?? []),
+      ...(progress.deadlineAt === undefined ? [] : [callGoal(row, GOAL_WORK, progress.deadlineAt)]),
       ...audit.record({ ...where, actor, action: 'goal.create', target, details }),
       ...feed.entries(where, [{ event: 'goal.updated', data: { goalId: target, state: 'active' } }]),
     ];
+    return changeOf(goalFrom(goal, []), writes, {
+      announce: [() => this.#host.runtime.hub.callToWork(target, progress.deadlineAt)],
+      refusals: { goals: TOO_MANY_GOALS },
+    });
   }
 
-  async function shownOf(goal: HeldGoal): Promise<Goal> {
-    const { goal_id } = goal.row;
-    return goalFrom(goal, (await contributionsTo([goal_id])).get(goal_id) ?? []);
-  }
-
-  async function contributionsTo(goalIds: readonly string[]): Promise<ReadonlyMap<string, string[]>> {
-    const byGoal = new Map<string, string[]>(goalIds.map((goalId) => [goalId, []]));
-    if (goalIds.length === 0) return byGoal;
-    const rows = await store.read<Pick<GoalRunRow, 'goal_id' | 'run_id'>>(listContributions(goalIds));
-    for (const { goal_id, run_id } of rows) byGoal.get(goal_id)!.push(run_id);
-    return byGoal;
-  }
-
-  async function refuseVerifier(
+  async #refuseVerifier(
     caller: Caller,
     completion: GoalRequest['completion'] | undefined,
   ): Promise<Refusal | undefined> {
     if (completion?.check !== 'verifier') return undefined;
-    const found = await verifiers.get(caller, completion.verifierRef!);
-    return isRefusal(found) ? misfit('completion.verifierRef', 'There is no such verifier.') : undefined;
+    const found = await this.#parts.verifiers.get(caller, completion.verifierRef!);
+    return isRefusal(found) ? unprocessable('completion.verifierRef', 'There is no such verifier.') : undefined;
   }
 
-  /** Whether a run could be started by this plan, and judged by it. */
-  async function refusePlan(goal: HeldGoal, plan: GoalPlan): Promise<Refusal | undefined> {
-    const [problem] = criteriaProblems('criteria', plan.criteria);
-    if (problem) return refuse('validation_error', `${problem.path}: ${problem.message}`, { field: problem.path });
-    const workflow = await plans.current(subjectOf(goal.row), plan.workflowId);
-    if (!workflow) return refuse('validation_error', 'There is no such workflow.', { field: 'workflowId' });
-    const inputs = { ...plan.inputs, goal: briefing(goal) };
-    return runs.check({ isTest: false }, { inputs, configurable: {} }, workflow.plan);
-  }
-
-  /** What the workflow says is sensitive is given to runs and shown to nobody. */
-  async function shownPlan({ row }: HeldGoal, { inputs, ...plan }: GoalPlan): Promise<GoalPlan> {
-    const workflow = inputs && (await plans.current(subjectOf(row), plan.workflowId));
-    if (!workflow) return plan;
-    const { sensitive, maskingMode } = workflow.plan;
-    return { ...plan, inputs: maskMembers(inputs, (name) => sensitive.has(name), maskingMode, sha256Hex) };
-  }
-
-  /** Another wording is another objective: the old one is kept, and verdicts say which one they are about. */
-  function reword(goal: HeldGoal, { subject }: Caller, given: string | undefined) {
+  /** Another wording is another version of the objective: the old one stays, and verdicts name the version they are about. */
+  #reword(
+    goal: HeldGoal,
+    { subject }: Caller,
+    given: string | undefined,
+  ): { readonly objective: Partial<HeldGoal>; readonly writes: Write[] } {
     const objective = given === undefined ? goal.objective : redactText(given);
     if (objective === goal.objective) return { objective: {}, writes: [] };
     const reworded = { objective, objectiveVersion: goal.objectiveVersion + 1 };
-    const row = objectiveRow({ ...goal, ...reworded }, subject.principal, clock.now());
+    const row = objectiveRow({ ...goal, ...reworded }, subject.principal, this.#host.runtime.clock.now());
     return { objective: reworded, writes: [insertObjective(row)] };
   }
 }
 
-/** What a tenant may have only so many of: goals that go on, and what can be their arms. */
-const LIMITED: readonly string[] = ['goals', 'schedules', 'heartbeats', 'commitments'];
-
-function refuseFull(error: unknown): Refusal {
-  if (!(error instanceof UnitRefused)) throw error;
-  if (LIMITED.includes(error.broke)) return refuse('conflict', `There is no room for more ${error.broke}.`);
-  // What was to be lent has just been changed by somebody.
-  if (error.broke === 'revision') return refuse('conflict', 'The arm is being changed by others. Try again.');
-  throw error;
+function newGoal(subject: Subject, goalId: string, runId: string, request: GoalRequest, now: number): HeldGoal {
+  const { objective, completion, continuation, bounds } = request;
+  return {
+    row: {
+      goal_id: goalId,
+      ...subjectColumns(subject),
+      run_id: runId,
+      state: 'active',
+      body: '',
+      version: 1,
+      created_at: now,
+      updated_at: now,
+      stopped_at: null,
+    },
+    objective: redactText(objective),
+    objectiveVersion: 1,
+    completion,
+    continuation,
+    progress: newProgress(bounds, now),
+  };
 }
 
-/** Another way to go on; nothing where it is the one that there is. An arm of one kind is none of another. */
+/** The continuation that an edit asks for; undefined if the goal has it already. An arm serves one mode only. */
 function continueBy(
   { continuation: { mode }, arm }: HeldGoal,
   given: GoalEdit['continuation'],
@@ -411,5 +289,5 @@ function objectiveRow({ row, objective, objectiveVersion }: HeldGoal, principal:
 }
 
 function refuseClosed({ progress: { state } }: HeldGoal): Refusal {
-  return refuse('conflict', `A goal that is ${state} has no use for a plan.`, { state });
+  return refuse('conflict', `The goal is ${state}. A closed goal takes no plan.`, { state });
 }

@@ -1,38 +1,45 @@
 import { ARTIFACT_KINDS } from '../../../protocol/learning/proposals.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { Packs } from '../../ai/packs/door.ts';
+import { Prompts } from '../../ai/prompts/door.ts';
+import { defineCapability } from '../../capability.ts';
+import { Feed } from '../../operations/feed/door.ts';
 import { InboxSources } from '../../people/inbox/door.ts';
 import { AnswerDeciders, InterruptLinks } from '../../people/interrupts/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { Schedules } from '../../starting/schedules/door.ts';
+import { Audit } from '../../trust/audit/door.ts';
 import { GATE_TIMEOUT } from './activation.ts';
+import { artifactRoutes } from './artifact-routes.ts';
+import { Proposals } from './door.ts';
+import { pendingProposals, proposalLinks } from './inbox.ts';
 import { PROPOSAL_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { type ProposalService, proposalService } from './service.ts';
-import { sideRoutes } from './side-routes.ts';
+import { ProposalService } from './service.ts';
+import { proposalSettings } from './settings.ts';
+import { gateTimeoutHandler } from './work.ts';
 
-/** What agents learn from runs stays without effect until a person applies it. */
-export const proposals: Capability<'proposals', ProposalService> = {
+/** What was learnt from runs: without effect until a person applies it. */
+export const proposals = defineCapability({
   name: 'proposals',
-  advertise: ({ proposals: { activation } }) => ({
-    agents: { proposals: { artifactKinds: [...ARTIFACT_KINDS], activation } },
-  }),
-  migrations: PROPOSAL_TABLES,
-  service: proposalService,
-  routes: [...routes, ...sideRoutes],
-  extensions: (_host, service) => [
-    AnswerDeciders.of(service.answerDecider),
-    InboxSources.of(...service.waiting),
-    InterruptLinks.of(async (from, runIds) => {
-      const proposals = await service.ofRuns(from, runIds);
-      return new Map(
-        [...proposals].map(([runId, proposalId]) => [runId, { link: `/console/proposals/${proposalId}`, proposalId }]),
-      );
-    }),
-  ],
-  work: (_host, service) => ({
-    [GATE_TIMEOUT]: {
-      handle: async ({ tenant, payload: runId }) => ({
-        writes: [],
-        dueAgainAt: await service.expireGate(tenant, runId),
+  provides: Proposals,
+  needs: [Audit, Feed, Prompts, Packs, Schedules],
+  settings: proposalSettings,
+  tables: PROPOSAL_TABLES,
+  build: (host, needs, { proposals: settings }) => {
+    const { runtime } = host;
+    const service = new ProposalService(host, needs, settings);
+    return {
+      service,
+      advertise: () => ({
+        agents: { proposals: { artifactKinds: [...ARTIFACT_KINDS], activation: settings.activation } },
       }),
-    },
-  }),
-};
+      routes: bindRoutes([...routes, ...artifactRoutes], { proposals: service }),
+      work: { [GATE_TIMEOUT]: { handle: gateTimeoutHandler(runtime, service.activation) } },
+      extensions: [
+        AnswerDeciders.of(service.answerDecider),
+        InboxSources.of(pendingProposals(runtime.store)),
+        InterruptLinks.of(proposalLinks(runtime.store)),
+      ],
+    };
+  },
+});

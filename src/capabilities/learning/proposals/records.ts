@@ -3,12 +3,13 @@ import type { Visibility } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
+/** The tables of proposals. */
 export const PROPOSAL_TABLES: readonly Migration[] = [
   {
     id: 'proposals/0001',
     statements: [
-      // What was learnt and waits for people, or was decided. `version` moves with every change, `revision` with those
-      // of what is proposed. `base` is what that would take the place of, as it was then.
+      // Proposals in every state. `version` increments with every change, `revision` with changes of the artifact. `base`
+      // names what the artifact would replace, as it was when the revision was written.
       `CREATE TABLE proposals (
         proposal_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -29,7 +30,7 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
       'CREATE INDEX proposals_by_run ON proposals (run_id)',
       `CREATE INDEX proposals_pending ON proposals (tenant, updated_at, proposal_id)
        WHERE state IN ('draft', 'revised')`,
-      // Everything that was ever proposed, to the letter.
+      // The exact text of every artifact that was ever proposed.
       `CREATE TABLE proposal_revisions (
         proposal_id TEXT NOT NULL,
         revision BIGINT NOT NULL,
@@ -40,14 +41,14 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
         at BIGINT NOT NULL,
         PRIMARY KEY (proposal_id, revision)
       ) $clustered`,
-      // What somebody was shown already, whatever they made of it.
+      // The evidence that was proposed before, whatever became of the proposal.
       `CREATE TABLE proposal_evidence (
         owner TEXT NOT NULL,
         evidence_key TEXT NOT NULL,
         proposal_id TEXT NOT NULL,
         PRIMARY KEY (owner, evidence_key)
       ) $clustered`,
-      // What applied proposals put into use. `undo` is what it takes to take it back.
+      // Artifacts that applied proposals installed. `undo` is what their installers need to uninstall them.
       `CREATE TABLE installed_artifacts (
         ref TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -68,7 +69,7 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
   {
     id: 'proposals/0002',
     statements: [
-      // How often an automation of a workflow was put into use: of two at the same time one has looked at the other.
+      // Counts the automations installed for a workflow, so that of two at the same time one is decided again.
       `CREATE TABLE automation_turns (
         tenant TEXT NOT NULL,
         workflow_id TEXT NOT NULL,
@@ -79,7 +80,7 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
   },
 ];
 
-/** What a proposal has besides its columns, as one JSON text. */
+/** The facts of a proposal that have no column of their own, stored as one JSON text. */
 export interface ProposalFacts {
   readonly tenantName: string;
   readonly principal: string;
@@ -111,7 +112,7 @@ interface ProposalColumns {
   readonly updated_at: number;
 }
 
-/** A proposal with its latest revision, and whether what it installed is still there. */
+/** A proposal with its latest revision, and when the artifact that it installed was uninstalled. */
 export interface ProposalRow extends ProposalColumns {
   readonly text: string;
   readonly sha256: string;
@@ -136,7 +137,7 @@ const COLUMNS = [
   'updated_at',
 ] as const satisfies readonly (keyof ProposalColumns)[];
 
-/** Refused when there are so many that wait for people already. */
+/** Inserts a proposal. Expects (`pending`) that the tenant has fewer than so many to review. */
 export function insertProposal(row: ProposalRow, pendingMax: number): Write {
   const params: Param[] = COLUMNS.map((column) => row[column]);
   const places = params.map((_, index) => `$${index + 1}`).join(', ');
@@ -150,7 +151,7 @@ export function insertProposal(row: ProposalRow, pendingMax: number): Write {
   };
 }
 
-/** Refused when this was shown already, here or in another proposal. */
+/** Records evidence. Expects (`evidence`) that it was not proposed before. */
 export function insertEvidence(owner: string, key: string, proposalId: string): Write {
   return {
     sql: `INSERT INTO proposal_evidence (owner, evidence_key, proposal_id) VALUES ($1, $2, $3)
@@ -161,17 +162,19 @@ export function insertEvidence(owner: string, key: string, proposalId: string): 
   };
 }
 
+/** A revision of the artifact of a proposal. */
 export interface RevisionRow {
   readonly proposal_id: string;
   readonly revision: number;
   readonly text: string;
   readonly sha256: string;
-  /** Nobody where the host itself drafted it. */
+  /** Null for the draft, which the host wrote. */
   readonly author: string | null;
   readonly note: string | null;
   readonly at: number;
 }
 
+/** Stores a revision. */
 export function insertRevision(row: RevisionRow): Write {
   return {
     sql: `INSERT INTO proposal_revisions (proposal_id, revision, text, sha256, author, note, at)
@@ -180,16 +183,16 @@ export function insertRevision(row: RevisionRow): Write {
   };
 }
 
-const MOVED = ['state', 'revision', 'base', 'facts', 'approval_id', 'installed_ref', 'updated_at'] as const;
+const UPDATED = ['state', 'revision', 'base', 'facts', 'approval_id', 'installed_ref', 'updated_at'] as const;
 
-/** Refused when somebody else has changed it since it was read. */
-export function moveProposal(row: ProposalRow): Write {
-  const params: Param[] = MOVED.map((column) => row[column]);
-  const changes = MOVED.map((column, index) => `${column} = $${index + 1}`).join(', ');
-  const place = (value: Param): string => `$${params.push(value)}`;
+/** Updates a proposal. Expects (`proposal`) that nobody else changed it since it was read. */
+export function updateProposal(row: ProposalRow): Write {
+  const params: Param[] = UPDATED.map((column) => row[column]);
+  const changes = UPDATED.map((column, index) => `${column} = $${index + 1}`).join(', ');
+  const param = (value: Param): string => `$${params.push(value)}`;
   return {
-    sql: `UPDATE proposals SET ${changes}, version = version + 1 WHERE proposal_id = ${place(row.proposal_id)}
-          AND tenant = ${place(row.tenant)} AND version = ${place(row.version)}`,
+    sql: `UPDATE proposals SET ${changes}, version = version + 1 WHERE proposal_id = ${param(row.proposal_id)}
+          AND tenant = ${param(row.tenant)} AND version = ${param(row.version)}`,
     params,
     expect: 1,
     keeps: 'proposal',
@@ -201,25 +204,27 @@ const WHOLE = `SELECT proposals.*, proposal_revisions.text, proposal_revisions.s
   FROM proposals JOIN proposal_revisions USING (proposal_id, revision)
   LEFT JOIN installed_artifacts ON installed_artifacts.ref = proposals.installed_ref`;
 
+/** One proposal. */
 export function findProposal({ tenant, workspace }: Visibility, proposalId: string): Statement {
   const found = `${WHOLE} WHERE proposals.proposal_id = $1 AND proposals.tenant = $2`;
   if (workspace === undefined) return sql(found, proposalId, tenant);
   return sql(`${found} AND proposals.workspace = $3`, proposalId, tenant, workspace);
 }
 
-/** The proposal whose life a run tells. */
+/** The proposal that a management run belongs to. */
 export function findProposalOfRun(tenant: string, runId: string): Statement {
   return sql(`${WHOLE} WHERE proposals.run_id = $1 AND proposals.tenant = $2`, runId, tenant);
 }
 
+/** Which proposals a list has. */
 export interface ProposalFilter {
   readonly state?: string | undefined;
   readonly kind?: string | undefined;
-  /** Where the page before ended. */
+  /** The last proposal of the previous page. */
   readonly before?: string | undefined;
 }
 
-/** Newest first: ids sort by the time they were made. */
+/** Proposals, newest first: ids sort by time of creation. */
 export function listProposals(
   { tenant, workspace }: Visibility,
   { state, kind, before }: ProposalFilter,
@@ -237,7 +242,7 @@ export function listProposals(
   };
 }
 
-/** Those that nobody has decided on, newest first, from before some place in that order. */
+/** Pending proposals, most recently changed first, from a position on. */
 export function listPending(
   { tenant, workspace }: Visibility,
   before: { readonly at: number; readonly id: string } | undefined,
@@ -257,7 +262,7 @@ export function listPending(
   };
 }
 
-/** Which proposals some runs tell of. */
+/** The proposals that some management runs belong to. */
 export function proposalsOfRuns(tenant: string, runIds: readonly string[]): Statement {
   return sql(
     `SELECT run_id, proposal_id FROM proposals WHERE tenant = $1 AND run_id IN ${placeholders(1, runIds.length, 2)}`,
@@ -266,6 +271,7 @@ export function proposalsOfRuns(tenant: string, runIds: readonly string[]): Stat
   );
 }
 
+/** An artifact that a proposal installed. */
 export interface InstalledRow {
   readonly ref: string;
   readonly tenant: string;
@@ -294,6 +300,7 @@ const INSTALLED = [
   'installed_at',
 ] as const satisfies readonly (keyof InstalledRow)[];
 
+/** Records an installed artifact. */
 export function insertInstalled(row: InstalledRow): Write {
   return {
     sql: `INSERT INTO installed_artifacts (${INSTALLED.join(', ')}) VALUES ${placeholders(1, INSTALLED.length)}`,
@@ -301,18 +308,19 @@ export function insertInstalled(row: InstalledRow): Write {
   };
 }
 
-/** What automations are put into use for, one after the other. */
+/** The workflow whose automations are installed one after the other. */
 export interface AutomationTarget {
   readonly tenant: string;
   readonly workflowId: string;
 }
 
-export function findTurn({ tenant, workflowId }: AutomationTarget): Statement {
+/** How many automations were installed for a workflow. */
+export function countInstallations({ tenant, workflowId }: AutomationTarget): Statement {
   return sql('SELECT turn FROM automation_turns WHERE tenant = $1 AND workflow_id = $2', tenant, workflowId);
 }
 
-/** Refused when somebody else has had a turn since. */
-export function takeTurn({ tenant, workflowId }: AutomationTarget, known: number): Write {
+/** Counts another automation of a workflow. Expects (`revision`) that the count has not changed since it was read. */
+export function countInstallation({ tenant, workflowId }: AutomationTarget, known: number): Write {
   return {
     sql: `INSERT INTO automation_turns (tenant, workflow_id, turn) VALUES ($1, $2, 1)
           ON CONFLICT (tenant, workflow_id) DO UPDATE SET turn = automation_turns.turn + 1
@@ -323,7 +331,7 @@ export function takeTurn({ tenant, workflowId }: AutomationTarget, known: number
   };
 }
 
-/** Refused when somebody else has taken it back already. */
+/** Marks an artifact as uninstalled. Expects (`artifact`) that it was not before. */
 export function markUninstalled({ ref, tenant }: InstalledRow, at: number): Write {
   return {
     sql: `UPDATE installed_artifacts SET uninstalled_at = $1
@@ -334,7 +342,7 @@ export function markUninstalled({ ref, tenant }: InstalledRow, at: number): Writ
   };
 }
 
-/** What is in use, newest first. */
+/** Installed artifacts, newest first. */
 export function listInstalled(
   { tenant, workspace }: Visibility,
   { ref, before }: { readonly ref?: string; readonly before?: string | undefined },
@@ -351,7 +359,7 @@ export function listInstalled(
   };
 }
 
-/** How many revisions there are, and how long they are together. */
+/** The number of revisions of a proposal, and their total length. */
 export function measureRevisions(tenant: string, proposalId: string): Statement {
   return sql(
     `SELECT COUNT(*) AS revisions, SUM(LENGTH(text)) AS chars FROM proposal_revisions JOIN proposals USING (proposal_id)
@@ -361,6 +369,7 @@ export function measureRevisions(tenant: string, proposalId: string): Statement 
   );
 }
 
+/** The revisions of a proposal, oldest first. */
 export function listRevisions(tenant: string, proposalId: string): Statement {
   return sql(
     `SELECT proposal_revisions.* FROM proposal_revisions JOIN proposals USING (proposal_id)

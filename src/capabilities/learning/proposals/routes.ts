@@ -11,8 +11,8 @@ import {
   ReviseProposalRequest,
 } from '../../../protocol/learning/proposals.ts';
 import { ListQuery, pageOf, pageRequest } from '../../page.ts';
-import { type Answer, type Reply, reply, route } from '../../request.ts';
-import type { Applied } from './activation.ts';
+import { type Reply, reply, route, transact } from '../../request.ts';
+import type { AppliedProposal as Applied } from './activation.ts';
 import { proposalText } from './document.ts';
 import type { ProposalRow } from './records.ts';
 import type { ProposalService } from './service.ts';
@@ -23,11 +23,13 @@ interface Services {
 const operation = route<Services>();
 const Optional = Type.Optional;
 
-/** Where they are, and where the protocol has them until they are final. */
+/** The path, and the one under which the protocol has proposals while they are a draft of it. */
 const at = (rest: string) => ({ path: `/v1/proposals${rest}`, alsoAt: [`/v1/host/sample/proposals${rest}`] });
 
-/** One page has them all, in nearly every tenant. */
+/** Large enough for all proposals of nearly every tenant. */
 const PAGE = '200';
+
+/** The parameters of operations on one proposal. */
 export const ProposalParams = Closed({ proposalId: NonEmpty });
 
 const list = operation({
@@ -53,19 +55,22 @@ const list = operation({
 
 const get = operation({
   operationId: 'getProposal',
-  summary: 'A proposal, with what it proposes to the letter',
+  summary: 'A proposal with its exact artifact',
   method: 'GET',
   ...at('/{proposalId}'),
   scope: 'proposals:read',
   params: ProposalParams,
   replies: { 200: Proposal },
   refusals: [404],
-  handle: async ({ caller, params }, { proposals }) => shown(await proposals.find(caller.subject, params.proposalId)),
+  handle: async ({ caller, params }, { proposals }) => {
+    const row = await proposals.find(caller.subject, params.proposalId);
+    return isRefusal(row) ? row : documentReply(row);
+  },
 });
 
 const revise = operation({
   operationId: 'reviseProposal',
-  summary: 'Change what is proposed; nothing is put into use, and a gate that is open closes',
+  summary: 'Revise a proposal; nothing is installed, and an open gate is closed',
   method: 'PATCH',
   ...at('/{proposalId}'),
   scope: 'proposals:write',
@@ -73,30 +78,27 @@ const revise = operation({
   body: ReviseProposalRequest,
   replies: { 200: Proposal },
   refusals: [400, 404, 409, 422],
-  handle: async (request, { proposals }) => {
-    const { title, rationale, note } = request.body;
-    const artifactText = request.body.artifact && memberText(request.bodyText, 'artifact');
-    const ambiguous = refuseRepeated(artifactText);
-    if (ambiguous) return ambiguous;
+  handle: ({ caller, params, body, bodyText }, { proposals }) => {
+    const { title, rationale, note } = body;
+    const artifactText = body.artifact && memberText(bodyText, 'artifact');
     const revision = { artifactText, title, rationale, note };
-    return shown(
-      await proposals.revise(request.caller, request.params.proposalId, revision, (row) =>
-        request.remember(document(row)),
-      ),
+    return (
+      refuseRepeatedKey(artifactText) ??
+      transact(() => proposals.revise(caller, params.proposalId, revision), documentReply)
     );
   },
 });
 
-/** Whoever reads it must not be shown another thing than what is installed. */
-function refuseRepeated(text: string | undefined): Refusal | undefined {
+/** Parsers disagree about repeated keys, so a reader could be shown something else than what is installed. */
+function refuseRepeatedKey(text: string | undefined): Refusal | undefined {
   const path = text === undefined ? undefined : repeatedKey(text);
   if (path === undefined) return undefined;
-  return refuse('validation_error', 'A key stands twice in one object of the artifact.', { field: `artifact${path}` });
+  return refuse('validation_error', 'An object of the artifact has the same key twice.', { field: `artifact${path}` });
 }
 
 const apply = operation({
   operationId: 'applyProposal',
-  summary: 'Put what is proposed into use, or ask those who have to agree',
+  summary: 'Install what is proposed, or ask the people who have to approve',
   method: 'POST',
   ...at('/{proposalId}/apply'),
   scope: 'proposals:activate',
@@ -105,12 +107,8 @@ const apply = operation({
   bodyOptional: true,
   replies: { 200: AppliedProposal, 202: PendingProposal },
   refusals: [403, 404, 409, 422],
-  handle: async (request, { proposals }) => {
-    const outcome = await proposals.apply(request.caller, request.params.proposalId, (applied) =>
-      request.remember(appliedReply(applied)),
-    );
-    return isRefusal(outcome) ? outcome : appliedReply(outcome);
-  },
+  handle: ({ caller, params }, { proposals }) =>
+    transact(() => proposals.apply(caller, params.proposalId), appliedReply),
 });
 
 function appliedReply(applied: Applied): Reply {
@@ -120,7 +118,7 @@ function appliedReply(applied: Applied): Reply {
 
 const reject = operation({
   operationId: 'rejectProposal',
-  summary: 'Turn a proposal down; the same evidence gives no other',
+  summary: 'Reject a proposal; the same evidence is not proposed again',
   method: 'POST',
   ...at('/{proposalId}/reject'),
   scope: 'proposals:write',
@@ -129,35 +127,26 @@ const reject = operation({
   bodyOptional: true,
   replies: { 200: Proposal },
   refusals: [400, 404, 409],
-  handle: async (request, { proposals }) => {
-    const { reason, note } = request.body ?? {};
-    return shown(
-      await proposals.reject(request.caller, request.params.proposalId, reason ?? note, (row) =>
-        request.remember(document(row)),
-      ),
-    );
-  },
+  handle: ({ caller, params, body: { reason, note } = {} }, { proposals }) =>
+    transact(() => proposals.reject(caller, params.proposalId, reason ?? note), documentReply),
 });
 
 const archive = operation({
   operationId: 'archiveProposal',
-  summary: 'Put a proposal away; what it installed must be uninstalled first',
+  summary: 'Archive a proposal; what it installed must be uninstalled first',
   method: 'DELETE',
   ...at('/{proposalId}'),
   scope: 'proposals:write',
   params: ProposalParams,
   replies: { 200: Proposal },
   refusals: [404, 409],
-  handle: async (request, { proposals }) =>
-    shown(await proposals.archive(request.caller, request.params.proposalId, (row) => request.remember(document(row)))),
+  handle: ({ caller, params }, { proposals }) =>
+    transact(() => proposals.archive(caller, params.proposalId), documentReply),
 });
 
-function document(row: ProposalRow): Reply {
+function documentReply(row: ProposalRow): Reply {
   return { status: 200, text: proposalText(row) };
 }
 
-function shown(outcome: ProposalRow | Refusal): Answer {
-  return isRefusal(outcome) ? outcome : document(outcome);
-}
-
+/** The operations on proposals that the protocol defines. */
 export const routes = [list, get, revise, apply, reject, archive];

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { PROPOSAL_STATES, type ProposalState } from '../../../protocol/learning/proposals.ts';
-import { UnitRefused } from '../../../runtime/command.ts';
-import { LOOK_AGAIN, malformed, refuseMoreRevisions, refuseMove, retrying, stale } from './rules.ts';
+import { malformed, refuseMoreRevisions, refuseMove, stale } from './rules.ts';
 
 describe('what may become of a proposal', () => {
   const ALLOWED: Record<ProposalState, readonly ProposalState[]> = {
@@ -61,33 +59,5 @@ describe('refusals', () => {
   it('of what is stale name what is there now, or that there is nothing', () => {
     expect(stale('prompt:a@1.0.0').details).toEqual({ reason: 'stale', current: 'prompt:a@1.0.0' });
     expect(stale('').details).toEqual({ reason: 'stale', current: null });
-  });
-});
-
-describe('trying again', () => {
-  /** Fails so often in some way, and then is done. */
-  const failing = (times: number, fail: () => Refusal): (() => Promise<string | Refusal>) => {
-    let left = times;
-    return async () => (left-- > 0 ? fail() : 'done');
-  };
-  const broken = (promise: string) => (): never => {
-    throw new UnitRefused(promise);
-  };
-
-  it('goes on as long as somebody else was quicker', async () => {
-    expect(await retrying(failing(3, () => LOOK_AGAIN))).toBe('done');
-    expect(await retrying(failing(3, broken('proposal')))).toBe('done');
-    expect(await retrying(failing(3, broken('revision')))).toBe('done');
-  });
-
-  it('ends some time, with an answer that is not kept', async () => {
-    const outcome = await retrying(failing(1_000, () => LOOK_AGAIN));
-    expect(outcome).toMatchObject({ refused: 'conflict', headers: { 'Retry-After': '1' } });
-  });
-
-  it('does not hide what no other try would change', async () => {
-    expect(await retrying(failing(1, () => refuse('not_found', 'gone')))).toMatchObject({ refused: 'not_found' });
-    expect(isRefusal(await retrying(failing(1, broken('schedules'))))).toBe(true);
-    await expect(retrying(failing(1, broken('idempotency')))).rejects.toThrow('idempotency');
   });
 });

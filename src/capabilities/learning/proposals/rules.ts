@@ -1,9 +1,8 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { ProposalState } from '../../../protocol/learning/proposals.ts';
-import { UnitRefused } from '../../../runtime/command.ts';
 import type { Problem } from './installers/installer.ts';
 
-/** What may become of a proposal. What was applied may be put away only once it is uninstalled. */
+/** The moves of each state. An applied proposal may be archived once its artifact is uninstalled. */
 const MOVES: Record<ProposalState, readonly ProposalState[]> = {
   draft: ['revised', 'applied', 'rejected', 'archived'],
   revised: ['revised', 'applied', 'rejected', 'archived'],
@@ -12,6 +11,7 @@ const MOVES: Record<ProposalState, readonly ProposalState[]> = {
   archived: [],
 };
 
+/** Refuses a move that the state of a proposal does not allow. */
 export function refuseMove(
   { state, uninstalled_at }: { readonly state: ProposalState; readonly uninstalled_at: number | null },
   to: ProposalState,
@@ -22,60 +22,48 @@ export function refuseMove(
   return refuse('conflict', `A proposal that is ${state} cannot become ${to}.${hint}`, { state });
 }
 
-/** Each revision is kept whole, and all of them are shown together, with what they changed. */
+/** Every revision is stored in full and shown with its diff, so their number and size are limited. */
 const REVISIONS_MAX = 200;
 const HISTORY_CHARS_MAX = 4_000_000;
 
-/** How much has been proposed so far. */
+/** The size of a proposal's history. */
 export interface HistorySize {
   readonly revisions: number;
   readonly chars: number;
 }
 
+/** Refuses a revision that would make the history of a proposal too large. */
 export function refuseMoreRevisions({ revisions, chars }: HistorySize, next: string): Refusal | undefined {
   if (revisions >= REVISIONS_MAX) {
-    return refuse('conflict', `A proposal may have ${REVISIONS_MAX} revisions.`, { limit: REVISIONS_MAX });
+    return refuse('conflict', `A proposal may have at most ${REVISIONS_MAX} revisions.`, { limit: REVISIONS_MAX });
   }
   if (chars + next.length <= HISTORY_CHARS_MAX) return undefined;
-  const message = `The revisions of a proposal may have ${HISTORY_CHARS_MAX} characters together.`;
+  const message = `The revisions of a proposal may have at most ${HISTORY_CHARS_MAX} characters in total.`;
   return refuse('conflict', message, { limit: HISTORY_CHARS_MAX });
 }
 
-/** It has moved on since it was looked at. The header keeps this answer from being kept: it is none. */
-export const LOOK_AGAIN: Refusal = {
-  ...refuse('conflict', 'The proposal is being changed by others. Try again.'),
-  headers: { 'Retry-After': '1' },
-};
+/** The same evidence was proposed before, whatever became of that proposal. */
+export const KNOWN_EVIDENCE = refuse('conflict', 'This evidence was proposed before.', { reason: 'known-evidence' });
 
-/** Each try that fails is one that succeeded elsewhere. */
-const TRIES_MAX = 10;
-/** Promises whose breach means that somebody else was quicker. */
-const RACES: readonly string[] = ['proposal', 'revision'];
+/** The tenant has as many proposals to review as it may have. */
+export const TOO_MANY_PENDING = refuse(
+  'conflict',
+  'Too many proposals wait for review. Decide on some of them first.',
+  {
+    reason: 'too-many-pending',
+  },
+);
 
-/** Again, as long as somebody else was quicker. */
-export async function retrying<T>(attempt: () => Promise<T | Refusal>): Promise<T | Refusal> {
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
-    try {
-      const outcome = await attempt();
-      if (outcome !== LOOK_AGAIN) return outcome;
-    } catch (error) {
-      const broke = error instanceof UnitRefused ? error.broke : undefined;
-      if (broke === 'schedules') return refuse('conflict', 'The tenant has as many schedules as it may have.');
-      if (broke === undefined || !RACES.includes(broke)) throw error;
-    }
-  }
-  return LOOK_AGAIN;
-}
-
-/** The artifact does not fit its kind. */
+/** The refusal for an artifact that is not valid for its kind. */
 export function malformed(problems: readonly Problem[]): Refusal {
-  const [{ path, message } = { path: '', message: 'does not fit' }] = problems;
-  const place = path === '' ? 'The artifact' : path;
-  return { ...refuse('validation_error', `${place}: ${message}`, { path, fields: problems }), status: 422 };
+  const [{ path, message } = { path: '', message: 'is not valid' }] = problems;
+  const subject = path === '' ? 'The artifact' : path;
+  return { ...refuse('validation_error', `${subject}: ${message}`, { path, fields: problems }), status: 422 };
 }
 
-/** What it would take the place of is not what it was when somebody last looked at it. */
+/** The refusal for a proposal whose base changed: what it would replace is not what its revision was written for. */
 export function stale(current: string): Refusal {
-  const message = 'What this would take the place of has changed since. Look at it again, and revise.';
+  const message =
+    'What this proposal would replace has changed since its last revision. Review it and revise the proposal.';
   return refuse('conflict', message, { reason: 'stale', current: current || null });
 }

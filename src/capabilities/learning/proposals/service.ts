@@ -1,19 +1,22 @@
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
-import type { NewEvent } from '../../../protocol/running/events.ts';
-import { unchanged } from '../../../runtime/change.ts';
-import { command, commitUnless } from '../../../runtime/command.ts';
+import type { Proposal } from '../../../protocol/learning/proposals.ts';
+import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
+import type { Subject } from '../../../runtime/run-row.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
-import type { FeedService } from '../../operations/feed/service.ts';
+import type { Host } from '../../capability.ts';
 import type { AnswerDecider } from '../../people/interrupts/door.ts';
 import type { Caller } from '../../request.ts';
-import type { AuditService } from '../../trust/audit/service.ts';
-import { Activation, candidateOf } from './activation.ts';
-import { factsOf } from './document.ts';
-import { drafting } from './drafting.ts';
-import { installersOf, type Places } from './installers/index.ts';
+import { Activation, type AppliedProposal } from './activation.ts';
+import { artifactOf } from './artifact.ts';
+import { factsOf, type OpenGate, type ProposalDetails } from './document.ts';
+import type { Draft, Proposals } from './door.ts';
+import { draftProposal } from './drafting.ts';
+import { closeRevisedGate, endUnapplied, gateOf } from './gate.ts';
+import { type Installers, type InstallTargets, installersFor } from './installers/index.ts';
+import { moveProposal, type ProposalDecision } from './moves.ts';
+import { type NotificationTargets, ProposalNotifications } from './notifications.ts';
 import {
   findProposal,
   type InstalledRow,
@@ -23,231 +26,207 @@ import {
   listRevisions,
   markUninstalled,
   measureRevisions,
-  moveProposal,
   type ProposalFilter,
   type ProposalRow,
-  proposalsOfRuns,
   type RevisionRow,
+  updateProposal,
 } from './records.ts';
-import { close, gateOf, voidGate } from './review.ts';
-import { clean, type Revision, refuseSecrets, revised, withFacts } from './revising.ts';
-import { type HistorySize, LOOK_AGAIN, refuseMoreRevisions, refuseMove, retrying } from './rules.ts';
-import { tellingOf } from './telling.ts';
-import { pendingSource } from './waiting.ts';
+import { type Revision, redacted, refuseSecrets, revised, withFacts } from './revisions.ts';
+import { type HistorySize, refuseMoreRevisions, refuseMove } from './rules.ts';
+import type { ProposalSettings } from './settings.ts';
 
-export type { Draft, Drafted, Evidence } from './drafting.ts';
-export { type ProposalSettings, readGates } from './settings.ts';
+/** The services that proposals use. */
+export interface ProposalNeeds extends InstallTargets, NotificationTargets {}
 
-export type ProposalService = ReturnType<typeof proposalService>;
+/** Proposals, as people read, revise, apply, reject, archive and undo them. */
+export class ProposalService implements Proposals {
+  /** Applying proposals, and the votes on them. */
+  readonly activation: Activation;
+  readonly #host: Pick<Host, 'runtime'>;
+  readonly #settings: ProposalSettings;
+  readonly #installers: Installers;
+  readonly #notifications: ProposalNotifications;
 
-interface Uses extends Places {
-  readonly audit: Pick<AuditService, 'record'>;
-  readonly feed: Pick<FeedService, 'entries' | 'wake'>;
-}
+  constructor(host: Pick<Host, 'runtime'>, needs: ProposalNeeds, settings: ProposalSettings) {
+    this.#host = host;
+    this.#settings = settings;
+    this.#installers = installersFor(needs, host.runtime.store);
+    this.#notifications = new ProposalNotifications(needs);
+    const parts = { settings, installers: this.#installers, notifications: this.#notifications };
+    this.activation = new Activation(host, parts);
+  }
 
-/** What a proposal has beside what everybody is shown. */
-export interface SideRecord {
-  readonly row: ProposalRow;
-  readonly revisions: readonly RevisionRow[];
-  readonly gate: OpenGate | undefined;
-  /** What would be in the way if somebody applied it now. */
-  readonly obstacle: Refusal | undefined;
-  /** What would come of it as it is now. */
-  readonly preview: unknown;
-  /** The text of what it would take the place of, while it may be applied. */
-  readonly replaced: string | undefined;
-}
+  /** Votes on proposals are answers to the gates of their management runs. */
+  get answerDecider(): AnswerDecider {
+    return { workflowId: 'capstan-proposal', decide: (answer) => this.activation.decideAnswer(answer) };
+  }
 
-export interface OpenGate {
-  readonly approvalId: string;
-  readonly requestedAt: number;
-  readonly expiresAt: number | undefined;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly grantedBy: readonly string[];
-}
+  draft(owner: Subject, draft: Draft): Promise<Change<Proposal> | Refusal> {
+    const { pendingMax } = this.#settings;
+    const parts = { installers: this.#installers, notifications: this.#notifications, pendingMax };
+    return draftProposal(this.#host.runtime, parts, owner, draft);
+  }
 
-type Also = (row: ProposalRow) => Unit;
-
-/** What agents have learnt, and what people make of it. */
-export function proposalService(host: Host, uses: Uses) {
-  const { runtime } = host;
-  const { store, clock } = runtime;
-  const installers = installersOf(uses, store);
-  const telling = tellingOf(uses);
-  const activation = new Activation(host, installers, telling);
-  const answerDecider: AnswerDecider = {
-    workflowId: 'capstan-proposal',
-    decide: async (answer) => {
-      const outcome = await activation.decide({ ...answer, also: () => [] });
-      return isRefusal(outcome) ? outcome : unchanged(outcome);
-    },
-  };
-
-  return {
-    /** Keeps a draft, together with whatever else is to be written. Nothing happens because of it. */
-    draft: drafting(host, installers, telling),
-
-    answerDecider,
-
-    find,
-
-    list: (from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]> =>
-      store.read<ProposalRow>(listProposals(from, filter, limit)),
-
-    async sideRecord(from: Visibility, proposalId: string): Promise<SideRecord | Refusal> {
-      const row = await find(from, proposalId);
-      if (isRefusal(row)) return row;
-      const revisions = await store.read<RevisionRow>(listRevisions(row.tenant, proposalId));
-      const isOpen = refuseMove(row, 'applied') === undefined;
-      const obstacle = isOpen ? await activation.obstacle(row) : undefined;
-      const fits = isOpen && obstacle?.status !== 422;
-      const replaced = fits ? await installers[row.kind].replaced?.(candidateOf(row)) : undefined;
-      const preview = await previewOf(row, revisions[0]);
-      return { row, revisions, gate: await openGate(row), obstacle, preview, replaced };
-    },
-
-    /** Changes what is proposed, and never what is in use. A gate that is open was about something else, and closes. */
-    revise: (
-      { subject: by }: Caller,
-      proposalId: string,
-      revision: Revision,
-      also: Also,
-    ): Promise<ProposalRow | Refusal> =>
-      retrying(async () => {
-        const row = await find(by, proposalId);
-        if (isRefusal(row)) return row;
-        const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision) ?? (await refuseLength(row, revision));
-        if (refusal) return refusal;
-        const { next, revision: written } = await revised(row, revision, { by, at: clock.now(), installers });
-        return move(next, (run) => voidGate(run, by.principal), [
-          insertRevision(written),
-          ...telling.moved(by, 'proposal.revise', next, { sha256: next.sha256, revision: next.revision }),
-          ...also(next),
-        ]);
-      }),
-
-    /** Puts it into use, or asks those who decide on that. */
-    apply: activation.apply.bind(activation),
-
-    /** A gate that nobody opened in time. */
-    expireGate: activation.expire.bind(activation),
-
-    reject: (
-      caller: Caller,
-      proposalId: string,
-      reason: string | undefined,
-      also: Also,
-    ): Promise<ProposalRow | Refusal> =>
-      retrying(async () => {
-        const row = await find(caller.subject, proposalId);
-        if (isRefusal(row) || row.state === 'rejected') return row;
-        const refusal = refuseMove(row, 'rejected');
-        if (refusal) return refusal;
-        const next = withFacts({ ...row, state: 'rejected', updated_at: clock.now() }, { rejectReason: clean(reason) });
-        return move(next, (run) => close(run, 'rejected'), [
-          ...telling.moved(caller.subject, 'proposal.reject', next, reason ? { reason } : {}),
-          ...also(next),
-        ]);
-      }),
-
-    archive: (caller: Caller, proposalId: string, also: Also): Promise<ProposalRow | Refusal> =>
-      retrying(async () => {
-        const row = await find(caller.subject, proposalId);
-        if (isRefusal(row) || row.state === 'archived') return row;
-        const refusal = refuseMove(row, 'archived');
-        if (refusal) return refusal;
-        const next: ProposalRow = { ...row, state: 'archived', updated_at: clock.now() };
-        const writes = [...telling.moved(caller.subject, 'proposal.archive', next), ...also(next)];
-        const isOver = row.state === 'rejected' || row.state === 'applied';
-        return isOver ? put(next, writes) : move(next, (run) => close(run, 'archived'), writes);
-      }),
-
-    /** What waits for a person, for the inbox. */
-    waiting: [pendingSource(store)],
-
-    /** Which proposals some runs tell of, by run. */
-    async ofRuns({ tenant }: Visibility, runIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-      if (runIds.length === 0) return new Map();
-      const rows = await store.read<Pick<ProposalRow, 'run_id' | 'proposal_id'>>(proposalsOfRuns(tenant, runIds));
-      return new Map(rows.map(({ run_id, proposal_id }) => [run_id, proposal_id]));
-    },
-
-    /** What applied proposals have put into use and nobody has taken back. */
-    installed: (from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]> =>
-      store.read<InstalledRow>(listInstalled(from, { before }, limit)),
-
-    findInstalled,
-
-    /** Takes back what a proposal put into use: what was there before is there again. */
-    uninstall: ({ subject }: Caller, ref: string, also: () => Unit): Promise<Refusal | undefined> =>
-      retrying(async () => {
-        const installed = await findInstalled(subject, ref);
-        if (isRefusal(installed)) return installed;
-        const row = await find(subject, installed.proposal_id);
-        if (isRefusal(row)) return row;
-        const { author } = candidateOf(row, subject);
-        const isDone = await commitUnless('artifact', store, [
-          markUninstalled(installed, clock.now()),
-          ...(await installers[installed.kind].uninstall(author, JSON.parse(installed.undo))),
-          ...telling.moved(subject, 'proposal.uninstall', row, { installedArtifactRef: ref }),
-          ...also(),
-        ]);
-        uses.feed.wake(subject.tenant);
-        return isDone ? undefined : NOT_FOUND;
-      }),
-  };
-
-  async function find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal> {
-    const [row] = await store.read<ProposalRow>(findProposal(from, proposalId));
+  /** A proposal with its latest revision. */
+  async find(from: Visibility, proposalId: string): Promise<ProposalRow | Refusal> {
+    const [row] = await this.#store.read<ProposalRow>(findProposal(from, proposalId));
     return row ?? NOT_FOUND;
   }
 
-  async function refuseLength(row: ProposalRow, { artifactText = row.text }: Revision): Promise<Refusal | undefined> {
-    const [size] = await store.read<HistorySize>(measureRevisions(row.tenant, row.proposal_id));
+  list(from: Visibility, filter: ProposalFilter, limit: number): Promise<ProposalRow[]> {
+    return this.#store.read<ProposalRow>(listProposals(from, filter, limit));
+  }
+
+  /** Everything that helps a person to decide about a proposal. */
+  async details(from: Visibility, proposalId: string): Promise<ProposalDetails | Refusal> {
+    const row = await this.find(from, proposalId);
+    if (isRefusal(row)) return row;
+    const revisions = await this.#store.read<RevisionRow>(listRevisions(row.tenant, proposalId));
+    const isOpen = refuseMove(row, 'applied') === undefined;
+    const obstacle = isOpen ? await this.activation.obstacle(row) : undefined;
+    const isValid = isOpen && obstacle?.status !== 422;
+    const replaced = isValid ? await this.#installers[row.kind].replaced?.(artifactOf(row)) : undefined;
+    const preview = await this.#previewOf(row, revisions[0]);
+    return { row, revisions, gate: await this.#openGateOf(row), obstacle, preview, replaced };
+  }
+
+  /** Changes what is proposed, never what is installed. An open gate is closed: it asked about another text. */
+  async revise(
+    { subject: by }: Caller,
+    proposalId: string,
+    revision: Revision,
+  ): Promise<Change<ProposalRow> | Refusal> {
+    const row = await this.find(by, proposalId);
+    if (isRefusal(row)) return row;
+    const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision);
+    return refusal ?? this.#move(row, (run, current) => this.#revision(by, revision, run, current));
+  }
+
+  /** Installs the artifact of a proposal, or opens its gate where people have to approve first. */
+  apply(caller: Caller, proposalId: string): Promise<Change<AppliedProposal> | Refusal> {
+    return this.activation.apply(caller, proposalId);
+  }
+
+  /** Rejects a proposal. The same evidence is not proposed again. */
+  async reject(
+    { subject }: Caller,
+    proposalId: string,
+    reason: string | undefined,
+  ): Promise<Change<ProposalRow> | Refusal> {
+    const row = await this.find(subject, proposalId);
+    if (isRefusal(row)) return row;
+    const decidedBefore = (now: ProposalRow): Change<ProposalRow> | Refusal | undefined =>
+      now.state === 'rejected' ? unchanged(now) : refuseMove(now, 'rejected');
+    const reject = (run: Run, current: ProposalRow): ProposalDecision<ProposalRow> => {
+      const next = withFacts(this.#inState(current, 'rejected'), { rejectReason: redacted(reason) });
+      const notification = this.#notifications.updated(subject, 'proposal.reject', next, reason ? { reason } : {});
+      return (
+        decidedBefore(current) ?? {
+          events: endUnapplied(run, 'rejected'),
+          rest: () => and(updated(next), notification),
+        }
+      );
+    };
+    return decidedBefore(row) ?? this.#move(row, reject);
+  }
+
+  /** Archives a proposal. What it installed must be uninstalled first. */
+  async archive({ subject }: Caller, proposalId: string): Promise<Change<ProposalRow> | Refusal> {
+    const row = await this.find(subject, proposalId);
+    if (isRefusal(row)) return row;
+    const archived = (now: ProposalRow): Change<ProposalRow> => {
+      const next = this.#inState(now, 'archived');
+      return and(updated(next), this.#notifications.updated(subject, 'proposal.archive', next));
+    };
+    const decidedBefore = (now: ProposalRow): Change<ProposalRow> | Refusal | undefined => {
+      if (now.state === 'archived') return unchanged(now);
+      // The run of a proposal that was applied or rejected has ended, and may be gone.
+      const isRunOver = now.state === 'applied' || now.state === 'rejected';
+      return refuseMove(now, 'archived') ?? (isRunOver ? archived(now) : undefined);
+    };
+    const archive = (run: Run, current: ProposalRow): ProposalDecision<ProposalRow> =>
+      decidedBefore(current) ?? { events: endUnapplied(run, 'archived'), rest: () => archived(current) };
+    return decidedBefore(row) ?? this.#move(row, archive);
+  }
+
+  installed(from: Visibility, before: string | undefined, limit: number): Promise<InstalledRow[]> {
+    return this.#store.read<InstalledRow>(listInstalled(from, { before }, limit));
+  }
+
+  /** An artifact that a proposal installed and nobody has uninstalled. */
+  async findInstalled(from: Visibility, ref: string): Promise<InstalledRow | Refusal> {
+    const [row] = await this.#store.read<InstalledRow>(listInstalled(from, { ref }, 1));
+    return row ?? NOT_FOUND;
+  }
+
+  /** Uninstalls what a proposal installed; what it replaced is restored. */
+  async uninstall({ subject }: Caller, ref: string): Promise<Change | Refusal> {
+    const installed = await this.findInstalled(subject, ref);
+    if (isRefusal(installed)) return installed;
+    const row = await this.find(subject, installed.proposal_id);
+    if (isRefusal(row)) return row;
+    const { author } = artifactOf(row, subject);
+    return and(
+      changeOf(undefined, [markUninstalled(installed, this.#now)], { refusals: { artifact: NOT_FOUND } }),
+      await this.#installers[installed.kind].uninstall(author, JSON.parse(installed.undo)),
+      this.#notifications.updated(subject, 'proposal.uninstall', row, { installedArtifactRef: ref }),
+    );
+  }
+
+  get #store() {
+    return this.#host.runtime.store;
+  }
+
+  get #now(): number {
+    return this.#host.runtime.clock.now();
+  }
+
+  #move<T>(
+    { tenant, run_id: runId }: ProposalRow,
+    decide: (run: Run, row: ProposalRow) => ProposalDecision<T> | Promise<ProposalDecision<T>>,
+  ): Promise<Change<T> | Refusal> {
+    return moveProposal(this.#host.runtime, { from: { tenant }, runId }, decide);
+  }
+
+  async #revision(by: Subject, revision: Revision, run: Run, row: ProposalRow): Promise<ProposalDecision<ProposalRow>> {
+    const refusal = refuseMove(row, 'revised') ?? (await this.#refuseLength(row, revision));
+    if (refusal) return refusal;
+    const context = { by, at: this.#now, installers: this.#installers };
+    const { next, revision: written } = await revised(row, revision, context);
+    const details = { sha256: next.sha256, revision: next.revision };
+    return {
+      events: closeRevisedGate(run, by.principal),
+      rest: () =>
+        and(updated(next, insertRevision(written)), this.#notifications.updated(by, 'proposal.revise', next, details)),
+    };
+  }
+
+  async #refuseLength(row: ProposalRow, { artifactText = row.text }: Revision): Promise<Refusal | undefined> {
+    const [size] = await this.#store.read<HistorySize>(measureRevisions(row.tenant, row.proposal_id));
     return refuseMoreRevisions(size!, artifactText);
   }
 
-  async function findInstalled(from: Visibility, ref: string): Promise<InstalledRow | Refusal> {
-    const [row] = await store.read<InstalledRow>(listInstalled(from, { ref }, 1));
-    return row ?? NOT_FOUND;
+  #inState(row: ProposalRow, state: ProposalRow['state']): ProposalRow {
+    return { ...row, state, updated_at: this.#now };
   }
 
-  /** What was foreseen of the draft holds for nothing else. */
-  async function previewOf(row: ProposalRow, drafted: RevisionRow | undefined): Promise<unknown> {
-    const preview = await installers[row.kind].preview?.(candidateOf(row));
+  /** The preview that synthesis made is of the draft, so it does not hold for a revision. */
+  async #previewOf(row: ProposalRow, drafted: RevisionRow | undefined): Promise<unknown> {
+    const preview = await this.#installers[row.kind].preview?.(artifactOf(row));
     return preview ?? (row.sha256 === drafted?.sha256 ? factsOf(row).preview : undefined);
   }
 
-  async function openGate({ tenant, run_id }: ProposalRow): Promise<OpenGate | undefined> {
-    return runtime.reader.view({ tenant }, run_id, ({ run }) => {
+  async #openGateOf({ tenant, run_id }: ProposalRow): Promise<OpenGate | undefined> {
+    return this.#host.runtime.reader.view({ tenant }, run_id, ({ run }) => {
       const open = isTerminal(run) ? undefined : gateOf(run);
       if (!open) return undefined;
       const { interruptId: approvalId, requestedAt, expiresAt, data, votes } = open;
       return { approvalId, requestedAt, expiresAt, data, grantedBy: [...votes.keys()] };
     });
   }
+}
 
-  /** One transaction moves the proposal and its run. */
-  async function move(
-    next: ProposalRow,
-    decide: (run: Run) => readonly NewEvent[],
-    also: Unit,
-  ): Promise<ProposalRow | Refusal> {
-    const { tenant, run_id } = next;
-    const outcome = await command(
-      runtime,
-      { tenant },
-      run_id,
-      (run) => (isTerminal(run) ? LOOK_AGAIN : decide(run)),
-      () => [moveProposal(next), ...also],
-    );
-    return isRefusal(outcome) ? outcome : next;
-  }
-
-  /** The same, where the run has come to its end. */
-  async function put(next: ProposalRow, also: Unit): Promise<ProposalRow | Refusal> {
-    const isDone = await commitUnless('proposal', store, [moveProposal(next), ...also]);
-    uses.feed.wake(next.tenant);
-    return isDone ? next : LOOK_AGAIN;
-  }
+/** Stores a changed proposal, unless somebody else changed it since it was read. */
+function updated(next: ProposalRow, ...also: Unit): Change<ProposalRow> {
+  return changeOf(next, [updateProposal(next), ...also], { retryOn: ['proposal'] });
 }

@@ -14,7 +14,7 @@ import { defineSettings } from '../../settings.ts';
 const Optional = Type.Optional;
 const RoleName = OneOf(ROLES);
 
-/** Who has to agree before what is learnt is put into use. The first rule that fits a proposal is the one that counts. */
+/** Who has to approve proposals of a tenant or kind. The first rule that matches a proposal applies. */
 export const GateRule = Closed({
   tenant: Optional(Type.String({ pattern: NAME.source })),
   kind: Optional(OneOf(ARTIFACT_KINDS)),
@@ -24,25 +24,28 @@ export const GateRule = Closed({
   overrideBypassesQuorum: Optional(Type.Boolean()),
   timeoutSec: Optional(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
 });
+/** One rule of `CAPSTAN_PROPOSAL_GATES`. */
 export type GateRule = Static<typeof GateRule>;
 
+/** How proposals are applied. */
 export interface ProposalSettings {
   readonly activation: Activation;
   readonly gates: readonly GateRule[];
-  /** Proposals of a tenant that may wait for people at once. */
+  /** Proposals of a tenant that may wait for review at once. */
   readonly pendingMax: number;
 }
 
-/** Whoever has no other rule: one person with the scope, or an owner who says why. */
+/** Without a matching rule: one vote by a person with the scope, or an override by an owner. */
 const DEFAULT_GATE: GateRule = { quorum: 1, override: { requiredRole: 'owner' } };
 
+/** The rule for proposals of a kind in a tenant. */
 export function gateFor({ gates }: ProposalSettings, of: { readonly tenant: string; readonly kind: ArtifactKind }) {
-  const isMeant = ({ tenant = of.tenant, kind = of.kind }: GateRule): boolean =>
+  const matches = ({ tenant = of.tenant, kind = of.kind }: GateRule): boolean =>
     tenant === of.tenant && kind === of.kind;
-  return { ...DEFAULT_GATE, ...gates.find(isMeant) };
+  return { ...DEFAULT_GATE, ...gates.find(matches) };
 }
 
-/** What the operator says of gates, or what is wrong with it. */
+/** Parses `CAPSTAN_PROPOSAL_GATES`, or lists its problems. */
 export function readGates(text: string): { readonly gates: readonly GateRule[]; readonly problems: readonly string[] } {
   const list = parse(text);
   if (!Array.isArray(list)) return { gates: [], problems: [' must be a JSON array.'] };

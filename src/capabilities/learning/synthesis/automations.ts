@@ -3,16 +3,16 @@ import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import { timeOf } from '../../../system/ids.ts';
 import { REDACTED, redactValue } from '../../../system/redaction.ts';
-import { type CountedStart, countStarts, runsOfStart } from './counts.ts';
-import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
+import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import { type CountedStart, countStarts, runsOfStart } from './mining-records.ts';
 import { type Rhythm, rhythmOf } from './rhythm.ts';
 
-/** A workflow that people start with the same inputs at regular times: a schedule that would do so for them. */
-export async function* findAutomations(mining: Mining): AsyncGenerator<Habit> {
-  const { runtime, among, rules } = mining;
-  const starts = await runtime.store.read<CountedStart>(countStarts(among, rules.supportMin, HABITS_MAX));
+/** Finds workflows that people start with the same inputs at regular times, and drafts a schedule for them. */
+export async function* findAutomations(mining: MiningContext): AsyncGenerator<Habit> {
+  const { runtime, selection, rules } = mining;
+  const starts = await runtime.store.read<CountedStart>(countStarts(selection, rules.supportMin, HABITS_MAX));
   for (const start of starts) {
-    const rows = await runtime.store.read<StartedRun>(runsOfStart(among, start, EVIDENCE_MAX));
+    const rows = await runtime.store.read<StartedRun>(runsOfStart(selection, start, EVIDENCE_MAX));
     const rhythm = rhythmOf(rows.map(startedAt).reverse(), rules);
     if (!rhythm) continue;
     const kept = rows.slice(0, rhythm.kept);
@@ -34,13 +34,13 @@ interface StartedRun {
   readonly run_id: string;
 }
 
-/** Ids of runs tell when they were started. */
+/** The start time, which run ids contain. */
 function startedAt({ run_id }: StartedRun): number {
   return timeOf(run_id, RUN_PREFIX);
 }
 
 async function draftAutomation(
-  mining: Mining,
+  mining: MiningContext,
   { workflow_id: workflowId }: CountedStart,
   { cron, timezone, words }: Rhythm,
   rows: readonly StartedRun[],
@@ -59,8 +59,8 @@ async function draftAutomation(
   };
 }
 
-/** Nothing where they must not be shown, or are not known any more as they were. */
-async function inputsOf({ runtime, subject }: Mining, runId: string): Promise<JsonObject | undefined> {
+/** The inputs; undefined if they are sensitive or were redacted. */
+async function inputsOf({ runtime, subject }: MiningContext, runId: string): Promise<JsonObject | undefined> {
   const row = await runtime.reader.row(subject, runId);
   if (!row) return undefined;
   const { inputs } = factsOf(row);

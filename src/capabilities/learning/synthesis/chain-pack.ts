@@ -4,12 +4,13 @@ import { deepEqual, isObject, type JsonObject } from '../../../protocol/format/j
 import type { PortValue, WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { redactValue } from '../../../system/redaction.ts';
 
+/** Name and version of a drafted pack. */
 export interface PackIdentity {
   readonly name: string;
   readonly version: string;
 }
 
-/** Where a path lies in a workflow: its nodes, in order. */
+/** A path in one workflow: its nodes, in order. */
 export interface Occurrence {
   readonly plan: Plan;
   readonly nodeIds: readonly string[];
@@ -22,13 +23,14 @@ export interface FoundPath {
   readonly occurrences: readonly Occurrence[];
 }
 
+/** The protocol versions that drafted packs support. */
 export const ENGINES = { openwop: '>=1.1.0 <2.0.0' };
 
 const EXAMPLES_MAX = 3;
 const EXAMPLE_CHARS_MAX = 200;
 const CHAIN_ID = 'learned';
 
-/** A path as a chain that workflows can be made from: what is the same everywhere stays, what varied is a parameter. */
+/** Makes a chain from a path: what is the same in all workflows stays, what varies becomes a parameter. */
 export function chainPackOf(path: FoundPath, identity: PackIdentity, label: string): WorkflowChainPackManifest {
   const lifted = new Parameters();
   const nodes = path.types.map((typeId, step) => fragmentNode(path, typeId, step, lifted));
@@ -55,7 +57,7 @@ function nodesAt({ occurrences }: FoundPath, step: number): WorkflowNode[] {
   return occurrences.map(({ plan, nodeIds }) => plan.node(nodeIds[step]!)!.node);
 }
 
-/** Unlike in workflows, a dot here parts a node from its port. */
+/** Ids in fragments have no dots: a dot separates the node from its port. */
 function idOf(step: number): string {
   return `step${step + 1}`;
 }
@@ -78,8 +80,8 @@ function fragmentNode(path: FoundPath, typeId: string, step: number, lifted: Par
 }
 
 /**
- * What values have in common. Objects are gone into; a member that only some have is left out where most do not have
- * it. Whatever else differs becomes a parameter, and so does what must not be written down.
+ * Merges values. Objects are merged by member; a member that most of them lack is left out. Other differences become
+ * parameters, and so do values that must not be shown.
  */
 function merge(values: readonly unknown[], name: string, lifted: Parameters): unknown {
   const [first] = values;
@@ -104,7 +106,7 @@ function isShowable(value: unknown): boolean {
   return deepEqual(redactValue(value), value);
 }
 
-/** It would be taken for a parameter. */
+/** Whether the value contains a parameter token, which would be replaced. */
 function hasToken(value: unknown): boolean {
   return JSON.stringify(value ?? null).includes('{{params.');
 }
@@ -124,9 +126,9 @@ function mergePorts(path: FoundPath, step: number, lifted: Parameters): JsonObje
   );
 }
 
-/** A port as the fragment writes it; undefined where it leads out of it. */
+/** A port with the ids of the fragment; undefined if it refers to a node outside. */
 function innerPort(value: PortValue, { nodeIds }: Occurrence): PortValue | undefined {
-  // An expression may name any node, so it means something in its own workflow alone.
+  // An expression may refer to any node, so it is valid in its own workflow only.
   if (value.type === 'expression') return undefined;
   if (value.type !== 'connection') return value;
   const step = nodeIds.indexOf(value.nodeId);
@@ -148,7 +150,7 @@ function mergePort(
   return isEverywhere && isSame ? first : lifted.add(name, statics, 'A value, or where it comes from (a port value).');
 }
 
-/** Ports and rules of an edge stay where all workflows have the same. */
+/** Keeps the ports and rule of an edge if they are the same in all workflows. */
 function fragmentEdge(path: FoundPath, step: number): FragmentEdge {
   const edges = path.occurrences.map((occurrence) => edgeAfter(occurrence, step));
   const common = <T>(of: (edge: PlannedEdge['edge']) => T): T | undefined =>
@@ -172,11 +174,11 @@ function edgeAfter({ plan, nodeIds }: Occurrence, step: number): PlannedEdge['ed
   return outgoing.find(isNext)!.edge;
 }
 
-/** What varied, by name, with what it has been. */
+/** The parameters of a chain, with examples of their values. */
 class Parameters {
   readonly #properties = new Map<string, JsonObject>();
 
-  /** Gives the token that stands for it. */
+  /** Adds a parameter and returns its token. */
   add(wanted: string, values: readonly unknown[], description?: string): string {
     const name = this.#freeName(wanted);
     const type = typeOf(values);
@@ -219,7 +221,7 @@ function jsonType(value: unknown): string {
   return typeof value;
 }
 
-/** Short ones that may be shown. */
+/** Examples that are short and may be shown. */
 function examplesOf(values: readonly unknown[]): { examples?: unknown[] } {
   const texts = new Map(values.map((value) => [JSON.stringify(value ?? null), value] as const));
   const examples = [...texts]

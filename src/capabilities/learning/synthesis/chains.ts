@@ -1,25 +1,25 @@
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { chainPackOf, type Occurrence } from './chain-pack.ts';
-import { type CountedShape, countShapes, findShape, runsOfShape } from './counts.ts';
-import { counted, EVIDENCE_MAX, type Habit, type Mining, named } from './habit.ts';
+import { counted, EVIDENCE_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import { type CountedShape, countShapes, findShape, runsOfShape } from './mining-records.ts';
 import { packIdentity } from './pack-identity.ts';
-import { nodesAlong, PathCount, type RecurringPath, type Walked } from './paths.ts';
+import { nodesAlong, PathCounter, type RecurringPath, type RunTrace } from './paths.ts';
 
-/** Shapes that are held against each other: those that most runs have. */
+/** Shapes that are compared: those that most runs have. */
 const SHAPES_MAX = 2_000;
-/** Shapes that a chain is made from, and whose runs are named; more would only make more parameters. */
+/** Shapes that a chain is made from, and whose runs are listed; more would only add parameters. */
 const OCCURRENCES_MAX = 50;
 /** Steps that a title names. */
 const WORDS_MAX = 6;
 
-/** The same path of node types in runs of several workflows: a chain that all of them could be made from. */
-export async function* findChains(mining: Mining): AsyncGenerator<Habit> {
-  const { runtime, among, rules } = mining;
-  const count = new PathCount<Shape>();
-  for (const row of await runtime.store.read<CountedShape>(countShapes(among, SHAPES_MAX))) {
-    const walked = await walkedBy(mining, row);
-    if (walked) count.add({ ...row, workflowId: row.workflow_id }, walked);
-    // Others get their turn in between.
+/** Finds paths of node types that runs of several workflows share, and drafts a chain that could replace them. */
+export async function* findChains(mining: MiningContext): AsyncGenerator<Habit> {
+  const { runtime, selection, rules } = mining;
+  const count = new PathCounter<Shape>();
+  for (const row of await runtime.store.read<CountedShape>(countShapes(selection, SHAPES_MAX))) {
+    const trace = await traceOf(mining, row);
+    if (trace) count.add({ ...row, workflowId: row.workflow_id }, trace);
+    // Let other work of the host run in between.
     await new Promise<void>((resolve) => runtime.clock.soon(resolve));
   }
   for (const path of count.recurring(rules.supportMin)) {
@@ -39,53 +39,56 @@ export async function* findChains(mining: Mining): AsyncGenerator<Habit> {
   }
 }
 
-/** One shape after the other: each has its own by time, and they are few. */
-async function latestRuns({ runtime, among }: Mining, { walkers }: RecurringPath<Shape>): Promise<WalkedRun[]> {
-  const runs: WalkedRun[] = [];
-  for (const { shape, workflowId } of walkers.slice(0, OCCURRENCES_MAX)) {
-    const rows = await runtime.store.read<{ run_id: string }>(runsOfShape(among, shape, EVIDENCE_MAX));
+/** The latest runs of a path. Shapes are read one after the other: each query is indexed, and they are few. */
+async function latestRuns(
+  { runtime, selection }: MiningContext,
+  { runGroups }: RecurringPath<Shape>,
+): Promise<TracedRun[]> {
+  const runs: TracedRun[] = [];
+  for (const { shape, workflowId } of runGroups.slice(0, OCCURRENCES_MAX)) {
+    const rows = await runtime.store.read<{ run_id: string }>(runsOfShape(selection, shape, EVIDENCE_MAX));
     runs.push(...rows.map(({ run_id: runId }) => ({ runId, workflowId })));
   }
   return runs.sort((a, b) => (a.runId < b.runId ? 1 : -1)).slice(0, EVIDENCE_MAX);
 }
 
-interface WalkedRun {
+interface TracedRun {
   readonly runId: string;
   readonly workflowId: string;
 }
 
 type Shape = CountedShape & { readonly workflowId: string };
 
-async function walkedBy(
-  { runtime, subject }: Mining,
+async function traceOf(
+  { runtime, subject }: MiningContext,
   { shape, workflow_owner, workflow_id, workflow_version }: CountedShape,
-): Promise<Walked | undefined> {
+): Promise<RunTrace | undefined> {
   const plan = await runtime.plans.find(workflow_owner, workflow_id, workflow_version);
   const [row] = await runtime.store.read<{ nodes: string }>(findShape(subject.tenant, shape));
   return plan && row && { plan, done: new Set(JSON.parse(row.nodes) as string[]) };
 }
 
-/** Where the path lies in some of the workflows that have it. */
-async function occurrencesOf(mining: Mining, { types, walkers }: RecurringPath<Shape>): Promise<Occurrence[]> {
+/** The nodes of the path in some of the workflows that have it. */
+async function occurrencesOf(mining: MiningContext, { types, runGroups }: RecurringPath<Shape>): Promise<Occurrence[]> {
   const occurrences: Occurrence[] = [];
-  for (const shape of walkers.slice(0, OCCURRENCES_MAX)) {
-    const walked = await walkedBy(mining, shape);
-    const nodeIds = walked && nodesAlong(types, walked);
-    if (nodeIds) occurrences.push({ plan: walked.plan, nodeIds });
+  for (const shape of runGroups.slice(0, OCCURRENCES_MAX)) {
+    const trace = await traceOf(mining, shape);
+    const nodeIds = trace && nodesAlong(types, trace);
+    if (nodeIds) occurrences.push({ plan: trace.plan, nodeIds });
   }
   return occurrences;
 }
 
-async function draftChain(mining: Mining, key: string, path: RecurringPath<Shape>, runs: readonly WalkedRun[]) {
+async function draftChain(mining: MiningContext, key: string, path: RecurringPath<Shape>, runs: readonly TracedRun[]) {
   const words = path.types.map((type) => type.split('.').at(-1)!);
   const identity = await packIdentity(mining, key, words);
   const title = `Reuse ${inShort(words).join(' → ')}`;
-  const workflows = new Set(path.walkers.map(({ workflowId }) => workflowId));
+  const workflows = new Set(path.runGroups.map(({ workflowId }) => workflowId));
   const artifact = chainPackOf({ ...path, occurrences: await occurrencesOf(mining, path) }, identity, title);
   const lifted = Object.keys((artifact.chains[0]!.parameters.properties ?? {}) as JsonObject);
   const steps = path.types.length;
   return {
-    artifact: artifact as unknown as JsonObject,
+    artifact: artifact,
     title,
     rationale: [
       `${counted(path.support, 'run')} of ${counted(workflows.size, 'workflow')} (${named(workflows)}) did the same ` +
@@ -101,7 +104,7 @@ async function draftChain(mining: Mining, key: string, path: RecurringPath<Shape
       runs: runs.slice(0, 20).map(({ runId }) => runId),
       workflows: [...workflows].slice(0, 20),
       stepsPerRun: steps,
-      // One thing to put into a workflow instead of so many.
+      // One chain in place of several steps.
       stepsSaved: path.support * (steps - 1),
     }),
   };

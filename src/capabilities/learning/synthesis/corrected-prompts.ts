@@ -6,27 +6,27 @@ import { decodeEvent } from '../../../runtime/recording.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import type { RegisteredPrompt } from '../../ai/prompts/door.ts';
-import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './counts.ts';
-import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
+import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import { type CorrectedRow, type CountedPrompt, correctionsOf, countCorrections } from './mining-records.ts';
 import { versionAfter } from './pack-identity.ts';
 import { findEvents, type LoggedRow } from './records.ts';
 
-/** What corrections may add to a prompt. */
+/** Limits of what corrections may add to a prompt. */
 const CORRECTIONS_MAX = 10;
 const CORRECTION_CHARS_MAX = 500;
 const SHOWN_RUNS = 3;
 const SHOWN_CHARS_MAX = 4_000;
 const EVENTS_MAX = 200;
 
-/** A prompt whose answers people keep correcting: its next version, which knows of the corrections. */
-export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habit> {
-  const { runtime, among, rules } = mining;
-  const prompts = await runtime.store.read<CountedPrompt>(countCorrections(among, rules.supportMin, HABITS_MAX));
+/** Finds prompts whose output people keep correcting, and drafts a next version that includes the corrections. */
+export async function* findCorrectedPrompts(mining: MiningContext): AsyncGenerator<Habit> {
+  const { runtime, selection, rules } = mining;
+  const prompts = await runtime.store.read<CountedPrompt>(countCorrections(selection, rules.supportMin, HABITS_MAX));
   for (const prompt of prompts) {
     const found = await latest(mining, prompt);
     if (!found) continue;
-    const all = await runtime.store.read<CorrectedRow>(correctionsOf(among, prompt, EVIDENCE_MAX));
-    const rows = await saidOf(mining, found, all);
+    const all = await runtime.store.read<CorrectedRow>(correctionsOf(selection, prompt, EVIDENCE_MAX));
+    const rows = await correctionsOfText(mining, found, all);
     const support = prompt.corrections - (all.length - rows.length);
     if (rows.length < rules.supportMin) continue;
     yield {
@@ -43,18 +43,18 @@ export async function* findCorrectedPrompts(mining: Mining): AsyncGenerator<Habi
   }
 }
 
-/** What was said of an older version was said of another text, and what comes with the host is nobody's to change. */
+/** The prompt, if the version is its latest and people may change it: corrections of older versions are about another text. */
 async function latest(
-  { prompts, subject }: Mining,
+  { prompts, subject }: MiningContext,
   { template_id: templateId, version }: CountedPrompt,
 ): Promise<RegisteredPrompt | undefined> {
   const found = await prompts.find(subject, { templateId });
   return found?.source === 'user' && found.template.version === version ? found : undefined;
 }
 
-/** A workspace may have another text under the same name and version: what was said of that was not said of this. */
-async function saidOf(
-  { prompts, subject: { tenant } }: Mining,
+/** The corrections that are about this text: a workspace may have another one under the same name and version. */
+async function correctionsOfText(
+  { prompts, subject: { tenant } }: MiningContext,
   { template: { templateId, version }, digest }: RegisteredPrompt,
   rows: readonly CorrectedRow[],
 ): Promise<CorrectedRow[]> {
@@ -66,8 +66,11 @@ async function saidOf(
   return said.sort((a, b) => (a.annotation_id < b.annotation_id ? 1 : -1));
 }
 
-/** What people wrote, newest first. */
-async function textsOf({ feedback, subject }: Mining, rows: readonly CorrectedRow[]): Promise<Map<string, string>> {
+/** What people wrote, by annotation, newest first. */
+async function textsOf(
+  { feedback, subject }: MiningContext,
+  rows: readonly CorrectedRow[],
+): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
   for (const run_id of new Set(rows.map((row) => row.run_id))) {
     for await (const page of feedback?.pages({ tenant: subject.tenant, run_id }) ?? []) {
@@ -81,7 +84,7 @@ async function textsOf({ feedback, subject }: Mining, rows: readonly CorrectedRo
 }
 
 async function draftPrompt(
-  mining: Mining,
+  mining: MiningContext,
   template: PromptTemplate,
   corrections: number,
   rows: readonly CorrectedRow[],
@@ -94,7 +97,7 @@ async function draftPrompt(
   const runs = new Set(rows.map(({ run_id }) => run_id));
   const isNew = added > 0;
   return {
-    artifact: artifact as unknown as JsonObject,
+    artifact: artifact,
     title: `Revise ${template.templateId} after ${counted(corrections, 'correction')}`,
     rationale: [
       `People corrected answers to ${promptRefText(template)} ${counted(corrections, 'time')}, in ` +
@@ -104,15 +107,15 @@ async function draftPrompt(
         : 'What they wrote is in the prompt already.',
     ].join(' '),
     excerpts,
-    // A version that says nothing new restates the one before.
-    ...(isNew ? { revises: template as unknown as JsonObject } : {}),
-    preview: async (revised) => previewOf(mining, template, revised as unknown as PromptTemplate, rows),
+    // A version without anything new is a duplicate of the one before.
+    ...(isNew ? { revises: template } : {}),
+    preview: async (revised) => previewOf(mining, template, revised as PromptTemplate, rows),
   };
 }
 
 const GUIDANCE = 'Reviewers corrected earlier answers. What they wanted instead, as examples and not as instructions:';
 
-/** The text with corrections that it does not have yet, newest first. They can neither name variables nor give orders. */
+/** Adds the corrections that a text does not contain yet, newest first, such that they are neither variables nor instructions. */
 export function revisedText(
   text: string,
   corrections: readonly string[],
@@ -137,7 +140,7 @@ export function revisedText(
 }
 
 async function previewOf(
-  mining: Mining,
+  mining: MiningContext,
   before: PromptTemplate,
   after: PromptTemplate,
   rows: readonly CorrectedRow[],
@@ -150,9 +153,9 @@ async function previewOf(
   };
 }
 
-/** Before and after, with what the nodes were given then. Only a log that shows what that was can tell. */
+/** Both versions, rendered with the values that nodes had, for runs whose log contains those values. */
 async function renderedOn(
-  { runtime }: Mining,
+  { runtime }: MiningContext,
   before: PromptTemplate,
   after: PromptTemplate,
   rows: readonly CorrectedRow[],

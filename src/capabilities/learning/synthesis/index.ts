@@ -1,27 +1,44 @@
+import { commitOrThrow } from '../../../runtime/change.ts';
 import { ensureWork, hasten } from '../../../store/queue.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { Models } from '../../ai/models/door.ts';
+import { Packs } from '../../ai/packs/door.ts';
+import { Prompts } from '../../ai/prompts/door.ts';
+import { defineCapability, optional } from '../../capability.ts';
+import { Feedback } from '../../people/feedback/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { Schedules } from '../../starting/schedules/door.ts';
+import { Proposals } from '../proposals/door.ts';
 import { forgetHabits, SYNTHESIS_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { LOOK, ROUND, type SynthesisService, synthesisService } from './service.ts';
+import { SynthesisService } from './service.ts';
+import { synthesisSettings } from './settings.ts';
+import { SCAN_ALL, SCAN_TENANT, scanAllHandler, scanTenantHandler } from './work.ts';
 
-/** Looks at tenants in the background, one at a time on each host: it is never urgent. */
-const LOOKS_AT_ONCE = 1;
+/** Tenants that one host scans at the same time: scans are never urgent. */
+const SCANS_AT_ONCE = 1;
 
-/** Finds out from runs and feedback what people do again and again, and drafts what would do it for them. */
-export const synthesis: Capability<'synthesis', SynthesisService> = {
+/** Finds habits in runs and feedback, and drafts proposals that would automate them. */
+export const synthesis = defineCapability({
   name: 'synthesis',
-  advertise: () => ({ agents: { proposals: { duplicationDetection: true } } }),
-  migrations: SYNTHESIS_TABLES,
-  service: synthesisService,
-  routes,
-  work: (_host, { round, lookAt }) => ({
-    [ROUND]: { handle: round },
-    [LOOK]: { handle: lookAt, atOnce: LOOKS_AT_ONCE },
-  }),
-  forget: forgetHabits,
-  // At each start, since it may be on now, or more often.
-  prepare: async ({ runtime, settings }) => {
-    if (settings.synthesis.everyMs === undefined) return;
-    await runtime.store.commit([ensureWork({ workId: ROUND, kind: ROUND, tenant: '*', dueAt: 0 }), hasten(ROUND)]);
+  needs: [Proposals, Prompts, Packs, Schedules, Models, optional(Feedback)],
+  settings: synthesisSettings,
+  tables: SYNTHESIS_TABLES,
+  build: ({ runtime }, needs, { synthesis: settings }) => {
+    const service = new SynthesisService({ runtime }, needs, settings);
+    return {
+      advertise: () => ({ agents: { proposals: { duplicationDetection: true } } }),
+      routes: bindRoutes(routes, { synthesis: service }),
+      work: {
+        [SCAN_ALL]: { handle: scanAllHandler(runtime, settings) },
+        [SCAN_TENANT]: { handle: scanTenantHandler(runtime, service), atOnce: SCANS_AT_ONCE },
+      },
+      forgetRun: forgetHabits,
+      // At each start, because the interval may have been set or shortened since the last one.
+      prepare: async () => {
+        if (settings.everyMs === undefined) return;
+        const work = { workId: SCAN_ALL, kind: SCAN_ALL, tenant: '*', dueAt: 0 };
+        await commitOrThrow(runtime.store, [ensureWork(work), hasten(SCAN_ALL)]);
+      },
+    };
   },
-};
+});

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind } from '../../../protocol/learning/proposals.ts';
 import type { Caller } from '../../request.ts';
-import { type Neighbourhood, Neighbours } from './neighbours.ts';
+import { type NeighbourSources, Neighbours } from './neighbours.ts';
 
 const caller = { subject: { tenant: 'alpha' } } as Caller;
 
@@ -27,7 +27,7 @@ function neighbours(kind: ArtifactKind, { learnt = {}, open = {}, prompts = [], 
     packs: { list: async () => packs.map((manifest) => ({ manifest })) },
     schedules: { list: async () => schedules },
   };
-  return new Neighbours(caller, hood as unknown as Neighbourhood);
+  return new Neighbours(caller, hood as unknown as NeighbourSources);
 }
 
 const template = (text: string, version = '1.0.0'): JsonObject => ({ templateId: 't', version, kind: 'system', text });

@@ -5,61 +5,62 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Caller } from '../../request.ts';
-import type { ScheduleService } from '../../starting/schedules/service.ts';
-import type { ProposalService } from '../proposals/service.ts';
-import { likeness, type Sketch, sketchOf } from './similarity.ts';
+import type { Schedules } from '../../starting/schedules/door.ts';
+import type { Proposals } from '../proposals/door.ts';
+import { type Sketch, similarity, sketchOf } from './similarity.ts';
 
-/** Something that is installed, or waits to be: what to call it, and what it comes to. */
+/** An installed or proposed artifact that drafts are compared with. */
 interface Neighbour {
   readonly ref: string;
   readonly digest: string;
   readonly sketch: Sketch;
 }
 
-/** What is like a draft, the most alike first. */
+/** The artifacts that are similar to a draft, the most similar first. */
 export interface Nearness {
   readonly nearest: readonly { readonly ref: string; readonly score: number }[];
-  /** What it restates. */
+  /** The artifact that the draft duplicates. */
   readonly duplicateOf?: string | undefined;
 }
 
-export interface Neighbourhood {
+/** Where neighbours are read from. */
+export interface NeighbourSources {
   readonly prompts: Pick<Prompts, 'list'>;
   readonly packs: Pick<Packs, 'list'>;
-  readonly schedules: Pick<ScheduleService, 'list'>;
-  readonly proposals: Pick<ProposalService, 'list' | 'installed'>;
+  readonly schedules: Pick<Schedules, 'list'>;
+  readonly proposals: Pick<Proposals, 'list' | 'installed'>;
 }
 
-/** From here on two artifacts say the same. */
+/** Similarity from which two artifacts are duplicates. */
 const DUPLICATE_MIN = 0.85;
-/** What is less alike is not worth a look. */
+/** Similarity below which an artifact is not listed. */
 const NEAR_MIN = 0.2;
 const NEAREST_MAX = 5;
-/** Things of one kind that a draft is held against. */
-const HELD_AGAINST_MAX = 200;
+/** Artifacts of one kind that a draft is compared with. */
+const COMPARED_MAX = 200;
 
 /**
- * Knows what there is already, so that a draft can be held against it. Each kind is read once; what a pass drafts
- * itself is added.
+ * Compares drafts with what is installed or proposed already. Each kind is read once; what a scan drafts itself is
+ * added.
  */
 export class Neighbours {
   readonly #caller: Caller;
-  readonly #hood: Neighbourhood;
+  readonly #sources: NeighbourSources;
   readonly #known = new Map<ArtifactKind, Promise<Neighbour[]>>();
 
-  constructor(caller: Caller, hood: Neighbourhood) {
+  constructor(caller: Caller, sources: NeighbourSources) {
     this.#caller = caller;
-    this.#hood = hood;
+    this.#sources = sources;
   }
 
-  /** What it revises is near by nature, and no duplicate. */
+  /** Ranks neighbours by similarity. The artifact that a draft revises is similar and still not a duplicate. */
   async nearTo(kind: ArtifactKind, artifact: JsonObject, revises: JsonObject | undefined): Promise<Nearness> {
     const one = neighbourOf(kind, '', artifact);
     const before = revises && neighbourOf(kind, '', revises);
     const ranked = (await this.#of(kind))
       .map(({ ref, digest, sketch }) => ({
         ref,
-        score: digest === one.digest ? 1 : likeness(one.sketch, sketch),
+        score: digest === one.digest ? 1 : similarity(one.sketch, sketch),
         isRevised: digest === before?.digest,
       }))
       .filter(({ score, isRevised }) => score >= NEAR_MIN || isRevised)
@@ -71,6 +72,7 @@ export class Neighbours {
     };
   }
 
+  /** Adds a draft, so that later drafts are compared with it. */
   async add(kind: ArtifactKind, ref: string, artifact: JsonObject): Promise<void> {
     (await this.#of(kind)).push(neighbourOf(kind, ref, artifact));
   }
@@ -81,55 +83,55 @@ export class Neighbours {
     return known;
   }
 
-  /** What proposals have installed goes by the name that it was given then. */
+  /** Artifacts that proposals installed are named by the reference of their installation. */
   async #read(kind: ArtifactKind): Promise<Neighbour[]> {
     const { subject } = this.#caller;
-    const installed = await this.#hood.proposals.installed(subject, undefined, HELD_AGAINST_MAX);
+    const installed = await this.#sources.proposals.installed(subject, undefined, COMPARED_MAX);
     const learnt = installed
       .filter((row) => row.kind === kind)
       .map(({ ref, text }) => neighbourOf(kind, ref, JSON.parse(text) as JsonObject));
-    const others = (await this.#present(kind)).filter(({ digest }) => !learnt.some((one) => one.digest === digest));
+    const others = (await this.#installedElsewhere(kind)).filter(
+      ({ digest }) => !learnt.some((one) => one.digest === digest),
+    );
     const open: Neighbour[] = [];
     for (const state of ['draft', 'revised']) {
-      const rows = await this.#hood.proposals.list(subject, { kind, state }, HELD_AGAINST_MAX);
+      const rows = await this.#sources.proposals.list(subject, { kind, state }, COMPARED_MAX);
       open.push(...rows.map((row) => neighbourOf(kind, row.proposal_id, JSON.parse(row.text) as JsonObject)));
     }
     return [...learnt, ...others, ...open];
   }
 
-  async #present(kind: ArtifactKind): Promise<Neighbour[]> {
-    const { prompts, packs, schedules } = this.#hood;
+  async #installedElsewhere(kind: ArtifactKind): Promise<Neighbour[]> {
+    const { prompts, packs, schedules } = this.#sources;
     switch (kind) {
       case 'prompt-template': {
-        const found = await prompts.list(this.#caller, {}, '', HELD_AGAINST_MAX);
-        return found.map(({ template }) =>
-          neighbourOf(kind, promptRefText(template), template as unknown as JsonObject),
-        );
+        const found = await prompts.list(this.#caller, {}, '', COMPARED_MAX);
+        return found.map(({ template }) => neighbourOf(kind, promptRefText(template), template));
       }
       case 'workflow-chain-pack':
       case 'agent-pack': {
-        const found = await packs.list(this.#caller, undefined, HELD_AGAINST_MAX);
+        const found = await packs.list(this.#caller, undefined, COMPARED_MAX);
         return found.flatMap(({ manifest }) => {
-          const artifact = manifest as unknown as JsonObject;
+          const artifact = manifest;
           const isOfKind = Object.hasOwn(artifact, kind === 'agent-pack' ? 'agents' : 'chains');
           return isOfKind ? [neighbourOf(kind, `pack:${manifest.name}@${manifest.version}`, artifact)] : [];
         });
       }
       case 'automation': {
-        const found = await schedules.list(this.#caller, {}, HELD_AGAINST_MAX);
-        return found.map((schedule) => neighbourOf(kind, `schedule:${schedule.id}`, schedule as unknown as JsonObject));
+        const found = await schedules.list(this.#caller, {}, COMPARED_MAX);
+        return found.map((schedule) => neighbourOf(kind, `schedule:${schedule.id}`, schedule));
       }
     }
   }
 }
 
 function neighbourOf(kind: ArtifactKind, ref: string, artifact: JsonObject): Neighbour {
-  const essence = ESSENCES[kind](artifact);
-  return { ref, digest: sha256Hex(canonicalJson(essence)), sketch: sketchOf(essence) };
+  const content = CONTENT_OF[kind](artifact);
+  return { ref, digest: sha256Hex(canonicalJson(content)), sketch: sketchOf(content) };
 }
 
-/** What an artifact does, without its names and versions. */
-const ESSENCES: Record<ArtifactKind, (artifact: JsonObject) => JsonObject> = {
+/** The content of an artifact that is compared: what it does, without names and versions. */
+const CONTENT_OF: Record<ArtifactKind, (artifact: JsonObject) => JsonObject> = {
   'prompt-template': ({ kind, text, variables = [] }) => ({
     kind,
     text,
@@ -151,7 +153,7 @@ const ESSENCES: Record<ArtifactKind, (artifact: JsonObject) => JsonObject> = {
   automation: ({ workflowId, inputs = {}, cron, runAt, timezone = 'UTC' }) => ({
     workflowId,
     inputs,
-    // By its fields, so that another minute is not another thing altogether.
+    // By field, so that a schedule at another minute is still similar.
     when: typeof cron === 'string' ? { ...cron.trim().split(/\s+/).slice(-5) } : { runAt },
     timezone,
   }),

@@ -1,13 +1,13 @@
 import { sha256Hex } from '../../../system/digest.ts';
 import type { PackIdentity } from './chain-pack.ts';
-import type { Mining } from './habit.ts';
+import type { MiningContext } from './habit.ts';
 
 const SLUG_CHARS_MAX = 60;
 const DIGEST_CHARS = 8;
 
-/** The name that a habit always gets, and the version that would come after the one in use. */
+/** The name of the pack of a habit, which is always the same, and the version after the current one. */
 export async function packIdentity(
-  { packs, subject }: Mining,
+  { packs, subject }: MiningContext,
   key: string,
   words: readonly string[],
 ): Promise<PackIdentity> {
@@ -18,14 +18,14 @@ export async function packIdentity(
     .replaceAll(/^[^a-z]+|-+$/g, '')
     .slice(0, SLUG_CHARS_MAX);
   const name = `private.learned.${slug || 'habit'}-${sha256Hex(key).slice(0, DIGEST_CHARS)}`;
-  const inUse = await packs.current(subject, name);
-  const version = versionAfter(inUse?.manifest.version, await packs.versions(subject, name));
+  const current = await packs.current(subject, name);
+  const version = versionAfter(current?.manifest.version, await packs.versions(subject, name));
   return { name, version };
 }
 
-/** The next version that brings something new and breaks nothing, and that has never been anything else. */
-export function versionAfter(inUse: string | undefined, taken: readonly string[]): string {
-  let version = inUse === undefined ? '1.0.0' : nextMinor(inUse);
+/** The next minor version that was never used. */
+export function versionAfter(current: string | undefined, taken: readonly string[]): string {
+  let version = current === undefined ? '1.0.0' : nextMinor(current);
   while (taken.includes(version)) version = nextMinor(version);
   return version;
 }

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { edge, line, node, workflow } from '../../../../test/support/definitions.ts';
 import { makePlan } from '../../../engine/definition/plan.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
-import { nodesAlong, PathCount, type RecurringPath, type Walked } from './paths.ts';
+import { nodesAlong, PathCounter, type RecurringPath, type RunTrace } from './paths.ts';
 
-interface Use extends Walked {
+interface Use extends RunTrace {
   readonly workflowId: string;
   readonly runs: number;
 }
@@ -15,7 +15,7 @@ function use(definition: WorkflowDefinition, runs: number, done = definition.nod
 }
 
 function recurringPaths(uses: readonly Use[], supportMin: number): RecurringPath<Use>[] {
-  const count = new PathCount<Use>();
+  const count = new PathCounter<Use>();
   for (const each of uses) count.add(each, each);
   return count.recurring(supportMin);
 }
@@ -40,7 +40,7 @@ describe('a path that recurs', () => {
     ['has too few runs', [use(row('a', 'b', 'c'), 1), use(row('a', 'b', 'c'), 1)]],
     ['is short', [use(row('a', 'b', 'x'), 9), use(row('y', 'a', 'b'), 9)]],
     ['is a step in a frame', ['u', 'v'].map(() => use(row('core.start', 'a', 'core.end'), 9))],
-    ['was not walked to its end', [use(row('a', 'b', 'c'), 9), use(row('a', 'b', 'c'), 9, ['n0', 'n1'])]],
+    ['was not completed', [use(row('a', 'b', 'c'), 9), use(row('a', 'b', 'c'), 9, ['n0', 'n1'])]],
   ])('is none where it %s', (_reason, uses) => {
     expect(typesOf(uses)).toEqual([]);
   });
@@ -86,14 +86,14 @@ describe('for all workflows', () => {
     fc.assert(
       fc.property(uses, (all) => {
         const found = recurringPaths(all, 3);
-        for (const { types, support, walkers } of found) {
+        for (const { types, support, runGroups } of found) {
           const users = all.filter((one) => has(typesIn(one), types));
           expect(support).toBe(users.reduce((sum, { runs }) => sum + runs, 0));
           expect(support).toBeGreaterThanOrEqual(3);
           expect(new Set(users.map(({ workflowId }) => workflowId)).size).toBeGreaterThanOrEqual(2);
-          expect(walkers).toEqual(users);
-          for (const walked of walkers) {
-            const along = nodesAlong(types, walked)!.map((id) => walked.plan.node(id)!.node.typeId);
+          expect(runGroups).toEqual(users);
+          for (const trace of runGroups) {
+            const along = nodesAlong(types, trace)!.map((id) => trace.plan.node(id)!.node.typeId);
             expect(along).toEqual(types);
           }
           expect(found.filter((other) => has(other.types, types))).toHaveLength(1);

@@ -1,86 +1,87 @@
 import type { Plan, PlannedNode } from '../../../engine/definition/plan.ts';
 
-/** What runs of one shape went through. */
-export interface Walked {
+/** What runs of one shape did. */
+export interface RunTrace {
   readonly plan: Plan;
-  /** Nodes that came to a good end. */
+  /** Nodes that completed. */
   readonly done: ReadonlySet<string>;
 }
 
-/** Runs that all went the same way. */
-interface Walkers {
+/** Runs of one workflow with the same shape. */
+interface TracedRuns {
   readonly workflowId: string;
   readonly runs: number;
 }
 
-/** A path of node types that runs of several workflows take. */
+/** A path of node types that occurs in runs of several workflows. */
 export interface RecurringPath<W> {
   readonly types: readonly string[];
   readonly support: number;
-  readonly walkers: readonly W[];
+  readonly runGroups: readonly W[];
 }
 
 const TYPES_MIN = 3;
 const TYPES_MAX = 24;
-/** Where workflows begin and end is no step; a path has at least two that are. */
+/** The first and last nodes of workflows are not steps; a path must have at least two steps. */
 const FRAMES: readonly string[] = ['core.start', 'core.end'];
 const STEPS_MIN = 2;
 const WORKFLOWS_MIN = 2;
-/** Paths that are looked at in one shape: a workflow of many branches has more than anybody could name. */
+/** Paths that are followed in one shape: a workflow with many branches has too many to follow all. */
 const PATHS_PER_SHAPE_MAX = 4_000;
-/** And in all of them together. */
+/** Paths that are followed in all shapes together. */
 const PATHS_MAX = 500_000;
 
 /**
- * Counts who takes which path of at least three node types. A path follows edges without a condition: a condition is a
- * decision of its own workflow. Inside, a path is a word with a letter for each type, which is quick to compare.
+ * Counts the runs that take each path of at least three node types. A path follows edges without a condition: a condition
+ * is a decision of its own workflow. Internally a path is a word with a letter for each type, which is fast to compare.
  */
-export class PathCount<W extends Walkers> {
+export class PathCounter<W extends TracedRuns> {
   readonly #letters = new Map<string, string>();
-  readonly #walkersOf = new Map<string, W[]>();
-  #looked = 0;
+  readonly #groupsOf = new Map<string, W[]>();
+  #followed = 0;
 
-  add(walkers: W, walked: Walked): void {
-    if (this.#looked < PATHS_MAX) for (const word of this.#wordsOf(walked)) this.#note(word, walkers);
+  /** Counts the paths of runs with one shape. */
+  add(group: W, trace: RunTrace): void {
+    if (this.#followed < PATHS_MAX) for (const word of this.#wordsOf(trace)) this.#note(word, group);
   }
 
-  /** Paths that enough runs of at least two workflows take, none of them part of a longer one. */
+  /** Paths that enough runs of at least two workflows take. A path that is part of a longer one is left out. */
   recurring(supportMin: number): RecurringPath<W>[] {
-    const found = [...this.#walkersOf].flatMap(([word, walkers]): Taken<W>[] => {
-      const support = walkers.reduce((sum, { runs }) => sum + runs, 0);
-      const workflows = new Set(walkers.map(({ workflowId }) => workflowId));
-      return support < supportMin || workflows.size < WORKFLOWS_MIN ? [] : [{ word, support, walkers }];
+    const found = [...this.#groupsOf].flatMap(([word, runGroups]): FoundWord<W>[] => {
+      const support = runGroups.reduce((sum, { runs }) => sum + runs, 0);
+      const workflows = new Set(runGroups.map(({ workflowId }) => workflowId));
+      return support < supportMin || workflows.size < WORKFLOWS_MIN ? [] : [{ word, support, runGroups }];
     });
     const types = [...this.#letters.keys()];
-    return longestOnly(found).map(({ word, support, walkers }) => ({
+    return longestPaths(found).map(({ word, support, runGroups }) => ({
       types: [...word].map((letter) => types[letter.codePointAt(0)! - FIRST_LETTER]!),
       support,
-      walkers,
+      runGroups,
     }));
   }
 
-  #note(word: string, walkers: W): void {
-    const known = this.#walkersOf.get(word);
-    if (known) known.push(walkers);
-    else this.#walkersOf.set(word, [walkers]);
+  #note(word: string, group: W): void {
+    const known = this.#groupsOf.get(word);
+    if (known) known.push(group);
+    else this.#groupsOf.set(word, [group]);
   }
 
-  /** Each once. */
-  #wordsOf(walked: Walked): Set<string> {
+  /** The distinct words of a trace. */
+  #wordsOf(trace: RunTrace): Set<string> {
     const words = new Set<string>();
-    let looked = 0;
+    let followed = 0;
     const extend = (last: PlannedNode, word: string, length: number, steps: number): void => {
-      if (++looked > PATHS_PER_SHAPE_MAX) return;
+      if (++followed > PATHS_PER_SHAPE_MAX) return;
       if (length >= TYPES_MIN && steps >= STEPS_MIN) words.add(word);
       if (length === TYPES_MAX) return;
-      for (const next of followersOf(last, walked)) {
+      for (const next of followersOf(last, trace)) {
         extend(next, word + this.#letterOf(next), length + 1, steps + stepsIn(next));
       }
     };
-    for (const first of walked.plan.nodes) {
-      if (walked.done.has(first.node.id)) extend(first, this.#letterOf(first), 1, stepsIn(first));
+    for (const first of trace.plan.nodes) {
+      if (trace.done.has(first.node.id)) extend(first, this.#letterOf(first), 1, stepsIn(first));
     }
-    this.#looked += looked;
+    this.#followed += followed;
     return words;
   }
 
@@ -91,47 +92,47 @@ export class PathCount<W extends Walkers> {
   }
 }
 
-/** Letters beyond the basic plane are whole characters, however many types there are. */
+/** Code points beyond the basic plane, so that there is one for every type. */
 const FIRST_LETTER = 0x10000;
 
 function stepsIn({ node }: PlannedNode): number {
   return FRAMES.includes(node.typeId) ? 0 : 1;
 }
 
-function followersOf({ outgoing }: PlannedNode, { plan, done }: Walked): PlannedNode[] {
+function followersOf({ outgoing }: PlannedNode, { plan, done }: RunTrace): PlannedNode[] {
   return outgoing
     .filter(({ condition, isLoopback }) => !condition && !isLoopback)
     .map(({ target }) => plan.nodes[target]!)
     .filter(({ node }) => done.has(node.id));
 }
 
-/** The nodes of a path in a workflow that has it. */
-export function nodesAlong(types: readonly string[], walked: Walked): readonly string[] | undefined {
+/** The nodes along a path in a workflow that has it. */
+export function nodesAlong(types: readonly string[], trace: RunTrace): readonly string[] | undefined {
   const walk = (at: PlannedNode, index: number): readonly string[] | undefined => {
     if (at.node.typeId !== types[index]) return undefined;
     if (index === types.length - 1) return [at.node.id];
-    for (const next of followersOf(at, walked)) {
+    for (const next of followersOf(at, trace)) {
       const rest = walk(next, index + 1);
       if (rest) return [at.node.id, ...rest];
     }
     return undefined;
   };
-  for (const first of walked.plan.nodes) {
-    const nodeIds = walked.done.has(first.node.id) ? walk(first, 0) : undefined;
+  for (const first of trace.plan.nodes) {
+    const nodeIds = trace.done.has(first.node.id) ? walk(first, 0) : undefined;
     if (nodeIds) return nodeIds;
   }
   return undefined;
 }
 
-/** A word, and who takes that path. */
-interface Taken<W> {
+/** A word, and the runs that take its path. */
+interface FoundWord<W> {
   readonly word: string;
   readonly support: number;
-  readonly walkers: readonly W[];
+  readonly runGroups: readonly W[];
 }
 
-/** The longest first; of two that are equally long, the one with more behind it. */
-function longestOnly<W>(found: readonly Taken<W>[]): Taken<W>[] {
+/** The longest first; of two with equal length, the one with more support. */
+function longestPaths<W>(found: readonly FoundWord<W>[]): FoundWord<W>[] {
   const ranked = found.toSorted(
     (a, b) => b.word.length - a.word.length || b.support - a.support || (a.word < b.word ? -1 : 1),
   );
@@ -145,7 +146,7 @@ function longestOnly<W>(found: readonly Taken<W>[]): Taken<W>[] {
   });
 }
 
-/** A path that is longer than any we look at is met as many that are each moved on by one: the first stands for all. */
+/** A path beyond the maximum length is found as many overlapping parts, each shifted by one: the first stands for all. */
 class Shifts {
   readonly #byBeginning: Map<string, string[][]>;
   readonly #byEnding: Map<string, string[][]>;

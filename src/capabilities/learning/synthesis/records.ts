@@ -4,6 +4,7 @@ import type { RunRef } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
+/** The tables of synthesis. */
 export const SYNTHESIS_TABLES: readonly Migration[] = [
   {
     id: 'synthesis/0001',
@@ -14,7 +15,7 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
         runs_until BIGINT NOT NULL,
         corrections_until BIGINT NOT NULL
       ) $clustered`,
-      // What is to be known of a run that is over: what it did, if it came to a good end; with what a person began it.
+      // One row per ended run: its shape if it completed, and a digest of its inputs if a person started it.
       `CREATE TABLE synthesis_runs (
         tenant TEXT NOT NULL,
         run_id TEXT NOT NULL,
@@ -24,12 +25,12 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
         inputs TEXT,
         PRIMARY KEY (tenant, run_id)
       ) $clustered`,
-      // Both have everything that is asked of them, so that the table is left alone.
+      // Covering indexes: miners read the index only.
       `CREATE INDEX synthesis_runs_by_shape ON synthesis_runs (tenant, shape, run_id, workspace)
        WHERE shape IS NOT NULL`,
       `CREATE INDEX synthesis_runs_by_start ON synthesis_runs (tenant, workflow_id, inputs, run_id, workspace)
        WHERE inputs IS NOT NULL`,
-      // Nodes of one version of a workflow that runs have done.
+      // Shapes: the nodes of a workflow version that runs completed.
       `CREATE TABLE synthesis_shapes (
         tenant TEXT NOT NULL,
         shape TEXT NOT NULL,
@@ -39,7 +40,7 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
         nodes TEXT NOT NULL,
         PRIMARY KEY (tenant, shape)
       ) $clustered`,
-      // Prompts that nodes were given.
+      // Prompts that nodes used.
       `CREATE TABLE synthesis_prompts (
         tenant TEXT NOT NULL,
         run_id TEXT NOT NULL,
@@ -58,7 +59,7 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
         PRIMARY KEY (tenant, run_id, node_id)
       ) $clustered`,
       'CREATE INDEX synthesis_agents_by_use ON synthesis_agents (tenant, prompt, tools, run_id)',
-      // Corrections that people made of what a node gave.
+      // Corrections that people made to the output of nodes.
       `CREATE TABLE synthesis_corrections (
         tenant TEXT NOT NULL,
         annotation_id TEXT NOT NULL,
@@ -69,7 +70,7 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
         PRIMARY KEY (tenant, annotation_id)
       ) $clustered`,
       'CREATE INDEX synthesis_corrections_by_run ON synthesis_corrections (run_id)',
-      // Habits that a draft was made of: with how much behind it, and up to which piece of evidence.
+      // Habits that were proposed: the support then, and the latest observation then.
       `CREATE TABLE synthesis_habits (
         owner TEXT NOT NULL,
         habit TEXT NOT NULL,
@@ -81,16 +82,18 @@ export const SYNTHESIS_TABLES: readonly Migration[] = [
   },
 ];
 
+/** How far the runs and corrections of a tenant were read. */
 export interface CursorRow {
   readonly runs_until: number;
   readonly corrections_until: number;
 }
 
+/** The cursor of a tenant. */
 export function findCursor(tenant: string): Statement {
   return sql('SELECT runs_until, corrections_until FROM synthesis_cursors WHERE tenant = $1', tenant);
 }
 
-/** Never back: whoever has read less further changes nothing. */
+/** Moves the cursor of a tenant forward; a position behind it changes nothing. */
 export function moveCursor(tenant: string, { runs_until, corrections_until }: CursorRow): Write {
   return {
     sql: `INSERT INTO synthesis_cursors (tenant, runs_until, corrections_until) VALUES ($1, $2, $3)
@@ -103,14 +106,14 @@ export function moveCursor(tenant: string, { runs_until, corrections_until }: Cu
   };
 }
 
-/** A place among the runs that are over, in the order of their ends. */
-export interface EndPlace {
+/** A position among ended runs, in the order of their ends. */
+export interface EndPosition {
   readonly endedAt: number;
   readonly runId: string;
 }
 
-/** Runs that are over and have not been read, from a place on. Runs of the host's own are left out. */
-export function findUnread(tenant: string, { endedAt, runId }: EndPlace, limit: number): Statement {
+/** Ended runs that were not read yet, from a position on, without management runs. */
+export function findUnread(tenant: string, { endedAt, runId }: EndPosition, limit: number): Statement {
   return sql(
     `SELECT * FROM runs WHERE tenant = $1 AND ended_at >= $2 AND (ended_at > $2 OR run_id > $3)
        AND workflow_id NOT IN (${MANAGEMENT_WORKFLOWS.map((_, index) => `$${index + 5}`).join(', ')})
@@ -125,6 +128,7 @@ export function findUnread(tenant: string, { endedAt, runId }: EndPlace, limit: 
   );
 }
 
+/** A stored event with its run. */
 export interface LoggedRow {
   readonly run_id: string;
   readonly sequence: number;
@@ -146,7 +150,8 @@ export function findEvents(runIds: readonly string[], types: readonly EventType[
   );
 }
 
-export interface ReadRun {
+/** What is stored about an ended run. */
+export interface MinedRun {
   readonly tenant: string;
   readonly run_id: string;
   readonly workspace: string | null;
@@ -155,6 +160,7 @@ export interface ReadRun {
   readonly inputs: string | null;
 }
 
+/** The nodes of a workflow version that runs completed. */
 export interface ShapeRow {
   readonly tenant: string;
   readonly shape: string;
@@ -164,7 +170,8 @@ export interface ShapeRow {
   readonly nodes: string;
 }
 
-export interface GivenPrompt {
+/** A prompt that a node used. */
+export interface UsedPrompt {
   readonly tenant: string;
   readonly run_id: string;
   readonly node_id: string;
@@ -172,6 +179,7 @@ export interface GivenPrompt {
   readonly version: string;
 }
 
+/** The tools that a model used at a node, and the prompt that it had. */
 export interface ToolUse {
   readonly tenant: string;
   readonly run_id: string;
@@ -180,6 +188,7 @@ export interface ToolUse {
   readonly tools: string;
 }
 
+/** A correction of the output of a node. */
 export interface Correction {
   readonly tenant: string;
   readonly annotation_id: string;
@@ -198,17 +207,17 @@ const COLUMNS = {
 } as const;
 
 interface Rows {
-  readonly synthesis_runs: ReadRun;
+  readonly synthesis_runs: MinedRun;
   readonly synthesis_shapes: ShapeRow;
-  readonly synthesis_prompts: GivenPrompt;
+  readonly synthesis_prompts: UsedPrompt;
   readonly synthesis_agents: ToolUse;
   readonly synthesis_corrections: Correction;
 }
 
 const ROWS_PER_INSERT = 100;
 
-/** What is there already stays: another host may have read the same. */
-export function keepRows<T extends keyof Rows>(table: T, rows: readonly Rows[T][]): Write[] {
+/** Inserts rows. Existing ones stay: another host may have read the same runs. */
+export function insertRows<T extends keyof Rows>(table: T, rows: readonly Rows[T][]): Write[] {
   const columns: readonly string[] = COLUMNS[table];
   const values = rows as readonly unknown[] as readonly Record<string, Param>[];
   const writes: Write[] = [];
@@ -223,6 +232,7 @@ export function keepRows<T extends keyof Rows>(table: T, rows: readonly Rows[T][
   return writes;
 }
 
+/** Deletes what is stored about a run that has expired. */
 export function forgetHabits({ tenant, runId }: RunRef): Write[] {
   return ['synthesis_runs', 'synthesis_prompts', 'synthesis_agents', 'synthesis_corrections'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,
@@ -230,17 +240,19 @@ export function forgetHabits({ tenant, runId }: RunRef): Write[] {
   }));
 }
 
+/** A habit that was proposed: its support, and its latest observation then. */
 export interface HabitRow {
   readonly support: number;
   readonly through: string;
 }
 
+/** The last proposal of a habit. */
 export function findHabit(owner: string, habit: string): Statement {
   return sql('SELECT support, through FROM synthesis_habits WHERE owner = $1 AND habit = $2', owner, habit);
 }
 
-/** Refused when somebody else has made a draft of it since it was known, with however much behind it. */
-export function keepHabit(
+/** Records that a habit is proposed. Expects (`evidence`) that nobody else proposed it since `known` was read. */
+export function recordHabit(
   owner: string,
   habit: string,
   { support, through }: HabitRow,
@@ -256,7 +268,7 @@ export function keepHabit(
   };
 }
 
-/** Tenants that have runs, some at a time, by name. */
+/** Tenants that have runs, a page at a time, sorted by name. */
 export function listTenants(after: string, limit: number): Statement {
   return sql(
     `WITH RECURSIVE tenants (tenant) AS (
@@ -269,7 +281,7 @@ export function listTenants(after: string, limit: number): Statement {
   );
 }
 
-/** Any run of a tenant, for what is known of the tenant by it. */
+/** The latest run of a tenant, which tells the tenant's name. */
 export function latestRun(tenant: string): Statement {
   return sql('SELECT * FROM runs WHERE tenant = $1 ORDER BY run_id DESC LIMIT 1', tenant);
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextSlot } from '../../starting/schedules/service.ts';
+import { nextSlot } from '../../starting/schedules/door.ts';
 import { type RhythmRules, rhythmOf } from './rhythm.ts';
 
 const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000];

@@ -1,20 +1,21 @@
-import { offsetAt } from '../../starting/schedules/service.ts';
+import { offsetAt } from '../../starting/schedules/door.ts';
 
-/** When something happens again and again, as schedules say it and in words. */
+/** When something recurs, as a cron expression and in words. */
 export interface Rhythm {
   readonly cron: string;
   readonly timezone: string;
   readonly words: string;
-  /** How many of the moments keep to it: the latest ones. */
+  /** How many of the latest moments follow it. */
   readonly kept: number;
 }
 
+/** What counts as a rhythm. */
 export interface RhythmRules {
-  /** Moments that it takes. */
+  /** Moments that a rhythm must have. */
   readonly supportMin: number;
-  /** What comes more often is no rhythm of people. */
+  /** What recurs more often is not a rhythm of people. */
   readonly periodMinMs: number;
-  /** Whose clocks people may go by, the likeliest first. */
+  /** Time zones that people may go by, the likeliest first. */
   readonly timezones: readonly string[];
 }
 
@@ -24,22 +25,22 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const WEEK_MS = 7 * DAY_MS;
 
-/** Gaps may vary by so much of their mean. */
+/** Standard deviation of the gaps, as a share of their mean. */
 const VARIATION_MAX = 0.15;
-/** Two gaps at least: of one nobody can say that it is regular. */
+/** At least two gaps: one gap says nothing about regularity. */
 const MOMENTS_MIN = 3;
-/** How far from the usual time of day a start may lie. */
+/** How far from the usual time of day a start may be. */
 const TIME_OF_DAY_TOLERANCE_MS = 20 * MINUTE_MS;
-/** On how many of the days that a pattern names there must have been a start. */
+/** Share of the days of a pattern on which there must have been a start. */
 const DAYS_KEPT_MIN = 0.8;
-/** Times of day are given to this. */
+/** Times of day are rounded to this. */
 const GRAIN_MS = 5 * MINUTE_MS;
-/** From a minute on, what cron can say must come this near to what people do. */
+/** For periods from a minute on: how far the nearest cron period may be off. */
 const PERIOD_OFF_MAX = 0.25;
 
 /**
- * The rhythm of moments, oldest first: one a day at the same time by somebody's clock, or evenly apart. Those that keep
- * to it must be the latest, and at least half of all: among many moments a few are always even by chance.
+ * The rhythm of moments, given oldest first: once a day at the same local time, or at equal distances. The latest moments
+ * must follow it, and at least half of all: among many moments a few are always regular by chance.
  */
 export function rhythmOf(moments: readonly number[], rules: RhythmRules): Rhythm | undefined {
   const least = Math.max(rules.supportMin, MOMENTS_MIN, Math.ceil(moments.length / 2));
@@ -80,7 +81,7 @@ interface Weekdays {
   readonly words: string;
 }
 
-/** The first pattern that names every day there was a start on, and few on which there was none. */
+/** The first pattern that has every day with a start, and few days without one. */
 function weekdaysOf(days: readonly number[]): Weekdays | undefined {
   const counts = Map.groupBy(days, weekday);
   const seen = [...counts.keys()].sort((a, b) => a - b);
@@ -99,7 +100,7 @@ function weekdaysOf(days: readonly number[]): Weekdays | undefined {
   });
 }
 
-/** Days are counted from the first of January 1970, a Thursday. */
+/** Days are counted from 1 January 1970, a Thursday. */
 function weekday(day: number): number {
   return (((day + 4) % 7) + 7) % 7;
 }
@@ -139,7 +140,7 @@ function evenTail(moments: readonly number[]): number {
   return best;
 }
 
-/** A period that cron can say, and how, for a time within it. */
+/** A period that cron can express, and the expression for a phase within it. */
 interface Step {
   readonly ms: number;
   cron(phase: number): string;
@@ -187,12 +188,12 @@ function nearestStep(periodMs: number): Step | undefined {
   return isNear ? nearest : undefined;
 }
 
-/** The clock on the wall, as if it were the universal one. */
+/** The local time of a moment, as if it were UTC. */
 function localTime(moment: number, timezone: string): number {
   return timezone === 'UTC' ? moment : moment + offsetAt(moment, timezone);
 }
 
-/** Where in the period moments lie on average; right after its end is right after its beginning. */
+/** The circular mean of the phases of moments: the end of a period is next to its beginning. */
 function meanPhase(moments: readonly number[], periodMs: number): number {
   const angles = moments.map((moment) => ((moment % periodMs) / periodMs) * 2 * Math.PI);
   const sine = angles.reduce((sum, angle) => sum + Math.sin(angle), 0);
@@ -206,7 +207,7 @@ function phaseDistance(moment: number, phase: number, periodMs: number): number 
   return Math.min(off, periodMs - off);
 }
 
-/** To what people mean when they look at the clock. */
+/** Rounds to the times that people plan with. */
 function toGrain(time: number): number {
   return Math.round(time / GRAIN_MS) * GRAIN_MS;
 }

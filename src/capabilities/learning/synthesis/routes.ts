@@ -1,15 +1,11 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import { SynthesizeReply, SynthesizeRequest } from '../../../protocol/learning/synthesis.ts';
-import { type Route, reply, route } from '../../request.ts';
+import { reply, route } from '../../request.ts';
 import type { SynthesisService } from './service.ts';
 
-interface Needs {
-  readonly synthesis: SynthesisService;
-}
-
-const synthesize = route<Needs>()({
+const synthesize = route<{ readonly synthesis: SynthesisService }>()({
   operationId: 'synthesizeProposals',
-  summary: 'Look for what recurs in runs and feedback now, and draft what could be made of it',
+  summary: 'Scan runs and feedback for habits now, and draft proposals from them',
   method: 'POST',
   path: '/v1/host/capstan/proposals:synthesize',
   scope: 'proposals:write',
@@ -28,4 +24,5 @@ const synthesize = route<Needs>()({
   },
 });
 
-export const routes: readonly Route<never>[] = [synthesize];
+/** The operation that asks for a scan. */
+export const routes = [synthesize];

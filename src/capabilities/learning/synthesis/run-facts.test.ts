@@ -4,7 +4,7 @@ import { makePlan } from '../../../engine/definition/plan.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import type { RunRow } from '../../../store/log.ts';
-import { findingsOf } from './run-facts.ts';
+import { minedFactsOf } from './run-facts.ts';
 
 const plan = makePlan(workflow([node('a'), node('b', 'core.agents.run', { config: { systemPrompt: 'Be kind.' } })]), 1);
 
@@ -34,16 +34,16 @@ const returned = (nodeId: string, toolName: string, status?: string): RunEvent =
 
 describe('of a run is kept', () => {
   it('what it did, whatever the order, if it came to a good end', () => {
-    const one = findingsOf(row(), [started('a'), started('b')], plan).shape;
-    const other = findingsOf(row({ run_id: 'run-2' }), [started('b'), started('a')], plan).shape;
+    const one = minedFactsOf(row(), [started('a'), started('b')], plan).shape;
+    const other = minedFactsOf(row({ run_id: 'run-2' }), [started('b'), started('a')], plan).shape;
     expect(one).toEqual(other);
     expect(one?.nodes).toBe('["a","b"]');
-    expect(findingsOf(row({ status: 'failed' }), [started('a')], plan).shape).toBeUndefined();
+    expect(minedFactsOf(row({ status: 'failed' }), [started('a')], plan).shape).toBeUndefined();
   });
 
   it('nothing of a node that failed and was caught', () => {
     const log = [started('a'), started('b'), event('node.failed', { nodeId: 'b' })];
-    expect(findingsOf(row(), log, plan).shape?.nodes).toBe('["a"]');
+    expect(minedFactsOf(row(), log, plan).shape?.nodes).toBe('["a"]');
   });
 
   it.each<[string, RunRow, boolean]>([
@@ -55,20 +55,20 @@ describe('of a run is kept', () => {
     ['another run', row({ parent_run_id: 'run-0', parent_node_id: 'n' }), false],
     ['a fork', row({}, { fork: { sourceRunId: 'run-0' } }), false],
   ])('with what it was started, if that was by a person: %s', (_who, run, isByPerson) => {
-    expect(findingsOf(run, [], plan).run.inputs !== null).toBe(isByPerson);
+    expect(minedFactsOf(run, [], plan).run.inputs !== null).toBe(isByPerson);
   });
 
   it('nothing that a fork repeats', () => {
     const fork = row({}, { fork: { sourceRunId: 'run-0' } });
     const log = [started('a'), event('agent.promptResolved', { nodeId: 'a', chain: [], resolved: 'prompt:p@1.0.0' })];
-    expect(findingsOf(fork, log, plan)).toMatchObject({ shape: undefined, prompts: [], uses: [] });
+    expect(minedFactsOf(fork, log, plan)).toMatchObject({ shape: undefined, prompts: [], uses: [] });
   });
 
   it('which prompts its nodes were given, in which version', () => {
     const log = ['prompt:p@1.0.0', 'prompt:p@1.0.0', 'prompt:q@2.1.0', 'prompt:unpinned', null].map((resolved) =>
       event('agent.promptResolved', { nodeId: 'a', kind: 'user', chain: [], resolved }),
     );
-    const { prompts } = findingsOf(row(), log, plan);
+    const { prompts } = minedFactsOf(row(), log, plan);
     expect(prompts.map(({ template_id, version }) => [template_id, version])).toEqual([
       ['p', '1.0.0'],
       ['q', '2.1.0'],
@@ -82,7 +82,7 @@ describe('of a run is kept', () => {
       returned('b', 'a:a'),
       returned('b', 'x:x', 'forbidden'),
     ];
-    const [inline] = findingsOf(row(), log, plan).uses;
+    const [inline] = minedFactsOf(row(), log, plan).uses;
     expect(inline).toMatchObject({ node_id: 'b', tools: '["a:a","z:z"]' });
     expect(inline!.prompt).toMatch(/^text:[0-9a-f]{64}$/);
 
@@ -94,7 +94,7 @@ describe('of a run is kept', () => {
         chain: [{ layer, applied: true, source: ref }],
         resolved: ref,
       });
-    const promptOf = (...events: RunEvent[]): string | undefined => findingsOf(row(), events, plan).uses[0]?.prompt;
+    const promptOf = (...events: RunEvent[]): string | undefined => minedFactsOf(row(), events, plan).uses[0]?.prompt;
     expect(promptOf(resolved('node', 'prompt:p@1.0.0'), ...log)).toBe('prompt:p@1.0.0');
     expect(promptOf(resolved('agent-intrinsic', 'prompt:private.x.y'), ...log)).toBe('agent:private.x.y');
     expect(promptOf(returned('a', 'a:a'))).toBe('agent:host:agent:b');

@@ -5,10 +5,10 @@ import type { EventType, RunEvent } from '../../../protocol/running/events.ts';
 import { factsOf } from '../../../runtime/run-row.ts';
 import type { RunRow } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import type { GivenPrompt, ReadRun, ShapeRow, ToolUse } from './records.ts';
+import type { MinedRun, ShapeRow, ToolUse, UsedPrompt } from './records.ts';
 
-/** The events that say what a run did. All of them are small, however much passed through its nodes. */
-export const TELLING: readonly EventType[] = [
+/** The event types that miners need. All of them are small, whatever data passed through the nodes. */
+export const MINED_EVENTS: readonly EventType[] = [
   'node.started',
   'node.failed',
   'node.cancelled',
@@ -16,19 +16,19 @@ export const TELLING: readonly EventType[] = [
   'agent.toolReturned',
 ];
 
-/** What is kept of a run for those who look for habits. */
-export interface RunFindings {
-  readonly run: ReadRun;
+/** The facts about a run that are stored for miners. */
+export interface MinedFacts {
+  readonly run: MinedRun;
   readonly shape: ShapeRow | undefined;
-  readonly prompts: readonly GivenPrompt[];
+  readonly prompts: readonly UsedPrompt[];
   readonly uses: readonly ToolUse[];
 }
 
-/** What a run that is over shows of the habits of those who work with it. */
-export function findingsOf(row: RunRow, events: readonly RunEvent[], plan: Plan | undefined): RunFindings {
+/** Extracts the facts about an ended run from its log. */
+export function minedFactsOf(row: RunRow, events: readonly RunEvent[], plan: Plan | undefined): MinedFacts {
   const { tenant, run_id, workspace, workflow_id } = row;
   const { fork } = factsOf(row);
-  // A copy of another run is no second witness.
+  // A fork repeats another run, so it is not another observation.
   const counted = fork ? [] : events;
   const shape = row.status === 'completed' && !fork ? shapeOf(row, counted) : undefined;
   return {
@@ -39,10 +39,10 @@ export function findingsOf(row: RunRow, events: readonly RunEvent[], plan: Plan 
   };
 }
 
-/** Members of a run's metadata that name what has started it. */
+/** Members of a run's metadata that name what started it. */
 const STARTERS = ['scheduleId', 'goalId', 'heartbeatId', 'commitmentId', 'verifier', 'trustBoundary'];
 
-/** A digest of the inputs, where somebody from outside has started the run with them. */
+/** A digest of the inputs of a run that a person started; null for other runs. */
 function inputsOf(row: RunRow): string | null {
   const { parent, fork, metadata = {}, inputs } = factsOf(row);
   const isByPerson = !parent && !fork && !STARTERS.some((name) => Object.hasOwn(metadata, name));
@@ -53,7 +53,7 @@ function digestOfInputs(inputs: JsonObject): string {
   return digest(canonicalJson(inputs));
 }
 
-/** Half of it is enough to tell things of one tenant apart, and there are many. */
+/** Half of a SHA-256: enough within one tenant, and there are many to store. */
 function digest(text: string): string {
   return sha256Hex(text).slice(0, 32);
 }
@@ -70,8 +70,8 @@ function shapeOf(row: RunRow, events: readonly RunEvent[]): ShapeRow {
   return { tenant, shape, workflow_owner, workflow_id, workflow_version, nodes };
 }
 
-function promptsOf({ tenant, run_id }: RunRow, events: readonly RunEvent[]): GivenPrompt[] {
-  const given = new Map<string, GivenPrompt>();
+function promptsOf({ tenant, run_id }: RunRow, events: readonly RunEvent[]): UsedPrompt[] {
+  const given = new Map<string, UsedPrompt>();
   for (const event of events) {
     if (event.type !== 'agent.promptResolved') continue;
     const { nodeId: node_id, resolved } = event.payload;
@@ -99,33 +99,35 @@ function usesOf({ tenant, run_id }: RunRow, events: readonly RunEvent[], plan: P
     tenant,
     run_id,
     node_id,
-    prompt: systemPrompts.get(node_id) ?? inlinePrompt(plan, node_id) ?? AGENT + agentId,
+    prompt: systemPrompts.get(node_id) ?? inlinePromptKey(plan, node_id) ?? AGENT_PREFIX + agentId,
     tools: JSON.stringify([...tools].sort()),
   }));
 }
 
-/** Which prompt that was: the agent's own, one of the library, or one that is nowhere but in the definition. */
+/** The prompt: that of the agent itself, or one of the library. */
 function resolvedPrompt({ chain, resolved, agentId }: PromptResolved): string | undefined {
   const isIntrinsic = chain.some(({ layer, applied }) => applied && layer === 'agent-intrinsic');
-  return (isIntrinsic && agentId !== undefined ? AGENT + agentId : resolved) ?? undefined;
+  return (isIntrinsic && agentId !== undefined ? AGENT_PREFIX + agentId : resolved) ?? undefined;
 }
 
-/** A call that was turned away was no use of the tool. */
+/** A call that was refused did not use the tool. */
 function wasUsed({ status = 'ok' }: { readonly status?: string }): boolean {
   return status === 'ok' || status === 'error';
 }
 
-/** What stands for a prompt that is written into a definition, and for that of an agent. */
-export const INLINE = 'text:';
-export const AGENT = 'agent:';
+/** Prefix of the key of a prompt that is written into a definition. */
+export const INLINE_PREFIX = 'text:';
 
-function inlinePrompt(plan: Plan | undefined, nodeId: string): string | undefined {
-  const text = systemPromptOf(plan, nodeId);
-  return text === undefined ? undefined : INLINE + sha256Hex(text);
+/** Prefix of the key of an agent's own prompt. */
+export const AGENT_PREFIX = 'agent:';
+
+function inlinePromptKey(plan: Plan | undefined, nodeId: string): string | undefined {
+  const text = inlineSystemPrompt(plan, nodeId);
+  return text === undefined ? undefined : INLINE_PREFIX + sha256Hex(text);
 }
 
-/** The system prompt that a definition has for a node. */
-export function systemPromptOf(plan: Plan | undefined, nodeId: string): string | undefined {
+/** The system prompt that a definition contains for a node. */
+export function inlineSystemPrompt(plan: Plan | undefined, nodeId: string): string | undefined {
   const text = plan?.node(nodeId)?.node.config.systemPrompt;
   return typeof text === 'string' && text.trim() !== '' ? text : undefined;
 }

@@ -1,144 +1,125 @@
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { ArtifactKind, Proposal } from '../../../protocol/learning/proposals.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
 import { identityOf } from '../../../runtime/run-row.ts';
 import { Turns } from '../../../runtime/turns.ts';
 import type { RunRow } from '../../../store/log.ts';
-import { ensureWork } from '../../../store/queue.ts';
 import { firstIdAt } from '../../../system/ids.ts';
-import type { ModelService } from '../../ai/models/service.ts';
+import type { Models } from '../../ai/models/door.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
+import type { Host } from '../../capability.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Caller } from '../../request.ts';
-import type { ScheduleService } from '../../starting/schedules/service.ts';
-import type { ProposalService } from '../proposals/service.ts';
-import type { Mining } from './habit.ts';
+import type { Schedules } from '../../starting/schedules/door.ts';
+import type { Proposals } from '../proposals/door.ts';
+import type { MiningContext } from './habit.ts';
 import { Neighbours } from './neighbours.ts';
-import { Pass } from './pass.ts';
-import { Reading } from './reading.ts';
-import { latestRun, listTenants } from './records.ts';
+import { latestRun } from './records.ts';
+import { RunCollector } from './run-collector.ts';
+import { Scan } from './scan.ts';
+import type { SynthesisSettings } from './settings.ts';
 import type { Writer } from './wording.ts';
 
-/** What the operator says of looking for habits. */
-export interface SynthesisSettings {
-  /** How often something must have been seen. */
-  readonly supportMin: number;
-  readonly periodMinMs: number;
-  readonly timezones: readonly string[];
-  /** Who puts drafts into words. */
-  readonly model?: { readonly provider: string; readonly model: string } | undefined;
-  /** How often every tenant is looked at without anybody asking; never, where it is not said. */
-  readonly everyMs?: number | undefined;
-}
-
-/** What is to be looked at. */
+/** What a scan covers: everything, unless this says otherwise. */
 export interface SynthesisRequest {
   readonly kinds?: readonly ArtifactKind[] | undefined;
   readonly sourceRunIds?: readonly string[] | undefined;
   readonly since?: number | undefined;
 }
 
-export interface Synthesized {
+/** The result of a scan. */
+export interface SynthesisResult {
   readonly created: readonly Proposal[];
   /** Runs that the caller may see and that were read for the first time. */
   readonly scannedRuns: number;
 }
 
+/** The services that synthesis uses. */
 export interface SynthesisNeeds {
-  readonly proposals: ProposalService;
-  readonly prompts: Prompts;
-  readonly packs: Packs;
-  readonly schedules: ScheduleService;
-  readonly models: ModelService;
-  readonly feedback?: Feedback | undefined;
+  readonly proposals: Pick<Proposals, 'draft' | 'list' | 'installed'>;
+  readonly prompts: Pick<Prompts, 'find' | 'versions' | 'list'>;
+  readonly packs: Pick<Packs, 'current' | 'versions' | 'agent' | 'list'>;
+  readonly schedules: Pick<Schedules, 'list'>;
+  readonly models: Pick<Models, 'providers'>;
+  readonly feedback: Feedback | undefined;
 }
 
-export type SynthesisService = ReturnType<typeof synthesisService>;
-
-/** The kinds of work items: the round that sees to all tenants, and the look at one of them. */
-export const ROUND = 'synthesis-round';
-export const LOOK = 'synthesis';
-
-const TENANTS_AT_ONCE = 200;
-/** In whose name drafts are made that nobody asked for. */
+/** The principal of scans that nobody asked for. */
 const HOST_PRINCIPAL = 'host:synthesis';
 
-export function synthesisService({ runtime, settings }: Host, needs: SynthesisNeeds) {
-  const { store, clock, reader, log } = runtime;
-  const { supportMin, periodMinMs, timezones, everyMs } = settings.synthesis;
-  const reading = new Reading(runtime, needs.feedback);
-  const turns = new Turns();
+/** Scans tenants for habits and drafts proposals. Runs are only read, and each draft is a change of its own. */
+export class SynthesisService {
+  readonly #host: Pick<Host, 'runtime'>;
+  readonly #needs: SynthesisNeeds;
+  readonly #settings: SynthesisSettings;
+  readonly #collector: RunCollector;
+  /** Scans of a tenant wait for each other, so that the second sees what the first drafted. */
+  readonly #turns = new Turns();
 
-  return {
-    /** Looks for habits in what the caller may see, and drafts what could be made of them. Runs are only read. */
-    async synthesize(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<Synthesized | Refusal> {
-      for (const runId of request.sourceRunIds ?? []) {
-        if (!(await reader.row(caller.subject, runId))) return NOT_FOUND;
-      }
-      // One at a time: the second finds what the first has drafted.
-      return turns.take(caller.subject.tenant, () => look(caller, request, signal));
-    },
+  constructor(host: Pick<Host, 'runtime'>, needs: SynthesisNeeds, settings: SynthesisSettings) {
+    this.#host = host;
+    this.#needs = needs;
+    this.#settings = settings;
+    this.#collector = new RunCollector(host.runtime, needs.feedback);
+  }
 
-    /** Sees to it that every tenant with runs is looked at. */
-    round: (async () => {
-      if (everyMs === undefined) return { writes: [] };
-      const now = clock.now();
-      for (let after = ''; ; ) {
-        const tenants = await store.read<{ tenant: string }>(listTenants(after, TENANTS_AT_ONCE));
-        const last = tenants.at(-1);
-        if (!last) return { writes: [], dueAgainAt: now + everyMs };
-        await store.commit(
-          tenants.map(({ tenant }) => ensureWork({ workId: `${LOOK}:${tenant}`, kind: LOOK, tenant, dueAt: now })),
-        );
-        after = last.tenant;
-      }
-    }) satisfies WorkHandler,
+  /** Scans what the caller may see. */
+  async synthesize(
+    caller: Caller,
+    request: SynthesisRequest,
+    signal?: AbortSignal,
+  ): Promise<SynthesisResult | Refusal> {
+    for (const runId of request.sourceRunIds ?? []) {
+      if (!(await this.#host.runtime.reader.row(caller.subject, runId))) return NOT_FOUND;
+    }
+    return this.#scanInTurn(caller, request, signal);
+  }
 
-    /** Looks at one tenant. */
-    lookAt: (async ({ tenant }) => {
-      const [row] = await store.read<RunRow>(latestRun(tenant));
-      if (row) {
-        const { tenantName } = identityOf(row).subject;
-        const { created, scannedRuns } = await turns.take(tenant, () => look(hostCaller(tenant, tenantName), {}));
-        if (created.length > 0) log.info({ drafts: created.length, scannedRuns }, 'drafted what recurs');
-      }
-      return { writes: [] };
-    }) satisfies WorkHandler,
-  };
+  /** Scans a whole tenant in the name of the host. */
+  async scanTenant(tenant: string): Promise<SynthesisResult> {
+    const [row] = await this.#host.runtime.store.read<RunRow>(latestRun(tenant));
+    if (!row) return { created: [], scannedRuns: 0 };
+    return this.#scanInTurn(hostCaller(tenant, identityOf(row).subject.tenantName), {});
+  }
 
-  async function look(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<Synthesized> {
-    const scannedRuns = await reading.catchUp(caller.subject, signal);
-    const pass = new Pass({
-      mining: miningFor(caller, request),
-      proposals: needs.proposals,
-      neighbours: new Neighbours(caller, needs),
-      writer: writer(),
+  #scanInTurn(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<SynthesisResult> {
+    return this.#turns.take(caller.subject.tenant, () => this.#scan(caller, request, signal));
+  }
+
+  async #scan(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<SynthesisResult> {
+    const scannedRuns = await this.#collector.collect(caller.subject, signal);
+    const scan = new Scan({
+      mining: this.#miningFor(caller, request),
+      proposals: this.#needs.proposals,
+      neighbours: new Neighbours(caller, this.#needs),
+      writer: this.#writer(),
       kinds: request.kinds,
       signal,
     });
-    return { created: await pass.run(), scannedRuns };
+    return { created: await scan.run(), scannedRuns };
   }
 
-  function miningFor({ subject }: Caller, { sourceRunIds, since }: SynthesisRequest): Mining {
+  #miningFor({ subject }: Caller, { sourceRunIds, since }: SynthesisRequest): MiningContext {
+    const { prompts, packs, feedback } = this.#needs;
+    const { supportMin, periodMinMs, timezones } = this.#settings;
     const { tenant, workspace } = subject;
     const fromId = since === undefined ? undefined : firstIdAt(since, RUN_PREFIX);
     return {
-      runtime,
+      runtime: this.#host.runtime,
       subject,
-      among: { tenant, workspace, fromId, runIds: sourceRunIds },
+      selection: { tenant, workspace, fromId, runIds: sourceRunIds },
       rules: { supportMin, periodMinMs, timezones },
-      prompts: needs.prompts,
-      packs: needs.packs,
-      feedback: needs.feedback,
+      prompts,
+      packs,
+      feedback,
     };
   }
 
-  function writer(): Writer | undefined {
-    const { model: choice } = settings.synthesis;
-    const provider = choice && needs.models.providers.find(({ id }) => id === choice.provider);
+  #writer(): Writer | undefined {
+    const { model: choice } = this.#settings;
+    const { clock, log } = this.#host.runtime;
+    const provider = choice && this.#needs.models.providers.find(({ id }) => id === choice.provider);
     return provider && { provider, model: choice.model, clock, log };
   }
 }

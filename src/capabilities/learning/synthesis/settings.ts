@@ -1,6 +1,6 @@
 import { modelSettings } from '../../ai/models/settings.ts';
 import { defineSettings, type SettingsReader } from '../../settings.ts';
-import { isTimeZone } from '../../starting/schedules/service.ts';
+import { isTimeZone } from '../../starting/schedules/door.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { likeness, sketchOf } from './similarity.ts';
+import { similarity, sketchOf } from './similarity.ts';
 
-const alike = (one: unknown, other: unknown): number => likeness(sketchOf(one), sketchOf(other));
+const alike = (one: unknown, other: unknown): number => similarity(sketchOf(one), sketchOf(other));
 
 const TEXT = 'Write a short report on the weather of the week, in five points, and name the source of each of them.';
 
-describe('likeness', () => {
+describe('similarity', () => {
   it('ranks what is nearly the same above what is related above what is not', () => {
     const nearly = alike({ text: TEXT }, { text: TEXT.replace('five', 'six') });
     const related = alike({ text: TEXT }, { text: 'Write a short report on the weather of the year.' });

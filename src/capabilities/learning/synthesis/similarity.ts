@@ -1,22 +1,23 @@
 import { canonicalJson, isObject } from '../../../protocol/format/json.ts';
 
 /**
- * What an artifact consists of, as numbers: the smallest hashes of its shingles, in order. Two artifacts are as alike as
- * the share of shingles that they have in common. Of artifacts with fewer shingles than a sketch holds, which is nearly
- * all, that share is exact; of larger ones it is estimated from the smallest hashes of both together.
+ * A MinHash sketch of an artifact: the smallest hashes of its shingles, sorted. The similarity of two artifacts is the
+ * Jaccard index of their shingles. It is exact for artifacts with fewer shingles than a sketch holds, which are nearly
+ * all; for larger ones it is estimated from the smallest hashes of both together.
  */
 export type Sketch = Uint32Array;
 
 const SKETCH_MAX = 1_024;
 const WORDS_PER_SHINGLE = 3;
 
-export function sketchOf(essence: unknown): Sketch {
-  const hashes = [...new Set([...shinglesOf(essence, '')].map(hash))].sort((a, b) => a - b);
+/** The sketch of some content. */
+export function sketchOf(content: unknown): Sketch {
+  const hashes = [...new Set([...shinglesOf(content, '')].map(hash))].sort((a, b) => a - b);
   return Uint32Array.from(hashes.slice(0, SKETCH_MAX));
 }
 
-/** From 0, nothing in common, to 1. */
-export function likeness(a: Sketch, b: Sketch): number {
+/** From 0 (nothing in common) to 1. */
+export function similarity(a: Sketch, b: Sketch): number {
   let [left, right, both, either] = [0, 0, 0, 0];
   const limit = Math.max(a.length, b.length) < SKETCH_MAX ? Number.POSITIVE_INFINITY : SKETCH_MAX;
   while (either < limit && (left < a.length || right < b.length)) {
@@ -29,12 +30,12 @@ export function likeness(a: Sketch, b: Sketch): number {
   return either === 0 ? 1 : both / either;
 }
 
-/** The members of a structure with where they stand, and of its texts the words, a few in a row at a time. */
+/** The members of a structure with their paths; texts give their words, a few in a row at a time. */
 function* shinglesOf(value: unknown, path: string): Generator<string> {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       yield* shinglesOf(item, `${path}[]`);
-      // What follows what is part of a structure, too.
+      // The order of items is part of a structure, too.
       const before = value[index - 1];
       if (before !== undefined) yield `${path}[]>${canonicalJson(before)}>${canonicalJson(item)}`;
     }
@@ -58,7 +59,7 @@ function* textShingles(text: string, path: string): Generator<string> {
   }
 }
 
-/** FNV-1a, stirred at the end so that its smallest values are a fair sample. */
+/** FNV-1a, mixed at the end so that its smallest values are a fair sample. */
 function hash(text: string): number {
   let state = 0x811c9dc5;
   for (let index = 0; index < text.length; index++) {

@@ -5,22 +5,22 @@ import { decodeEvent } from '../../../runtime/recording.ts';
 import { findTool } from '../../../runtime/tools.ts';
 import { redactText } from '../../../system/redaction.ts';
 import { ENGINES, type PackIdentity } from './chain-pack.ts';
-import { type CountedUse, countUses, runsOfUse, type UsedRow } from './counts.ts';
-import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type Mining, named } from './habit.ts';
+import { counted, type Draft, EVIDENCE_MAX, HABITS_MAX, type Habit, type MiningContext, named } from './habit.ts';
+import { type CountedUse, countUses, runsOfUse, type UsedRow } from './mining-records.ts';
 import { packIdentity } from './pack-identity.ts';
 import { findEvents, type LoggedRow } from './records.ts';
-import { AGENT, INLINE, systemPromptOf } from './run-facts.ts';
+import { AGENT_PREFIX, INLINE_PREFIX, inlineSystemPrompt } from './run-facts.ts';
 
 const COSTED_RUNS = 20;
 const EVENTS_MAX = 2_000;
 const PERSONA_CHARS_MAX = 200;
 
-/** The same prompt under which models use the same tools: an agent that may use these and no others. */
-export async function* findToolUsers(mining: Mining): AsyncGenerator<Habit> {
-  const { runtime, among, rules } = mining;
-  const uses = await runtime.store.read<CountedUse>(countUses(among, rules.supportMin, HABITS_MAX));
+/** Finds prompts under which models use the same tools, and drafts an agent that may use exactly these. */
+export async function* findToolUsers(mining: MiningContext): AsyncGenerator<Habit> {
+  const { runtime, selection, rules } = mining;
+  const uses = await runtime.store.read<CountedUse>(countUses(selection, rules.supportMin, HABITS_MAX));
   for (const use of uses) {
-    const rows = await runtime.store.read<UsedRow>(runsOfUse(among, use, EVIDENCE_MAX));
+    const rows = await runtime.store.read<UsedRow>(runsOfUse(selection, use, EVIDENCE_MAX));
     const tools = JSON.parse(use.tools) as string[];
     const key = JSON.stringify(['agent', use.prompt, tools]);
     yield {
@@ -38,14 +38,14 @@ export async function* findToolUsers(mining: Mining): AsyncGenerator<Habit> {
 }
 
 async function draftAgent(
-  mining: Mining,
+  mining: MiningContext,
   key: string,
   use: CountedUse,
   rows: readonly UsedRow[],
 ): Promise<Draft | undefined> {
   const tools = JSON.parse(use.tools) as string[];
   const systemPrompt = await promptText(mining, use.prompt, rows[0]!, tools);
-  // A prompt with a secret blotted out would be another prompt.
+  // A redacted prompt would be another prompt.
   if (systemPrompt === undefined || redactText(systemPrompt) !== systemPrompt) return undefined;
   const nodes = new Set(rows.map(({ node_id }) => node_id));
   const identity = await packIdentity(mining, key, [...nodes].slice(0, 1));
@@ -59,13 +59,13 @@ async function draftAgent(
       'The agent may use these and no others.',
       `Among them ${named(rows.map(({ run_id }) => run_id))}.`,
     ].join(' '),
-    preview: async () => ({ kind: 'agent-pack', ...(await reachOf(mining, tools, rows)) }),
+    preview: async () => ({ kind: 'agent-pack', ...(await effectOf(mining, tools, rows)) }),
   };
 }
 
-/** The text of a prompt of the library, of one that stands in a definition, or of an agent that may use more. */
+/** The text of a library prompt, of an inline prompt, or of an agent that may use more tools than it does. */
 async function promptText(
-  { runtime, prompts, packs, subject }: Mining,
+  { runtime, prompts, packs, subject }: MiningContext,
   prompt: string,
   row: UsedRow,
   tools: readonly string[],
@@ -73,18 +73,18 @@ async function promptText(
   const target = parsePromptRef(prompt);
   if (target) {
     const found = await prompts.find(subject, target);
-    // An agent's prompt is taken as it stands, so there is nobody to fill in what this one leaves open.
+    // The prompt of an agent is not rendered, so one with variables cannot be used.
     return found && variablesOf(found.template).length === 0 ? found.template.text : undefined;
   }
-  if (prompt.startsWith(AGENT)) {
-    const found = await packs.agent(subject, prompt.slice(AGENT.length));
+  if (prompt.startsWith(AGENT_PREFIX)) {
+    const found = await packs.agent(subject, prompt.slice(AGENT_PREFIX.length));
     const { toolAllowlist: allowed = [] } = found?.manifest ?? {};
-    // An agent that uses all that it may has nothing to learn from this.
+    // An agent that uses all its tools would gain nothing.
     return allowed.some((tool) => !tools.includes(tool)) ? found?.systemPrompt : undefined;
   }
   const run = await runtime.reader.row(subject, row.run_id);
   const plan = run && (await runtime.plans.find(run.workflow_owner, run.workflow_id, run.workflow_version));
-  return prompt.startsWith(INLINE) ? systemPromptOf(plan, row.node_id) : undefined;
+  return prompt.startsWith(INLINE_PREFIX) ? inlineSystemPrompt(plan, row.node_id) : undefined;
 }
 
 function agentPackOf(
@@ -110,9 +110,9 @@ function agentPackOf(
   };
 }
 
-/** What such an agent can get at: its tools, and what a run of it has cost so far. It is given no secrets. */
-async function reachOf(
-  { runtime, subject }: Mining,
+/** What the agent could do: its tools, and the cost of runs so far. It gets no secrets. */
+async function effectOf(
+  { runtime, subject }: MiningContext,
   tools: readonly string[],
   rows: readonly UsedRow[],
 ): Promise<JsonObject> {
@@ -131,8 +131,8 @@ async function reachOf(
   };
 }
 
-/** What each run spent on models. */
-async function costsOf({ store }: Mining['runtime'], rows: readonly UsedRow[]): Promise<number[]> {
+/** The model costs of each run. */
+async function costsOf({ store }: MiningContext['runtime'], rows: readonly UsedRow[]): Promise<number[]> {
   const runIds = rows.map(({ run_id }) => run_id);
   const events = await store.read<LoggedRow>(findEvents(runIds, ['provider.usage'], EVENTS_MAX));
   const costs = new Map(runIds.map((runId) => [runId, 0]));

@@ -3,7 +3,7 @@ import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { ModelProvider, ProviderQuestion } from '../../../runtime/effects/model.ts';
 import { realLog } from '../../../system/real.ts';
 import type { Draft, Habit } from './habit.ts';
-import { worded } from './wording.ts';
+import { wordDraft } from './wording.ts';
 
 const SECRET = 'sk-live-1234567890abcdefghij';
 
@@ -36,7 +36,7 @@ async function said(answer: string | Error) {
     },
   };
   const writer = { provider, model: 'writer', clock: new ManualClock(), log: await realLog('silent', false) };
-  return { result: await worded(writer, habit, draft, 'alpha'), asked };
+  return { result: await wordDraft(writer, habit, draft, 'alpha'), asked };
 }
 
 describe('a model that words a draft', () => {

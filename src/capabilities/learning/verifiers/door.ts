@@ -1,5 +1,89 @@
+import type { Refusal } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { Criterion, Evidence, Verifier, VerifierRequest } from '../../../protocol/learning/verifiers.ts';
+import type { Annotation } from '../../../protocol/people/annotations.ts';
+import type { RunSnapshot } from '../../../protocol/running/runs.ts';
+import type { Change } from '../../../runtime/change.ts';
+import type { Subject } from '../../../runtime/run-row.ts';
+import type { Visibility } from '../../../store/log.ts';
 import { door } from '../../capability.ts';
-import type { VerifierService } from './service.ts';
+import type { Caller } from '../../request.ts';
 
-export type Verifiers = VerifierService;
+/** Named verifiers, and judging runs by them. */
+export interface Verifiers {
+  /** By `id` the current version, by `id@version` that one. */
+  get(caller: Caller, verifierRef: string): Promise<Verifier | Refusal>;
+  list(caller: Caller, after: VerifierPlace, limit: number): Promise<Verifier[]>;
+  /** Stores a verifier; an id that exists gets a new version. */
+  put(caller: Caller, request: VerifierRequest): Promise<Change<Verifier> | Refusal>;
+  /** Verdicts that name the verifier stay valid; nothing more is judged by it. */
+  remove(caller: Caller, verifierId: string): Promise<Change | Refusal>;
+  /** Judges a run. Whatever goes wrong, the answer is never `satisfied`. */
+  judge(subject: Subject, request: JudgeRequest): Promise<Judgement>;
+  /** What a judge sees of a run; undefined if the run has expired. */
+  judgedRun(from: Visibility, runId: string): Promise<JudgedRun | undefined>;
+}
+
+/** The door to verifiers. */
 export const Verifiers = door<Verifiers>()('verifiers');
+
+/** Where a page of verifiers ended. */
+export interface VerifierPlace {
+  readonly createdAt: number;
+  readonly verifierId: string;
+}
+
+/** A run that has ended, as judges see it. */
+export interface JudgedRun {
+  /** With sensitive values masked, as readers see it. */
+  readonly snapshot: RunSnapshot;
+  /** Node id to outputs, and variables, unmasked. They never leave the host. */
+  readonly outputs: JsonObject;
+  readonly variables: JsonObject;
+  readonly annotations: readonly Annotation[];
+}
+
+/** A request to judge a run against the objective of a goal. */
+export interface JudgeRequest {
+  readonly check: 'verifier' | 'host';
+  /** `id`, or `id@version`. */
+  readonly verifierRef?: string | null | undefined;
+  /** The criteria that the host judges by, if it is the judge. */
+  readonly criteria?: readonly Criterion[] | undefined;
+  readonly goalId: string;
+  readonly objective: string;
+  readonly objectiveVersion: number;
+  readonly run: JudgedRun;
+  /** What judging may cost. */
+  readonly maxCostUsd?: number | undefined;
+  /** The work item to wake once a judging run has ended. */
+  readonly wakes: string;
+  /** The judging run that an earlier answer named. */
+  readonly pending?: { readonly runId: string } | undefined;
+}
+
+/** What a judge decided. */
+export interface Verdict {
+  readonly satisfied: boolean;
+  readonly confidence?: number;
+  /** Who judged: `id@version`, or the host by criteria or by a model. */
+  readonly judge: string;
+  readonly evidence: readonly Evidence[];
+  readonly costUsd?: number;
+}
+
+/** The judge could not decide: neither satisfied nor unsatisfied. */
+export interface Undecided {
+  readonly undecided: true;
+  readonly reason: string;
+  readonly judge?: string;
+  readonly costUsd?: number;
+}
+
+/** A judging run gives the verdict. It starts with this change; once it has ended, `judge` is called again. */
+export interface Pending {
+  readonly pending: { readonly runId: string; readonly change: Change<unknown> };
+}
+
+/** What `judge` answers. */
+export type Judgement = Verdict | Undecided | Pending;

@@ -1,21 +1,33 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability, optional } from '../../capability.ts';
+import { Feedback } from '../../people/feedback/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { Runs } from '../../running/runs/door.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Verifiers } from './door.ts';
 import { VERIFIER_NODES } from './nodes.ts';
-import { tellWaiting, wakeWaitingFor } from './react.ts';
-import { forgetJudgingRun, VERIFIER_TABLES } from './records.ts';
+import { announceVerdict, wakeWaitingFor } from './reactions.ts';
+import { deleteJudgingRun, VERIFIER_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { type VerifierNeeds, type VerifierService, verifierService } from './service.ts';
+import { VerifierService } from './service.ts';
+import { verifierSettings } from './settings.ts';
 
-/** Who says whether something is good enough: by expressions, a schema, a checklist, a workflow or a model. */
-export const verifiers: Capability<'verifiers', VerifierService> = {
+/** Judges whether work is good enough: by expressions, a schema, a checklist, a workflow or a model. */
+export const verifiers = defineCapability({
   name: 'verifiers',
-  migrations: VERIFIER_TABLES,
+  provides: Verifiers,
+  needs: [Audit, Runs, optional(Feedback)],
+  settings: verifierSettings,
+  tables: VERIFIER_TABLES,
   nodes: () => VERIFIER_NODES,
-  service: (host, services: VerifierNeeds) => {
-    tellWaiting(host.runtime.hub);
-    return verifierService(host, services);
+  build: (host, needs, { judgeModel }) => {
+    const service = new VerifierService(host, { ...needs, judgeModel });
+    return {
+      service,
+      routes: bindRoutes(routes, { verifiers: service }),
+      seams: { verifiers: service.seam },
+      reactions: [wakeWaitingFor],
+      onAppend: [announceVerdict(host.runtime.hub)],
+      forgetRun: (run) => [deleteJudgingRun(run)],
+    };
   },
-  routes,
-  seams: (_host, { seam }) => ({ verifiers: seam }),
-  reactions: () => [wakeWaitingFor],
-  forget: (run) => [forgetJudgingRun(run)],
-};
+});

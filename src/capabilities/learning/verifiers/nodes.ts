@@ -8,7 +8,7 @@ import { CRITERIA_MAX, Evidence, type VerifierSpec, verifierSpec } from '../../.
 import { modelChoice } from '../../../runtime/ask-model.ts';
 import type { ModelRequest } from '../../../runtime/effects/model.ts';
 import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
-import { askForJson } from '../../ai/models/service.ts';
+import { askForJson } from '../../ai/models/door.ts';
 
 const Optional = Type.Optional;
 const MATERIAL_CHARS_MAX = 60_000;

@@ -3,7 +3,9 @@ import type { RunRef, Visibility } from '../../../store/log.ts';
 import { wakeEach } from '../../../store/queue.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
+import type { VerifierPlace } from './door.ts';
 
+/** The tables of verifiers and of runs that judge. */
 export const VERIFIER_TABLES: readonly Migration[] = [
   {
     id: 'verifiers/0001',
@@ -36,6 +38,7 @@ export const VERIFIER_TABLES: readonly Migration[] = [
   },
 ];
 
+/** A version of a verifier as it is stored. */
 export interface VerifierRow {
   readonly owner: string;
   readonly verifier_id: string;
@@ -45,6 +48,7 @@ export interface VerifierRow {
   readonly created_at: number;
 }
 
+/** The current version of a verifier, that of the nearest owner first. */
 export function findVerifier(from: Visibility, verifierId: string): Statement {
   return sql(
     `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
@@ -55,7 +59,7 @@ export function findVerifier(from: Visibility, verifierId: string): Statement {
   );
 }
 
-/** A version of a verifier that is there, whether or not it is the one in use. */
+/** A version of a verifier that was not removed, whether or not it is the current one. */
 export function findVerifierVersion(from: Visibility, verifierId: string, version: number): Statement {
   return sql(
     `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id)
@@ -67,13 +71,7 @@ export function findVerifierVersion(from: Visibility, verifierId: string, versio
   );
 }
 
-/** Where a page of verifiers ended. */
-export interface VerifierPlace {
-  readonly createdAt: number;
-  readonly verifierId: string;
-}
-
-/** Verifiers that may be used from here, what was changed last first. */
+/** Verifiers that are visible from a workspace, the most recently changed first. */
 export function listVerifiers(from: Visibility, after: VerifierPlace, limit: number): Statement {
   return sql(
     `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
@@ -88,6 +86,7 @@ export function listVerifiers(from: Visibility, after: VerifierPlace, limit: num
   );
 }
 
+/** The highest version number that an owner ever gave to a verifier. */
 export function latestVersion(owner: string, verifierId: string): Statement {
   return sql(
     'SELECT MAX(version) AS version FROM verifier_versions WHERE owner = $1 AND verifier_id = $2',
@@ -96,11 +95,12 @@ export function latestVersion(owner: string, verifierId: string): Statement {
   );
 }
 
+/** How many verifiers an owner has. */
 export function countVerifiers(owner: string): Statement {
   return sql('SELECT COUNT(*) AS count FROM verifiers WHERE owner = $1', owner);
 }
 
-/** Refused when another version took that number in between. */
+/** Expects, as `version`, that no other version has taken the number in between. */
 export function insertVersion(row: VerifierRow): Write {
   return {
     sql: `INSERT INTO verifier_versions (owner, verifier_id, version, body, created_by, created_at)
@@ -111,6 +111,7 @@ export function insertVersion(row: VerifierRow): Write {
   };
 }
 
+/** Makes a version the current one. */
 export function pointVerifier({ owner, verifier_id, version, created_at }: VerifierRow): Write {
   return {
     sql: `INSERT INTO verifiers (owner, verifier_id, version, updated_at) VALUES ($1, $2, $3, $4)
@@ -119,6 +120,7 @@ export function pointVerifier({ owner, verifier_id, version, created_at }: Verif
   };
 }
 
+/** Expects, as `existence`, that the verifier exists. Its versions stay. */
 export function removeVerifier(owner: string, verifierId: string): Write {
   return {
     sql: 'DELETE FROM verifiers WHERE owner = $1 AND verifier_id = $2',
@@ -128,6 +130,7 @@ export function removeVerifier(owner: string, verifierId: string): Write {
   };
 }
 
+/** Notes which work item waits for a judging run. */
 export function awaitJudgingRun({ tenant, runId }: RunRef, workId: string): Write {
   return {
     sql: 'INSERT INTO judging_runs (run_id, tenant, work_id) VALUES ($1, $2, $3)',
@@ -135,7 +138,7 @@ export function awaitJudgingRun({ tenant, runId }: RunRef, workId: string): Writ
   };
 }
 
-/** The verdict is there: whoever waits for it is called. */
+/** Wakes the work item that waits for a judging run. */
 export function wakeWaiting({ tenant, runId }: RunRef): Write {
   return wakeEach({
     workId: 'work_id',
@@ -144,6 +147,7 @@ export function wakeWaiting({ tenant, runId }: RunRef): Write {
   });
 }
 
-export function forgetJudgingRun({ tenant, runId }: RunRef): Write {
+/** Deletes the note about a judging run. */
+export function deleteJudgingRun({ tenant, runId }: RunRef): Write {
   return { sql: 'DELETE FROM judging_runs WHERE run_id = $1 AND tenant = $2', params: [runId, tenant] };
 }

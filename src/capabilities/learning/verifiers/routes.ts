@@ -3,11 +3,10 @@ import { isRefusal } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { Verifier, VerifierRequest } from '../../../protocol/learning/verifiers.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import { type Reply, reply, route } from '../../request.ts';
-import type { VerifierPlace } from './records.ts';
-import type { VerifierService } from './service.ts';
+import { answer, NO_CONTENT, reply, route, transact } from '../../request.ts';
+import type { VerifierPlace, Verifiers } from './door.ts';
 
-const operation = route<{ readonly verifiers: VerifierService }>();
+const operation = route<{ readonly verifiers: Verifiers }>();
 
 const VERIFIERS = '/v1/host/capstan/verifiers';
 const VerifierParams = Closed({
@@ -52,10 +51,11 @@ const putVerifier = operation({
   body: VerifierRequest,
   replies: { 201: Verifier },
   refusals: [400, 409],
-  handle: async (request, { verifiers }) => {
-    const outcome = await verifiers.put(request.caller, request.body, (done) => request.remember(reply(201, done)));
-    return isRefusal(outcome) ? outcome : reply(201, outcome);
-  },
+  handle: ({ caller, body }, { verifiers }) =>
+    transact(
+      () => verifiers.put(caller, body),
+      (stored) => reply(201, stored),
+    ),
 });
 
 const getVerifier = operation({
@@ -67,10 +67,7 @@ const getVerifier = operation({
   params: VerifierParams,
   replies: { 200: Verifier },
   refusals: [404],
-  handle: async ({ caller, params }, { verifiers }) => {
-    const outcome = await verifiers.get(caller, params.verifierId);
-    return isRefusal(outcome) ? outcome : reply(200, outcome);
-  },
+  handle: async ({ caller, params }, { verifiers }) => answer(200, await verifiers.get(caller, params.verifierId)),
 });
 
 const deleteVerifier = operation({
@@ -82,11 +79,12 @@ const deleteVerifier = operation({
   params: VerifierParams,
   replies: { 204: 'nothing' },
   refusals: [404],
-  handle: async (request, { verifiers }) => {
-    const done: Reply = { status: 204 };
-    const refusal = await verifiers.remove(request.caller, request.params.verifierId, () => request.remember(done));
-    return refusal ?? done;
-  },
+  handle: ({ caller, params }, { verifiers }) =>
+    transact(
+      () => verifiers.remove(caller, params.verifierId),
+      () => NO_CONTENT,
+    ),
 });
 
+/** The operations on verifiers. */
 export const routes = [listVerifiers, putVerifier, getVerifier, deleteVerifier];

@@ -1,22 +1,30 @@
-import { ensureWork } from '../../../store/queue.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { Feed } from './door.ts';
 import { FEED_TABLES } from './records.ts';
-import { followTenant } from './routes.ts';
-import { type FeedService, feedService } from './service.ts';
-import { sweepHandler } from './sweep.ts';
+import { routes } from './routes.ts';
+import { FeedService } from './service.ts';
+import { SWEEP, sweepHandler, sweepWork } from './work.ts';
 
-const SWEEP = 'sweep-feeds';
-
-/** What happens in a tenant as one stream, for consoles and dashboards. */
-export const feed: Capability<'feed', FeedService> = {
+/** The event feed of a tenant: one stream of what happens in it, for consoles and dashboards. */
+export const feed = defineCapability({
   name: 'feed',
-  migrations: FEED_TABLES,
-  service: feedService,
-  routes: [followTenant],
-  reactions: (_host, { reaction }) => [reaction],
-  work: ({ runtime }) => ({ [SWEEP]: { handle: sweepHandler(runtime) } }),
-  prepare: async ({ runtime }, { prepare }) => {
-    await prepare();
-    await runtime.store.commit([ensureWork({ workId: SWEEP, kind: SWEEP, tenant: '*', dueAt: 0 })]);
+  provides: Feed,
+  tables: FEED_TABLES,
+  build: ({ runtime }) => {
+    const service = new FeedService(runtime);
+    return {
+      service,
+      routes: bindRoutes(routes, { feed: service }),
+      reactions: [service.reaction],
+      onAppend: [({ identity }) => service.wake(identity.subject.tenant)],
+      onHint: service.onHint,
+      work: { [SWEEP]: { handle: sweepHandler(runtime) } },
+      prepare: async () => {
+        await service.prepare();
+        await commitOrThrow(runtime.store, [sweepWork()]);
+      },
+    };
   },
-};
+});

@@ -9,12 +9,13 @@ const ENTRY_COLUMNS = `
   event TEXT NOT NULL,
   data TEXT NOT NULL`;
 
+/** The tables of feeds. */
 export const FEED_TABLES: readonly Migration[] = [
   {
     id: 'feed/0001',
     statements: [
-      // Tenants whose feed somebody reads, or read a moment ago. Only for these are entries kept. `begun_in` is a
-      // transaction: those that are numbered higher know of the feed. What comes after the floor is still there.
+      // Tenants whose feed somebody reads or has read recently; entries are stored for these only. `begun_in` is a
+      // transaction: those with higher numbers know of the feed. Entries with numbers above the floor are stored.
       `CREATE TABLE feeds (
         tenant TEXT PRIMARY KEY,
         feed_id TEXT NOT NULL,
@@ -23,7 +24,7 @@ export const FEED_TABLES: readonly Migration[] = [
         last_number BIGINT NOT NULL,
         floor BIGINT NOT NULL
       ) $clustered`,
-      // What happened. An entry is numbered once it is committed, so that the numbers are in the order of commits.
+      // Entries are numbered after their commit, so that the numbers are in the order of commits.
       {
         sqlite: `CREATE TABLE feed_entries (position INTEGER PRIMARY KEY AUTOINCREMENT, ${ENTRY_COLUMNS})`,
         postgres: `CREATE TABLE feed_entries (
@@ -35,16 +36,18 @@ export const FEED_TABLES: readonly Migration[] = [
   },
 ];
 
+/** The feed of a tenant. */
 export interface FeedRow {
   readonly tenant: string;
   readonly feed_id: string;
   readonly until: number;
   readonly last_number: number;
   readonly floor: number;
-  /** Every transaction that may not have known of the feed is over. */
+  /** 1 if every transaction that may not have known of the feed is over. */
   readonly is_settled: number;
 }
 
+/** A numbered entry. */
 export interface EntryRow {
   readonly number: number;
   readonly workspace: string | null;
@@ -53,7 +56,7 @@ export interface EntryRow {
   readonly data: string;
 }
 
-/** What was written by transactions that had not heard of the end of an earlier feed. */
+/** Deletes entries of transactions that did not know that an earlier feed had ended. */
 export function forgetStrays(tenant: string): Write {
   return {
     sql: `DELETE FROM feed_entries WHERE tenant = $1 AND NOT EXISTS (SELECT 1 FROM feeds WHERE tenant = $1)`,
@@ -61,7 +64,7 @@ export function forgetStrays(tenant: string): Write {
   };
 }
 
-/** Begins a feed, or keeps one from ending. */
+/** Begins a feed, or extends its time. */
 export function keepFeed(tenant: string, feedId: string, keptMs: number): Write {
   return {
     sql: `INSERT INTO feeds (tenant, feed_id, until, begun_in, last_number, floor) VALUES ($1, $2, $now + $3, NULL, 0, 0)
@@ -70,7 +73,7 @@ export function keepFeed(tenant: string, feedId: string, keptMs: number): Write 
   };
 }
 
-/** Must be committed after the feed itself. */
+/** Notes the transaction from which on the feed is known; it must be committed after the feed itself. */
 export function noteBeginning(tenant: string): Write {
   return {
     sql: 'UPDATE feeds SET begun_in = $transaction WHERE tenant = $1 AND begun_in IS NULL',
@@ -78,6 +81,7 @@ export function noteBeginning(tenant: string): Write {
   };
 }
 
+/** The feed of a tenant. */
 export function findFeed(tenant: string): Statement {
   return sql(
     'SELECT *, CASE WHEN begun_in < $settled THEN 1 ELSE 0 END AS is_settled FROM feeds WHERE tenant = $1',
@@ -85,10 +89,12 @@ export function findFeed(tenant: string): Statement {
   );
 }
 
+/** All feeds; `is_over` is 1 for those that nobody has read for too long. */
 export function listFeeds(): Statement {
   return sql('SELECT *, CASE WHEN until < $now THEN 1 ELSE 0 END AS is_over FROM feeds ORDER BY tenant');
 }
 
+/** An entry to be stored. */
 export interface NewEntry {
   readonly tenant: string;
   readonly workspace: string | undefined;
@@ -97,7 +103,7 @@ export interface NewEntry {
   readonly data: string;
 }
 
-/** Nothing, unless the tenant has a feed. */
+/** Stores an entry if the tenant has a feed. */
 export function insertEntry({ tenant, workspace, at, event, data }: NewEntry): Write {
   return {
     sql: `INSERT INTO feed_entries (tenant, workspace, at, event, data)
@@ -106,13 +112,14 @@ export function insertEntry({ tenant, workspace, at, event, data }: NewEntry): W
   };
 }
 
+/** An entry that has no number yet. */
 export function findNew(tenant: string): Statement {
   return sql('SELECT position FROM feed_entries WHERE tenant = $1 AND number IS NULL LIMIT 1', tenant);
 }
 
 /**
- * Numbers entries that are committed and have no number yet. The first write holds the feed, so that whoever does the
- * same at the same time comes after it, and sees what it did.
+ * Numbers committed entries that have no number yet. The first write locks the feed, so that concurrent hosts number one
+ * after the other.
  */
 export function numberEntries(tenant: string, limit: number): Write[] {
   return [
@@ -133,6 +140,7 @@ export function numberEntries(tenant: string, limit: number): Write[] {
   ];
 }
 
+/** Entries after a number, in order. */
 export function entriesAfter(tenant: string, number: number, limit: number): Statement {
   return sql(
     `SELECT number, workspace, at, event, data FROM feed_entries
@@ -143,7 +151,7 @@ export function entriesAfter(tenant: string, number: number, limit: number): Sta
   );
 }
 
-/** Forgets everything up to an entry, and that it was ever there. */
+/** Deletes all entries up to a number. */
 export function raiseFloor(tenant: string, number: number): Write[] {
   return [
     { sql: 'UPDATE feeds SET floor = $1 WHERE tenant = $2', params: [number, tenant] },
@@ -151,7 +159,7 @@ export function raiseFloor(tenant: string, number: number): Write[] {
   ];
 }
 
-/** Ends a feed that nobody has read for so long, unless somebody has just come back. */
+/** Ends a feed whose time is over. The expectation `feed` fails if a reader has just come back. */
 export function endFeed(tenant: string): Write[] {
   return [
     { sql: 'DELETE FROM feeds WHERE tenant = $1 AND until < $now', params: [tenant], expect: 1, keeps: 'feed' },

@@ -1,16 +1,15 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
-import { type JsonObject, own } from '../../../protocol/format/json.ts';
-import type { FeedEvent } from '../../../protocol/operations/feed.ts';
-import type { Scope } from '../../../protocol/trust/scopes.ts';
-import type { Append } from '../../../runtime/append.ts';
+import type { Reaction } from '../../../runtime/append.ts';
+import { type Change, changeOf, commitOrThrow } from '../../../runtime/change.ts';
+import type { HintListener } from '../../../runtime/hub.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
-import type { Unit, Write } from '../../../store/sql.ts';
+import type { Unit } from '../../../store/sql.ts';
 import { sleep } from '../../../system/clock.ts';
-import type { LegacyHost as Host } from '../../legacy.ts';
 import type { Caller } from '../../request.ts';
-import { Bells } from './bells.ts';
+import type { Feed, FeedFact } from './door.ts';
 import { Numbering } from './numbering.ts';
-import { factsOf } from './react.ts';
+import { factsOf } from './reactions.ts';
 import {
   type EntryRow,
   entriesAfter,
@@ -22,174 +21,146 @@ import {
   listFeeds,
   noteBeginning,
 } from './records.ts';
+import { eventIdOf, type FeedPosition, isCovered, isVisible, positionOf, RETENTION_MS } from './rules.ts';
+import { Wakeups } from './wakeups.ts';
 
-export type FeedService = ReturnType<typeof feedService>;
-
-/** How long entries are kept, and a feed that nobody reads. */
-export const KEPT_MS = 10 * 60 * 1_000;
-const RENEW_MS = KEPT_MS / 2;
+const RENEW_MS = RETENTION_MS / 2;
 const PAGE = 500;
-/** Readers look at most so often: what happens in between comes together. */
-const PACE_MS = 50;
-/** On a store that several hosts share a hint can be lost, so readers look now and then. */
-const LOOK_EVERY_MS = 1_000;
+/** The shortest time between two reads of a reader; entries in between are sent together. */
+const READ_EVERY_MS = 50;
+/** On a shared store a hint can be lost, so readers also poll. */
+const POLL_MS = 1_000;
 /** How long a new feed waits for transactions that began before it. Longer ones are not ours. */
 const SETTLE_MAX_MS = 1_000;
-const SETTLE_MS = 5;
-/** Topic of the hints that something is new for a tenant. */
+const SETTLE_POLL_MS = 5;
+/** Topic of the hints that a tenant has new entries. */
 const TOPIC = 'feed';
-const PLACE = /^([0-9a-z]{1,64})\.(\d{1,15})$/;
 
-/** Something that happened in a tenant: small facts, and ids to read more with. */
-export interface FeedFact {
-  readonly event: FeedEvent;
-  readonly data: JsonObject;
-}
-
-/** The scope that it takes to see an entry, besides the one for the feed itself. */
-const SCOPES: { readonly [E in FeedEvent]: Scope | undefined } = {
-  'run.created': undefined,
-  'run.status': undefined,
-  'run.annotated': 'feedback:read',
-  'proposal.created': 'proposals:read',
-  'proposal.updated': 'proposals:read',
-  'proposal.activated': 'proposals:read',
-  'goal.updated': 'goals:read',
-  'goal.evaluated': 'goals:read',
-  'goal.closed': 'goals:read',
-  'inbox.changed': undefined,
-};
-
-/** A place in a feed: behind the entry with that number. */
-export interface FeedPlace {
-  readonly feedId: string;
-  readonly number: number;
-}
+type FeedRuntime = Pick<Runtime, 'store' | 'clock' | 'ids'>;
 
 /**
- * What happens in a tenant, for whoever watches all of it.
+ * The feeds of all tenants.
  *
- * E1. An entry is written in the transaction that makes it true, as long as somebody reads the tenant's feed or has
- *     read it a moment ago.
- * E2. Entries are numbered after they are committed, one number each, and handed out by number: whoever comes back to
- *     a place has missed nothing and gets nothing twice.
+ * E1. An entry is written in the unit that makes it true, as long as somebody reads the tenant's feed or has read it
+ *     recently.
+ * E2. Entries are numbered after their commit and sent in the order of their numbers: a reader that comes back to a
+ *     position has missed nothing and gets nothing twice.
  */
-export function feedService({ runtime }: Host) {
-  const { store, clock, ids, hub } = runtime;
-  const bells = new Bells(clock);
-  const numbering = new Numbering(store);
-  /** Tenants that may have a feed. The one host of a store that has one owner knows them all. */
-  const known = new Set<string>();
+export class FeedService implements Feed {
+  readonly #runtime: FeedRuntime;
+  readonly #wakeups: Wakeups;
+  readonly #numbering: Numbering;
+  /** Tenants that may have a feed. On a store with one host the set is complete. */
+  readonly #tenants = new Set<string>();
 
-  hub.onAppend(({ identity }) => wake(identity.subject.tenant));
-  hub.onHint(TOPIC, (tenant) => bells.ring(tenant));
+  constructor(runtime: FeedRuntime) {
+    this.#runtime = runtime;
+    this.#wakeups = new Wakeups(runtime.clock);
+    this.#numbering = new Numbering(runtime.store);
+  }
 
-  return {
-    /** What to write along with the thing that happened. Once that is committed, `wake` shortens the wait. */
-    entries: (of: Visibility, facts: readonly FeedFact[]): Write[] => entries(of, facts, clock.now()),
+  publish(scope: Visibility, facts: readonly FeedFact[]): Change {
+    return changeOf(undefined, this.entries(scope, facts), { announce: [() => this.wake(scope.tenant)] });
+  }
 
-    reaction: (append: Append): Unit => entries(append.identity.subject, factsOf(append), append.run.updatedAt),
+  entries(scope: Visibility, facts: readonly FeedFact[]): Unit {
+    return this.#entriesAt(scope, facts, this.#runtime.clock.now());
+  }
 
-    wake,
+  wake(tenant: string): void {
+    this.#wakeups.wake(tenant);
+    this.#runtime.store.hint([`${TOPIC}:${tenant}`]);
+  }
 
-    /** Opens the feed behind an entry that the reader has, or with what happens from now on. */
-    async open({ subject }: Caller, lastId: string | undefined): Promise<FeedPlace | Refusal> {
-      const after = lastId === undefined ? undefined : placeOf(lastId);
-      if (after === null) return unknownPlace('Last-Event-ID is not one that this host gave out.');
-      const feed = await begin(subject.tenant);
-      if (!after) return { feedId: feed.feed_id, number: feed.last_number };
-      return isCovered(feed, after) ? after : unknownPlace('What came after this is no longer kept. Begin anew.');
-    },
+  /** Publishes the moves of runs. */
+  readonly reaction: Reaction = (append) =>
+    this.#entriesAt(append.identity.subject, factsOf(append), append.run.updatedAt);
 
-    /** The entries as frames of server-sent events, for as long as the reader stays. */
-    async *follow(caller: Caller, from: FeedPlace, signal: AbortSignal): AsyncGenerator<string> {
-      const { tenant } = caller.subject;
-      const bell = bells.listen(tenant, signal);
-      let place = from;
-      let renewAt = clock.now() + RENEW_MS;
-      try {
-        while (!signal.aborted) {
-          await numbering.bringUpToDate(tenant);
-          const rows = await store.read<EntryRow>(entriesAfter(tenant, place.number, PAGE));
-          const [feed] = await store.read<FeedRow>(findFeed(tenant));
-          // A reader so slow that entries were forgotten before it took them has to begin anew.
-          if (!feed || !isCovered(feed, place)) return;
-          const shown = rows.filter((row) => isVisible(caller, row));
-          if (shown.length > 0) yield shown.map((row) => frame(place, row)).join('');
-          place = { ...place, number: rows.at(-1)?.number ?? place.number };
-          if (clock.now() >= renewAt) {
-            renewAt = clock.now() + RENEW_MS;
-            await store.commit([keepFeed(tenant, place.feedId, KEPT_MS)]);
-          }
-          if (rows.length === PAGE) continue;
-          await sleep(clock, PACE_MS, signal);
-          await bell.heard(store.isShared ? LOOK_EVERY_MS : renewAt - clock.now());
+  /** Another host has new entries for a tenant. */
+  readonly onHint: Readonly<Record<string, HintListener>> = { [TOPIC]: (tenant) => this.#wakeups.wake(tenant) };
+
+  /** Feeds outlive the process: entries are stored for readers that are about to reconnect. */
+  async prepare(): Promise<void> {
+    for (const { tenant } of await this.#runtime.store.read<FeedRow>(listFeeds())) this.#tenants.add(tenant);
+  }
+
+  /** Where a reader starts: behind the last entry that it got, or with what happens from now on. */
+  async open({ subject }: Caller, lastEventId: string | undefined): Promise<FeedPosition | Refusal> {
+    const after = lastEventId === undefined ? undefined : positionOf(lastEventId);
+    if (after === null) return refusePosition('Last-Event-ID was not issued by this feed. Leave it out.');
+    const feed = await this.#begin(subject.tenant);
+    if (!after) return { feedId: feed.feed_id, number: feed.last_number };
+    return isCovered(feed, after)
+      ? after
+      : refusePosition('The entries after this Last-Event-ID are no longer stored. Leave it out to start anew.');
+  }
+
+  /** The entries as server-sent events, for as long as the reader stays connected. */
+  async *follow(caller: Caller, from: FeedPosition, signal: AbortSignal): AsyncGenerator<string> {
+    const { store, clock } = this.#runtime;
+    const { tenant } = caller.subject;
+    const wakeup = this.#wakeups.listen(tenant, signal);
+    let position = from;
+    let renewAt = clock.now() + RENEW_MS;
+    try {
+      while (!signal.aborted) {
+        const rows = await this.#read(tenant, position);
+        // A reader so slow that entries expired before it got them has to start anew.
+        if (!rows) return;
+        const visible = rows.filter((row) => isVisible(caller, row));
+        if (visible.length > 0) yield visible.map((row) => frame(position, row)).join('');
+        position = { ...position, number: rows.at(-1)?.number ?? position.number };
+        if (clock.now() >= renewAt) {
+          renewAt = clock.now() + RENEW_MS;
+          await commitOrThrow(store, [keepFeed(tenant, position.feedId, RETENTION_MS)]);
         }
-      } finally {
-        bell.stop();
+        if (rows.length === PAGE) continue;
+        await sleep(clock, READ_EVERY_MS, signal);
+        await wakeup.wait(store.isShared ? POLL_MS : renewAt - clock.now());
       }
-    },
+    } finally {
+      wakeup.stop();
+    }
+  }
 
-    /** Feeds outlive the process: what happens while a reader is on its way back is kept for it. */
-    async prepare(): Promise<void> {
-      for (const { tenant } of await store.read<FeedRow>(listFeeds())) known.add(tenant);
-    },
-  };
-
-  function entries({ tenant, workspace }: Visibility, facts: readonly FeedFact[], at: number): Write[] {
-    if (!store.isShared && !known.has(tenant)) return [];
+  #entriesAt({ tenant, workspace }: Visibility, facts: readonly FeedFact[], at: number): Unit {
+    if (!this.#runtime.store.isShared && !this.#tenants.has(tenant)) return [];
     return facts.map(({ event, data }) => {
       const text = JSON.stringify({ at: new Date(at).toISOString(), ...data });
       return insertEntry({ tenant, workspace, at, event, data: text });
     });
   }
 
-  function wake(tenant: string): void {
-    bells.ring(tenant);
-    store.hint([`${TOPIC}:${tenant}`]);
+  /** A page of entries after a position; undefined if some of them have expired. */
+  async #read(tenant: string, position: FeedPosition): Promise<EntryRow[] | undefined> {
+    const { store } = this.#runtime;
+    await this.#numbering.numberCommitted(tenant);
+    const rows = await store.read<EntryRow>(entriesAfter(tenant, position.number, PAGE));
+    const [feed] = await store.read<FeedRow>(findFeed(tenant));
+    return feed && isCovered(feed, position) ? rows : undefined;
   }
 
-  /** The tenant's feed, up to date, once everything that happens is sure to be in it. */
-  async function begin(tenant: string): Promise<FeedRow> {
-    known.add(tenant);
+  /** Begins or continues a tenant's feed. Returns it once every transaction that did not know of it is over. */
+  async #begin(tenant: string): Promise<FeedRow> {
+    const { store, clock, ids } = this.#runtime;
+    this.#tenants.add(tenant);
     const giveUpAt = clock.now() + SETTLE_MAX_MS;
-    await store.commit([forgetStrays(tenant), keepFeed(tenant, ids.next(''), KEPT_MS)]);
-    await store.commit([noteBeginning(tenant)]);
+    await commitOrThrow(store, [forgetStrays(tenant), keepFeed(tenant, ids.next(''), RETENTION_MS)]);
+    await commitOrThrow(store, [noteBeginning(tenant)]);
     for (;;) {
-      await numbering.bringUpToDate(tenant);
+      await this.#numbering.numberCommitted(tenant);
       const [feed] = await store.read<FeedRow>(findFeed(tenant));
-      if (!feed) throw new Error('a feed ended as it began');
+      if (!feed) throw new Error(`the feed of tenant ${tenant} ended while it began`);
       if (feed.is_settled === 1 || clock.now() >= giveUpAt) return feed;
-      await sleep(clock, SETTLE_MS);
+      await sleep(clock, SETTLE_POLL_MS);
     }
   }
 }
 
-function frame({ feedId }: FeedPlace, { number, event, data }: EntryRow): string {
-  return `id: ${idOf({ feedId, number })}\nevent: ${event}\ndata: ${data}\n\n`;
+function frame({ feedId }: FeedPosition, { number, event, data }: EntryRow): string {
+  return `id: ${eventIdOf({ feedId, number })}\nevent: ${event}\ndata: ${data}\n\n`;
 }
 
-/** What a reader names to come back to this place. */
-export function idOf({ feedId, number }: FeedPlace): string {
-  return `${feedId}.${number}`;
-}
-
-/** Null when the text names no place. */
-function placeOf(id: string): FeedPlace | null {
-  const [, feedId, number] = PLACE.exec(id) ?? [];
-  return feedId === undefined ? null : { feedId, number: Number(number) };
-}
-
-/** Whether everything after the place is still there. */
-function isCovered({ feed_id, floor, last_number }: FeedRow, { feedId, number }: FeedPlace): boolean {
-  return feed_id === feedId && number >= floor && number <= last_number;
-}
-
-function isVisible({ subject, scopes }: Caller, { workspace, event }: EntryRow): boolean {
-  const scope = own<Scope | undefined>(SCOPES, event);
-  return (subject.workspace ?? workspace) === workspace && (scope === undefined || scopes.has(scope));
-}
-
-function unknownPlace(message: string): Refusal {
+function refusePosition(message: string): Refusal {
   return refuse('validation_error', message, { field: 'Last-Event-ID' });
 }

@@ -1,15 +1,16 @@
 import { isTerminal, statusOf } from '../../../engine/run/run.ts';
 import type { Append } from '../../../runtime/append.ts';
 import type { Log } from '../../../system/log.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
 
-/** The claim that a host may be run for others: durable, bounded, and with logs that say what became of every run. */
-export const production: Capability<'production', object> = {
+/** The claim that the host is fit for production: durable, bounded, and logs how every run ended. */
+export const production = defineCapability({
   name: 'production',
-  advertise: () => ({ production: { supported: true } }),
-  service: () => ({}),
-  prepare: async ({ runtime: { hub, log } }) => hub.onAppend((append) => logEnd(log, append)),
-};
+  build: ({ runtime: { log } }) => ({
+    advertise: () => ({ production: { supported: true } }),
+    onAppend: [(append) => logEnd(log, append)],
+  }),
+});
 
 function logEnd(log: Log, { run, identity }: Append): void {
   if (!isTerminal(run)) return;

@@ -7,8 +7,9 @@ import type { Caller } from '../../request.ts';
 export interface Retention {
   /** The refusal for a run that existed and has expired; undefined for any other id. */
   expiry(visibility: Visibility, runId: string): Promise<Refusal | undefined>;
-  /** Ends and deletes a run before its time. */
+  /** Deletes a run before its time; a run that has not ended is cancelled first. */
   expire(caller: Caller, runId: string): Promise<Refusal | undefined>;
 }
 
+/** The door to retention. */
 export const Retention = door<Retention>()('retention');

@@ -1,25 +1,35 @@
-import { ensureWork, wake } from '../../../store/queue.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
+import { defineCapability } from '../../capability.ts';
+import { Runs } from '../../running/runs/door.ts';
+import { Retention } from './door.ts';
 import { RETENTION_TABLES } from './records.ts';
-import { type RetentionService, retentionService, SWEEP } from './service.ts';
+import { RetentionService, retentionWindows } from './service.ts';
+import { retentionSettings } from './settings.ts';
+import { SWEEP, startSweep, sweepHandler } from './work.ts';
 
-/** Runs are kept for so long after their end, and then cleared away. */
-export const retention: Capability<'retention', RetentionService> = {
+/** Runs are deleted some time after their end. */
+export const retention = defineCapability({
   name: 'retention',
-  advertise: ({ conformance, retentionMs }) => ({
-    production: {
-      retention: {
-        supported: true,
-        minWindowSeconds: Math.floor(retentionMs / 1_000),
-        testForceExpire: conformance,
-      },
-    },
-  }),
-  migrations: RETENTION_TABLES,
-  service: retentionService,
-  work: (_host, service) => ({ [SWEEP]: { handle: () => service.sweep() } }),
-  // At each start, since the time that runs are kept may be another one now.
-  prepare: async ({ runtime }) => {
-    await runtime.store.commit([ensureWork({ workId: SWEEP, kind: SWEEP, tenant: '*', dueAt: 0 }), wake(SWEEP)]);
+  provides: Retention,
+  needs: [Runs],
+  settings: retentionSettings,
+  tables: RETENTION_TABLES,
+  build: (host, { runs }, settings) => {
+    const { retentionMs } = settings;
+    const windows = retentionWindows(settings);
+    return {
+      service: new RetentionService(host, runs, windows),
+      advertise: () => ({
+        production: {
+          retention: {
+            supported: true,
+            minWindowSeconds: Math.floor(retentionMs / 1_000),
+            testForceExpire: false,
+          },
+        },
+      }),
+      work: { [SWEEP]: { handle: sweepHandler(host, windows) } },
+      prepare: () => commitOrThrow(host.runtime.store, startSweep()),
+    };
   },
-};
+});

@@ -2,11 +2,12 @@ import type { RunRow, Visibility } from '../../../store/log.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 
+/** The table of expired runs. */
 export const RETENTION_TABLES: readonly Migration[] = [
   {
     id: 'retention/0001',
     statements: [
-      // Runs that are not kept any more. `events_left` is how much of a long log has yet to be cleared away.
+      // Runs that were deleted. `events_left` is the number of events that have yet to be deleted.
       `CREATE TABLE expired_runs (
         run_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -20,23 +21,23 @@ export const RETENTION_TABLES: readonly Migration[] = [
   },
 ];
 
-/** What it takes to know of a run to be done with it. */
+/** What is needed to delete a run. */
 export type EndedRun = Pick<RunRow, 'run_id' | 'tenant' | 'workspace' | 'sequence'>;
 
-/** How long runs are kept after their end: those of some tenants, and those of all others. */
-export interface Windows {
-  readonly keptMs: number;
-  readonly keptMsOf: ReadonlyMap<string, number>;
+/** How long runs are stored after their end. */
+export interface RetentionWindows {
+  readonly defaultMs: number;
+  /** By storage tenant, if it differs. */
+  readonly byTenant: ReadonlyMap<string, number>;
 }
 
 /**
- * Runs that ended longer ago than they are kept, looked up tenant by tenant. What another run started is kept as long
- * as that one.
+ * Runs whose retention window is over, read tenant by tenant. Child runs are stored as long as their parent.
  */
-export function findEndedBefore({ keptMs, keptMsOf }: Windows, limit: number): Statement {
-  const params: Param[] = [keptMs, limit];
+export function findEndedBefore({ defaultMs, byTenant }: RetentionWindows, limit: number): Statement {
+  const params: Param[] = [defaultMs, limit];
   const place = (value: Param): string => `$${params.push(value)}`;
-  const exceptions = [...keptMsOf].map(([tenant, ms]) => `WHEN ${place(tenant)} THEN CAST(${place(ms)} AS BIGINT)`);
+  const exceptions = [...byTenant].map(([tenant, ms]) => `WHEN ${place(tenant)} THEN CAST(${place(ms)} AS BIGINT)`);
   const kept =
     exceptions.length === 0 ? '$1' : `CASE tenants.tenant ${exceptions.join(' ')} ELSE CAST($1 AS BIGINT) END`;
   return {
@@ -52,6 +53,7 @@ export function findEndedBefore({ keptMs, keptMsOf }: Windows, limit: number): S
   };
 }
 
+/** Remembers that a run existed. */
 export function noteExpired({ run_id, tenant, workspace }: EndedRun, eventsLeft: number): Write {
   return {
     sql: `INSERT INTO expired_runs (run_id, tenant, workspace, expired_at, events_left) VALUES ($1, $2, $3, $now, $4)
@@ -60,12 +62,14 @@ export function noteExpired({ run_id, tenant, workspace }: EndedRun, eventsLeft:
   };
 }
 
+/** A run that was deleted. */
 export interface ExpiredRow {
   readonly run_id: string;
   readonly expired_at: number;
   readonly events_left: number;
 }
 
+/** A deleted run, if it was visible. */
 export function findExpired({ tenant, workspace }: Visibility, runId: string): Statement {
   const found = 'SELECT run_id, expired_at, events_left FROM expired_runs WHERE run_id = $1 AND tenant = $2';
   return workspace === undefined
@@ -73,20 +77,22 @@ export function findExpired({ tenant, workspace }: Visibility, runId: string): S
     : sql(`${found} AND workspace = $3`, runId, tenant, workspace);
 }
 
-/** One whose log has not been cleared away to the end. */
+/** A deleted run that still has events. */
 export function findUncleared(): Statement {
   return sql('SELECT run_id, expired_at, events_left FROM expired_runs WHERE events_left > 0 ORDER BY run_id LIMIT 1');
 }
 
+/** Stores how many events have yet to be deleted. */
 export function noteEventsLeft(runId: string, eventsLeft: number): Write {
   return { sql: 'UPDATE expired_runs SET events_left = $1 WHERE run_id = $2', params: [eventsLeft, runId] };
 }
 
-export function forgetExpired(keptMs: number, limit: number): Write {
+/** Forgets runs that were deleted long ago. */
+export function forgetExpired(rememberedMs: number, limit: number): Write {
   return {
     sql: `DELETE FROM expired_runs WHERE run_id IN (
             SELECT run_id FROM expired_runs WHERE expired_at <= $now - $1 AND events_left = 0
             ORDER BY expired_at LIMIT $2)`,
-    params: [keptMs, limit],
+    params: [rememberedMs, limit],
   };
 }

@@ -4,7 +4,7 @@ import { defineSettings, type SettingsReader } from '../../settings.ts';
 const DAY_MS = 24 * 60 * 60_000;
 const RETENTION_DAYS = { min: 7, max: 36_500 };
 
-/** How long runs are kept after they have ended. */
+/** How long runs are stored after their end. */
 export const retentionSettings = defineSettings({
   variables: {
     retention: {
@@ -18,7 +18,7 @@ export const retentionSettings = defineSettings({
   },
   read: (read) => ({
     retentionMs: read.integer('retention', { otherwise: 30, ...RETENTION_DAYS }) * DAY_MS,
-    /** By tenant, where it differs. */
+    /** By tenant, if it differs. */
     retentionOf: retentionByTenant(read),
   }),
 });

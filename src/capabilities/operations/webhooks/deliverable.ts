@@ -3,8 +3,8 @@ import type { EventTable, EventType } from '../../../protocol/running/events.ts'
 import { isManagement } from '../../../protocol/running/management.ts';
 
 /**
- * Of which runs webhooks get an event, if they have subscribed to its type. A management run tells of a proposal or a
- * goal; how the run itself goes is an internal matter of the host.
+ * The runs of which webhooks get an event of each type, if they have subscribed to it. Subscribers get what management
+ * runs record about proposals and goals, but not how these runs themselves proceed.
  */
 export const DELIVERED: EventTable<'every-run' | 'no-management-run'> = {
   'run.started': 'no-management-run',

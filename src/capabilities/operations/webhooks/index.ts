@@ -1,36 +1,46 @@
-import { ensureWork } from '../../../store/queue.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
-import { laneHandler } from './deliver.ts';
-import { forgetDeliveries, LANE, WEBHOOK_TABLES } from './records.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
+import { defineCapability } from '../../capability.ts';
+import { hostSettings } from '../../host-settings.ts';
+import { bindRoutes } from '../../request.ts';
+import { joinSettings } from '../../settings.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Webhooks } from './door.ts';
+import { Subscribers } from './reactions.ts';
+import { WEBHOOK_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { type WebhookService, webhookService } from './service.ts';
+import { WebhookSealer } from './sealer.ts';
+import { WebhookService } from './service.ts';
+import { webhookSettings } from './settings.ts';
 import { SIGNATURE_ALGORITHM } from './signing.ts';
+import { cleanUpWork, webhookWork } from './work.ts';
 
-/** Lanes in hand at once; receivers are slow, and runs must not wait for them. */
-const LANES_AT_ONCE = 128;
-const FORGET = 'forget-deliveries';
-const FORGET_EVERY_MS = 60_000;
-const FORGET_AT_ONCE = 2_000;
-
-/** Events of runs, signed and sent to whoever asked for them, until they have arrived or are given up. */
-export const webhooks: Capability<'webhooks', WebhookService> = {
+/** Signed deliveries of run events to subscribers, retried until they arrive or become dead letters. */
+export const webhooks = defineCapability({
   name: 'webhooks',
-  advertise: () => ({ webhooks: { supported: true, signatureAlgorithms: [SIGNATURE_ALGORITHM], durable: true } }),
-  migrations: WEBHOOK_TABLES,
-  service: webhookService,
-  routes,
-  reactions: (_host, { lanes }) => [lanes.reaction],
-  work: (host, { keys }) => ({
-    [LANE]: { handle: laneHandler(host, keys), atOnce: LANES_AT_ONCE },
-    [FORGET]: {
-      handle: async () => ({
-        writes: [forgetDeliveries(FORGET_AT_ONCE)],
-        dueAgainAt: host.runtime.clock.now() + FORGET_EVERY_MS,
+  provides: Webhooks,
+  needs: [Audit],
+  settings: joinSettings(hostSettings, webhookSettings),
+  tables: WEBHOOK_TABLES,
+  build: (host, { audit }, { secret, webhookAttempts, webhookWindowMs, webhookRetryMs }) => {
+    const { runtime } = host;
+    const sealer = new WebhookSealer(runtime.store, secret);
+    const subscribers = new Subscribers(runtime);
+    const service = new WebhookService(runtime, { audit, sealer, subscribers });
+    const policy = { attempts: webhookAttempts, windowMs: webhookWindowMs, retryMs: webhookRetryMs };
+    return {
+      service,
+      advertise: () => ({
+        webhooks: { supported: true, signatureAlgorithms: [SIGNATURE_ALGORITHM], durable: true },
       }),
-    },
-  }),
-  prepare: async ({ runtime }, { lanes }) => {
-    await lanes.look();
-    await runtime.store.commit([ensureWork({ workId: FORGET, kind: FORGET, tenant: '*', dueAt: 0 })]);
+      routes: bindRoutes(routes, { webhooks: service }),
+      reactions: [subscribers.reaction],
+      onAppend: [subscribers.onAppend],
+      onHint: subscribers.onHint,
+      work: webhookWork(host, sealer, policy),
+      prepare: async () => {
+        await subscribers.load();
+        await commitOrThrow(runtime.store, [cleanUpWork()]);
+      },
+    };
   },
-};
+});

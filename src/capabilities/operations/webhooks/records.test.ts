@@ -13,11 +13,12 @@ import {
   listDeliveries,
   listFrom,
   listText,
-  openLanes,
   recordAttempt,
+  startDeliveries,
   WEBHOOK_TABLES,
   type WebhookRow,
 } from './records.ts';
+import { newCursor } from './rules.ts';
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
@@ -42,7 +43,7 @@ it('a member of a list is found, and nothing else is taken for one', () => {
   );
 });
 
-it('a lane is opened exactly where type, tags and scope fit', async () => {
+it('a delivery starts exactly where type, tags and scope match', async () => {
   const folder = freshFolder();
   const store = await openSqlite({
     folder: folder.path,
@@ -64,7 +65,7 @@ it('a lane is opened exactly where type, tags and scope fit', async () => {
         ...webhooks.map(({ scope, events, tags }, index) =>
           insertWebhook({ ...ROW, ...rowScope(scope), webhook_id: `wh-${index}`, ...texts({ events, tags }) }, 10),
         ),
-        openLanes({ ...run.scope, runId: 'run-1', tags: run.tags, types: run.events }, 'lane'),
+        startDeliveries({ ...run.scope, runId: 'run-1', tags: run.tags, types: run.events }, newCursor(0)),
       ]);
       const opened = await store.read<{ work_id: string }>(sql('SELECT work_id FROM work ORDER BY work_id'));
       const wanted = webhooks.flatMap(({ scope, events, tags }, index) => {
@@ -82,7 +83,7 @@ it('a lane is opened exactly where type, tags and scope fit', async () => {
   folder.remove();
 });
 
-it('what came of a delivery is forgotten when its time is over, and not before', async () => {
+it('the outcome of a delivery is deleted when its time is over, and not before', async () => {
   const folder = freshFolder();
   const clock = new ManualClock();
   const store = await openSqlite({ folder: folder.path, clock, migrations: WEBHOOK_TABLES, durable: false });

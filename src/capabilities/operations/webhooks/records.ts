@@ -5,12 +5,14 @@ import { addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { NOT_OF_MANAGEMENT_RUNS } from './deliverable.ts';
+import type { DeliveryCursor } from './rules.ts';
 
+/** The tables of webhooks and their deliveries. */
 export const WEBHOOK_TABLES: readonly Migration[] = [
   {
     id: 'webhooks/0001',
     statements: [
-      // Who wants to hear of what. `workspace` is null for a whole tenant; `sealed` holds the URL and the secret.
+      // Subscriptions. `workspace` is null for a whole tenant; `sealed` holds the URL and the secret.
       `CREATE TABLE webhooks (
         webhook_id TEXT PRIMARY KEY,
         tenant TEXT NOT NULL,
@@ -25,7 +27,7 @@ export const WEBHOOK_TABLES: readonly Migration[] = [
         rotated_at BIGINT
       ) $clustered`,
       'CREATE INDEX webhooks_by_tenant ON webhooks (tenant, webhook_id)',
-      // What came of each event that was sent, or tried to be.
+      // The outcome of each delivery that was attempted.
       `CREATE TABLE deliveries (
         delivery_id TEXT PRIMARY KEY,
         webhook_id TEXT NOT NULL,
@@ -46,7 +48,7 @@ export const WEBHOOK_TABLES: readonly Migration[] = [
       `CREATE INDEX deliveries_open ON deliveries (webhook_id, state, created_at, delivery_id)
        WHERE state <> 'delivered'`,
       'CREATE INDEX deliveries_expiry ON deliveries (expires_at)',
-      // The key that seals where the operator gave none.
+      // The key that seals targets if the operator sets no secret.
       `CREATE TABLE webhook_keys (
         name TEXT PRIMARY KEY,
         secret TEXT NOT NULL
@@ -55,6 +57,7 @@ export const WEBHOOK_TABLES: readonly Migration[] = [
   },
 ];
 
+/** A subscription. */
 export interface WebhookRow {
   readonly webhook_id: string;
   readonly tenant: string;
@@ -70,24 +73,25 @@ export interface WebhookRow {
 }
 
 /**
- * A list as a column holds it: JSON strings between commas, so that a member can be found with its commas around it.
- * A quote inside a member is written with a backslash and is never taken for the end of one.
+ * The text of a list in a column: JSON strings between commas, so that a member is found together with its commas.
+ * A quote inside a member is escaped, so it is never taken for the end of one.
  */
 export function listText(members: readonly string[]): string {
   return [',', ...members.map((member) => `${JSON.stringify(member)},`)].join('');
 }
 
+/** The list that a column holds. */
 export function listFrom(text: string): string[] {
   return JSON.parse(`[${text.slice(1, -1)}]`) as string[];
 }
 
-/** SQL for: the list in `column` has one of the members that stand at these places. */
+/** A condition: the list in `column` has one of the members in these parameters. */
 function hasOneOf(column: string, places: readonly number[]): string {
   return places.map((place) => `replace(${column}, $${place}, '') <> ${column}`).join(' OR ');
 }
 
-/** Refused when the tenant has too many already: each of them is looked at whenever a run moves. */
-export function insertWebhook(row: WebhookRow, most: number): Write {
+/** Adds a webhook. The expectation `webhooks` fails if the tenant has reached the limit. */
+export function insertWebhook(row: WebhookRow, max: number): Write {
   return {
     sql: `INSERT INTO webhooks (webhook_id, tenant, workspace, scope_name, events, tags, sealed, fingerprint, created_by,
             created_at)
@@ -104,13 +108,14 @@ export function insertWebhook(row: WebhookRow, most: number): Write {
       row.fingerprint,
       row.created_by,
       row.created_at,
-      most,
+      max,
     ],
     expect: 1,
     keeps: 'webhooks',
   };
 }
 
+/** Deletes a webhook. The expectation `webhook` fails if it is gone. */
 export function deleteWebhook({ webhook_id, tenant }: WebhookRow): Write {
   return {
     sql: 'DELETE FROM webhooks WHERE webhook_id = $1 AND tenant = $2',
@@ -120,6 +125,7 @@ export function deleteWebhook({ webhook_id, tenant }: WebhookRow): Write {
   };
 }
 
+/** Stores a new secret. The expectation `webhook` fails if the webhook is gone. */
 export function resealWebhook({ webhook_id, tenant, sealed, fingerprint, rotated_at }: WebhookRow): Write {
   return {
     sql: 'UPDATE webhooks SET sealed = $1, fingerprint = $2, rotated_at = $3 WHERE webhook_id = $4 AND tenant = $5',
@@ -129,13 +135,14 @@ export function resealWebhook({ webhook_id, tenant, sealed, fingerprint, rotated
   };
 }
 
+/** A webhook, if it is visible. */
 export function findWebhook({ tenant, workspace }: Visibility, webhookId: string): Statement {
   const found = 'SELECT * FROM webhooks WHERE webhook_id = $1 AND tenant = $2';
   if (workspace === undefined) return sql(found, webhookId, tenant);
   return sql(`${found} AND workspace = $3`, webhookId, tenant, workspace);
 }
 
-/** Newest first: ids sort by the time they were made. */
+/** Webhooks, newest first: their ids sort by creation time. */
 export function listWebhooks({ tenant, workspace }: Visibility, before: string | undefined, limit: number): Statement {
   const params: Param[] = [tenant];
   const where = ['tenant = $1'];
@@ -148,36 +155,40 @@ export function listWebhooks({ tenant, workspace }: Visibility, before: string |
   };
 }
 
+/** The tenants that have webhooks. */
 export function listSubscribedTenants(): Statement {
   return sql('SELECT DISTINCT tenant FROM webhooks');
 }
 
-/** One lane for each webhook and run: its name in the queue, and how it is read again. */
-export const LANE = 'webhook';
+/** Kind of the work items that deliver; there is one for each webhook and run. */
+export const DELIVERY = 'webhook';
 
-export function laneId(webhookId: string, runId: string, sequence?: number): string {
-  return [LANE, webhookId, runId, ...(sequence === undefined ? [] : [sequence])].join(':');
+/** The id of the work item of a webhook and a run; with a sequence, of the one that sends this event again. */
+export function deliveryWorkId(webhookId: string, runId: string, sequence?: number): string {
+  return [DELIVERY, webhookId, runId, ...(sequence === undefined ? [] : [sequence])].join(':');
 }
 
-export function readLaneId(workId: string): { readonly webhookId: string; readonly runId: string } {
+/** The webhook and the run that a work item is about. */
+export function readDeliveryWorkId(workId: string): { readonly webhookId: string; readonly runId: string } {
   const [, webhookId = '', runId = ''] = workId.split(':');
   return { webhookId, runId };
 }
 
+/** A run and the events that are being appended to it. */
 export interface MovedRun {
   readonly tenant: string;
   readonly workspace: string | undefined;
   readonly runId: string;
   readonly tags: readonly string[];
-  /** Types of the events that are being appended. */
+  /** Types of the events. */
   readonly types: readonly string[];
 }
 
 /**
- * Opens a lane for every webhook that wants one of the events that the same transaction appends. A lane that is open
- * is woken instead, which keeps it from closing before it has seen them.
+ * Adds a work item for every webhook that is subscribed to one of the events that the same unit appends. An item that
+ * exists is woken instead, so that it cannot finish before it has seen them; the due time of a retry stays.
  */
-export function openLanes({ tenant, workspace, runId, tags, types }: MovedRun, lane: string): Write {
+export function startDeliveries({ tenant, workspace, runId, tags, types }: MovedRun, cursor: DeliveryCursor): Write {
   const params: Param[] = [runId, tenant, workspace ?? null];
   const places = (members: readonly string[]): number[] =>
     padded(members).map((member) => params.push(listText([member])));
@@ -185,27 +196,29 @@ export function openLanes({ tenant, workspace, runId, tags, types }: MovedRun, l
   const from = `webhooks WHERE tenant = $2 AND (workspace IS NULL OR workspace = $3)
     AND (tags = '${listText([])}'${isTagged}) AND (${hasOneOf('events', places(types))})`;
   return addOrWakeEach(
-    { workId: `'${LANE}:' || webhook_id || ':' || $1`, from, params },
-    { kind: LANE, tenant, payload: lane, dueAt: 0, keepsDueTime: true },
+    { workId: `'${DELIVERY}:' || webhook_id || ':' || $1`, from, params },
+    { kind: DELIVERY, tenant, payload: JSON.stringify(cursor), dueAt: 0, keepsDueTime: true },
   );
 }
 
-/** As many members as a power of two, the last one repeated: so there are few statements, and each is prepared once. */
+/** Repeats the last member up to a power of two, so that there are few different statements to prepare. */
 function padded(members: readonly string[]): string[] {
   const size = 2 ** Math.ceil(Math.log2(members.length));
   return [...members, ...Array<string>(size - members.length).fill(members.at(-1)!)];
 }
 
-export interface LanePlace {
+/** Where the deliveries of a run to a webhook go on. */
+export interface DeliveryRange {
   readonly tenant: string;
   readonly runId: string;
   readonly after: number;
   readonly through: number;
-  /** What the webhook wants, as its column has it. */
+  /** The subscribed types, as the column has them. */
   readonly events: string;
 }
 
-export interface LaneEvent {
+/** An event to be delivered, in the bytes of the log. */
+export interface DeliverableEvent {
   readonly sequence: number;
   readonly type: string;
   readonly body: string;
@@ -213,8 +226,8 @@ export interface LaneEvent {
 
 const NOT_DELIVERED = `(${NOT_OF_MANAGEMENT_RUNS.map((type) => `'${type}'`).join(', ')})`;
 
-/** What comes next in a lane, without what is not delivered from management runs. */
-export function nextEvent({ tenant, runId, after, through, events }: LanePlace): Statement {
+/** The next event to be delivered. */
+export function nextEvent({ tenant, runId, after, through, events }: DeliveryRange): Statement {
   return sql(
     `SELECT sequence, type, body FROM events
      WHERE run_id = $1 AND sequence > $2 AND sequence <= $3
@@ -230,6 +243,7 @@ export function nextEvent({ tenant, runId, after, through, events }: LanePlace):
   );
 }
 
+/** The outcome of the last attempt to deliver an event. */
 export interface DeliveryRow {
   readonly delivery_id: string;
   readonly webhook_id: string;
@@ -247,7 +261,7 @@ export interface DeliveryRow {
   readonly expires_at: number;
 }
 
-/** What came of one more attempt. */
+/** Stores the outcome of one more attempt. */
 export function recordAttempt(row: Omit<DeliveryRow, 'attempts' | 'created_at'>): Write {
   return {
     sql: `INSERT INTO deliveries (delivery_id, webhook_id, tenant, run_id, sequence, event_type, state, attempted_at,
@@ -273,6 +287,7 @@ export function recordAttempt(row: Omit<DeliveryRow, 'attempts' | 'created_at'>)
   };
 }
 
+/** A delivery to a webhook. */
 export function findDelivery(tenant: string, webhookId: string, deliveryId: string): Statement {
   return sql(
     'SELECT * FROM deliveries WHERE delivery_id = $1 AND webhook_id = $2 AND tenant = $3',
@@ -282,7 +297,7 @@ export function findDelivery(tenant: string, webhookId: string, deliveryId: stri
   );
 }
 
-/** Refused while it is on its way. */
+/** Makes a delivery pending again. The expectation `delivery` fails if it is pending. */
 export function reopenDelivery(tenant: string, deliveryId: string, at: number): Write {
   return {
     sql: `UPDATE deliveries SET state = 'pending', due_at = $1
@@ -293,23 +308,24 @@ export function reopenDelivery(tenant: string, deliveryId: string, at: number): 
   };
 }
 
-export interface DeliveryPlace {
+/** A position in the list of deliveries, which is newest first. */
+export interface DeliveryPosition {
   readonly at: number;
   readonly id: string;
 }
 
-/** Newest first, from before some place in that order. */
+/** Deliveries to a webhook, newest first, after a position of the list. */
 export function listDeliveries(
   tenant: string,
   webhookId: string,
   state: DeliveryState | undefined,
-  before: DeliveryPlace | undefined,
+  before: DeliveryPosition | undefined,
   limit: number,
 ): Statement {
   const params: Param[] = [webhookId, tenant];
   const where = ['webhook_id = $1', 'tenant = $2'];
   if (state !== undefined) where.push(`state = '${state}'`);
-  // Said again in the words of the index of those that are not delivered.
+  // Implied by the line above, but spelt as in the partial index, which is used only then.
   if (state !== undefined && state !== 'delivered') where.push(`state <> 'delivered'`);
   if (before) {
     const at = `$${params.push(before.at)}`;
@@ -323,6 +339,7 @@ export function listDeliveries(
   };
 }
 
+/** Deletes outcomes whose time is over. */
 export function forgetDeliveries(limit: number): Write {
   return {
     sql: `DELETE FROM deliveries WHERE delivery_id IN (
@@ -333,7 +350,7 @@ export function forgetDeliveries(limit: number): Write {
 
 const KEY_NAME = 'sealing';
 
-/** The first host that needs a key makes it; the others find it. */
+/** Stores the sealing key unless there is one: hosts that start together agree on one. */
 export function ensureStoredKey(secret: string): Write {
   return {
     sql: 'INSERT INTO webhook_keys (name, secret) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING',
@@ -341,6 +358,7 @@ export function ensureStoredKey(secret: string): Write {
   };
 }
 
+/** The sealing key. */
 export function readStoredKey(): Statement {
   return sql('SELECT secret FROM webhook_keys WHERE name = $1', KEY_NAME);
 }

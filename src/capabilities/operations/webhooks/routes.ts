@@ -10,9 +10,10 @@ import {
   WebhookSubscription,
 } from '../../../protocol/operations/webhooks.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
-import { type Reply, reply, route } from '../../request.ts';
-import type { DeliveryPlace } from './records.ts';
-import type { Delivery, Issued, Webhook, WebhookService } from './service.ts';
+import { NO_CONTENT, reply, route, transact } from '../../request.ts';
+import { deliveryDocument } from './document.ts';
+import type { DeliveryPosition } from './records.ts';
+import type { WebhookService } from './service.ts';
 import { SIGNATURE_ALGORITHM } from './signing.ts';
 
 const operation = route<{ readonly webhooks: WebhookService }>();
@@ -23,32 +24,31 @@ const WEBHOOKS = '/v1/host/capstan/webhooks';
 const WebhookId = Type.String({ minLength: 1, maxLength: 128 });
 const registerWebhook = operation({
   operationId: 'registerWebhook',
-  summary: 'Have events of runs delivered to a URL, signed',
+  summary: 'Register a webhook: events of runs are signed and delivered to its URL',
   method: 'POST',
   path: '/v1/webhooks',
   scope: 'webhooks:manage',
   body: WebhookRegistration,
   replies: { 201: IssuedWebhook },
   refusals: [400, 403, 409],
-  handle: async (request, { webhooks }) => {
-    const { url, events, tags, tenantId, signatureAlgorithms } = request.body;
-    if (!URL.canParse(url)) return refuse('validation_error', 'url is not a URL.', { field: 'url' });
+  handle: ({ caller, body }, { webhooks }) => {
+    const { url, events, tags, tenantId, signatureAlgorithms } = body;
+    if (!URL.canParse(url)) return refuse('validation_error', 'url must be an absolute URL.', { field: 'url' });
     if (signatureAlgorithms && !signatureAlgorithms.includes(SIGNATURE_ALGORITHM)) {
       const message = `Deliveries are signed with ${SIGNATURE_ALGORITHM}, which the receiver must be able to verify.`;
       return refuse('validation_error', message, { field: 'signatureAlgorithms' });
     }
-    const shown = (issued: Issued): Reply =>
-      reply(201, signatureAlgorithms ? { ...issued, signatureAlgorithms: [SIGNATURE_ALGORITHM] } : issued);
-    const outcome = await webhooks.register(request.caller, { url, events, tags, scopeName: tenantId }, (issued) =>
-      request.remember(shown(issued)),
+    const chosen = signatureAlgorithms ? { signatureAlgorithms: [SIGNATURE_ALGORITHM] } : {};
+    return transact(
+      () => webhooks.register(caller, { url, events, tags, scopeName: tenantId }),
+      (issued) => reply(201, { ...issued, ...chosen }),
     );
-    return isRefusal(outcome) ? outcome : shown(outcome);
   },
 });
 
 const unregisterWebhook = operation({
   operationId: 'unregisterWebhook',
-  summary: 'Stop deliveries to a webhook and forget it',
+  summary: 'Delete a webhook and stop its deliveries',
   method: 'DELETE',
   path: '/v1/webhooks/{webhookId}',
   scope: 'webhooks:manage',
@@ -56,19 +56,16 @@ const unregisterWebhook = operation({
   query: Closed({ tenantId: Optional(ScopeName) }),
   replies: { 204: 'nothing' },
   refusals: [403, 404],
-  handle: async (request, { webhooks }) => {
-    const { webhookId } = request.params;
-    const done: Reply = { status: 204 };
-    const refusal = await webhooks.unregister(request.caller, webhookId, request.query.tenantId, () =>
-      request.remember(done),
-    );
-    return refusal ?? done;
-  },
+  handle: ({ caller, params: { webhookId }, query: { tenantId } }, { webhooks }) =>
+    transact(
+      () => webhooks.unregister(caller, webhookId, tenantId),
+      () => NO_CONTENT,
+    ),
 });
 
 const listWebhooks = operation({
   operationId: 'listWebhooks',
-  summary: 'Webhooks, without their secrets, newest first',
+  summary: 'List webhooks, without their secrets, newest first',
   method: 'GET',
   path: WEBHOOKS,
   scope: 'webhooks:manage',
@@ -81,7 +78,12 @@ const listWebhooks = operation({
     const found = await webhooks.list(caller, page.after, page.limit + 1);
     return reply(
       200,
-      pageOf(found, page, shownWebhook, ({ webhookId }) => webhookId),
+      pageOf(
+        found,
+        page,
+        (webhook) => webhook,
+        ({ webhookId }) => webhookId,
+      ),
     );
   },
 });
@@ -95,17 +97,16 @@ const rotateWebhook = operation({
   params: Closed({ webhookId: WebhookId }),
   replies: { 200: IssuedWebhook },
   refusals: [404, 409],
-  handle: async (request, { webhooks }) => {
-    const outcome = await webhooks.rotate(request.caller, request.params.webhookId, (issued) =>
-      request.remember(reply(200, issued)),
-    );
-    return isRefusal(outcome) ? outcome : reply(200, outcome);
-  },
+  handle: ({ caller, params: { webhookId } }, { webhooks }) =>
+    transact(
+      () => webhooks.rotate(caller, webhookId),
+      (issued) => reply(200, issued),
+    ),
 });
 
 const listDeliveries = operation({
   operationId: 'listWebhookDeliveries',
-  summary: 'What came of deliveries to a webhook, newest first; `state=dead` are the dead letters',
+  summary: 'List the deliveries to a webhook, newest first; `state=dead` selects the dead letters',
   method: 'GET',
   path: `${WEBHOOKS}/{webhookId}/deliveries`,
   scope: 'webhooks:manage',
@@ -116,22 +117,23 @@ const listDeliveries = operation({
   handle: async ({ caller, params, query }, { webhooks }) => {
     const page = pageRequest(query);
     if (isRefusal(page)) return page;
-    const before = page.after === undefined ? undefined : placeOf(page.after);
-    if (before === null)
-      return refuse('validation_error', 'cursor is not one that this host gave out.', { field: 'cursor' });
-    const { state } = query;
-    const filter = { ...(state ? { state } : {}), before, limit: page.limit + 1 };
+    const before = page.after === undefined ? undefined : positionOf(page.after);
+    if (before === null) {
+      const message = 'The cursor was not issued by this list. Leave it out to start from the newest delivery.';
+      return refuse('validation_error', message, { field: 'cursor' });
+    }
+    const filter = { state: query.state, before, limit: page.limit + 1 };
     const found = await webhooks.deliveries(caller, params.webhookId, filter);
     if (isRefusal(found)) return found;
     return reply(
       200,
-      pageOf(found, page, shownDelivery, ({ createdAt, deliveryId }) => `${createdAt}.${deliveryId}`),
+      pageOf(found, page, deliveryDocument, ({ created_at, delivery_id }) => `${created_at}.${delivery_id}`),
     );
   },
 });
 
-/** Null when the text names no place. */
-function placeOf(text: string): DeliveryPlace | null {
+/** Null if the text is not a cursor of this list. */
+function positionOf(text: string): DeliveryPosition | null {
   const [, at, id] = /^(\d{1,16})\.([A-Za-z0-9-]+)$/.exec(text) ?? [];
   return at === undefined || id === undefined ? null : { at: Number(at), id };
 }
@@ -145,27 +147,12 @@ const redeliver = operation({
   params: Closed({ webhookId: WebhookId, deliveryId: Type.String({ minLength: 1, maxLength: 256 }) }),
   replies: { 202: WebhookDelivery },
   refusals: [404, 409],
-  handle: async (request, { webhooks }) => {
-    const { webhookId, deliveryId } = request.params;
-    const shown = (delivery: Delivery): Reply => reply(202, shownDelivery(delivery));
-    const outcome = await webhooks.redeliver(request.caller, webhookId, deliveryId, (delivery) =>
-      request.remember(shown(delivery)),
-    );
-    return isRefusal(outcome) ? outcome : shown(outcome);
-  },
+  handle: ({ caller, params: { webhookId, deliveryId } }, { webhooks }) =>
+    transact(
+      () => webhooks.redeliver(caller, webhookId, deliveryId),
+      (delivery) => reply(202, deliveryDocument(delivery)),
+    ),
 });
 
-function shownWebhook({ createdAt, rotatedAt, ...rest }: Webhook): object {
-  return { ...rest, ...times({ createdAt, rotatedAt }) };
-}
-
-function shownDelivery({ createdAt, lastAttemptAt, nextAttemptAt, ...rest }: Delivery): object {
-  return { ...rest, ...times({ createdAt, lastAttemptAt, nextAttemptAt }) };
-}
-
-function times(known: Record<string, number | undefined>): object {
-  const given = Object.entries(known).filter((entry): entry is [string, number] => entry[1] !== undefined);
-  return Object.fromEntries(given.map(([name, at]) => [name, new Date(at).toISOString()]));
-}
-
+/** The operations on webhooks. */
 export const routes = [registerWebhook, unregisterWebhook, listWebhooks, rotateWebhook, listDeliveries, redeliver];

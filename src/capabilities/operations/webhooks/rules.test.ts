@@ -1,34 +1,41 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Subject } from '../../../runtime/run-row.ts';
-import { judgeAttempt, type Lane, newLane, type RetryPolicy, refuseForeignScope, standBack } from './rules.ts';
+import {
+  afterAttempt,
+  type DeliveryCursor,
+  newCursor,
+  postpone,
+  type RetryPolicy,
+  refuseForeignScope,
+} from './rules.ts';
 
 const HOUR_MS = 60 * 60 * 1_000;
 const POLICY: RetryPolicy = { attempts: 20, windowMs: 24 * HOUR_MS, retryMs: 1_000 };
 
-const fail = (lane: Lane, at: number, policy = POLICY) =>
-  judgeAttempt(lane, { sequence: 5, isDelivered: false, at, name: 'dlv-x' }, policy);
-const deliver = (lane: Lane, at: number) =>
-  judgeAttempt(lane, { sequence: 5, isDelivered: true, at, name: 'dlv-x' }, POLICY);
+const fail = (cursor: DeliveryCursor, at: number, policy = POLICY) =>
+  afterAttempt(cursor, { sequence: 5, isDelivered: false, at, name: 'dlv-x' }, policy);
+const deliver = (cursor: DeliveryCursor, at: number) =>
+  afterAttempt(cursor, { sequence: 5, isDelivered: true, at, name: 'dlv-x' }, POLICY);
 
 /** The pauses between attempts that all fail, until the event is dead. */
 function pausesOf(policy: RetryPolicy): number[] {
   const pauses: number[] = [];
-  let lane = newLane(4);
+  let cursor = newCursor(4);
   for (let now = 0; ; ) {
-    const judged = fail(lane, now, policy);
-    if (judged.state === 'dead') return pauses;
-    pauses.push(judged.lane.dueAt - now);
-    now = judged.lane.dueAt;
-    lane = judged.lane;
+    const outcome = fail(cursor, now, policy);
+    if (outcome.state === 'dead') return pauses;
+    pauses.push(outcome.cursor.dueAt - now);
+    now = outcome.cursor.dueAt;
+    cursor = outcome.cursor;
   }
 }
 
 describe('an event that was sent', () => {
-  it('is behind its lane once it is delivered, and nothing is held against the receiver', () => {
-    const { lane, state } = deliver(fail(newLane(4), 0).lane, 1_000);
+  it('is behind the cursor once it is delivered, and earlier failures of the receiver are forgotten', () => {
+    const { cursor, state } = deliver(fail(newCursor(4), 0).cursor, 1_000);
     expect(state).toBe('delivered');
-    expect(lane).toEqual(newLane(5));
+    expect(cursor).toEqual(newCursor(5));
   });
 
   it('is tried again within two seconds, then after pauses that double up to an hour', () => {
@@ -44,14 +51,14 @@ describe('an event that was sent', () => {
 
   it('does not come back together with others that failed together', () => {
     const dueAts = ['a', 'b', 'c', 'd'].map(
-      (name) => judgeAttempt(newLane(4), { sequence: 5, isDelivered: false, at: 0, name }, POLICY).lane.dueAt,
+      (name) => afterAttempt(newCursor(4), { sequence: 5, isDelivered: false, at: 0, name }, POLICY).cursor.dueAt,
     );
     expect(new Set(dueAts).size).toBe(dueAts.length);
   });
 
   it('is dead when it was tried often enough', () => {
     expect(pausesOf({ ...POLICY, attempts: 3 })).toHaveLength(2);
-    expect(fail(newLane(4), 0, { ...POLICY, attempts: 1 })).toMatchObject({ state: 'dead', lane: { after: 5 } });
+    expect(fail(newCursor(4), 0, { ...POLICY, attempts: 1 })).toMatchObject({ state: 'dead', cursor: { after: 5 } });
   });
 
   it('is dead when it would be tried again too late', () => {
@@ -61,21 +68,21 @@ describe('an event that was sent', () => {
   });
 });
 
-describe('a lane', () => {
+describe('a delivery cursor', () => {
   /** Events one after the other, each attempt as the chance has it, until all are through. */
   function live(outcomes: readonly boolean[], events: number, policy: RetryPolicy) {
     const seen: { sequence: number; state: string; attempts: number; at: number }[] = [];
-    let lane = newLane(-1);
+    let cursor = newCursor(-1);
     let now = 0;
-    for (let turn = 0; lane.after < events - 1; turn++) {
-      const sequence = lane.after + 1;
-      now = Math.max(now, lane.dueAt);
+    for (let turn = 0; cursor.after < events - 1; turn++) {
+      const sequence = cursor.after + 1;
+      now = Math.max(now, cursor.dueAt);
       const attempt = { sequence, isDelivered: outcomes[turn % outcomes.length]!, at: now, name: `dlv-${sequence}` };
-      const { attempts } = lane;
-      const judged = judgeAttempt(lane, attempt, policy);
-      expect(judged.lane.after).toBe(judged.state === 'pending' ? lane.after : sequence);
-      seen.push({ sequence, state: judged.state, attempts: attempts + 1, at: now });
-      lane = judged.lane;
+      const { attempts } = cursor;
+      const outcome = afterAttempt(cursor, attempt, policy);
+      expect(outcome.cursor.after).toBe(outcome.state === 'pending' ? cursor.after : sequence);
+      seen.push({ sequence, state: outcome.state, attempts: attempts + 1, at: now });
+      cursor = outcome.cursor;
     }
     return seen;
   }
@@ -107,17 +114,17 @@ describe('a lane', () => {
   });
 
   it('stands back for a moment, then for longer and longer, and not for ever', () => {
-    let lane = newLane(4);
+    let cursor = newCursor(4);
     const pauses: number[] = [];
     for (let times = 0; times < 200; times++) {
-      const next = standBack(lane, 1_000_000, 'lane');
+      const next = postpone(cursor, 1_000_000, 'name');
       pauses.push(next.dueAt - 1_000_000);
-      lane = next;
+      cursor = next;
     }
     expect(pauses[0]).toBeLessThan(500);
     expect(pauses[1]).toBeGreaterThan(pauses[0]!);
     expect(Math.max(...pauses)).toBeLessThanOrEqual(75_000);
-    expect(lane).toMatchObject({ after: 4, attempts: 0 });
+    expect(cursor).toMatchObject({ after: 4, attempts: 0 });
   });
 });
 

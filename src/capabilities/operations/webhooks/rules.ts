@@ -3,87 +3,91 @@ import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 
-/** How long and how often one event is tried. */
+/** How often and how long the delivery of an event is retried. */
 export interface RetryPolicy {
   readonly attempts: number;
-  /** From the first failure in a lane, for all that waits in it. */
+  /** Counted from the first failure, for every event that waits behind it. */
   readonly windowMs: number;
-  /** The pause after the first failure; each further one is twice as long. */
+  /** The backoff after the first failure; it doubles with each further one. */
   readonly retryMs: number;
 }
 
-/** Where a lane stands: events of one run on their way to one webhook, one after the other. */
-export interface Lane {
-  /** Everything up to here is delivered or dead. */
+/** How far the deliveries of one run to one webhook have come; the payload of their work item. */
+export interface DeliveryCursor {
+  /** Every event up to this sequence is delivered or dead. */
   readonly after: number;
-  /** Where it ends, for a lane that sends one event again. */
+  /** The last sequence to send, if a single event is sent again. */
   readonly through?: number;
-  /** How often the event that comes next was tried. */
+  /** Failed attempts to send the next event. */
   readonly attempts: number;
   readonly dueAt: number;
-  /** Since when nothing has come through. */
+  /** When the first of the consecutive failures was. */
   readonly failingSince?: number | undefined;
-  /** Times in a row that it stood back for others. */
+  /** Consecutive times that it was postponed because the receiver was at its limit. */
   readonly waits: number;
 }
 
-export function newLane(after: number, through?: number): Lane {
+/** A cursor that starts behind a sequence. */
+export function newCursor(after: number, through?: number): DeliveryCursor {
   return { after, attempts: 0, dueAt: 0, waits: 0, ...(through === undefined ? {} : { through }) };
 }
 
-export interface Judgement {
-  readonly lane: Lane;
+/** The cursor and the state of the delivery after an attempt. */
+export interface AttemptOutcome {
+  readonly cursor: DeliveryCursor;
   readonly state: DeliveryState;
 }
 
-const PAUSE_MAX_MS = 60 * 60 * 1_000;
-/** Pauses are up to this much longer, so that what failed together does not come back together. */
-const SPREAD = 0.25;
+const BACKOFF_MAX_MS = 60 * 60 * 1_000;
+/** Backoffs are up to this much longer, so that deliveries that failed together are not retried together. */
+const JITTER = 0.25;
 
-/** What an attempt to send the event with this sequence means for its lane. `name` decides the spread. */
-export function judgeAttempt(
-  lane: Lane,
+/** Moves the cursor after an attempt to send the event with this sequence. The jitter is derived from `name`. */
+export function afterAttempt(
+  cursor: DeliveryCursor,
   attempt: { readonly sequence: number; readonly isDelivered: boolean; readonly at: number; readonly name: string },
   policy: RetryPolicy,
-): Judgement {
+): AttemptOutcome {
   const { sequence, isDelivered, at, name } = attempt;
-  const { failingSince = at, ...rest } = lane;
+  const { failingSince = at, ...rest } = cursor;
   const moved = { ...rest, after: sequence, attempts: 0, dueAt: 0, waits: 0 };
-  if (isDelivered) return { lane: moved, state: 'delivered' };
-  const attempts = lane.attempts + 1;
-  const dueAt = at + pauseAfter(attempts, policy.retryMs, name);
+  if (isDelivered) return { cursor: moved, state: 'delivered' };
+  const attempts = cursor.attempts + 1;
+  const dueAt = at + backoffAfter(attempts, policy.retryMs, name);
   if (attempts >= policy.attempts || dueAt > failingSince + policy.windowMs) {
-    return { lane: { ...moved, failingSince }, state: 'dead' };
+    return { cursor: { ...moved, failingSince }, state: 'dead' };
   }
-  return { lane: { ...lane, failingSince, attempts, dueAt, waits: 0 }, state: 'pending' };
+  return { cursor: { ...cursor, failingSince, attempts, dueAt, waits: 0 }, state: 'pending' };
 }
 
-function pauseAfter(attempts: number, retryMs: number, name: string): number {
-  const pause = Math.min(retryMs * 2 ** (attempts - 1), PAUSE_MAX_MS);
-  return Math.round(pause * (1 + SPREAD * fractionOf(`${name} ${attempts}`)));
+function backoffAfter(attempts: number, retryMs: number, name: string): number {
+  const pause = Math.min(retryMs * 2 ** (attempts - 1), BACKOFF_MAX_MS);
+  return Math.round(pause * (1 + JITTER * fractionOf(`${name} ${attempts}`)));
 }
 
-const STAND_BACK_MS = 250;
-const STAND_BACK_MAX_MS = 60_000;
+const POSTPONE_MS = 250;
+const POSTPONE_MAX_MS = 60_000;
 
-/** A lane that lets others go first comes back soon, then later and later. */
-export function standBack(lane: Lane, at: number, name: string): Lane {
-  const pause = Math.min(STAND_BACK_MS * 2 ** lane.waits, STAND_BACK_MAX_MS);
-  return { ...lane, waits: lane.waits + 1, dueAt: Math.round(at + pause * (1 + SPREAD * fractionOf(name))) };
+/** Tries again soon, then with increasing delays, while the receiver is at its limit. */
+export function postpone(cursor: DeliveryCursor, at: number, name: string): DeliveryCursor {
+  const pause = Math.min(POSTPONE_MS * 2 ** cursor.waits, POSTPONE_MAX_MS);
+  return { ...cursor, waits: cursor.waits + 1, dueAt: Math.round(at + pause * (1 + JITTER * fractionOf(name))) };
 }
 
-/** A number in [0, 1) that a name decides: it spreads what would otherwise happen at once, and needs no chance. */
+/** A number in [0, 1) derived from a name: jitter that needs no random source. */
 function fractionOf(name: string): number {
   return Number.parseInt(sha256Hex(name).slice(0, 8), 16) / 2 ** 32;
 }
 
-/** What a subscription is called on the wire: the workspace, or the tenant of somebody who is bound to none. */
+/** The scope of a subscription on the wire: the workspace, or the tenant of a caller that is bound to none. */
 export function scopeNameOf({ workspace, tenantName }: Subject): string {
   return workspace ?? tenantName;
 }
 
-/** Whoever names a scope must be in it. */
+/** Refuses a scope that the caller names and does not belong to. */
 export function refuseForeignScope(subject: Subject, named: string | undefined): Refusal | undefined {
   if (named === undefined || named === scopeNameOf(subject)) return undefined;
-  return refuse('forbidden', 'You are not a member of this tenantId.', { field: 'tenantId' });
+  return refuse('forbidden', 'tenantId is not the workspace or tenant of your key. Leave it out, or use another key.', {
+    field: 'tenantId',
+  });
 }

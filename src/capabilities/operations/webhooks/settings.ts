@@ -2,7 +2,7 @@ import { defineSettings } from '../../settings.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** How often, how long and how soon again a delivery is tried. */
+/** How often, how long and how soon a failed delivery is retried. */
 export const webhookSettings = defineSettings({
   variables: {
     webhookAttempts: { variable: 'CAPSTAN_WEBHOOK_ATTEMPTS', meaning: 'attempts for each webhook delivery (20)' },

@@ -21,7 +21,7 @@ const feedback = new FeedbackService(host, {
   audit: { record: () => [] },
   feed: { entries: () => [], wake: (tenant) => void published.push(tenant) },
 });
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const ada = callerAs('ada');
 const work = workflow([node('draft')]);
 await registerShared(runtime, work);

@@ -22,7 +22,7 @@ const host = await openCapabilityHost({
 afterAll(() => host.close());
 
 const { runtime, clock } = host;
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const interrupts = new InterruptService(host, new TokenKeys(runtime));
 const ada = callerAs('ada');
 const TIMEOUT_MS = 60_000;

@@ -13,7 +13,7 @@ const host = await openCapabilityHost();
 afterAll(() => host.close());
 
 const { runtime, clock } = host;
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const events = new EventService(runtime);
 const ada = callerAs('ada');
 const DELAY_MS = 60_000;

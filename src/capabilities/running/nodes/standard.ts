@@ -1,5 +1,4 @@
 import type { NodeType } from '../../../runtime/node-type.ts';
-import { callPrompt } from '../../ai/mcp-client/call-prompt.ts';
 import { ARRAY_NODES } from './arrays.ts';
 import { end, fail, getVariable, identity, noop, setVariable, start } from './basic.ts';
 import { channelWrite } from './channel-write.ts';
@@ -32,5 +31,4 @@ export const NODES: readonly NodeType[] = [
   ...TEXT_NODES,
   stringFormat,
   idempotencyKey,
-  callPrompt,
 ];

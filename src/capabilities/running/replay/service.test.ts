@@ -18,7 +18,7 @@ const audited: AuditRecord[] = [];
 const audit = {
   entry: (record: AuditRecord): Change => changeOf(undefined, [], { announce: [() => audited.push(record)] }),
 };
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const EXPIRED = refuse('run_expired', 'The run has expired.');
 const retention = { expiry: async (_from: unknown, runId: string) => (runId === 'run-old' ? EXPIRED : undefined) };
 const replay = new ReplayService(host, { runs, audit, retention });

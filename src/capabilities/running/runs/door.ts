@@ -7,7 +7,7 @@ import type { Change } from '../../../runtime/change.ts';
 import type { MovedRun } from '../../../runtime/move-run.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import type { RunFilter, RunRow } from '../../../store/log.ts';
-import { door } from '../../capability.ts';
+import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
 /** Starting, reading, cancelling, pausing and finding runs. */
@@ -28,6 +28,16 @@ export interface Runs {
 
 /** The door to runs. */
 export const Runs = door<Runs>()('runs');
+
+/** Mock model providers that runs of test keys may name. A host in production has none. */
+export interface MockProviders {
+  readonly ids: readonly string[];
+  /** Refuses a provider that does not exist or a config that it does not take. */
+  readonly check: (mock: NonNullable<Configurable['mockProvider']>) => Refusal | undefined;
+}
+
+/** The mock providers of the host. */
+export const MockProviders = extensionPoint<MockProviders>('mockProviders');
 
 /** What a caller hands to a new run. */
 export interface RunArguments {

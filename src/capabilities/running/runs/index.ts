@@ -1,6 +1,5 @@
 import { DRAIN_POLICIES } from '../../../protocol/running/events.ts';
 import { ENGINE_VERSION, EVENT_LOG_SCHEMA_VERSION } from '../../../protocol/running/runs.ts';
-import { MOCK_PROVIDERS } from '../../../runtime/effects/mock-model.ts';
 import { modelSettings } from '../../ai/models/settings.ts';
 import { defineCapability, optional } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
@@ -21,7 +20,7 @@ export const runs = defineCapability({
   needs: [Interrupts, optional(Feedback)],
   settings: joinSettings(hostSettings, modelSettings),
   build: (host, needs, settings) => {
-    const { maxNodeExecutions, maxRunDurationMs, maxRequestBodyBytes, conformance } = settings;
+    const { maxNodeExecutions, maxRunDurationMs, maxRequestBodyBytes } = settings;
     const service = new RunService(host, settings);
     return {
       service,
@@ -34,7 +33,6 @@ export const runs = defineCapability({
         testing: {
           testKeyPrefix: TEST_KEY_PREFIX,
           forceEngineVersionRange: FORCED_ENGINE_VERSIONS,
-          ...(conformance ? { mockProviders: [...MOCK_PROVIDERS] } : {}),
         },
       }),
       routes: bindRoutes(routes, { runs: service, runtime: host.runtime, ...needs }),

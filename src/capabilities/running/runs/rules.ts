@@ -3,19 +3,18 @@ import type { Plan } from '../../../engine/definition/plan.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import { type Configurable, ENGINE_VERSION } from '../../../protocol/running/runs.ts';
-import { checkMockProvider, MOCK_PROVIDERS } from '../../../runtime/effects/mock-model.ts';
 import type { ModelSettings } from '../../ai/models/settings.ts';
 import type { Caller } from '../../request.ts';
-import type { RunArguments } from './door.ts';
+import type { MockProviders, RunArguments } from './door.ts';
 
 /** Engine versions that a test may ask the host to emulate. */
 export const FORCED_ENGINE_VERSIONS = { min: 0, max: ENGINE_VERSION };
 
 const METADATA_BYTES_MAX = 50 * 1_024;
 
-/** The settings that decide what a run may be given. */
+/** What decides on the arguments that a run may be given. */
 export interface RunRules {
-  readonly conformance: boolean;
+  readonly mockProviders: readonly MockProviders[];
   readonly models: readonly Pick<ModelSettings, 'provider' | 'models'>[];
 }
 
@@ -40,23 +39,19 @@ export function checkCreation(
 function checkMock(
   caller: Pick<Caller, 'isTest'>,
   { mockProvider }: Configurable,
-  { conformance }: Pick<RunRules, 'conformance'>,
+  { mockProviders }: Pick<RunRules, 'mockProviders'>,
 ): Refusal | undefined {
   if (!mockProvider) return undefined;
-  const supportedProviders = conformance ? MOCK_PROVIDERS : [];
-  if (!caller.isTest || !conformance) {
+  if (!caller.isTest || mockProviders.length === 0) {
+    const supportedProviders = mockProviders.flatMap(({ ids }) => ids);
     const details = { requestedProvider: mockProvider.id, supportedProviders };
     return refuse('mock_provider_forbidden', 'Mock providers are for test keys only.', details);
   }
-  if (!supportedProviders.includes(mockProvider.id)) {
-    return refuse('unsupported_mock_provider', 'This host has no such mock provider.', { supportedProviders });
+  for (const { check } of mockProviders) {
+    const refusal = check(mockProvider);
+    if (refusal) return refusal;
   }
-  const problem = checkMockProvider(mockProvider.id, mockProvider.config ?? {});
-  return problem === undefined
-    ? undefined
-    : refuse('validation_error', `configurable.mockProvider.config${problem}`, {
-        field: 'configurable.mockProvider.config',
-      });
+  return undefined;
 }
 
 function checkEngineVersion(caller: Pick<Caller, 'isTest'>, version: number | undefined): Refusal | undefined {

@@ -12,7 +12,7 @@ const host = await openCapabilityHost();
 afterAll(() => host.close());
 
 const { runtime } = host;
-const runs = new RunService(host, { conformance: false, models: [] });
+const runs = new RunService(host, { models: [] });
 const ada = callerAs('ada');
 const waiting = workflow([node('a', 'core.delay', { config: { delayMs: 60_000 } }), node('b')], line('a', 'b'));
 await registerShared(runtime, waiting);

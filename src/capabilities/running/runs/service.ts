@@ -13,17 +13,17 @@ import { childRuns, holderOfScope, listRuns, type RunFilter, type RunRow, takeSc
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { Pausing, RunArguments, RunRequest, Runs } from './door.ts';
+import { MockProviders, type Pausing, type RunArguments, type RunRequest, type Runs } from './door.ts';
 import { checkCreation, type RunRules } from './rules.ts';
 
 /** Runs, as people and other capabilities start, read and move them. */
 export class RunService implements Runs {
-  readonly #host: Pick<Host, 'runtime' | 'executor'>;
-  readonly #rules: RunRules;
+  readonly #host: Pick<Host, 'runtime' | 'executor' | 'extensions'>;
+  readonly #settings: Omit<RunRules, 'mockProviders'>;
 
-  constructor(host: Pick<Host, 'runtime' | 'executor'>, rules: RunRules) {
+  constructor(host: Pick<Host, 'runtime' | 'executor' | 'extensions'>, settings: Omit<RunRules, 'mockProviders'>) {
     this.#host = host;
-    this.#rules = rules;
+    this.#settings = settings;
   }
 
   async create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal> {
@@ -40,7 +40,8 @@ export class RunService implements Runs {
   }
 
   check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Refusal | undefined {
-    return checkCreation(caller, given, plan, this.#rules);
+    const mockProviders = this.#host.extensions(MockProviders);
+    return checkCreation(caller, given, plan, { ...this.#settings, mockProviders });
   }
 
   async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {

@@ -1,7 +1,8 @@
 import { defined } from '../../../protocol/format/json.ts';
 import type { FireCondition } from '../../../protocol/starting/commitment-events.ts';
 import type { Commitment, CommitmentRequest } from '../../../protocol/starting/commitments.ts';
-import { ownerFrom, timeIfAny, timeText } from '../starter/self-starting.ts';
+import { ownerFrom } from '../../subject-columns.ts';
+import { timestamp, timestampIfSet } from '../../timestamps.ts';
 import type { CommitmentRow } from './records.ts';
 
 /** A commitment as callers see it. */
@@ -14,22 +15,23 @@ export function commitmentFrom(row: CommitmentRow): Commitment {
     condition: conditionOf(spec),
     state: row.state,
     ...defined({
-      nextCheckAt: timeIfAny(row.next_check_at),
+      nextCheckAt: timestampIfSet(row.next_check_at),
       lastError: row.last_error ?? undefined,
-      firedAt: timeIfAny(row.fired_at),
+      firedAt: timestampIfSet(row.fired_at),
       runId: row.run_id ?? undefined,
       belongsTo: row.belongs_to ?? undefined,
     }),
     owner: ownerFrom(row),
-    createdAt: timeText(row.created_at),
+    createdAt: timestamp(row.created_at),
   };
 }
 
-/** What was written down, but for the inputs. */
+/** The request that a commitment was created with, without its inputs. */
 export function specOf({ spec }: CommitmentRow): Omit<CommitmentRequest, 'inputs'> {
   return JSON.parse(spec);
 }
 
+/** The kind of condition that a request names. */
 export function conditionOf({ predicate }: Pick<CommitmentRequest, 'predicate'>): FireCondition {
   return predicate ? 'predicate' : 'time';
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CommitmentRequest } from '../../../protocol/starting/commitments.ts';
-import { checkCommitment, holds, nextLook, retryAt } from './rules.ts';
+import { checkCommitment, holds, nextCheck, retryAt } from './rules.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 const DAY_MS = 24 * 60 * 60_000;
@@ -39,10 +39,10 @@ describe('a commitment', () => {
 
   it('is over once it was kept, unless it repeats', () => {
     const common = { memoryRef: 'm', workflowId: 'w' };
-    expect(nextLook({ ...common, at: later(0) }, NOW)).toBeUndefined();
-    expect(nextLook({ ...common, predicate }, NOW)).toBeUndefined();
-    expect(nextLook({ ...common, predicate: { ...predicate, repeats: true } }, NOW)).toBe(NOW + 10_000);
-    expect(nextLook({ ...common, at: later(0), everySec: 60 }, NOW + 90_000)).toBe(NOW + 120_000);
+    expect(nextCheck({ ...common, at: later(0) }, NOW)).toBeUndefined();
+    expect(nextCheck({ ...common, predicate }, NOW)).toBeUndefined();
+    expect(nextCheck({ ...common, predicate: { ...predicate, repeats: true } }, NOW)).toBe(NOW + 10_000);
+    expect(nextCheck({ ...common, at: later(0), everySec: 60 }, NOW + 90_000)).toBe(NOW + 120_000);
   });
 
   it('that cannot be kept is tried again for a day', () => {

@@ -1,38 +1,32 @@
 import type { CommitmentFired } from '../../../protocol/starting/commitment-events.ts';
-import { commitAll, commitUnless } from '../../../runtime/command.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
+import type { WorkHandler } from '../../../runtime/executor.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { readEvents, type StoredEvent } from '../../../store/log.ts';
-import type { Keeping } from './keep.ts';
-import { type CommitmentRow, findCommitment, insertCommitment } from './records.ts';
+import { listRuns, type RunRow, readEvents, type StoredEvent } from '../../../store/log.ts';
+import type { StarterRecords } from '../starter/records.ts';
+import type { CommitmentTrial } from './door.ts';
+import type { CommitmentRow } from './records.ts';
 
-export interface Kept {
-  readonly event: CommitmentFired | undefined;
-  readonly times: number;
-}
+const EVENTS_READ = 10;
 
-/** Two hosts find a commitment due, one after the other. What came of it is in the log of its run. */
-export async function keepTwice(runtime: Runtime, keeping: Keeping, row: CommitmentRow): Promise<Kept> {
-  const { store } = runtime;
+/** Has two hosts evaluate a commitment, one after the other. What came of it is in the log of its run. */
+export async function evaluateTwice(
+  { store }: Runtime,
+  handle: WorkHandler,
+  records: StarterRecords<CommitmentRow>,
+  row: CommitmentRow,
+): Promise<CommitmentTrial> {
   const { commitment_id: work_id, tenant } = row;
-  await commitAll(store, [insertCommitment(row, Number.MAX_SAFE_INTEGER)]);
-  let times = 0;
-  for (let look = 0; look < 2; look++) {
-    const { writes = [], committed } = await keeping.handle({
-      work_id,
-      tenant,
-      kind: '',
-      payload: '',
-      epoch: 0,
-      wakes: 0,
-      crashes: 0,
-    });
-    if (!committed || !(await commitUnless('revision', store, writes))) continue;
-    committed();
-    times++;
+  await commitOrThrow(store, [records.insert(row, Number.MAX_SAFE_INTEGER)]);
+  for (let evaluation = 0; evaluation < 2; evaluation++) {
+    const { change } = await handle({ work_id, tenant, kind: '', payload: '', epoch: 0, wakes: 0, crashes: 0 });
+    if (!change || !(await store.commit(change.writes)).committed) continue;
+    for (const tell of change.announce) tell();
   }
-  const [kept] = await store.read<CommitmentRow>(findCommitment({ tenant }, work_id));
-  const events = kept?.run_id ? await store.read<StoredEvent>(readEvents({ tenant, runId: kept.run_id }, 0, 10)) : [];
+  const runs = await store.read<RunRow>(listRuns({ tenant }, { tag: `commitment:${work_id}` }, EVENTS_READ));
+  const [run] = runs;
+  const events = run ? await store.read<StoredEvent>(readEvents({ tenant, runId: run.run_id }, 0, EVENTS_READ)) : [];
   const fired = events.map(decodeEvent).find((event) => event.type === 'commitment.fired');
-  return { event: fired?.payload as CommitmentFired | undefined, times };
+  return { event: fired?.payload as CommitmentFired | undefined, times: runs.length };
 }

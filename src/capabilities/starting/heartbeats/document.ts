@@ -1,6 +1,7 @@
 import { defined } from '../../../protocol/format/json.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../../../protocol/starting/heartbeats.ts';
-import { ownerFrom, timeIfAny, timeText } from '../starter/self-starting.ts';
+import { ownerFrom } from '../../subject-columns.ts';
+import { timestamp, timestampIfSet } from '../../timestamps.ts';
 import type { HeartbeatEventRow, HeartbeatRow } from './records.ts';
 
 /** A heartbeat as callers see it. */
@@ -10,25 +11,26 @@ export function heartbeatFrom(row: HeartbeatRow): Heartbeat {
     ...specOf(row),
     ...(row.shown_inputs === null ? {} : { inputs: JSON.parse(row.shown_inputs) }),
     ...defined({
-      nextTickAt: timeIfAny(row.next_tick_at),
-      lastTickAt: timeIfAny(row.last_tick_at),
+      nextTickAt: timestampIfSet(row.next_tick_at),
+      lastTickAt: timestampIfSet(row.last_tick_at),
       lastStatus: (row.last_status ?? undefined) as Heartbeat['lastStatus'],
       lastError: row.last_error ?? undefined,
       lastState: row.state === null ? undefined : JSON.parse(row.state),
-      lastChangedAt: timeIfAny(row.last_changed_at),
+      lastChangedAt: timestampIfSet(row.last_changed_at),
       lastRunId: row.last_run_id ?? undefined,
       belongsTo: row.belongs_to ?? undefined,
     }),
     owner: ownerFrom(row),
-    createdAt: timeText(row.created_at),
+    createdAt: timestamp(row.created_at),
   };
 }
 
-/** What was written down, but for the inputs. */
+/** The request that a heartbeat was created with, without its inputs. */
 export function specOf({ spec }: HeartbeatRow): Omit<HeartbeatRequest, 'inputs'> {
   return JSON.parse(spec);
 }
 
+/** An event of a heartbeat as callers see it. */
 export function eventFrom({ sequence, at, type, payload }: HeartbeatEventRow): HeartbeatEvent {
-  return { sequence, timestamp: timeText(at), type: type as HeartbeatEvent['type'], payload: JSON.parse(payload) };
+  return { sequence, timestamp: timestamp(at), type: type as HeartbeatEvent['type'], payload: JSON.parse(payload) };
 }

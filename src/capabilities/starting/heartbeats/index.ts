@@ -1,20 +1,34 @@
 import { MAX_RUNTIME_MS, MIN_INTERVAL_SEC } from '../../../protocol/starting/heartbeats.ts';
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { Storage } from '../../integrations/storage/door.ts';
+import { bindRoutes } from '../../request.ts';
+import { Runs } from '../../running/runs/door.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { Observer } from '../starter/observing.ts';
+import { OBSERVATIONS_AT_ONCE, StarterWork } from '../starter/work.ts';
+import { Heartbeats } from './door.ts';
+import { HEARTBEAT_WORK, heartbeatFamily } from './family.ts';
 import { HEARTBEAT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { HEARTBEAT, type HeartbeatService, heartbeatService } from './service.ts';
+import { HeartbeatService } from './service.ts';
 
-/** Looks that are slow are somebody else's fault; they must not keep others waiting. */
-const AT_ONCE = 50;
-
-/** Things that are looked at again and again, and start runs only when they have changed. */
-export const heartbeat: Capability<'heartbeat', HeartbeatService> = {
+/** Observations at an interval that start runs only when what they see has changed. */
+export const heartbeat = defineCapability({
   name: 'heartbeat',
-  advertise: () => ({
-    heartbeat: { supported: true, minIntervalSec: MIN_INTERVAL_SEC, maxRuntimeMs: MAX_RUNTIME_MS },
-  }),
-  migrations: HEARTBEAT_TABLES,
-  service: heartbeatService,
-  routes,
-  work: (_host, { beating }) => ({ [HEARTBEAT]: { handle: beating.handle, atOnce: AT_ONCE } }),
-};
+  provides: Heartbeats,
+  needs: [Audit, Runs, Storage],
+  tables: HEARTBEAT_TABLES,
+  build: (host, needs) => {
+    const family = heartbeatFamily(host.runtime, new Observer(host.runtime, needs.storage));
+    const service = new HeartbeatService(host, needs, family);
+    const { handle } = new StarterWork(host, needs, family);
+    return {
+      service,
+      advertise: () => ({
+        heartbeat: { supported: true, minIntervalSec: MIN_INTERVAL_SEC, maxRuntimeMs: MAX_RUNTIME_MS },
+      }),
+      routes: bindRoutes(routes, { starters: service }),
+      work: { [HEARTBEAT_WORK]: { handle, atOnce: OBSERVATIONS_AT_ONCE } },
+    };
+  },
+});

@@ -1,23 +1,8 @@
-import type { Visibility } from '../../../store/log.ts';
-import {
-  deleteOwned,
-  findOwned,
-  insertOwned,
-  listOwned,
-  type OwnedTable,
-  setOwned,
-  updateOwned,
-} from '../../../store/owned-rows.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
-import {
-  INPUT_COLUMNS,
-  type InputColumns,
-  type OwnerColumn,
-  SUBJECT_COLUMNS,
-  type SubjectColumns,
-} from '../starter/self-starting.ts';
+import { STARTER_COLUMNS, type StarterColumns, type StarterTable } from '../starter/records.ts';
 
+/** The tables of heartbeats. */
 export const HEARTBEAT_TABLES: readonly Migration[] = [
   {
     id: 'heartbeat/0001',
@@ -62,10 +47,11 @@ export const HEARTBEAT_TABLES: readonly Migration[] = [
   },
 ];
 
-export interface HeartbeatRow extends SubjectColumns, InputColumns, OwnerColumn {
+/** A heartbeat as it is stored. */
+export interface HeartbeatRow extends StarterColumns {
   readonly heartbeat_id: string;
+  /** The request, without its inputs. */
   readonly spec: string;
-  readonly revision: number;
   readonly next_tick_at: number | null;
   readonly state: string | null;
   readonly last_tick_at: number | null;
@@ -73,74 +59,38 @@ export interface HeartbeatRow extends SubjectColumns, InputColumns, OwnerColumn 
   readonly last_error: string | null;
   readonly last_changed_at: number | null;
   readonly last_run_id: string | null;
-  /** Events so far. */
+  /** The sequence of the last event. */
   readonly told: number;
-  readonly created_at: number;
 }
 
-const HEARTBEATS: OwnedTable = { name: 'heartbeats', id: 'heartbeat_id' };
-const FIXED = [
-  'heartbeat_id',
-  ...SUBJECT_COLUMNS,
-  ...INPUT_COLUMNS,
-  'belongs_to',
-  'spec',
-  'revision',
-  'created_at',
-] as const;
-const MOVED = [
-  'next_tick_at',
-  'state',
-  'last_tick_at',
-  'last_status',
-  'last_error',
-  'last_changed_at',
-  'last_run_id',
-  'told',
-] as const;
+/** The table of heartbeats, for the statements that all starters share. */
+export const HEARTBEATS: StarterTable<HeartbeatRow> = {
+  name: 'heartbeats',
+  id: 'heartbeat_id',
+  columns: [
+    'heartbeat_id',
+    ...STARTER_COLUMNS,
+    'spec',
+    'next_tick_at',
+    'state',
+    'last_tick_at',
+    'last_status',
+    'last_error',
+    'last_changed_at',
+    'last_run_id',
+    'told',
+  ],
+};
 
-/** Refused when the tenant has too many already. */
-export function insertHeartbeat(row: HeartbeatRow, most: number): Write {
-  return insertOwned(HEARTBEATS, [...FIXED, ...MOVED], row, most);
+/** Deletes the events of a heartbeat. */
+export function deleteHeartbeatEvents(tenant: string, heartbeatId: string): Write {
+  return {
+    sql: 'DELETE FROM heartbeat_events WHERE heartbeat_id = $1 AND tenant = $2',
+    params: [heartbeatId, tenant],
+  };
 }
 
-/** What a tick brought. Refused when somebody else was there first. */
-export function moveHeartbeat(row: HeartbeatRow): Write {
-  return updateOwned(HEARTBEATS, MOVED, row);
-}
-
-/** Refused when it has changed since it was read. */
-export function turnHeartbeat(row: HeartbeatRow): Write {
-  return updateOwned(HEARTBEATS, ['next_tick_at'], row);
-}
-
-/** Refused when it has changed since it was read. */
-export function lendHeartbeat(row: HeartbeatRow): Write {
-  return updateOwned(HEARTBEATS, ['belongs_to', 'next_tick_at', 'state'], row);
-}
-
-export function takeBackHeartbeat(tenant: string, heartbeatId: string): Write {
-  return setOwned(HEARTBEATS, tenant, heartbeatId, { belongs_to: null, next_tick_at: null });
-}
-
-export function deleteHeartbeat(visibility: Visibility, heartbeatId: string): Write[] {
-  return [
-    deleteOwned(HEARTBEATS, visibility, heartbeatId),
-    {
-      sql: 'DELETE FROM heartbeat_events WHERE heartbeat_id = $1 AND tenant = $2',
-      params: [heartbeatId, visibility.tenant],
-    },
-  ];
-}
-
-export function findHeartbeat(visibility: Visibility, heartbeatId: string): Statement {
-  return findOwned(HEARTBEATS, visibility, heartbeatId);
-}
-
-export function listHeartbeats(visibility: Visibility, before: string | undefined, limit: number): Statement {
-  return listOwned(HEARTBEATS, visibility, { before }, limit);
-}
-
+/** An event of a heartbeat as it is stored. */
 export interface HeartbeatEventRow {
   readonly heartbeat_id: string;
   readonly sequence: number;
@@ -150,6 +100,7 @@ export interface HeartbeatEventRow {
   readonly payload: string;
 }
 
+/** Stores an event. */
 export function insertHeartbeatEvent(row: HeartbeatEventRow): Write {
   return {
     sql: `INSERT INTO heartbeat_events (heartbeat_id, sequence, tenant, at, type, payload)
@@ -158,14 +109,15 @@ export function insertHeartbeatEvent(row: HeartbeatEventRow): Write {
   };
 }
 
-export function forgetHeartbeatEvents({ heartbeat_id, tenant }: HeartbeatRow, upTo: number): Write {
+/** Deletes the events up to a sequence. */
+export function expireHeartbeatEvents({ heartbeat_id, tenant }: HeartbeatRow, upTo: number): Write {
   return {
     sql: 'DELETE FROM heartbeat_events WHERE heartbeat_id = $1 AND tenant = $2 AND sequence <= $3',
     params: [heartbeat_id, tenant, upTo],
   };
 }
 
-/** Newest first. */
+/** The latest events before a sequence, newest first. */
 export function listHeartbeatEvents(tenant: string, heartbeatId: string, before: number, limit: number): Statement {
   return sql(
     `SELECT * FROM heartbeat_events WHERE heartbeat_id = $1 AND tenant = $2 AND sequence < $3
@@ -177,7 +129,7 @@ export function listHeartbeatEvents(tenant: string, heartbeatId: string, before:
   );
 }
 
-/** How many runs that it started have not come to their end. */
+/** How many runs with a tag have not ended. */
 export function countLiveRuns(tenant: string, tag: string): Statement {
   return sql(
     `SELECT COUNT(*) AS count FROM run_tags JOIN runs USING (tenant, run_id)

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkHeartbeat, NOTHING_SEEN, nextTick, STATE_BYTES_MAX, tickOf } from './rules.ts';
+import { nextTick } from '../starter/rules.ts';
+import { checkHeartbeat, INITIAL_STATE, STATE_BYTES_MAX, tickOf } from './rules.ts';
 
 const json = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 /** Feeds a heartbeat what it sees, one after the other, and gives what it says. */
 function watch(states: readonly unknown[]) {
-  let prior = NOTHING_SEEN;
+  let prior = INITIAL_STATE;
   return states.map((observed) => {
     const tick = tickOf({}, prior, { observed });
     if (tick.change) prior = tick.change.to;
@@ -32,13 +33,13 @@ describe('a tick', () => {
 
   it('keeps no more of a page than tells a change, unless somebody says what matters', () => {
     const look = { observed: { status: 200, body: 'a long text' }, token: { status: 200, digest: 'd' } };
-    expect(tickOf({}, NOTHING_SEEN, look).change?.to).toEqual(look.token);
-    expect(tickOf({ state: 'observed.body' }, NOTHING_SEEN, look).change?.to).toEqual({ value: 'a long text' });
+    expect(tickOf({}, INITIAL_STATE, look).change?.to).toEqual(look.token);
+    expect(tickOf({ state: 'observed.body' }, INITIAL_STATE, look).change?.to).toEqual({ value: 'a long text' });
   });
 
   it('begins with nothing seen, and does not care for the order of members', () => {
     const [first, second, third] = watch([{ a: 1, b: 2 }, { b: 2, a: 1 }, { a: 1 }]);
-    expect(first!.change).toEqual({ from: {}, to: { a: 1, b: 2 }, isWanted: true });
+    expect(first!.change).toEqual({ from: {}, to: { a: 1, b: 2 }, startsRun: true });
     expect(second).toEqual({ status: 'ok' });
     expect(third!.change).toMatchObject({ to: { a: 1 } });
   });
@@ -46,11 +47,11 @@ describe('a tick', () => {
   it('keeps what matters, and starts only what is wanted', () => {
     const spec = { state: '{"unread": observed.body.unread}', when: 'to.unread > 0' };
     const seen = (unread: number) => ({ observed: { status: 200, body: { unread, at: Math.PI * unread } } });
-    expect(tickOf(spec, NOTHING_SEEN, seen(0)).change).toEqual({ from: {}, to: { unread: 0 }, isWanted: false });
+    expect(tickOf(spec, INITIAL_STATE, seen(0)).change).toEqual({ from: {}, to: { unread: 0 }, startsRun: false });
     expect(tickOf(spec, { unread: 0 }, seen(3)).change).toEqual({
       from: { unread: 0 },
       to: { unread: 3 },
-      isWanted: true,
+      startsRun: true,
     });
     expect(tickOf(spec, { unread: 3 }, seen(3))).toEqual({ status: 'ok' });
   });

@@ -1,8 +1,10 @@
 import type { Schedule } from '../../../protocol/starting/schedules.ts';
-import { ownerFrom, timeText } from '../starter/self-starting.ts';
+import { ownerFrom } from '../../subject-columns.ts';
+import { timestamp } from '../../timestamps.ts';
 import type { ScheduleRow } from './records.ts';
 import type { Timing } from './slots.ts';
 
+/** When a stored schedule is due. */
 export function timingOfRow({ cron, run_at, timezone }: ScheduleRow): Timing {
   return cron === null ? { runAt: run_at! } : { cron, timezone };
 }
@@ -13,7 +15,7 @@ export function scheduleFrom(row: ScheduleRow): Schedule {
     id: row.schedule_id,
     workflowId: row.workflow_id,
     ...(row.shown_inputs === null ? {} : { inputs: JSON.parse(row.shown_inputs) }),
-    ...(row.cron === null ? { runAt: timeText(row.run_at!) } : { cron: row.cron }),
+    ...(row.cron === null ? { runAt: timestamp(row.run_at!) } : { cron: row.cron }),
     timezone: row.timezone,
     missed: row.missed,
     enabled: row.next_run_at !== null,
@@ -24,11 +26,11 @@ export function scheduleFrom(row: ScheduleRow): Schedule {
     ...(row.last_error === null ? {} : { lastError: JSON.parse(row.last_error) }),
     owner: ownerFrom(row),
     ...(row.belongs_to === null ? {} : { belongsTo: row.belongs_to }),
-    createdAt: timeText(row.created_at),
-    updatedAt: timeText(row.updated_at),
+    createdAt: timestamp(row.created_at),
+    updatedAt: timestamp(row.updated_at),
   };
 }
 
 function timeMember(name: string, at: number | null): Record<string, string> {
-  return at === null ? {} : { [name]: timeText(at) };
+  return at === null ? {} : { [name]: timestamp(at) };
 }

@@ -1,18 +1,33 @@
-import type { LegacyCapability as Capability } from '../../legacy.ts';
+import { defineCapability } from '../../capability.ts';
+import { bindRoutes } from '../../request.ts';
+import { Runs } from '../../running/runs/door.ts';
 import { WorkflowCompanions } from '../../running/workflows/door.ts';
+import { Audit } from '../../trust/audit/door.ts';
+import { HORIZON } from '../starter/rules.ts';
+import { StarterWork } from '../starter/work.ts';
+import { Schedules } from './door.ts';
+import { SCHEDULE_WORK, scheduleFamily } from './family.ts';
 import { SCHEDULE_TABLES } from './records.ts';
 import { routes } from './routes.ts';
-import { HORIZON } from './rules.ts';
-import { SCHEDULE, type ScheduleService, scheduleService } from './service.ts';
+import { ScheduleService } from './service.ts';
 import { triggerCompanion } from './triggers.ts';
 
-/** Runs that begin by themselves: at a time, or again and again by the clock of a time zone. */
-export const schedules: Capability<'schedules', ScheduleService> = {
+/** Runs that start at a time, or repeatedly by the clock of a time zone. */
+export const schedules = defineCapability({
   name: 'schedules',
-  advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
-  migrations: SCHEDULE_TABLES,
-  service: scheduleService,
-  extensions: (_host, service) => [WorkflowCompanions.of(triggerCompanion(service))],
-  routes,
-  work: (_host, { firing }) => ({ [SCHEDULE]: { handle: firing.handle } }),
-};
+  provides: Schedules,
+  needs: [Audit, Runs],
+  tables: SCHEDULE_TABLES,
+  build: (host, needs) => {
+    const family = scheduleFamily(host.runtime.clock);
+    const service = new ScheduleService(host, needs, family);
+    const { handle } = new StarterWork(host, needs, family);
+    return {
+      service,
+      advertise: () => ({ scheduling: { supported: true, cron: true, delayed: true, maxFutureHorizon: HORIZON } }),
+      routes: bindRoutes(routes, { starters: service }),
+      work: { [SCHEDULE_WORK]: { handle } },
+      extensions: [WorkflowCompanions.of(triggerCompanion(service))],
+    };
+  },
+});

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { firstSlot, GRACE_MS, settle, timingOf } from './rules.ts';
+import { GRACE_MS } from '../starter/rules.ts';
+import { decideSlot, firstSlot, timingOf } from './rules.ts';
 
 const HOURLY = { cron: '0 * * * *', timezone: 'UTC' };
 const HOUR_MS = 60 * 60_000;
@@ -47,27 +48,27 @@ describe('what is asked for', () => {
 describe('when its time has come, a schedule', () => {
   it.each(['skip', 'once'] as const)('runs, a little late too, and moves on (%s)', (missed) => {
     for (const late of [0, GRACE_MS]) {
-      expect(settle(HOURLY, missed, NOON, NOON + late)).toEqual({ slot: NOON, isDue: true, next: NOON + HOUR_MS });
+      expect(decideSlot(HOURLY, missed, NOON, NOON + late)).toEqual({ slot: NOON, isDue: true, next: NOON + HOUR_MS });
     }
   });
 
   it('that was missed runs once, or not at all, and goes on with the next slot', () => {
     const now = NOON + 5.5 * HOUR_MS;
     const settled = { slot: NOON + 5 * HOUR_MS, next: NOON + 6 * HOUR_MS };
-    expect(settle(HOURLY, 'skip', NOON, now)).toEqual({ ...settled, isDue: false });
-    expect(settle(HOURLY, 'once', NOON, now)).toEqual({ ...settled, isDue: true });
+    expect(decideSlot(HOURLY, 'skip', NOON, now)).toEqual({ ...settled, isDue: false });
+    expect(decideSlot(HOURLY, 'once', NOON, now)).toEqual({ ...settled, isDue: true });
   });
 
   it('that was missed before is on time again when its latest slot is', () => {
     const now = NOON + 5 * HOUR_MS + 1_000;
     const settled = { slot: NOON + 5 * HOUR_MS, isDue: true, next: NOON + 6 * HOUR_MS };
-    expect(settle(HOURLY, 'skip', NOON, now)).toEqual(settled);
+    expect(decideSlot(HOURLY, 'skip', NOON, now)).toEqual(settled);
   });
 
   it('of one moment is over, run or not', () => {
-    expect(settle({ runAt: NOON }, 'skip', NOON, NOON + 1)).toEqual({ slot: NOON, isDue: true, next: undefined });
-    expect(settle({ runAt: NOON }, 'skip', NOON, NOON + HOUR_MS)).toMatchObject({ isDue: false, next: undefined });
-    expect(settle({ runAt: NOON }, 'once', NOON, NOON + HOUR_MS)).toMatchObject({ isDue: true, next: undefined });
+    expect(decideSlot({ runAt: NOON }, 'skip', NOON, NOON + 1)).toEqual({ slot: NOON, isDue: true, next: undefined });
+    expect(decideSlot({ runAt: NOON }, 'skip', NOON, NOON + HOUR_MS)).toMatchObject({ isDue: false, next: undefined });
+    expect(decideSlot({ runAt: NOON }, 'once', NOON, NOON + HOUR_MS)).toMatchObject({ isDue: true, next: undefined });
   });
 
   it('never deals with a slot twice, nor with the past again', () => {
@@ -78,7 +79,7 @@ describe('when its time has come, a schedule', () => {
         let last = 0;
         for (const delay of delays) {
           const now = awaited + delay;
-          const { slot, next } = settle(HOURLY, missed, awaited, now);
+          const { slot, next } = decideSlot(HOURLY, missed, awaited, now);
           expect(slot).toBeGreaterThan(last);
           expect(slot).toBeLessThanOrEqual(now);
           expect(next).toBeGreaterThan(now);

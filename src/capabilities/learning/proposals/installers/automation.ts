@@ -1,56 +1,54 @@
 import { Compile } from 'typebox/compile';
-import { isRefusal } from '../../../../protocol/errors.ts';
+import { isRefusal, type Refusal } from '../../../../protocol/errors.ts';
 import { type Schedule, ScheduleSpec } from '../../../../protocol/starting/schedules.ts';
 import { placesOfMisfits } from '../../../../runtime/catalog.ts';
+import { and, type Change, changeOf, withResult } from '../../../../runtime/change.ts';
 import type { Store } from '../../../../store/store.ts';
-import { nextSlot, type ScheduleService } from '../../../starting/schedules/service.ts';
-import { findTurn, takeTurn } from '../records.ts';
-import { type Candidate, type Installer, problemsOf } from './installer.ts';
+import { nextSlot, type Schedules } from '../../../starting/schedules/door.ts';
+import { countInstallation, countInstallations } from '../records.ts';
+import { type Installer, type ProposedArtifact, problemsOf } from './installer.ts';
 
 const shape = Compile(ScheduleSpec);
-/** Schedules of one workflow that are looked at. */
-const LOOKED_AT = 100;
+/** Schedules of the workflow that are compared with the base of a proposal. */
+const SCHEDULES_COMPARED = 100;
 const FIRINGS_SHOWN = 5;
 
-/** A schedule comes into the world beside those that there are. It belongs to its proposal, and is changed by nobody. */
-export function automationInstaller(schedules: ScheduleService, store: Store): Installer {
-  const make = ({ author, proposalId, text }: Candidate) =>
-    schedules.make(author, specOf(text), { kind: 'proposal', id: proposalId });
+/** Installs an automation as a new schedule. The schedule belongs to its proposal: nobody else can change it. */
+export function automationInstaller(schedules: Schedules, store: Store): Installer {
+  const create = ({ author, proposalId, text }: ProposedArtifact): Promise<Change<Schedule> | Refusal> =>
+    schedules.create(author, specOf(text), { kind: 'proposal', id: proposalId });
 
   return {
-    async check(candidate) {
-      const misfits = placesOfMisfits(shape, JSON.parse(candidate.text));
+    async check(artifact) {
+      const misfits = placesOfMisfits(shape, JSON.parse(artifact.text));
       if (misfits.length > 0) return misfits;
-      const made = await make(candidate);
-      return isRefusal(made) ? problemsOf(made) : [];
+      const created = await create(artifact);
+      return isRefusal(created) ? problemsOf(created) : [];
     },
 
-    async preview(candidate) {
-      const made = shape.Check(JSON.parse(candidate.text)) ? await make(candidate) : undefined;
-      if (!made || isRefusal(made)) return undefined;
-      return { kind: 'automation', nextFirings: firingsOf(made.schedule) };
+    async preview(artifact) {
+      const created = shape.Check(JSON.parse(artifact.text)) ? await create(artifact) : undefined;
+      if (!created || isRefusal(created)) return undefined;
+      return { kind: 'automation', nextFirings: firingsOf(created.result) };
     },
 
     async current({ author, text }) {
       const { workflowId } = specOf(text);
-      const found = await schedules.list(author, { workflowId }, LOOKED_AT);
+      const found = await schedules.list(author, { workflowId }, SCHEDULES_COMPARED);
       return found.map(({ id, updatedAt }) => `schedule:${id}@${updatedAt}`).join(' ');
     },
 
-    async install(candidate) {
-      const made = await make(candidate);
-      if (isRefusal(made)) return made;
-      const { schedule, writes } = made;
-      const target = { tenant: candidate.author.subject.tenant, workflowId: schedule.workflowId };
-      const [known] = await store.read<{ turn: number }>(findTurn(target));
-      return {
-        writes: [takeTurn(target, known?.turn ?? 0), ...writes],
-        undo: { scheduleId: schedule.id },
-        committed: () => schedules.announce(schedule),
-      };
+    async install(artifact) {
+      const created = await create(artifact);
+      if (isRefusal(created)) return created;
+      const { id: scheduleId, workflowId } = created.result;
+      const target = { tenant: artifact.author.subject.tenant, workflowId };
+      const [known] = await store.read<{ turn: number }>(countInstallations(target));
+      const counted = changeOf(undefined, [countInstallation(target, known?.turn ?? 0)], { retryOn: ['revision'] });
+      return withResult(and(created, counted), () => ({ undo: { scheduleId } }));
     },
 
-    uninstall: async ({ subject }, undo) => schedules.disposal(subject, undo.scheduleId as string),
+    uninstall: async ({ subject }, undo) => schedules.removeOwned(subject, undo.scheduleId as string),
   };
 }
 

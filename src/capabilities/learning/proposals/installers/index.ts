@@ -2,22 +2,24 @@ import type { ArtifactKind } from '../../../../protocol/learning/proposals.ts';
 import type { Store } from '../../../../store/store.ts';
 import type { Packs } from '../../../ai/packs/door.ts';
 import type { Prompts } from '../../../ai/prompts/door.ts';
-import type { ScheduleService } from '../../../starting/schedules/service.ts';
+import type { Schedules } from '../../../starting/schedules/door.ts';
 import { automationInstaller } from './automation.ts';
 import type { Installer } from './installer.ts';
 import { packInstaller } from './pack.ts';
 import { promptInstaller } from './prompt-template.ts';
 
-export interface Places {
+/** The services into which artifacts are installed. */
+export interface InstallTargets {
   readonly prompts: Prompts;
   readonly packs: Packs;
-  readonly schedules: ScheduleService;
+  readonly schedules: Schedules;
 }
 
+/** An installer for each kind of artifact. */
 export type Installers = Readonly<Record<ArtifactKind, Installer>>;
 
-/** Where each kind of artifact goes. */
-export function installersOf({ prompts, packs, schedules }: Places, store: Store): Installers {
+/** The installers that install into some services. */
+export function installersFor({ prompts, packs, schedules }: InstallTargets, store: Store): Installers {
   return {
     'prompt-template': promptInstaller(prompts),
     'workflow-chain-pack': packInstaller(packs, 'chains'),

@@ -1,49 +1,47 @@
 import type { Refusal } from '../../../../protocol/errors.ts';
 import { isObject, type JsonObject, pointerOf } from '../../../../protocol/format/json.ts';
+import type { Change } from '../../../../runtime/change.ts';
 import type { Subject } from '../../../../runtime/run-row.ts';
-import type { Unit } from '../../../../store/sql.ts';
 
-/** What stands in the way of an artifact: where in it, and why. */
+/** A problem of an artifact. */
 export interface Problem {
   /** A JSON pointer. */
   readonly path: string;
   readonly message: string;
 }
 
-/** What is proposed, to the letter, and for whom it would be installed. */
-export interface Candidate {
+/** The exact text of a proposed artifact, and in whose name it would be installed. */
+export interface ProposedArtifact {
   readonly proposalId: string;
   readonly author: { readonly subject: Subject };
   readonly text: string;
 }
 
-/** What puts an artifact into use, once its writes are committed, unless what is there has changed meanwhile. */
+/** The result of an installation. */
 export interface Installation {
-  readonly writes: Unit;
-  /** What it takes the place of. */
+  /** What the artifact replaces. */
   readonly replaces?: string | undefined;
-  /** What `uninstall` has to know. */
+  /** What `uninstall` needs to know. */
   readonly undo: JsonObject;
-  readonly committed?: () => void;
 }
 
-/** Where things of one kind are installed. Nothing but `install` makes anything of an artifact. */
+/** Installs artifacts of one kind. Only `install` and `uninstall` decide on changes. */
 export interface Installer {
-  /** What does not fit its kind. */
-  check(candidate: Candidate): Promise<readonly Problem[]>;
-  /** What it would take the place of, as it is now; empty where there is nothing. */
-  current(candidate: Candidate): Promise<string>;
-  /** The text of that, for those who want to see what would change. */
-  replaced?(candidate: Candidate): Promise<string | undefined>;
-  /** What would come of it now, where the artifact alone tells. */
-  preview?(candidate: Candidate): Promise<JsonObject | undefined>;
-  /** For artifacts that fit. */
-  install(candidate: Candidate): Promise<Installation | Refusal>;
-  /** Brings back what was there before. */
-  uninstall(author: Candidate['author'], undo: JsonObject): Promise<Unit>;
+  /** The problems that make the artifact invalid. */
+  check(artifact: ProposedArtifact): Promise<readonly Problem[]>;
+  /** Names what the artifact would replace, in its current version; empty if it replaces nothing. */
+  current(artifact: ProposedArtifact): Promise<string>;
+  /** The text of what the artifact would replace, for a diff. */
+  replaced?(artifact: ProposedArtifact): Promise<string | undefined>;
+  /** The effect that the artifact would have now, if that can be told from the artifact alone. */
+  preview?(artifact: ProposedArtifact): Promise<JsonObject | undefined>;
+  /** Installs a valid artifact. */
+  install(artifact: ProposedArtifact): Promise<Change<Installation> | Refusal>;
+  /** Restores what was installed before. Changes nothing if the artifact was removed in another way. */
+  uninstall(author: ProposedArtifact['author'], undo: JsonObject): Promise<Change>;
 }
 
-/** The places that a refusal names, in whatever way it does, as JSON pointers. */
+/** The problems that a refusal names in its details, with JSON pointers. */
 export function problemsOf({ message, details = {} }: Refusal): Problem[] {
   const { fields, path, field } = details;
   if (Array.isArray(fields) && fields.length > 0) {

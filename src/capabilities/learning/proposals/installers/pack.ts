@@ -1,12 +1,13 @@
 import { isRefusal, refuse } from '../../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../../protocol/format/json.ts';
-import type { Packs } from '../../../ai/packs/door.ts';
-import { type Candidate, type Installer, type Problem, problemsOf } from './installer.ts';
+import { unchanged, withResult } from '../../../../runtime/change.ts';
+import type { PackFile, Packs, PackTarget } from '../../../ai/packs/door.ts';
+import { type Installer, type Problem, type ProposedArtifact, problemsOf } from './installer.ts';
 
-/** What packs of a kind have in them. */
+/** The member that holds the contents of packs of one kind. */
 type Contents = 'chains' | 'agents';
 
-/** A pack is put into use as it is written; what was in use before stays under it. */
+/** Installs a pack exactly as it is written and makes it current. */
 export function packInstaller(packs: Packs, contents: Contents): Installer {
   const current: Installer['current'] = async ({ author, text }) => {
     const { name } = targetOf(text);
@@ -19,42 +20,42 @@ export function packInstaller(packs: Packs, contents: Contents): Installer {
 
     replaced: async ({ author, text }) => (await packs.current(author.subject, targetOf(text).name))?.file,
 
-    async check(candidate) {
-      const foreign = misplaced(JSON.parse(candidate.text), contents);
-      if (foreign) return [foreign];
-      const refusal = packs.check(packOf(candidate));
+    async check(artifact) {
+      const problem = contentProblem(JSON.parse(artifact.text), contents);
+      if (problem) return [problem];
+      const refusal = packs.check(packFileOf(artifact));
       return refusal ? problemsOf(refusal) : [];
     },
 
-    /** Of a pack that fits, whatever is in the way is what there is already. */
-    async install(candidate) {
-      const prepared = await packs.install(candidate.author, packOf(candidate));
-      if (isRefusal(prepared)) return { ...prepared, status: 409 };
-      if (prepared.result.isKnown) return refuse('conflict', 'This version of the pack is in use already.');
-      const replaces = (await current(candidate)) || undefined;
-      return { writes: prepared.writes, undo: targetOf(candidate.text), replaces };
+    /** The pack itself is valid, so every refusal is a conflict with what is installed. */
+    async install(artifact) {
+      const installed = await packs.install(artifact.author, packFileOf(artifact));
+      if (isRefusal(installed)) return { ...installed, status: 409 };
+      if (installed.result.isKnown) return refuse('conflict', 'This version of the pack is installed already.');
+      const replaces = (await current(artifact)) || undefined;
+      return withResult(installed, () => ({ undo: targetOf(artifact.text), replaces }));
     },
 
     async uninstall(author, undo) {
-      const change = await packs.uninstall(author, undo as { name: string; version: string });
-      return isRefusal(change) ? [] : change.writes;
+      const uninstalled = await packs.uninstall(author, undo as { name: string; version: string });
+      return isRefusal(uninstalled) ? unchanged(undefined) : uninstalled;
     },
   };
 }
 
-/** A pack with something else in it, or under a name that is not for what is learnt here. */
-function misplaced(manifest: unknown, contents: Contents): Problem | undefined {
+/** A pack with other contents, or with a name that proposals may not use. */
+function contentProblem(manifest: unknown, contents: Contents): Problem | undefined {
   const { name, [contents]: members }: JsonObject = isObject(manifest) ? manifest : {};
   if (!Array.isArray(members)) return { path: `/${contents}`, message: 'is missing' };
   if (typeof name !== 'string' || !name.startsWith('core.')) return undefined;
-  return { path: '/name', message: 'core packs come with the protocol; call it private.…' };
+  return { path: '/name', message: 'core packs come with the protocol; name it private.…' };
 }
 
-function packOf({ text, proposalId }: Candidate) {
-  return { file: text, origin: { source: 'proposal' as const, proposalId } };
+function packFileOf({ text, proposalId }: ProposedArtifact): PackFile {
+  return { file: text, origin: { source: 'proposal', proposalId } };
 }
 
-function targetOf(text: string): { name: string; version: string } {
+function targetOf(text: string): Required<PackTarget> & JsonObject {
   const { name, version } = JSON.parse(text) as { name: string; version: string };
   return { name, version };
 }

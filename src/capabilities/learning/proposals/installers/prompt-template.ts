@@ -1,9 +1,10 @@
 import type { PromptTemplate } from '../../../../protocol/ai/prompts.ts';
 import { isRefusal } from '../../../../protocol/errors.ts';
-import type { Prompts } from '../../../ai/prompts/door.ts';
+import { unchanged, withResult } from '../../../../runtime/change.ts';
+import type { Prompts, PromptVersion } from '../../../ai/prompts/door.ts';
 import { type Installer, problemsOf } from './installer.ts';
 
-/** A template goes into the library, as the latest version of its name. */
+/** Installs a prompt template as the latest version of its name. */
 export function promptInstaller(prompts: Prompts): Installer {
   const current: Installer['current'] = async ({ author, text }) => {
     const { templateId } = templateOf(text);
@@ -25,18 +26,18 @@ export function promptInstaller(prompts: Prompts): Installer {
       return refusal ? problemsOf(refusal) : [];
     },
 
-    async install(candidate) {
-      const template = templateOf(candidate.text);
+    async install(artifact) {
+      const template = templateOf(artifact.text);
       const { templateId, version } = template;
-      const prepared = await prompts.install(candidate.author, template);
-      if (isRefusal(prepared)) return prepared;
-      const replaces = (await current(candidate)) || undefined;
-      return { writes: prepared.writes, undo: { templateId, version }, replaces };
+      const installed = await prompts.install(artifact.author, template);
+      if (isRefusal(installed)) return installed;
+      const replaces = (await current(artifact)) || undefined;
+      return withResult(installed, () => ({ undo: { templateId, version }, replaces }));
     },
 
     async uninstall(author, undo) {
-      const change = await prompts.withdraw(author, undo as { templateId: string; version: string });
-      return isRefusal(change) ? [] : change.writes;
+      const withdrawn = await prompts.withdraw(author, undo as PromptVersion);
+      return isRefusal(withdrawn) ? unchanged(undefined) : withdrawn;
     },
   };
 }

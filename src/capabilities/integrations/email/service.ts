@@ -1,1 +1,0 @@
-export { type MailSettings, readMail } from './settings.ts';

@@ -1,2 +1,0 @@
-export type { Credential } from '../../../runtime/effects/credentials.ts';
-export { readCredentials } from './settings.ts';

@@ -1,0 +1,98 @@
+import { costLeft, startRun } from '../../../engine/judging/goal.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { defined, type JsonObject } from '../../../protocol/format/json.ts';
+import type { Configurable } from '../../../protocol/running/runs.ts';
+import { createRun } from '../../../runtime/creation.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { Runs } from '../../running/runs/door.ts';
+import type { RunStart, RunStarter } from '../../starting/starter/door.ts';
+import { subjectOf } from '../../subject-columns.ts';
+import { HOST_ACTOR } from '../../trust/audit/door.ts';
+import { OWNER_KIND } from './arms.ts';
+import type { GoalChanges } from './changes.ts';
+import { briefing, type HeldGoal } from './document.ts';
+import type { GoalReader } from './reader.ts';
+import { insertGoalRun } from './records.ts';
+
+/** Who starts a contributing run. */
+export interface RunInitiator {
+  readonly actor: string;
+  /** An arm starts one run at a time unless the plan says how many; people are not limited. */
+  readonly isArm: boolean;
+  /** Inputs in addition to those of the plan. */
+  readonly inputs?: JsonObject | undefined;
+}
+
+/** Creates the runs that contribute to goals, whoever starts them. */
+export class ContributingRuns {
+  readonly #runtime: Runtime;
+  readonly #runs: Pick<Runs, 'check'>;
+  readonly #changes: GoalChanges;
+
+  constructor(runtime: Runtime, runs: Pick<Runs, 'check'>, changes: GoalChanges) {
+    this.#runtime = runtime;
+    this.#runs = runs;
+    this.#changes = changes;
+  }
+
+  /** A run that counts for the goal once both parts of the start are committed. */
+  async prepare(goal: HeldGoal, initiator: RunInitiator): Promise<RunStart | Refusal> {
+    const { plan, row } = goal;
+    const atOnce = plan?.maxParallel ?? (initiator.isArm ? 1 : Number.POSITIVE_INFINITY);
+    const progress = startRun(goal.progress, this.#runtime.clock.now(), atOnce);
+    if (isRefusal(progress)) return progress;
+    if (!plan) return refuse('conflict', 'The goal has no plan yet.', { state: row.state, reason: 'no-plan' });
+
+    const subject = subjectOf(row);
+    const workflow = await this.#runtime.plans.current(subject, plan.workflowId);
+    if (!workflow) return missingWorkflow(goal, plan.workflowId);
+    const inputs = { ...plan.inputs, ...initiator.inputs, goal: briefing(goal) };
+    const given = { inputs, configurable: budgetOf(goal) };
+    const refusal = this.#runs.check({ isTest: false }, given, workflow.plan);
+    if (refusal) return refusal;
+    const tags = [`goal:${row.goal_id}`];
+    const metadata = { goalId: row.goal_id, iteration: progress.started };
+    const created = createRun(this.#runtime, { subject, workflow, ...given, tags, metadata, depth: 0 });
+    return { created, change: this.#count(goal, { ...goal, progress }, created.held.run.facts, initiator.actor) };
+  }
+
+  #count(goal: HeldGoal, after: HeldGoal, run: { readonly runId: string; readonly createdAt: number }, actor: string) {
+    const { goal_id, tenant, workspace } = goal.row;
+    const { runId: run_id, createdAt: started_at } = run;
+    const number = after.progress.started;
+    return this.#changes.countRun(goal, {
+      after,
+      actor,
+      action: 'goal.run',
+      details: { runId: run_id, iteration: number },
+      writes: [insertGoalRun({ run_id, goal_id, tenant, workspace, number, started_at })],
+    });
+  }
+}
+
+/** Starts the runs of starters that belong to goals. */
+export function goalRunStarter(reader: GoalReader, contributing: ContributingRuns): RunStarter {
+  return {
+    ownerKind: OWNER_KIND,
+    start: async ({ ownerId, subject: { tenant } }) => {
+      const goal = await reader.load({ tenant }, ownerId);
+      return goal ? contributing.prepare(goal, { actor: HOST_ACTOR, isArm: true }) : NOT_FOUND;
+    },
+    // Every verdict changes what a heartbeat on the goal itself observes.
+    observe: async (ownerId, { tenant }) => {
+      const goal = await reader.load({ tenant }, ownerId);
+      return defined({ state: goal?.progress.state, iterations: goal?.progress.iterations });
+    },
+  };
+}
+
+/** A run cannot spend more than the goal has left. */
+function budgetOf({ progress }: HeldGoal): Configurable {
+  const left = costLeft(progress);
+  return left === undefined ? {} : { budget: { maxCostUsd: left } };
+}
+
+function missingWorkflow({ row }: HeldGoal, workflowId: string): Refusal {
+  const details = { state: row.state, reason: 'no-workflow', workflowId };
+  return refuse('conflict', `The workflow ${workflowId} no longer exists.`, details);
+}

@@ -1,0 +1,61 @@
+import type { Refusal } from '../../../protocol/errors.ts';
+import { defined, pointerOf } from '../../../protocol/format/json.ts';
+import type { Subject } from '../../../runtime/run-row.ts';
+import { sha256Hex } from '../../../system/digest.ts';
+import { findSecret, redactText } from '../../../system/redaction.ts';
+import { artifactOf } from './artifact.ts';
+import { factsOf } from './document.ts';
+import type { Installers } from './installers/index.ts';
+import type { ProposalFacts, ProposalRow, RevisionRow } from './records.ts';
+import { malformed } from './rules.ts';
+
+/** What a person changes about a proposal. */
+export interface Revision {
+  /** The exact text of the artifact. */
+  readonly artifactText?: string | undefined;
+  readonly title?: string | undefined;
+  readonly rationale?: string | undefined;
+  readonly note?: string | undefined;
+}
+
+/**
+ * The proposal with a revision, based on what is installed now. A revision may be stored although its artifact is not
+ * valid; it cannot be applied then.
+ */
+export async function revised(
+  row: ProposalRow,
+  { artifactText: text = row.text, title, rationale, note }: Revision,
+  { by, at, installers }: { readonly by: Subject; readonly at: number; readonly installers: Installers },
+): Promise<{ readonly next: ProposalRow; readonly revision: RevisionRow }> {
+  const written: ProposalRow = {
+    ...row,
+    state: 'revised',
+    revision: row.revision + 1,
+    text,
+    sha256: sha256Hex(text),
+    author: by.principal,
+    updated_at: at,
+  };
+  const artifact = artifactOf(written, by);
+  const installer = installers[row.kind];
+  const isValid = (await installer.check(artifact)).length === 0;
+  const based = { ...written, base: isValid ? await installer.current(artifact) : '' };
+  const next = withFacts(based, defined({ title: redacted(title), rationale: redacted(rationale) }));
+  return { next, revision: { ...next, note: redacted(note) ?? null, at } };
+}
+
+/** Artifacts are stored unchanged, so they cannot be redacted: one with a secret is refused. */
+export function refuseSecrets({ artifactText }: Revision): Refusal | undefined {
+  const path = artifactText === undefined ? undefined : findSecret(JSON.parse(artifactText));
+  return path === undefined ? undefined : malformed([{ path: pointerOf(path), message: 'looks like a secret' }]);
+}
+
+/** The proposal with some of its facts changed. */
+export function withFacts(row: ProposalRow, more: Partial<ProposalFacts>): ProposalRow {
+  return { ...row, facts: JSON.stringify({ ...factsOf(row), ...more }) };
+}
+
+/** Text without secrets, and without the null characters that a column cannot hold. */
+export function redacted(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : redactText(text.replaceAll('\0', ''));
+}

@@ -1,0 +1,13 @@
+import { isRefusal } from '../../../protocol/errors.ts';
+import { perform } from '../../../runtime/change.ts';
+import type { WorkHandler } from '../../../runtime/executor.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import type { Activation } from './activation.ts';
+
+/** Closes a gate whose time is up. The item is due again when the run has a later gate by then. */
+export function gateTimeoutHandler(runtime: Runtime, activation: Pick<Activation, 'expireGate'>): WorkHandler {
+  return async ({ tenant, payload: runId }) => {
+    const dueAgainAt = await perform(runtime, () => activation.expireGate(tenant, runId), { turn: runId });
+    return isRefusal(dueAgainAt) ? {} : { dueAgainAt };
+  };
+}

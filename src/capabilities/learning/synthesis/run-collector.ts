@@ -1,0 +1,167 @@
+import type { RunEvent } from '../../../protocol/running/events.ts';
+import { commitOrThrow } from '../../../runtime/change.ts';
+import { decodeEvent, sequenceOf } from '../../../runtime/recording.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { type RunRow, readEvents, type StoredEvent, type Visibility } from '../../../store/log.ts';
+import type { Unit } from '../../../store/sql.ts';
+import type { Feedback } from '../../people/feedback/door.ts';
+import {
+  type Correction,
+  type CursorRow,
+  type EndPosition,
+  findCursor,
+  findEvents,
+  findUnread,
+  insertRows,
+  type LoggedRow,
+  moveCursor,
+} from './records.ts';
+import { MINED_EVENTS, type MinedFacts, minedFactsOf } from './run-facts.ts';
+
+/** Runs in memory at a time: their inputs may be long. */
+const RUNS_AT_ONCE = 100;
+/** Events in memory at a time; of a run with more events only the first are read. */
+const EVENTS_AT_ONCE = 20_000;
+const CORRECTIONS_AT_ONCE = 500;
+/** How far behind the cursor reading starts: clocks differ and commits take time, so some runs appear late. */
+const LATE_MS = 5 * 60 * 1_000;
+
+/**
+ * Reads runs that have ended and corrections made since the last scan, and stores the few facts that miners need, so that
+ * no log is read twice.
+ */
+export class RunCollector {
+  readonly #runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>;
+  readonly #feedback: Pick<Feedback, 'corrections'> | undefined;
+
+  constructor(
+    runtime: Pick<Runtime, 'store' | 'clock' | 'plans'>,
+    feedback: Pick<Feedback, 'corrections'> | undefined,
+  ) {
+    this.#runtime = runtime;
+    this.#feedback = feedback;
+  }
+
+  /** Reads for the whole tenant; returns the number of new runs that the caller may see. */
+  async collect({ tenant, workspace }: Visibility, signal?: AbortSignal): Promise<number> {
+    const [cursor] = await this.#runtime.store.read<CursorRow>(findCursor(tenant));
+    const isSeen = (row: RunRow): boolean => workspace === undefined || row.workspace === workspace;
+    const runs = await this.#readRuns(tenant, this.#since(cursor?.runs_until), isSeen, signal);
+    if (this.#feedback) await this.#readCorrections(tenant, this.#since(cursor?.corrections_until), signal);
+    return runs;
+  }
+
+  /** Where to read on. A clock that was wrong for a while may have moved the cursor into the future. */
+  #since(until = 0): number {
+    return Math.min(until, this.#runtime.clock.now()) - LATE_MS;
+  }
+
+  async #readRuns(
+    tenant: string,
+    since: number,
+    isSeen: (row: RunRow) => boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const { store, clock } = this.#runtime;
+    let count = 0;
+    for (let place: EndPosition = { endedAt: since, runId: '' }; !signal?.aborted; ) {
+      const rows = await store.read<RunRow>(findUnread(tenant, place, RUNS_AT_ONCE));
+      const last = rows.at(-1);
+      if (!last) break;
+      place = { endedAt: last.ended_at!, runId: last.run_id };
+      await commitOrThrow(store, [
+        ...(await this.#keep(rows)),
+        moveCursor(tenant, { runs_until: place.endedAt, corrections_until: 0 }),
+      ]);
+      count += rows.filter(isSeen).length;
+      // Let other work of the host run in between.
+      await new Promise<void>((resolve) => clock.soon(resolve));
+    }
+    return count;
+  }
+
+  async #keep(rows: readonly RunRow[]): Promise<Unit> {
+    const logs = await this.#logsOf(rows.map(({ run_id }) => run_id));
+    const found: MinedFacts[] = [];
+    for (const row of rows) {
+      const plan = await this.#runtime.plans.find(row.workflow_owner, row.workflow_id, row.workflow_version);
+      found.push(minedFactsOf(row, logs.get(row.run_id) ?? [], plan));
+    }
+    const shapes = new Map(found.flatMap(({ shape }) => (shape ? [[shape.shape, shape]] : [])));
+    return [
+      ...insertRows('synthesis_shapes', [...shapes.values()]),
+      ...insertRows(
+        'synthesis_runs',
+        found.map(({ run }) => run),
+      ),
+      ...insertRows(
+        'synthesis_prompts',
+        found.flatMap(({ prompts }) => prompts),
+      ),
+      ...insertRows(
+        'synthesis_agents',
+        found.flatMap(({ uses }) => uses),
+      ),
+    ];
+  }
+
+  /** The mined events of runs, as many runs at a time as fit in memory. */
+  async #logsOf(runIds: readonly string[]): Promise<Map<string, RunEvent[]>> {
+    const logs = new Map<string, RunEvent[]>();
+    for (let left = runIds.toSorted(); left.length > 0; ) {
+      const rows = await this.#runtime.store.read<LoggedRow>(findEvents(left, MINED_EVENTS, EVENTS_AT_ONCE));
+      const whole = wholeLogs(rows);
+      for (const [runId, events] of whole) logs.set(runId, events);
+      if (rows.length < EVENTS_AT_ONCE) break;
+      const lastRead = [...whole.keys()].at(-1)!;
+      left = left.filter((runId) => runId > lastRead);
+    }
+    return logs;
+  }
+
+  async #readCorrections(tenant: string, since: number, signal: AbortSignal | undefined): Promise<void> {
+    const { store } = this.#runtime;
+    let after = { created_at: since, annotation_id: '' };
+    while (!signal?.aborted) {
+      const rows = await this.#feedback!.corrections(tenant, after, CORRECTIONS_AT_ONCE);
+      const last = rows.at(-1);
+      if (!last) return;
+      const kept: Correction[] = [];
+      for (const { target, ...row } of rows) {
+        const node_id = await this.#nodeOf(tenant, row.run_id, target);
+        if (node_id !== undefined) kept.push({ ...row, tenant, node_id });
+      }
+      await commitOrThrow(store, [
+        ...insertRows('synthesis_corrections', kept),
+        moveCursor(tenant, { runs_until: 0, corrections_until: last.created_at }),
+      ]);
+      after = last;
+    }
+  }
+
+  /** The corrected node: named by the target, or by the event that the target names. */
+  async #nodeOf(
+    tenant: string,
+    runId: string,
+    { nodeId, eventId }: { readonly nodeId?: string; readonly eventId?: string },
+  ): Promise<string | undefined> {
+    if (nodeId !== undefined || eventId === undefined) return nodeId;
+    const [stored] = await this.#runtime.store.read<StoredEvent>(
+      readEvents({ tenant, runId }, sequenceOf(eventId) - 1, 1),
+    );
+    return stored && decodeEvent(stored).nodeId;
+  }
+}
+
+/** Logs by run. The last one may be incomplete, so it is left for the next read unless it is the only one. */
+function wholeLogs(rows: readonly LoggedRow[]): Map<string, RunEvent[]> {
+  const logs = new Map<string, RunEvent[]>();
+  for (const row of rows) {
+    const log = logs.get(row.run_id) ?? [];
+    log.push(decodeEvent(row));
+    logs.set(row.run_id, log);
+  }
+  const last = [...logs.keys()].at(-1);
+  if (rows.length === EVENTS_AT_ONCE && logs.size > 1) logs.delete(last!);
+  return logs;
+}

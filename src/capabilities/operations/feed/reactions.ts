@@ -1,0 +1,29 @@
+import { statusOf } from '../../../engine/run/run.ts';
+import { isManagement } from '../../../protocol/running/management.ts';
+import type { Append } from '../../../runtime/append.ts';
+import type { FeedFact } from './door.ts';
+
+/** The facts that an append publishes. The status of management runs is internal to the host. */
+export function factsOf(append: Append): FeedFact[] {
+  const isInternal = isManagement(append.run.facts.workflowId);
+  return [...(isInternal ? [] : runFacts(append)), ...(changesInbox(append) ? [INBOX_CHANGED] : [])];
+}
+
+const INBOX_CHANGED: FeedFact = { event: 'inbox.changed', data: {} };
+
+function runFacts({ run, before }: Append): FeedFact[] {
+  const { runId, workflowId, parent } = run.facts;
+  const status = statusOf(run);
+  if (status === before) return [];
+  const data = { runId, workflowId, status };
+  if (before !== undefined) {
+    return [{ event: 'run.status', data: { ...data, ...(run.error ? { errorCode: run.error.code } : {}) } }];
+  }
+  return [{ event: 'run.created', data: { ...data, ...(parent ? { parentRunId: parent.runId } : {}) } }];
+}
+
+/** Whether an interrupt was requested or resolved, or ended because its run did. */
+function changesInbox({ run, before, events }: Append): boolean {
+  if (events.some(({ type }) => type === 'interrupt.requested' || type === 'interrupt.resolved')) return true;
+  return statusOf(run) !== before && before?.startsWith('waiting-') === true;
+}

@@ -1,0 +1,30 @@
+import { forgetEvents, forgetRun as forgetRunRows } from '../../../store/forget-run.ts';
+import type { Unit } from '../../../store/sql.ts';
+import type { Host } from '../../capability.ts';
+import { type EndedRun, type ExpiredRow, noteEventsLeft, noteExpired } from './records.ts';
+
+/** Events that one transaction deletes; a longer log takes several. */
+const EVENTS_PER_UNIT = 1_000;
+
+/** Deletes runs at once, and their events as far as one transaction can bear; the sweep deletes the rest. */
+export function deleteRuns(ended: readonly EndedRun[], forgetRun: Host['forgetRun']): Unit {
+  let eventsMax = EVENTS_PER_UNIT;
+  return ended.flatMap((run) => {
+    const events = run.sequence + 1;
+    const fits = events <= eventsMax;
+    if (fits) eventsMax -= events;
+    const ref = { tenant: run.tenant, runId: run.run_id };
+    return [
+      noteExpired(run, fits ? 0 : events),
+      ...(fits ? [forgetEvents(run.run_id, 0)] : []),
+      ...forgetRun(ref),
+      ...forgetRunRows(ref),
+    ];
+  });
+}
+
+/** Deletes the next events of a run that is gone, from the end backwards: the rest has no gaps. */
+export function deleteNextEvents({ run_id, events_left }: ExpiredRow): Unit {
+  const left = Math.max(0, events_left - EVENTS_PER_UNIT);
+  return [forgetEvents(run_id, left), noteEventsLeft(run_id, left)];
+}

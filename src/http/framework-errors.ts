@@ -1,0 +1,25 @@
+import type { FastifyError } from 'fastify';
+import { type Refusal, refuse } from '../protocol/errors.ts';
+import { BadJson } from '../protocol/format/parse-json.ts';
+
+const BY_STATUS: Record<number, Refusal> = {
+  400: refuse('validation_error', 'The request is malformed.'),
+  404: refuse('not_found', 'There is no such route.'),
+  408: refuse('request_timeout', 'The request took too long to arrive.'),
+  413: refuse('payload_too_large', 'The body is too large.'),
+  414: refuse('uri_too_long', 'The path is too long.'),
+  415: refuse('unsupported_media_type', 'Send JSON with `Content-Type: application/json`.'),
+};
+
+/** The refusal for an error that the framework or the JSON parser throws; undefined for a failure of our own. */
+export function refusalOfError(error: FastifyError | Error): Refusal | undefined {
+  if (error instanceof BadJson) return refuse('validation_error', error.message, { field: 'body' });
+  const { statusCode } = error as FastifyError;
+  return statusCode === undefined ? undefined : BY_STATUS[statusCode];
+}
+
+/** The refusal for a failure of our own; the log has the details under the correlation id. */
+export function internalError(correlationId?: string): Refusal {
+  const message = 'The host failed to answer. Try again; if it fails again, report the correlation id.';
+  return refuse('internal_error', message, correlationId === undefined ? undefined : { correlationId });
+}

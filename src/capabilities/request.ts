@@ -4,7 +4,6 @@ import { isRefusal, type Refusal } from '../protocol/errors.ts';
 import type { Role, Scope } from '../protocol/trust/scopes.ts';
 import { type Change, type Decide, withResult } from '../runtime/change.ts';
 import type { Subject } from '../runtime/run-row.ts';
-import type { Unit } from '../store/sql.ts';
 
 /** Who is calling, as the credential says; no part of it comes from a request body. */
 export interface Caller {
@@ -31,7 +30,6 @@ export interface Request<P = unknown, Q = unknown, B = unknown> {
   readonly origin: string;
   /** Aborted when the caller disconnects. */
   readonly signal: AbortSignal;
-  remember(reply: Reply): Unit;
 }
 
 /** What a route answers with when it does what was asked. */

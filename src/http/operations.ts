@@ -63,7 +63,8 @@ async function answerOnce(
     const answer = await handle(request, route, options, record);
     // The refusal may be due to the same request, which another host has just handled.
     const stored = isRefusal(answer) ? await ticket.recall() : undefined;
-    if (!stored && !isRecorded && isStorable(answer, request)) await storeAnswer(options, ticket, answer);
+    const isCommitted = isRecorded && !isRefusal(answer);
+    if (!stored && !isCommitted && isStorable(answer, request)) await storeAnswer(options, ticket, answer);
     return stored ?? answer;
   } catch (error) {
     const isStored = error instanceof UnitRefused && error.broke === 'idempotency';
@@ -99,7 +100,7 @@ async function handle(
   options: OperationOptions,
   record: ((reply: Reply) => Unit) | undefined,
 ): Promise<Reply | Refusal> {
-  const answer = await route.handle(requestOf(request, options, record));
+  const answer = await route.handle(requestOf(request, options));
   const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
   return orExpired(done, request, options);
 }
@@ -120,11 +121,7 @@ function performFor(
   return perform(runtime, transaction, { turn, record });
 }
 
-function requestOf(
-  request: FastifyRequest,
-  { publicUrl }: OperationOptions,
-  remember: (reply: Reply) => Unit = () => [],
-): Request {
+function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Request {
   return {
     caller: request.caller!,
     params: request.params,
@@ -137,7 +134,6 @@ function requestOf(
     },
     origin: publicUrl ?? `${request.protocol}://${request.host}`,
     signal: request.abort.signal,
-    remember,
   };
 }
 

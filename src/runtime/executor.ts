@@ -16,10 +16,10 @@ import {
   retryWork,
   type WorkItem,
 } from '../store/queue.ts';
-import type { Unit, Write } from '../store/sql.ts';
+import type { Write } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
-import { and, type Change, changeOf, commitOrThrow } from './change.ts';
+import type { Change } from './change.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
@@ -30,9 +30,7 @@ import { RUN_WORK, type StartedRun, startRun } from './start-run.ts';
 /** What came of a work item: the change it makes, and when it is due again; without `dueAgainAt` it is finished. */
 export interface WorkResult {
   readonly change?: Change<unknown> | undefined;
-  readonly writes?: readonly Write[];
   readonly dueAgainAt?: number | undefined;
-  readonly committed?: (() => void) | undefined;
 }
 
 /** Handles work items of one kind. Its change is committed in the unit that finishes or reschedules the item. */
@@ -152,28 +150,10 @@ export class Executor {
       .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
   }
 
-  /** Brings a run into being, together with whatever else is to be written, and drives it here if there is room. */
-  async launch(created: CreatedRun, also: Unit): Promise<void> {
-    const change = and(this.startRun(created), changeOf(undefined, also));
-    await commitOrThrow(this.#runtime.store, change.writes);
-    for (const tell of change.announce) tell();
-  }
-
   /** Starts a run on this host if it has room, on the next one that has if not. */
   startRun(created: CreatedRun): Change<StartedRun> {
     const placement = { owner: this.hostId, adopt: this.adopt.bind(this) };
     return startRun(this.#runtime, created, this.hasRoom ? placement : 'queued');
-  }
-
-  /** What brings a run into being, for whoever commits it, and what then sets it going. */
-  birth(created: CreatedRun): { readonly writes: Unit; readonly committed: () => void } {
-    const { writes, announce } = this.startRun(created);
-    return {
-      writes,
-      committed: () => {
-        for (const tell of announce) tell();
-      },
-    };
   }
 
   /** Starts to drive a run that was created with this host as its owner. */
@@ -353,12 +333,11 @@ export class Executor {
     const kind = this.#options.kinds().get(claimed.kind);
     if (!kind) throw new Error(`no handler for work of kind ${claimed.kind}`);
     for (let item = claimed; ; ) {
-      const { change, writes = [], dueAgainAt, committed } = await kind.handle(item);
+      const { change, dueAgainAt } = await kind.handle(item);
       const end =
         dueAgainAt === undefined ? finishUnlessWoken(lease, item.wakes) : releaseLease(lease, dueAgainAt, item.wakes);
-      const outcome = await store.commit([end, ...writes, ...(change?.writes ?? [])]);
+      const outcome = await store.commit([end, ...(change?.writes ?? [])]);
       if (outcome.committed) {
-        committed?.();
         for (const tell of change?.announce ?? []) tell();
         return dueAgainAt ?? null;
       }

@@ -103,7 +103,7 @@ describe('the hub', () => {
     const received: string[] = [];
     hub.follow('run-1', () => received.push('run'));
     hub.onWork((workId) => received.push(`work ${workId}`));
-    hub.onHint('topic', (subject) => received.push(`topic ${subject}`));
+    hub.connect([], { topic: (subject) => received.push(`topic ${subject}`) });
     for (const hint of ['run:run-1', 'work:cancel-child:run-2', 'topic:a:b', 'unknown:x', '']) hub.hinted(hint);
     expect(received).toEqual(['run', 'work cancel-child:run-2', 'topic a:b']);
   });

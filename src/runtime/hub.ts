@@ -64,11 +64,6 @@ export class Hub {
     for (const [topic, listener] of Object.entries(onHint)) this.#hintListeners.set(topic, listener);
   }
 
-  /** Sets the listener for hints of one topic; `run` and `work` are the hub's own. */
-  onHint(topic: string, listener: HintListener): void {
-    this.#hintListeners.set(topic, listener);
-  }
-
   /** Passes on a hint of another host, which is written `topic:subject`. */
   hinted(hint: string): void {
     const colon = hint.indexOf(':');
@@ -77,11 +72,6 @@ export class Hub {
     if (topic === 'run') this.tell(subject);
     else if (topic === 'work') this.callToWork(subject);
     else this.#hintListeners.get(topic)?.(subject);
-  }
-
-  /** Adds a listener to the appends of all runs, such as one that processes what a reaction wrote. */
-  onAppend(listener: AppendListener): void {
-    this.#appendListeners.push(listener);
   }
 
   /** Notifies the append listeners after the commit. */

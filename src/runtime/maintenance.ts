@@ -3,6 +3,7 @@ import { forgetAnswers } from '../store/idempotency.ts';
 import { ensureWork, forgetDeadHosts } from '../store/queue.ts';
 import type { Write } from '../store/sql.ts';
 import type { Clock } from '../system/clock.ts';
+import { changeOf } from './change.ts';
 import type { WorkHandler } from './executor.ts';
 
 /** Kind of the work item that deletes expired rows, and its id. */
@@ -18,8 +19,9 @@ export function maintenanceWork(): Write {
 
 /** Handles the maintenance item: deletes expired idempotency records, effect records and dead hosts. */
 export function maintenanceHandler(clock: Clock): WorkHandler {
+  const deletions = [forgetAnswers(ROWS_PER_PASS), forgetEffects(ROWS_PER_PASS), forgetDeadHosts()];
   return async () => ({
-    writes: [forgetAnswers(ROWS_PER_PASS), forgetEffects(ROWS_PER_PASS), forgetDeadHosts()],
+    change: changeOf(undefined, deletions),
     dueAgainAt: clock.now() + INTERVAL_MS,
   });
 }

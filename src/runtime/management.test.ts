@@ -2,7 +2,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../test/support/database.ts';
 import { ManualClock } from '../../test/support/manual-clock.ts';
 import { suspendNode } from '../engine/people/interrupts.ts';
-import { statusOf } from '../engine/run/run.ts';
+import type { Decision } from '../engine/run/commands.ts';
+import { type Run, statusOf } from '../engine/run/run.ts';
 import { isManagement } from '../protocol/running/management.ts';
 import { findWorkflow } from '../store/definitions.ts';
 import { listRuns, type RunRow } from '../store/log.ts';
@@ -10,9 +11,10 @@ import { openSqlite } from '../store/sqlite.ts';
 import { CORE_TABLES } from '../store/tables.ts';
 import { sortableIds } from '../system/ids.ts';
 import type { Append } from './append.ts';
-import { command, commitAll } from './command.ts';
+import { commitOrThrow, perform } from './change.ts';
 import { Hub } from './hub.ts';
 import { openManagementRun, REVIEW } from './management.ts';
+import { moveRun } from './move-run.ts';
 import { Plans } from './plans.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
@@ -28,7 +30,7 @@ afterAll(async () => {
 
 const appended: Append[] = [];
 const hub = new Hub();
-hub.onAppend((append) => appended.push(append));
+hub.connect([(append) => appended.push(append)], {});
 const plans = new Plans(store);
 const runtime = {
   store,
@@ -43,12 +45,16 @@ const runtime = {
 } as unknown as Runtime;
 const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer: 'host', lane: 'user' };
 
+function move(runId: string, decide: (run: Run) => Decision) {
+  return perform(runtime, () => moveRun(runtime, subject, runId, decide));
+}
+
 describe('a management run', () => {
   it('is created with its first events in one unit, and has no work item', async () => {
     const { result, writes, announce } = await open();
     const { runId } = result;
     expect(await runtime.reader.row(subject, runId)).toBeUndefined();
-    await commitAll(store, writes);
+    await commitOrThrow(store, writes);
     for (const tell of announce) tell();
     expect(appended.at(-1)!.events.map(({ type }) => type)).toEqual(['run.started', 'proposal.created']);
     expect(await store.read({ sql: 'SELECT * FROM work', params: [] })).toEqual([]);
@@ -57,15 +63,15 @@ describe('a management run', () => {
   it('is moved and ended by commands only, and never times out', async () => {
     const { result, writes } = await open();
     const { runId } = result;
-    await commitAll(store, writes);
+    await commitOrThrow(store, writes);
     clock.advance(10 * runtime.limits.maxRunDurationMs);
     const ask = { kind: 'approval' as const, data: { gateId: REVIEW, requiredScope: 'proposals:activate' } };
-    const asked = await command(runtime, subject, runId, (run) => [
+    const asked = await move(runId, (run) => [
       { type: 'node.started', nodeId: REVIEW, payload: { nodeId: REVIEW, typeId: 'gate', attempt: 0 } },
       ...suspendNode(run, REVIEW, ask, 'int-1'),
     ]);
     expect(asked).toMatchObject({ status: 'waiting-approval' });
-    const ended = await command(runtime, subject, runId, () => [{ type: 'run.completed', payload: {} }]);
+    const ended = await move(runId, () => [{ type: 'run.completed', payload: {} }]);
     expect(ended).toMatchObject({ status: 'completed' });
     expect(await runtime.reader.view(subject, runId, ({ run }) => statusOf(run))).toBe('completed');
   });

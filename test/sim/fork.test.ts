@@ -5,13 +5,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { resolveInterrupt } from '../../src/engine/people/interrupts.ts';
+import type { Run } from '../../src/engine/run/run.ts';
 import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
 import type { JsonObject } from '../../src/protocol/format/json.ts';
 import { isTerminalEvent, type RunEvent } from '../../src/protocol/running/events.ts';
 import { TRIGGER_RULES, type WorkflowDefinition, type WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import { SCOPES } from '../../src/protocol/trust/scopes.ts';
 import { type Decide, perform } from '../../src/runtime/change.ts';
-import { command } from '../../src/runtime/command.ts';
+import { moveRun } from '../../src/runtime/move-run.ts';
 import { decodeEvent } from '../../src/runtime/recording.ts';
 import { readEvents, type StoredEvent } from '../../src/store/log.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
@@ -148,12 +149,12 @@ describe('whatever the workflow and whoever meddles with it', () => {
     if (deed < 0.38) return change(() => host.runs.cancel(CALLER, runId));
     const action = random.pick(['accept', 'accept', 'refine', 'reject']);
     const value = { action, ...(action === 'refine' ? { refineFeedback: { scope: 'whole', text: 'again' } } : {}) };
-    return command(host.runtime, CALLER.subject, runId, (run) =>
+    const answer = (run: Run) =>
       resolveInterrupt(run, random.pick(run.plan.nodes).node.id, value, {
         principal: 'p',
         scopes: new Set(SCOPES),
-      } as never),
-    );
+      } as never);
+    return change(() => moveRun(host.runtime, CALLER.subject, runId, answer));
   }
 
   async function forkOf(sourceRunId: string, mode: 'replay' | 'branch', fromSeq: number): Promise<string> {

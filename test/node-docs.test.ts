@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { capabilities } from '../src/capabilities/index.ts';
-import { contextOf } from '../src/capabilities/running/nodes/testing.ts';
 import { readConfig } from '../src/config.ts';
 import { catalogOf } from '../src/runtime/catalog.ts';
 import type { NodeType } from '../src/runtime/node-type.ts';
 import { node } from './support/definitions.ts';
+import { contextOf } from './support/node-context.ts';
 
 /**
  * Goal: the page on node types says what there is. Method: it is read as a reader does, section by section, held

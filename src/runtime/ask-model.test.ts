@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contextOf, effectsOf } from '../capabilities/running/nodes/testing.ts';
+import { contextOf, effectsOf } from '../../test/support/node-context.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { Configurable } from '../protocol/running/runs.ts';

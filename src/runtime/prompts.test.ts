@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contextOf } from '../capabilities/running/nodes/testing.ts';
+import { contextOf } from '../../test/support/node-context.ts';
 import type { PromptTarget, PromptTemplate } from '../protocol/ai/prompts.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { FoundPrompts } from './effects/seams.ts';

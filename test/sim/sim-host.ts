@@ -9,6 +9,7 @@ import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
 import { webhooks } from '../../src/capabilities/operations/webhooks/index.ts';
 import { governanceGate } from '../../src/capabilities/people/approvals/nodes.ts';
 import { interrupts } from '../../src/capabilities/people/interrupts/index.ts';
+import { INTERRUPT_NODES } from '../../src/capabilities/people/interrupts/nodes.ts';
 import type { InterruptService } from '../../src/capabilities/people/interrupts/service.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
 import { ReplayService } from '../../src/capabilities/running/replay/service.ts';
@@ -125,6 +126,7 @@ export function createSimHost(options: SimHostOptions) {
     ...services,
     // Answers by token are an operation of the service that no other capability calls.
     interrupts: services.interrupts as InterruptService,
+    replay: new ReplayService(host, services),
     heartbeats: services.heartbeat,
     name,
     store,
@@ -132,7 +134,6 @@ export function createSimHost(options: SimHostOptions) {
     executor,
     kinds,
     contributed,
-    replay: new ReplayService(host, services),
     idempotency: new Idempotency(store, clock),
   };
 }
@@ -149,6 +150,7 @@ function failOnBug(fields: object, message: string): void {
 function simCatalog(world: World): NodeType[] {
   return [
     ...NODES,
+    ...INTERRUPT_NODES,
     ...CONFORMANCE_NODES,
     governanceGate,
     runAgent,

@@ -6,7 +6,7 @@ import { deepEqual, type JsonObject, own } from '../../../protocol/format/json.t
 import { Closed, MapOf, OneOf } from '../../../protocol/format/schema.ts';
 import type { WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
-import { pick } from '../../running/nodes/door.ts';
+import { pickVariables } from '../../running/nodes/door.ts';
 import { type SupervisorKind, supervisorId, type WorkerReport } from './supervisor.ts';
 
 const Optional = Type.Optional;
@@ -135,7 +135,8 @@ class Dispatch {
     }
     for (const workflowId of workers) {
       const child = this.#context.children[this.#reports.length];
-      if (!child) return { children: [{ workflowId, variables: pick(this.#inputsOf(workflowId), this.#variables) }] };
+      if (!child)
+        return { children: [{ workflowId, variables: pickVariables(this.#inputsOf(workflowId), this.#variables) }] };
       if (!isOver(child)) return { children: [] };
       await this.#collect(workflowId, child.runId);
     }
@@ -155,7 +156,7 @@ class Dispatch {
     this.#last = { childRunId: runId, childStatus: status };
     if (status !== 'completed') return;
     const mapping = own(perWorkerOutputMappings, workflowId) ?? outputMapping;
-    for (const [name, next] of Object.entries(pick(mapping, variables))) this.#set(name, next);
+    for (const [name, next] of Object.entries(pickVariables(mapping, variables))) this.#set(name, next);
   }
 
   #set(name: string, next: unknown): void {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { effectsOf, run } from '../../../../test/support/node-context.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
 import type { ModelRequest, ModelResult } from '../../../runtime/effects/model.ts';
 import { modelSeam } from '../../../runtime/effects/model-seam.ts';
 import type { NodeContext } from '../../../runtime/node-type.ts';
-import { effectsOf, run } from '../../running/nodes/testing.ts';
 
 const TYPE = 'core.ai.callPrompt';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { effectsOf, run, typeOf } from '../../../../test/support/node-context.ts';
 import { catalogOf } from '../../../runtime/catalog.ts';
 import { NODES } from '../../running/nodes/standard.ts';
-import { effectsOf, run, typeOf } from '../../running/nodes/testing.ts';
 import { CONFORMANCE_NODES } from './index.ts';
 
 /** What the protocol expects every host to have, without the one that interrupts. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { configProblems, contextOf, typeOf } from '../../../../test/support/node-context.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
 import type { NodeContext } from '../../../runtime/node-type.ts';
-import { configProblems, contextOf, typeOf } from '../../running/nodes/testing.ts';
 
 const TYPE = 'core.conformance.mock-agent';
 

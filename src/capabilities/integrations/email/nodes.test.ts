@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { configProblems, effectsOf, run } from '../../../../test/support/node-context.ts';
 import { addressFrom, type MailRequest } from '../../../runtime/effects/mail.ts';
 import type { Outcome } from '../../../runtime/node-type.ts';
-import { configProblems, effectsOf, run } from '../../running/nodes/testing.ts';
 
 const TYPE = 'core.openwop.integration.email-send';
 const CONFIG = { from: 'Alerts <alerts@example.com>' };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { configProblems, effectsOf, run } from '../../../../test/support/node-context.ts';
 import type { HttpRequest } from '../../../runtime/effects/http.ts';
 import type { NodeContext, Outcome } from '../../../runtime/node-type.ts';
-import { configProblems, effectsOf, run } from '../../running/nodes/testing.ts';
 
 const TYPE = 'core.openwop.http.fetch';
 const URL = 'https://api.example/v1/{{ id }}?q={{q}}';

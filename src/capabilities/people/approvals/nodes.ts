@@ -19,14 +19,14 @@ const rest = {
   artifactHash: Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
 };
 
-/** At least one of role and scope says who may decide. */
+/** Who may decide is a role, a scope or both. */
 const GateConfig = Type.Union([
   Type.Object({ requiredRole: RoleName, requiredScope: Optional(ScopeName), ...rest }),
   Type.Object({ requiredScope: ScopeName, requiredRole: Optional(RoleName), ...rest }),
 ]);
 type GateConfig = Static<typeof GateConfig>;
 
-/** Lets a run pass when enough of the right people say so, each under their own name. */
+/** Continues once enough authorized people have approved, each under their own name. */
 export const governanceGate: NodeType = {
   typeId: 'core.openwop.governance.approvalGate',
   role: 'pure',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { contextOf } from '../../../../test/support/node-context.ts';
 import type { NodeContext } from '../../../runtime/node-type.ts';
-import { contextOf } from '../../running/nodes/testing.ts';
 import { annotate } from './nodes.ts';
 
 const TYPE = 'core.feedback.annotate';

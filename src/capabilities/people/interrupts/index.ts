@@ -6,6 +6,7 @@ import { bindRoutes } from '../../request.ts';
 import { InboxSources } from '../inbox/door.ts';
 import { Interrupts } from './door.ts';
 import { interruptInboxSource } from './inbox-source.ts';
+import { INTERRUPT_NODES } from './nodes.ts';
 import { projectInterrupts } from './reactions.ts';
 import { forgetInterrupts, INTERRUPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
@@ -18,6 +19,7 @@ export const interrupts = defineCapability({
   name: 'interrupts',
   provides: Interrupts,
   tables: INTERRUPT_TABLES,
+  nodes: () => INTERRUPT_NODES,
   build: (host) => {
     const { store, clock } = host.runtime;
     const keys = new TokenKeys(host.runtime);

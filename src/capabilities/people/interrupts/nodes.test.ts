@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { node } from '../../../../test/support/definitions.ts';
+import { configProblems, outputsOf, run, typeOf } from '../../../../test/support/node-context.ts';
 import type { NodeContext, Outcome } from '../../../runtime/node-type.ts';
-import { configProblems, outputsOf, run, typeOf } from '../../running/nodes/testing.ts';
 
 const answered = (value: unknown, given: Partial<NodeContext> = {}): Partial<NodeContext> => ({
   ...given,

@@ -12,7 +12,7 @@ import { misfitsOf } from '../../../runtime/catalog.ts';
 import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
 
 const Optional = Type.Optional;
-/** A year at most: beyond what a clock can show, nobody could see what is asked. */
+/** At most a year: timestamps far in the future could not be shown. */
 const TimeoutMs = Optional(Type.Integer({ minimum: 1, maximum: 31_536_000_000 }));
 const Names = Type.Array(NonEmpty);
 
@@ -33,8 +33,8 @@ const ApprovalConfig = Type.Object({
 });
 type ApprovalConfig = Static<typeof ApprovalConfig>;
 
-/** Asks for approval of what comes in on its ports. */
-export const approvalGate: NodeType = {
+/** Asks a person to approve the values of its input ports. */
+const approvalGate: NodeType = {
   typeId: 'core.approvalGate',
   role: 'pure',
   isGate: true,
@@ -44,7 +44,7 @@ export const approvalGate: NodeType = {
     if (!answer) return askForApproval(context);
     const { action, decidedBy, ...rest } = answer.value as JsonObject;
     if (action === 'reject' || action === 'timeout') return rejected(context, { action, ...rest, decidedBy });
-    // To refine means: do it again and ask anew. Without an edge that leads there, the question is asked again here.
+    // Refining means that earlier nodes run again. Without an edge that leads back to them, the gate asks again.
     if (action === 'refine' && !context.isRouted) return askForApproval(context, rest.refineFeedback);
     return { done: { outputs: defined({ action, ...rest, decidedBy }) } };
   },
@@ -61,13 +61,13 @@ function askForApproval({ config, node, declared }: NodeContext, refineFeedback?
     actions,
     ...defined({ description, prompt, profile, requiredApprovals, rejectionPolicy, refineFeedback }),
     ...defined({ approversList, approverGroupRefs, approverRoleRefs, audience }),
-    // Run inputs never travel in events, so only ports that the definition names are shown.
+    // Inputs of the run must not appear in events, so only ports that the definition declares are shown.
     ...(Object.keys(declared).length > 0 ? { artifactData: declared } : {}),
   };
   return { interrupt: { kind: 'approval', data, timeoutMs } };
 }
 
-/** A no goes where the edges send it, or fails the node, which an edge may catch. */
+/** The outcome of a rejection: an output if an edge routes it, otherwise a failure that an edge may catch. */
 export function rejected({ isRouted }: NodeContext, outputs: JsonObject): Outcome {
   if (isRouted) return { done: { outputs: defined(outputs) } };
   const message =
@@ -84,8 +84,8 @@ const ClarificationConfig = Type.Object({
   timeoutMs: TimeoutMs,
 });
 
-/** Asks questions. */
-export const clarificationGate: NodeType = {
+/** Asks a person questions. */
+const clarificationGate: NodeType = {
   typeId: 'core.clarificationGate',
   role: 'pure',
   config: ClarificationConfig,
@@ -108,8 +108,8 @@ const InterruptConfig = Type.Object({
   timeoutMs: TimeoutMs,
 });
 
-/** Waits for somebody or something, in the protocol's own words. */
-export const interrupt: NodeType = {
+/** Requests an interrupt of any kind, with its data as the protocol defines it. */
+const interrupt: NodeType = {
   typeId: 'core.interrupt',
   role: 'pure',
   config: InterruptConfig,
@@ -127,7 +127,7 @@ export const interrupt: NodeType = {
 function dataProblems(kind: string, data: JsonObject): ConfigProblem[] {
   const schema = own(INTERRUPT_DATA, kind);
   if (!schema) {
-    const message = 'This host holds no conversations.';
+    const message = 'This host does not support conversations.';
     return [{ path: '.kind', message, requiredCapability: 'conversationPrimitive' }];
   }
   const misfits = misfitsOf(Compile(schema), data).map((misfit) => ({ ...misfit, path: `.data${misfit.path}` }));
@@ -139,7 +139,10 @@ function questionProblems(path: string, questions: unknown): ConfigProblem[] {
   return asked.flatMap(({ schema }, index) => schemaProblems(`${path}.${index}.schema`, schema));
 }
 
-/** A schema that does not compile would be found out only when somebody answers. */
+/** Finds schemas that do not compile at registration, not only when somebody answers. */
 function schemaProblems(path: string, schema: unknown): ConfigProblem[] {
   return schema === undefined ? [] : failure(() => compileSchema(schema)).map((message) => ({ path, message }));
 }
+
+/** Node types that wait for an answer. */
+export const INTERRUPT_NODES: readonly NodeType[] = [approvalGate, clarificationGate, interrupt];

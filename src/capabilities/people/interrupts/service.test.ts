@@ -8,12 +8,17 @@ import { openManagementRun } from '../../../runtime/management.ts';
 import { RunService } from '../../running/runs/service.ts';
 import { AnswerDeciders, InterruptLinks, type ManagementAnswer } from './door.ts';
 import { interruptInboxSource } from './inbox-source.ts';
+import { INTERRUPT_NODES } from './nodes.ts';
 import { projectInterrupts } from './reactions.ts';
 import { INTERRUPT_TABLES } from './records.ts';
 import { InterruptService } from './service.ts';
 import { TokenKeys } from './token-keys.ts';
 
-const host = await openCapabilityHost({ tables: INTERRUPT_TABLES, reactions: [projectInterrupts] });
+const host = await openCapabilityHost({
+  tables: INTERRUPT_TABLES,
+  nodes: INTERRUPT_NODES,
+  reactions: [projectInterrupts],
+});
 afterAll(() => host.close());
 
 const { runtime, clock } = host;

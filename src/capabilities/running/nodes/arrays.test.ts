@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { configProblems, outputsOf, run } from '../../../../test/support/node-context.ts';
 import { ITEMS_MAX } from './arrays.ts';
-import { configProblems, outputsOf, run } from './testing.ts';
 
 const PEOPLE = [
   { name: 'Ada', team: { id: 1 }, age: 36 },

@@ -4,13 +4,13 @@ import { deepEqual, isObject, type JsonObject, valueAt } from '../../../protocol
 import { OneOf } from '../../../protocol/format/schema.ts';
 import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 
-/** Longer lists are for a store, not for the log of a run. */
+/** Limit on the items of a list: the list becomes part of the event log. */
 export const ITEMS_MAX = 100_000;
 
 const Path = Type.String({ description: 'Dotted path into an item; empty for the item itself' });
 
-/** A pure node over the list on one of its ports. */
-function overList<C>(typeId: string, port: string, config: NodeType['config'], work: Work<C>): NodeType {
+/** Defines a pure node that works on the list of one input port. */
+function listNode<C>(typeId: string, port: string, config: NodeType['config'], work: Work<C>): NodeType {
   return {
     typeId,
     role: 'pure',
@@ -30,7 +30,7 @@ function at(item: unknown, path = ''): unknown {
   return path === '' ? item : valueAt(item, path);
 }
 
-const arrayFilter = overList<{ path: string; equals: unknown }>(
+const arrayFilter = listNode<{ path: string; equals: unknown }>(
   'core.openwop.data.array-filter',
   'array',
   Type.Object({ path: Path, equals: Type.Unknown() }),
@@ -40,7 +40,7 @@ const arrayFilter = overList<{ path: string; equals: unknown }>(
   },
 );
 
-const arrayMap = overList<{ template: string }>(
+const arrayMap = listNode<{ template: string }>(
   'core.openwop.data.array-map',
   'array',
   Type.Object({ template: Type.String({ description: '`{{ path }}` tokens are looked up in each item' }) }),
@@ -54,14 +54,14 @@ const SortKey = Type.Object({
 });
 type SortKey = Static<typeof SortKey>;
 
-const sort = overList<{ keys: SortKey[] }>(
+const sort = listNode<{ keys: SortKey[] }>(
   'core.flow.sort',
   'array',
   Type.Object({ keys: Type.Array(SortKey, { minItems: 1, maxItems: 16 }) }),
   (list, { keys }) => ({ array: list.toSorted(byKeys(keys)) }),
 );
 
-/** One language for all machines: an order must not depend on where it is made. */
+/** A fixed locale, so that the order is the same on every machine. */
 const ORDERS = {
   default: new Intl.Collator('en').compare,
   natural: new Intl.Collator('en', { numeric: true }).compare,
@@ -77,7 +77,7 @@ function byKeys(keys: readonly SortKey[]): (a: unknown, b: unknown) => number {
   };
 }
 
-/** What is absent comes last, whichever way the rest goes. */
+/** Items without a value come last in both directions. */
 function inOrder(a: unknown, b: unknown, { direction, compare = 'default' }: SortKey): number {
   if (a === null || b === null) return Number(a === null) - Number(b === null);
   const isNumeric = typeof a === 'number' && typeof b === 'number';
@@ -85,7 +85,7 @@ function inOrder(a: unknown, b: unknown, { direction, compare = 'default' }: Sor
   return direction === 'desc' ? -difference : difference;
 }
 
-const limit = overList<{ count: number; offset?: number }>(
+const limit = listNode<{ count: number; offset?: number }>(
   'core.flow.limit',
   'array',
   Type.Object({ count: Type.Integer({ minimum: 0 }), offset: Type.Optional(Type.Integer({ minimum: 0 })) }),
@@ -95,7 +95,7 @@ const limit = overList<{ count: number; offset?: number }>(
   },
 );
 
-const distinct = overList<{ path?: string }>(
+const distinct = listNode<{ path?: string }>(
   'core.flow.distinct',
   'array',
   Type.Object({ path: Type.Optional(Path) }),
@@ -143,8 +143,8 @@ interface GroupBy {
   readonly aggregations: readonly Static<typeof Aggregation>[];
 }
 
-/** Sorts items into groups by a key and says something of each group; groups come in the order of their first item. */
-const arrayGroupBy = overList<GroupBy>(
+/** Groups items by a key and aggregates each group; groups come in the order of their first items. */
+const arrayGroupBy = listNode<GroupBy>(
   'core.openwop.data.array-group-by',
   'array',
   Type.Object({ keyPath: Path, aggregations: Type.Array(Aggregation, { minItems: 1, maxItems: 32 }) }),
@@ -162,7 +162,7 @@ function describeGroup(items: readonly unknown[], keyPath: string, aggregations:
   return { key: at(items[0], keyPath) ?? null, count: items.length, ...Object.fromEntries(figures) };
 }
 
-const aggregateNumeric = overList<{ op: 'sum' | 'count' | 'avg' | 'min' | 'max'; path?: string }>(
+const aggregateNumeric = listNode<{ op: 'sum' | 'count' | 'avg' | 'min' | 'max'; path?: string }>(
   'core.flow.aggregate-numeric',
   'items',
   Type.Object({ op: OneOf(['sum', 'count', 'avg', 'min', 'max']), path: Type.Optional(Path) }),
@@ -178,7 +178,7 @@ interface AggregateText {
   readonly template?: string;
 }
 
-const aggregateText = overList<AggregateText>(
+const aggregateText = listNode<AggregateText>(
   'core.flow.aggregate-text',
   'items',
   Type.Object({
@@ -201,7 +201,7 @@ function keyOf(value: unknown): string {
   return JSON.stringify(value ?? null);
 }
 
-/** A shallow merge: later members win. */
+/** Merges two objects, not deeply: members of `override` win. */
 const objectMerge: NodeType = {
   typeId: 'core.openwop.data.object-merge',
   role: 'pure',
@@ -211,6 +211,7 @@ const objectMerge: NodeType = {
   },
 };
 
+/** Node types that work on lists and objects. */
 export const ARRAY_NODES: readonly NodeType[] = [
   arrayFilter,
   arrayMap,

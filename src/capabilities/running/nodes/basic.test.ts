@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../../test/support/definitions.ts';
+import { configProblems, run, typeOf } from '../../../../test/support/node-context.ts';
 import { completeNode } from '../../../engine/run/outcome.ts';
 import { Story } from '../../../engine/testing.ts';
 import type { Outcome } from '../../../runtime/node-type.ts';
 import { recordEvent } from '../../../runtime/recording.ts';
-import { configProblems, run, typeOf } from './testing.ts';
 
 describe.each(['core.noop', 'core.start', 'core.end'])('%s', (typeId) => {
   it('is done at once and gives nothing, not even what it was given', () => {

@@ -5,9 +5,11 @@ import type { NodeType } from '../../../runtime/node-type.ts';
 
 const doesNothing = (typeId: string): NodeType => ({ typeId, role: 'pure', run: () => ({ done: {} }) });
 
-/** They complete and give nothing, not even what they were given. */
+/** Completes without outputs. */
 export const noop = doesNothing('core.noop');
+/** Marks where a workflow starts; completes without outputs. */
 export const start = doesNothing('core.start');
+/** Marks where a workflow ends; completes without outputs. */
 export const end = doesNothing('core.end');
 
 /** Copies each declared input port to the output of the same name. */
@@ -17,6 +19,7 @@ export const identity: NodeType = {
   run: ({ declared }) => ({ done: Object.keys(declared).length > 0 ? { outputs: declared } : {} }),
 };
 
+/** Fails with a code and a message of the author. */
 export const fail: NodeType = {
   typeId: 'core.fail',
   role: 'pure',
@@ -29,6 +32,7 @@ export const fail: NodeType = {
   }),
 };
 
+/** Sets a variable of the run; an input port `value` wins over the config. */
 export const setVariable: NodeType = {
   typeId: 'core.setVariable',
   role: 'pure',
@@ -39,6 +43,7 @@ export const setVariable: NodeType = {
   },
 };
 
+/** Reads a variable of the run. */
 export const getVariable: NodeType = {
   typeId: 'core.getVariable',
   role: 'pure',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configProblems, run } from './testing.ts';
+import { configProblems, run } from '../../../../test/support/node-context.ts';
 
 describe('core.channelWrite', () => {
   const config = { channelName: 'events', reducer: 'append', value: 'x' };

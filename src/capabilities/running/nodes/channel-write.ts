@@ -5,6 +5,7 @@ import type { NodeType } from '../../../runtime/node-type.ts';
 
 const YEAR_MS = 31_536_000_000;
 
+/** Writes a value to a channel of the run; an input port `value` wins over the config. */
 export const channelWrite: NodeType = {
   typeId: 'core.channelWrite',
   role: 'pure',

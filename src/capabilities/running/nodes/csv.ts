@@ -1,6 +1,7 @@
+/** The rows of a CSV text, or what is wrong with it. */
 export type ParsedCsv = { readonly rows: string[][] } | { readonly problem: string };
 
-/** RFC 4180: cells may be quoted, quotes in them are doubled, rows end with either kind of line end. Empty lines are left out. */
+/** Parses CSV as RFC 4180 has it, with either kind of line end. Empty lines are left out. */
 export function parseCsv(text: string, rowsMax: number): ParsedCsv {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -14,7 +15,7 @@ export function parseCsv(text: string, rowsMax: number): ParsedCsv {
     const isLast = position >= text.length;
     if (text[position] === ',') {
       position++;
-      // A comma at the very end opens one more cell, which is empty.
+      // After a comma at the very end there is one more cell, which is empty.
       if (position >= text.length) rows.push([...row, '']);
       continue;
     }
@@ -29,7 +30,7 @@ const SEPARATORS: ReadonlySet<string> = new Set([',', '\r', '\n']);
 
 interface Cell {
   readonly value: string;
-  /** Where the separator, the line end or the end of the text is. */
+  /** Index of the separator, the line end or the end of the text. */
   readonly end: number;
 }
 
@@ -55,6 +56,7 @@ function quotedCell(text: string, start: number): Cell | undefined {
   }
 }
 
+/** Formats rows as CSV; cells are quoted where necessary. */
 export function writeCsv(rows: readonly (readonly unknown[])[]): string {
   return rows.map((row) => `${row.map(cellText).join(',')}\r\n`).join('');
 }

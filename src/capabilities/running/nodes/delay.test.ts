@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configProblems, run, STARTED_AT } from './testing.ts';
+import { configProblems, run, STARTED_AT } from '../../../../test/support/node-context.ts';
 
 describe.each(['core.delay', 'core.conformance.hold'])('%s', (typeId) => {
   it.each([

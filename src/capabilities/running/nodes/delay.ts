@@ -5,10 +5,10 @@ import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type
 
 const Length = Type.Optional(Type.Number({ minimum: 0 }));
 
-/** The spellings that definitions use for how long to wait. */
+/** The names that definitions use for the length of a delay. */
 const SPELLINGS = ['delayMs', 'ms', 'durationMs'] as const;
 
-/** Waits. Nothing is held meanwhile: the run is given back to the queue until the time has come. */
+/** Waits for some time. The run goes back to the queue meanwhile, so waiting takes no resources. */
 export const delay: NodeType = {
   typeId: 'core.delay',
   role: 'pure',
@@ -18,7 +18,7 @@ export const delay: NodeType = {
     const spelling = SPELLINGS.find((name) => given[name] !== undefined);
     const length = spelling === undefined ? 0 : given[spelling];
     if (typeof length !== 'number' || !Number.isFinite(length) || length < 0) {
-      return invalid('The length of a delay is a number of milliseconds, 0 or more.');
+      return invalid('The delay must be a number of milliseconds, 0 or more.');
     }
     const until = startedAt + length;
     return now() < until ? { sleepUntil: until } : { done: { outputs: { waitedMs: length } } };
@@ -27,22 +27,27 @@ export const delay: NodeType = {
 
 const WaitConfig = Type.Object({
   mode: OneOf(['duration', 'until', 'webhook']),
-  seconds: Type.Optional(Type.Number({ minimum: 0, maximum: 86_400, description: 'How long, for mode `duration`' })),
-  timestamp: Type.Optional(Type.String({ description: 'When, for mode `until`: a date and time of ISO 8601' })),
+  seconds: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 86_400, description: 'Length of the wait, for mode `duration`' }),
+  ),
+  timestamp: Type.Optional(
+    Type.String({ description: 'End of the wait, for mode `until`: an ISO 8601 date and time' }),
+  ),
   signatureHint: Type.Optional(Type.String({ description: 'What the caller should sign with, for mode `webhook`' })),
 });
 type WaitConfig = Static<typeof WaitConfig>;
 
-/** Waits for a time, or for somebody to call. */
+/** Waits for a duration, until a time, or for a call from outside. */
 export const wait: NodeType = {
   typeId: 'core.flow.wait',
   role: 'pure',
   config: WaitConfig,
   check: (config) => {
     const { mode, seconds, timestamp } = config as WaitConfig;
-    if (mode === 'duration' && seconds === undefined) return [{ path: '.seconds', message: 'How long is it to wait?' }];
+    if (mode === 'duration' && seconds === undefined)
+      return [{ path: '.seconds', message: 'is required in the mode `duration`' }];
     if (mode !== 'until' || Number.isFinite(Date.parse(timestamp ?? ''))) return [];
-    return [{ path: '.timestamp', message: 'must be a date and time of ISO 8601' }];
+    return [{ path: '.timestamp', message: 'must be an ISO 8601 date and time' }];
   },
   run: ({ config, startedAt, now, answer }) => {
     const { mode, seconds = 0, timestamp = '', signatureHint } = config as WaitConfig;

@@ -1,2 +1,3 @@
+/** The parts of the standard node types that node types of other capabilities are made of. */
 export { delay } from './delay.ts';
-export { pick } from './sub-workflow.ts';
+export { pickVariables } from './sub-workflow.ts';

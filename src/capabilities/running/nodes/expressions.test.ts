@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configProblems, outputsOf, run } from './testing.ts';
+import { configProblems, outputsOf, run } from '../../../../test/support/node-context.ts';
 
 const MAP = 'vendor.capstan.data.map';
 const FILTER = 'vendor.capstan.data.filter';

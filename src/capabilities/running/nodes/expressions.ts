@@ -17,12 +17,12 @@ const Config = Type.Object({
 });
 
 /**
- * A node that asks a CEL expression of each item. All items together are one evaluation, with one budget: a long list
- * cannot take longer than a long expression may.
+ * Defines a node that evaluates a CEL expression for each item. All items are one evaluation with one budget, so a long
+ * list cannot take longer than any other expression.
  */
 function eachItem(typeId: string, macro: string, outputs: (result: unknown[], total: number) => JsonObject): NodeType {
   const compile = (text: string): Expression => {
-    // By itself first: what is no expression must not become one with what is put around it.
+    // Compiled alone first: a text that is not an expression must not become one inside the macro.
     ONE_ITEM.compile(text);
     return ALL_ITEMS.compile(`array.${macro}(item, ${text}\n)`);
   };
@@ -66,7 +66,7 @@ const filter = eachItem('vendor.capstan.data.filter', 'filter', (array, total) =
 
 const ANYTHING = expressionLanguage(['inputs']);
 
-/** One value out of whatever comes in. */
+/** Computes one value from the inputs. */
 const evaluate: NodeType = {
   typeId: 'vendor.capstan.data.evaluate',
   role: 'pure',
@@ -75,4 +75,5 @@ const evaluate: NodeType = {
   run: ({ config, inputs }) => evaluated(() => ({ value: ANYTHING.compile(config.expression as string)({ inputs }) })),
 };
 
+/** Node types that evaluate CEL expressions. */
 export const EXPRESSION_NODES: readonly NodeType[] = [map, filter, evaluate];

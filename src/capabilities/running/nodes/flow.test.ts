@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configProblems, outputsOf, run } from './testing.ts';
+import { configProblems, outputsOf, run } from '../../../../test/support/node-context.ts';
 
 describe.each(['core.flow.if', 'core.conditional'])('%s', (typeId) => {
   const decide = (predicate: object, value: unknown): unknown =>

@@ -50,7 +50,7 @@ function holds({ path, op, value: operand }: Predicate, value: unknown): boolean
   return OPERATORS[op](path === '' ? value : valueAt(value, path), operand);
 }
 
-/** Says which of two branches to take; edge conditions on `branch` take it. */
+/** Chooses one of two branches; edges have conditions on `branch`. */
 const conditional: Omit<NodeType, 'typeId'> = {
   role: 'pure',
   config: Type.Object({ predicate: Predicate }),
@@ -66,7 +66,7 @@ const RouterConfig = Type.Object({
   defaultLabel: Type.Optional(Type.String()),
 });
 
-/** Names the branches to take. A route without a predicate is always taken. */
+/** Chooses one or more of several branches. A route without a predicate always matches. */
 const router: Omit<NodeType, 'typeId'> = {
   role: 'pure',
   config: RouterConfig,
@@ -80,11 +80,11 @@ const router: Omit<NodeType, 'typeId'> = {
 };
 
 const SwitchConfig = Type.Object({
-  cases: MapOf(NonEmpty, { description: 'Label by value; a value that is no text is spelled as JSON' }),
+  cases: MapOf(NonEmpty, { description: 'Label by value; a value that is not a string is written as JSON' }),
   default: Type.Optional(NonEmpty),
 });
 
-/** Looks a value up and names the branch to take. */
+/** Chooses the branch for a value. */
 const switchNode: NodeType = {
   typeId: 'core.flow.switch',
   role: 'pure',
@@ -97,7 +97,7 @@ const switchNode: NodeType = {
   },
 };
 
-/** Says whether a value passes; one that does not is not handed on. */
+/** Passes a value on only if a predicate holds for it. */
 const filter: NodeType = {
   typeId: 'core.flow.filter',
   role: 'pure',
@@ -114,7 +114,7 @@ const StopConfig = Type.Object({
   details: Type.Optional(AnyObject),
 });
 
-/** Ends the run with an error of the author's own, unless an edge catches it. */
+/** Fails with an error of the author, which ends the run unless an edge catches it. */
 const stopAndError: NodeType = {
   typeId: 'core.flow.stop-and-error',
   role: 'pure',
@@ -129,7 +129,7 @@ const stopAndError: NodeType = {
   },
 };
 
-/** An array as a list of items that know their place. */
+/** Turns an array into items with their index and the total. */
 const iterator: Omit<NodeType, 'typeId'> = {
   role: 'pure',
   run: ({ inputs: { array } }) => {
@@ -167,7 +167,7 @@ const MERGES: Record<NonNullable<Static<typeof MergeConfig>['mode']>, Merge> = {
 
 const MERGED_ITEMS_MAX = 100_000;
 
-/** Brings lists together. Without an input `inputs`, the values of all its ports are the lists. */
+/** Merges lists. Without an input `inputs`, the lists are the values of all input ports. */
 const merge: Omit<NodeType, 'typeId'> = {
   role: 'pure',
   config: MergeConfig,
@@ -185,7 +185,7 @@ function given(value: unknown): { value?: unknown } {
   return value === undefined ? {} : { value };
 }
 
-/** Each under its own name and under the one that the protocol reserves for it. */
+/** Node types for control flow; some have a second id that the protocol reserves. */
 export const FLOW_NODES: readonly NodeType[] = [
   { ...conditional, typeId: 'core.conditional' },
   { ...conditional, typeId: 'core.flow.if' },

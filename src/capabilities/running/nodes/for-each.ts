@@ -9,35 +9,40 @@ import {
   type NodeType,
   type Outcome,
 } from '../../../runtime/node-type.ts';
-import { pick } from './sub-workflow.ts';
+import { pickVariables } from './sub-workflow.ts';
 
 const ITEMS_MAX = 1_000;
 const CONCURRENCY_MAX = 32;
 const CONCURRENCY = 4;
-/** All results together, as JSON: they become part of the log. */
+/** Limit on the size of all results as JSON: they become part of the event log. */
 const RESULTS_CHARACTERS_MAX = 1_000_000;
 
 const Config = Type.Object({
   workflowId: NonEmpty,
   itemVariable: Type.Optional(
-    Type.String({ minLength: 1, default: 'item', description: 'Variable of the child that is the item' }),
+    Type.String({ minLength: 1, default: 'item', description: 'Variable of the child that gets the item' }),
   ),
   indexVariable: Type.Optional(
-    Type.String({ minLength: 1, description: 'Variable of the child that is its place, from 0' }),
+    Type.String({ minLength: 1, description: 'Variable of the child that gets the index, from 0' }),
   ),
   resultVariable: Type.Optional(
-    Type.String({ minLength: 1, default: 'result', description: 'Variable of the child that is its result' }),
+    Type.String({ minLength: 1, default: 'result', description: 'Variable of the child that holds the result' }),
   ),
   inputMapping: Type.Optional(
-    MapOf(Type.String(), { description: 'Variable of every child from variable of the parent' }),
+    MapOf(Type.String(), { description: 'Variables of the children, from variables of the parent' }),
   ),
   concurrency: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: CONCURRENCY_MAX, default: CONCURRENCY, description: 'Children at a time' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: CONCURRENCY_MAX,
+      default: CONCURRENCY,
+      description: 'Children that run at the same time',
+    }),
   ),
   onChildFailure: Type.Optional(
     OneOf(['fail-fast', 'collect'], {
       default: 'fail-fast',
-      description: 'End with the first child that fails, and cancel the others; or let all come to their end',
+      description: 'Fail with the first child that fails and cancel the others, or let all of them end',
     }),
   ),
   propagateCancellation: Type.Optional(Type.Boolean({ default: true })),
@@ -45,8 +50,8 @@ const Config = Type.Object({
 type Config = Static<typeof Config>;
 
 /**
- * Runs a workflow once for each item of a list, a few at a time, and gathers the results in the order of the items. The
- * log says which child is for which item: the first is for the first, and none is started twice.
+ * Runs a workflow for each item of a list, a few at a time, and collects the results in the order of the items. The log
+ * tells which child belongs to which item, because children are started in the order of the items and none twice.
  */
 export const forEach: NodeType = {
   typeId: 'vendor.capstan.flow.for-each',
@@ -73,7 +78,7 @@ export const forEach: NodeType = {
 function request({ config, variables }: NodeContext, item: unknown, index: number): ChildRequest {
   const { workflowId, itemVariable = 'item', indexVariable, inputMapping = {} } = config as Config;
   const place = indexVariable === undefined ? {} : { [indexVariable]: index };
-  return { workflowId, variables: { ...pick(inputMapping, variables), ...place, [itemVariable]: item } };
+  return { workflowId, variables: { ...pickVariables(inputMapping, variables), ...place, [itemVariable]: item } };
 }
 
 async function failBecauseOf({ children, childResult }: NodeContext, index: number): Promise<Outcome> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { configProblems, outputsOf, run } from './testing.ts';
+import { configProblems, outputsOf, run } from '../../../../test/support/node-context.ts';
 
 const TYPE = 'core.openwop.http.idempotency-key';
 

@@ -5,7 +5,7 @@ import { sha256Hex } from '../../../system/digest.ts';
 
 const KEY_DIGITS = 16;
 
-/** A key by which the receiver of a request can tell a repeat: of this node in this run, or of this payload anywhere. */
+/** Makes an idempotency key for a request: of this node in this run (composite), or of this payload in any run (hash). */
 export const idempotencyKey: NodeType = {
   typeId: 'core.openwop.http.idempotency-key',
   role: 'pure',

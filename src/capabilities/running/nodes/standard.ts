@@ -1,5 +1,4 @@
 import type { NodeType } from '../../../runtime/node-type.ts';
-import { approvalGate, clarificationGate, interrupt } from '../../people/interrupts/nodes.ts';
 import { ARRAY_NODES } from './arrays.ts';
 import { end, fail, getVariable, identity, noop, setVariable, start } from './basic.ts';
 import { channelWrite } from './channel-write.ts';
@@ -12,7 +11,7 @@ import { stringFormat } from './string-format.ts';
 import { subWorkflow } from './sub-workflow.ts';
 import { TEXT_NODES } from './texts.ts';
 
-/** The node types that every tenant may use. */
+/** The standard node types, which every tenant may use. */
 export const NODES: readonly NodeType[] = [
   start,
   end,
@@ -26,9 +25,6 @@ export const NODES: readonly NodeType[] = [
   channelWrite,
   subWorkflow,
   forEach,
-  approvalGate,
-  clarificationGate,
-  interrupt,
   ...FLOW_NODES,
   ...ARRAY_NODES,
   ...EXPRESSION_NODES,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { outputsOf, run } from './testing.ts';
+import { outputsOf, run } from '../../../../test/support/node-context.ts';
 
 const TYPE = 'core.openwop.data.string-format';
 

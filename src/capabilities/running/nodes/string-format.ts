@@ -2,7 +2,7 @@ import { render } from '../../../engine/expressions/template.ts';
 import { isObject } from '../../../protocol/format/json.ts';
 import { invalid, type NodeType } from '../../../runtime/node-type.ts';
 
-/** Fills a template. The values come from the input `context`, else from all input ports. */
+/** Fills a template with values of the input `context`, or of all input ports if there is none. */
 export const stringFormat: NodeType = {
   typeId: 'core.openwop.data.string-format',
   role: 'pure',

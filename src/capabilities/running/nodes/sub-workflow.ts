@@ -8,16 +8,16 @@ const Config = Type.Object({
   waitForCompletion: Type.Optional(Type.Literal(true)),
   onChildFailure: Type.Optional(OneOf(['fail-parent', 'absorb'])),
   inputMapping: Type.Optional(
-    MapOf(Type.String(), { description: 'Variable of the child from variable of the parent' }),
+    MapOf(Type.String(), { description: 'Variables of the child, from variables of the parent' }),
   ),
   outputMapping: Type.Optional(
-    MapOf(Type.String(), { description: 'Variable of the parent from variable of the child' }),
+    MapOf(Type.String(), { description: 'Variables of the parent, from variables of the child' }),
   ),
   propagateCancellation: Type.Optional(Type.Boolean()),
 });
 type Config = Static<typeof Config>;
 
-/** Runs another workflow and waits for it, without holding anything while it does. */
+/** Runs another workflow and waits for its end. Waiting takes no resources. */
 export const subWorkflow: NodeType = {
   typeId: 'core.subWorkflow',
   role: 'side-effect',
@@ -25,14 +25,14 @@ export const subWorkflow: NodeType = {
   run: ({ config, variables, child }) => {
     const { workflowId, inputMapping = {}, ...rest } = config as Config;
     if (child) return finish(rest, child);
-    return { child: { workflowId, variables: pick(inputMapping, variables) } };
+    return { child: { workflowId, variables: pickVariables(inputMapping, variables) } };
   },
 };
 
 function finish({ onChildFailure, outputMapping = {} }: Omit<Config, 'workflowId'>, child: ChildResult): Outcome {
   const outputs = { childRunId: child.runId, childStatus: child.status };
   if (child.status === 'completed') {
-    return { done: { outputs, variables: pick(outputMapping, child.variables) } };
+    return { done: { outputs, variables: pickVariables(outputMapping, child.variables) } };
   }
   if (onChildFailure === 'absorb') return { done: { outputs } };
   const reason = child.error ? `: ${child.error.message}` : '.';
@@ -46,8 +46,8 @@ function finish({ onChildFailure, outputMapping = {} }: Omit<Config, 'workflowId
   };
 }
 
-/** Left from right; what has no value on the right is left out. */
-export function pick(mapping: Record<string, string>, source: JsonObject): JsonObject {
+/** Values of the source under the names on the left of the mapping; names without a value are left out. */
+export function pickVariables(mapping: Record<string, string>, source: JsonObject): JsonObject {
   const values = Object.entries(mapping).map(([name, from]) => [name, own(source, from)]);
   return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { outputsOf, run } from './testing.ts';
+import { outputsOf, run } from '../../../../test/support/node-context.ts';
 
 const parse = (text: unknown, config = {}) => outputsOf('core.openwop.data.json-parse', { config, inputs: { text } });
 const csv = (text: string, config = {}) => outputsOf('core.openwop.data.csv-parse', { config, inputs: { text } });

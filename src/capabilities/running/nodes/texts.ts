@@ -6,6 +6,7 @@ import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type
 import { ITEMS_MAX } from './arrays.ts';
 import { parseCsv, writeCsv } from './csv.ts';
 
+/** Parses JSON text. */
 const jsonParse: NodeType = {
   typeId: 'core.openwop.data.json-parse',
   role: 'pure',
@@ -22,6 +23,7 @@ const jsonParse: NodeType = {
   },
 };
 
+/** Formats a value as JSON text. */
 const jsonStringify: NodeType = {
   typeId: 'core.openwop.data.json-stringify',
   role: 'pure',
@@ -31,7 +33,7 @@ const jsonStringify: NodeType = {
   }),
 };
 
-/** Says whether a value fits a JSON Schema (2020-12), and where it does not. */
+/** Validates a value against a JSON Schema (2020-12). */
 const jsonSchemaValidate: NodeType = {
   typeId: 'core.openwop.data.json-schema-validate',
   role: 'pure',
@@ -45,7 +47,7 @@ const jsonSchemaValidate: NodeType = {
   },
 };
 
-/** Rows are objects by the names in the first row, or lists where there is no such row. */
+/** Parses CSV text. Rows are objects with the names of the header row, or arrays if there is none. */
 const csvParse: NodeType = {
   typeId: 'core.openwop.data.csv-parse',
   role: 'pure',
@@ -64,6 +66,7 @@ function named(headers: readonly string[], row: readonly string[]): JsonObject {
   return Object.fromEntries(headers.map((header, column) => [header, row[column] ?? '']));
 }
 
+/** Formats rows as CSV text. */
 const csvStringify: NodeType = {
   typeId: 'core.openwop.data.csv-stringify',
   role: 'pure',
@@ -77,9 +80,10 @@ const csvStringify: NodeType = {
   },
 };
 
-/** In the order in which the rows first have them. */
+/** The member names of all rows, in the order of their first occurrence. */
 function namesIn(rows: readonly unknown[]): string[] {
   return [...new Set(rows.flatMap((row) => (Array.isArray(row) ? [] : Object.keys(Object(row)))))];
 }
 
+/** Node types that parse and format text. */
 export const TEXT_NODES: readonly NodeType[] = [jsonParse, jsonStringify, jsonSchemaValidate, csvParse, csvStringify];

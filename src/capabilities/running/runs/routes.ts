@@ -104,7 +104,7 @@ function checkBody(
 
 export const getRun = operation({
   operationId: 'getRun',
-  summary: 'The run as it is now',
+  summary: 'Get a run',
   method: 'GET',
   path: '/v1/runs/{runId}',
   scope: 'runs:read',
@@ -123,7 +123,7 @@ export const getRun = operation({
 
 export const cancelRun = operation({
   operationId: 'cancelRun',
-  summary: 'Cancel a run, and the runs it started',
+  summary: 'Cancel a run and its child runs',
   method: 'POST',
   path: '/v1/runs/{runId}/cancel',
   scope: 'runs:cancel',
@@ -141,7 +141,7 @@ export const cancelRun = operation({
 
 export const bulkCancelRuns = operation({
   operationId: 'bulkCancelRuns',
-  summary: 'Cancel many runs; each is answered for on its own',
+  summary: 'Cancel several runs; each has its own result',
   method: 'POST',
   path: '/v1/runs:bulk-cancel',
   scope: 'runs:cancel',
@@ -170,7 +170,7 @@ function bulkResult(runId: string, outcome: { readonly status: RunStatus } | Ref
 
 export const pauseRun = operation({
   operationId: 'pauseRun',
-  summary: 'Pause a run, at once or when the nodes in flight are done',
+  summary: 'Pause a run, at once or when its running nodes are done',
   method: 'POST',
   path: '/v1/runs/{runId}:pause',
   scope: 'runs:cancel',
@@ -188,7 +188,7 @@ export const pauseRun = operation({
 
 export const resumeRun = operation({
   operationId: 'resumeRun',
-  summary: 'Let a paused run go on',
+  summary: 'Resume a paused run',
   method: 'POST',
   path: '/v1/runs/{runId}:resume',
   scope: 'runs:cancel',
@@ -214,7 +214,7 @@ export const listRuns = operation({
     status: Type.Optional(OneOf(RUN_STATUSES)),
     workflowId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
     tag: Type.Optional(Type.String({ minLength: 1, maxLength: 256 })),
-    flagged: Type.Optional(OneOf(['true', 'false'], { description: 'Whether somebody flagged the run' })),
+    flagged: Type.Optional(OneOf(['true', 'false'], { description: 'Whether the run was flagged' })),
     since: Type.Optional(Timestamp),
     until: Type.Optional(Timestamp),
   }),
@@ -239,7 +239,7 @@ export const listRuns = operation({
   },
 });
 
-/** Undefined, which means that no run is flagged, without feedback and for callers that may not read it. */
+/** Undefined, so that no run counts as flagged, if feedback is switched off or the caller may not read it. */
 function flaggedFor({ scopes }: Caller, feedback: Feedback | undefined): string | undefined {
   return scopes.has('feedback:read') ? feedback?.flaggedRuns : undefined;
 }
@@ -262,4 +262,5 @@ function summaryOf(row: RunRow): object {
   };
 }
 
+/** The routes of runs. */
 export const routes = [createRun, getRun, cancelRun, bulkCancelRuns, pauseRun, resumeRun, listRuns];

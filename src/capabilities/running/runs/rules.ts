@@ -7,7 +7,7 @@ import type { ModelSettings } from '../../ai/models/settings.ts';
 import type { Caller } from '../../request.ts';
 import type { MockProviders, RunArguments } from './door.ts';
 
-/** Engine versions that a test may pretend to be. */
+/** Engine versions that a test may ask the host to emulate. */
 export const FORCED_ENGINE_VERSIONS = { min: 0, max: ENGINE_VERSION };
 
 const METADATA_BYTES_MAX = 50 * 1_024;
@@ -18,7 +18,7 @@ export interface RunRules {
   readonly models: readonly Pick<ModelSettings, 'provider' | 'models'>[];
 }
 
-/** Whether this caller may start this workflow in this way. */
+/** Refuses arguments that this caller may not give, or that the workflow does not take. */
 export function checkCreation(
   caller: Pick<Caller, 'isTest'>,
   creation: RunArguments,
@@ -61,17 +61,17 @@ function checkEngineVersion(caller: Pick<Caller, 'isTest'>, version: number | un
   }
   const { min, max } = FORCED_ENGINE_VERSIONS;
   if (Number.isInteger(version) && version >= min && version <= max) return undefined;
-  return refuse('unsupported_force_engine_version', 'This host cannot pretend to be that engine version.', {
+  return refuse('unsupported_force_engine_version', 'This host cannot emulate that engine version.', {
     min,
     max,
   });
 }
 
-/** Models of the operator's providers alone, and never with a caller's own credentials. */
+/** Only providers that the operator configured may be named, and only without credentials of the caller. */
 function checkModels({ ai, ...rest }: Configurable, { models }: Pick<RunRules, 'models'>): Refusal | undefined {
   const flat = Object.keys(rest).find((name) => name.startsWith('ai.'));
   if (flat !== undefined) {
-    return refuse('validation_error', 'Write what belongs to ai as members of configurable.ai.', {
+    return refuse('validation_error', 'Use members of configurable.ai instead of names that begin with `ai.`.', {
       field: `configurable.${flat}`,
     });
   }
@@ -80,16 +80,19 @@ function checkModels({ ai, ...rest }: Configurable, { models }: Pick<RunRules, '
     return refuse('validation_error', 'No such AI provider is configured.', { field: 'configurable.ai.provider' });
   }
   if (ai.credentialRef === undefined) return undefined;
-  return refuse('credential_forbidden', 'This provider is asked with the credentials of the host alone.');
+  return refuse(
+    'credential_forbidden',
+    'This provider is used with the credentials of the host only. Leave credentialRef out.',
+  );
 }
 
-/** A limit that nobody would keep must not be believed in. */
+/** A budget rule that the host does not enforce is refused, so that nobody relies on it. */
 function checkBudget({ budget }: Configurable): Refusal | undefined {
   return budget?.onExhaustion === 'interrupt' ? notEnforced('onExhaustion') : undefined;
 }
 
 function notEnforced(name: string): Refusal {
-  return refuse('capability_required', `This host does not know how to keep to budget.${name} as it is.`, {
+  return refuse('capability_required', `This host does not support this value of budget.${name}.`, {
     field: `configurable.budget.${name}`,
     requiredCapability: 'budget',
   });
@@ -98,7 +101,7 @@ function notEnforced(name: string): Refusal {
 function checkConfigurable({ configurableSchema }: Plan, configurable: Configurable): Refusal | undefined {
   const problems = configurableSchema?.(configurable) ?? [];
   if (problems.length === 0) return undefined;
-  return refuse('validation_error', 'configurable does not fit what the workflow allows.', {
+  return refuse('validation_error', 'configurable does not match the schema of the workflow.', {
     field: 'configurable',
     problems,
   });
@@ -114,7 +117,7 @@ function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefi
   );
   if (missing) {
     const field = `inputs.${missing.name}`;
-    return refuse('validation_error', 'The workflow needs an input that is missing.', { field });
+    return refuse('validation_error', 'A required input is missing.', { field });
   }
   const misfit = definition.variables.find(({ name, type }) => {
     const value = own(inputs, name) ?? null;

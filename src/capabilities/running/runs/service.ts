@@ -118,6 +118,6 @@ export class RunService implements Runs {
 function unlessManagement(decide: (run: Run) => Decision): (run: Run) => Decision {
   return (run) => {
     if (!isManagement(run.facts.workflowId) || isTerminal(run)) return decide(run);
-    return refuse('conflict', 'This run tells of a proposal or a goal. Decide on that instead.');
+    return refuse('conflict', 'This run belongs to a proposal or a goal. Decide on that instead.');
   };
 }

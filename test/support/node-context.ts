@@ -1,42 +1,53 @@
-import { node as definitionNode } from '../../../../test/support/definitions.ts';
-import { catalogOf } from '../../../runtime/catalog.ts';
-import { type Effects, SEAMS } from '../../../runtime/effects/seams.ts';
-import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
-import { MODEL_NODES } from '../../ai/models/nodes.ts';
-import { CONFORMANCE_NODES } from '../../conformance/nodes/index.ts';
-import { emailSend } from '../../integrations/email/nodes.ts';
-import { httpFetch } from '../../integrations/http-client/nodes.ts';
-import { KV_NODES } from '../../integrations/storage/nodes.ts';
-import { NODES } from './standard.ts';
+import { MODEL_NODES } from '../../src/capabilities/ai/models/nodes.ts';
+import { CONFORMANCE_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
+import { emailSend } from '../../src/capabilities/integrations/email/nodes.ts';
+import { httpFetch } from '../../src/capabilities/integrations/http-client/nodes.ts';
+import { KV_NODES } from '../../src/capabilities/integrations/storage/nodes.ts';
+import { INTERRUPT_NODES } from '../../src/capabilities/people/interrupts/nodes.ts';
+import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
+import { catalogOf } from '../../src/runtime/catalog.ts';
+import { type Effects, SEAMS } from '../../src/runtime/effects/seams.ts';
+import type { NodeContext, NodeType, Outcome } from '../../src/runtime/node-type.ts';
+import { node as definitionNode } from './definitions.ts';
 
-/** Shared by the tests of node types: a node is called as a function, with a context that holds nothing unasked. */
-
+/** When the nodes of tests start. */
 export const STARTED_AT = Date.parse('2026-01-01T00:00:00Z');
 
-const catalog = catalogOf([...NODES, ...MODEL_NODES, ...CONFORMANCE_NODES, httpFetch, emailSend, ...KV_NODES]);
+const catalog = catalogOf([
+  ...NODES,
+  ...INTERRUPT_NODES,
+  ...MODEL_NODES,
+  ...CONFORMANCE_NODES,
+  httpFetch,
+  emailSend,
+  ...KV_NODES,
+]);
 
+/** The node type with an id, of all that a host with the conformance switch has. */
 export function typeOf(typeId: string): NodeType {
   const type = catalog.get(typeId);
   if (!type) throw new Error(`there is no node type ${typeId}`);
   return type;
 }
 
+/** Calls a node as a function, with a context that has nothing but what is given. */
 export function run(typeId: string, given: Partial<NodeContext> = {}): Outcome | Promise<Outcome> {
   return typeOf(typeId).run(contextOf(typeId, given));
 }
 
-/** What a node of this type gives when it is done. */
+/** The outputs of a node that completes. */
 export function outputsOf(typeId: string, given: Partial<NodeContext> = {}): unknown {
   const outcome = run(typeId, given) as Outcome;
   if (!('done' in outcome)) throw new Error(`not done: ${JSON.stringify(outcome)}`);
   return outcome.done.outputs;
 }
 
-/** Places in the config of a node that the definition would be refused for. */
+/** Paths of the problems that the config of a node has. */
 export function configProblems(typeId: string, config: Record<string, unknown>): string[] {
   return catalog.checkConfig(definitionNode('a', typeId, { config })).map(({ path }) => path);
 }
 
+/** A context in which everything that is not given is empty, or fails when it is used. */
 export function contextOf(typeId: string, given: Partial<NodeContext> = {}): NodeContext {
   const { config = {} } = given;
   return {
@@ -70,11 +81,11 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
   };
 }
 
-/** These seams, and none besides. */
+/** Effects with these seams alone; any other fails when it is used. */
 export function effectsOf(given: Partial<Effects>): Effects {
   return { ...Object.fromEntries(Object.keys(SEAMS).map((seam) => [seam, unexpected])), ...given } as Effects;
 }
 
 function unexpected(): never {
-  throw new Error('this node was not expected to reach so far');
+  throw new Error('the node used a part of its context that the test does not provide');
 }

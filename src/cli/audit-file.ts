@@ -8,7 +8,7 @@ import {
   type VerifyResult,
 } from '../protocol/trust/audit-chain.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { type IsSignedHex, signatureCheckOf } from '../system/ed25519.ts';
+import { signatureVerifierOf, type VerifyHex } from '../system/ed25519.ts';
 import { jsonMembers } from './json-members.ts';
 
 /** The header of an exported audit log: everything but its entries. */
@@ -37,7 +37,7 @@ class InvalidExport extends Error {
  */
 export async function verifyAuditFile(
   path: string,
-  trusted?: IsSignedHex,
+  trusted?: VerifyHex,
 ): Promise<{ readonly file: AuditFile; readonly result: VerifyResult }> {
   const file = await readHeader(path);
   const { fromSeq, toSeq, checkpoints } = file;
@@ -107,7 +107,7 @@ function keyFrom(value: unknown): [string, string] {
   return [String(keyId), String(publicKeyPEM)];
 }
 
-function proofsOf({ checkpoints, keys }: AuditFile, trusted: IsSignedHex | undefined): Proofs {
+function proofsOf({ checkpoints, keys }: AuditFile, trusted: VerifyHex | undefined): Proofs {
   const checks = new Map([...keys].map(([keyId, pem]) => [keyId, signatureCheckFrom(pem)]));
   const keyIds = new Map(checkpoints.map(({ checkpoint, keyId }) => [checkpoint, keyId]));
   const checkOf = ({ checkpoint }: AuditCheckpoint) => trusted ?? checks.get(keyIds.get(checkpoint) ?? '');
@@ -118,9 +118,9 @@ function proofsOf({ checkpoints, keys }: AuditFile, trusted: IsSignedHex | undef
 }
 
 /** A malformed key verifies no signature, so its checkpoints are reported as invalid. */
-function signatureCheckFrom(pem: string): IsSignedHex {
+function signatureCheckFrom(pem: string): VerifyHex {
   try {
-    return signatureCheckOf(pem);
+    return signatureVerifierOf(pem);
   } catch {
     return () => false;
   }

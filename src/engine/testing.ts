@@ -48,7 +48,7 @@ export function logged(event: NewEvent, sequence: number, time: number): RunEven
 }
 
 /** A run with its log and clock. Every event is recorded and applied at once, as a host would do it. */
-export class Story {
+export class TestRun {
   readonly plan: Plan;
   readonly facts: RunFacts;
   readonly run: Run;

@@ -17,7 +17,7 @@ describe('the first request with a key', () => {
     const ticket = await take(idempotency);
     const [write, ...more] = ticket.record({ status: 201, body: { runId: 'run-1' } });
     expect(more).toEqual([]);
-    expect(write).toMatchObject({ expect: 1, keeps: 'idempotency' });
+    expect(write).toMatchObject({ expect: 1, expectation: 'idempotency' });
     keep([write!]);
     ticket.done();
     expect(await idempotency.begin(REQUEST)).toEqual({

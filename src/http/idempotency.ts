@@ -1,7 +1,7 @@
 import type { Reply } from '../capabilities/request.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { canonicalJson } from '../protocol/format/json.ts';
-import { findAnswer, type IdempotencyRow, keepAnswer } from '../store/idempotency.ts';
+import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } from '../store/idempotency.ts';
 import type { Unit } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
@@ -80,7 +80,7 @@ export class Idempotency {
 
   /** The stored reply to this request, or a refusal if the key was used for another one. */
   async #recall(recordKey: string, digest: string): Promise<Replay | Refusal | undefined> {
-    const [row] = await this.#store.read<IdempotencyRow>(findAnswer(recordKey));
+    const [row] = await this.#store.read<IdempotencyRow>(findIdempotencyRecord(recordKey));
     if (!row) return undefined;
     if (row.digest !== digest) {
       return refuse(
@@ -98,7 +98,10 @@ export class Idempotency {
         const stored = text ?? (body === undefined ? '' : JSON.stringify(redactValue(body)));
         const row = { record_key: recordKey, digest, status, body: stored };
         return [
-          keepAnswer({ ...row, ...(headers ? { headers: JSON.stringify(headers) } : {}) }, IDEMPOTENCY_RETENTION_MS),
+          saveIdempotencyRecord(
+            { ...row, ...(headers ? { headers: JSON.stringify(headers) } : {}) },
+            IDEMPOTENCY_RETENTION_MS,
+          ),
         ];
       },
       recall: () => this.#recall(recordKey, digest),

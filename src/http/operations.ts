@@ -67,7 +67,7 @@ async function answerOnce(
     if (!stored && !isCommitted && isStorable(answer, request)) await storeAnswer(options, ticket, answer);
     return stored ?? answer;
   } catch (error) {
-    const isStored = error instanceof UnitRefused && error.broke === 'idempotency';
+    const isStored = error instanceof UnitRefused && error.failedExpectation === 'idempotency';
     const stored = isStored ? await ticket.recall() : undefined;
     if (stored) return stored;
     throw error;
@@ -152,7 +152,7 @@ type Check = (request: FastifyRequest) => Promise<Refusal | undefined>;
 
 /** Validates the path and the query, then whether the resource exists, then the body. */
 function requestCheck(route: BoundRoute, options: OperationOptions): Check {
-  const { bodyOptional, misfitStatus, misfitCode } = route;
+  const { bodyOptional, invalidBodyStatus, invalidBodyCode } = route;
   const params = route.params && validator(route.params, 'path');
   const query = route.query && validator(route.query, 'query');
   const body = route.body && validator(route.body, 'body');
@@ -166,8 +166,8 @@ function requestCheck(route: BoundRoute, options: OperationOptions): Check {
     if (refusedFirst) return refusedFirst;
     const invalid = body?.(request.body);
     if (!invalid) return undefined;
-    const renamed = misfitCode ? { ...invalid, refused: misfitCode } : invalid;
-    return misfitStatus ? { ...renamed, status: misfitStatus } : renamed;
+    const renamed = invalidBodyCode ? { ...invalid, refused: invalidBodyCode } : invalid;
+    return invalidBodyStatus ? { ...renamed, status: invalidBodyStatus } : renamed;
   };
 }
 

@@ -1,10 +1,10 @@
 import type { Digest } from '../engine/masking/mask.ts';
-import { withCause } from '../engine/run/agent-steps.ts';
+import { withCausationId } from '../engine/run/agent-steps.ts';
 import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
-import { freeScope, insertEvents, moveRun as updateRun } from '../store/log.ts';
+import { insertEvents, releaseScope, moveRun as updateRun } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import { type Recorded, recordEvent } from './recording.ts';
@@ -25,7 +25,12 @@ export type Reaction = (append: Append) => readonly Write[];
 
 /** Records an event and applies it to the run in memory, which is ahead of the store until the event is committed. */
 export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: Digest): Recorded {
-  const recorded = recordEvent(held.run, withCause(held.run, event), { sequence: held.run.sequence + 1, time }, digest);
+  const recorded = recordEvent(
+    held.run,
+    withCausationId(held.run, event),
+    { sequence: held.run.sequence + 1, time },
+    digest,
+  );
   apply(held.run, recorded.event);
   return recorded;
 }
@@ -72,7 +77,7 @@ function concernsParent(run: Run, before: Before): boolean {
 
 /** A run that has ended releases its scope, so that an exclusive run can take it. */
 function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
-  return identity.scopeKey ? freeScope(identity.scopeKey, facts.runId) : [];
+  return identity.scopeKey ? releaseScope(identity.scopeKey, facts.runId) : [];
 }
 
 /** Children to cancel because their node failed or was cancelled, unless it has `propagateCancellation: false`. */

@@ -160,7 +160,7 @@ function insert(name: string, value: number): Write {
 
 function update(name: string, before: number, after: number): Write {
   const statement = sql('UPDATE counters SET value = $1 WHERE name = $2 AND value = $3', after, name, before);
-  return { ...statement, expect: 1, keeps: 'value' };
+  return { ...statement, expect: 1, expectation: 'value' };
 }
 
 async function stored(name: string): Promise<number> {

@@ -66,11 +66,11 @@ export function withResult<T, R>(change: Change<T>, result: (before: T) => R): C
 export class UnitRefused extends Error {
   override readonly name = 'UnitRefused';
   /** The expectation that did not hold. */
-  readonly broke: string;
+  readonly failedExpectation: string;
 
-  constructor(broke: string) {
-    super(`expectation failed: ${broke}`);
-    this.broke = broke;
+  constructor(failedExpectation: string) {
+    super(`expectation failed: ${failedExpectation}`);
+    this.failedExpectation = failedExpectation;
   }
 }
 
@@ -125,10 +125,10 @@ async function commitChange<T>(
   if (writes.length > 0) {
     const outcome = await store.commit(writes);
     if (!outcome.committed) {
-      if (retryOn.includes(outcome.broke)) return 'conflict';
-      const answer = refusals[outcome.broke];
+      if (retryOn.includes(outcome.failedExpectation)) return 'conflict';
+      const answer = refusals[outcome.failedExpectation];
       if (answer) return typeof answer === 'function' ? answer() : answer;
-      throw new UnitRefused(outcome.broke);
+      throw new UnitRefused(outcome.failedExpectation);
     }
   }
   for (const tell of announce) tell();
@@ -138,5 +138,5 @@ async function commitChange<T>(
 /** Commits a unit whose expectations cannot fail, such as housekeeping; throws UnitRefused if one does. */
 export async function commitOrThrow(store: Store, unit: Unit): Promise<void> {
   const outcome = await store.commit(unit);
-  if (!outcome.committed) throw new UnitRefused(outcome.broke);
+  if (!outcome.committed) throw new UnitRefused(outcome.failedExpectation);
 }

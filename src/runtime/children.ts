@@ -1,11 +1,11 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
 import { maskRunOutputs } from '../engine/masking/mask.ts';
-import { type Bill, billOf, budgetBelow } from '../engine/models/budget.ts';
+import { childBudget, type SpendingReport, spendingReportOf } from '../engine/models/budget.ts';
 import { finalOutputs } from '../engine/run/next.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
-import { childRunsAmong, countRunBelow, type RunRef, type RunRow, runsBelow } from '../store/log.ts';
+import { childRunsAmong, incrementDescendants, type RunRef, type RunRow, readDescendantCount } from '../store/log.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { and, type Change, changeOf } from './change.ts';
 import { type CreatedRun, createRun } from './creation.ts';
@@ -42,7 +42,7 @@ export async function prepareChildren(
   placement: Placement,
 ): Promise<PreparedChild[]> {
   const root = rootOf(parent);
-  const [tree] = await runtime.store.read<{ below: number }>(runsBelow(root));
+  const [tree] = await runtime.store.read<{ below: number }>(readDescendantCount(root));
   if ((tree?.below ?? 0) + requests.length > RUNS_BELOW_MAX) {
     throw failure('recursion_limit_exceeded', `A run leads to at most ${RUNS_BELOW_MAX} others.`);
   }
@@ -63,7 +63,7 @@ async function prepareChild(
 ): Promise<PreparedChild> {
   const { subject, depth } = parent.identity;
   const root = rootOf(parent);
-  const budget = budgetBelow(parent.run);
+  const budget = childBudget(parent.run);
   const workflow = await runtime.plans.current(subject, workflowId);
   if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
   if (depth >= CHILD_DEPTH_MAX) {
@@ -82,7 +82,7 @@ async function prepareChild(
   return {
     event: { type: 'node.dispatched', nodeId: node.id, payload: { childRunId, childWorkflowId: workflowId } },
     created: child,
-    change: and(startRun(runtime, child, placement), changeOf(undefined, [countRunBelow(root)])),
+    change: and(startRun(runtime, child, placement), changeOf(undefined, [incrementDescendants(root)])),
   };
 }
 
@@ -124,9 +124,9 @@ export async function harvestChildren(runtime: Runtime, { identity, run }: HeldR
 }
 
 /** The cost of a child that has ended, if its parent has a budget and has not recorded the cost yet. */
-async function billFor({ reader }: Runtime, { facts, budget }: Run, row: RunRow): Promise<Bill | undefined> {
+async function billFor({ reader }: Runtime, { facts, budget }: Run, row: RunRow): Promise<SpendingReport | undefined> {
   const isDue = row.ended_at !== null && facts.configurable.budget && !budget.counted.has(row.run_id);
-  return isDue ? reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => billOf(run)) : undefined;
+  return isDue ? reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => spendingReportOf(run)) : undefined;
 }
 
 interface Awaited {

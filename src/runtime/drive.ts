@@ -1,12 +1,12 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
-import { budgetBelow } from '../engine/models/budget.ts';
+import { childBudget } from '../engine/models/budget.ts';
 import { suspendNode } from '../engine/people/interrupts.ts';
 import { dueAt, next } from '../engine/run/next.ts';
 import { completeNode, failAttempt } from '../engine/run/outcome.ts';
-import { type Fork, isTerminal, isTurnTaken, type Run } from '../engine/run/run.ts';
+import { type Fork, isChildSlotTaken, isTerminal, type Run } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
 import { deepEqual } from '../protocol/format/json.ts';
-import { type Lease, readWakes } from '../store/queue.ts';
+import { type Lease, readWorkItem } from '../store/queue.ts';
 import { Attempts, type Message } from './attempts.ts';
 import { harvestChildren, type PreparedChildren, prepareChildren } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
@@ -122,7 +122,7 @@ export class Drive {
   async #repeatSource(fork: Fork): Promise<void> {
     const script = await Script.load(this.#runtime, this.#journal.held.identity.subject, fork);
     this.#script = script;
-    if (this.#run.isAlone) return;
+    if (this.#run.isDetached) return;
     this.#rehearsal = new Rehearsal(this.#runtime, this.#options.lease, this.#journal, script);
     await this.#rehearsal.run();
   }
@@ -189,7 +189,7 @@ export class Drive {
       const { status, attempt } = this.#run.nodes[index]!;
       const sleep = this.#sleeping.get(planned.node.id);
       const isAsleep = sleep?.attempt === attempt && sleep.until > now;
-      const isAwaitingBudget = this.#awaitingBudget.get(planned.node.id) === attempt && isTurnTaken(this.#run);
+      const isAwaitingBudget = this.#awaitingBudget.get(planned.node.id) === attempt && isChildSlotTaken(this.#run);
       if (status !== 'running' || isAsleep || isAwaitingBudget || this.#attempts.isRunning(planned.node.id)) continue;
       this.#call(planned);
       return true;
@@ -232,7 +232,7 @@ export class Drive {
       this.#journal.record(completeNode(this.#run, nodeId, outcome.done, time), { time });
     } else {
       const requests = 'child' in outcome ? [outcome.child] : outcome.children;
-      if (requests.length > 0 && isTurnTaken(this.#run)) this.#awaitingBudget.set(nodeId, attempt);
+      if (requests.length > 0 && isChildSlotTaken(this.#run)) this.#awaitingBudget.set(nodeId, attempt);
       else if (requests.length > 0)
         this.#attempts.awaitChildren(nodeId, attempt, this.#prepareChildren(planned, requests));
       else if (this.#callAgain.delete(nodeId)) this.#callForMoreChildren(planned);
@@ -263,7 +263,7 @@ export class Drive {
 
   /** Whether the budget that the child was created with is still what is left; if not, its node is called again. */
   #isAffordable({ facts: { configurable } }: Run): boolean {
-    return !isTurnTaken(this.#run) && deepEqual(configurable.budget, budgetBelow(this.#run));
+    return !isChildSlotTaken(this.#run) && deepEqual(configurable.budget, childBudget(this.#run));
   }
 
   /**
@@ -305,7 +305,7 @@ export class Drive {
   async #refresh(): Promise<void> {
     this.#woken = false;
     const { workId, epoch } = this.#journal.lease;
-    const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWakes(workId));
+    const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWorkItem(workId));
     if (work?.epoch !== epoch) throw new LeaseLost('the run has ended or was taken over');
     this.#wakes = work.wakes;
     for (const nodeId of await this.#journal.catchUp()) this.#dropAttempt(nodeId);

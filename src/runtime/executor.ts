@@ -1,18 +1,18 @@
-import { BrokenPromise } from '../engine/assert.ts';
+import { InvariantViolation } from '../engine/assert.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import {
   claimDue,
   claimOrphans,
   countHosts,
+  deleteOtherHosts,
   finishUnlessWoken,
-  forgetOtherHosts,
   keepAlive,
   type Lease,
-  leaveHosts,
   nextDue,
   ownedWork,
-  readWakes,
+  readWorkItem,
   releaseLease,
+  removeHost,
   retryWork,
   type WorkItem,
 } from '../store/queue.ts';
@@ -120,7 +120,7 @@ export class Executor {
     await this.#renewHeartbeat();
     this.#scheduleHeartbeat();
     // A store with one owner: the process that held leases before is gone, so its work continues at once.
-    if (this.#hasOneOwner) await this.#runtime.store.commit([forgetOtherHosts(this.hostId)]);
+    if (this.#hasOneOwner) await this.#runtime.store.commit([deleteOtherHosts(this.hostId)]);
     this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#onWake(workId, dueAt));
     await this.#claimOrphans();
     this.#poll();
@@ -146,7 +146,7 @@ export class Executor {
   async #leave(): Promise<void> {
     if (this.#active.size > 0) return;
     await this.#runtime.store
-      .commit([leaveHosts(this.hostId)])
+      .commit([removeHost(this.hostId)])
       .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
   }
 
@@ -305,7 +305,7 @@ export class Executor {
   /** After a lost lease another host drives the run. Anything else is a bug: the run pauses as the log has it. */
   async #pauseAfterBug(lease: Lease, error: unknown): Promise<void> {
     if (!(error instanceof LeaseLost)) {
-      const kind = error instanceof BrokenPromise ? 'an invariant was violated' : 'driving failed';
+      const kind = error instanceof InvariantViolation ? 'an invariant was violated' : 'driving failed';
       this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run is retried in a minute`);
       const until = this.#runtime.clock.now() + BUG_PAUSE_MS;
       await this.#runtime.store.commit([retryWork(lease, until)]).catch(() => {});
@@ -342,10 +342,10 @@ export class Executor {
         return dueAgainAt ?? null;
       }
       const [now] = await store.read<Pick<WorkItem, 'wakes' | 'payload' | 'epoch'> & { owner: string | null }>(
-        readWakes(lease.workId),
+        readWorkItem(lease.workId),
       );
       if (now?.owner !== lease.owner || now.epoch !== lease.epoch || now.wakes === item.wakes) {
-        throw new LeaseLost(`the work item was taken over, or an expectation failed: ${outcome.broke}`);
+        throw new LeaseLost(`the work item was taken over, or an expectation failed: ${outcome.failedExpectation}`);
       }
       item = { ...item, wakes: now.wakes, payload: now.payload };
     }

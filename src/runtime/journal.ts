@@ -1,5 +1,5 @@
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
-import { finishWork, holdLease, type Lease, releaseLease } from '../store/queue.ts';
+import { finishWork, guardLease, type Lease, releaseLease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { announce, appendWrites, type Before, recordNow, whereIs } from './append.ts';
@@ -82,7 +82,7 @@ export class Journal {
     ]);
     if (!outcome.committed) {
       this.#discard(pending);
-      return this.#conflict(outcome.broke, move);
+      return this.#conflict(outcome.failedExpectation, move);
     }
     const before = this.#stored;
     this.#stored = whereIs(this.#held.run);
@@ -119,7 +119,7 @@ export class Journal {
     if (move === 'finish') return [finishWork(this.lease)];
     if (move !== 'hold') return [releaseLease(this.lease, move.releaseUntil, move.wakes)];
     return [
-      holdLease(
+      guardLease(
         this.lease,
         pending.some(({ event }) => isProgress(event.type)),
       ),
@@ -133,16 +133,16 @@ export class Journal {
   }
 
   /** A wake-up or another writer is a conflict that reading again resolves; a lost lease ends the drive. */
-  async #conflict(broke: string, move: LeaseMove): Promise<false> {
+  async #conflict(failedExpectation: string, move: LeaseMove): Promise<false> {
     this.#isStale = true;
-    if (broke === 'lease' && (typeof move !== 'object' || !(await this.#holdsLease()))) {
+    if (failedExpectation === 'lease' && (typeof move !== 'object' || !(await this.#holdsLease()))) {
       throw new LeaseLost('another host has taken over this run');
     }
     return false;
   }
 
   async #holdsLease(): Promise<boolean> {
-    const outcome = await this.#runtime.store.commit([holdLease(this.lease, false)]);
+    const outcome = await this.#runtime.store.commit([guardLease(this.lease, false)]);
     return outcome.committed;
   }
 }

@@ -1,6 +1,6 @@
-import { forgetEffects } from '../store/effects.ts';
-import { forgetAnswers } from '../store/idempotency.ts';
-import { ensureWork, forgetDeadHosts } from '../store/queue.ts';
+import { deleteExpiredEffects } from '../store/effects.ts';
+import { deleteExpiredIdempotencyRecords } from '../store/idempotency.ts';
+import { deleteDeadHosts, ensureWork } from '../store/queue.ts';
 import type { Write } from '../store/sql.ts';
 import type { Clock } from '../system/clock.ts';
 import { changeOf } from './change.ts';
@@ -19,7 +19,11 @@ export function maintenanceWork(): Write {
 
 /** Handles the maintenance item: deletes expired idempotency records, effect records and dead hosts. */
 export function maintenanceHandler(clock: Clock): WorkHandler {
-  const deletions = [forgetAnswers(ROWS_PER_PASS), forgetEffects(ROWS_PER_PASS), forgetDeadHosts()];
+  const deletions = [
+    deleteExpiredIdempotencyRecords(ROWS_PER_PASS),
+    deleteExpiredEffects(ROWS_PER_PASS),
+    deleteDeadHosts(),
+  ];
   return async () => ({
     change: changeOf(undefined, deletions),
     dueAgainAt: clock.now() + INTERVAL_MS,

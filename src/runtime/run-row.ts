@@ -1,7 +1,7 @@
 import { type Fork, type Run, type RunFacts, type RunLimits, statusOf } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/running/runs.ts';
-import type { RunMove, RunRow } from '../store/log.ts';
+import type { RunAdvance, RunRow } from '../store/log.ts';
 
 /** The authenticated principal on whose behalf a run executes; version 1 of the protocol shows only parts of it. */
 export interface Subject {
@@ -97,7 +97,7 @@ function projectionOf(run: Run): Projection {
 }
 
 /** The update of a run's row that is committed with an append, so that its columns always equal the fold. */
-export function moveOf(run: Run, from: number): RunMove {
+export function moveOf(run: Run, from: number): RunAdvance {
   const { status, sequence, updated_at, ended_at, error_code } = projectionOf(run);
   return {
     runId: run.facts.runId,

@@ -32,9 +32,9 @@ export function ownerOf({ tenant, workspace }: Visibility): string {
  * SQL condition for the owners whose definitions a caller may use. Its statement passes `ownerOf(caller)` as `$1` and
  * the tenant as `$2`.
  */
-export const OWNERS = `owner IN ($1, $2, '${HOST_OWNER}')`;
+export const VISIBLE_OWNERS = `owner IN ($1, $2, '${HOST_OWNER}')`;
 /** SQL expression that ranks owners by precedence: workspace before tenant before host. */
-export const NEARNESS = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END`;
+export const ownerPrecedence = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0 WHEN $2 THEN 1 ELSE 2 END`;
 
 /**
  * SQL condition that excludes rows shadowed by a row with the same id and a nearer owner. `isThere` restricts which
@@ -42,14 +42,14 @@ export const NEARNESS = (owner: string): string => `CASE ${owner} WHEN $1 THEN 0
  */
 export function notShadowed(table: string, id: string, isThere = 'TRUE'): string {
   return `NOT EXISTS (SELECT 1 FROM ${table} nearer WHERE nearer.${id} = ${table}.${id} AND ${isThere}
-    AND nearer.${OWNERS} AND ${NEARNESS('nearer.owner')} < ${NEARNESS(`${table}.owner`)})`;
+    AND nearer.${VISIBLE_OWNERS} AND ${ownerPrecedence('nearer.owner')} < ${ownerPrecedence(`${table}.owner`)})`;
 }
 
 /** Finds the definition that a new run uses: the current version of the nearest owner that has the workflow. */
 export function findWorkflow(from: Visibility, workflowId: string): Statement {
   return sql(
     `SELECT definitions.*, workflows.updated_at FROM workflows JOIN definitions USING (owner, workflow_id, version)
-     WHERE workflow_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+     WHERE workflow_id = $3 AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     workflowId,
@@ -59,7 +59,7 @@ export function findWorkflow(from: Visibility, workflowId: string): Statement {
 /** Finds the owner and version that `findWorkflow` would return, without loading the definition. */
 export function findWorkflowVersion(from: Visibility, workflowId: string): Statement {
   return sql(
-    `SELECT owner, version FROM workflows WHERE workflow_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+    `SELECT owner, version FROM workflows WHERE workflow_id = $3 AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     workflowId,
@@ -97,16 +97,16 @@ export function latestVersion(owner: string, workflowId: string): Statement {
 }
 
 /** Cursor of a page of workflows: the position of its last entry. */
-export interface WorkflowPlace {
+export interface WorkflowCursor {
   readonly updatedAt: number;
   readonly workflowId: string;
 }
 
 /** Lists the workflows that a caller may run, most recently updated first. */
-export function listWorkflows(from: Visibility, after: WorkflowPlace, limit: number): Statement {
+export function listWorkflows(from: Visibility, after: WorkflowCursor, limit: number): Statement {
   return sql(
     `SELECT definitions.*, workflows.updated_at FROM workflows JOIN definitions USING (owner, workflow_id, version)
-     WHERE ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND workflow_id > $4))
+     WHERE ${VISIBLE_OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND workflow_id > $4))
        AND ${notShadowed('workflows', 'workflow_id')}
      ORDER BY updated_at DESC, workflow_id LIMIT $5`,
     ownerOf(from),
@@ -124,7 +124,7 @@ export function insertDefinition(row: DefinitionRow): Write {
           VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (owner, workflow_id, version) DO NOTHING`,
     params: [row.owner, row.workflow_id, row.version, row.digest, row.body, row.created_at],
     expect: 1,
-    keeps: 'version',
+    expectation: 'version',
   };
 }
 
@@ -132,7 +132,7 @@ export function insertDefinition(row: DefinitionRow): Write {
  * Sets the current version of a workflow by compare-and-swap. Fails the expectation `version` if it is no longer
  * `current` (null: none).
  */
-export function pointWorkflow(
+export function setCurrentVersion(
   owner: string,
   workflowId: string,
   version: number,
@@ -140,7 +140,7 @@ export function pointWorkflow(
   current: number | null,
 ): Write {
   const params = [owner, workflowId, version, now];
-  const guard = { expect: 1, keeps: 'version' } as const;
+  const guard = { expect: 1, expectation: 'version' } as const;
   if (current === null) {
     const insert = 'INSERT INTO workflows (owner, workflow_id, version, updated_at) VALUES ($1, $2, $3, $4)';
     return { sql: `${insert} ON CONFLICT (owner, workflow_id) DO NOTHING`, params, ...guard };
@@ -161,6 +161,6 @@ export function removeWorkflow(owner: string, workflowId: string, current: numbe
     sql: 'DELETE FROM workflows WHERE owner = $1 AND workflow_id = $2 AND version = $3',
     params: [owner, workflowId, current],
     expect: 1,
-    keeps: 'version',
+    expectation: 'version',
   };
 }

@@ -41,7 +41,7 @@ export function claimEffect(claim: EffectClaim): Write {
       claim.retentionMs,
     ],
     expect: 1,
-    keeps: 'effect',
+    expectation: 'effect',
   };
 }
 
@@ -51,7 +51,7 @@ export function settleEffect(tenant: string, effectId: string, state: 'done' | '
     sql: `UPDATE effects SET state = $1, outcome = $2 WHERE effect_id = $3 AND tenant = $4 AND state = 'claimed'`,
     params: [state, outcome, effectId, tenant],
     expect: 1,
-    keeps: 'effect',
+    expectation: 'effect',
   };
 }
 
@@ -68,7 +68,7 @@ export function findEffect(tenant: string, effectId: string): Statement {
  * Deletes expired effects, at most `limit`. Effects of live runs are kept whatever their age, because a resumed run
  * still needs them.
  */
-export function forgetEffects(limit: number): Write {
+export function deleteExpiredEffects(limit: number): Write {
   return {
     sql: `DELETE FROM effects WHERE effect_id IN (
             SELECT effect_id FROM effects WHERE expires_at <= $now AND NOT EXISTS (

@@ -13,6 +13,6 @@ export function forgetRun({ tenant, runId }: RunRef): Write[] {
 }
 
 /** Deletes a run's events from a sequence on, one batch of retention. Only for runs whose row is already gone. */
-export function forgetEvents(runId: string, fromSequence: number): Write {
+export function deleteEvents(runId: string, fromSequence: number): Write {
   return { sql: 'DELETE FROM events WHERE run_id = $1 AND sequence >= $2', params: [runId, fromSequence] };
 }

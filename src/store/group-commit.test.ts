@@ -8,8 +8,12 @@ describe('units that arrive together', () => {
     const outcomes = ['a', 'b', 'c'].map((name) => store.commits.commit(unit(name)));
     store.turn();
     expect(store.groups).toEqual([['a', 'b', 'c']]);
-    store.answer([done('a'), { committed: false, broke: 'sequence' }, done('c')]);
-    expect(await Promise.all(outcomes)).toEqual([done('a'), { committed: false, broke: 'sequence' }, done('c')]);
+    store.answer([done('a'), { committed: false, failedExpectation: 'sequence' }, done('c')]);
+    expect(await Promise.all(outcomes)).toEqual([
+      done('a'),
+      { committed: false, failedExpectation: 'sequence' },
+      done('c'),
+    ]);
   });
 
   it('wait for the end of the turn, so that all of them get in', () => {

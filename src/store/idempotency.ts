@@ -12,7 +12,7 @@ export interface IdempotencyRow {
 }
 
 /** Finds the stored response for a key, unless it has expired. */
-export function findAnswer(recordKey: string): Statement {
+export function findIdempotencyRecord(recordKey: string): Statement {
   return sql(
     'SELECT record_key, digest, status, body, headers FROM idempotency WHERE record_key = $1 AND expires_at > $now',
     recordKey,
@@ -23,7 +23,7 @@ export function findAnswer(recordKey: string): Statement {
  * Stores a response for later retries, in the same unit as the write it reports. Fails the expectation `idempotency` if
  * a concurrent request with the same key committed first; then nothing of this request is applied.
  */
-export function keepAnswer(row: IdempotencyRow, retentionMs: number): Write {
+export function saveIdempotencyRecord(row: IdempotencyRow, retentionMs: number): Write {
   return {
     sql: `INSERT INTO idempotency (record_key, digest, status, body, headers, expires_at)
           VALUES ($1, $2, $3, $4, $5, $now + $6)
@@ -33,12 +33,12 @@ export function keepAnswer(row: IdempotencyRow, retentionMs: number): Write {
           WHERE idempotency.expires_at <= $now`,
     params: [row.record_key, row.digest, row.status, row.body, row.headers ?? null, retentionMs],
     expect: 1,
-    keeps: 'idempotency',
+    expectation: 'idempotency',
   };
 }
 
 /** Deletes expired idempotency records, at most `limit`. */
-export function forgetAnswers(limit: number): Write {
+export function deleteExpiredIdempotencyRecords(limit: number): Write {
   return {
     sql: `DELETE FROM idempotency WHERE record_key IN (
             SELECT record_key FROM idempotency WHERE expires_at <= $now LIMIT $1)`,

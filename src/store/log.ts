@@ -70,7 +70,7 @@ export function insertRun(row: RunRow): Write {
 }
 
 /** The changes to a run's row that follow from appending the events with sequences `from + 1` to `to`. */
-export interface RunMove {
+export interface RunAdvance {
   readonly runId: string;
   readonly from: number;
   readonly to: number;
@@ -84,13 +84,13 @@ export interface RunMove {
  * Updates a run's row by compare-and-swap on its sequence. Fails the expectation `sequence` if another writer appended
  * first, so sequences have no gaps or duplicates.
  */
-export function moveRun(move: RunMove): Write {
+export function moveRun(move: RunAdvance): Write {
   return {
     sql: `UPDATE runs SET sequence = $1, status = $2, updated_at = $3, ended_at = $4, error_code = $5
           WHERE run_id = $6 AND sequence = $7`,
     params: [move.to, move.status, move.updatedAt, move.endedAt, move.errorCode, move.runId, move.from],
     expect: 1,
-    keeps: 'sequence',
+    expectation: 'sequence',
   };
 }
 
@@ -184,12 +184,12 @@ export function insertTags({ tenant, runId }: RunRef, tags: readonly string[]): 
 }
 
 /** Reads the number of descendants of a root run (a run without a parent). */
-export function runsBelow({ tenant, runId }: RunRef): Statement {
+export function readDescendantCount({ tenant, runId }: RunRef): Statement {
   return sql('SELECT below FROM run_trees WHERE run_id = $1 AND tenant = $2', runId, tenant);
 }
 
 /** Adds one to the number of descendants of a root run. */
-export function countRunBelow({ tenant, runId }: RunRef): Write {
+export function incrementDescendants({ tenant, runId }: RunRef): Write {
   return {
     sql: `INSERT INTO run_trees (run_id, tenant, below) VALUES ($1, $2, 1)
           ON CONFLICT (run_id) DO UPDATE SET below = run_trees.below + 1`,
@@ -201,7 +201,7 @@ export function countRunBelow({ tenant, runId }: RunRef): Write {
  * Registers a run as a holder of a concurrency scope. With `exclusive`, fails the expectation `scope` if a live run
  * holds it.
  */
-export function takeScope(scopeKey: string, runId: string, exclusive: boolean): Write[] {
+export function acquireScope(scopeKey: string, runId: string, exclusive: boolean): Write[] {
   return [
     {
       sql: `INSERT INTO scope_holders (scope_key, holders) VALUES ($1, 1)
@@ -209,21 +209,21 @@ export function takeScope(scopeKey: string, runId: string, exclusive: boolean): 
             ${exclusive ? 'WHERE scope_holders.holders = 0' : ''}`,
       params: [scopeKey],
       expect: 1,
-      keeps: 'scope',
+      expectation: 'scope',
     },
     { sql: 'INSERT INTO live_scopes (scope_key, run_id) VALUES ($1, $2)', params: [scopeKey, runId] },
   ];
 }
 
 /** Finds one run that holds the scope, to name it in the conflict response. */
-export function holderOfScope(scopeKey: string): Statement {
+export function findScopeHolder(scopeKey: string): Statement {
   return sql('SELECT run_id FROM live_scopes WHERE scope_key = $1 ORDER BY run_id LIMIT 1', scopeKey);
 }
 
 /**
- * Releases a run's hold on a concurrency scope. Call it once per `takeScope`, or the count of holders becomes wrong.
+ * Releases a run's hold on a concurrency scope. Call it once per `acquireScope`, or the count of holders becomes wrong.
  */
-export function freeScope(scopeKey: string, runId: string): Write[] {
+export function releaseScope(scopeKey: string, runId: string): Write[] {
   return [
     { sql: 'UPDATE scope_holders SET holders = holders - 1 WHERE scope_key = $1', params: [scopeKey] },
     { sql: 'DELETE FROM scope_holders WHERE scope_key = $1 AND holders = 0', params: [scopeKey] },

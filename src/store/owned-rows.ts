@@ -30,7 +30,7 @@ export function insertOwned<R extends Owned>(table: OwnedTable, columns: Columns
           WHERE (SELECT COUNT(*) FROM ${table.name} WHERE tenant = $${params.push(row.tenant)}) < $${params.push(most)}`,
     params,
     expect: 1,
-    keeps: table.name,
+    expectation: table.name,
   };
 }
 
@@ -45,7 +45,7 @@ export function updateOwned<R extends Owned>(table: OwnedTable, columns: Columns
     sql: `${sql} AND revision = $${params.length + 1}`,
     params: [...params, row.revision],
     expect: 1,
-    keeps: 'revision',
+    expectation: 'revision',
   };
 }
 

@@ -224,11 +224,12 @@ async function transact(client: pg.Client, units: readonly Unit[], render: Rende
 /** The first failure decides: later statements were already in the pipeline and their results mean nothing. */
 function unitOutcome(unit: Unit, results: readonly PromiseSettledResult<pg.QueryResult>[]): CommitOutcome | Error {
   const rows: Row[][] = [];
-  for (const [index, { expect, keeps = '', returns }] of unit.entries()) {
+  for (const [index, { expect, expectation = '', returns }] of unit.entries()) {
     const result = results[index]!;
     if (result.status === 'rejected')
       return new StoreFailure('PostgreSQL: a statement failed.', { cause: result.reason });
-    if (expect !== undefined && result.value.rowCount !== expect) return { committed: false, broke: keeps };
+    if (expect !== undefined && result.value.rowCount !== expect)
+      return { committed: false, failedExpectation: expectation };
     if (returns) rows.push(result.value.rows as Row[]);
   }
   return { committed: true, rows };

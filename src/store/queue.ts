@@ -146,12 +146,12 @@ export function claimOrphans(owner: string, limit: number): Write {
  * Fails the expectation `lease` unless the caller still holds the item; part of every unit written under a lease.
  * `progressed` resets the crash count.
  */
-export function holdLease({ workId, owner, epoch }: Lease, progressed: boolean): Write {
+export function guardLease({ workId, owner, epoch }: Lease, progressed: boolean): Write {
   return {
     sql: `UPDATE work SET crashes = ${progressed ? '0' : 'crashes'} WHERE work_id = $1 AND owner = $2 AND epoch = $3`,
     params: [workId, owner, epoch],
     expect: 1,
-    keeps: 'lease',
+    expectation: 'lease',
   };
 }
 
@@ -165,7 +165,7 @@ export function releaseLease({ workId, owner, epoch }: Lease, dueAt: number | nu
           WHERE work_id = $2 AND owner = $3 AND epoch = $4 AND wakes = $5`,
     params: [dueAt, workId, owner, epoch, wakes],
     expect: 1,
-    keeps: 'lease',
+    expectation: 'lease',
   };
 }
 
@@ -184,7 +184,7 @@ export function finishWork({ workId, owner, epoch }: Lease): Write {
     sql: 'DELETE FROM work WHERE work_id = $1 AND owner = $2 AND epoch = $3',
     params: [workId, owner, epoch],
     expect: 1,
-    keeps: 'lease',
+    expectation: 'lease',
   };
 }
 
@@ -194,7 +194,7 @@ export function finishUnlessWoken({ workId, owner, epoch }: Lease, wakes: number
     sql: 'DELETE FROM work WHERE work_id = $1 AND owner = $2 AND epoch = $3 AND wakes = $4',
     params: [workId, owner, epoch, wakes],
     expect: 1,
-    keeps: 'lease',
+    expectation: 'lease',
   };
 }
 
@@ -202,12 +202,12 @@ export function finishUnlessWoken({ workId, owner, epoch }: Lease, wakes: number
  * Saves a checkpoint in the item's payload, from which the next holder resumes after a crash. Fails the expectation
  * `lease` if the item was lost.
  */
-export function noteProgress({ workId, owner, epoch }: Lease, payload: string): Write {
+export function saveCheckpoint({ workId, owner, epoch }: Lease, payload: string): Write {
   return {
     sql: 'UPDATE work SET payload = $1, crashes = 0 WHERE work_id = $2 AND owner = $3 AND epoch = $4',
     params: [payload, workId, owner, epoch],
     expect: 1,
-    keeps: 'lease',
+    expectation: 'lease',
   };
 }
 
@@ -232,7 +232,7 @@ export function wakeEach({ workId, from, params }: Required<Pick<WorkSource, 'wo
 }
 
 /** Makes an item due now unless a host holds it; returns a row if it did. */
-export function hasten(workId: string): Write {
+export function makeDueNow(workId: string): Write {
   return {
     sql: 'UPDATE work SET due_at = $now WHERE work_id = $1 AND owner IS NULL RETURNING work_id',
     params: [workId],
@@ -246,7 +246,7 @@ export function ownedWork(owner: string): Statement {
 }
 
 /** Reads the lease, the number of wake-ups and the checkpoint of an item. */
-export function readWakes(workId: string): Statement {
+export function readWorkItem(workId: string): Statement {
   return sql('SELECT wakes, owner, epoch, payload FROM work WHERE work_id = $1', workId);
 }
 
@@ -273,17 +273,17 @@ export function countHosts(): Statement {
 }
 
 /** Removes a host's heartbeat at shutdown, so that others take over its items at once. */
-export function leaveHosts(hostId: string): Write {
+export function removeHost(hostId: string): Write {
   return { sql: 'DELETE FROM hosts WHERE host_id = $1', params: [hostId] };
 }
 
 /** Removes the heartbeats of all other hosts. For a store with a single owner, where any earlier host has ended. */
-export function forgetOtherHosts(hostId: string): Write {
+export function deleteOtherHosts(hostId: string): Write {
   return { sql: 'DELETE FROM hosts WHERE host_id <> $1', params: [hostId] };
 }
 
 /** Removes heartbeats that expired more than a day ago, unless items still name the host as owner. */
-export function forgetDeadHosts(): Write {
+export function deleteDeadHosts(): Write {
   return {
     sql: `DELETE FROM hosts WHERE alive_until < $now - 86400000
           AND NOT EXISTS (SELECT 1 FROM work WHERE work.owner = hosts.host_id)`,

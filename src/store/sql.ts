@@ -19,7 +19,7 @@ export interface Write extends Statement {
   /**
    * Names the check made by `expect` (`sequence`, `lease` …), so that the caller of `commit` can tell which one failed.
    */
-  readonly keeps?: string;
+  readonly expectation?: string;
   /** Set when the statement ends in RETURNING and the caller wants its rows. */
   readonly returns?: boolean;
 }
@@ -35,7 +35,7 @@ export type Row = Record<string, unknown>;
  */
 export type CommitOutcome =
   | { readonly committed: true; readonly rows: readonly (readonly Row[])[] }
-  | { readonly committed: false; readonly broke: string };
+  | { readonly committed: false; readonly failedExpectation: string };
 
 /** Builds a read-only statement from its text and parameters. */
 export function sql(text: string, ...params: Param[]): Statement {

@@ -135,7 +135,7 @@ function commitUnit(connection: Connection, unit: Unit): CommitOutcome | Error {
       const outcome = connection.write(write);
       if (write.expect !== undefined && outcome.touched !== write.expect) {
         connection.run(ROLLBACK_UNIT);
-        return { committed: false, broke: write.keeps ?? '' };
+        return { committed: false, failedExpectation: write.expectation ?? '' };
       }
       if (write.returns) rows.push(outcome.rows);
     }

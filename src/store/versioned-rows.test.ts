@@ -52,7 +52,7 @@ describe('versioned rows', () => {
   });
 
   it('refuse a change that was decided from an older revision', async () => {
-    const conflict = { committed: false, broke: 'revision' };
+    const conflict = { committed: false, failedExpectation: 'revision' };
     expect(await store.commit([moveCurrent(TABLES, { key, revision: 0 }, '3.0.0', { updated_at: 8 })])).toEqual(
       conflict,
     );

@@ -78,7 +78,7 @@ export function moveCurrent(
             ON CONFLICT (owner, ${id}) DO NOTHING`,
       params,
       expect: 1,
-      keeps: 'revision',
+      expectation: 'revision',
     };
   }
   const changes = names.map((name, index) => `${name} = ${values[index]}`).join(', ');
@@ -87,7 +87,7 @@ export function moveCurrent(
           WHERE owner = $1 AND ${id} = $2 AND revision = $${params.push(revision)}`,
     params,
     expect: 1,
-    keeps: 'revision',
+    expectation: 'revision',
   };
 }
 

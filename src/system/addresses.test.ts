@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isInsideName, isLoopbackName, reachOf } from './addresses.ts';
+import { isLoopbackName, isPrivateName, reachOf } from './addresses.ts';
 
 describe('an address', () => {
   it.each(['127.0.0.1', '127.255.255.254', '::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '0:0:0:0:0:0:0:1'])(
@@ -99,14 +99,14 @@ describe('a name', () => {
   it.each(['localhost', 'metadata', 'redis', 'a.localhost', 'printer.local', 'metadata.google.internal', 'db.cluster'])(
     'like %s means something only inside',
     (name) => {
-      expect(isInsideName(name)).toBe(true);
+      expect(isPrivateName(name)).toBe(true);
     },
   );
 
   it.each(['example.com', 'localhost.example.com', 'internal.example.com', 'notlocal.example'])(
     'like %s may mean something everywhere',
     (name) => {
-      expect(isInsideName(name)).toBe(false);
+      expect(isPrivateName(name)).toBe(false);
     },
   );
 

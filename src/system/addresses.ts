@@ -99,7 +99,7 @@ function listOf(ranges: readonly string[]): BlockList {
 const PRIVATE_SUFFIXES = ['localhost', 'local', 'localdomain', 'internal', 'cluster', 'lan', 'home.arpa'];
 
 /** Whether a host name is private: it has no dot, or ends in a suffix that public DNS does not serve. */
-export function isInsideName(name: string): boolean {
+export function isPrivateName(name: string): boolean {
   return !name.includes('.') || PRIVATE_SUFFIXES.some((suffix) => name.endsWith(`.${suffix}`));
 }
 

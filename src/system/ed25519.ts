@@ -25,19 +25,19 @@ export function signerOf(privateKey: string): SignHex {
 }
 
 /** Whether `signature` (base64) is a valid signature of the bytes given as hex. */
-export type IsSignedHex = (hex: string, signature: string) => boolean;
+export type VerifyHex = (hex: string, signature: string) => boolean;
 
 /**
  * Makes a function that verifies signatures. Accepts a public key as PEM, or as base64 of DER or of the raw 32 bytes;
  * throws if it is not an Ed25519 key.
  */
-export function signatureCheckOf(publicKey: string): IsSignedHex {
+export function signatureVerifierOf(publicKey: string): VerifyHex {
   const key = publicKeyOf(publicKey);
   return (hex, signature) => verify(null, Buffer.from(hex, 'hex'), key, Buffer.from(signature, 'base64'));
 }
 
 /** Converts a public key in any accepted notation to base64 of its raw 32 bytes. */
-export function bareKeyOf(publicKey: string): string {
+export function rawPublicKeyOf(publicKey: string): string {
   return publicKeyOf(publicKey).export({ type: 'spki', format: 'der' }).subarray(-RAW_KEY_BYTES).toString('base64');
 }
 

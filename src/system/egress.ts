@@ -2,7 +2,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
-import { isInsideName, isLoopbackName, reachOf } from './addresses.ts';
+import { isLoopbackName, isPrivateName, reachOf } from './addresses.ts';
 import type { Clock } from './clock.ts';
 
 /**
@@ -197,7 +197,7 @@ function addressPolicy(allowLoopback: boolean, resolve: Resolve): AddressPolicy 
       const isLoopback = isIP(host) ? reachOf(host) === 'loopback' : isLoopbackName(host);
       if (isLoopback && allowLoopback) return isWeb(url) ? undefined : 'must begin with https:// or http://';
       if (url.protocol !== 'https:') return 'must begin with https://';
-      if (isIP(host) ? reachOf(host) !== 'public' : isInsideName(host)) return NOT_PUBLIC;
+      if (isIP(host) ? reachOf(host) !== 'public' : isPrivateName(host)) return NOT_PUBLIC;
       return undefined;
     },
 

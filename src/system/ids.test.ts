@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CHANCE_DIGITS, digits, firstIdAt, sortableIds, timeOf } from './ids.ts';
+import { digits, firstIdAt, RANDOM_DIGITS, sortableIds, timeOf } from './ids.ts';
 import { realIds } from './real.ts';
 
 describe('an id', () => {
@@ -74,7 +74,7 @@ describe('digits', () => {
   });
 });
 
-const chance = (): string => '0'.repeat(CHANCE_DIGITS);
+const chance = (): string => '0'.repeat(RANDOM_DIGITS);
 
 function idsAt(time: number) {
   return sortableIds(() => time, chance);

@@ -7,11 +7,11 @@ const TIME_DIGITS = 9;
 const COUNT_DIGITS = 3;
 const COUNT_MAX = 36 ** COUNT_DIGITS;
 /** Number of random base-36 digits in an id. */
-export const CHANCE_DIGITS = 10;
+export const RANDOM_DIGITS = 10;
 
 /**
  * Makes a generator whose ids strictly increase, even if the clock stands still or goes back. `chance` returns
- * CHANCE_DIGITS unpredictable digits.
+ * RANDOM_DIGITS unpredictable digits.
  */
 export function sortableIds(now: () => number, chance: () => string): Ids {
   let time = 0;

@@ -10,7 +10,7 @@ const GROWTH_BYTES = 32 * 1_024 * 1_024;
  * Runs a full garbage collection when the process is idle and its heap has grown. V8 alone would keep the memory of
  * start-up or of a busy hour for as long as the process is idle.
  */
-export function collectWhenIdle(isIdle: () => boolean, clock: Clock): Cancel {
+export function collectGarbageWhenIdle(isIdle: () => boolean, clock: Clock): Cancel {
   const collect = collector();
   let collectedBytes = collect();
   let cancel: Cancel = () => {};

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { type Logger, pino } from 'pino';
 import type { Clock } from './clock.ts';
-import { CHANCE_DIGITS, type Ids, sortableIds } from './ids.ts';
+import { type Ids, RANDOM_DIGITS, sortableIds } from './ids.ts';
 import { redactText } from './redaction.ts';
 
 /** The real clock, randomness and log. No other file of the host reads them, so tests can replace them all. */
@@ -39,7 +39,7 @@ function base36Source(): () => string {
   };
   return () => {
     let digits = '';
-    while (digits.length < CHANCE_DIGITS) {
+    while (digits.length < RANDOM_DIGITS) {
       const byte = nextByte();
       if (byte < 252) digits += (byte % 36).toString(36);
     }

@@ -28,7 +28,7 @@ export interface SandboxJob {
 }
 
 /** The result as JSON text, or what went wrong. */
-export type SandboxAnswer =
+export type SandboxResult =
   | { readonly text: string }
   | { readonly problem: 'error' | 'memory' | 'size'; readonly message: string };
 
@@ -91,7 +91,7 @@ const PROGRAM = `((result) => {
   return JSON.stringify(result ?? null);
 })((function (inputs) { 'use strict';\n${code}\n})(JSON.parse(${JSON.stringify(inputs)})))`;
 
-async function run(): Promise<SandboxAnswer> {
+async function run(): Promise<SandboxResult> {
   const quickJs = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: boundedMemory() }));
   const runtime = quickJs.newRuntime();
   runtime.setMemoryLimit(memoryBytes);
@@ -108,7 +108,7 @@ function boundedMemory(): object {
   return new WebAssembly.Memory({ initial: FIRST_BYTES / PAGE_BYTES, maximum: Math.ceil(bytesMax / PAGE_BYTES) });
 }
 
-function answerOf(context: QuickJSContext, value: QuickJSHandle): SandboxAnswer {
+function answerOf(context: QuickJSContext, value: QuickJSHandle): SandboxResult {
   if (context.typeof(value) !== 'string')
     return { problem: 'error', message: 'The result cannot be serialized as JSON.' };
   const text = context.getString(value);
@@ -116,7 +116,7 @@ function answerOf(context: QuickJSContext, value: QuickJSHandle): SandboxAnswer 
   return { problem: 'size', message: `The result has more than ${resultCharactersMax} characters.` };
 }
 
-function problemOf(context: QuickJSContext, error: QuickJSHandle): SandboxAnswer {
+function problemOf(context: QuickJSContext, error: QuickJSHandle): SandboxResult {
   const message = [describe(context, error, 'name'), describe(context, error, 'message')].filter(Boolean).join(': ');
   // QuickJS throws null when there is no memory left for an error object.
   if (/^InternalError: out of memory/.test(message) || context.sameValue(error, context.null)) {
@@ -137,7 +137,7 @@ function describe(context: QuickJSContext, error: QuickJSHandle, member: string)
 }
 
 run()
-  .catch((error: Error): SandboxAnswer => {
+  .catch((error: Error): SandboxResult => {
     const isMemory = /memory|allocation/i.test(error.message);
     return {
       problem: isMemory ? 'memory' : 'error',

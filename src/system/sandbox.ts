@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { SandboxAnswer, SandboxJob } from './sandbox-worker.ts';
+import type { SandboxJob, SandboxResult } from './sandbox-worker.ts';
 
 /** Runs untrusted programs, each in a new thread that has no state and is terminated afterwards. */
 export interface Sandbox {
@@ -12,7 +12,7 @@ export interface Sandbox {
     job: SandboxJob,
     timeoutMs: number,
     signal: AbortSignal,
-  ): Promise<SandboxAnswer | { readonly problem: 'timeout' | 'busy' }>;
+  ): Promise<SandboxResult | { readonly problem: 'timeout' | 'busy' }>;
 }
 
 const QUEUE_MAX = 1_000;

@@ -93,7 +93,12 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
 
     it('nothing of a transaction that did not happen', async () => {
       const audit = await log();
-      const impossible = { sql: 'DELETE FROM work WHERE work_id = $1', params: ['nothing'], expect: 1, keeps: 'work' };
+      const impossible = {
+        sql: 'DELETE FROM work WHERE work_id = $1',
+        params: ['nothing'],
+        expect: 1,
+        expectation: 'work',
+      };
       await opened.store.commit([...audit.record(thing('alpha', 'a')), impossible]);
       expect((await exported(audit, 'alpha')).entries.map(({ action }) => action)).toEqual(['audit.opened']);
     });

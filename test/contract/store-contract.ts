@@ -4,15 +4,19 @@ import {
   HOST_OWNER,
   insertDefinition,
   listWorkflows,
-  pointWorkflow,
   removeWorkflow,
+  setCurrentVersion,
 } from '../../src/store/definitions.ts';
 import { claimEffect, findEffect, settleEffect } from '../../src/store/effects.ts';
-import { findAnswer, forgetAnswers, keepAnswer } from '../../src/store/idempotency.ts';
 import {
+  deleteExpiredIdempotencyRecords,
+  findIdempotencyRecord,
+  saveIdempotencyRecord,
+} from '../../src/store/idempotency.ts';
+import {
+  acquireScope,
   childRuns,
   findRun,
-  freeScope,
   insertEvents,
   insertRun,
   insertTags,
@@ -20,8 +24,8 @@ import {
   moveRun,
   type RunRow,
   readEvents,
+  releaseScope,
   type StoredEvent,
-  takeScope,
 } from '../../src/store/log.ts';
 import {
   addOrWake,
@@ -29,18 +33,18 @@ import {
   addWork,
   claimDue,
   claimOrphans,
+  deleteOtherHosts,
   ensureWork,
   finishUnlessWoken,
   finishWork,
-  forgetOtherHosts,
-  holdLease,
+  guardLease,
   keepAlive,
   type Lease,
   nextDue,
-  noteProgress,
   ownedWork,
-  readWakes,
+  readWorkItem,
   releaseLease,
+  saveCheckpoint,
   type WorkItem,
   wake,
   wakeEach,
@@ -88,7 +92,7 @@ export function storeContract(name: string, open: OpenStore): void {
     };
     const commit = async (unit: Unit): Promise<string> => {
       const outcome = await store.commit(unit);
-      return outcome.committed ? 'committed' : outcome.broke;
+      return outcome.committed ? 'committed' : outcome.failedExpectation;
     };
     const count = async (table: string): Promise<number> => {
       const [row] = await store.read<{ count: number }>(sql(`SELECT COUNT(*) AS count FROM ${table}`));
@@ -119,7 +123,7 @@ export function storeContract(name: string, open: OpenStore): void {
         units[13] = [insertRun(run('run-13')), { sql: 'INSERT INTO nowhere (x) VALUES (1)', params: [] }];
         const outcomes = await Promise.allSettled(units.map((unit) => store.commit(unit)));
         expect(outcomes[13]!.status).toBe('rejected');
-        expect(outcomes[7]).toMatchObject({ value: { committed: false, broke: 'sequence' } });
+        expect(outcomes[7]).toMatchObject({ value: { committed: false, failedExpectation: 'sequence' } });
         expect(await count('runs')).toBe(28);
       });
 
@@ -159,7 +163,7 @@ export function storeContract(name: string, open: OpenStore): void {
         const other = await anotherStore();
         const outcomes = await Promise.all([store.commit(append('a')), other.commit(append('b'))]);
         expect(outcomes.filter(({ committed }) => committed)).toHaveLength(1);
-        expect(outcomes.find(({ committed }) => !committed)).toMatchObject({ broke: 'sequence' });
+        expect(outcomes.find(({ committed }) => !committed)).toMatchObject({ failedExpectation: 'sequence' });
         expect(await count('events')).toBe(1);
       });
 
@@ -238,13 +242,13 @@ export function storeContract(name: string, open: OpenStore): void {
       it('lets one live run have a scope', async () => {
         const other = await anotherStore();
         const outcomes = await Promise.all([
-          store.commit(takeScope('s', 'run-1', true)),
-          other.commit(takeScope('s', 'run-2', true)),
+          store.commit(acquireScope('s', 'run-1', true)),
+          other.commit(acquireScope('s', 'run-2', true)),
         ]);
         expect(outcomes.filter(({ committed }) => committed)).toHaveLength(1);
         const holder = outcomes[0]!.committed ? 'run-1' : 'run-2';
-        expect(await commit(freeScope('s', holder))).toBe('committed');
-        expect(await commit(takeScope('s', 'run-3', true))).toBe('committed');
+        expect(await commit(releaseScope('s', holder))).toBe('committed');
+        expect(await commit(acquireScope('s', 'run-3', true))).toBe('committed');
       });
     });
 
@@ -312,7 +316,7 @@ export function storeContract(name: string, open: OpenStore): void {
       it('lets a sole owner take over at once what its predecessor held', async () => {
         await commit([due('w'), keepAlive('host-a', 1_000_000)]);
         await claimed(store, 'host-a');
-        await commit([keepAlive('host-b', 1_000_000), forgetOtherHosts('host-b')]);
+        await commit([keepAlive('host-b', 1_000_000), deleteOtherHosts('host-b')]);
         expect(await orphansFor('host-b')).toMatchObject([{ work_id: 'w' }]);
       });
 
@@ -322,10 +326,10 @@ export function storeContract(name: string, open: OpenStore): void {
         const old = leaseOf(item!, 'host-a');
         const [taken] = await orphansFor('host-b');
         const append = moveRun({ ...move('run-1'), from: 0, to: 1 });
-        expect(await commit([holdLease(old, true), append])).toBe('lease');
+        expect(await commit([guardLease(old, true), append])).toBe('lease');
         expect(await commit([releaseLease(old, 0, 0), append])).toBe('lease');
         expect(await commit([finishWork(old), append])).toBe('lease');
-        expect(await commit([holdLease(leaseOf(taken!, 'host-b'), true), append])).toBe('committed');
+        expect(await commit([guardLease(leaseOf(taken!, 'host-b'), true), append])).toBe('committed');
       });
 
       it('counts crashes in a row until there is progress', async () => {
@@ -334,10 +338,10 @@ export function storeContract(name: string, open: OpenStore): void {
         await orphansFor('host-b');
         const [third] = await orphansFor('host-c');
         expect(third).toMatchObject({ crashes: 2 });
-        await commit([holdLease(leaseOf(third!, 'host-c'), false)]);
+        await commit([guardLease(leaseOf(third!, 'host-c'), false)]);
         expect(await orphansFor('host-d')).toMatchObject([{ crashes: 3 }]);
         const [fourth] = await orphansFor('host-d');
-        await commit([holdLease(leaseOf(fourth!, 'host-d'), true)]);
+        await commit([guardLease(leaseOf(fourth!, 'host-d'), true)]);
         expect(await orphansFor('host-e')).toMatchObject([{ crashes: 1 }]);
       });
 
@@ -348,7 +352,7 @@ export function storeContract(name: string, open: OpenStore): void {
         await commit([wake('w')]);
         expect(await commit([releaseLease(lease, null, item!.wakes)])).toBe('lease');
         expect(await store.read(ownedWork('host-a'))).toMatchObject([{ work_id: 'w', due_at: clock.now() }]);
-        const [now] = await store.read<{ wakes: number }>(readWakes('w'));
+        const [now] = await store.read<{ wakes: number }>(readWorkItem('w'));
         expect(await commit([releaseLease(lease, null, now!.wakes)])).toBe('committed');
         expect(await claimed(store, 'host-b')).toEqual([]);
         await commit([wake('w')]);
@@ -369,9 +373,9 @@ export function storeContract(name: string, open: OpenStore): void {
         await commit([due('w')]);
         const [item] = await claimed(store, 'host-a');
         const old = leaseOf(item!, 'host-a');
-        expect(await commit([noteProgress(old, 'half')])).toBe('committed');
+        expect(await commit([saveCheckpoint(old, 'half')])).toBe('committed');
         expect(await orphansFor('host-b')).toMatchObject([{ payload: 'half' }]);
-        expect(await commit([noteProgress(old, 'all')])).toBe('lease');
+        expect(await commit([saveCheckpoint(old, 'all')])).toBe('lease');
       });
 
       it('has one of what there should be one of', async () => {
@@ -404,7 +408,7 @@ export function storeContract(name: string, open: OpenStore): void {
           wakeEach({ ...source, params: ['run-'] }),
         ]);
         expect(await claimed(store, 'host-a')).toMatchObject([{ work_id: 'of-run-a', payload: '', wakes: 2 }]);
-        expect(await store.read(readWakes('of-run-b'))).toMatchObject([{ wakes: 2 }]);
+        expect(await store.read(readWorkItem('of-run-b'))).toMatchObject([{ wakes: 2 }]);
       });
     });
 
@@ -414,23 +418,23 @@ export function storeContract(name: string, open: OpenStore): void {
       it('keep the first answer and refuse the whole unit of whoever comes second', async () => {
         const other = await anotherStore();
         const outcomes = await Promise.all([
-          store.commit([keepAnswer(answer('a'), 1_000), insertRun(run('run-a'))]),
-          other.commit([keepAnswer(answer('b'), 1_000), insertRun(run('run-b'))]),
+          store.commit([saveIdempotencyRecord(answer('a'), 1_000), insertRun(run('run-a'))]),
+          other.commit([saveIdempotencyRecord(answer('b'), 1_000), insertRun(run('run-b'))]),
         ]);
         expect(outcomes.filter(({ committed }) => committed)).toHaveLength(1);
-        expect(outcomes.find(({ committed }) => !committed)).toMatchObject({ broke: 'idempotency' });
+        expect(outcomes.find(({ committed }) => !committed)).toMatchObject({ failedExpectation: 'idempotency' });
         expect(await count('runs')).toBe(1);
       });
 
       it('end with their time', async () => {
-        await commit([keepAnswer(answer('a'), 1_000)]);
-        expect(await store.read(findAnswer('k'))).toMatchObject([{ digest: 'a' }]);
+        await commit([saveIdempotencyRecord(answer('a'), 1_000)]);
+        expect(await store.read(findIdempotencyRecord('k'))).toMatchObject([{ digest: 'a' }]);
         clock.advance(1_001);
-        expect(await store.read(findAnswer('k'))).toEqual([]);
-        expect(await commit([keepAnswer(answer('b'), 1_000)])).toBe('committed');
-        expect(await store.read(findAnswer('k'))).toMatchObject([{ digest: 'b' }]);
+        expect(await store.read(findIdempotencyRecord('k'))).toEqual([]);
+        expect(await commit([saveIdempotencyRecord(answer('b'), 1_000)])).toBe('committed');
+        expect(await store.read(findIdempotencyRecord('k'))).toMatchObject([{ digest: 'b' }]);
         clock.advance(1_001);
-        await commit([forgetAnswers(10)]);
+        await commit([deleteExpiredIdempotencyRecords(10)]);
         expect(await count('idempotency')).toBe(0);
       });
     });
@@ -467,7 +471,7 @@ export function storeContract(name: string, open: OpenStore): void {
           body: `"${owner}${number}"`,
           created_at: 0,
         }),
-        pointWorkflow(owner, workflowId, number, 0, number === 1 ? null : number - 1),
+        setCurrentVersion(owner, workflowId, number, 0, number === 1 ? null : number - 1),
       ];
 
       it("prefer a tenant's own over the host's, and another tenant's never", async () => {
@@ -494,10 +498,10 @@ export function storeContract(name: string, open: OpenStore): void {
 
       it('refuse to point elsewhere, or to be removed, when somebody else was there first', async () => {
         await commit(version('alpha', 1));
-        expect(await commit([pointWorkflow('alpha', 'w', 1, 0, null)])).toBe('version');
-        expect(await commit([pointWorkflow('alpha', 'w', 1, 0, 2)])).toBe('version');
+        expect(await commit([setCurrentVersion('alpha', 'w', 1, 0, null)])).toBe('version');
+        expect(await commit([setCurrentVersion('alpha', 'w', 1, 0, 2)])).toBe('version');
         expect(await commit([removeWorkflow('alpha', 'w', 2)])).toBe('version');
-        expect(await commit([pointWorkflow('alpha', 'w', 1, 5, 1)])).toBe('committed');
+        expect(await commit([setCurrentVersion('alpha', 'w', 1, 5, 1)])).toBe('committed');
       });
     });
   });

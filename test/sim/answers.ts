@@ -95,7 +95,7 @@ export class Answers {
       if (!isRefusal(outcome)) return 'taken';
       return (await ticket.recall()) ? 'taken' : 'refused';
     } catch (error) {
-      if (error instanceof UnitRefused && error.broke === 'idempotency') return 'taken';
+      if (error instanceof UnitRefused && error.failedExpectation === 'idempotency') return 'taken';
       throw error;
     } finally {
       ticket.done();

@@ -9,7 +9,7 @@ import { changeOf, perform } from '../../src/runtime/change.ts';
 import { createRun } from '../../src/runtime/creation.ts';
 import { factsOf } from '../../src/runtime/run-row.ts';
 import type { RunRow } from '../../src/store/log.ts';
-import { hasten } from '../../src/store/queue.ts';
+import { makeDueNow } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { node, workflow } from '../support/definitions.ts';
@@ -74,7 +74,7 @@ class BadMinute {
       slots.push(at);
       const workflow = (await runtime.plans.current(CALLER.subject, ticked.id))!;
       const created = createRun(runtime, { ...NO_RUN, workflow, metadata: { ownerId } });
-      return { created, change: changeOf(undefined, [hasten(ownerId)]) };
+      return { created, change: changeOf(undefined, [makeDueNow(ownerId)]) };
     };
     contributed.push(RunStarters.of({ ownerKind: 'goal', start, observe: async () => null }));
     const request = { workflowId: ticked.id, cron: '* * * * * *' };

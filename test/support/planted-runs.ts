@@ -1,7 +1,7 @@
 import { insertAnnotation } from '../../src/capabilities/people/feedback/records.ts';
 import type { JsonObject } from '../../src/protocol/format/json.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../../src/protocol/running/workflows.ts';
-import { insertDefinition, pointWorkflow } from '../../src/store/definitions.ts';
+import { insertDefinition, setCurrentVersion } from '../../src/store/definitions.ts';
 import { insertEvents, insertRun, type StoredEvent } from '../../src/store/log.ts';
 import type { Write } from '../../src/store/sql.ts';
 import { digits, firstIdAt } from '../../src/system/ids.ts';
@@ -111,7 +111,7 @@ class History {
     const { id: workflow_id } = definition;
     const body = JSON.stringify(definition);
     yield insertDefinition({ owner: this.#tenant, workflow_id, version: 1, digest: 'planted', body, created_at: 0 });
-    yield pointWorkflow(this.#tenant, workflow_id, 1, 0, null);
+    yield setCurrentVersion(this.#tenant, workflow_id, 1, 0, null);
   }
 
   *run(definition: WorkflowDefinition, planted: PlantedRun): Generator<Write> {

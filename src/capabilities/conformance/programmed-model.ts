@@ -61,9 +61,9 @@ function answerAs(
   if (stopReason === 'safety' || refusalText !== undefined) {
     return answerWith({ refusal: refusalText ?? 'The model refused to answer.' }, id, question, call);
   }
-  const isCut = stopReason === 'max_tokens' || stopReason === 'length';
-  const result = answerWith({ content, finishReason: isCut ? 'length' : 'stop' }, id, question, call);
-  return isCut ? { ...result, stopReason } : result;
+  const isTruncated = stopReason === 'max_tokens' || stopReason === 'length';
+  const result = answerWith({ content, finishReason: isTruncated ? 'length' : 'stop' }, id, question, call);
+  return isTruncated ? { ...result, stopReason } : result;
 }
 
 /** The smallest value that matches a simple schema. */

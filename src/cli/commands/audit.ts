@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { defined } from '../../protocol/format/json.ts';
 import type { Anomaly, VerifyResult } from '../../protocol/trust/audit-chain.ts';
-import { type IsSignedHex, signatureCheckOf } from '../../system/ed25519.ts';
+import { signatureVerifierOf, type VerifyHex } from '../../system/ed25519.ts';
 import { type AuditFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
@@ -123,10 +123,10 @@ class BadKey extends Error {
   override readonly name = 'BadKey';
 }
 
-async function trustedKey(key: string): Promise<IsSignedHex> {
+async function trustedKey(key: string): Promise<VerifyHex> {
   const text = key.endsWith('.pem') ? await readFile(key, 'utf8') : key;
   try {
-    return signatureCheckOf(text);
+    return signatureVerifierOf(text);
   } catch (error) {
     throw new BadKey('--key is not an Ed25519 public key.', { cause: error });
   }

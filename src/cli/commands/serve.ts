@@ -4,7 +4,7 @@ import { BadConfig, type Config, readConfig, VARIABLES } from '../../config.ts';
 import type { RunningHost } from '../../host.ts';
 import type { Cancel } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
-import { collectWhenIdle } from '../../system/memory.ts';
+import { collectGarbageWhenIdle } from '../../system/memory.ts';
 import { realClock, realIds, realLog } from '../../system/real.ts';
 
 const EXIT_FAILED = 1;
@@ -51,7 +51,7 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     const host = await startHost(config, { clock: realClock, ids: realIds(), log });
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
     process.stdout.write(`listening on ${host.url}\n`);
-    stopOnSignal(host, log, collectWhenIdle(host.isIdle, realClock));
+    stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
   } catch (error) {
     fail(`Capstan could not start: ${(error as Error).message}`, EXIT_FAILED);
   }

@@ -57,7 +57,7 @@ describe('whatever the logs', () => {
   it('a log does not differ from itself', () => {
     fc.assert(
       fc.property(aLog(), (log) => {
-        expect(diff(log, log)).toMatchObject({ divergedAtSeq: null, diffs: [], isCut: false });
+        expect(diff(log, log)).toMatchObject({ divergedAtSeq: null, diffs: [], isTruncated: false });
       }),
     );
   });
@@ -98,7 +98,7 @@ describe('whatever the logs', () => {
           expect(cut.divergedAtSeq).toBe(all[0]?.seq ?? null);
           expect(cut.diffs).toEqual(all.slice(0, cut.diffs.length));
           expect(cut.diffs.length).toBeLessThanOrEqual(most);
-          expect(cut.isCut).toBe(cut.diffs.length < all.length);
+          expect(cut.isTruncated).toBe(cut.diffs.length < all.length);
         },
       ),
     );
@@ -108,7 +108,7 @@ describe('whatever the logs', () => {
     const [a, b] = [event('x', 'a'.repeat(100)), event('x', 'b'.repeat(100))];
     expect(diff([a, a], [b, b], { diffsMax: 9, charactersMax: 10 })).toMatchObject({
       diffs: [{ seq: 0, op: 'changed' }],
-      isCut: true,
+      isTruncated: true,
     });
   });
 });

@@ -33,7 +33,7 @@ export class LogDiff {
   /** Sequence of the first difference; null if there is none. */
   divergedAtSeq: number | null = null;
   /** Whether differences were omitted because of the bounds. */
-  isCut = false;
+  isTruncated = false;
   readonly #bounds: DiffBounds;
   #characters = 0;
 
@@ -43,7 +43,7 @@ export class LogDiff {
 
   /** Compares the events that the logs have at a sequence; undefined for a log that has ended. */
   add(seq: number, a: ComparedEvent | undefined, b: ComparedEvent | undefined): void {
-    if (this.isCut) return;
+    if (this.isTruncated) return;
     const op = compareEvents(a, b);
     if (!op) return;
     this.divergedAtSeq ??= seq;
@@ -51,7 +51,7 @@ export class LogDiff {
     const isFirst = this.diffs.length === 0;
     const fits = this.diffs.length < this.#bounds.diffsMax && this.#characters <= this.#bounds.charactersMax;
     if (isFirst || fits) this.diffs.push({ seq, op, a, b });
-    else this.isCut = true;
+    else this.isTruncated = true;
   }
 }
 

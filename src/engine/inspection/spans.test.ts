@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { line, node, workflow } from '../../../test/support/definitions.ts';
 import type { Span } from '../../protocol/running/inspection.ts';
-import { Story } from '../testing.ts';
+import { TestRun } from '../testing.ts';
 import { Spans } from './spans.ts';
 
 /** Goal: derive from the log alone where a run spent its time. */
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-function spansOf({ events, facts }: Story, spansMax = 100): Spans {
+function spansOf({ events, facts }: TestRun, spansMax = 100): Spans {
   const spans = new Spans(facts, { digest, spansMax });
   for (const event of events) spans.add(event);
   return spans;
@@ -17,8 +17,8 @@ function spansOf({ events, facts }: Story, spansMax = 100): Spans {
 
 const find = (spans: Spans, name: string): Span[] => spans.list.filter((span) => span.name === name);
 
-const story = (typeId = 'core.noop'): Story =>
-  new Story(workflow([node('a', typeId), node('b')], line('a', 'b'), { settings: { maxRetries: 1 } })).settle();
+const story = (typeId = 'core.noop'): TestRun =>
+  new TestRun(workflow([node('a', typeId), node('b')], line('a', 'b'), { settings: { maxRetries: 1 } })).settle();
 
 describe('the spans of a log', () => {
   it('are one for the run and one for each node, with attributes', () => {
@@ -112,9 +112,9 @@ describe('the spans of a log', () => {
 
   it('are limited in number, and marked as truncated', () => {
     const told = story().complete('a').settle().complete('b').settle();
-    expect(spansOf(told, 3)).toMatchObject({ isCut: false });
+    expect(spansOf(told, 3)).toMatchObject({ isTruncated: false });
     const cut = spansOf(told, 2);
     expect(cut.list).toHaveLength(2);
-    expect(cut.isCut).toBe(true);
+    expect(cut.isTruncated).toBe(true);
   });
 });

@@ -16,7 +16,7 @@ const NODE_ID_CHARACTERS_MAX = 256;
 export class Spans {
   readonly list: Span[] = [];
   /** Whether spans were omitted because of `spansMax`. */
-  isCut = false;
+  isTruncated = false;
   readonly #runId: string;
   readonly #workflowId: string;
   readonly #digest: Digest;
@@ -90,7 +90,7 @@ export class Spans {
     attributes: JsonObject,
   ): Span | undefined {
     if (this.list.length >= this.#spansMax) {
-      this.isCut = true;
+      this.isTruncated = true;
       return undefined;
     }
     const span: Span = {

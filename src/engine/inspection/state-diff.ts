@@ -8,7 +8,7 @@ import type { Run } from '../run/run.ts';
 import { snapshotOf } from '../run/snapshot.ts';
 
 /** The state of a run to compare: its masked snapshot, and the inputs that each node got last. */
-export interface Portrait {
+export interface ComparedRun {
   readonly snapshot: RunSnapshot;
   /** Inputs of each node's last attempt, masked, by node id. */
   readonly inputs: ReadonlyMap<string, JsonObject>;
@@ -20,7 +20,7 @@ export interface Portrait {
  * Applies a log to a run and collects what a comparison needs, because the run itself drops a node's inputs when it
  * settles.
  */
-export class Sitting {
+export class ComparedRunBuilder {
   readonly #run: Run;
   readonly #digest: Digest;
   readonly #inputs = new Map<string, JsonObject>();
@@ -41,7 +41,7 @@ export class Sitting {
   }
 
   /** The result, after the last event. */
-  portrait(): Portrait {
+  comparedRun(): ComparedRun {
     const { startedAt, endedAt } = this.#run;
     return {
       snapshot: snapshotOf(this.#run, this.#digest),
@@ -74,7 +74,7 @@ interface Sides {
 }
 
 /** How the states of two runs differ; empty if they do not. */
-export function diffStates(a: Portrait, b: Portrait): JsonObject {
+export function diffStates(a: ComparedRun, b: ComparedRun): JsonObject {
   return defined({
     status: sides(a.snapshot.status, b.snapshot.status),
     error: sides(a.snapshot.error, b.snapshot.error),
@@ -85,7 +85,7 @@ export function diffStates(a: Portrait, b: Portrait): JsonObject {
 }
 
 /** How duration and token usage of two runs differ; reported only for runs whose states differ. */
-export function diffEfforts(a: Portrait, b: Portrait): JsonObject {
+export function diffUsage(a: ComparedRun, b: ComparedRun): JsonObject {
   return defined({
     durationMs: delta(a.durationMs, b.durationMs),
     inputTokens: delta(a.cost?.tokens.input, b.cost?.tokens.input),
@@ -94,7 +94,7 @@ export function diffEfforts(a: Portrait, b: Portrait): JsonObject {
 }
 
 /** Compares status, attempt, inputs, outputs and error of each node's last attempt. */
-function diffNodes(a: Portrait, b: Portrait): JsonObject | undefined {
+function diffNodes(a: ComparedRun, b: ComparedRun): JsonObject | undefined {
   const nodeIds = namesOf(a.snapshot.nodeStates, b.snapshot.nodeStates);
   const diffs = nodeIds.map((nodeId): [string, JsonObject] => {
     const left = own(a.snapshot.nodeStates, nodeId);

@@ -98,7 +98,7 @@ function act(goal: GoalProgress, each: Action, now: number): GoalProgress | Refu
     case 'judge':
       // Only runs that were started can be judged.
       return goal.iterations < goal.started
-        ? judge(goal, { ...each, ranOutOfMoney: false }, now, STANDSTILL_MAX)
+        ? judge(goal, { ...each, isBudgetExhausted: false }, now, STANDSTILL_MAX)
         : goal;
     case 'pause':
       return pause(goal);

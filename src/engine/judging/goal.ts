@@ -89,7 +89,7 @@ function concurrencyOf({ maxCostUsd }: GoalBounds, atOnce: number): number {
 }
 
 /** What the next run may spend, in USD; undefined without a cost limit. */
-export function costLeft({ bounds: { maxCostUsd }, costUsd }: GoalProgress): number | undefined {
+export function remainingCostUsd({ bounds: { maxCostUsd }, costUsd }: GoalProgress): number | undefined {
   return maxCostUsd === undefined ? undefined : Math.max(0, addUsd(maxCostUsd, -costUsd));
 }
 
@@ -112,7 +112,7 @@ interface RunVerdict {
   /** Cost of the run and of judging it. */
   readonly costUsd: number;
   /** The run was stopped because it exhausted the goal's remaining budget. */
-  readonly ranOutOfMoney: boolean;
+  readonly isBudgetExhausted: boolean;
 }
 
 /** Applies a verdict. Satisfaction takes precedence over every bound that is reached at the same time. */
@@ -127,7 +127,7 @@ export function judge(goal: GoalProgress, verdict: RunVerdict, now: number, stan
     standstill: goal.iterations > 0 && isSame(open, goal.open) ? goal.standstill + 1 : 1,
   };
   if (verdict.satisfied) return { ...judged, state: 'satisfied' };
-  if (verdict.ranOutOfMoney || isBoundReached(judged, now)) return { ...judged, state: 'bound-exceeded' };
+  if (verdict.isBudgetExhausted || isBoundReached(judged, now)) return { ...judged, state: 'bound-exceeded' };
   return verdict.isUndecided || judged.standstill >= standstillMax ? { ...judged, state: 'escalated' } : judged;
 }
 

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CRITERIA_MAX } from '../../protocol/learning/verifiers.ts';
-import { findFinding, type JudgedRun, judgeAtOnce, judgeChecklist, judgeCriteria, readFinding } from './verdict.ts';
+import {
+  extractFinding,
+  type JudgedRun,
+  judgeChecklist,
+  judgeCriteria,
+  judgeLocally,
+  parseFinding,
+} from './verdict.ts';
 import { specProblems } from './verifier-spec.ts';
 
 const judged: JudgedRun = {
@@ -70,14 +77,14 @@ describe('a schema', () => {
   const schema = { type: 'object', properties: { write: { required: ['text', 'title'] } } };
 
   it('is checked against the outputs', () => {
-    const { satisfied, evidence } = judgeAtOnce({ kind: 'schema', schema }, judged)!;
+    const { satisfied, evidence } = judgeLocally({ kind: 'schema', schema }, judged)!;
     expect(satisfied).toBe(false);
     expect(evidence[0]).toMatchObject({ key: 'schema', met: false, detail: expect.stringContaining('title') });
-    expect(judgeAtOnce({ kind: 'schema', schema: { type: 'object' } }, judged)!.satisfied).toBe(true);
+    expect(judgeLocally({ kind: 'schema', schema: { type: 'object' } }, judged)!.satisfied).toBe(true);
   });
 
   it('that is invalid is never satisfied', () => {
-    expect(judgeAtOnce({ kind: 'schema', schema: { type: 'nonsense' } }, judged)!.satisfied).toBe(false);
+    expect(judgeLocally({ kind: 'schema', schema: { type: 'nonsense' } }, judged)!.satisfied).toBe(false);
   });
 });
 
@@ -85,14 +92,14 @@ describe('an external verdict', () => {
   it('is reduced to known members and limited in length', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
-        const finding = readFinding(value);
+        const finding = parseFinding(value);
         if (!finding) return;
         expect(typeof finding.satisfied).toBe('boolean');
         expect(finding.evidence.length).toBeLessThanOrEqual(CRITERIA_MAX);
       }),
     );
     const long = { key: 'k'.repeat(1_000), met: true, detail: 'd'.repeat(5_000), more: 1 };
-    const { evidence } = readFinding({ satisfied: true, evidence: Array(200).fill(long) })!;
+    const { evidence } = parseFinding({ satisfied: true, evidence: Array(200).fill(long) })!;
     expect(evidence).toHaveLength(CRITERIA_MAX);
     expect(evidence[0]).toEqual({ key: 'k'.repeat(128), met: true, detail: 'd'.repeat(500) });
   });
@@ -109,15 +116,15 @@ describe('an external verdict', () => {
     [{ satisfied: true, evidence: [{ key: 'a', met: 'yes' }] }],
     [{ satisfied: true, evidence: [{ key: '', met: true }] }],
   ])('is rejected: %j', (value) => {
-    expect(readFinding(value)).toBeUndefined();
+    expect(parseFinding(value)).toBeUndefined();
   });
 
   it('is found in the final outputs, or on one of their ports', () => {
     const finding = { satisfied: true, confidence: 0.8, evidence: [] };
-    expect(findFinding({ end: { satisfied: true, confidence: 0.8 } })).toEqual(finding);
-    expect(findFinding({ end: { data: { satisfied: true, confidence: 0.8 }, model: 'm' } })).toEqual(finding);
-    expect(findFinding({ end: { text: 'fine' } })).toBeUndefined();
-    expect(findFinding({ a: { satisfied: true }, b: { satisfied: false } })).toBeUndefined();
+    expect(extractFinding({ end: { satisfied: true, confidence: 0.8 } })).toEqual(finding);
+    expect(extractFinding({ end: { data: { satisfied: true, confidence: 0.8 }, model: 'm' } })).toEqual(finding);
+    expect(extractFinding({ end: { text: 'fine' } })).toBeUndefined();
+    expect(extractFinding({ a: { satisfied: true }, b: { satisfied: false } })).toBeUndefined();
   });
 });
 

@@ -37,7 +37,7 @@ export function checkCriterion(expression: string): void {
 }
 
 /** Evaluates the verifiers that need no further run or model call; undefined for other kinds. */
-export function judgeAtOnce(
+export function judgeLocally(
   { kind, criteria = [], items = [], schema }: VerifierSpec,
   judged: JudgedRun,
 ): Finding | undefined {
@@ -67,7 +67,7 @@ function judgeSchema(schema: unknown, { outputs }: JudgedRun): Finding {
 }
 
 /** Parses a verdict returned by a workflow or a model; undefined if it is malformed. */
-export function readFinding(value: unknown): Finding | undefined {
+export function parseFinding(value: unknown): Finding | undefined {
   if (!isObject(value) || typeof value.satisfied !== 'boolean') return undefined;
   const { satisfied, confidence, evidence = [] } = value;
   if (!isConfidence(confidence) || !Array.isArray(evidence) || !evidence.every(isEvidence)) return undefined;
@@ -79,11 +79,11 @@ export function readFinding(value: unknown): Finding | undefined {
  * Finds the verdict in a run's final outputs: a node's outputs, or the value of one port. Ambiguous if there are
  * several, so then none counts.
  */
-export function findFinding(outputs: Readonly<Record<string, JsonObject>>): Finding | undefined {
+export function extractFinding(outputs: Readonly<Record<string, JsonObject>>): Finding | undefined {
   const candidates = Object.values(outputs).flatMap((given) =>
     [given, ...Object.values(given)].filter((value) => isObject(value) && Object.hasOwn(value, 'satisfied')),
   );
-  return candidates.length === 1 ? readFinding(candidates[0]) : undefined;
+  return candidates.length === 1 ? parseFinding(candidates[0]) : undefined;
 }
 
 function evidenceFor({ key, expression }: Criterion, judged: JudgedRun): Evidence {

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
 import type { BudgetPolicy, ProviderUsage } from '../../protocol/ai/models.ts';
-import { isTurnTaken } from '../run/run.ts';
-import { Story } from '../testing.ts';
-import { allowanceOf, billOf, budgetBelow, refuseCall } from './budget.ts';
+import { isChildSlotTaken } from '../run/run.ts';
+import { TestRun } from '../testing.ts';
+import { allowanceOf, childBudget, refuseCall, spendingReportOf } from './budget.ts';
 
 const usage = (tokens: number, costEstimateUsd = 0): ProviderUsage => ({
   provider: 'p',
@@ -16,14 +16,14 @@ const usage = (tokens: number, costEstimateUsd = 0): ProviderUsage => ({
 });
 
 /** A run with a budget whose only node has started. */
-function begun(budget: BudgetPolicy): Story {
-  const story = new Story(workflow([node('a')]), { configurable: { budget } });
+function begun(budget: BudgetPolicy): TestRun {
+  const story = new TestRun(workflow([node('a')]), { configurable: { budget } });
   story.step();
   story.step();
   return story;
 }
 
-function spendOn(story: Story, ...calls: ProviderUsage[]): Story {
+function spendOn(story: TestRun, ...calls: ProviderUsage[]): TestRun {
   for (const payload of calls) {
     if (story.run.failure) break;
     story.record({ type: 'provider.usage', nodeId: 'a', payload });
@@ -32,7 +32,7 @@ function spendOn(story: Story, ...calls: ProviderUsage[]): Story {
   return story;
 }
 
-const budgetEventsOf = ({ events }: Story): string[] =>
+const budgetEventsOf = ({ events }: TestRun): string[] =>
   events.map(({ type }) => type).filter((type) => /budget|cap/.test(type));
 
 describe('a budget', () => {
@@ -81,7 +81,7 @@ describe('a budget', () => {
   it('allows a call what other calls have left', () => {
     const story = spendOn(begun({ maxTokens: 100, maxCostUsd: 1, modelAllow: ['m*'] }), usage(30, 0.25));
     expect(allowanceOf(story.run)).toEqual({ tokens: 70, costUsd: 0.75, modelAllow: ['m*'] });
-    expect(allowanceOf(new Story(workflow([node('a')])).run)).toBeUndefined();
+    expect(allowanceOf(new TestRun(workflow([node('a')])).run)).toBeUndefined();
   });
 
   it('refuses a call that needs more, and reports it once', () => {
@@ -96,9 +96,9 @@ describe('a budget', () => {
   });
 
   describe('shared with child runs', () => {
-    const dispatch = (story: Story, childRunId: string): Story =>
+    const dispatch = (story: TestRun, childRunId: string): TestRun =>
       story.record({ type: 'node.dispatched', nodeId: 'a', payload: { childRunId, childWorkflowId: 'w' } });
-    const bill = (story: Story, childRunId: string, cost: number, more: object = {}): void => {
+    const bill = (story: TestRun, childRunId: string, cost: number, more: object = {}): void => {
       const payload = { nodeId: 'a', childRunId, status: 'running', spent: { cost, tokens: 5 }, ...more };
       story.record({ type: 'capstan.child.changed', nodeId: 'a', payload });
     };
@@ -108,36 +108,36 @@ describe('a budget', () => {
         begun({ maxCostUsd: 1, maxTokens: 100, modelDeny: ['x'], thresholdPercent: 50 }),
         usage(30),
       );
-      expect(budgetBelow(story.run)).toEqual({ maxCostUsd: 1, maxTokens: 70, modelDeny: ['x'] });
+      expect(childBudget(story.run)).toEqual({ maxCostUsd: 1, maxTokens: 70, modelDeny: ['x'] });
       dispatch(story, 'run-1');
       bill(story, 'run-1', 0.3, { exhausted: ['cost'] });
-      expect(budgetBelow(story.run)).toEqual({ maxCostUsd: 0.7, maxTokens: 65, modelDeny: ['x'] });
-      expect(billOf(story.run)).toEqual({
+      expect(childBudget(story.run)).toEqual({ maxCostUsd: 0.7, maxTokens: 65, modelDeny: ['x'] });
+      expect(spendingReportOf(story.run)).toEqual({
         spent: { cost: 0.3, tokens: 35, toolCalls: 0, retries: 0 },
         exhausted: ['cost'],
       });
       bill(story, 'run-2', 0.9);
-      expect(budgetBelow(story.run)?.maxCostUsd).toBe(0);
+      expect(childBudget(story.run)?.maxCostUsd).toBe(0);
       story.step();
       expect(budgetEventsOf(story)).toContain('cap.breached');
     });
 
     it('lets them run one at a time, until the spending of the previous one is known', () => {
       const story = begun({ maxCostUsd: 1 });
-      expect(isTurnTaken(story.run)).toBe(false);
+      expect(isChildSlotTaken(story.run)).toBe(false);
       dispatch(story, 'run-1');
-      expect(isTurnTaken(story.run)).toBe(true);
+      expect(isChildSlotTaken(story.run)).toBe(true);
       bill(story, 'run-1', 0.1);
-      expect(isTurnTaken(story.run)).toBe(false);
+      expect(isChildSlotTaken(story.run)).toBe(false);
     });
 
     it('is absent if the parent has none', () => {
-      const story = new Story(workflow([node('a')]));
+      const story = new TestRun(workflow([node('a')]));
       story.step();
       story.step();
       dispatch(story, 'run-1');
-      expect(isTurnTaken(story.run)).toBe(false);
-      expect(budgetBelow(story.run)).toBeUndefined();
+      expect(isChildSlotTaken(story.run)).toBe(false);
+      expect(childBudget(story.run)).toBeUndefined();
     });
   });
 

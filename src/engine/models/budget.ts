@@ -39,7 +39,7 @@ export interface BudgetState {
   /** Child runs whose spending is already included. */
   readonly counted: Set<string>;
   /** Dimensions that a child run exhausted. */
-  readonly exhaustedBelow: Set<string>;
+  readonly exhaustedByChildren: Set<string>;
 }
 
 /** The state of a run that has spent nothing. */
@@ -51,7 +51,7 @@ export function emptyBudget(): BudgetState {
     crossed: new Set(),
     exhausted: new Set(),
     counted: new Set(),
-    exhaustedBelow: new Set(),
+    exhaustedByChildren: new Set(),
   };
 }
 
@@ -67,22 +67,26 @@ export function addUsd(sum: number, amount: number): number {
 }
 
 /** What a finished run has spent, including its descendants. */
-export type Bill = Pick<EventPayload<'capstan.child.changed'>, 'spent' | 'exhausted'>;
+export type SpendingReport = Pick<EventPayload<'capstan.child.changed'>, 'spent' | 'exhausted'>;
 
 /** The spending of a run, to be reported to its parent. */
-export function billOf({ budget: { spent, exhausted, exhaustedBelow } }: Run): Bill {
-  return { spent: { ...spent }, exhausted: [...new Set([...exhausted, ...exhaustedBelow])] };
+export function spendingReportOf({ budget: { spent, exhausted, exhaustedByChildren } }: Run): SpendingReport {
+  return { spent: { ...spent }, exhausted: [...new Set([...exhausted, ...exhaustedByChildren])] };
 }
 
 /** Adds the spending of a finished child run to that of its parent. */
-export function payFor(budget: BudgetState, childRunId: string, { spent = {}, exhausted = [] }: Bill): void {
+export function addChildSpending(
+  budget: BudgetState,
+  childRunId: string,
+  { spent = {}, exhausted = [] }: SpendingReport,
+): void {
   budget.counted.add(childRunId);
   for (const dimension of BUDGET_DIMENSIONS) spend(budget, dimension, spent[dimension] ?? 0);
-  for (const dimension of exhausted) budget.exhaustedBelow.add(dimension);
+  for (const dimension of exhausted) budget.exhaustedByChildren.add(dimension);
 }
 
 /** The budget of a new child run: everything its parent has left. Undefined if the parent has no budget. */
-export function budgetBelow({ facts, budget }: Run): BudgetPolicy | undefined {
+export function childBudget({ facts, budget }: Run): BudgetPolicy | undefined {
   const policy = facts.configurable.budget;
   if (!policy) return undefined;
   const { modelAllow, modelDeny } = policy;

@@ -189,7 +189,7 @@ export function asSegment(value: unknown, trust: ContentTrust): string {
 }
 
 /** Formats a tool's result for a model, marked as untrusted so that it is not taken for instructions. */
-export function fromTool(name: string, value: unknown): string {
+export function formatToolResult(name: string, value: unknown): string {
   return asSegment(value, 'untrusted').replace('<UNTRUSTED>', `<UNTRUSTED tool="${name.replace(/[^\w.:/-]/g, '_')}">`);
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
 import { isRefusal } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
-import { Story } from '../testing.ts';
+import { TestRun } from '../testing.ts';
 import { APPROVAL_ACTIONS } from './approval.ts';
 import { resolveInterrupt } from './interrupts.ts';
 import type { Resolver } from './question.ts';
@@ -17,7 +17,7 @@ const person = (principal: string): Resolver => ({ ...program(principal), mayNam
 
 /** A run that waits for an approval; `vote` answers it and returns the outcome. */
 function asking(data: JsonObject = {}) {
-  const story = new Story(workflow([node('gate')])).settle();
+  const story = new TestRun(workflow([node('gate')])).settle();
   const actions = [...APPROVAL_ACTIONS];
   const shown = { artifactId: 'a', artifactType: 'text', title: 'Approve', actions, ...data };
   story.suspend('gate', 'int-1', { kind: 'approval', data: shown });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
 import { isRefusal } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
-import { Story } from '../testing.ts';
+import { TestRun } from '../testing.ts';
 import { resolveInterrupt } from './interrupts.ts';
 import type { Resolver } from './question.ts';
 
@@ -19,7 +19,7 @@ function who(principal: string, role = 'reviewer', scopes: readonly string[] = [
 
 /** A run at a gate; `decide` answers it and returns the outcome, recording refusals that leave events. */
 function atGate(gate: JsonObject) {
-  const story = new Story(workflow([node('gate')])).settle();
+  const story = new TestRun(workflow([node('gate')])).settle();
   const data = { artifactId: 'gate', artifactType: 'approval', title: 'Gate', actions: ['accept', 'reject'] };
   story.suspend('gate', 'int-1', { kind: 'approval', data: { ...data, gateId: 'gate', ...gate } });
   return {

@@ -4,7 +4,7 @@ import { node, workflow } from '../../../test/support/definitions.ts';
 import { isRefusal } from '../../protocol/errors.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import { statusOf } from '../run/run.ts';
-import { Story, stateOf } from '../testing.ts';
+import { stateOf, TestRun } from '../testing.ts';
 import { resolveInterrupt } from './interrupts.ts';
 import type { Resolver } from './question.ts';
 
@@ -37,14 +37,14 @@ const rules = fc.record({
 });
 type Rules = typeof rules extends fc.Arbitrary<infer R> ? R : never;
 
-function at(data: JsonObject): Story {
+function at(data: JsonObject): TestRun {
   const shown = { artifactId: 'a', artifactType: 'text', title: 'Approve', actions: ['accept', 'reject'] };
-  return new Story(workflow([node('gate')]))
+  return new TestRun(workflow([node('gate')]))
     .settle()
     .suspend('gate', 'int-1', { kind: 'approval', data: { ...shown, ...data } });
 }
 
-function answer(story: Story, value: unknown, by: Resolver): string {
+function answer(story: TestRun, value: unknown, by: Resolver): string {
   const decision = resolveInterrupt(story.run, 'gate', value, by);
   if (isRefusal(decision)) return decision.refused;
   if ('refusal' in decision) {
@@ -55,11 +55,11 @@ function answer(story: Story, value: unknown, by: Resolver): string {
   return 'taken';
 }
 
-const resolutions = (story: Story): number => story.events.filter(({ type }) => type === 'interrupt.resolved').length;
+const resolutions = (story: TestRun): number => story.events.filter(({ type }) => type === 'interrupt.resolved').length;
 
 describe('whatever the votes and their order', () => {
   const allActions = { actions: ['accept', 'reject', 'edit-accept', 'refine', 'ask'] };
-  const cast = (story: Story, { principal, label, isPerson, action }: Vote): string => {
+  const cast = (story: TestRun, { principal, label, isPerson, action }: Vote): string => {
     const extras = { editedArtifactData: 1, refineFeedback: { scope: 'whole' }, question: '?' };
     const value = { action, ...extras, ...(label === undefined ? {} : { voter: label }) };
     return answer(story, value, { principal, mayNameVoters: !isPerson, hasScope: () => true, hasRole: () => true });

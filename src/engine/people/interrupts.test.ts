@@ -5,7 +5,7 @@ import type { NewEvent } from '../../protocol/running/events.ts';
 import { cancelRun, pauseRun } from '../run/commands.ts';
 import { dueAt, next } from '../run/next.ts';
 import { statusOf } from '../run/run.ts';
-import { NOW, Story } from '../testing.ts';
+import { NOW, TestRun } from '../testing.ts';
 import { expireInterrupt, type InterruptRequest, openInterrupt, resolveInterrupt } from './interrupts.ts';
 import type { Resolver } from './question.ts';
 
@@ -27,11 +27,11 @@ const UNSURE: InterruptRequest = {
   data: { agentId: 'abc', threshold: 0.7, observed: 0.2, decision: 'left' },
 };
 
-function asking(request: InterruptRequest, id = 'n'): Story {
-  return new Story(workflow([node(id)])).settle().suspend(id, 'int-1', request);
+function asking(request: InterruptRequest, id = 'n'): TestRun {
+  return new TestRun(workflow([node(id)])).settle().suspend(id, 'int-1', request);
 }
 
-function answer(story: Story, value: unknown, nodeId = 'n'): string {
+function answer(story: TestRun, value: unknown, nodeId = 'n'): string {
   const decision = resolveInterrupt(story.run, nodeId, value, SOMEBODY);
   if (isRefusal(decision)) return decision.refused;
   if ('refusal' in decision) return decision.refusal.refused;
@@ -39,7 +39,7 @@ function answer(story: Story, value: unknown, nodeId = 'n'): string {
   return 'taken';
 }
 
-const why = (story: Story, nodeId = 'n'): unknown => {
+const why = (story: TestRun, nodeId = 'n'): unknown => {
   const open = openInterrupt(story.run, nodeId);
   return isRefusal(open) ? open.refused : open.interruptId;
 };
@@ -100,13 +100,13 @@ describe('a suspended node', () => {
   });
 
   it('does not make the run wait while other nodes run', () => {
-    const story = new Story(workflow([node('n'), node('busy')])).settle().suspend('n', 'int-1', CUSTOM);
+    const story = new TestRun(workflow([node('n'), node('busy')])).settle().suspend('n', 'int-1', CUSTOM);
     expect(statusOf(story.run)).toBe('running');
     expect(statusOf(story.complete('busy').settle().run)).toBe('waiting-input');
   });
 
   it('is shown by the run in order of suspension', () => {
-    const story = new Story(workflow([node('a'), node('b')])).settle();
+    const story = new TestRun(workflow([node('a'), node('b')])).settle();
     story.suspend('b', 'int-1', EVENT).suspend('a', 'int-2', APPROVAL);
     expect(statusOf(story.run)).toBe('waiting-external');
     answer(story, { id: 1 }, 'b');
@@ -191,7 +191,7 @@ describe('an answer', () => {
 
 describe('there is no open interrupt', () => {
   it('at nodes that do not exist, are not suspended, or are named like inherited members', () => {
-    const story = new Story(workflow([node('n'), node('later')], [edge('n', 'later')])).settle();
+    const story = new TestRun(workflow([node('n'), node('later')], [edge('n', 'later')])).settle();
     for (const nodeId of ['n', 'later', 'nowhere', 'constructor'])
       expect(why(story, nodeId)).toBe('interrupt_not_found');
   });
@@ -200,7 +200,7 @@ describe('there is no open interrupt', () => {
     const story = asking(CUSTOM);
     story.record(...(cancelRun(story.run, {}) as NewEvent[]));
     expect(answer(story, 1)).toBe('interrupt_gone');
-    const two = new Story(workflow([node('n'), node('f')])).settle().suspend('n', 'int-1', CUSTOM);
+    const two = new TestRun(workflow([node('n'), node('f')])).settle().suspend('n', 'int-1', CUSTOM);
     two.fail('f', { retryable: false }).settle();
     expect(answer(two, 1)).toBe('interrupt_gone');
   });
@@ -214,7 +214,7 @@ describe('there is no open interrupt', () => {
         edge('g', 'end'),
       ],
     );
-    const story = new Story(definition).settle().suspend('n', 'int-1', CUSTOM);
+    const story = new TestRun(definition).settle().suspend('n', 'int-1', CUSTOM);
     answer(story, 1);
     story.complete('n').settle().complete('g', { again: true }).settle();
     expect(why(story)).toBe('interrupt_already_resolved');
@@ -274,7 +274,7 @@ describe('the timeout', () => {
   );
 
   it('applies to each interrupt separately', () => {
-    const story = new Story(workflow([node('a'), node('b')])).settle();
+    const story = new TestRun(workflow([node('a'), node('b')])).settle();
     story.suspend('a', 'int-1', { ...APPROVAL, timeoutMs: 50 }).suspend('b', 'int-2', { ...APPROVAL, timeoutMs: 90 });
     story.now += 50;
     story.settle();
@@ -283,14 +283,14 @@ describe('the timeout', () => {
   });
 
   it('does not expire while the run is paused', () => {
-    const story = new Story(workflow([node('n'), node('busy')])).settle();
+    const story = new TestRun(workflow([node('n'), node('busy')])).settle();
     story.suspend('n', 'int-1', { ...APPROVAL, timeoutMs: 50 });
     story.record(...(pauseRun(story.run, { drainPolicy: 'immediate' }) as NewEvent[]));
     expect(next(story.run, NOW + 100, 8).events).toEqual([]);
   });
 
   it('of an attempt does not apply while the node is suspended', () => {
-    const story = new Story(workflow([node('n', 'core.noop', { settings: { timeoutMs: 50 } })])).settle();
+    const story = new TestRun(workflow([node('n', 'core.noop', { settings: { timeoutMs: 50 } })])).settle();
     story.suspend('n', 'int-1', CUSTOM);
     story.now += 10_000;
     expect(story.step().events).toEqual([]);

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import { mayCallTools } from '../models/budget.ts';
-import { Story } from '../testing.ts';
-import { withCause } from './agent-steps.ts';
+import { TestRun } from '../testing.ts';
+import { withCausationId } from './agent-steps.ts';
 
 const agentId = 'core.test.agent';
 const called = (callId: string): NewEvent => ({
@@ -22,9 +22,9 @@ const completed = (outcome: 'failed' | 'escalated'): NewEvent => ({
   payload: { agentId, invocationId: 'i', outcome },
 });
 
-function begun(maxToolCalls?: number): Story {
+function begun(maxToolCalls?: number): TestRun {
   const budget = maxToolCalls === undefined ? {} : { configurable: { budget: { maxToolCalls } } };
-  const story = new Story(workflow([node('a')]), budget);
+  const story = new TestRun(workflow([node('a')]), budget);
   story.step();
   story.step();
   return story;
@@ -43,11 +43,11 @@ describe('the steps of an agent', () => {
     story.record(called('1'));
     story.record(called('2'));
     const [first, second] = story.events.slice(-2);
-    expect(withCause(story.run, returned('2')).causationId).toBe(second!.eventId);
+    expect(withCausationId(story.run, returned('2')).causationId).toBe(second!.eventId);
     story.record(returned('2'));
-    expect(withCause(story.run, returned('2')).causationId).toBeUndefined();
-    expect(withCause(story.run, returned('1')).causationId).toBe(first!.eventId);
-    expect(withCause(story.run, { ...returned('1'), causationId: 'evt-x' }).causationId).toBe('evt-x');
+    expect(withCausationId(story.run, returned('2')).causationId).toBeUndefined();
+    expect(withCausationId(story.run, returned('1')).causationId).toBe(first!.eventId);
+    expect(withCausationId(story.run, { ...returned('1'), causationId: 'evt-x' }).causationId).toBe('evt-x');
   });
 
   it('spend the budget for tool calls, and end the run with the first excess call', () => {

@@ -4,7 +4,7 @@ import type { Envelope } from './fold.ts';
 import type { NodeState, Run } from './run.ts';
 
 /** How agent events change a run; part of the table in `fold.ts`. */
-export const AGENT_ROWS = {
+export const AGENT_EVENT_HANDLERS = {
   'agent.invocation.started': countStep,
   'agent.promptResolved': countStep,
   'prompt.composed': countStep,
@@ -50,7 +50,7 @@ function stateOf(run: Run, { nodeId }: Pick<Envelope, 'nodeId'>): NodeState | un
 }
 
 /** Links a tool's result to the event of its call by `causationId`. */
-export function withCause(run: Run, event: NewEvent): NewEvent {
+export function withCausationId(run: Run, event: NewEvent): NewEvent {
   if (event.type !== 'agent.toolReturned' || event.causationId !== undefined) return event;
   const causationId = stateOf(run, { nodeId: event.nodeId })?.toolCalls?.get(event.payload.callId);
   return causationId === undefined ? event : { ...event, causationId };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
-import { NOW, Story } from '../testing.ts';
+import { NOW, TestRun } from '../testing.ts';
 import { cancelRun, pauseRun, resumeRun } from './commands.ts';
 import { fold } from './fold.ts';
 import { statusOf } from './run.ts';
@@ -28,10 +28,10 @@ describe('cancelling', () => {
   });
 
   it.each([
-    ['is paused', (story: Story) => story.record({ type: 'run.paused', payload: AT_ONCE })],
-    ['waits to be paused', (story: Story) => story.record({ type: 'capstan.pause.requested', payload: DRAIN })],
-    ['waits for a child', (story: Story) => story.dispatch('a')],
-    ['is coming to a bad end', (story: Story) => story.fail('b')],
+    ['is paused', (story: TestRun) => story.record({ type: 'run.paused', payload: AT_ONCE })],
+    ['waits to be paused', (story: TestRun) => story.record({ type: 'capstan.pause.requested', payload: DRAIN })],
+    ['waits for a child', (story: TestRun) => story.dispatch('a')],
+    ['is coming to a bad end', (story: TestRun) => story.fail('b')],
   ])('is possible while the run %s', (_when, bringAbout) => {
     const story = bringAbout(running('a', 'b'));
     story.record(...(cancelRun(story.run, {}) as []));
@@ -52,7 +52,7 @@ describe('pausing', () => {
   });
 
   it('is immediate if nothing is running', () => {
-    expect(pauseRun(new Story(workflow([node('a')])).run, DRAIN)).toEqual([{ type: 'run.paused', payload: DRAIN }]);
+    expect(pauseRun(new TestRun(workflow([node('a')])).run, DRAIN)).toEqual([{ type: 'run.paused', payload: DRAIN }]);
   });
 
   it('waits for running nodes otherwise', () => {
@@ -110,12 +110,12 @@ describe('the status of a run', () => {
   });
 });
 
-function running(...ids: string[]): Story {
-  const story = new Story(workflow((ids.length > 0 ? ids : ['later']).map((id) => node(id))));
+function running(...ids: string[]): TestRun {
+  const story = new TestRun(workflow((ids.length > 0 ? ids : ['later']).map((id) => node(id))));
   for (const id of ids) story.start(id);
   return story;
 }
 
-function ended(): Story {
+function ended(): TestRun {
   return running('a').complete('a').settle();
 }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { edge, line, node, workflow } from '../../../test/support/definitions.ts';
 import { EVENTS, type RunEvent } from '../../protocol/running/events.ts';
 import { TRIGGER_RULES, type TriggerRule, type WorkflowNode } from '../../protocol/running/workflows.ts';
-import { BrokenPromise } from '../assert.ts';
-import { factsOf, logged, NOW, Story, stateOf } from '../testing.ts';
+import { InvariantViolation } from '../assert.ts';
+import { factsOf, logged, NOW, stateOf, TestRun } from '../testing.ts';
 import { apply, fold } from './fold.ts';
 
 /** The state of one upstream node: completed, failed, skipped, excluded by its edge's condition, or open. */
@@ -61,7 +61,7 @@ describe.each(TRIGGER_RULES)('a target under %s', (rule) => {
 
 describe('skipping', () => {
   it('has a reason: a failed upstream, a skipped one, none that failed, a false condition, or a disabled node', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [
           node('a'),
@@ -96,7 +96,7 @@ describe('skipping', () => {
 
   it('propagates down a chain to its end', () => {
     const ids = ['a', 'b', 'c', 'd'];
-    const story = new Story(
+    const story = new TestRun(
       workflow([node('a', 'core.noop', { disabled: true }), ...ids.slice(1).map((id) => node(id))], line(...ids)),
     );
     story.settle();
@@ -105,7 +105,7 @@ describe('skipping', () => {
   });
 
   it('stops at a join that another branch still feeds', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [node('off', 'core.noop', { disabled: true }), node('on'), node('join')],
         [edge('off', 'join'), edge('on', 'join')],
@@ -118,7 +118,7 @@ describe('skipping', () => {
 
   it('does not affect the target of a falsy condition on a skipped source', () => {
     const condition = { type: 'falsy', left: 'anything' } as const;
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [node('off', 'core.noop', { disabled: true }), node('fallback')],
         [edge('off', 'fallback', { condition })],
@@ -131,7 +131,7 @@ describe('skipping', () => {
     'is passed on by a skipped source over a %s condition',
     (type) => {
       const condition = { type, left: 'x', right: 'y' };
-      const story = new Story(
+      const story = new TestRun(
         workflow(
           [node('off', 'core.noop', { disabled: true }), node('target')],
           [edge('off', 'target', { condition })],
@@ -142,7 +142,7 @@ describe('skipping', () => {
   );
 
   it('happens to a disabled node only when its rule would have started it', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow([node('a'), node('off', 'core.noop', { disabled: true })], [edge('a', 'off')]),
     ).settle();
     expect(story.status('off')).toBe('pending');
@@ -158,7 +158,7 @@ describe('an edge condition that cannot be evaluated', () => {
   );
 
   it('counts as false and is logged once, with the edge, without failing the run', () => {
-    const story = new Story(definition).settle().complete('a', { x: 1 }).settle();
+    const story = new TestRun(definition).settle().complete('a', { x: 1 }).settle();
     const logs = story.events.filter(({ type }) => type === 'log.appended');
     expect(logs).toHaveLength(1);
     expect(logs[0]!.payload).toMatchObject({ level: 'warn', fields: { edgeId: 'a-b' } });
@@ -173,32 +173,32 @@ describe('events', () => {
   });
 
   it('are refused out of order', () => {
-    const story = new Story(definition);
+    const story = new TestRun(definition);
     const late = logged({ type: 'run.resumed', payload: {} }, 5, NOW);
-    expect(() => apply(story.run, late)).toThrow(BrokenPromise);
+    expect(() => apply(story.run, late)).toThrow(InvariantViolation);
   });
 
   it('are refused after the end of a run', () => {
-    const story = new Story(definition).record({ type: 'run.cancelled', payload: {} });
+    const story = new TestRun(definition).record({ type: 'run.cancelled', payload: {} });
     expect(() => story.record({ type: 'run.completed', payload: {} })).toThrow(/no event may follow the end/);
   });
 
   it('are refused if they refer to an unknown node', () => {
     const payload = { nodeId: 'stranger', typeId: 'core.noop', attempt: 0 };
-    expect(() => new Story(definition).record({ type: 'node.started', nodeId: 'stranger', payload })).toThrow(
-      BrokenPromise,
+    expect(() => new TestRun(definition).record({ type: 'node.started', nodeId: 'stranger', payload })).toThrow(
+      InvariantViolation,
     );
   });
 
   it('settle a node only once', () => {
-    const story = new Story(definition).settle().complete('a');
+    const story = new TestRun(definition).settle().complete('a');
     expect(() => story.record({ type: 'node.failed', nodeId: 'a', payload: { nodeId: 'a', error: ERROR } })).toThrow(
       /a node must settle only once/,
     );
   });
 
   it('of unknown types change only the sequence', () => {
-    const story = new Story(definition).settle();
+    const story = new TestRun(definition).settle();
     const before = stateOf(story.run);
     const event = {
       ...logged({ type: 'run.resumed', payload: {} }, story.run.sequence + 1, NOW),
@@ -212,7 +212,7 @@ describe('events', () => {
   it.each(['constructor', '__proto__', 'valueOf', 'hasOwnProperty', 'toString'])(
     'of a type that is called %s are unknown like any other',
     (type) => {
-      const story = new Story(definition);
+      const story = new TestRun(definition);
       const event = { ...logged({ type: 'run.resumed', payload: {} }, 1, NOW), type } as unknown as RunEvent;
       expect(() => apply(story.run, event)).not.toThrow();
       expect(story.run.sequence).toBe(1);
@@ -221,7 +221,7 @@ describe('events', () => {
 
   it('of every registered type can be folded', () => {
     for (const type of Object.keys(EVENTS)) {
-      const story = new Story(definition).settle();
+      const story = new TestRun(definition).settle();
       const isAnswer = type.startsWith('interrupt.');
       if (isAnswer) story.complete('a').settle().suspend('b', 'int-1');
       const payload = {
@@ -247,7 +247,7 @@ describe('events', () => {
   });
 
   it('set the times of start, update and end', () => {
-    const story = new Story(definition);
+    const story = new TestRun(definition);
     story.now += 5;
     story.settle();
     story.now += 10;
@@ -256,7 +256,7 @@ describe('events', () => {
   });
 
   it('set and delete variables', () => {
-    const story = new Story(definition);
+    const story = new TestRun(definition);
     story.record({ type: 'variable.changed', payload: { name: 'count', next: 2 } });
     expect({ ...story.run.variables }).toEqual({ count: 2 });
     story.record({ type: 'variable.changed', payload: { name: 'count' } });
@@ -264,7 +264,7 @@ describe('events', () => {
   });
 
   it('store the pinned version of a change', () => {
-    const story = new Story(definition).record({
+    const story = new TestRun(definition).record({
       type: 'version.pinned',
       payload: { changeId: 'new-rule', version: 3 },
     });
@@ -272,7 +272,10 @@ describe('events', () => {
   });
 
   it('that record a takeover do not end a pause', () => {
-    const story = new Story(definition).record({ type: 'run.paused', payload: { drainPolicy: 'drain-current-node' } });
+    const story = new TestRun(definition).record({
+      type: 'run.paused',
+      payload: { drainPolicy: 'drain-current-node' },
+    });
     story.record({ type: 'run.resumed', payload: { recovered: true } });
     expect(story.run.pause).toBeDefined();
     story.record({ type: 'run.resumed', payload: {} });
@@ -282,7 +285,7 @@ describe('events', () => {
 
 describe('replaying the log', () => {
   it('gives the state that was folded live', () => {
-    const story = new Story(workflow([node('a'), node('b')], line('a', 'b'))).settle();
+    const story = new TestRun(workflow([node('a'), node('b')], line('a', 'b'))).settle();
     story
       .complete('a', { x: [1, { y: null }] })
       .settle()
@@ -293,7 +296,7 @@ describe('replaying the log', () => {
 
   it('gives the state that was folded live, also if a node outputs the list of a channel that grows later', () => {
     const inputs: WorkflowNode['inputs'] = { seen: { type: 'variable', variableName: 'c' } };
-    const story = new Story(
+    const story = new TestRun(
       workflow([node('w1'), node('w2'), node('a', 'core.identity', { inputs })], [edge('w1', 'a')], {
         channels: { c: { reducer: 'append' } },
       }),
@@ -309,7 +312,7 @@ describe('replaying the log', () => {
     'is what was folded live, also when a node passes on what came of %s',
     (expression) => {
       const inputs: WorkflowNode['inputs'] = { x: { type: 'expression', expression } };
-      const story = new Story(workflow([node('a', 'core.identity', { inputs })])).settle();
+      const story = new TestRun(workflow([node('a', 'core.identity', { inputs })])).settle();
       const { declared, problem } = story.run.nodes[0]!.inputs!;
       if (problem === undefined) story.complete('a', declared);
       expect(stateOf(story.replayed())).toStrictEqual(stateOf(story.run));
@@ -317,7 +320,7 @@ describe('replaying the log', () => {
   );
 
   it('gives a pending run if the log is empty', () => {
-    const { plan } = new Story(workflow([node('a')]));
+    const { plan } = new TestRun(workflow([node('a')]));
     expect(fold(plan, factsOf(), [])).toMatchObject({ sequence: -1, executions: 0 });
   });
 });
@@ -325,7 +328,7 @@ describe('replaying the log', () => {
 describe('inputs of an attempt', () => {
   it('reflect the state at its start, whatever changes later', () => {
     const ports: WorkflowNode['inputs'] = { seen: { type: 'variable', variableName: 'v' } };
-    const story = new Story(workflow([node('a', 'core.identity', { inputs: ports })]), {
+    const story = new TestRun(workflow([node('a', 'core.identity', { inputs: ports })]), {
       inputs: { v: 'early' },
     }).settle();
     story.record({ type: 'variable.changed', payload: { name: 'v', next: 'late' } });
@@ -333,7 +336,7 @@ describe('inputs of an attempt', () => {
   });
 
   it('are dropped when the node settles', () => {
-    const story = new Story(workflow([node('a')]), { inputs: { big: 'text' } }).settle().complete('a');
+    const story = new TestRun(workflow([node('a')]), { inputs: { big: 'text' } }).settle().complete('a');
     expect(story.run.nodes[0]).not.toHaveProperty('inputs');
   });
 });
@@ -343,7 +346,7 @@ const ERROR = { code: 'broken', message: 'It broke.' };
 /** The result of a rule for a target with these upstream states. */
 function verdictOf(rule: TriggerRule, upstreams: readonly Upstream[]): Verdict {
   const ids = upstreams.map((_, index) => `u${index}`);
-  const story = new Story(
+  const story = new TestRun(
     workflow(
       [
         ...ids.map((id, index) => node(id, 'core.noop', { disabled: upstreams[index] === 'S' })),

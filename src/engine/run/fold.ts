@@ -4,10 +4,10 @@ import type { RunStatus } from '../../protocol/running/runs.ts';
 import { assert } from '../assert.ts';
 import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
 import { ExpressionError } from '../expressions/expression.ts';
-import { payFor, spend } from '../models/budget.ts';
-import { AGENT_ROWS } from './agent-steps.ts';
+import { addChildSpending, spend } from '../models/budget.ts';
+import { AGENT_EVENT_HANDLERS } from './agent-steps.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
-import { followFork, goOnAlone } from './fork.ts';
+import { detachFork, followFork } from './fork.ts';
 import { resolveInputs, scopeOf } from './inputs.ts';
 import {
   declaredChannel,
@@ -160,7 +160,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'overridden');
   },
   'capstan.child.changed': (run, { nodeId, childRunId, status, ...bill }) => {
-    if (bill.spent) payFor(run.budget, childRunId, bill);
+    if (bill.spent) addChildSpending(run.budget, childRunId, bill);
     const child = lookUp(run, nodeId)[0].children?.find(({ runId }) => runId === childRunId);
     if (child) child.status = status as RunStatus;
   },
@@ -206,9 +206,9 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: eventId };
   },
   'replay.diverged': (run, { sourceRunId }) => {
-    if (sourceRunId === run.facts.fork?.sourceRunId) goOnAlone(run);
+    if (sourceRunId === run.facts.fork?.sourceRunId) detachFork(run);
   },
-  ...AGENT_ROWS,
+  ...AGENT_EVENT_HANDLERS,
   'log.appended': (run, { fields }) => {
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
   },

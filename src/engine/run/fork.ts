@@ -14,7 +14,7 @@ function lastGiven({ mode, fromSeq, throughSeq }: Fork): number {
  */
 export function followFork(run: Run, fork: Fork): void {
   if (run.sequence === fork.fromSeq - 1) dropCommands(run);
-  if (run.sequence === lastGiven(fork)) goOnAlone(run);
+  if (run.sequence === lastGiven(fork)) detachFork(run);
 }
 
 /** Undoes pause and cancellation: they were commands to the source, not to the fork. */
@@ -33,9 +33,9 @@ function dropCommands(run: Run): void {
 }
 
 /** From here on the fork runs in its own time: attempts and interrupts in flight start again. */
-export function goOnAlone(run: Run): void {
-  if (run.isAlone) return;
-  run.isAlone = true;
+export function detachFork(run: Run): void {
+  if (run.isDetached) return;
+  run.isDetached = true;
   dropCommands(run);
   for (const index of run.active) restartNode(run, index);
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { connection, edge, expression, fixed, node, variable, workflow } from '../../../test/support/definitions.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { PortValue, WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { Story } from '../testing.ts';
+import { TestRun } from '../testing.ts';
 import type { NodeInputs } from './run.ts';
 
 describe('a start node', () => {
@@ -45,7 +45,7 @@ describe('an edge', () => {
   });
 
   it('delivers nothing when its condition is false', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [node('yes'), node('no'), node('target')],
         [
@@ -59,7 +59,7 @@ describe('an edge', () => {
   });
 
   it('with a false condition does not override another edge to the same port', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [node('a'), node('b'), node('target')],
         [edge('a', 'target'), edge('b', 'target', { condition: { type: 'truthy', left: 'never' } })],
@@ -70,7 +70,7 @@ describe('an edge', () => {
   });
 
   it('under any_success delivers what is available by then', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         ['a', 'b', 'target'].map((id) => node(id)),
         [
@@ -118,7 +118,7 @@ describe('a variable port', () => {
   it.each(['constructor', '__proto__', 'toString'])(
     'finds nothing under the name %s when nodes have written to channels that nobody declared',
     (name) => {
-      const story = new Story(
+      const story = new TestRun(
         workflow([node('w'), node('a', 'core.noop', { inputs: { port: variable(name) } })], [edge('w', 'a')]),
       );
       story
@@ -130,7 +130,7 @@ describe('a variable port', () => {
   );
 
   it('reads a declared channel by its name', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow([node('w'), node('a', 'core.noop', { inputs: { port: variable('c') } })], [edge('w', 'a')], {
         channels: { c: { reducer: 'append' } },
       }),
@@ -160,7 +160,7 @@ describe('a variable port', () => {
   });
 
   it('keeps the list it read, even if the channel grows', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [node('w1'), node('w2'), node('a', 'core.noop', { inputs: { declared: variable('c'), loose: variable('l') } })],
         [edge('w1', 'a')],
@@ -178,7 +178,7 @@ describe('a variable port', () => {
 
 describe('a connection port', () => {
   const connected = (port: PortValue, outputs?: JsonObject): NodeInputs => {
-    const story = new Story(
+    const story = new TestRun(
       workflow([node('s'), node('a', 'core.noop', { inputs: { port } })], [edge('s', 'a')]),
     ).settle();
     return storyInputs(story.complete('s', outputs).settle(), 'a');
@@ -221,7 +221,7 @@ function inputsOf(
   given: { inputs?: JsonObject; more?: Partial<WorkflowDefinition> } = {},
 ): NodeInputs {
   const definition = workflow([node('a', 'core.noop', { inputs })], [], given.more);
-  return storyInputs(new Story(definition, { inputs: given.inputs ?? {} }).settle(), 'a');
+  return storyInputs(new TestRun(definition, { inputs: given.inputs ?? {} }).settle(), 'a');
 }
 
 /** The inputs that a node gets over one edge from a source with these outputs. */
@@ -230,10 +230,12 @@ function over(
   ports: { sourceOutput?: string; targetInput?: string },
   inputs: Record<string, PortValue> = {},
 ): NodeInputs {
-  const story = new Story(workflow([node('s'), node('a', 'core.noop', { inputs })], [edge('s', 'a', ports)])).settle();
+  const story = new TestRun(
+    workflow([node('s'), node('a', 'core.noop', { inputs })], [edge('s', 'a', ports)]),
+  ).settle();
   return storyInputs(story.complete('s', outputs).settle(), 'a');
 }
 
-function storyInputs({ plan, run }: Story, nodeId: string): NodeInputs {
+function storyInputs({ plan, run }: TestRun, nodeId: string): NodeInputs {
   return run.nodes[plan.node(nodeId)!.index]!.inputs!;
 }

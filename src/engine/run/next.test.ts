@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { edge, line, node, workflow } from '../../../test/support/definitions.ts';
-import { NOW, Story } from '../testing.ts';
+import { NOW, TestRun } from '../testing.ts';
 import { pauseRun } from './commands.ts';
 import { dueAt, isBusy, next } from './next.ts';
 import { isTerminal, type RunFacts } from './run.ts';
 
 describe('starting', () => {
   it('begins with every start node, ordered by id', () => {
-    const story = new Story(workflow(['c', 'a', 'b'].map((id) => node(id))));
+    const story = new TestRun(workflow(['c', 'a', 'b'].map((id) => node(id))));
     expect(startsOf(story)).toEqual(['a', 'b', 'c']);
   });
 
   it('follows topological order, not the order in which nodes became ready', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         ['z', 'a', 'x'].map((id) => node(id)),
         [edge('z', 'a')],
@@ -29,18 +29,18 @@ describe('starting', () => {
   });
 
   it('starts no more nodes than there are slots', () => {
-    const story = new Story(workflow(['a', 'b', 'c'].map((id) => node(id))));
+    const story = new TestRun(workflow(['a', 'b', 'c'].map((id) => node(id))));
     expect(startsOf(story, 2)).toEqual(['a', 'b']);
     expect(startsOf(story, 0)).toEqual([]);
   });
 
   it('waits if there are no slots, and does not complete the run', () => {
-    const story = new Story(workflow([node('a')]));
+    const story = new TestRun(workflow([node('a')]));
     expect(next(story.run, NOW, 0)).toEqual({ events: [], start: [] });
   });
 
   it('lets independent branches overlap', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         ['s', 'l', 'r'].map((id) => node(id)),
         [edge('s', 'l'), edge('s', 'r')],
@@ -51,14 +51,14 @@ describe('starting', () => {
   });
 
   it('puts due retries before nodes that were never started', () => {
-    const story = new Story(workflow([node('first'), node('retried', 'core.noop', retries(1))]));
+    const story = new TestRun(workflow([node('first'), node('retried', 'core.noop', retries(1))]));
     story.start('retried').fail('retried');
     story.now += 1_000;
     expect(startsOf(story)).toEqual(['retried', 'first']);
   });
 
   it('is pure: the same run at the same time gives the same step', () => {
-    const story = new Story(workflow(['a', 'b'].map((id) => node(id))));
+    const story = new TestRun(workflow(['a', 'b'].map((id) => node(id))));
     expect(next(story.run, NOW, 8)).toEqual(next(story.run, NOW, 8));
     expect(story.run.executions).toBe(0);
   });
@@ -66,7 +66,7 @@ describe('starting', () => {
 
 describe('the end', () => {
   it('comes when nothing is left, with the outputs of the last nodes', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         ['a', 'b', 'c'].map((id) => node(id)),
         [edge('a', 'b'), edge('a', 'c')],
@@ -78,16 +78,16 @@ describe('the end', () => {
   });
 
   it('has no outputs if no last node has any', () => {
-    expect(new Story(workflow([node('a')])).settle().complete('a').settle().last('run.completed')).toEqual({});
+    expect(new TestRun(workflow([node('a')])).settle().complete('a').settle().last('run.completed')).toEqual({});
   });
 
   it.each(['constructor', '__proto__'])('has the outputs of a node called %s', (id) => {
-    const story = new Story(workflow([node(id)])).settle().complete(id, { x: 1 }).settle();
+    const story = new TestRun(workflow([node(id)])).settle().complete(id, { x: 1 }).settle();
     expect(Object.entries(story.last('run.completed')!.outputs!)).toEqual([[id, { x: 1 }]]);
   });
 
   it('is followed by nothing', () => {
-    const story = new Story(workflow([node('a')])).settle().complete('a').settle();
+    const story = new TestRun(workflow([node('a')])).settle().complete('a').settle();
     expect(next(story.run, NOW + 10 ** 15, 8)).toEqual({ events: [], start: [] });
     expect(dueAt(story.run)).toBeUndefined();
   });
@@ -97,7 +97,7 @@ describe('a failed node', () => {
   const two = (more = {}) => workflow([node('f'), node('slow'), node('next')], [edge('slow', 'next')], more);
 
   it('fails the run with its error, the node and the cause', () => {
-    const story = new Story(workflow([node('f')])).settle().fail('f', { code: 'boom', message: 'Boom.' }).settle();
+    const story = new TestRun(workflow([node('f')])).settle().fail('f', { code: 'boom', message: 'Boom.' }).settle();
     const failed = story.events.at(-1)!;
     expect(failed).toMatchObject({
       type: 'run.failed',
@@ -107,7 +107,7 @@ describe('a failed node', () => {
   });
 
   it('lets nodes in flight finish and starts no others', () => {
-    const story = new Story(two()).settle().fail('f').settle();
+    const story = new TestRun(two()).settle().fail('f').settle();
     expect(isTerminal(story.run)).toBe(false);
     story.complete('slow').settle();
     expect(story.run.ended).toBe('failed');
@@ -116,7 +116,7 @@ describe('a failed node', () => {
   });
 
   it('does not retry others that fail while the run is failing', () => {
-    const story = new Story(two({ settings: { maxRetries: 3 } })).settle();
+    const story = new TestRun(two({ settings: { maxRetries: 3 } })).settle();
     story.fail('f', { retryable: false }).fail('slow').settle();
     expect(story.eventLabels).toContain('node.failed slow');
     expect(story.run.error?.code).toBe('broken');
@@ -124,32 +124,32 @@ describe('a failed node', () => {
   });
 
   it('keeps the first of two failures as the reason', () => {
-    const story = new Story(two()).settle();
+    const story = new TestRun(two()).settle();
     story.fail('f', { code: 'first' }).fail('slow', { code: 'second' }).settle();
     expect(story.run.error?.code).toBe('first');
   });
 
   it('cancels a waiting retry', () => {
-    const story = new Story(workflow([node('f'), node('r', 'core.noop', retries(5))])).settle();
+    const story = new TestRun(workflow([node('f'), node('r', 'core.noop', retries(5))])).settle();
     story.fail('r').fail('f').settle();
     expect(story.eventLabels).toContain('node.cancelled r');
     expect(story.run.ended).toBe('failed');
   });
 
   it.each(['any_failed', 'all_complete'] as const)('is handled by a target under %s', (triggerRule) => {
-    const story = new Story(workflow([node('f'), node('rescue')], [edge('f', 'rescue', { triggerRule })])).settle();
+    const story = new TestRun(workflow([node('f'), node('rescue')], [edge('f', 'rescue', { triggerRule })])).settle();
     story.fail('f').settle().complete('rescue').settle();
     expect(story.run.ended).toBe('completed');
   });
 
   it.each(['all_success', 'any_success', 'none_failed'] as const)('is not handled under %s', (triggerRule) => {
-    const story = new Story(workflow([node('f'), node('t')], [edge('f', 't', { triggerRule })])).settle();
+    const story = new TestRun(workflow([node('f'), node('t')], [edge('f', 't', { triggerRule })])).settle();
     story.fail('f').settle();
     expect(story.run.ended).toBe('failed');
   });
 
   it('fails the run if its handler fails too', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow([node('f'), node('rescue')], [edge('f', 'rescue', { triggerRule: 'any_failed' })]),
     );
     story.settle().fail('f').settle().fail('rescue', { code: 'worse' }).settle();
@@ -163,7 +163,7 @@ describe('the limit of node executions', () => {
   });
 
   it('is breached before the excess node starts: once, with more observed than allowed', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         ['a', 'b', 'c'].map((id) => node(id)),
         line('a', 'b', 'c'),
@@ -179,7 +179,7 @@ describe('the limit of node executions', () => {
   });
 
   it('does not affect a run that needs exactly as many', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         ['a', 'b'].map((id) => node(id)),
         line('a', 'b'),
@@ -191,7 +191,7 @@ describe('the limit of node executions', () => {
   });
 
   it('cancels nodes that run beside the excess node', () => {
-    const story = new Story(workflow(['a', 'b', 'c'].map((id) => node(id))), limited(2)).settle();
+    const story = new TestRun(workflow(['a', 'b', 'c'].map((id) => node(id))), limited(2)).settle();
     expect(story.eventLabels).toEqual([
       'run.started',
       'node.started a',
@@ -204,7 +204,7 @@ describe('the limit of node executions', () => {
   });
 
   it('counts retries', () => {
-    const story = new Story(workflow([node('a', 'core.noop', retries(5))]), limited(2)).settle();
+    const story = new TestRun(workflow([node('a', 'core.noop', retries(5))]), limited(2)).settle();
     for (let count = 0; count < 2; count++) {
       story.fail('a');
       story.now += 60_000;
@@ -219,7 +219,7 @@ describe('the limit of duration', () => {
   const limited: Partial<RunFacts> = { limits: { maxNodeExecutions: 10, maxRunDurationMs: 1_000 } };
 
   it('is breached when more time has passed than allowed, and not earlier', () => {
-    const story = new Story(workflow([node('a')]), limited).settle();
+    const story = new TestRun(workflow([node('a')]), limited).settle();
     story.now = NOW + 1_000;
     story.settle();
     expect(story.run.ended).toBeUndefined();
@@ -230,7 +230,7 @@ describe('the limit of duration', () => {
   });
 
   it('cancels running nodes, starts nothing, and is breached once', () => {
-    const story = new Story(workflow([node('a'), node('b')], line('a', 'b')), limited).settle();
+    const story = new TestRun(workflow([node('a'), node('b')], line('a', 'b')), limited).settle();
     story.now += 5_000;
     story.complete('a').settle();
     expect(story.eventLabels.slice(-2)).toEqual(['cap.breached', 'run.failed']);
@@ -238,7 +238,7 @@ describe('the limit of duration', () => {
   });
 
   it('ends a run that takes too long to fail', () => {
-    const story = new Story(workflow([node('f'), node('slow')]), limited).settle().fail('f').settle();
+    const story = new TestRun(workflow([node('f'), node('slow')]), limited).settle().fail('f').settle();
     story.now += 5_000;
     story.settle();
     expect(story.eventLabels.slice(-3)).toEqual(['cap.breached', 'node.cancelled slow', 'run.failed']);
@@ -246,7 +246,7 @@ describe('the limit of duration', () => {
   });
 
   it('names the cap as the cause of the failure', () => {
-    const story = new Story(workflow([node('a')]), limited).settle();
+    const story = new TestRun(workflow([node('a')]), limited).settle();
     story.now += 5_000;
     story.settle();
     const breached = story.events.find(({ type }) => type === 'cap.breached')!;
@@ -258,7 +258,7 @@ describe('a node with a timeout', () => {
   const impatient = (maxRetries = 0) => node('a', 'core.noop', { settings: { timeoutMs: 100, retry: { maxRetries } } });
 
   it('fails when an attempt has taken that long', () => {
-    const story = new Story(workflow([impatient()])).settle();
+    const story = new TestRun(workflow([impatient()])).settle();
     story.now = NOW + 99;
     expect(next(story.run, story.now, 8).events).toEqual([]);
     expect(dueAt(story.run)).toBe(NOW + 100);
@@ -269,7 +269,7 @@ describe('a node with a timeout', () => {
   });
 
   it('is retried if it has retries, with a new timeout for each attempt', () => {
-    const story = new Story(workflow([impatient(1)])).settle();
+    const story = new TestRun(workflow([impatient(1)])).settle();
     story.now += 100;
     story.settle();
     const { delayMs } = story.last('node.retried')!;
@@ -280,7 +280,7 @@ describe('a node with a timeout', () => {
   });
 
   it('fails while a pause waits for it', () => {
-    const story = new Story(workflow([impatient()])).settle();
+    const story = new TestRun(workflow([impatient()])).settle();
     story.record({ type: 'capstan.pause.requested', payload: { drainPolicy: 'drain-current-node' } });
     story.now += 100;
     story.settle();
@@ -288,7 +288,7 @@ describe('a node with a timeout', () => {
   });
 
   it('fails while the run is failing, so that a hung node cannot keep the run from ending', () => {
-    const story = new Story(workflow([impatient(), node('f')])).settle().fail('f').settle();
+    const story = new TestRun(workflow([impatient(), node('f')])).settle().fail('f').settle();
     story.now += 100;
     story.settle();
     expect(story.eventLabels).toContain('node.failed a');
@@ -298,17 +298,19 @@ describe('a node with a timeout', () => {
 
 describe('when a run is due', () => {
   it('is its deadline, if nothing is due earlier', () => {
-    const story = new Story(workflow([node('a')]), { limits: { maxNodeExecutions: 1, maxRunDurationMs: 50 } }).settle();
+    const story = new TestRun(workflow([node('a')]), {
+      limits: { maxNodeExecutions: 1, maxRunDurationMs: 50 },
+    }).settle();
     expect(dueAt(story.run)).toBe(NOW + 51);
   });
 
   it('is the next retry', () => {
-    const story = new Story(workflow([node('a', 'core.noop', retries(1))])).settle().fail('a');
+    const story = new TestRun(workflow([node('a', 'core.noop', retries(1))])).settle().fail('a');
     expect(dueAt(story.run)).toBe(NOW + story.last('node.retried')!.delayMs);
   });
 
   it('is never while it is paused', () => {
-    const story = new Story(workflow([node('a')])).record({
+    const story = new TestRun(workflow([node('a')])).record({
       type: 'run.paused',
       payload: { drainPolicy: 'immediate' },
     });
@@ -317,7 +319,7 @@ describe('when a run is due', () => {
 
   // A due time in the past with nothing to do would make the host look again at once, forever.
   it('lies in the future if there is nothing to do: a retry that becomes due while the run is failing', () => {
-    const story = new Story(workflow([node('r', 'core.noop', retries(5)), node('slow'), node('f')])).settle();
+    const story = new TestRun(workflow([node('r', 'core.noop', retries(5)), node('slow'), node('f')])).settle();
     story.fail('r').fail('f', { retryable: false });
     story.now += 60_000;
     expect(next(story.run, story.now, 8)).toEqual({ events: [], start: [] });
@@ -325,7 +327,7 @@ describe('when a run is due', () => {
   });
 
   it('lies in the future if there is nothing to do: a retry that becomes due while a pause waits for others', () => {
-    const story = new Story(workflow([node('r', 'core.noop', retries(5)), node('slow')])).settle();
+    const story = new TestRun(workflow([node('r', 'core.noop', retries(5)), node('slow')])).settle();
     story.fail('r').record({ type: 'capstan.pause.requested', payload: { drainPolicy: 'drain-current-node' } });
     story.now += 60_000;
     expect(next(story.run, story.now, 8)).toEqual({ events: [], start: [] });
@@ -334,8 +336,8 @@ describe('when a run is due', () => {
 });
 
 describe('a draining pause', () => {
-  const paused = (...ids: string[]): Story =>
-    new Story(
+  const paused = (...ids: string[]): TestRun =>
+    new TestRun(
       workflow(
         ids.map((id) => node(id)),
         line(...ids),
@@ -363,7 +365,7 @@ describe('a draining pause', () => {
   });
 
   it('also waits for a child run', () => {
-    const story = new Story(workflow([node('a')])).settle().dispatch('a');
+    const story = new TestRun(workflow([node('a')])).settle().dispatch('a');
     expect(isBusy(story.run)).toBe(true);
     expect(pauseRun(story.run, { drainPolicy: 'drain-current-node' })).toEqual([
       { type: 'capstan.pause.requested', payload: { drainPolicy: 'drain-current-node' } },
@@ -371,7 +373,7 @@ describe('a draining pause', () => {
   });
 
   it('does not wait for a retry, which continues after the resume', () => {
-    const story = new Story(workflow([node('a', 'core.noop', retries(1))])).settle().fail('a');
+    const story = new TestRun(workflow([node('a', 'core.noop', retries(1))])).settle().fail('a');
     expect(pauseRun(story.run, { drainPolicy: 'drain-current-node' })).toEqual([
       { type: 'run.paused', payload: { drainPolicy: 'drain-current-node' } },
     ]);
@@ -391,7 +393,7 @@ describe('a draining pause', () => {
 
 describe('an immediate pause', () => {
   it('aborts the running attempt without an event, and starts a new attempt after the resume', () => {
-    const story = new Story(workflow([node('a')])).settle();
+    const story = new TestRun(workflow([node('a')])).settle();
     story.record({ type: 'run.paused', payload: { drainPolicy: 'immediate' } }).settle();
     expect(story.eventLabels.slice(-1)).toEqual(['run.paused']);
     expect(story.status('a')).toBe('ready');
@@ -402,14 +404,14 @@ describe('an immediate pause', () => {
   });
 
   it('does not use up a retry', () => {
-    const story = new Story(workflow([node('a', 'core.noop', retries(1))])).settle();
+    const story = new TestRun(workflow([node('a', 'core.noop', retries(1))])).settle();
     story.record({ type: 'run.paused', payload: { drainPolicy: 'immediate' } }, { type: 'run.resumed', payload: {} });
     story.settle().fail('a');
     expect(story.last('node.retried')).toMatchObject({ attempt: 2 });
   });
 
   it('does not affect a child run', () => {
-    const story = new Story(workflow([node('a')])).settle().dispatch('a');
+    const story = new TestRun(workflow([node('a')])).settle().dispatch('a');
     story.record({ type: 'run.paused', payload: { drainPolicy: 'immediate' } });
     expect(story.status('a')).toBe('waiting');
   });
@@ -419,6 +421,6 @@ function retries(maxRetries: number): { settings: { retry: { maxRetries: number 
   return { settings: { retry: { maxRetries } } };
 }
 
-function startsOf({ run, now }: Story, slots = 8): string[] {
+function startsOf({ run, now }: TestRun, slots = 8): string[] {
   return next(run, now, slots).start.map(({ node: { id } }) => id);
 }

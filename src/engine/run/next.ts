@@ -60,8 +60,8 @@ function deadline(run: Run): number {
 }
 
 /** When the run's clock started; a detached fork's first event is older than the fork itself. */
-function beganAt({ startedAt, facts, isAlone }: Run): number {
-  return isAlone ? facts.createdAt : (startedAt ?? facts.createdAt);
+function beganAt({ startedAt, facts, isDetached }: Run): number {
+  return isDetached ? facts.createdAt : (startedAt ?? facts.createdAt);
 }
 
 function attemptDeadline(planned: PlannedNode, state: NodeState): number {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
 import type { ChannelDeclaration } from '../../protocol/running/workflows.ts';
-import { NOW, Story } from '../testing.ts';
+import { NOW, TestRun } from '../testing.ts';
 import { completeNode, failAttempt, type NodeResult } from './outcome.ts';
 
 describe('a completed node', () => {
@@ -40,7 +40,7 @@ describe('a completed node', () => {
   });
 
   it('creates an artifact if the definition names a type for its outputs', () => {
-    const story = new Story(workflow([node('a', 'core.noop', { artifactType: 'report' })])).settle();
+    const story = new TestRun(workflow([node('a', 'core.noop', { artifactType: 'report' })])).settle();
     expect(completeNode(story.run, 'a', { outputs: { text: 'hi' } }, NOW)[0]).toEqual({
       type: 'artifact.created',
       nodeId: 'a',
@@ -163,14 +163,14 @@ describe('a write to a channel', () => {
 describe('a failed attempt', () => {
   const error = { code: 'broken', message: 'It broke.' };
   const withRetries = (retry: { maxRetries?: number; delayMs?: number }, maxRetries?: number) =>
-    new Story(
+    new TestRun(
       workflow([node('a', 'core.noop', { settings: { retry } })], [], {
         settings: { ...(maxRetries === undefined ? {} : { maxRetries }) },
       }),
     );
 
   it('is final by default', () => {
-    expect(failAttempt(new Story(workflow([node('a')])).settle().run, 'a', error)).toEqual({
+    expect(failAttempt(new TestRun(workflow([node('a')])).settle().run, 'a', error)).toEqual({
       type: 'node.failed',
       nodeId: 'a',
       payload: { nodeId: 'a', error, attempts: 1 },
@@ -204,7 +204,7 @@ describe('a failed attempt', () => {
         fc.integer({ min: 0, max: 3_600_000 }),
         fc.integer({ min: 0, max: 99 }),
         (runId, delayMs, failures) => {
-          const story = new Story(
+          const story = new TestRun(
             workflow([node('a', 'core.noop', { settings: { retry: { maxRetries: 100, delayMs } } })]),
             { runId },
           ).settle();
@@ -221,7 +221,7 @@ describe('a failed attempt', () => {
 
   it('waits as long in a replay, and differently for another attempt, node or run', () => {
     const delayOf = (runId: string, attempt: number): number => {
-      const story = new Story(workflow([node('a', 'core.noop', { settings: { retry: { maxRetries: 9 } } })]), {
+      const story = new TestRun(workflow([node('a', 'core.noop', { settings: { retry: { maxRetries: 9 } } })]), {
         runId,
       });
       story.run.nodes[0]!.attempt = attempt;
@@ -234,7 +234,7 @@ describe('a failed attempt', () => {
 
   it('spreads delays over the whole range, so that many runs do not retry at once', () => {
     const shares = Array.from({ length: 2_000 }, (_, index) => {
-      const story = new Story(
+      const story = new TestRun(
         workflow([node('a', 'core.noop', { settings: { retry: { maxRetries: 1, delayMs: 10_000 } } })]),
         { runId: `run-${index.toString(36).padStart(10, '0')}` },
       );
@@ -258,8 +258,8 @@ describe('a failed attempt', () => {
   });
 });
 
-function running(channels?: Record<string, ChannelDeclaration>, inputs: Record<string, unknown> = {}): Story {
-  return new Story(workflow([node('a')], [], channels ? { channels } : {}), { inputs }).settle();
+function running(channels?: Record<string, ChannelDeclaration>, inputs: Record<string, unknown> = {}): TestRun {
+  return new TestRun(workflow([node('a')], [], channels ? { channels } : {}), { inputs }).settle();
 }
 
 function valueIn(events: ReturnType<typeof completeNode>): unknown {

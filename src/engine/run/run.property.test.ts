@@ -10,7 +10,7 @@ import {
   type WorkflowDefinition,
   type WorkflowEdge,
 } from '../../protocol/running/workflows.ts';
-import { Story, stateOf } from '../testing.ts';
+import { stateOf, TestRun } from '../testing.ts';
 import { cancelRun, type Decision, pauseRun, resumeRun } from './commands.ts';
 import { fold } from './fold.ts';
 import { dueAt, next } from './next.ts';
@@ -331,8 +331,8 @@ function history(): fc.Arbitrary<History> {
 
 // ---- A minimal host: asks the scheduler, executes the step, and lets things happen.
 
-function play({ definition }: Graph, script: readonly Action[], limits?: RunLimits): Story {
-  const story = new Story(definition, limits ? { limits } : {});
+function play({ definition }: Graph, script: readonly Action[], limits?: RunLimits): TestRun {
+  const story = new TestRun(definition, limits ? { limits } : {});
   for (const each of script) {
     if (isTerminal(story.run)) break;
     act(story, each);
@@ -340,7 +340,7 @@ function play({ definition }: Graph, script: readonly Action[], limits?: RunLimi
   return story;
 }
 
-function act(story: Story, { kind, ...given }: Action): void {
+function act(story: TestRun, { kind, ...given }: Action): void {
   const busy = busyNodes(story);
   const { slots, pick, ms, command } = given as { slots: number; pick: number; ms: number; command: number };
   const chosen = busy[pick % busy.length];
@@ -353,13 +353,13 @@ function act(story: Story, { kind, ...given }: Action): void {
   } else settle(story, chosen, (given as { outcome: Outcome }).outcome);
 }
 
-function decide(story: Story, command: number): void {
+function decide(story: TestRun, command: number): void {
   const [cancel, drain, immediate, resume] = commandsOn(story) as [Decision, Decision, Decision, Decision];
   const decision = command === 0 ? cancel : command < 3 ? drain : command < 5 ? immediate : resume;
   if (Array.isArray(decision)) story.record(...decision);
 }
 
-function commandsOn({ run }: Story): Decision[] {
+function commandsOn({ run }: TestRun): Decision[] {
   return [
     cancelRun(run, { reason: 'enough' }),
     pauseRun(run, { drainPolicy: 'drain-current-node' }),
@@ -369,7 +369,7 @@ function commandsOn({ run }: Story): Decision[] {
 }
 
 /** The outcome of an aborted attempt is ignored: its node is no longer busy. */
-function settle(story: Story, nodeId: string, given: Outcome): void {
+function settle(story: TestRun, nodeId: string, given: Outcome): void {
   // A paused run records no outcome: the host would try again after the resume.
   if (story.run.pause) return;
   if ('retryable' in given) {
@@ -381,7 +381,7 @@ function settle(story: Story, nodeId: string, given: Outcome): void {
   story.finish(nodeId, isEcho ? { ...result, outputs: { ...result.outputs, ...declared } } : result);
 }
 
-function busyNodes({ plan, run }: Story): string[] {
+function busyNodes({ plan, run }: TestRun): string[] {
   return [...run.active]
     .filter((index) => ['running', 'waiting'].includes(run.nodes[index]!.status))
     .map((index) => plan.nodes[index]!.node.id);
@@ -390,7 +390,7 @@ function busyNodes({ plan, run }: Story): string[] {
 const TURNS_MAX = 2_000;
 
 /** Resumes the run and settles every running node until the run ends. */
-function bringToAnEnd(story: Story, outcomes: readonly Outcome[], look: () => void = () => {}): Story {
+function bringToAnEnd(story: TestRun, outcomes: readonly Outcome[], look: () => void = () => {}): TestRun {
   for (let turn = 0; turn < TURNS_MAX && !isTerminal(story.run); turn++) {
     if (story.run.pause) story.record(...(resumeRun(story.run) as readonly []));
     look();
@@ -404,7 +404,7 @@ function bringToAnEnd(story: Story, outcomes: readonly Outcome[], look: () => vo
 }
 
 /** With nothing in flight, a waiting run must be waiting for a time in the future. */
-function waitForTime(story: Story): void {
+function waitForTime(story: TestRun): void {
   const retries = story.run.nodes.filter(({ status }) => status === 'retrying');
   expect(retries.length, 'a run that waits for nobody').toBeGreaterThan(0);
   const due = dueAt(story.run)!;

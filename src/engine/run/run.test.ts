@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { WorkflowVariable } from '../../protocol/running/workflows.ts';
-import { Story } from '../testing.ts';
+import { TestRun } from '../testing.ts';
 import { visibleVariables } from './run.ts';
 
 describe('the variables of a new run', () => {
@@ -25,14 +25,14 @@ describe('the variables of a new run', () => {
 
   it('are copies: changing them does not affect the definition', () => {
     const definition = workflow([node('a')], [], { variables: [variable('list', [1])] });
-    const { run } = new Story(definition);
+    const { run } = new TestRun(definition);
     (run.variables.list as number[]).push(2);
     expect(definition.variables[0]!.defaultValue).toEqual([1]);
   });
 
   it('may have any name', () => {
     const inputs = JSON.parse('{"constructor": 1, "__proto__": 2, "toString": 3}') as JsonObject;
-    expect(Object.entries(new Story(workflow([node('a')]), { inputs }).run.variables)).toEqual([
+    expect(Object.entries(new TestRun(workflow([node('a')]), { inputs }).run.variables)).toEqual([
       ['constructor', 1],
       ['__proto__', 2],
       ['toString', 3],
@@ -41,8 +41,8 @@ describe('the variables of a new run', () => {
 });
 
 describe('the variables that a node sees', () => {
-  const writing = (): Story =>
-    new Story(workflow([node('a')]), { inputs: { v: 1 } })
+  const writing = (): TestRun =>
+    new TestRun(workflow([node('a')]), { inputs: { v: 1 } })
       .settle()
       .finish('a', { channels: [{ channel: 'events', value: 'x', reducer: 'append' }] });
 
@@ -57,12 +57,12 @@ describe('the variables that a node sees', () => {
   });
 
   it.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])('have nothing under the name %s', (name) => {
-    expect(visibleVariables(new Story(workflow([node('a')])).run)[name]).toBeUndefined();
+    expect(visibleVariables(new TestRun(workflow([node('a')])).run)[name]).toBeUndefined();
     expect(visibleVariables(writing().run)[name]).toBeUndefined();
   });
 
   it('do not include declared channels', () => {
-    const story = new Story(workflow([node('a')], [], { channels: { c: { reducer: 'append' } } })).settle();
+    const story = new TestRun(workflow([node('a')], [], { channels: { c: { reducer: 'append' } } })).settle();
     expect(
       visibleVariables(story.finish('a', { channels: [{ channel: 'c', value: 1, reducer: 'append' }] }).run),
     ).toEqual({});
@@ -74,5 +74,5 @@ function variable(name: string, defaultValue?: unknown): WorkflowVariable {
 }
 
 function seeded(variables: WorkflowVariable[], inputs: JsonObject): JsonObject {
-  return { ...new Story(workflow([node('a')], [], { variables }), { inputs }).run.variables };
+  return { ...new TestRun(workflow([node('a')], [], { variables }), { inputs }).run.variables };
 }

@@ -165,7 +165,7 @@ export interface Run {
   /** Set once the run is bound to fail, until `run.failed` is recorded. */
   failure?: Failure;
   /** Whether a fork has left its source's history. */
-  isAlone?: boolean;
+  isDetached?: boolean;
   /** Index of a node that exceeded the loopback limit. */
   exhausted?: number;
   /** Number of attempts started, to enforce `maxNodeExecutions`. */
@@ -293,7 +293,7 @@ export function isOver({ status }: ChildState): boolean {
  * With a budget, child runs take turns, because what one may spend depends on what the previous one spent. True while
  * one is running.
  */
-export function isTurnTaken({ facts, budget, active, nodes }: Run): boolean {
+export function isChildSlotTaken({ facts, budget, active, nodes }: Run): boolean {
   if (!facts.configurable.budget) return false;
   return [...active].some((index) => {
     const { status, children = [] } = nodes[index]!;

@@ -4,13 +4,13 @@ import { edge, line, node, workflow } from '../../../test/support/definitions.ts
 import type { JsonObject } from '../../protocol/format/json.ts';
 import { RunSnapshot } from '../../protocol/running/runs.ts';
 import type { MASKING_MODES, WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { NOW, Story } from '../testing.ts';
+import { NOW, TestRun } from '../testing.ts';
 import type { RunFacts } from './run.ts';
 import { snapshotOf } from './snapshot.ts';
 
 describe('a snapshot', () => {
   it('has owner, workflow and times', () => {
-    const story = new Story(workflow([node('a')], [], { id: 'greet' }), {
+    const story = new TestRun(workflow([node('a')], [], { id: 'greet' }), {
       workflowId: 'greet',
       owner: { tenant: 'alpha', workspace: 'north', principal: 'ada' },
       tags: ['x', 'x'],
@@ -45,7 +45,7 @@ describe('a snapshot', () => {
   });
 
   it('matches the schema of the protocol in every state', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [
           node('ok'),
@@ -72,19 +72,19 @@ describe('a snapshot', () => {
   });
 
   it("omits the scheduler's part of an error", () => {
-    const story = new Story(workflow([node('a')])).settle();
+    const story = new TestRun(workflow([node('a')])).settle();
     story.fail('a', { code: 'boom', message: 'Boom.', retryable: false, details: { n: 1 } }).settle();
     expect(shot(story).error).toEqual({ code: 'boom', message: 'Boom.', details: { n: 1 } });
   });
 
   it('omits nodes that have not started', () => {
-    const story = new Story(workflow([node('a'), node('b')], line('a', 'b')));
+    const story = new TestRun(workflow([node('a'), node('b')], line('a', 'b')));
     expect(shot(story).nodeStates).toEqual({});
     expect(Object.keys(shot(story.settle()).nodeStates!)).toEqual(['a']);
   });
 
   it('shows why a node was skipped, failed or retried, and the child it waits for', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow([
         node('off', 'core.noop', { disabled: true }),
         node('again', 'core.noop', { settings: { retry: { maxRetries: 1 } } }),
@@ -100,13 +100,13 @@ describe('a snapshot', () => {
   });
 
   it.each(['constructor', '__proto__'])('shows a node called %s', (id) => {
-    const story = new Story(workflow([node(id)])).settle().complete(id, { x: 1 });
+    const story = new TestRun(workflow([node(id)])).settle().complete(id, { x: 1 });
     expect(Object.keys(shot(story).nodeStates!)).toEqual([id]);
   });
 
   it('shows the agent of the most recent node with one, also after the run has ended', () => {
     const agent = (agentId: string) => ({ agent: { agentId, sourceManifestId: 'm' } });
-    const story = new Story(
+    const story = new TestRun(
       workflow(
         [node('a', 'core.noop', agent('first')), node('b', 'core.noop', agent('second')), node('c')],
         line('a', 'b', 'c'),
@@ -127,13 +127,13 @@ describe('channels in a snapshot', () => {
   const write = (channel: string) => ({ channels: [{ channel, value: 1, reducer: 'append' }] });
 
   it('are only among the variables if undeclared', () => {
-    const story = new Story(workflow([node('a')])).settle().finish('a', write('events'));
+    const story = new TestRun(workflow([node('a')])).settle().finish('a', write('events'));
     expect(shot(story).variables).toEqual({ events: [1] });
     expect(shot(story)).not.toHaveProperty('channels');
   });
 
   it('are only under channels if declared', () => {
-    const story = new Story(
+    const story = new TestRun(
       workflow([node('a')], [], { channels: { c: { reducer: 'append' }, n: { reducer: 'replace' } } }),
     );
     story.settle().finish('a', write('c'));
@@ -154,8 +154,8 @@ describe('a sensitive value in a snapshot', () => {
     });
   const facts: Partial<RunFacts> = { inputs: { pin: 'XYZZY-1', open: 'seen' } };
 
-  const storyOf = (mode: (typeof MASKING_MODES)[number]): Story => {
-    const story = new Story(definition(mode), facts).settle();
+  const storyOf = (mode: (typeof MASKING_MODES)[number]): TestRun => {
+    const story = new TestRun(definition(mode), facts).settle();
     const channels = [{ channel: 'c', value: 'XYZZY-2', reducer: 'append' }];
     return story.finish('a', { outputs: { key: 'XYZZY-3', other: 'seen' }, channels }).settle();
   };
@@ -201,7 +201,7 @@ describe('a sensitive value in a snapshot', () => {
   });
 });
 
-function shot({ run }: Story): RunSnapshot & JsonObject {
+function shot({ run }: TestRun): RunSnapshot & JsonObject {
   return JSON.parse(JSON.stringify(snapshotOf(run, (text) => `${text.length}`))) as RunSnapshot & JsonObject;
 }
 

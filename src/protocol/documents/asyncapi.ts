@@ -1,6 +1,6 @@
 import { FEED_EVENTS, FeedData } from '../operations/feed.ts';
 import { Annotation, RUN_ANNOTATED } from '../people/annotations.ts';
-import { admits, EVENTS, type EventType, RunEventDoc, STREAM_MODES } from '../running/events.ts';
+import { EVENTS, type EventType, modeIncludes, RunEventDoc, STREAM_MODES } from '../running/events.ts';
 import { RunSnapshot } from '../running/runs.ts';
 
 type Json = Record<string, unknown>;
@@ -49,7 +49,7 @@ export function asyncapiDocument(info: { title: string; version: string }): Json
 
 function messageOf(type: EventType): Json {
   const { properties, ...rest } = plain(RunEventDoc) as { properties: Json };
-  const modes = STREAM_MODES.filter((mode) => mode !== 'values' && admits(mode, type));
+  const modes = STREAM_MODES.filter((mode) => mode !== 'values' && modeIncludes(mode, type));
   return {
     name: type,
     'x-stream-modes': modes,

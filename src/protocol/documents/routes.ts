@@ -17,9 +17,9 @@ export interface RouteContract {
   readonly query?: TSchema;
   readonly body?: TSchema;
   /** Status for a body that does not match the schema, if not 400. */
-  readonly misfitStatus?: 422;
+  readonly invalidBodyStatus?: 422;
   /** Error code for such a body, if not `validation_error`. */
-  readonly misfitCode?: ErrorCode;
+  readonly invalidBodyCode?: ErrorCode;
   /** Whether the body may be omitted. */
   readonly bodyOptional?: boolean;
   /** Schemas of the successful responses by status; a string is a media type, or `nothing` for an empty body. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { indented, memberText, repeatedKey } from './json-text.ts';
+import { findDuplicateKey, indentJson, memberText } from './json-text.ts';
 
 const ODD = '{ "z": 1.0, "a":[1e2, -0,{"b":"\\u00e9\\ud83d\\ude00 ] } \\" , :"}], "z2": {} }';
 
@@ -32,20 +32,20 @@ describe('the text of a member', () => {
 
 describe('a duplicate key', () => {
   it('is found at any depth', () => {
-    expect(repeatedKey('{"a":1,"a":2}')).toBe('/a');
-    expect(repeatedKey('{"a":[{"b":1},{"c":{"d":1,"\\u0064":2}}]}')).toBe('/a/1/c/d');
-    expect(repeatedKey('{"a":{},"a":{}}')).toBe('/a');
+    expect(findDuplicateKey('{"a":1,"a":2}')).toBe('/a');
+    expect(findDuplicateKey('{"a":[{"b":1},{"c":{"d":1,"\\u0064":2}}]}')).toBe('/a/1/c/d');
+    expect(findDuplicateKey('{"a":{},"a":{}}')).toBe('/a');
   });
 
   it('is not the same name in different objects or items', () => {
-    expect(repeatedKey('{"a":{"b":1},"c":{"b":1},"d":[{"b":1},{"b":1},1,1]}')).toBeUndefined();
-    fc.assert(fc.property(fc.jsonValue(), (value) => repeatedKey(JSON.stringify(value)) === undefined));
+    expect(findDuplicateKey('{"a":{"b":1},"c":{"b":1},"d":[{"b":1},{"b":1},1,1]}')).toBeUndefined();
+    fc.assert(fc.property(fc.jsonValue(), (value) => findDuplicateKey(JSON.stringify(value)) === undefined));
   });
 });
 
 describe('indentation', () => {
   it('keeps every token as written', () => {
-    expect(indented('{"a":1.0,"b":[1e2,{"c":"x , y"}],"d":{},"e":[]}')).toBe(
+    expect(indentJson('{"a":1.0,"b":[1e2,{"c":"x , y"}],"d":{},"e":[]}')).toBe(
       '{\n  "a": 1.0,\n  "b": [\n    1e2,\n    {\n      "c": "x , y"\n    }\n  ],\n  "d": {},\n  "e": []\n}',
     );
   });
@@ -53,7 +53,7 @@ describe('indentation', () => {
   it('equals the output of JSON.stringify for values it wrote', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        expect(indented(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
+        expect(indentJson(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
       }),
     );
   });

@@ -59,7 +59,7 @@ export function memberText(text: string, name: string): string | undefined {
 }
 
 /** The path of a key that occurs twice in one object, which parsers treat differently; undefined if there is none. */
-export function repeatedKey(text: string): string | undefined {
+export function findDuplicateKey(text: string): string | undefined {
   const seen = new Set<string>();
   for (const { path } of placesOf(text)) {
     const place = JSON.stringify(path);
@@ -70,7 +70,7 @@ export function repeatedKey(text: string): string | undefined {
 }
 
 /** Reformats a text with one member or item per line, keeping every token as written. */
-export function indented(text: string): string {
+export function indentJson(text: string): string {
   let depth = 0;
   let out = '';
   let before = '';

@@ -1,6 +1,14 @@
 import { Value } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
-import { admits, CAP_KINDS, EVENTS, type EventType, isTerminalEvent, RunEventDoc, STREAM_MODES } from './events.ts';
+import {
+  CAP_KINDS,
+  EVENTS,
+  type EventType,
+  isTerminalEvent,
+  modeIncludes,
+  RunEventDoc,
+  STREAM_MODES,
+} from './events.ts';
 
 /** The events that the protocol includes in the mode updates. */
 const UPDATES = [
@@ -35,20 +43,20 @@ const UPDATES = [
 
 describe('a stream', () => {
   it('in debug includes every event, known or not', () => {
-    for (const type of [...Object.keys(EVENTS), 'acme.custom.thing']) expect(admits('debug', type)).toBe(true);
+    for (const type of [...Object.keys(EVENTS), 'acme.custom.thing']) expect(modeIncludes('debug', type)).toBe(true);
   });
 
   it('in updates includes runs, settled nodes, people and artifacts', () => {
-    const shown = Object.keys(EVENTS).filter((type) => admits('updates', type));
+    const shown = Object.keys(EVENTS).filter((type) => modeIncludes('updates', type));
     expect(shown.toSorted()).toEqual(UPDATES.toSorted());
   });
 
   it('in messages includes only model output', () => {
-    expect(Object.keys(EVENTS).filter((type) => admits('messages', type))).toEqual(['output.chunk']);
+    expect(Object.keys(EVENTS).filter((type) => modeIncludes('messages', type))).toEqual(['output.chunk']);
   });
 
   it.each(['acme.custom.thing', 'constructor', '__proto__', 'toString'])('includes %s only in debug', (type) => {
-    expect(STREAM_MODES.filter((mode) => admits(mode, type))).toEqual(['debug']);
+    expect(STREAM_MODES.filter((mode) => modeIncludes(mode, type))).toEqual(['debug']);
   });
 });
 

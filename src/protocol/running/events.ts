@@ -443,7 +443,7 @@ export const STREAM_MODES = ['updates', 'values', 'messages', 'debug'] as const;
 export type StreamMode = (typeof STREAM_MODES)[number];
 
 /** Whether a stream in `mode` includes events of `type`; unknown types are included only in `debug`. */
-export function admits(mode: StreamMode, type: string): boolean {
+export function modeIncludes(mode: StreamMode, type: string): boolean {
   if (mode === 'debug') return true;
   const tier = (EVENTS as Record<string, EventRow>)[type]?.tier;
   return mode === 'messages' ? tier === 'messages' : tier === 'updates';

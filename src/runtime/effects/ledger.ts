@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RunError } from '../../protocol/errors.ts';
 import { claimEffect, type EffectRow, findEffect, settleEffect } from '../../store/effects.ts';
-import { holdLease, type Lease } from '../../store/queue.ts';
+import { guardLease, type Lease } from '../../store/queue.ts';
 import type { Store } from '../../store/store.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { NodeFailure } from '../node-type.ts';
@@ -36,8 +36,9 @@ export async function performOnce<T>(
 ): Promise<T> {
   const effectId = logicalInvocationId(effect);
   const claim = claimEffect({ ...effect, effectId, retentionMs: RETENTION_MS });
-  const claimed = await store.commit([holdLease(lease, false), claim]);
-  if (!claimed.committed) return claimed.broke === 'effect' ? recall<T>(store, effect.tenant, effectId) : leaseLost();
+  const claimed = await store.commit([guardLease(lease, false), claim]);
+  if (!claimed.committed)
+    return claimed.failedExpectation === 'effect' ? recall<T>(store, effect.tenant, effectId) : leaseLost();
   try {
     const result = redactValue(await fire(effectId));
     await store.commit([settleEffect(effect.tenant, effectId, 'done', JSON.stringify(result ?? null))]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../test/support/definitions.ts';
 import type { Allowance } from '../../engine/models/budget.ts';
-import { Story } from '../../engine/testing.ts';
+import { TestRun } from '../../engine/testing.ts';
 import type { BudgetPolicy } from '../../protocol/ai/models.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import { type ModelResult, OverBudget } from './model.ts';
@@ -12,7 +12,7 @@ const ANSWER: ModelResult = { chunks: [], usage: USAGE };
 
 /** Nodes that have begun, in a run whose log says at once what they say. */
 function running(budget?: BudgetPolicy) {
-  const story = new Story(workflow([node('a'), node('b')]), { configurable: budget ? { budget } : {} });
+  const story = new TestRun(workflow([node('a'), node('b')]), { configurable: budget ? { budget } : {} });
   if (budget) story.step();
   story.step();
   const calls = new ModelCalls(() => story.run);

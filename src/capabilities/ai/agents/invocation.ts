@@ -1,4 +1,4 @@
-import { fromTool } from '../../../engine/models/prompt-text.ts';
+import { formatToolResult } from '../../../engine/models/prompt-text.ts';
 import { isOver } from '../../../engine/run/run.ts';
 import { type Agent, CONFIDENCE_THRESHOLD } from '../../../protocol/ai/agents.ts';
 import type { ProviderUsage } from '../../../protocol/ai/models.ts';
@@ -135,7 +135,7 @@ export class Invocation {
         ? { status: 'error' as const, error: result.error }
         : { status: 'ok' as const, outcome: result.outcome };
     this.#tell({ type: 'agent.toolReturned', payload: { ...call, ...told, durationMs } });
-    return fromTool(toolName, 'error' in result ? `Error: ${result.error.message}` : result.outcome);
+    return formatToolResult(toolName, 'error' in result ? `Error: ${result.error.message}` : result.outcome);
   }
 
   #callFacts(toolName: string, args: JsonObject) {

@@ -9,7 +9,7 @@ import {
   type ToolSource,
   type WorkflowTool,
 } from '../../../runtime/tools.ts';
-import { listWorkflows, type WorkflowPlace, type WorkflowRow } from '../../../store/definitions.ts';
+import { listWorkflows, type WorkflowCursor, type WorkflowRow } from '../../../store/definitions.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Storage, StorageScope } from '../../integrations/storage/door.ts';
 
@@ -43,7 +43,7 @@ function workflows(plans: Runtime['plans'], store: Store): ToolSource {
     },
     list: async (user) => {
       const tools: WorkflowTool[] = [];
-      let after: WorkflowPlace | undefined = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };
+      let after: WorkflowCursor | undefined = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };
       while (after && tools.length < WORKFLOWS_MAX) {
         const rows: WorkflowRow[] = await store.read<WorkflowRow>(listWorkflows(user, after, PAGE));
         tools.push(...rows.map(({ body }) => workflowTool(JSON.parse(body) as WorkflowDefinition)));

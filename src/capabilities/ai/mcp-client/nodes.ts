@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { fromTool } from '../../../engine/models/prompt-text.ts';
+import { formatToolResult } from '../../../engine/models/prompt-text.ts';
 import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -56,7 +56,7 @@ export async function callMcpTool(context: NodeContext, { name, ...asked }: McpT
   const isError = 'error' in result;
   if (isError && result.error.code !== 'tool_failed') return { failed: { ...result.error, retryable: false } };
   const value = isError ? result.error.message : result.outcome;
-  const marked = { untrustedContent: true, markedContent: fromTool(name, value) };
+  const marked = { untrustedContent: true, markedContent: formatToolResult(name, value) };
   return { done: { outputs: { result: value, isError, ...marked, durationMs } } };
 }
 

@@ -3,7 +3,7 @@ import { McpConnection } from '../../../runtime/effects/mcp-connection.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type CallableTool, ToolFailure, type ToolSource, type ToolTraits } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
-import { inTime } from '../../../system/clock.ts';
+import { withTimeout } from '../../../system/clock.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
 import { storageTenant } from '../../trust/authorization/door.ts';
 import type { McpServerSettings } from './settings.ts';
@@ -77,7 +77,7 @@ export class McpClientService implements ToolSource {
     const { clock, log } = this.#runtime;
     const { name } = server.settings;
     try {
-      const listed = await inTime(clock, LIST_MS, server.connection.tools());
+      const listed = await withTimeout(clock, LIST_MS, server.connection.tools());
       if (!listed) throw new ToolFailure(`It gave no answer within ${LIST_MS} ms.`);
       const offered = listed.filter((tool) => isOffered(server.settings, tool.name));
       return offered.map((tool) => toolOf(server, tool, `${SCOPE}${name}.${tool.name}`));

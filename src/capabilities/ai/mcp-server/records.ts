@@ -1,4 +1,4 @@
-import { notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
+import { notShadowed, ownerOf, VISIBLE_OWNERS } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { type Statement, sql } from '../../../store/sql.ts';
 
@@ -6,7 +6,7 @@ import { type Statement, sql } from '../../../store/sql.ts';
 export function listExposed(from: Visibility, after: string, limit: number): Statement {
   return sql(
     `SELECT definitions.body FROM workflows JOIN definitions USING (owner, workflow_id, version)
-     WHERE ${OWNERS} AND workflow_id > $3 AND body LIKE '%"exposeAsTool":true%'
+     WHERE ${VISIBLE_OWNERS} AND workflow_id > $3 AND body LIKE '%"exposeAsTool":true%'
        AND ${notShadowed('workflows', 'workflow_id')}
      ORDER BY workflow_id LIMIT $4`,
     ownerOf(from),

@@ -2,7 +2,7 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import { canonicalJson, type JsonObject } from '../../../protocol/format/json.ts';
 import { and, type Change, changeOf, perform, unchanged, withResult } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { findAnswer, type IdempotencyRow, keepAnswer } from '../../../store/idempotency.ts';
+import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } from '../../../store/idempotency.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Caller } from '../../request.ts';
@@ -88,12 +88,15 @@ export class ToolRuns {
     const { tenant, workspace = '', principal } = caller.subject;
     const recordKey = sha256Hex(JSON.stringify(['mcp', tenant, workspace, principal, key]));
     const digest = sha256Hex(canonicalJson({ name: call.name, inputs: call.arguments }));
-    const [record] = await this.#runtime.store.read<IdempotencyRow>(findAnswer(recordKey));
+    const [record] = await this.#runtime.store.read<IdempotencyRow>(findIdempotencyRecord(recordKey));
     if (record?.digest === digest) return unchanged(record.body);
     if (record) return refuse('idempotency_key_mismatch', 'This key was used for another call.');
     const start = await this.#create(caller, call);
     if (isRefusal(start)) return start;
-    const stored = keepAnswer({ record_key: recordKey, digest, status: 201, body: start.result }, KEY_RETENTION_MS);
+    const stored = saveIdempotencyRecord(
+      { record_key: recordKey, digest, status: 201, body: start.result },
+      KEY_RETENTION_MS,
+    );
     return and(start, changeOf(undefined, [stored], { retryOn: ['idempotency'] }));
   }
 

@@ -75,7 +75,7 @@ export function insertEntry(tenant: string, row: MemoryRow): Write {
       row.effect_id,
     ],
     expect: 1,
-    keeps: 'entry',
+    expectation: 'entry',
   };
 }
 
@@ -129,7 +129,7 @@ export function mergeEntry({ tenant, workspace, memoryRef }: Place, row: MemoryR
           WHERE tenant = $1 AND workspace = $2 AND memory_ref = $3 AND memory_id = $4`,
     params: [tenant, workspace, memoryRef, row.memory_id, row.tags, row.expires_at],
     expect: 1,
-    keeps: 'entry',
+    expectation: 'entry',
   };
 }
 

@@ -1,4 +1,4 @@
-import { NEARNESS, notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
+import { notShadowed, ownerOf, ownerPrecedence, VISIBLE_OWNERS } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration, Store } from '../../../store/store.ts';
@@ -91,7 +91,7 @@ const CURRENT = `SELECT pack_versions.*, packs.updated_at FROM packs JOIN pack_v
 /** The current version, of the nearest owner that has the pack. */
 export function findCurrent(from: Visibility, name: string): Statement {
   return sql(
-    `${CURRENT} AND name = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+    `${CURRENT} AND name = $3 AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     name,
@@ -102,7 +102,7 @@ export function findCurrent(from: Visibility, name: string): Statement {
 export function findVersion(from: Visibility, name: string, version: string): Statement {
   return sql(
     `SELECT pack_versions.*, packs.updated_at FROM packs JOIN pack_versions USING (owner, name)
-     WHERE name = $3 AND version = $4 AND removed_at IS NULL AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+     WHERE name = $3 AND version = $4 AND removed_at IS NULL AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     name,
@@ -113,7 +113,7 @@ export function findVersion(from: Visibility, name: string, version: string): St
 /** Packs that may be used from here, the most recently changed first. */
 export function listCurrent(from: Visibility, after: PackPlace, limit: number): Statement {
   return sql(
-    `${CURRENT} AND ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND name > $4))
+    `${CURRENT} AND ${VISIBLE_OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND name > $4))
        AND ${notShadowed('packs', 'name', 'nearer.current IS NOT NULL')}
      ORDER BY updated_at DESC, name LIMIT $5`,
     ownerOf(from),
@@ -159,10 +159,10 @@ const CURRENT_AGENTS = `pack_agents JOIN packs USING (owner, name) WHERE pack_ag
 /** The agents of current versions, each of the nearest owner that has it. */
 export function listAgents(from: Visibility, limit: number): Statement {
   return sql(
-    `SELECT pack_agents.* FROM ${CURRENT_AGENTS} AND ${OWNERS}
+    `SELECT pack_agents.* FROM ${CURRENT_AGENTS} AND ${VISIBLE_OWNERS}
        AND NOT EXISTS (SELECT 1 FROM pack_agents other JOIN packs theirs USING (owner, name)
-         WHERE other.version = theirs.current AND other.agent_id = pack_agents.agent_id AND other.${OWNERS}
-           AND (${NEARNESS('other.owner')} < ${NEARNESS('packs.owner')}
+         WHERE other.version = theirs.current AND other.agent_id = pack_agents.agent_id AND other.${VISIBLE_OWNERS}
+           AND (${ownerPrecedence('other.owner')} < ${ownerPrecedence('packs.owner')}
              OR (other.owner = packs.owner AND other.name < packs.name)))
      ORDER BY agent_id LIMIT $3`,
     ownerOf(from),
@@ -174,8 +174,8 @@ export function listAgents(from: Visibility, limit: number): Statement {
 /** An agent of a current version, of the nearest owner that has it. */
 export function findAgent(from: Visibility, agentId: string): Statement {
   return sql(
-    `SELECT pack_agents.* FROM ${CURRENT_AGENTS} AND agent_id = $3 AND ${OWNERS}
-     ORDER BY ${NEARNESS('owner')}, name LIMIT 1`,
+    `SELECT pack_agents.* FROM ${CURRENT_AGENTS} AND agent_id = $3 AND ${VISIBLE_OWNERS}
+     ORDER BY ${ownerPrecedence('owner')}, name LIMIT 1`,
     ownerOf(from),
     from.tenant,
     agentId,
@@ -186,8 +186,8 @@ export function findAgent(from: Visibility, agentId: string): Statement {
 export function findAgentVersion(from: Visibility, agentId: string, version: string): Statement {
   return sql(
     `SELECT pack_agents.* FROM pack_agents JOIN pack_versions USING (owner, name, version)
-     WHERE agent_id = $3 AND version = $4 AND removed_at IS NULL AND ${OWNERS}
-     ORDER BY ${NEARNESS('owner')}, name LIMIT 1`,
+     WHERE agent_id = $3 AND version = $4 AND removed_at IS NULL AND ${VISIBLE_OWNERS}
+     ORDER BY ${ownerPrecedence('owner')}, name LIMIT 1`,
     ownerOf(from),
     from.tenant,
     agentId,

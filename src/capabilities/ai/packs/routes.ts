@@ -152,7 +152,7 @@ const expandChain = operation({
   path: '/v1/host/sample/workflow-chain:expand',
   scope: 'manifest:read',
   body: ExpandChainRequest,
-  misfitCode: 'invalid_request',
+  invalidBodyCode: 'invalid_request',
   replies: { 200: ExpandChainReply },
   refusals: [404, 422],
   handle: async ({ caller, body }, { packs }) => {

@@ -25,7 +25,7 @@ const note = (text: string): Write => ({
   sql: 'INSERT INTO notes (text) VALUES ($1) ON CONFLICT DO NOTHING',
   params: [text],
 });
-const broken: Write = { sql: 'DELETE FROM notes WHERE text IS NULL', params: [], expect: 1, keeps: 'approval' };
+const broken: Write = { sql: 'DELETE FROM notes WHERE text IS NULL', params: [], expect: 1, expectation: 'approval' };
 const noted = async (): Promise<string[]> =>
   (await store.read<{ text: string }>({ sql: 'SELECT text FROM notes ORDER BY text', params: [] })).map(
     ({ text }) => text,

@@ -1,5 +1,5 @@
 import type { PromptKind } from '../../../protocol/ai/prompts.ts';
-import { HOST_OWNER, NEARNESS, notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
+import { HOST_OWNER, notShadowed, ownerOf, ownerPrecedence, VISIBLE_OWNERS } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { type Param, placeholders, type Statement, sql, type Unit, type Write } from '../../../store/sql.ts';
 import type { Migration, Store } from '../../../store/store.ts';
@@ -88,7 +88,7 @@ const IS_LATEST = 'prompt_versions.version = prompts.latest';
 export function findLatest(from: Visibility, templateId: string): Statement {
   return sql(
     `SELECT prompt_versions.* FROM ${JOINED}
-     WHERE ${IS_LATEST} AND template_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+     WHERE ${IS_LATEST} AND template_id = $3 AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     templateId,
@@ -99,8 +99,8 @@ export function findLatest(from: Visibility, templateId: string): Statement {
 export function findVersion(from: Visibility, templateId: string, version: string, since: number): Statement {
   return sql(
     `SELECT * FROM prompt_versions
-     WHERE template_id = $3 AND version = $4 AND ${OWNERS} AND (removed_at IS NULL OR removed_at > $5)
-     ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+     WHERE template_id = $3 AND version = $4 AND ${VISIBLE_OWNERS} AND (removed_at IS NULL OR removed_at > $5)
+     ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     templateId,
@@ -112,8 +112,8 @@ export function findVersion(from: Visibility, templateId: string, version: strin
 /** The most recent version of those that were removed after `since`. */
 export function findRemoved(from: Visibility, templateId: string, since: number): Statement {
   return sql(
-    `SELECT * FROM prompt_versions WHERE template_id = $3 AND ${OWNERS} AND removed_at > $4
-     ORDER BY ${NEARNESS('owner')}, revision DESC LIMIT 1`,
+    `SELECT * FROM prompt_versions WHERE template_id = $3 AND ${VISIBLE_OWNERS} AND removed_at > $4
+     ORDER BY ${ownerPrecedence('owner')}, revision DESC LIMIT 1`,
     ownerOf(from),
     from.tenant,
     templateId,
@@ -125,7 +125,7 @@ export function findRemoved(from: Visibility, templateId: string, since: number)
 export function listLatest(from: Visibility, filter: PromptFilter, after: string, limit: number): Statement {
   const params: Param[] = [ownerOf(from), from.tenant, after];
   const where = [
-    OWNERS,
+    VISIBLE_OWNERS,
     IS_LATEST,
     'template_id > $3',
     notShadowed('prompts', 'template_id', 'nearer.latest IS NOT NULL'),

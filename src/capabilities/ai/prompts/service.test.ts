@@ -94,7 +94,7 @@ describe('every change', () => {
 
   it('is committed with what it is composed with, or not at all', async () => {
     const one = template();
-    const broken = { sql: 'DELETE FROM prompts WHERE 1 = 0', params: [], expect: 1, keeps: 'something else' };
+    const broken = { sql: 'DELETE FROM prompts WHERE 1 = 0', params: [], expect: 1, expectation: 'something else' };
     const withBroken = async <T>(decide: Decide<T>) => {
       const change = await decide();
       return isRefusal(change) ? change : and(change, changeOf(undefined, [broken]));

@@ -4,7 +4,7 @@ import { defined } from '../../../protocol/format/json.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { sourceOf, type Tool, type ToolSource } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
-import { inTime } from '../../../system/clock.ts';
+import { withTimeout } from '../../../system/clock.ts';
 
 /** How long a reader of the catalogue waits for a tool of another server. Agents wait longer. */
 const FIND_MS = 5_000;
@@ -31,7 +31,7 @@ export class ToolCatalog {
   async find(user: Visibility, toolId: string): Promise<ToolDescriptor | undefined> {
     const { tools, clock } = this.#runtime;
     const source = sourceOf(tools, toolId);
-    const tool = source && (await inTime(clock, FIND_MS, source.find(user, toolId)));
+    const tool = source && (await withTimeout(clock, FIND_MS, source.find(user, toolId)));
     return tool && !isUnavailable(tool) ? descriptorOf(source, tool) : undefined;
   }
 }

@@ -56,7 +56,7 @@ export function putEntry(place: Place, value: string, ttlMs: number | null, seen
             VALUES ($1, $2, $3, $4, $5, 1, $now + CAST($6 AS BIGINT)) ON CONFLICT DO NOTHING`,
       params: [...placeParams(place), value, ttlMs],
       expect: 1,
-      keeps: 'entry',
+      expectation: 'entry',
     };
   }
   return {
@@ -64,7 +64,7 @@ export function putEntry(place: Place, value: string, ttlMs: number | null, seen
           WHERE ${AT_PLACE} AND version = $7`,
     params: [...placeParams(place), value, ttlMs, seen],
     expect: 1,
-    keeps: 'entry',
+    expectation: 'entry',
   };
 }
 
@@ -74,7 +74,7 @@ export function changeEntry(place: Place, value: string, seen: number): Write {
     sql: `UPDATE kv_entries SET value = $5, version = version + 1 WHERE ${AT_PLACE} AND version = $6`,
     params: [...placeParams(place), value, seen],
     expect: 1,
-    keeps: 'entry',
+    expectation: 'entry',
   };
 }
 
@@ -84,7 +84,7 @@ export function deleteEntry(place: Place, seen: number): Write {
     sql: `DELETE FROM kv_entries WHERE ${AT_PLACE} AND version = $5`,
     params: [...placeParams(place), seen],
     expect: 1,
-    keeps: 'entry',
+    expectation: 'entry',
   };
 }
 

@@ -60,7 +60,7 @@ describe('a change', () => {
     const decide = async () =>
       and(
         await storage.decide(scope, { op: 'increment', ...at('once'), delta: 1 }),
-        changeOf(undefined, [{ ...known, keeps: 'effect' }]),
+        changeOf(undefined, [{ ...known, expectation: 'effect' }]),
       );
     await expect(performChange(runtime, decide)).rejects.toThrow('effect');
     expect(await perform(scope, { op: 'get', ...at('once') })).toEqual({ found: true, value: 1 });

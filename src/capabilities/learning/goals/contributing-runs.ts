@@ -1,4 +1,4 @@
-import { costLeft, startRun } from '../../../engine/judging/goal.ts';
+import { remainingCostUsd, startRun } from '../../../engine/judging/goal.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import type { Configurable } from '../../../protocol/running/runs.ts';
@@ -88,7 +88,7 @@ export function goalRunStarter(reader: GoalReader, contributing: ContributingRun
 
 /** A run cannot spend more than the goal has left. */
 function budgetOf({ progress }: HeldGoal): Configurable {
-  const left = costLeft(progress);
+  const left = remainingCostUsd(progress);
   return left === undefined ? {} : { budget: { maxCostUsd: left } };
 }
 

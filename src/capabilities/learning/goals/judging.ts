@@ -1,4 +1,4 @@
-import { costLeft, type GoalProgress, judge } from '../../../engine/judging/goal.ts';
+import { type GoalProgress, judge, remainingCostUsd } from '../../../engine/judging/goal.ts';
 import { addUsd } from '../../../engine/models/budget.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { deepEqual, defined } from '../../../protocol/format/json.ts';
@@ -88,7 +88,7 @@ export class GoalJudging {
   async #ask({ goal, ref, state, spent }: JudgingCase): Promise<Judgement> {
     const { verifiers } = this.#needs;
     const { row, completion, plan, objective, objectiveVersion } = goal;
-    const left = costLeft(goal.progress);
+    const left = remainingCostUsd(goal.progress);
     try {
       const run = await verifiers.judgedRun({ tenant: ref.tenant }, ref.runId);
       if (!run) return { undecided: true, reason: 'The run has expired.' };
@@ -158,7 +158,7 @@ export class GoalJudging {
       isUndecided: verdict.undecided !== undefined,
       open: verdict.evidence.flatMap(({ key, met }) => (met ? [] : [key])),
       costUsd: verdict.costUsd ?? 0,
-      ranOutOfMoney: spent.ranOutOfMoney && progress.bounds.maxCostUsd !== undefined,
+      isBudgetExhausted: spent.isBudgetExhausted && progress.bounds.maxCostUsd !== undefined,
     };
     return judge(progress, judged, this.#now(), this.#needs.settings.standstillMax);
   }

@@ -105,7 +105,7 @@ export function insertGoal(row: GoalRow, most: number): Write {
             < $${params.push(most)}`,
     params,
     expect: 1,
-    keeps: 'goals',
+    expectation: 'goals',
   };
 }
 
@@ -116,7 +116,7 @@ export function updateGoal({ goal_id, tenant, version, state, body, updated_at, 
           WHERE goal_id = $5 AND tenant = $6 AND version = $7`,
     params: [state, body, updated_at, stopped_at, goal_id, tenant, version],
     expect: 1,
-    keeps: 'goal',
+    expectation: 'goal',
   };
 }
 
@@ -312,7 +312,7 @@ export function noteJudging({ tenant, runId }: RunRef, before: string | null, ju
           WHERE run_id = $2 AND tenant = $3 AND judged_at IS NULL AND COALESCE(judging, '') = $4`,
     params: [judging, runId, tenant, before ?? ''],
     expect: 1,
-    keeps: 'goal',
+    expectation: 'goal',
   };
 }
 
@@ -326,7 +326,7 @@ export function noteVerdict(
           WHERE run_id = $5 AND tenant = $6 AND judged_at IS NULL`,
     params: [verdict, judge, Number(satisfied), at, runId, tenant],
     expect: 1,
-    keeps: 'goal',
+    expectation: 'goal',
   };
 }
 

@@ -182,7 +182,7 @@ describe('the arm of a goal', () => {
     const outdated = await starter.start(due);
     await done(() => goals.pause(ADA, id));
     if (isRefusal(outdated)) throw new Error(outdated.message);
-    expect(await store.commit(outdated.change!.writes)).toMatchObject({ committed: false, broke: 'goal' });
+    expect(await store.commit(outdated.change!.writes)).toMatchObject({ committed: false, failedExpectation: 'goal' });
     await done(() => goals.resume(ADA, id, undefined));
     const started = await starter.start(due);
     if (isRefusal(started)) throw new Error(started.message);

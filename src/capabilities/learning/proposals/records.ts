@@ -147,7 +147,7 @@ export function insertProposal(row: ProposalRow, pendingMax: number): Write {
             < $${params.push(pendingMax)}`,
     params,
     expect: 1,
-    keeps: 'pending',
+    expectation: 'pending',
   };
 }
 
@@ -158,7 +158,7 @@ export function insertEvidence(owner: string, key: string, proposalId: string): 
           ON CONFLICT (owner, evidence_key) DO NOTHING`,
     params: [owner, key, proposalId],
     expect: 1,
-    keeps: 'evidence',
+    expectation: 'evidence',
   };
 }
 
@@ -195,7 +195,7 @@ export function updateProposal(row: ProposalRow): Write {
           AND tenant = ${param(row.tenant)} AND version = ${param(row.version)}`,
     params,
     expect: 1,
-    keeps: 'proposal',
+    expectation: 'proposal',
   };
 }
 
@@ -327,7 +327,7 @@ export function countInstallation({ tenant, workflowId }: AutomationTarget, know
           WHERE automation_turns.turn = $3`,
     params: [tenant, workflowId, known],
     expect: 1,
-    keeps: 'revision',
+    expectation: 'revision',
   };
 }
 
@@ -338,7 +338,7 @@ export function markUninstalled({ ref, tenant }: InstalledRow, at: number): Writ
           WHERE ref = $2 AND tenant = $3 AND uninstalled_at IS NULL`,
     params: [at, ref, tenant],
     expect: 1,
-    keeps: 'artifact',
+    expectation: 'artifact',
   };
 }
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { memberText, repeatedKey } from '../../../protocol/format/json-text.ts';
+import { findDuplicateKey, memberText } from '../../../protocol/format/json-text.ts';
 import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
 import {
   AppliedProposal,
@@ -91,7 +91,7 @@ const revise = operation({
 
 /** Parsers disagree about repeated keys, so a reader could be shown something else than what is installed. */
 function refuseRepeatedKey(text: string | undefined): Refusal | undefined {
-  const path = text === undefined ? undefined : repeatedKey(text);
+  const path = text === undefined ? undefined : findDuplicateKey(text);
   if (path === undefined) return undefined;
   return refuse('validation_error', 'An object of the artifact has the same key twice.', { field: `artifact${path}` });
 }

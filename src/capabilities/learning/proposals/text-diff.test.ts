@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { indented } from '../../../protocol/format/json-text.ts';
+import { indentJson } from '../../../protocol/format/json-text.ts';
 import { diffOfTexts } from './text-diff.ts';
 
 describe('a diff of two texts', () => {
@@ -30,8 +30,8 @@ describe('a diff of two texts', () => {
             .filter((line) => !line.startsWith(sign))
             .map((line) => line.slice(1))
             .join('\n');
-        expect(without('+')).toBe(indented(before));
-        expect(without('-')).toBe(indented(after));
+        expect(without('+')).toBe(indentJson(before));
+        expect(without('-')).toBe(indentJson(after));
       }),
     );
   });

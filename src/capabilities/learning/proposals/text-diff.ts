@@ -1,4 +1,4 @@
-import { indented } from '../../../protocol/format/json-text.ts';
+import { indentJson } from '../../../protocol/format/json-text.ts';
 
 /** Pairs of lines that are compared at most; texts that differ in more are shown as two. */
 const PAIRS_MAX = 250_000;
@@ -25,7 +25,7 @@ const removed = (line: string): string => `-${line}`;
 const added = (line: string): string => `+${line}`;
 
 function linesOf(text: string): string[] {
-  return indented(text).split('\n');
+  return indentJson(text).split('\n');
 }
 
 function commonStart(one: readonly string[], other: readonly string[]): number {

@@ -1,5 +1,5 @@
 import { commitOrThrow } from '../../../runtime/change.ts';
-import { ensureWork, hasten } from '../../../store/queue.ts';
+import { ensureWork, makeDueNow } from '../../../store/queue.ts';
 import { Models } from '../../ai/models/door.ts';
 import { Packs } from '../../ai/packs/door.ts';
 import { Prompts } from '../../ai/prompts/door.ts';
@@ -37,7 +37,7 @@ export const synthesis = defineCapability({
       prepare: async () => {
         if (settings.everyMs === undefined) return;
         const work = { workId: SCAN_ALL, kind: SCAN_ALL, tenant: '*', dueAt: 0 };
-        await commitOrThrow(runtime.store, [ensureWork(work), hasten(SCAN_ALL)]);
+        await commitOrThrow(runtime.store, [ensureWork(work), makeDueNow(SCAN_ALL)]);
       },
     };
   },

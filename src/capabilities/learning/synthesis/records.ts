@@ -264,7 +264,7 @@ export function recordHabit(
           WHERE synthesis_habits.through = $5`,
     params: [owner, habit, support, through, known?.through ?? ''],
     expect: 1,
-    keeps: 'evidence',
+    expectation: 'evidence',
   };
 }
 

@@ -1,4 +1,4 @@
-import { type Finding, findFinding, judgeAtOnce } from '../../../engine/judging/verdict.ts';
+import { extractFinding, type Finding, judgeLocally } from '../../../engine/judging/verdict.ts';
 import { finalOutputs } from '../../../engine/run/next.ts';
 import { type Run, visibleVariables } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
@@ -60,7 +60,7 @@ export class Judging {
     const judge = await this.#choose(subject, request);
     if ('undecided' in judge) return judge;
     const { snapshot, ...rest } = request.run;
-    const finding = judgeAtOnce(judge.spec, { run: snapshot, ...rest });
+    const finding = judgeLocally(judge.spec, { run: snapshot, ...rest });
     return finding ? verdictOf(judge.name, finding) : this.#ask(subject, request, judge);
   }
 
@@ -151,7 +151,7 @@ function conclusionOf(run: Run) {
   const problem = isDone
     ? 'The judging run gave no verdict: its outputs must have { satisfied, confidence?, evidence? }.'
     : `The judging run ended as ${run.ended}${run.error ? `: ${run.error.code}` : ''}.`;
-  const finding = isDone ? findFinding(finalOutputs(run)) : undefined;
+  const finding = isDone ? extractFinding(finalOutputs(run)) : undefined;
   return { name, ended: run.ended, finding, problem };
 }
 

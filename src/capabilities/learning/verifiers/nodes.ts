@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { type Finding, findFinding, judgeAtOnce, readFinding } from '../../../engine/judging/verdict.ts';
+import { extractFinding, type Finding, judgeLocally, parseFinding } from '../../../engine/judging/verdict.ts';
 import { specProblems } from '../../../engine/judging/verifier-spec.ts';
 import { asSegment } from '../../../engine/models/prompt-text.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
@@ -37,17 +37,17 @@ async function askJudge(context: NodeContext, choice: ModelRequest, question: Qu
     { role: 'user', content: questionText(question) },
   ] as const;
   const { data } = await askForJson(context, { ...choice, messages }, { ...Answer });
-  const finding = readFinding(data)!;
+  const finding = parseFinding(data)!;
   return { ...finding, satisfied: finding.satisfied && finding.evidence.every(({ met }) => met) };
 }
 
 function questionText({ rubric, objective, material }: Question): string {
   const text = typeof material === 'string' ? material : JSON.stringify(material ?? null);
-  const isCut = text.length > MATERIAL_CHARS_MAX;
+  const isTruncated = text.length > MATERIAL_CHARS_MAX;
   return [
     ...(typeof objective === 'string' ? [`The objective:\n${objective}`] : []),
     `The rubric:\n${rubric}`,
-    `The work${isCut ? ', of which the rest is left out' : ''}:\n${asSegment(text.slice(0, MATERIAL_CHARS_MAX), 'untrusted')}`,
+    `The work${isTruncated ? ', of which the rest is left out' : ''}:\n${asSegment(text.slice(0, MATERIAL_CHARS_MAX), 'untrusted')}`,
   ].join('\n\n');
 }
 
@@ -136,7 +136,7 @@ async function findingOf(context: NodeContext, spec: VerifierSpec): Promise<Find
   if (spec.kind === 'model') {
     return askJudge(context, choiceFor(context, spec), { rubric: spec.rubric!, material: shownTo(context).outputs });
   }
-  return judgeAtOnce(spec, { run: runSeen(context), outputs, variables, annotations: [] })!;
+  return judgeLocally(spec, { run: runSeen(context), outputs, variables, annotations: [] })!;
 }
 
 /** A model belongs to its provider, so a spec that names one replaces both. */
@@ -146,7 +146,7 @@ function choiceFor(context: NodeContext, { model }: VerifierSpec): ModelRequest 
 }
 
 function findingOfChild({ status, outputs = {} }: NonNullable<NodeContext['child']>): Finding {
-  const finding = status === 'completed' ? findFinding(outputs) : undefined;
+  const finding = status === 'completed' ? extractFinding(outputs) : undefined;
   if (finding) return finding;
   const message = `The judging run ended as ${status}, without a verdict.`;
   throw new NodeFailure({ code: 'child_failed', message, retryable: false });

@@ -1,4 +1,4 @@
-import { NEARNESS, notShadowed, OWNERS, ownerOf } from '../../../store/definitions.ts';
+import { notShadowed, ownerOf, ownerPrecedence, VISIBLE_OWNERS } from '../../../store/definitions.ts';
 import type { RunRef, Visibility } from '../../../store/log.ts';
 import { wakeEach } from '../../../store/queue.ts';
 import { type Statement, sql, type Write } from '../../../store/sql.ts';
@@ -52,7 +52,7 @@ export interface VerifierRow {
 export function findVerifier(from: Visibility, verifierId: string): Statement {
   return sql(
     `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
-     WHERE verifier_id = $3 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+     WHERE verifier_id = $3 AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     verifierId,
@@ -63,7 +63,7 @@ export function findVerifier(from: Visibility, verifierId: string): Statement {
 export function findVerifierVersion(from: Visibility, verifierId: string, version: number): Statement {
   return sql(
     `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id)
-     WHERE verifier_id = $3 AND verifier_versions.version = $4 AND ${OWNERS} ORDER BY ${NEARNESS('owner')} LIMIT 1`,
+     WHERE verifier_id = $3 AND verifier_versions.version = $4 AND ${VISIBLE_OWNERS} ORDER BY ${ownerPrecedence('owner')} LIMIT 1`,
     ownerOf(from),
     from.tenant,
     verifierId,
@@ -75,7 +75,7 @@ export function findVerifierVersion(from: Visibility, verifierId: string, versio
 export function listVerifiers(from: Visibility, after: VerifierPlace, limit: number): Statement {
   return sql(
     `SELECT verifier_versions.* FROM verifiers JOIN verifier_versions USING (owner, verifier_id, version)
-     WHERE ${OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND verifier_id > $4))
+     WHERE ${VISIBLE_OWNERS} AND (updated_at < $3 OR (updated_at = $3 AND verifier_id > $4))
        AND ${notShadowed('verifiers', 'verifier_id')}
      ORDER BY updated_at DESC, verifier_id LIMIT $5`,
     ownerOf(from),
@@ -107,7 +107,7 @@ export function insertVersion(row: VerifierRow): Write {
           VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (owner, verifier_id, version) DO NOTHING`,
     params: [row.owner, row.verifier_id, row.version, row.body, row.created_by, row.created_at],
     expect: 1,
-    keeps: 'version',
+    expectation: 'version',
   };
 }
 
@@ -126,7 +126,7 @@ export function removeVerifier(owner: string, verifierId: string): Write {
     sql: 'DELETE FROM verifiers WHERE owner = $1 AND verifier_id = $2',
     params: [owner, verifierId],
     expect: 1,
-    keeps: 'existence',
+    expectation: 'existence',
   };
 }
 

@@ -162,7 +162,7 @@ export function raiseFloor(tenant: string, number: number): Write[] {
 /** Ends a feed whose time is over. The expectation `feed` fails if a reader has just come back. */
 export function endFeed(tenant: string): Write[] {
   return [
-    { sql: 'DELETE FROM feeds WHERE tenant = $1 AND until < $now', params: [tenant], expect: 1, keeps: 'feed' },
+    { sql: 'DELETE FROM feeds WHERE tenant = $1 AND until < $now', params: [tenant], expect: 1, expectation: 'feed' },
     { sql: 'DELETE FROM feed_entries WHERE tenant = $1', params: [tenant] },
   ];
 }

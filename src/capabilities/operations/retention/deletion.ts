@@ -1,5 +1,5 @@
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { forgetEvents, forgetRun as forgetRunRows } from '../../../store/forget-run.ts';
+import { deleteEvents, forgetRun as forgetRunRows } from '../../../store/forget-run.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
 import { type EndedRun, type ExpiredRow, noteEventsLeft, noteExpired } from './records.ts';
@@ -22,7 +22,7 @@ export function deleteRuns(ended: readonly EndedRun[], forgetRun: RetentionHost[
     const ref = { tenant: run.tenant, runId: run.run_id };
     return [
       noteExpired(run, fits ? 0 : events),
-      ...(fits ? [forgetEvents(run.run_id, 0)] : []),
+      ...(fits ? [deleteEvents(run.run_id, 0)] : []),
       ...forgetRun(ref),
       ...forgetRunRows(ref),
     ];
@@ -32,5 +32,5 @@ export function deleteRuns(ended: readonly EndedRun[], forgetRun: RetentionHost[
 /** Deletes the next events of a run that is gone, from the end backwards: the rest has no gaps. */
 export function deleteNextEvents({ run_id, events_left }: ExpiredRow): Unit {
   const left = Math.max(0, events_left - EVENTS_PER_UNIT);
-  return [forgetEvents(run_id, left), noteEventsLeft(run_id, left)];
+  return [deleteEvents(run_id, left), noteEventsLeft(run_id, left)];
 }

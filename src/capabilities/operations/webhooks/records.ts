@@ -111,7 +111,7 @@ export function insertWebhook(row: WebhookRow, max: number): Write {
       max,
     ],
     expect: 1,
-    keeps: 'webhooks',
+    expectation: 'webhooks',
   };
 }
 
@@ -121,7 +121,7 @@ export function deleteWebhook({ webhook_id, tenant }: WebhookRow): Write {
     sql: 'DELETE FROM webhooks WHERE webhook_id = $1 AND tenant = $2',
     params: [webhook_id, tenant],
     expect: 1,
-    keeps: 'webhook',
+    expectation: 'webhook',
   };
 }
 
@@ -131,7 +131,7 @@ export function resealWebhook({ webhook_id, tenant, sealed, fingerprint, rotated
     sql: 'UPDATE webhooks SET sealed = $1, fingerprint = $2, rotated_at = $3 WHERE webhook_id = $4 AND tenant = $5',
     params: [sealed, fingerprint, rotated_at, webhook_id, tenant],
     expect: 1,
-    keeps: 'webhook',
+    expectation: 'webhook',
   };
 }
 
@@ -304,7 +304,7 @@ export function reopenDelivery(tenant: string, deliveryId: string, at: number): 
           WHERE delivery_id = $2 AND tenant = $3 AND state <> 'pending'`,
     params: [at, deliveryId, tenant],
     expect: 1,
-    keeps: 'delivery',
+    expectation: 'delivery',
   };
 }
 

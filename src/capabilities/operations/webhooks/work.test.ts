@@ -3,7 +3,7 @@ import { callerAs, openCapabilityHost } from '../../../../test/support/capabilit
 import { isRefusal } from '../../../protocol/errors.ts';
 import { perform, unchanged } from '../../../runtime/change.ts';
 import { insertEvents, insertRun, type RunRow } from '../../../store/log.ts';
-import { addWork, FIRST_EPOCH, readWakes, type WorkItem } from '../../../store/queue.ts';
+import { addWork, FIRST_EPOCH, readWorkItem, type WorkItem } from '../../../store/queue.ts';
 import { type Egress, EgressFailure } from '../../../system/egress.ts';
 import { Subscribers } from './reactions.ts';
 import { DELIVERY, deliveryWorkId, WEBHOOK_TABLES } from './records.ts';
@@ -84,7 +84,7 @@ async function given(): Promise<{ readonly webhookId: string; readonly item: Wor
     ...insertEvents(runId, events),
     addWork({ workId, kind: DELIVERY, tenant: 'alpha', payload, dueAt: null, owner: 'host-1' }),
   ]);
-  if (!outcome.committed) throw new Error(outcome.broke);
+  if (!outcome.committed) throw new Error(outcome.failedExpectation);
   const item = { work_id: workId, kind: DELIVERY, tenant: 'alpha', payload, epoch: FIRST_EPOCH, wakes: 0, crashes: 0 };
   return { webhookId: issued.webhookId, item };
 }
@@ -120,7 +120,7 @@ it('gives an event up after the last attempt and goes on with the next', async (
   answers.push(500, 500, 500);
   for (let result = await handle(item); result.dueAgainAt !== undefined; ) {
     host.clock.advance(result.dueAgainAt - clock.now());
-    const [stored] = await store.read<{ payload: string }>(readWakes(item.work_id));
+    const [stored] = await store.read<{ payload: string }>(readWorkItem(item.work_id));
     result = await handle({ ...item, payload: stored!.payload });
   }
   expect(sent).toEqual(['run.started', 'run.started', 'run.started', 'run.completed']);

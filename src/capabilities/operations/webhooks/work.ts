@@ -3,7 +3,7 @@ import { changeOf } from '../../../runtime/change.ts';
 import { LeaseLost } from '../../../runtime/effects/ledger.ts';
 import type { WorkKind, WorkResult } from '../../../runtime/executor.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { ensureWork, type Lease, noteProgress, type WorkItem } from '../../../store/queue.ts';
+import { ensureWork, type Lease, saveCheckpoint, type WorkItem } from '../../../store/queue.ts';
 import type { Write } from '../../../store/sql.ts';
 import { EgressFailure } from '../../../system/egress.ts';
 import type { Host } from '../../capability.ts';
@@ -203,7 +203,7 @@ class DeliveryWorker {
     row?: Omit<DeliveryRow, 'attempts' | 'created_at'>,
   ): Promise<void> {
     const outcome = await this.#host.runtime.store.commit([
-      noteProgress(lease, JSON.stringify(cursor)),
+      saveCheckpoint(lease, JSON.stringify(cursor)),
       ...(row ? [recordAttempt(row)] : []),
     ]);
     if (!outcome.committed) throw new LeaseLost('another host has taken over these deliveries');

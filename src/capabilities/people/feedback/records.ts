@@ -116,7 +116,7 @@ export function insertAnnotation(row: AnnotationRow): Write {
           ON CONFLICT (annotation_id) DO NOTHING`,
     params: ANNOTATION_COLUMNS.map((column) => row[column]),
     expect: 1,
-    keeps: 'annotation',
+    expectation: 'annotation',
   };
 }
 

@@ -35,7 +35,7 @@ function withoutOutputs(nodeStates: Record<string, NodeStateDoc>): JsonObject {
 export function fitting(
   values: readonly object[],
   bytesMax: number,
-): { readonly texts: string; readonly isCut: boolean } {
+): { readonly texts: string; readonly isTruncated: boolean } {
   const texts: string[] = [];
   let bytes = 0;
   for (const value of values) {
@@ -44,5 +44,5 @@ export function fitting(
     if (bytes > bytesMax) break;
     texts.push(text);
   }
-  return { texts: texts.join(','), isCut: texts.length < values.length };
+  return { texts: texts.join(','), isTruncated: texts.length < values.length };
 }

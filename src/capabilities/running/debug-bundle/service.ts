@@ -64,8 +64,8 @@ export class DebugBundleService {
     const reason =
       (survey.eventBytes > bytesMax && 'events_truncated_to_size_cap') ||
       (eventCount > eventsMax && 'events_truncated_to_max_events') ||
-      ((spans.isCut || survey.spans.isCut) && 'spans_truncated_to_size_cap') ||
-      (notes?.isCut && 'annotations_truncated_to_size_cap');
+      ((spans.isTruncated || survey.spans.isTruncated) && 'spans_truncated_to_size_cap') ||
+      (notes?.isTruncated && 'annotations_truncated_to_size_cap');
     const truncation = reason ? { truncated: true, truncatedReason: reason } : { truncated: false };
     const events = () => this.#eventTexts(row, { eventsMax, bytesMax });
     return {

@@ -1,5 +1,5 @@
 import { LogDiff } from '../../../engine/inspection/log-diff.ts';
-import { diffEfforts, diffStates, type Portrait, Sitting } from '../../../engine/inspection/state-diff.ts';
+import { type ComparedRun, ComparedRunBuilder, diffStates, diffUsage } from '../../../engine/inspection/state-diff.ts';
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
@@ -37,12 +37,12 @@ export class DiffService {
     if (!a || !b) return NOT_FOUND;
     if (a === b) return { log: { diffs: [], divergedAtSeq: null }, stateDiff: {}, isTruncated: isInFlight(a) };
     const { log, portraits } = await this.#compareLogs(a, b);
-    const isTruncated = log.isCut || isInFlight(a) || isInFlight(b);
+    const isTruncated = log.isTruncated || isInFlight(a) || isInFlight(b);
     return { log, stateDiff: stateDiff(log, portraits), isTruncated };
   }
 
   /** Reads both logs side by side, one page of each at a time. */
-  async #compareLogs(a: RunRow, b: RunRow): Promise<{ log: LogDiff; portraits: [Portrait, Portrait] }> {
+  async #compareLogs(a: RunRow, b: RunRow): Promise<{ log: LogDiff; portraits: [ComparedRun, ComparedRun] }> {
     const log = new LogDiff(BOUNDS);
     const [left, right] = [await this.#openLog(a), await this.#openLog(b)];
     const end = comparedEnd(a, b);
@@ -52,13 +52,13 @@ export class DiffService {
         log.add(seq, ours[seq - start], theirs[seq - start]);
       }
     }
-    return { log, portraits: [left.sitting.portrait(), right.sitting.portrait()] };
+    return { log, portraits: [left.sitting.comparedRun(), right.sitting.comparedRun()] };
   }
 
   /** A log that is folded while it is read; pages after its end are empty. */
-  async #openLog(row: RunRow): Promise<{ sitting: Sitting; next(): Promise<StoredEvent[]> }> {
+  async #openLog(row: RunRow): Promise<{ sitting: ComparedRunBuilder; next(): Promise<StoredEvent[]> }> {
     const { run } = await this.#runtime.reader.fresh(row, -1);
-    const sitting = new Sitting(run, sha256Hex);
+    const sitting = new ComparedRunBuilder(run, sha256Hex);
     const pages = logPages(this.#runtime, row);
     return {
       sitting,
@@ -80,10 +80,10 @@ function comparedEnd(...rows: readonly RunRow[]): number {
   return Math.min(...rows.filter(isInFlight).map(({ sequence }) => sequence + 1), Number.POSITIVE_INFINITY);
 }
 
-function stateDiff({ divergedAtSeq }: LogDiff, [a, b]: [Portrait, Portrait]): JsonObject {
+function stateDiff({ divergedAtSeq }: LogDiff, [a, b]: [ComparedRun, ComparedRun]): JsonObject {
   const states = diffStates(a, b);
   const isSame = divergedAtSeq === null && Object.keys(states).length === 0;
-  return isSame ? {} : redactValue({ ...states, ...diffEfforts(a, b) }, redactWords);
+  return isSame ? {} : redactValue({ ...states, ...diffUsage(a, b) }, redactWords);
 }
 
 /** A text with any of these words is redacted as a whole, even if it holds no credential. */

@@ -1,6 +1,6 @@
 import { apply } from '../../../engine/run/fold.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
-import { admits, type EventType, isTerminalEvent, type StreamMode } from '../../../protocol/running/events.ts';
+import { type EventType, isTerminalEvent, modeIncludes, type StreamMode } from '../../../protocol/running/events.ts';
 import type { Configurable, RunSnapshot } from '../../../protocol/running/runs.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { HeldRun } from '../../../runtime/run-row.ts';
@@ -72,7 +72,7 @@ async function* withNotices(
 }
 
 const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =>
-  modes.some((mode) => admits(mode, type));
+  modes.some((mode) => modeIncludes(mode, type));
 
 async function* eventFrames(
   runtime: Runtime,
@@ -152,7 +152,7 @@ async function* valueFrames(
     const frames: string[] = [];
     for (const event of batch) {
       apply(held.run, decodeEvent(event));
-      if (admits('values', event.type)) frames.push(snapshotFrame(held));
+      if (modeIncludes('values', event.type)) frames.push(snapshotFrame(held));
     }
     if (frames.length > 0) yield frames.join('');
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { configProblems, run, typeOf } from '../../../../test/support/node-context.ts';
 import { completeNode } from '../../../engine/run/outcome.ts';
-import { Story } from '../../../engine/testing.ts';
+import { TestRun } from '../../../engine/testing.ts';
 import type { Outcome } from '../../../runtime/node-type.ts';
 import { recordEvent } from '../../../runtime/recording.ts';
 
@@ -77,7 +77,7 @@ describe('core.setVariable', () => {
     const definition = workflow([node('set', 'core.setVariable', { config: { name: 'pin', value: 'XYZZY' } })], [], {
       variables: [{ name: 'pin', type: 'string', sensitive: true }],
     });
-    const story = new Story(definition).settle();
+    const story = new TestRun(definition).settle();
     const outcome = run('core.setVariable', { config: { name: 'pin', value: 'XYZZY' } }) as Extract<
       Outcome,
       { done: unknown }

@@ -9,7 +9,7 @@ import { and, type Change, changeOf, unchanged } from '../../../runtime/change.t
 import { createRun } from '../../../runtime/creation.ts';
 import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import { childRuns, holderOfScope, listRuns, type RunFilter, type RunRow, takeScope } from '../../../store/log.ts';
+import { acquireScope, childRuns, findScopeHolder, listRuns, type RunFilter, type RunRow } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
@@ -36,7 +36,7 @@ export class RunService implements Runs {
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
     const created = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
     const start = executor.startRun(created);
-    return scopeKey ? and(start, this.#takeScope(scopeKey, start.result.runId, request.exclusive)) : start;
+    return scopeKey ? and(start, this.#acquireScope(scopeKey, start.result.runId, request.exclusive)) : start;
   }
 
   check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Refusal | undefined {
@@ -94,14 +94,14 @@ export class RunService implements Runs {
     return moveRun(this.#host.runtime, caller.subject, runId, decide);
   }
 
-  #takeScope(scopeKey: string, runId: string, isExclusive: boolean): Change {
-    return changeOf(undefined, takeScope(scopeKey, runId, isExclusive), {
+  #acquireScope(scopeKey: string, runId: string, isExclusive: boolean): Change {
+    return changeOf(undefined, acquireScope(scopeKey, runId, isExclusive), {
       refusals: { scope: () => this.#scopeTaken(scopeKey) },
     });
   }
 
   async #scopeTaken(scopeKey: string): Promise<Refusal> {
-    const [holder] = await this.#host.runtime.store.read<{ run_id: string }>(holderOfScope(scopeKey));
+    const [holder] = await this.#host.runtime.store.read<{ run_id: string }>(findScopeHolder(scopeKey));
     const retryAfter = 1;
     return {
       ...refuse('run_already_active', 'A run with this scope is still active.', {

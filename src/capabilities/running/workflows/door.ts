@@ -1,7 +1,7 @@
 import type { Refusal } from '../../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import type { Change } from '../../../runtime/change.ts';
-import type { WorkflowPlace } from '../../../store/definitions.ts';
+import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
@@ -12,7 +12,7 @@ export interface Workflows {
   /** The version that a new run of the caller would get. */
   find(caller: Caller, workflowId: string): Promise<RegisteredWorkflow | undefined>;
   /** Workflows that the caller may run, most recently changed first. */
-  list(caller: Caller, after: WorkflowPlace, limit: number): Promise<RegisteredWorkflow[]>;
+  list(caller: Caller, after: WorkflowCursor, limit: number): Promise<RegisteredWorkflow[]>;
   /** Stores a definition as the next version. A definition that equals the current version stays as it is. */
   register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
   /** The same for a workflow that the caller can see already; refused with 404 otherwise. */

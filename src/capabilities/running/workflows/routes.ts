@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { WorkflowDefinition, WorkflowSummary } from '../../../protocol/running/workflows.ts';
-import type { WorkflowPlace } from '../../../store/definitions.ts';
+import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
 import type { RegisteredWorkflow, Workflows } from './door.ts';
@@ -51,7 +51,7 @@ function placeOf({ updatedAt, definition }: RegisteredWorkflow): string {
   return `${updatedAt}.${definition.id}`;
 }
 
-function placeAfter(place: string | undefined): WorkflowPlace {
+function placeAfter(place: string | undefined): WorkflowCursor {
   const [, updatedAt, workflowId] = /^(\d+)\.(.*)$/.exec(place ?? '') ?? [];
   return { updatedAt: Number(updatedAt ?? Number.MAX_SAFE_INTEGER), workflowId: workflowId ?? '' };
 }
@@ -63,7 +63,7 @@ export const registerWorkflow = operation({
   path: '/v1/host/capstan/workflows',
   scope: 'workflows:write',
   body: WorkflowDefinition,
-  misfitStatus: 422,
+  invalidBodyStatus: 422,
   replies: { 201: WorkflowSummary },
   refusals: [400, 409, 422],
   handle: ({ caller, body }, { workflows }) =>
@@ -81,7 +81,7 @@ export const replaceWorkflow = operation({
   scope: 'workflows:write',
   params: WorkflowParams,
   body: WorkflowDefinition,
-  misfitStatus: 422,
+  invalidBodyStatus: 422,
   replies: { 200: WorkflowSummary },
   refusals: [400, 404, 409, 422],
   handle: ({ caller, params, body }, { workflows }) => {

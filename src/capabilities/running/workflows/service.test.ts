@@ -54,7 +54,7 @@ describe('registering a workflow', () => {
   it('commits nothing if a companion refuses, or if its expectation fails', async () => {
     const definition = workflow([node('a')]);
     const limit = refuse('conflict', 'Too many.');
-    const broken: Write = { sql: 'DELETE FROM notes WHERE 1 = 0', params: [], expect: 1, keeps: 'limit' };
+    const broken: Write = { sql: 'DELETE FROM notes WHERE 1 = 0', params: [], expect: 1, expectation: 'limit' };
     companion = async () => limit;
     expect(await register(definition)).toBe(limit);
     companion = async () => changeOf(undefined, [broken], { refusals: { limit } });

@@ -10,9 +10,9 @@ import {
   latestVersion,
   listWorkflows,
   ownerOf,
-  pointWorkflow,
   removeWorkflow,
-  type WorkflowPlace,
+  setCurrentVersion,
+  type WorkflowCursor,
   type WorkflowRow,
 } from '../../../store/definitions.ts';
 import type { Unit } from '../../../store/sql.ts';
@@ -43,7 +43,7 @@ export class WorkflowService implements Workflows {
     return row && registeredFrom(row);
   }
 
-  async list(caller: Caller, after: WorkflowPlace, limit: number): Promise<RegisteredWorkflow[]> {
+  async list(caller: Caller, after: WorkflowCursor, limit: number): Promise<RegisteredWorkflow[]> {
     const rows = await this.#host.runtime.store.read<WorkflowRow>(listWorkflows(caller.subject, after, limit));
     return rows.map(registeredFrom);
   }
@@ -106,7 +106,7 @@ export class WorkflowService implements Workflows {
     const row = { owner, workflow_id: workflowId, version, digest, body, created_at: updatedAt };
     const writes = [
       ...(isStored ? [] : [insertDefinition(row)]),
-      ...(isTouched ? [pointWorkflow(owner, workflowId, version, updatedAt, replaced)] : []),
+      ...(isTouched ? [setCurrentVersion(owner, workflowId, version, updatedAt, replaced)] : []),
     ];
     return this.#versionChange({ definition, version, isShared: owner === HOST_OWNER, updatedAt }, writes);
   }

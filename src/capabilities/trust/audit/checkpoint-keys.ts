@@ -1,12 +1,12 @@
 import type { AuditCheckpoint } from '../../../protocol/trust/audit-chain.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
-  type IsSignedHex,
   newKeyPair,
   pemOf,
   type SignHex,
-  signatureCheckOf,
+  signatureVerifierOf,
   signerOf,
+  type VerifyHex,
 } from '../../../system/ed25519.ts';
 import { type SealingKey, seal, sealingKey, unseal } from '../../../system/seal.ts';
 import { type AuditKeyRow, ensureAuditKey, listAuditKeys } from './records.ts';
@@ -22,7 +22,7 @@ export interface PublicKey {
 }
 
 interface KnownKey extends PublicKey {
-  readonly isSigned: IsSignedHex;
+  readonly isSigned: VerifyHex;
 }
 
 /** Which key signs, and how private keys are stored. */
@@ -115,5 +115,5 @@ export class CheckpointKeys {
 }
 
 function knownKey({ key_id, public_key }: AuditKeyRow): KnownKey {
-  return { keyId: key_id, spki: public_key, pem: pemOf(public_key), isSigned: signatureCheckOf(public_key) };
+  return { keyId: key_id, spki: public_key, pem: pemOf(public_key), isSigned: signatureVerifierOf(public_key) };
 }

@@ -177,7 +177,7 @@ export function removePending(tenant: string, pendingIds: readonly string[]): Wr
     sql: REMOVE_PENDING.get(ids.length)!,
     params: [tenant, ...ids],
     expect: ids.length,
-    keeps: HEAD,
+    expectation: HEAD,
   }));
 }
 
@@ -244,7 +244,7 @@ export function moveHead(before: HeadRow | undefined, after: HeadRow): Write {
             VALUES ($1, $2, $3, $4, $5) ON CONFLICT (tenant) DO NOTHING`,
       params,
       expect: 1,
-      keeps: HEAD,
+      expectation: HEAD,
     };
   }
   return {
@@ -252,7 +252,7 @@ export function moveHead(before: HeadRow | undefined, after: HeadRow): Write {
           WHERE tenant = $1 AND sequence = $6 AND checkpoint_sequence = $7`,
     params: [...params, before.sequence, before.checkpoint_sequence],
     expect: 1,
-    keeps: HEAD,
+    expectation: HEAD,
   };
 }
 

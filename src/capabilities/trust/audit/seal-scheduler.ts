@@ -1,5 +1,5 @@
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { ensureWork, hasten } from '../../../store/queue.ts';
+import { ensureWork, makeDueNow } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Cancel } from '../../../system/clock.ts';
 import { SEAL } from './work.ts';
@@ -28,7 +28,7 @@ export class SealScheduler {
 
   /** Makes the work item due at once: what was pending when the last host stopped is sealed. */
   start(): Unit {
-    return [ensureWork({ workId: SEAL, kind: SEAL, tenant: '*', dueAt: 0 }), hasten(SEAL)];
+    return [ensureWork({ workId: SEAL, kind: SEAL, tenant: '*', dueAt: 0 }), makeDueNow(SEAL)];
   }
 
   stop(): void {
@@ -46,7 +46,7 @@ export class SealScheduler {
     const { store, hub, log } = this.#runtime;
     this.#timer = undefined;
     try {
-      const outcome = await store.commit([hasten(SEAL)]);
+      const outcome = await store.commit([makeDueNow(SEAL)]);
       const isDue = outcome.committed && outcome.rows[0]!.length > 0;
       if (isDue) hub.callToWork(SEAL);
       else this.sealSoon();

@@ -31,7 +31,7 @@ it('lists an entry as soon as the change that it is part of is performed', async
 });
 
 it('has no entry of a change that was refused', async () => {
-  const impossible = { sql: 'DELETE FROM work WHERE work_id = $1', params: ['none'], expect: 1, keeps: 'work' };
+  const impossible = { sql: 'DELETE FROM work WHERE work_id = $1', params: ['none'], expect: 1, expectation: 'work' };
   const gone = { refused: 'not_found', message: 'There is no such work item.' } as const;
   const change = changeOf(undefined, [impossible], { refusals: { work: gone } });
   const outcome = await perform(host.runtime, async () =>

@@ -125,7 +125,7 @@ export function endKeyIn(realm: KeyRealm, keyId: string, graceMs: number): Write
           WHERE ${where} AND key_id = $${params.push(keyId)} AND revoked_at IS NULL`,
     params,
     expect: 1,
-    keeps: 'key',
+    expectation: 'key',
   };
 }
 
@@ -136,7 +136,7 @@ export function revokeKey(realm: KeyRealm, keyId: string): Write {
     sql: `UPDATE api_keys SET revoked_at = $now WHERE ${where} AND key_id = $${params.push(keyId)} AND ${IS_LIVE}`,
     params,
     expect: 1,
-    keeps: 'key',
+    expectation: 'key',
   };
 }
 
@@ -158,7 +158,7 @@ export function keepManager(realm: KeyRealm, { keyId, isOwner }: { keyId: string
               AND ${IS_LIVE} AND (expires_at IS NULL OR expires_at > $now))`,
     params,
     expect: 1,
-    keeps: 'manager',
+    expectation: 'manager',
   };
 }
 

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { Role, Scope } from '../../../protocol/trust/scopes.ts';
 import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { keepAnswer } from '../../../store/idempotency.ts';
+import { saveIdempotencyRecord } from '../../../store/idempotency.ts';
 import { redactText } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy, HOST_ACTOR } from '../audit/door.ts';
@@ -89,7 +89,7 @@ export class AuthorizationService implements Authorization {
 
   async createOwner(tenant: string, name: string): Promise<string | undefined> {
     const { row, issued } = this.#newKey({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
-    const once = keepAnswer({ record_key: FIRST_START, digest: '', status: 0, body: '' }, FIRST_START_MS);
+    const once = saveIdempotencyRecord({ record_key: FIRST_START, digest: '', status: 0, body: '' }, FIRST_START_MS);
     const created = and(
       changeOf(issued.key, [once, insertKey(row)], { refusals: { idempotency: CREATED_ELSEWHERE } }),
       this.#audit.entry({

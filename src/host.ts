@@ -81,7 +81,7 @@ async function startOn<Extra extends object>(
 ): Promise<RunningHost> {
   const built = buildHost(store, mounted, config, system);
   const { host, assembly } = built;
-  store.onHint((topic) => host.runtime.hub.hinted(topic));
+  store.onHint((topic) => host.runtime.hub.receiveHint(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
   await loadWorkflows(host, assembly.services, config.workflowsFolder ?? EXAMPLES);
   const firstKey = await createFirstKey(assembly.services);
@@ -202,7 +202,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
   const counted = createMetrics({
     inFlight: () => server.gate.inFlight,
     workInHand: () => executor.inHand,
-    followed: () => runtime.hub.followed,
+    followed: () => runtime.hub.subscribedRuns,
   });
   return server;
 }

@@ -117,8 +117,8 @@ function performFor(
   record: ((reply: Reply) => Unit) | undefined,
 ): Promise<Reply | Refusal> {
   const [resource] = Object.values((params ?? {}) as Record<string, string>);
-  const turn = resource === undefined ? undefined : `${caller?.subject.tenant ?? ''}\n${resource}`;
-  return perform(runtime, transaction, { turn, record });
+  const mutexKey = resource === undefined ? undefined : `${caller?.subject.tenant ?? ''}\n${resource}`;
+  return perform(runtime, transaction, { mutexKey, record });
 }
 
 function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Request {

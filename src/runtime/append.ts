@@ -4,7 +4,7 @@ import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
-import { insertEvents, releaseScope, moveRun as updateRun } from '../store/log.ts';
+import { advanceRun, insertEvents, releaseScope } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import { type Recorded, recordEvent } from './recording.ts';
@@ -24,7 +24,7 @@ export interface Append extends HeldRun {
 export type Reaction = (append: Append) => readonly Write[];
 
 /** Records an event and applies it to the run in memory, which is ahead of the store until the event is committed. */
-export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: Digest): Recorded {
+export function recordAndApply(held: HeldRun, event: NewEvent, time: number, digest: Digest): Recorded {
   const recorded = recordEvent(
     held.run,
     withCausationId(held.run, event),
@@ -36,13 +36,13 @@ export function recordNow(held: HeldRun, event: NewEvent, time: number, digest: 
 }
 
 /** How far a run had come before an append: the append expects this sequence in the store. */
-export interface Before {
+export interface RunPosition {
   readonly sequence: number;
   readonly status: RunStatus;
 }
 
 /** The current position of a run; taken before events are applied to it. */
-export function whereIs(run: Run): Before {
+export function positionOf(run: Run): RunPosition {
   return { sequence: run.sequence, status: statusOf(run) };
 }
 
@@ -51,12 +51,12 @@ export function appendWrites(
   runtime: Runtime,
   held: HeldRun,
   recorded: readonly Recorded[],
-  before: Before,
+  before: RunPosition,
   isInherited = false,
 ): Unit {
   const { run } = held;
   return [
-    updateRun(moveOf(run, before.sequence)),
+    advanceRun(moveOf(run, before.sequence)),
     ...insertEvents(
       run.facts.runId,
       recorded.map(({ stored }) => stored),
@@ -69,7 +69,7 @@ export function appendWrites(
 }
 
 /** A parent is woken when its child ends, and when the child starts or stops waiting, which changes its own status. */
-function concernsParent(run: Run, before: Before): boolean {
+function concernsParent(run: Run, before: RunPosition): boolean {
   const status = statusOf(run);
   if (!run.facts.parent || status === before.status) return false;
   return isTerminal(run) || [status, before.status].some((either) => either.startsWith('waiting-'));
@@ -111,28 +111,33 @@ export function reactionsTo(
   { reactions }: Runtime,
   held: HeldRun,
   recorded: readonly Recorded[],
-  { isInherited, before }: { readonly isInherited: boolean; readonly before?: Before },
+  { isInherited, before }: { readonly isInherited: boolean; readonly before?: RunPosition },
 ): Write[] {
   if (recorded.length === 0) return [];
   const append = appendOf(held, recorded, isInherited, before);
   return reactions.flatMap((reaction) => reaction(append));
 }
 
-function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boolean, before?: Before): Append {
+function appendOf(held: HeldRun, recorded: readonly Recorded[], isInherited: boolean, before?: RunPosition): Append {
   return { ...held, events: recorded.map(({ event }) => event), before: before?.status, isInherited };
 }
 
 /** Notifies subscribers and workers, on this host and on others, of an append that was committed. */
-export function announce({ hub, store }: Runtime, held: HeldRun, recorded: readonly Recorded[], before?: Before): void {
+export function announce(
+  { hub, store }: Runtime,
+  held: HeldRun,
+  recorded: readonly Recorded[],
+  before?: RunPosition,
+): void {
   const { run } = held;
   const { runId, parent } = run.facts;
-  hub.tell(
+  hub.publish(
     runId,
     recorded.map(({ stored }) => stored),
   );
-  hub.appended(appendOf(held, recorded, false, before));
+  hub.publishAppend(appendOf(held, recorded, false, before));
   const wokenParent = before && concernsParent(run, before) ? parent?.runId : undefined;
-  if (wokenParent) hub.callToWork(wokenParent);
-  for (const childRunId of cancelledChildren(held, recorded)) hub.callToWork(`${CANCEL_CHILD}:${childRunId}`);
+  if (wokenParent) hub.wakeWorkers(wokenParent);
+  for (const childRunId of cancelledChildren(held, recorded)) hub.wakeWorkers(`${CANCEL_CHILD}:${childRunId}`);
   store.hint([`run:${runId}`, ...(wokenParent ? [`work:${wokenParent}`] : [])]);
 }

@@ -3,7 +3,7 @@ import { contextOf, effectsOf } from '../../test/support/node-context.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { Configurable } from '../protocol/running/runs.ts';
-import { askModel, messagesFor, modelChoice } from './ask-model.ts';
+import { askModel, buildMessages, modelChoice } from './ask-model.ts';
 import type { ModelRequest, ModelResult } from './effects/model.ts';
 
 const TYPE = 'core.ai.callPrompt';
@@ -36,7 +36,7 @@ describe('the model of a node', () => {
 });
 
 describe('the messages to a model', () => {
-  const messages = (inputs: JsonObject, config: JsonObject = {}) => messagesFor(contextOf(TYPE, { inputs, config }));
+  const messages = (inputs: JsonObject, config: JsonObject = {}) => buildMessages(contextOf(TYPE, { inputs, config }));
 
   it('are the prompts of the node, then the text of an input port', async () => {
     expect(await messages({ prompt: 'Hello?' }, { systemPrompt: 'Be brief.' })).toEqual([

@@ -2,10 +2,10 @@ import { defined, isObject } from '../protocol/format/json.ts';
 import type { ChunkMeta } from '../protocol/running/events.ts';
 import type { ModelChunk, ModelMessage, ModelRequest, ModelResult, ToolCall } from './effects/model.ts';
 import type { NodeContext } from './node-type.ts';
-import { composePrompts, messagesOf } from './prompts.ts';
+import { composePrompts, promptMessages } from './prompts.ts';
 
 /** The whole answer of a model, put together from its chunks. */
-export interface Answer {
+export interface ModelAnswer {
   readonly content: string;
   /** Metadata of the last chunk, such as the finish reason. */
   readonly end: ChunkMeta;
@@ -13,7 +13,7 @@ export interface Answer {
 }
 
 /** Calls a model on behalf of a node and records the answer as `output.chunk` events while it is streamed. */
-export async function askModel(context: NodeContext, request: ModelRequest): Promise<Answer> {
+export async function askModel(context: NodeContext, request: ModelRequest): Promise<ModelAnswer> {
   let isStreamed = false;
   const onChunk = (chunk: ModelChunk, isLast: boolean): void => {
     isStreamed = true;
@@ -56,9 +56,9 @@ export function modelChoice({ configurable, config }: NodeContext): ModelRequest
 const USER_TEXT_PORTS = ['prompt', 'text', 'message', 'content', 'input'] as const;
 
 /** Builds the messages of a model call: the node's prompts, then its input if no user prompt is configured. */
-export async function messagesFor(context: NodeContext): Promise<ModelMessage[]> {
+export async function buildMessages(context: NodeContext): Promise<ModelMessage[]> {
   const prompts = await composePrompts(context);
-  const composed = messagesOf(context, prompts);
+  const composed = promptMessages(context, prompts);
   const { messages } = context.inputs;
   if (Array.isArray(messages)) return [...composed, ...messages.flatMap(parseMessage)];
   const hasUserPrompt = prompts.some(({ kind }) => kind === 'user') || typeof context.config.userPrompt === 'string';

@@ -157,7 +157,7 @@ export class Attempts {
       inputs: all,
       declared: inputs?.declared ?? {},
       variables,
-      shown: () => shownOf(run.plan, node.id, all, variables),
+      masked: () => maskedOf(run.plan, node.id, all, variables),
       configurable,
       attempt,
       visit,
@@ -165,7 +165,7 @@ export class Attempts {
       now,
       signal,
       answer,
-      answers: interrupts,
+      answerCount: interrupts,
       decisions: [...run.decisions],
       isRouted: outgoing.some(({ condition }) => condition !== undefined),
       child,
@@ -177,7 +177,7 @@ export class Attempts {
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, visit, signal),
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (event) => this.#send(node.id, signal, event),
-      tell: after(agentSteps, (event) => this.#send(node.id, signal, event)),
+      emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
     };
   }
 
@@ -244,7 +244,7 @@ function after(count: number, say: (event: NewEvent) => void): (event: NewEvent)
   };
 }
 
-function shownOf(plan: Plan, nodeId: string, inputs: JsonObject, variables: JsonObject) {
+function maskedOf(plan: Plan, nodeId: string, inputs: JsonObject, variables: JsonObject) {
   const masked = (values: JsonObject, names: ReadonlySet<string> | undefined): JsonObject =>
     maskMembers(values, (name) => names?.has(name) === true, plan.maskingMode, sha256Hex);
   return {

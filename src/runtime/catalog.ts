@@ -31,14 +31,14 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
       const validator = type && validatorOf(type);
-      const problems = validator ? misfitsOf(validator, node.config) : [];
+      const problems = validator ? schemaProblemsByPath(validator, node.config) : [];
       return problems.length > 0 ? problems : (type?.check?.(node.config) ?? []);
     },
   };
 }
 
 /** Validates a value and lists every problem with a JSON pointer, also to a member that is missing or unknown. */
-export function placesOfMisfits(validator: Validator, value: unknown): { path: string; message: string }[] {
+export function schemaProblemsByPointer(validator: Validator, value: unknown): { path: string; message: string }[] {
   if (validator.Check(value)) return [];
   return validator.Errors(value).flatMap(({ keyword, instancePath, message, params }) => {
     if (keyword === 'required') {
@@ -60,6 +60,9 @@ function messageFor(keyword: string, params: object): string | undefined {
 }
 
 /** Validates a value and lists every problem with a dotted path, as the problems of a workflow definition have it. */
-export function misfitsOf(validator: Validator, value: unknown): ConfigProblem[] {
-  return placesOfMisfits(validator, value).map(({ path, message }) => ({ path: path.replaceAll('/', '.'), message }));
+export function schemaProblemsByPath(validator: Validator, value: unknown): ConfigProblem[] {
+  return schemaProblemsByPointer(validator, value).map(({ path, message }) => ({
+    path: path.replaceAll('/', '.'),
+    message,
+  }));
 }

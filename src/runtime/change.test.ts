@@ -6,7 +6,7 @@ import { openSqlite } from '../store/sqlite.ts';
 import type { Store } from '../store/store.ts';
 import { realClock } from '../system/real.ts';
 import { and, type Change, changeOf, perform, UnitRefused, unchanged, withResult } from './change.ts';
-import { Turns } from './turns.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 
 const TABLES = [
   { id: 'test-1', statements: ['CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL)'] },
@@ -81,11 +81,11 @@ describe('performing a change', () => {
 
   it('commits the idempotency record of the answer in the same unit', async () => {
     const record = (result: string): Write[] => [insert(`answer ${result}`, 1)];
-    await perform({ store, turns: new Turns() }, async () => changeOf('x', [insert('b', 1)]), { record });
+    await perform({ store, mutex: new KeyedMutex() }, async () => changeOf('x', [insert('b', 1)]), { record });
     expect(await stored('answer x')).toBe(1);
-    await perform({ store, turns: new Turns() }, async () => unchanged('y'), { record });
+    await perform({ store, mutex: new KeyedMutex() }, async () => unchanged('y'), { record });
     expect(await stored('answer y')).toBe(1);
-    const twice = perform({ store, turns: new Turns() }, async () => changeOf('x', [insert('c', 1)]), { record });
+    const twice = perform({ store, mutex: new KeyedMutex() }, async () => changeOf('x', [insert('c', 1)]), { record });
     await expect(twice).rejects.toThrow();
     expect(await stored('c')).toBeUndefined();
   });
@@ -94,23 +94,23 @@ describe('performing a change', () => {
     const no = refuse('forbidden', 'Not you.');
     const record = (): Write[] => [insert('answer', 1)];
     const recording: Change<string> = { ...changeOf('x', [insert('attempt', 1)]), refusal: no };
-    expect(await perform({ store, turns: new Turns() }, async () => recording, { record })).toBe(no);
+    expect(await perform({ store, mutex: new KeyedMutex() }, async () => recording, { record })).toBe(no);
     expect(await stored('attempt')).toBe(1);
     expect(await stored('answer')).toBeUndefined();
   });
 
   it('performs changes of the same resource in sequence, so that none is decided on outdated state', async () => {
-    const turns = new Turns();
+    const mutex = new KeyedMutex();
     let decisions = 0;
     const add = () =>
       perform(
-        { store, turns },
+        { store, mutex },
         async () => {
           decisions++;
           const seen = await stored('a');
           return changeOf(seen + 1, [update('a', seen, seen + 1)], { retryOn: ['value'] });
         },
-        { turn: 'a' },
+        { mutexKey: 'a' },
       );
     expect(await Promise.all(Array.from({ length: 50 }, add))).toEqual(Array.from({ length: 50 }, (_, i) => i + 1));
     expect(decisions).toBe(50);
@@ -147,7 +147,7 @@ describe('one change made of several', () => {
 });
 
 function make<T>(decide: Parameters<typeof perform<T>>[1]) {
-  return perform({ store, turns: new Turns() }, decide);
+  return perform({ store, mutex: new KeyedMutex() }, decide);
 }
 
 function tell(): void {

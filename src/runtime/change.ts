@@ -1,7 +1,7 @@
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import type { Unit } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
-import type { Turns } from './turns.ts';
+import type { KeyedMutex } from './keyed-mutex.ts';
 
 /**
  * The one way to change stored state. A service reads, decides and returns a `Change`; `perform` commits it.
@@ -86,19 +86,19 @@ const TOO_MUCH_CONTENTION: Refusal = {
 /** How a change is performed. */
 export interface PerformOptions<T> {
   /** Changes with the same key wait for each other on this host, which saves decisions that would be out of date. */
-  readonly turn?: string | undefined;
+  readonly mutexKey?: string | undefined;
   /** Added to the unit: the idempotency record of the answer that the result becomes. */
   readonly record?: ((result: T) => Unit) | undefined;
 }
 
 /** Decides, commits and announces; decides again after a conflict. */
 export function perform<T>(
-  { store, turns }: { readonly store: Store; readonly turns: Turns },
+  { store, mutex }: { readonly store: Store; readonly mutex: KeyedMutex },
   decide: Decide<T>,
-  { turn, record }: PerformOptions<T> = {},
+  { mutexKey, record }: PerformOptions<T> = {},
 ): Promise<T | Refusal> {
   const attempt = () => performUntilCommitted(store, decide, record);
-  return turn === undefined ? attempt() : turns.take(turn, attempt);
+  return mutexKey === undefined ? attempt() : mutex.runExclusive(mutexKey, attempt);
 }
 
 async function performUntilCommitted<T>(

@@ -29,7 +29,7 @@ export interface PreparedChild {
 /** The children that a node asked for. */
 export interface PreparedChildren {
   /** How many children the node had when it asked; if it has more by now, the request was answered already. */
-  readonly after: number;
+  readonly childrenBefore: number;
   readonly children: readonly PreparedChild[];
 }
 
@@ -91,7 +91,7 @@ function failure(code: string, message: string): NodeFailure {
 }
 
 /** What has changed about the children of a run since their state was last recorded. */
-export interface Harvest {
+export interface ChildUpdates {
   /** Results of children that have ended, by the id of the node that waits for them. */
   readonly ended: ReadonlyMap<string, ChildResult>;
   /** Events about new statuses and costs: a parent waits for a person when its child does. */
@@ -99,7 +99,7 @@ export interface Harvest {
 }
 
 /** Reads the children that a run waits for, and compares them with what the run's log says about them. */
-export async function harvestChildren(runtime: Runtime, { identity, run }: HeldRun): Promise<Harvest> {
+export async function readChildUpdates(runtime: Runtime, { identity, run }: HeldRun): Promise<ChildUpdates> {
   const { tenant } = identity.subject;
   const awaited = awaitedChildren(run);
   const ended = new Map<string, ChildResult>();
@@ -155,7 +155,7 @@ export async function childResult(runtime: Runtime, { tenant, runId }: RunRef): 
 }
 
 async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> {
-  const held = await reader.take(row);
+  const held = await reader.acquire(row);
   const { run } = held;
   const result = {
     runId: row.run_id,
@@ -165,6 +165,6 @@ async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> 
     shown: maskRunOutputs(run.plan, finalOutputs(run), sha256Hex),
     error: run.error as RunError | undefined,
   };
-  reader.give(held);
+  reader.release(held);
   return result;
 }

@@ -8,12 +8,12 @@ import { catalogOf } from './catalog.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
 import { Hub } from './hub.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import type { NodeType } from './node-type.ts';
 import { Plans } from './plans.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
 import type { ToolSource } from './tools.ts';
-import { Turns } from './turns.ts';
 
 /** What the host provides to build a runtime; the rest is created with it. */
 export interface RuntimeParts {
@@ -57,7 +57,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
     hub: new Hub(),
     plans,
     reader: new RunReader(store, plans, clock),
-    turns: new Turns(),
+    mutex: new KeyedMutex(),
     catalog: catalogOf(nodes),
     get seams() {
       seams ??= { ...defaults, ...contributed.seams };

@@ -4,7 +4,7 @@ import { type Configurable, ENGINE_VERSION } from '../protocol/running/runs.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { timeOf } from '../system/ids.ts';
 import { redactValue } from '../system/redaction.ts';
-import { recordNow } from './append.ts';
+import { recordAndApply } from './append.ts';
 import type { PinnedPlan } from './plans.ts';
 import type { Recorded } from './recording.ts';
 import type { HeldRun, Subject } from './run-row.ts';
@@ -42,7 +42,7 @@ export interface CreatedRun {
 }
 
 /** Creates a run in memory that has no events yet: the first ones are recorded by the caller. */
-export function emptyHeld(runtime: Runtime, request: NewRun): HeldRun {
+export function emptyHeldRun(runtime: Runtime, request: NewRun): HeldRun {
   const { subject, workflow, depth, rootRunId, scopeKey } = request;
   return {
     identity: { subject, workflowOwner: workflow.owner, depth, rootRunId, scopeKey },
@@ -52,9 +52,9 @@ export function emptyHeld(runtime: Runtime, request: NewRun): HeldRun {
 
 /** Creates a run in memory with its `run.started` event; the run exists once that is committed. */
 export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
-  const held = emptyHeld(runtime, request);
+  const held = emptyHeldRun(runtime, request);
   const { facts } = held.run;
-  const started = recordNow(
+  const started = recordAndApply(
     held,
     {
       type: 'run.started',

@@ -8,16 +8,16 @@ import type { RunError } from '../protocol/errors.ts';
 import { deepEqual } from '../protocol/format/json.ts';
 import { type Lease, readWorkItem } from '../store/queue.ts';
 import { Attempts, type Message } from './attempts.ts';
-import { harvestChildren, type PreparedChildren, prepareChildren } from './children.ts';
+import { type PreparedChildren, prepareChildren, readChildUpdates } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
-import { Rehearsal } from './fork/rehearsal.ts';
-import { Script } from './fork/script.ts';
+import { Replayer } from './fork/replayer.ts';
+import { SourceHistory } from './fork/source-history.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { Journal, type LeaseMove } from './journal.ts';
+import { capabilityNotProvided, nodeStartEvent } from './node-start.ts';
 import type { ChildRequest, ChildResult, Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
-import { capabilityMissing, startOf } from './starting.ts';
 
 /** Nodes of one run that execute concurrently in one process. */
 const CONCURRENT_NODES_MAX = 8;
@@ -61,8 +61,8 @@ export class Drive {
   #stopping = false;
   #steps = 0;
   /** Set on replays only: the rest of the source's log. */
-  #script: Script | undefined;
-  #rehearsal: Rehearsal | undefined;
+  #history: SourceHistory | undefined;
+  #replayer: Replayer | undefined;
   #onSignal: (() => void) | undefined;
 
   constructor(runtime: Runtime, options: DriveOptions) {
@@ -94,7 +94,7 @@ export class Drive {
   /** Starts no more nodes and releases the run once running attempts have ended; with `cut` they are aborted. */
   stop({ cut }: { readonly cut: boolean }): void {
     this.#stopping = true;
-    this.#rehearsal?.stop();
+    this.#replayer?.stop();
     if (cut) this.#attempts.abortAll();
     this.#signal();
   }
@@ -120,11 +120,11 @@ export class Drive {
 
   /** A replay first repeats its source event by event, for as long as both agree. */
   async #repeatSource(fork: Fork): Promise<void> {
-    const script = await Script.load(this.#runtime, this.#journal.held.identity.subject, fork);
-    this.#script = script;
+    const history = await SourceHistory.load(this.#runtime, this.#journal.held.identity.subject, fork);
+    this.#history = history;
     if (this.#run.isDetached) return;
-    this.#rehearsal = new Rehearsal(this.#runtime, this.#options.lease, this.#journal, script);
-    await this.#rehearsal.run();
+    this.#replayer = new Replayer(this.#runtime, this.#options.lease, this.#journal, history);
+    await this.#replayer.run();
   }
 
   /** One iteration; gives the due time when the run was released. */
@@ -176,7 +176,7 @@ export class Drive {
   }
 
   #start(planned: PlannedNode): void {
-    const event = startOf(this.#runtime, this.#run, planned);
+    const event = nodeStartEvent(this.#runtime, this.#run, planned);
     this.#journal.record([event]);
     if (event.type === 'node.started') this.#call(planned);
   }
@@ -201,19 +201,19 @@ export class Drive {
     this.#sleeping.delete(planned.node.id);
     this.#awaitingBudget.delete(planned.node.id);
     const type = this.#runtime.catalog.get(planned.node.typeId);
-    if (this.#script && type?.role !== 'pure') {
-      this.#repeat(planned, this.#script);
+    if (this.#history && type?.role !== 'pure') {
+      this.#repeat(planned, this.#history);
       return;
     }
     const outcome = type
       ? this.#attempts.begin(type, planned, this.#journal.held, { child })
-      : { failed: capabilityMissing(planned.node.typeId) };
+      : { failed: capabilityNotProvided(planned.node.typeId) };
     if (outcome) this.#settle(planned, outcome);
   }
 
   /** On a replay, a side-effect node gets the outcome that the source recorded. */
-  #repeat({ node: { id: nodeId }, index }: PlannedNode, script: Script): void {
-    const record = script.recordOf(nodeId, this.#run.nodes[index]!.attempt);
+  #repeat({ node: { id: nodeId }, index }: PlannedNode, history: SourceHistory): void {
+    const record = history.eventsOfAttempt(nodeId, this.#run.nodes[index]!.attempt);
     if (record) this.#journal.record(record);
     else this.#fail(nodeId, SOURCE_MISSING);
   }
@@ -241,19 +241,19 @@ export class Drive {
 
   async #prepareChildren(planned: PlannedNode, requests: readonly ChildRequest[]): Promise<PreparedChildren> {
     const { lease, held } = this.#journal;
-    const after = childCount(held.run, planned);
+    const childrenBefore = childCount(held.run, planned);
     const placement = { owner: lease.owner, adopt: this.#options.adopt };
-    return { after, children: await prepareChildren(this.#runtime, held, planned, requests, placement) };
+    return { childrenBefore, children: await prepareChildren(this.#runtime, held, planned, requests, placement) };
   }
 
   #fail(nodeId: string, error: RunError): void {
     this.#journal.record([failAttempt(this.#run, nodeId, error)]);
   }
 
-  #dispatch(planned: PlannedNode, { after, children }: PreparedChildren): void {
+  #dispatch(planned: PlannedNode, { childrenBefore, children }: PreparedChildren): void {
     if (this.#run.pause) return;
     // A node that was called twice and asked for the same children both times gets them once.
-    const wanted = after === childCount(this.#run, planned) ? children : [];
+    const wanted = childrenBefore === childCount(this.#run, planned) ? children : [];
     for (const { event, created, change } of wanted) {
       if (!this.#isAffordable(created.held.run)) break;
       this.#journal.record([event], { change });
@@ -310,7 +310,7 @@ export class Drive {
     this.#wakes = work.wakes;
     for (const nodeId of await this.#journal.catchUp()) this.#dropAttempt(nodeId);
     if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
-    const { ended, changed } = await harvestChildren(this.#runtime, this.#journal.held);
+    const { ended, changed } = await readChildUpdates(this.#runtime, this.#journal.held);
     this.#journal.record(changed);
     for (const [nodeId, child] of ended) this.#call(this.#run.plan.node(nodeId)!, child);
     for (const index of [...this.#run.active]) this.#callForMoreChildren(this.#run.plan.nodes[index]!);

@@ -291,7 +291,7 @@ export class Executor {
     active.drive = drive;
     if (this.#state === 'stopping') drive.stop({ cut: true });
     const due = await drive.drive();
-    this.#runtime.reader.give(drive.held);
+    this.#runtime.reader.release(drive.held);
     return due;
   }
 
@@ -299,7 +299,7 @@ export class Executor {
     const row = await this.#runtime.reader.row({ tenant }, runId);
     if (!row) throw new LeaseLost('the run is gone');
     if (row.engine_version > ENGINE_VERSION) throw new Error('a newer version of this program began the run');
-    return this.#runtime.reader.take(row);
+    return this.#runtime.reader.acquire(row);
   }
 
   /** After a lost lease another host drives the run. Anything else is a bug: the run pauses as the log has it. */

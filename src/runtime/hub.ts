@@ -34,12 +34,12 @@ export class Hub {
   readonly #workListeners = new Set<WorkListener>();
 
   /** Subscribes to the appends of one run; returns the function that unsubscribes. */
-  follow(runId: string, listener: RunListener): () => void {
+  subscribe(runId: string, listener: RunListener): () => void {
     return addListener(this.#runListeners, runId, listener);
   }
 
   /** Notifies the subscribers of a run that its log has grown. */
-  tell(runId: string, events?: readonly StoredEvent[]): void {
+  publish(runId: string, events?: readonly StoredEvent[]): void {
     for (const listener of this.#runListeners.get(runId) ?? []) listener(events);
   }
 
@@ -49,12 +49,12 @@ export class Hub {
   }
 
   /** Sends a notice to the current subscribers of a run. */
-  notice(runId: string, notice: Notice): void {
+  publishNotice(runId: string, notice: Notice): void {
     for (const listener of this.#noticeListeners.get(runId) ?? []) listener(notice);
   }
 
   /** Whether a notice about this run would reach anybody; without subscribers there is no need to build one. */
-  isNoticed(runId: string): boolean {
+  hasNoticeListeners(runId: string): boolean {
     return this.#noticeListeners.has(runId);
   }
 
@@ -65,17 +65,17 @@ export class Hub {
   }
 
   /** Passes on a hint of another host, which is written `topic:subject`. */
-  hinted(hint: string): void {
+  receiveHint(hint: string): void {
     const colon = hint.indexOf(':');
     const topic = hint.slice(0, colon);
     const subject = hint.slice(colon + 1);
-    if (topic === 'run') this.tell(subject);
-    else if (topic === 'work') this.callToWork(subject);
+    if (topic === 'run') this.publish(subject);
+    else if (topic === 'work') this.wakeWorkers(subject);
     else this.#hintListeners.get(topic)?.(subject);
   }
 
   /** Notifies the append listeners after the commit. */
-  appended(append: Append): void {
+  publishAppend(append: Append): void {
     for (const listener of this.#appendListeners) listener(append);
   }
 
@@ -86,12 +86,12 @@ export class Hub {
   }
 
   /** Notifies workers that a work item is due, now or at `dueAt`. */
-  callToWork(workId: string, dueAt?: number): void {
+  wakeWorkers(workId: string, dueAt?: number): void {
     for (const listener of this.#workListeners) listener(workId, dueAt);
   }
 
   /** Number of runs that have subscribers. */
-  get followed(): number {
+  get subscribedRuns(): number {
     return this.#runListeners.size;
   }
 }

@@ -2,7 +2,7 @@ import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import { finishWork, guardLease, type Lease, releaseLease } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { announce, appendWrites, type Before, recordNow, whereIs } from './append.ts';
+import { announce, appendWrites, positionOf, type RunPosition, recordAndApply } from './append.ts';
 import type { Change } from './change.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { traitsOf } from './event-traits.ts';
@@ -32,7 +32,7 @@ export class Journal {
   readonly lease: Lease;
   #held: HeldRun;
   /** The position that was last read from or committed to the store. */
-  #stored: Before;
+  #stored: RunPosition;
   #pending: Recorded[] = [];
   #changes: Change<unknown>[] = [];
   /** A commit failed, so the run in memory contains events that are not in the log. */
@@ -44,7 +44,7 @@ export class Journal {
     this.#runtime = runtime;
     this.lease = lease;
     this.#held = held;
-    this.#stored = whereIs(held.run);
+    this.#stored = positionOf(held.run);
   }
 
   get held(): HeldRun {
@@ -62,7 +62,7 @@ export class Journal {
 
   /** Applies events to the run and adds them to the next commit, with a change that belongs to them. */
   record(events: readonly NewEvent[], { time = this.#runtime.clock.now(), change }: RecordOptions = {}): RunEvent[] {
-    const recorded = events.map((event) => recordNow(this.#held, event, time, sha256Hex));
+    const recorded = events.map((event) => recordAndApply(this.#held, event, time, sha256Hex));
     this.#pending.push(...recorded);
     if (change) this.#changes.push(change);
     return recorded.map(({ event }) => event);
@@ -85,7 +85,7 @@ export class Journal {
       return this.#conflict(outcome.failedExpectation, move);
     }
     const before = this.#stored;
-    this.#stored = whereIs(this.#held.run);
+    this.#stored = positionOf(this.#held.run);
     if (pending.length > 0) announce(this.#runtime, this.#held, pending, before);
     for (const tell of changes.flatMap(({ announce }) => announce)) tell();
     return true;
@@ -103,8 +103,8 @@ export class Journal {
     this.#discard(this.#pending);
     this.#pending = [];
     this.#changes = [];
-    this.#held = await this.#runtime.reader.fresh(row);
-    this.#stored = whereIs(this.#held.run);
+    this.#held = await this.#runtime.reader.load(row);
+    this.#stored = positionOf(this.#held.run);
     this.#isStale = false;
     const nodeIds = [...this.#nodesWithLostEvents];
     this.#nodesWithLostEvents = new Set();

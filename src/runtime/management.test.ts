@@ -13,12 +13,12 @@ import { sortableIds } from '../system/ids.ts';
 import type { Append } from './append.ts';
 import { commitOrThrow, perform } from './change.ts';
 import { Hub } from './hub.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import { openManagementRun, REVIEW } from './management.ts';
 import { moveRun } from './move-run.ts';
 import { Plans } from './plans.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
-import { Turns } from './turns.ts';
 
 const folder = freshFolder();
 const clock = new ManualClock();
@@ -38,7 +38,7 @@ const runtime = {
   hub,
   plans,
   ids: sortableIds(clock.now, () => '0123456789ab'),
-  turns: new Turns(),
+  mutex: new KeyedMutex(),
   reader: new RunReader(store, plans, clock),
   reactions: [],
   limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 1_000 },

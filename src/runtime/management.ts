@@ -4,7 +4,7 @@ import type { ManagementWorkflow } from '../protocol/running/management.ts';
 import type { PortValue, WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import { HOST_OWNER } from '../store/definitions.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { recordNow } from './append.ts';
+import { recordAndApply } from './append.ts';
 import type { Change } from './change.ts';
 import { createRun } from './creation.ts';
 import type { PinnedPlan } from './plans.ts';
@@ -95,6 +95,6 @@ export async function openManagementRun(
   const workflow = await managementPlan(runtime, workflowId);
   const { held, recorded } = createRun(runtime, { subject, workflow, inputs, configurable: {}, depth: 0 });
   const { createdAt } = held.run.facts;
-  const all = [...recorded, ...firstEvents.map((event) => recordNow(held, event, createdAt, sha256Hex))];
+  const all = [...recorded, ...firstEvents.map((event) => recordAndApply(held, event, createdAt, sha256Hex))];
   return startRun(runtime, { held, recorded: all }, 'undriven');
 }

@@ -6,7 +6,7 @@ import type { RunStatus } from '../protocol/running/runs.ts';
 import type { Visibility } from '../store/log.ts';
 import { dropWork, wake } from '../store/queue.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { announce, appendWrites, recordNow, whereIs } from './append.ts';
+import { announce, appendWrites, positionOf, recordAndApply } from './append.ts';
 import { type Change, changeOf, perform } from './change.ts';
 import type { WorkHandler } from './executor.ts';
 import type { HeldRun } from './run-row.ts';
@@ -32,10 +32,10 @@ export async function moveRun(
 ): Promise<Change<MovedRun> | Refusal> {
   const row = await runtime.reader.row(visibility, runId);
   if (!row) return NOT_FOUND;
-  const held = await runtime.reader.take(row);
+  const held = await runtime.reader.acquire(row);
   const decision = await decide(held.run);
   if (isRefusal(decision)) {
-    runtime.reader.give(held);
+    runtime.reader.release(held);
     return decision;
   }
   if (!('refusal' in decision)) return append(runtime, held, decision);
@@ -45,18 +45,18 @@ export async function moveRun(
 /** Appends to a run that is held in memory; the caller must have read it from the store in the same decision. */
 function append(runtime: Runtime, held: HeldRun, events: readonly NewEvent[]): Change<MovedRun> {
   const { runId } = held.run.facts;
-  const before = whereIs(held.run);
+  const before = positionOf(held.run);
   const at = runtime.clock.now();
-  const recorded = events.map((event) => recordNow(held, event, at, sha256Hex));
+  const recorded = events.map((event) => recordAndApply(held, event, at, sha256Hex));
   const writes = [
     ...appendWrites(runtime, held, recorded, before),
     // Without its work item, a host that still drives a run that has ended can write nothing more.
     isTerminal(held.run) ? dropWork(runId) : wake(runId),
   ];
   const tell = (): void => {
-    runtime.reader.give(held);
+    runtime.reader.release(held);
     announce(runtime, held, recorded, before);
-    runtime.hub.callToWork(runId);
+    runtime.hub.wakeWorkers(runId);
     runtime.store.hint([`work:${runId}`]);
   };
   return changeOf({ status: statusOf(held.run), at }, writes, { announce: [tell], retryOn: ['sequence'] });
@@ -67,7 +67,7 @@ export function cancelChildHandler(runtime: Runtime): WorkHandler {
   return async ({ tenant, payload }) => {
     const { childRunId, parentRunId } = JSON.parse(payload) as { childRunId: string; parentRunId: string };
     const cancel = (run: Run): Decision => cancelRun(run, { reason: 'parent-cancelled', parentRunId });
-    await perform(runtime, () => moveRun(runtime, { tenant }, childRunId, cancel), { turn: childRunId });
+    await perform(runtime, () => moveRun(runtime, { tenant }, childRunId, cancel), { mutexKey: childRunId });
     return {};
   };
 }

@@ -43,7 +43,7 @@ export interface NodeContext {
   readonly declared: JsonObject;
   readonly variables: JsonObject;
   /** Inputs and variables with the values masked that the definition marks as sensitive. */
-  shown(): { readonly inputs: JsonObject; readonly variables: JsonObject };
+  masked(): { readonly inputs: JsonObject; readonly variables: JsonObject };
   readonly configurable: Configurable;
   /** Number of this attempt, from 0. */
   readonly attempt: number;
@@ -58,7 +58,7 @@ export interface NodeContext {
   /** The answer to the interrupt that an earlier call of this node raised. */
   readonly answer: { readonly value: unknown } | undefined;
   /** How many interrupts of this node have been answered. */
-  readonly answers: number;
+  readonly answerCount: number;
   /** The decisions of the run's supervisor so far, in order. */
   readonly decisions: readonly OrchestratorDecision[];
   /** Whether an outgoing edge has a condition, so that a rejection can be routed instead of failing the node. */
@@ -76,7 +76,7 @@ export interface NodeContext {
   /** Records an event while the node is running. */
   emit(event: NewEvent): void;
   /** Records a step of an agent. A node that is called again must repeat its steps in order: each is recorded once. */
-  tell(step: NewEvent): void;
+  emitStep(step: NewEvent): void;
 }
 
 /** The outcome of one call. A node that waits returns what it waits for and is called again, so it holds no memory. */

@@ -39,7 +39,7 @@ export class Plans {
   }
 
   /** Drops the cached newest versions; called after workflows were registered or removed. */
-  changed(): void {
+  invalidate(): void {
     this.#current = new Map();
   }
 

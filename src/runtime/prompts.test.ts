@@ -4,7 +4,7 @@ import type { PromptTarget, PromptTemplate } from '../protocol/ai/prompts.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { FoundPrompts } from './effects/seams.ts';
 import type { NodeContext } from './node-type.ts';
-import { composePrompts, messagesOf, promptRefProblems } from './prompts.ts';
+import { composePrompts, promptMessages, promptRefProblems } from './prompts.ts';
 
 const template = (templateId: string, more: Partial<PromptTemplate> = {}): PromptTemplate => ({
   templateId,
@@ -31,7 +31,7 @@ function nodeWith(given: Partial<NodeContext>, library: readonly PromptTemplate[
       ...context,
       effects: { ...context.effects, prompts },
       emit: (event: NewEvent) => void events.push(event),
-      tell: (event: NewEvent) => void events.push(event),
+      emitStep: (event: NewEvent) => void events.push(event),
     },
   };
 }
@@ -56,14 +56,20 @@ describe('the prompts of a node', () => {
     expect(requested.map((targets) => targets.map(({ templateId }) => templateId))).toEqual([
       ['s', 'hint', 'few', 'more', 'u'],
     ]);
-    expect(messagesOf(context, prompts).map(({ role }) => role)).toEqual(['system', 'system', 'user', 'user', 'user']);
+    expect(promptMessages(context, prompts).map(({ role }) => role)).toEqual([
+      'system',
+      'system',
+      'user',
+      'user',
+      'user',
+    ]);
   });
 
   it('are not fetched if the config has no references', async () => {
     const { context, requested } = nodeWith({ config: { systemPrompt: 'You are calm.' } }, []);
     const prompts = await composePrompts(context);
     expect([prompts, requested]).toEqual([[], []]);
-    expect(messagesOf(context, prompts)).toEqual([{ role: 'system', content: 'You are calm.' }]);
+    expect(promptMessages(context, prompts)).toEqual([{ role: 'system', content: 'You are calm.' }]);
   });
 
   it('have sensitive values for the model, and none in the log', async () => {
@@ -71,12 +77,12 @@ describe('the prompts of a node', () => {
       {
         config: { systemPromptRef: 'prompt:s' },
         inputs: { note: 'private' },
-        shown: () => ({ inputs: { note: '[REDACTED]' }, variables: {} }),
+        masked: () => ({ inputs: { note: '[REDACTED]' }, variables: {} }),
       },
       [template('s', { text: 'Note: {{note}}' })],
       { observability: 'full' },
     );
-    expect(messagesOf(context, await composePrompts(context))).toEqual([
+    expect(promptMessages(context, await composePrompts(context))).toEqual([
       { role: 'system', content: 'Note: <UNTRUSTED>private</UNTRUSTED>' },
     ]);
     expect(events.map(({ type }) => type)).toEqual(['agent.promptResolved', 'prompt.composed']);

@@ -70,7 +70,7 @@ export async function composePrompts(context: NodeContext, actingAgent?: Agent):
       : literalPrompt(agent!.systemPrompt, choice.resolved!, TEXT_FUNCTIONS);
     if (observability !== 'off') {
       const payload = composedPayload(context.node.id, kind, composition, observability);
-      context.tell({ type: 'prompt.composed', nodeId: context.node.id, payload });
+      context.emitStep({ type: 'prompt.composed', nodeId: context.node.id, payload });
     }
     return { ...composition, kind };
   });
@@ -94,7 +94,7 @@ function promptsOf({ manifest: { agentId, promptOverrides }, systemPrompt }: Age
 }
 
 /** Turns prompts into model messages; a kind without a prompt uses the inline text of the node's config. */
-export function messagesOf({ config }: NodeContext, prompts: readonly ComposedPrompt[]): ModelMessage[] {
+export function promptMessages({ config }: NodeContext, prompts: readonly ComposedPrompt[]): ModelMessage[] {
   return KINDS.flatMap((kind) => {
     const composed = prompts.filter((prompt) => prompt.kind === kind).map(({ text }) => text);
     const inline = config[INLINE[kind] ?? ''];
@@ -158,13 +158,13 @@ function warn({ node, emit }: NodeContext, code: string, message: string): void 
 }
 
 function recordChoice(
-  { node, tell }: NodeContext,
+  { node, emitStep }: NodeContext,
   kind: PromptKind,
   { chain, resolved }: PromptChoice,
   agent: Agent | undefined,
 ): void {
   const bound = agent ? { agentId: agent.manifest.agentId } : {};
-  tell({
+  emitStep({
     type: 'agent.promptResolved',
     nodeId: node.id,
     payload: { nodeId: node.id, kind, ...bound, chain, resolved },
@@ -200,10 +200,10 @@ function bindingOf(context: NodeContext, target: PromptTarget, variable: PromptV
   switch (variable.source ?? 'input') {
     case 'input': {
       const isStatic = own(context.node.inputs, variable.name)?.type === 'static';
-      return bind(variable, context.inputs, context.shown().inputs, isStatic ? 'trusted' : 'untrusted');
+      return bind(variable, context.inputs, context.masked().inputs, isStatic ? 'trusted' : 'untrusted');
     }
     case 'variable':
-      return bind(variable, context.variables, context.shown().variables, 'untrusted');
+      return bind(variable, context.variables, context.masked().variables, 'untrusted');
     case 'context':
       return trusted(own(hostContext(context), variable.name));
     case 'secret':

@@ -43,29 +43,29 @@ export class RunReader {
   ): Promise<T | undefined> {
     const row = await this.row(visibility, runId);
     if (!row) return undefined;
-    const held = await this.take(row);
+    const held = await this.acquire(row);
     const result = look(held, row);
-    this.give(held);
+    this.release(held);
     return result;
   }
 
   /** Takes a folded run out of the cache. The caller owns it, and returns it once all its events are committed. */
-  async take(row: RunRow): Promise<HeldRun> {
+  async acquire(row: RunRow): Promise<HeldRun> {
     const cached = this.#cache.get(row.run_id);
-    if (!cached || cached.run.sequence > row.sequence) return this.fresh(row);
+    if (!cached || cached.run.sequence > row.sequence) return this.load(row);
     this.#cache.delete(row.run_id);
     await this.#advance(cached, row, row.sequence);
     return cached;
   }
 
   /** Returns a run to the cache; its state must equal the log. */
-  give(held: HeldRun): void {
+  release(held: HeldRun): void {
     if (held.run.ended && held.run.sequence < ENDED_EVENTS_MIN) return;
     this.#cache.set(held.run.facts.runId, held);
   }
 
   /** Folds a run from its first event, without the cache, up to the sequence `through`. */
-  async fresh(row: RunRow, through = row.sequence): Promise<HeldRun> {
+  async load(row: RunRow, through = row.sequence): Promise<HeldRun> {
     const plan = await this.#plans.pinned(row.workflow_owner, row.workflow_id, row.workflow_version);
     const held: HeldRun = { identity: identityOf(row), run: fold(plan, factsOf(row), []) };
     await this.#advance(held, row, through);

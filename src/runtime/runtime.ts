@@ -7,10 +7,10 @@ import type { Reaction } from './append.ts';
 import type { Catalog } from './catalog.ts';
 import type { SeamDrivers } from './effects/seams.ts';
 import type { Hub } from './hub.ts';
+import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Plans } from './plans.ts';
 import type { RunReader } from './reader.ts';
 import type { ToolSource } from './tools.ts';
-import type { Turns } from './turns.ts';
 
 /** The services that executing and changing runs is built on; there is one per host. */
 export interface Runtime {
@@ -22,7 +22,7 @@ export interface Runtime {
   readonly plans: Plans;
   readonly reader: RunReader;
   /** Changes of the same resource wait for each other here instead of conflicting in the store. */
-  readonly turns: Turns;
+  readonly mutex: KeyedMutex;
   readonly catalog: Catalog;
   readonly seams: SeamDrivers;
   /** Sources of the tools that agents may call. */

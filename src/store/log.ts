@@ -84,7 +84,7 @@ export interface RunAdvance {
  * Updates a run's row by compare-and-swap on its sequence. Fails the expectation `sequence` if another writer appended
  * first, so sequences have no gaps or duplicates.
  */
-export function moveRun(move: RunAdvance): Write {
+export function advanceRun(move: RunAdvance): Write {
   return {
     sql: `UPDATE runs SET sequence = $1, status = $2, updated_at = $3, ended_at = $4, error_code = $5
           WHERE run_id = $6 AND sequence = $7`,

@@ -4,8 +4,8 @@ import type { AuditRecord } from '../../src/capabilities/trust/audit/door.ts';
 import { AUDIT_TABLES } from '../../src/capabilities/trust/audit/records.ts';
 import { AuditService } from '../../src/capabilities/trust/audit/service.ts';
 import { Hub } from '../../src/runtime/hub.ts';
+import { KeyedMutex } from '../../src/runtime/keyed-mutex.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
-import { Turns } from '../../src/runtime/turns.ts';
 import { openPostgres } from '../../src/store/postgres.ts';
 import { sql } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
@@ -185,7 +185,7 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
       ids: realIds(),
       log: silent,
       hub: new Hub(),
-      turns: new Turns(),
+      mutex: new KeyedMutex(),
     } as unknown as Runtime;
     const service = new AuditService({ runtime, executor: { hostId: 'host-1' }, version: '1' }, settings);
     await service.prepare();

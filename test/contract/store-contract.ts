@@ -15,13 +15,13 @@ import {
 } from '../../src/store/idempotency.ts';
 import {
   acquireScope,
+  advanceRun,
   childRuns,
   findRun,
   insertEvents,
   insertRun,
   insertTags,
   listRuns,
-  moveRun,
   type RunRow,
   readEvents,
   releaseScope,
@@ -106,7 +106,7 @@ export function storeContract(name: string, open: OpenStore): void {
       });
 
       it('leaves nothing behind when one of its expectations does not hold', async () => {
-        const broken = moveRun({ ...move('run-none'), from: 7, to: 8 });
+        const broken = advanceRun({ ...move('run-none'), from: 7, to: 8 });
         expect(await commit([insertRun(run('run-1')), ...insertEvents('run-1', [event(0)]), broken])).toBe('sequence');
         expect([await count('runs'), await count('events')]).toEqual([0, 0]);
       });
@@ -119,7 +119,7 @@ export function storeContract(name: string, open: OpenStore): void {
 
       it('does not suffer from others in its group that are refused or fail', async () => {
         const units: Unit[] = Array.from({ length: 30 }, (_, index) => [insertRun(run(`run-${index}`))]);
-        units[7] = [insertRun(run('run-7')), moveRun({ ...move('run-none'), from: 1, to: 2 })];
+        units[7] = [insertRun(run('run-7')), advanceRun({ ...move('run-none'), from: 1, to: 2 })];
         units[13] = [insertRun(run('run-13')), { sql: 'INSERT INTO nowhere (x) VALUES (1)', params: [] }];
         const outcomes = await Promise.allSettled(units.map((unit) => store.commit(unit)));
         expect(outcomes[13]!.status).toBe('rejected');
@@ -157,7 +157,7 @@ export function storeContract(name: string, open: OpenStore): void {
       it('takes one of two appends at the same sequence and tells the other', async () => {
         await commit([insertRun(run('run-1'))]);
         const append = (type: string): Unit => [
-          moveRun({ ...move('run-1'), from: 0, to: 1 }),
+          advanceRun({ ...move('run-1'), from: 0, to: 1 }),
           ...insertEvents('run-1', [{ ...event(1), type }]),
         ];
         const other = await anotherStore();
@@ -175,7 +175,7 @@ export function storeContract(name: string, open: OpenStore): void {
             const [row] = await through.read<RunRow>(findRun({ tenant: 'alpha' }, 'run-1'));
             const from = row!.sequence;
             const unit = [
-              moveRun({ ...move('run-1'), from, to: from + 1 }),
+              advanceRun({ ...move('run-1'), from, to: from + 1 }),
               ...insertEvents('run-1', [event(from + 1)]),
             ];
             if ((await through.commit(unit)).committed) done++;
@@ -325,7 +325,7 @@ export function storeContract(name: string, open: OpenStore): void {
         const [item] = await claimed(store, 'host-a');
         const old = leaseOf(item!, 'host-a');
         const [taken] = await orphansFor('host-b');
-        const append = moveRun({ ...move('run-1'), from: 0, to: 1 });
+        const append = advanceRun({ ...move('run-1'), from: 0, to: 1 });
         expect(await commit([guardLease(old, true), append])).toBe('lease');
         expect(await commit([releaseLease(old, 0, 0), append])).toBe('lease');
         expect(await commit([finishWork(old), append])).toBe('lease');

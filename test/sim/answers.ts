@@ -91,7 +91,7 @@ export class Answers {
       };
       const decide = (): Promise<Change<MovedRun> | Refusal> =>
         token ? host.interrupts.resolveByToken(token, value) : host.interrupts.resolve(caller, runId, nodeId, value);
-      const outcome = await perform(host.runtime, decide, { turn: runId, record });
+      const outcome = await perform(host.runtime, decide, { mutexKey: runId, record });
       if (!isRefusal(outcome)) return 'taken';
       return (await ticket.recall()) ? 'taken' : 'refused';
     } catch (error) {

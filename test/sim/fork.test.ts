@@ -139,7 +139,7 @@ describe('whatever the workflow and whoever meddles with it', () => {
   }
 
   async function meddle(runId: string, random: Random): Promise<unknown> {
-    const change = <T>(decide: Decide<T>) => perform(host.runtime, decide, { turn: runId });
+    const change = <T>(decide: Decide<T>) => perform(host.runtime, decide, { mutexKey: runId });
     const deed = random.next();
     if (deed < 0.15)
       return change(() =>

@@ -149,7 +149,7 @@ class BadDays {
     if (open.length === 0) return;
     const { run_id } = this.#world.random.pick(open);
     const resolve = () => interrupts.resolve(CALLER, run_id, 'ask', { answer: 'go on' });
-    await perform(runtime, resolve, { turn: run_id });
+    await perform(runtime, resolve, { mutexKey: run_id });
   }
 
   async #judge(now: number): Promise<void> {

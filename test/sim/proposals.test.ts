@@ -116,7 +116,7 @@ class ProposalStorm {
     const decision = this.#world.random.pick(['granted', 'granted', 'rejected']);
     const answer = { decision, artifactHash: row.sha256 };
     const resolve = () => host.interrupts.resolve(who, row.run_id, 'review', answer);
-    const outcome = await perform(host.runtime, resolve, { turn: row.run_id });
+    const outcome = await perform(host.runtime, resolve, { mutexKey: row.run_id });
     if (isRefusal(outcome) || outcome.status !== 'completed') return;
     const now = await proposals.find(who.subject, id);
     if (!isRefusal(now) && now.state === 'applied') this.#applied.set(id, now.installed_ref!);

@@ -117,7 +117,7 @@ export function createSimHost(options: SimHostOptions) {
     extensions: contributed,
   };
   contributions.complete([...parts, own]);
-  store.onHint((topic) => runtime.hub.hinted(topic));
+  store.onHint((topic) => runtime.hub.receiveHint(topic));
   for (const { onAppend = [], onHint = {}, work = {} } of parts) {
     runtime.hub.connect(onAppend, onHint);
     for (const [kind, each] of Object.entries(work)) kinds.set(kind, each);

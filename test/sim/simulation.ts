@@ -229,7 +229,7 @@ class Day {
 
   async #meddle(host: SimHost, runId: string): Promise<void> {
     const { random } = this.#world;
-    const change = <T>(decide: Decide<T>) => perform(host.runtime, decide, { turn: runId });
+    const change = <T>(decide: Decide<T>) => perform(host.runtime, decide, { mutexKey: runId });
     try {
       const deed = random.next();
       if (deed < 0.3) await change(() => host.runs.cancel(CALLER, runId, 'changed my mind'));

@@ -59,7 +59,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     inputs: given.declared ?? {},
     declared: {},
     variables: {},
-    shown: () => ({ inputs: given.inputs ?? given.declared ?? {}, variables: given.variables ?? {} }),
+    masked: () => ({ inputs: given.inputs ?? given.declared ?? {}, variables: given.variables ?? {} }),
     configurable: {},
     attempt: 0,
     visit: 0,
@@ -67,7 +67,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     now: () => STARTED_AT,
     signal: new AbortController().signal,
     answer: undefined,
-    answers: 0,
+    answerCount: 0,
     decisions: [],
     isRouted: false,
     child: undefined,
@@ -76,7 +76,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     effects: effectsOf({}),
     sleep: unexpected,
     emit: unexpected,
-    tell: unexpected,
+    emitStep: unexpected,
     ...given,
   };
 }

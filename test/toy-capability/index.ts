@@ -55,7 +55,7 @@ class PostcardService implements Postcards {
       sql('INSERT INTO toy_postcards (id, tenant, text) VALUES ($1, $2, $3)', id, tenant, text),
       ensureWork({ workId: id, kind: FRANK, tenant, dueAt: 0 }),
     ];
-    const announce = [() => this.#runtime.hub.callToWork(id)];
+    const announce = [() => this.#runtime.hub.wakeWorkers(id)];
     return changeOf({ id, text, stamp: null }, writes, { announce });
   }
 

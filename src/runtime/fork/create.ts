@@ -5,13 +5,13 @@ import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable } from '../../protocol/running/runs.ts';
 import type { RunRow } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
-import { recordNow } from '../append.ts';
-import { type CreatedRun, createRun, emptyHeld, type NewRun } from '../creation.ts';
+import { recordAndApply } from '../append.ts';
+import { type CreatedRun, createRun, emptyHeldRun, type NewRun } from '../creation.ts';
 import type { PinnedPlan } from '../plans.ts';
 import { decodeEvent, eventIdOf, type Recorded, sequenceOf } from '../recording.ts';
 import { factsOf, type HeldRun, identityOf } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
-import { asNew, nodeOf } from './script.ts';
+import { nodeIdOf, toNewEvent } from './source-history.ts';
 
 /** What is needed to fork a run. */
 export interface ForkRequest {
@@ -42,10 +42,10 @@ export async function createFork(runtime: Runtime, request: ForkRequest): Promis
   const newRun = newRunOf(request, await lastReplayed(runtime, request.source));
   // A replay copies at least the first event. A branch that copies none is an ordinary new run.
   if (newRun.fork!.fromSeq === 0) return createRun(runtime, newRun);
-  const held = emptyHeld(runtime, newRun);
+  const held = emptyHeldRun(runtime, newRun);
   const recorded: Recorded[] = [];
   for await (const event of readHistory(runtime, request.source, newRun.fork!.fromSeq)) {
-    const nodeId = nodeOf(event);
+    const nodeId = nodeIdOf(event);
     if (nodeId !== undefined && !held.run.plan.node(nodeId)) return { unknownNode: nodeId };
     recorded.push(recordCopy(held, event));
   }
@@ -81,7 +81,7 @@ const CANCELLATION: ReadonlySet<string> = new Set<EventType>(['run.cancelled', '
 /** The last sequence that a replay repeats: a cancellation of its source is left out, it does not cancel the replay. */
 async function lastReplayed(runtime: Runtime, source: RunRow): Promise<number> {
   if (source.status !== 'cancelled') return source.sequence;
-  const { plan } = (await runtime.reader.fresh(source)).run;
+  const { plan } = (await runtime.reader.load(source)).run;
   const events = await runtime.reader.events(source, source.sequence - plan.nodes.length - 2);
   return events.findLast(({ type }) => !CANCELLATION.has(type))!.sequence;
 }
@@ -102,9 +102,9 @@ async function* readHistory(runtime: Runtime, source: RunRow, length: number): A
 function recordCopy(held: HeldRun, event: RunEvent): Recorded {
   const { runId } = held.run.facts;
   const causationId = event.causationId && eventIdOf(runId, sequenceOf(event.causationId));
-  return recordNow(
+  return recordAndApply(
     held,
-    { ...asNew(event), ...(causationId ? { causationId } : {}) },
+    { ...toNewEvent(event), ...(causationId ? { causationId } : {}) },
     Date.parse(event.timestamp),
     sha256Hex,
   );

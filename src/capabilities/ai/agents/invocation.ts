@@ -4,7 +4,7 @@ import { type Agent, CONFIDENCE_THRESHOLD } from '../../../protocol/ai/agents.ts
 import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
-import { type Answer, askModel, modelChoice } from '../../../runtime/ask-model.ts';
+import { askModel, type ModelAnswer, modelChoice } from '../../../runtime/ask-model.ts';
 import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage, ModelTool, ToolCall } from '../../../runtime/effects/model.ts';
 import {
@@ -83,7 +83,7 @@ export class Invocation {
     throw failure('agent_steps_exhausted', `The agent did not decide within ${stepsMax} steps.`);
   }
 
-  async #ask(isLast: boolean): Promise<Answer> {
+  async #ask(isLast: boolean): Promise<ModelAnswer> {
     const tools =
       this.#tools.length === 0 ? {} : { tools: this.#tools, ...(isLast ? { toolChoice: 'none' as const } : {}) };
     const answer = await askModel(this.#context, {
@@ -99,7 +99,7 @@ export class Invocation {
     return answer;
   }
 
-  async #use(answer: Answer, calls: readonly ToolCall[]): Promise<void> {
+  async #use(answer: ModelAnswer, calls: readonly ToolCall[]): Promise<void> {
     this.#reason(answer.content);
     this.#messages.push({ role: 'assistant', content: answer.content, toolCalls: calls });
     for (const [index, call] of calls.entries()) {
@@ -158,7 +158,7 @@ export class Invocation {
   }
 
   /** The outcome of the node, or undefined if the model has to correct its answer. */
-  #conclude(answer: Answer, steps: number): Outcome | undefined {
+  #conclude(answer: ModelAnswer, steps: number): Outcome | undefined {
     const { rule } = this.#assignment;
     const decision = readDecision(answer.content, rule);
     if ('problem' in decision) return this.#sendBack(answer, decision.problem);
@@ -179,7 +179,7 @@ export class Invocation {
     return { done: { outputs: this.#outputs(decision.value, decision, { answer, steps }) } };
   }
 
-  #sendBack({ content }: Answer, problem: string): undefined {
+  #sendBack({ content }: ModelAnswer, problem: string): undefined {
     if (++this.#corrections > CORRECTIONS_MAX) {
       throw failure('handoff_return_schema_violation', `The agent's result does not match its schema: ${problem}`);
     }
@@ -249,12 +249,12 @@ export class Invocation {
   }
 
   #tell(step: NewEvent): void {
-    this.#context.tell({ ...step, nodeId: this.#context.node.id });
+    this.#context.emitStep({ ...step, nodeId: this.#context.node.id });
   }
 }
 
 interface End {
-  readonly answer: Answer;
+  readonly answer: ModelAnswer;
   readonly steps: number;
 }
 
@@ -284,7 +284,7 @@ function resumeSchema(rule: SchemaRule | undefined): JsonObject {
   };
 }
 
-function callsIn({ end }: Answer): readonly ToolCall[] {
+function callsIn({ end }: ModelAnswer): readonly ToolCall[] {
   return (end.toolCalls ?? []).flatMap((call, index) => {
     if (!isObject(call) || typeof call.name !== 'string') return [];
     return [

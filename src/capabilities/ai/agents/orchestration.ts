@@ -55,7 +55,7 @@ async function takeFirstTurn(context: NodeContext, { decide }: SupervisorKind): 
   const supervision = await decide(context, { supervisor, number: 0, reports: [] });
   if ('outcome' in supervision) return supervision.outcome;
   const { decision } = supervision;
-  context.tell(decided(supervisor, decision));
+  context.emitStep(decided(supervisor, decision));
   return { done: { outputs: { decision } } };
 }
 
@@ -124,7 +124,7 @@ class Dispatch {
 
   /** Interrupts with the question; undefined once the person has answered it. */
   #ask(prompt: string): Outcome | undefined {
-    if (this.#questions++ < this.#context.answers) return undefined;
+    if (this.#questions++ < this.#context.answerCount) return undefined;
     return { interrupt: { kind: 'clarification', data: { questions: [{ id: 'answer', question: prompt }] } } };
   }
 

@@ -7,7 +7,7 @@ import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage } from '../../../runtime/effects/model.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
-import { composePrompts, messagesOf, promptRefProblems } from '../../../runtime/prompts.ts';
+import { composePrompts, promptMessages, promptRefProblems } from '../../../runtime/prompts.ts';
 import type { SchemaRule } from './decision.ts';
 import { Awaiting, Invocation, invocationId, ruleOf } from './invocation.ts';
 
@@ -56,7 +56,7 @@ export const runAgent: NodeType = {
     try {
       checkTask(context, resolved.agent);
       const rule = ruleOf(resolved.agent, context.config);
-      const messages = await messagesFor(context, resolved, rule);
+      const messages = await buildMessages(context, resolved, rule);
       return await new Invocation(context, { id, resolved, agentId, messages, rule, stepsMax: maxSteps }).run();
     } catch (error) {
       if (error instanceof Awaiting) return { children: error.children };
@@ -87,11 +87,11 @@ function ownId({ node }: NodeContext): string {
 
 /** Records that an invocation of the agent has started. */
 export function recordStart(
-  { node, tell }: NodeContext,
+  { node, emitStep }: NodeContext,
   { id, agentId, resolved }: { readonly id: string; readonly agentId: string; readonly resolved: ResolvedAgent },
 ): void {
   const { agent, tools } = resolved;
-  tell({
+  emitStep({
     type: 'agent.invocation.started',
     nodeId: node.id,
     payload: {
@@ -126,13 +126,13 @@ function checkTask(context: NodeContext, agent: Agent | null): void {
   throw new NodeFailure({ code: 'handoff_task_schema_violation', message, retryable: false });
 }
 
-async function messagesFor(
+async function buildMessages(
   context: NodeContext,
   { agent, tools }: ResolvedAgent,
   rule: SchemaRule | undefined,
 ): Promise<ModelMessage[]> {
   const prompts = await composePrompts(context, agent ?? undefined);
-  const composed = messagesOf(context, prompts);
+  const composed = promptMessages(context, prompts);
   const isAsked = prompts.some(({ kind }) => kind === 'user');
   const rules = [
     ...(tools.length > 0 ? [UNTRUSTED] : []),

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import { NonEmpty } from '../../../protocol/format/schema.ts';
 import type { WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { type NodeContext, NodeFailure, type Outcome } from '../../../runtime/node-type.ts';
-import { composePrompts, messagesOf } from '../../../runtime/prompts.ts';
+import { composePrompts, promptMessages } from '../../../runtime/prompts.ts';
 import { Invocation } from './invocation.ts';
 import { answerFormat, recordStart, resolveAgent } from './run-agent.ts';
 
@@ -81,7 +81,7 @@ async function askSupervisor(context: NodeContext, turn: Turn, workers: readonly
   const agentId = supervisorId(supervisor);
   recordStart(asSupervisor, { id, agentId, resolved });
   const rule = { schema: decisionSchema(workers) };
-  const prompts = messagesOf(asSupervisor, await composePrompts(asSupervisor, resolved.agent ?? undefined));
+  const prompts = promptMessages(asSupervisor, await composePrompts(asSupervisor, resolved.agent ?? undefined));
   const messages = [
     ...prompts,
     { role: 'system' as const, content: answerFormat(rule) },

@@ -37,12 +37,12 @@ interface McpToolCall {
 
 /** Calls a tool and records the call and its result. A failing tool is a result; a missing one fails the node. */
 export async function callMcpTool(context: NodeContext, { name, ...asked }: McpToolCall): Promise<Outcome> {
-  const { node, owner, visit, effects, tell } = context;
+  const { node, owner, visit, effects, emitStep } = context;
   const agentId = node.agent?.agentId ?? HOST_AGENT;
   const call = { agentId, toolName: name, callId: `${node.id}:${visit}` };
   const argsHash = sha256Hex(canonicalJson(redactValue(asked.arguments)));
   const by = owner.principal === undefined ? {} : { principal: owner.principal };
-  tell({
+  emitStep({
     type: 'agent.toolCalled',
     nodeId: node.id,
     payload: { ...call, argsHash, transport: 'mcp', ...by },
@@ -52,7 +52,7 @@ export async function callMcpTool(context: NodeContext, { name, ...asked }: McpT
     'error' in result
       ? { status: 'error' as const, error: result.error }
       : { status: 'ok' as const, outcome: digestOf(result.outcome) };
-  tell({ type: 'agent.toolReturned', nodeId: node.id, payload: { ...call, ...told, durationMs } });
+  emitStep({ type: 'agent.toolReturned', nodeId: node.id, payload: { ...call, ...told, durationMs } });
   const isError = 'error' in result;
   if (isError && result.error.code !== 'tool_failed') return { failed: { ...result.error, retryable: false } };
   const value = isError ? result.error.message : result.outcome;

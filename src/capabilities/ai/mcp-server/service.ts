@@ -113,7 +113,7 @@ export class McpServerService {
     const value = answerFrom(asked, given.response);
     if (value) {
       const resolve = () => interrupts.resolve(caller, runId, nodeId, value);
-      const resolved = await perform(this.#runtime, resolve, { turn: runId });
+      const resolved = await perform(this.#runtime, resolve, { mutexKey: runId });
       if (isRefusal(resolved)) return resolved;
     }
     const result = await this.status(caller, runId, waiting);

@@ -30,7 +30,7 @@ interface KnownSecret {
   readonly value: string;
 }
 
-type Using = Pick<Runtime, 'store' | 'turns' | 'clock' | 'ids'>;
+type Using = Pick<Runtime, 'store' | 'mutex' | 'clock' | 'ids'>;
 
 /** Memory as nodes and tools use it: entries under a reference, within the tenant and workspace of the run. */
 export class AgentMemory {

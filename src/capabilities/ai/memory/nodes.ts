@@ -27,7 +27,7 @@ const remember: NodeType = {
     ttlSeconds: Optional(Type.Number({ exclusiveMinimum: 0, maximum: ttlSeconds, description: 'For ever without it' })),
   }),
   run: async (context) => {
-    const { config, inputs, node, effects, tell } = context;
+    const { config, inputs, node, effects, emitStep } = context;
     if (inputs.content === undefined || inputs.content === null) return invalid('The input `content` is missing.');
     const content = typeof inputs.content === 'string' ? inputs.content : JSON.stringify(inputs.content);
     const memoryRef = refOf(context);
@@ -48,7 +48,7 @@ const remember: NodeType = {
       ...(node.agent ? { agentId: node.agent.agentId } : {}),
       ...(tags.length > 0 ? { tags } : {}),
     };
-    tell({ type: 'memory.written', nodeId: node.id, payload: written });
+    emitStep({ type: 'memory.written', nodeId: node.id, payload: written });
     return { done: { outputs } };
   },
 };
@@ -94,13 +94,13 @@ const consolidate: NodeType = {
   role: 'side-effect',
   config: Type.Object({ memoryRef: MemoryRef }),
   run: async (context) => {
-    const { node, effects, tell } = context;
+    const { node, effects, emitStep } = context;
     const memoryRef = refOf(context);
     const { entries, left: outputCount = 0 } = await effects.memory({ op: 'consolidate', memoryRef });
     const mergedIds = entries.map(({ id }) => id);
     const counts = { memoryRef, inputCount: outputCount + entries.length, outputCount };
     const named = mergedIds.length > 0 && mergedIds.length <= MERGED_SHOWN_MAX ? { mergedIds } : {};
-    tell({
+    emitStep({
       type: 'agent.memory.consolidated',
       nodeId: node.id,
       payload: { ...counts, ...named, trigger: 'on-demand' },

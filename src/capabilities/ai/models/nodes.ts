@@ -3,7 +3,7 @@ import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
-import { type Answer, askModel, messagesFor, modelChoice } from '../../../runtime/ask-model.ts';
+import { askModel, buildMessages, type ModelAnswer, modelChoice } from '../../../runtime/ask-model.ts';
 import type { ToolChoice } from '../../../runtime/effects/model.ts';
 import type { NodeType, Outcome } from '../../../runtime/node-type.ts';
 import { promptRefProblems } from '../../../runtime/prompts.ts';
@@ -38,7 +38,7 @@ export const callPrompt: NodeType = {
   role: 'side-effect',
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
-    const messages = await messagesFor(context);
+    const messages = await buildMessages(context);
     const { content, end } = await askModel(context, {
       ...modelChoice(context),
       ...(messages.length > 0 ? { messages } : {}),
@@ -55,7 +55,7 @@ const chatCompletion: NodeType = {
   config: Type.Object(Asking),
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
-    const answer = await askModel(context, { ...modelChoice(context), messages: await messagesFor(context) });
+    const answer = await askModel(context, { ...modelChoice(context), messages: await buildMessages(context) });
     return { done: { outputs: { content: answer.content, ...factsOf(answer) } } };
   },
 };
@@ -68,7 +68,7 @@ const structuredOutput: NodeType = {
   check: (config) => [...promptRefProblems(config), ...schemaProblems(config)],
   async run(context): Promise<Outcome> {
     const { outputSchema } = context.config as Static<typeof StructuredConfig>;
-    const request = { ...modelChoice(context), messages: await messagesFor(context) };
+    const request = { ...modelChoice(context), messages: await buildMessages(context) };
     const { data, usage, retries } = await askForJson(context, request, outputSchema);
     const model = usage.at(-1)?.model;
     return { done: { outputs: defined({ data, usage: sumOf(usage), model, retries }) as JsonObject } };
@@ -85,7 +85,7 @@ const toolCalling: NodeType = {
     const { tools, toolChoice } = context.config as Static<typeof ToolConfig>;
     const answer = await askModel(context, {
       ...modelChoice(context),
-      messages: await messagesFor(context),
+      messages: await buildMessages(context),
       tools,
       toolChoice: toolChoice as ToolChoice | undefined,
     });
@@ -104,7 +104,7 @@ const FINISHES = {
   content_filter: 'content-filter',
 } as const;
 
-function factsOf({ end, result: { usage } }: Answer): JsonObject {
+function factsOf({ end, result: { usage } }: ModelAnswer): JsonObject {
   return defined({
     finishReason: end.finishReason === undefined ? 'other' : FINISHES[end.finishReason],
     usage: usage && sumOf([usage]),

@@ -2,7 +2,7 @@ import { readJsonAnswer } from '../../../engine/expressions/json-answer.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { ProviderUsage, RetryReason } from '../../../protocol/ai/models.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
-import { type Answer, askModel } from '../../../runtime/ask-model.ts';
+import { askModel, type ModelAnswer } from '../../../runtime/ask-model.ts';
 import type { ModelMessage, ModelRequest } from '../../../runtime/effects/model.ts';
 import { type NodeContext, NodeFailure } from '../../../runtime/node-type.ts';
 
@@ -48,7 +48,7 @@ export async function askForJson(context: NodeContext, request: ModelRequest, sc
 
 function judge(
   context: NodeContext,
-  answer: Answer,
+  answer: ModelAnswer,
   asked: ModelRequest,
   check: (value: unknown) => readonly string[],
 ): { readonly data: unknown } | Misfit {
@@ -65,7 +65,7 @@ function judge(
 }
 
 /** An answer that was cut off is requested again with a higher token limit. */
-function truncated(context: NodeContext, answer: Answer, asked: ModelRequest): Misfit {
+function truncated(context: NodeContext, answer: ModelAnswer, asked: ModelRequest): Misfit {
   const { content, result } = answer;
   const outputTokenCount = result.usage?.outputTokens;
   record(context, {
@@ -82,7 +82,7 @@ function truncated(context: NodeContext, answer: Answer, asked: ModelRequest): M
 }
 
 /** The correction holds the validator's messages only: nothing the model said is repeated as an instruction. */
-function corrected(asked: ModelRequest, { content }: Answer, reason: RetryReason, problem: string): Misfit {
+function corrected(asked: ModelRequest, { content }: ModelAnswer, reason: RetryReason, problem: string): Misfit {
   const correction = `The answer does not fit the schema: ${problem} Answer again with JSON alone that fits.`;
   const more: ModelMessage[] = [
     { role: 'assistant', content },
@@ -96,7 +96,7 @@ function recordRetry(context: NodeContext, attempt: number, { reason, problem }:
   record(context, { type: 'envelope.retry.attempted', payload });
 }
 
-function refused(context: NodeContext, answer: Answer): NodeFailure {
+function refused(context: NodeContext, answer: ModelAnswer): NodeFailure {
   const { result } = answer;
   const payload = { ...sourceOf(context, answer), refusalText: result.refusal!.text };
   record(context, { type: 'envelope.refusal', payload });
@@ -121,7 +121,7 @@ function exhausted(context: NodeContext, { reason, problem }: Misfit): NodeFailu
 }
 
 /** The node and the model that gave an answer; the usage names the model where the chunks do not. */
-function sourceOf({ node }: NodeContext, { end, result: { usage } }: Answer) {
+function sourceOf({ node }: NodeContext, { end, result: { usage } }: ModelAnswer) {
   const { provider = usage?.provider ?? 'unknown', model = usage?.model ?? 'unknown' } = end;
   return { nodeId: node.id, provider, model };
 }

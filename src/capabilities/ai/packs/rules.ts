@@ -22,7 +22,7 @@ import {
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject, own, pointerOf } from '../../../protocol/format/json.ts';
 import type { WorkflowEdge, WorkflowNode } from '../../../protocol/running/workflows.ts';
-import { placesOfMisfits } from '../../../runtime/catalog.ts';
+import { schemaProblemsByPointer } from '../../../runtime/catalog.ts';
 import { findSecret } from '../../../system/redaction.ts';
 import { refuseProblems } from '../../running/workflows/door.ts';
 import type { KnownVersion } from './records.ts';
@@ -129,7 +129,7 @@ export function peersOf(manifest: PackManifest): readonly { capability: string; 
 
 function shapeMisfits(manifest: JsonObject): Misfit[] {
   const shape = manifest.kind === 'workflow-chain' ? chainShape : agentShape;
-  return placesOfMisfits(shape, manifest);
+  return schemaProblemsByPointer(shape, manifest);
 }
 
 function misfitsOf(manifest: PackManifest): Misfit[] {

@@ -4,8 +4,8 @@ import { unique } from '../../../../test/support/definitions.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { and, changeOf, type Decide, perform, UnitRefused } from '../../../runtime/change.ts';
+import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { Turns } from '../../../runtime/turns.ts';
 import type { Write } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
 import type { Author, InstalledPack, PackFile, PackTarget } from './door.ts';
@@ -31,7 +31,7 @@ const noted = async (): Promise<string[]> =>
     ({ text }) => text,
   );
 
-const runtime = { store, clock, turns: new Turns() } as Partial<Runtime> as Runtime;
+const runtime = { store, clock, mutex: new KeyedMutex() } as Partial<Runtime> as Runtime;
 const packs = new PackService(
   { runtime, advertises: () => false },
   { entry: ({ actor, action, target }) => changeOf(undefined, [note(`${actor} ${action} ${target} ${clock.now()}`)]) },

@@ -3,7 +3,7 @@ import { isOfType } from '../../../engine/definition/check.ts';
 import { PromptTemplate, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { compareVersions } from '../../../protocol/format/versions.ts';
-import { placesOfMisfits } from '../../../runtime/catalog.ts';
+import { schemaProblemsByPointer } from '../../../runtime/catalog.ts';
 import { findSecret } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import type { KnownVersion } from './records.ts';
@@ -15,7 +15,7 @@ const shape = Compile(PromptTemplate);
 
 /** Refuses a value that does not match the schema of a template. */
 export function shapeMisfits(value: unknown): Refusal | undefined {
-  const fields = placesOfMisfits(shape, value);
+  const fields = schemaProblemsByPointer(shape, value);
   const [first] = fields;
   return first && refuse('validation_error', `${first.path} ${first.message}.`.trim(), { fields });
 }

@@ -5,8 +5,8 @@ import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import type { PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { and, changeOf, type Decide, perform, unchanged } from '../../../runtime/change.ts';
+import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { Turns } from '../../../runtime/turns.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
 import type { Audit } from '../../trust/audit/door.ts';
 import type { Author, PromptVersion } from './door.ts';
@@ -21,7 +21,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-const runtime = { store, clock, turns: new Turns() } as Partial<Runtime> as Runtime;
+const runtime = { store, clock, mutex: new KeyedMutex() } as Partial<Runtime> as Runtime;
 const audited: string[] = [];
 const audit: Pick<Audit, 'entry'> = {
   entry: ({ actor, action, target, details }) => {

@@ -8,7 +8,7 @@ const TYPE = 'core.conformance.mock-agent';
 /** What the agent told, and what came of it. */
 async function played(config: NodeContext['config'], given: Partial<NodeContext> = {}) {
   const steps: NewEvent[] = [];
-  const context = contextOf(TYPE, { config, tell: (step) => void steps.push(step), ...given });
+  const context = contextOf(TYPE, { config, emitStep: (step) => void steps.push(step), ...given });
   const outcome = await typeOf(TYPE).run(context);
   return { outcome, types: steps.map(({ type }) => type), steps };
 }

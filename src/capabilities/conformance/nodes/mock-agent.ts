@@ -50,7 +50,7 @@ export const mockAgent: NodeType = {
   async run(context): Promise<Outcome> {
     const config = context.config as Config;
     const agentId = config.agentId ?? context.node.agent?.agentId ?? `host:mock-agent:${context.node.id}`;
-    for (const step of stepsOf(config, agentId, context)) context.tell({ ...step, nodeId: context.node.id });
+    for (const step of stepsOf(config, agentId, context)) context.emitStep({ ...step, nodeId: context.node.id });
     return outcomeOf(config, agentId, context);
   },
 };

@@ -10,7 +10,7 @@ export const mockAi: NodeType = {
   async run(context) {
     const prompts = await composePrompts(context);
     const heard =
-      prompts.length > 0 ? prompts.map(({ shown }) => shown).join('\n\n') : context.shown().variables.prompt;
+      prompts.length > 0 ? prompts.map(({ shown }) => shown).join('\n\n') : context.masked().variables.prompt;
     return { done: { outputs: { completion: `I heard ${sha256Hex(String(heard ?? ''))}.` } } };
   },
 };

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../../test/support/database.ts';
 import { ManualClock } from '../../../../test/support/manual-clock.ts';
 import { and, changeOf, perform as performChange } from '../../../runtime/change.ts';
-import { Turns } from '../../../runtime/turns.ts';
+import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { sql } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
 import { STORAGE_TABLES } from './records.ts';
@@ -11,7 +11,7 @@ import { StorageService } from './service.ts';
 const clock = new ManualClock();
 const folder = freshFolder();
 const store = await openSqlite({ folder: folder.path, clock, migrations: STORAGE_TABLES });
-const runtime = { store, turns: new Turns() };
+const runtime = { store, mutex: new KeyedMutex() };
 const storage = new StorageService(runtime);
 const perform = storage.perform.bind(storage);
 const scope = { tenant: 'alpha', workspace: '' };
@@ -67,7 +67,7 @@ describe('a change', () => {
   });
 
   it('that another host made obsolete is decided again', async () => {
-    const elsewhere = new StorageService({ store, turns: new Turns() });
+    const elsewhere = new StorageService({ store, mutex: new KeyedMutex() });
     await perform(scope, { op: 'set', ...at('contended'), value: 1 });
     let decisions = 0;
     const decide = async () => {

@@ -16,9 +16,9 @@ const EXPIRED_AT_ONCE = 20;
 
 /** Values by key. Changes of one key on this host wait for each other; those of other hosts are conflicts. */
 export class StorageService implements Storage {
-  readonly #runtime: Pick<Runtime, 'store' | 'turns'>;
+  readonly #runtime: Pick<Runtime, 'store' | 'mutex'>;
 
-  constructor(runtime: Pick<Runtime, 'store' | 'turns'>) {
+  constructor(runtime: Pick<Runtime, 'store' | 'mutex'>) {
     this.#runtime = runtime;
   }
 
@@ -52,8 +52,8 @@ export class StorageService implements Storage {
     decide: () => Promise<Change<JsonObject>>,
   ): Promise<JsonObject> {
     const key = 'key' in request ? request.key : request.prefix;
-    const turn = JSON.stringify(['kv', scope.tenant, scope.workspace, request.namespace, key]);
-    const result = await perform(this.#runtime, decide, { turn });
+    const mutexKey = JSON.stringify(['kv', scope.tenant, scope.workspace, request.namespace, key]);
+    const result = await perform(this.#runtime, decide, { mutexKey });
     if (!isRefusal(result)) return result;
     throw storageFailure('conflict', `Other runs keep changing the key ${JSON.stringify(key)}.`, true);
   }

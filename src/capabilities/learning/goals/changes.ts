@@ -56,7 +56,7 @@ export class GoalChanges {
   /** Moves a goal, with the events that follow. The result is the goal afterwards. */
   async move(before: HeldGoal, move: GoalMove): Promise<Change<HeldGoal> | Refusal> {
     const after = this.#settled(before, move);
-    const called = changeOf(undefined, [], { announce: [() => this.#runtime.hub.callToWork(before.row.goal_id)] });
+    const called = changeOf(undefined, [], { announce: [() => this.#runtime.hub.wakeWorkers(before.row.goal_id)] });
     const change = and(this.#change(before, move, after), called);
     const events = [...(move.events ?? []), ...endings(before, after)];
     if (events.length === 0) return change;

@@ -30,7 +30,7 @@ export const noteContributions: Reaction = (append) => {
 export function callGoalWorker(hub: Hub): AppendListener {
   return (append) => {
     const concernsGoal = isGoalRunOver(append) || append.events.some((event) => questionOf(event) ?? answerOf(event));
-    if (concernsGoal) hub.callToWork(goalIdOf(append) ?? append.run.facts.runId);
+    if (concernsGoal) hub.wakeWorkers(goalIdOf(append) ?? append.run.facts.runId);
   };
 }
 

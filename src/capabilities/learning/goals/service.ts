@@ -223,7 +223,7 @@ export class GoalService implements Goals {
       ...(progress.deadlineAt === undefined ? [] : [callGoal(row, GOAL_WORK, progress.deadlineAt)]),
     ];
     const inserted = changeOf(goalFrom(goal, []), writes, {
-      announce: [() => this.#host.runtime.hub.callToWork(target, progress.deadlineAt)],
+      announce: [() => this.#host.runtime.hub.wakeWorkers(target, progress.deadlineAt)],
       refusals: { goals: TOO_MANY_GOALS },
     });
     const entry = audit.entry({ ...where, actor, action: 'goal.create', target, details });

@@ -7,7 +7,7 @@ import type { Activation } from './activation.ts';
 /** Closes a gate whose time is up. The item is due again when the run has a later gate by then. */
 export function gateTimeoutHandler(runtime: Runtime, activation: Pick<Activation, 'expireGate'>): WorkHandler {
   return async ({ tenant, payload: runId }) => {
-    const dueAgainAt = await perform(runtime, () => activation.expireGate(tenant, runId), { turn: runId });
+    const dueAgainAt = await perform(runtime, () => activation.expireGate(tenant, runId), { mutexKey: runId });
     return isRefusal(dueAgainAt) ? {} : { dueAgainAt };
   };
 }

@@ -1,8 +1,8 @@
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { ArtifactKind, Proposal } from '../../../protocol/learning/proposals.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
+import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import { identityOf } from '../../../runtime/run-row.ts';
-import { Turns } from '../../../runtime/turns.ts';
 import type { RunRow } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
 import type { Models } from '../../ai/models/door.ts';
@@ -55,7 +55,7 @@ export class SynthesisService {
   readonly #settings: SynthesisSettings;
   readonly #collector: RunCollector;
   /** Scans of a tenant wait for each other, so that the second sees what the first drafted. */
-  readonly #turns = new Turns();
+  readonly #mutex = new KeyedMutex();
 
   constructor(host: Pick<Host, 'runtime'>, needs: SynthesisNeeds, settings: SynthesisSettings) {
     this.#host = host;
@@ -84,7 +84,7 @@ export class SynthesisService {
   }
 
   #scanInTurn(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<SynthesisResult> {
-    return this.#turns.take(caller.subject.tenant, () => this.#scan(caller, request, signal));
+    return this.#mutex.runExclusive(caller.subject.tenant, () => this.#scan(caller, request, signal));
   }
 
   async #scan(caller: Caller, request: SynthesisRequest, signal?: AbortSignal): Promise<SynthesisResult> {

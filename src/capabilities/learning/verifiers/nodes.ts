@@ -158,7 +158,7 @@ function runSeen({ runId, workflow }: NodeContext): { runId: string; workflowId:
 
 /** The inputs and variables without sensitive values: a judging workflow is not the host. */
 function shownTo(context: NodeContext): { outputs: JsonObject; variables: JsonObject } {
-  const { inputs, variables } = context.shown();
+  const { inputs, variables } = context.masked();
   const ports = Object.keys(context.declared);
   return { outputs: Object.fromEntries(ports.map((port) => [port, inputs[port]])), variables };
 }

@@ -14,7 +14,7 @@ export const wakeWaitingFor: Reaction = (append) => {
 /** Has this host look for the work item that was woken. */
 export function announceVerdict(hub: Hub): AppendListener {
   return (append) => {
-    if (hasJudgingEnded(append)) hub.callToWork(append.run.facts.runId);
+    if (hasJudgingEnded(append)) hub.wakeWorkers(append.run.facts.runId);
   };
 }
 

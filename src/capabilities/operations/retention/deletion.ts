@@ -1,12 +1,12 @@
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { deleteEvents, forgetRun as forgetRunRows } from '../../../store/forget-run.ts';
+import { deleteEvents, deleteRunRows } from '../../../store/delete-run.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
 import { type EndedRun, type ExpiredRow, noteEventsLeft, noteExpired } from './records.ts';
 
 /** What retention uses of the host. */
 export interface RetentionHost extends Pick<Host, 'forgetRun'> {
-  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'reader' | 'hub' | 'turns' | 'log'>;
+  readonly runtime: Pick<Runtime, 'store' | 'clock' | 'reader' | 'hub' | 'mutex' | 'log'>;
 }
 
 /** Events that one transaction deletes; a longer log takes several. */
@@ -24,7 +24,7 @@ export function deleteRuns(ended: readonly EndedRun[], forgetRun: RetentionHost[
       noteExpired(run, fits ? 0 : events),
       ...(fits ? [deleteEvents(run.run_id, 0)] : []),
       ...forgetRun(ref),
-      ...forgetRunRows(ref),
+      ...deleteRunRows(ref),
     ];
   });
 }

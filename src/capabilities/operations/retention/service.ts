@@ -38,13 +38,13 @@ export class RetentionService implements Retention {
     const found = await runtime.reader.row(caller.subject, runId);
     if (!found) return NOT_FOUND;
     if (found.ended_at === null) {
-      const cancelled = await perform(runtime, () => this.#runs.cancel(caller, runId, 'expired'), { turn: runId });
+      const cancelled = await perform(runtime, () => this.#runs.cancel(caller, runId, 'expired'), { mutexKey: runId });
       if (isRefusal(cancelled)) return cancelled;
     }
     const deleted = await perform(runtime, async () => {
       const row = (await runtime.reader.row(caller.subject, runId)) ?? found;
       return changeOf(undefined, [...deleteRuns([row], forgetRun), wake(SWEEP)], {
-        announce: [() => runtime.hub.callToWork(SWEEP)],
+        announce: [() => runtime.hub.wakeWorkers(SWEEP)],
       });
     });
     return deleted;

@@ -33,7 +33,7 @@ export class Subscribers {
 
   /** Has the executor claim deliveries of this append at once. */
   readonly onAppend: AppendListener = ({ identity }) => {
-    if (this.#tenants.has(identity.subject.tenant)) this.#runtime.hub.callToWork(DELIVERY);
+    if (this.#tenants.has(identity.subject.tenant)) this.#runtime.hub.wakeWorkers(DELIVERY);
   };
 
   /** Another host has registered a webhook. */

@@ -153,7 +153,7 @@ export class WebhookService implements Webhooks {
       ensureWork({ workId, kind: DELIVERY, tenant, payload, dueAt: 0 }),
     ];
     const redeliver = changeOf({ ...row, state: 'pending' as const, due_at: now }, writes, {
-      announce: [() => hub.callToWork(workId)],
+      announce: [() => hub.wakeWorkers(workId)],
       refusals: { delivery: PENDING },
     });
     return and(redeliver, entryBy(this.#audit, caller.subject, 'webhook.redeliver', deliveryId));

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
 import { Signal } from '../../../protocol/people/annotations.ts';
-import { misfitsOf } from '../../../runtime/catalog.ts';
+import { schemaProblemsByPath } from '../../../runtime/catalog.ts';
 import type { AgentJudgement } from '../../../runtime/effects/seams.ts';
 import { invalid, type NodeType } from '../../../runtime/node-type.ts';
 
@@ -28,7 +28,7 @@ export const annotate: NodeType = {
       ([port, value]) => Object.hasOwn(ports, port) && value !== null,
     );
     const judgement = Object.fromEntries(given);
-    const [misfit] = misfitsOf(Judgement, judgement);
+    const [misfit] = schemaProblemsByPath(Judgement, judgement);
     if (misfit) return invalid(`${misfit.path || 'The judgement'} ${misfit.message}.`);
     const by = { nodeId: node.id, ...(node.agent ? { agentId: node.agent.agentId } : {}) };
     const { annotationId } = await effects.annotate({ by, judgement: judgement as AgentJudgement });

@@ -18,7 +18,7 @@ export class AnnotationNotifications {
 
   /** Called after an annotation was committed here. */
   publish({ tenant, run_id, annotation_id, body }: AnnotationRow): void {
-    this.#runtime.hub.notice(run_id, { event: RUN_ANNOTATED, data: body });
+    this.#runtime.hub.publishNotice(run_id, { event: RUN_ANNOTATED, data: body });
     this.#runtime.store.hint([`${ANNOTATION_HINT}:${run_id}:${annotation_id}:${tenant}`]);
     this.#feed.wake(tenant);
   }
@@ -27,10 +27,10 @@ export class AnnotationNotifications {
   async onHint(about: string): Promise<void> {
     const { store, hub, log } = this.#runtime;
     const [runId = '', annotationId = '', ...tenant] = about.split(':');
-    if (!hub.isNoticed(runId)) return;
+    if (!hub.hasNoticeListeners(runId)) return;
     try {
       const [row] = await store.read<{ body: string }>(findAnnotation(tenant.join(':'), runId, annotationId));
-      if (row) hub.notice(runId, { event: RUN_ANNOTATED, data: row.body });
+      if (row) hub.publishNotice(runId, { event: RUN_ANNOTATED, data: row.body });
     } catch (error) {
       log.warn({ runId, err: error }, 'could not read an annotation of another host; open streams do not show it');
     }

@@ -8,7 +8,7 @@ import { defined, isObject, type JsonObject, own } from '../../../protocol/forma
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
 import { INTERRUPT_KINDS } from '../../../protocol/running/events.ts';
-import { misfitsOf } from '../../../runtime/catalog.ts';
+import { schemaProblemsByPath } from '../../../runtime/catalog.ts';
 import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
 
 const Optional = Type.Optional;
@@ -130,7 +130,10 @@ function dataProblems(kind: string, data: JsonObject): ConfigProblem[] {
     const message = 'This host does not support conversations.';
     return [{ path: '.kind', message, requiredCapability: 'conversationPrimitive' }];
   }
-  const misfits = misfitsOf(Compile(schema), data).map((misfit) => ({ ...misfit, path: `.data${misfit.path}` }));
+  const misfits = schemaProblemsByPath(Compile(schema), data).map((misfit) => ({
+    ...misfit,
+    path: `.data${misfit.path}`,
+  }));
   return misfits.length > 0 ? misfits : questionProblems('.data.questions', data.questions);
 }
 

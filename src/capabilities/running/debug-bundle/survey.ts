@@ -23,7 +23,7 @@ export interface Survey {
 
 /** Reads a log once from beginning to end. */
 export async function surveyLog(runtime: Runtime, row: RunRow): Promise<Survey> {
-  const { run } = await runtime.reader.fresh(row, -1);
+  const { run } = await runtime.reader.load(row, -1);
   const spans = new Spans(run.facts, { digest: sha256Hex, spansMax: SPANS_MAX });
   const spending = new Spending();
   const nodeIds = new Set<string>();

@@ -57,7 +57,7 @@ export class DiffService {
 
   /** A log that is folded while it is read; pages after its end are empty. */
   async #openLog(row: RunRow): Promise<{ sitting: ComparedRunBuilder; next(): Promise<StoredEvent[]> }> {
-    const { run } = await this.#runtime.reader.fresh(row, -1);
+    const { run } = await this.#runtime.reader.load(row, -1);
     const sitting = new ComparedRunBuilder(run, sha256Hex);
     const pages = logPages(this.#runtime, row);
     return {

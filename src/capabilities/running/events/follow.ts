@@ -57,7 +57,7 @@ class Follower {
     const { after, signal, waitMs } = options;
     this.#position = after;
     this.#giveUpAt = waitMs === undefined ? Number.POSITIVE_INFINITY : runtime.clock.now() + waitMs;
-    this.#stopListening = runtime.hub.follow(row.run_id, (events) => this.#onAppend(events));
+    this.#stopListening = runtime.hub.subscribe(row.run_id, (events) => this.#onAppend(events));
     signal.addEventListener('abort', this.#onAbort);
   }
 

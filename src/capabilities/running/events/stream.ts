@@ -146,7 +146,7 @@ async function* valueFrames(
   { after }: StreamRequest,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const held = await runtime.reader.fresh(row, Math.min(after, row.sequence));
+  const held = await runtime.reader.load(row, Math.min(after, row.sequence));
   if (after >= 0 && !held.run.ended) yield snapshotFrame(held);
   for await (const batch of follow(runtime, row, { after: held.run.sequence, signal })) {
     const frames: string[] = [];

@@ -155,7 +155,7 @@ export const bulkCancelRuns = operation({
     }
     const results: BulkCancelResult[] = [];
     for (const runId of runIds) {
-      const outcome = await perform(runtime, () => runs.cancel(caller, runId, reason), { turn: runId });
+      const outcome = await perform(runtime, () => runs.cancel(caller, runId, reason), { mutexKey: runId });
       results.push(bulkResult(runId, outcome));
     }
     return reply(200, { results });

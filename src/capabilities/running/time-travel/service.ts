@@ -22,7 +22,7 @@ export class TimeTravelService {
     const row = await reader.row(caller.subject, runId);
     if (!row) return NOT_FOUND;
     if (sequence > row.sequence) return refuseFutureState(row.sequence);
-    const { run } = await reader.fresh(row, -1);
+    const { run } = await reader.load(row, -1);
     for await (const page of logPages(this.#runtime, { ...row, sequence })) {
       for (const event of page) apply(run, decodeEvent(event));
     }

@@ -116,7 +116,7 @@ export class WorkflowService implements Workflows {
    * commit that throws has been rolled back, so the cache can be wrong only after a commit that succeeded.
    */
   #versionChange<T>(result: T, writes: Unit): Change<T> {
-    return changeOf(result, writes, { retryOn: ['version'], announce: [() => this.#host.runtime.plans.changed()] });
+    return changeOf(result, writes, { retryOn: ['version'], announce: [() => this.#host.runtime.plans.invalidate()] });
   }
 
   /** What other capabilities change together with a workflow, as one change. */

@@ -1,7 +1,7 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { CommitmentFired } from '../../../protocol/starting/commitment-events.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../../../protocol/starting/commitments.ts';
-import { recordNow } from '../../../runtime/append.ts';
+import { recordAndApply } from '../../../runtime/append.ts';
 import type { CreatedRun } from '../../../runtime/creation.ts';
 import type { Clock } from '../../../system/clock.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -143,6 +143,6 @@ function recordStart(row: CommitmentRow, { held, recorded, ...rest }: CreatedRun
     ...(memoryId === undefined ? {} : { memoryId }),
     enqueuedRunId: runId,
   };
-  const fired = recordNow(held, { type: 'commitment.fired', payload }, createdAt, sha256Hex);
+  const fired = recordAndApply(held, { type: 'commitment.fired', payload }, createdAt, sha256Hex);
   return { held, recorded: [...recorded, fired], ...rest };
 }

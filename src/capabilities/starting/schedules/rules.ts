@@ -2,7 +2,7 @@ import { Compile } from 'typebox/compile';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import { type MissedPolicy, ScheduleRequest, type ScheduleSpec } from '../../../protocol/starting/schedules.ts';
-import { misfitsOf } from '../../../runtime/catalog.ts';
+import { schemaProblemsByPath } from '../../../runtime/catalog.ts';
 import { GRACE_MS, HORIZON, HORIZON_MS, invalidField } from '../starter/rules.ts';
 import { cronProblem, isTimeZone, latestSlot, nextSlot, type Timing } from './slots.ts';
 
@@ -76,7 +76,7 @@ export function triggersOf(definition: WorkflowDefinition): ReadonlyMap<string, 
   for (const [index, { id, type, config = {}, enabled }] of definition.triggers.entries()) {
     if (type !== 'schedule' || enabled === false) continue;
     const request = { ...config, workflowId: definition.id, enabled: true };
-    const [wrong] = misfitsOf(requests, request);
+    const [wrong] = schemaProblemsByPath(requests, request);
     if (wrong) return invalidTrigger(`triggers[${index}].config${wrong.path}`, wrong.message);
     const timing = timingOf(request as ScheduleRequest);
     if (isRefusal(timing)) return invalidTrigger(`triggers[${index}].config.${timing.details!.field}`, timing.message);

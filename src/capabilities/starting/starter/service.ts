@@ -156,7 +156,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
       wake(id),
       ...this.record(subject, action, request, row),
     ]);
-    return { ...change, announce: [() => hub.callToWork(id)] };
+    return { ...change, announce: [() => hub.wakeWorkers(id)] };
   }
 
   protected record(subject: Subject, action: AuditAction, request: Request, row: Row): Unit {
@@ -195,7 +195,7 @@ export class StarterService<Row extends StarterColumns, Request extends RunReque
     const id = this.#family.idOf(row);
     const { dueAt } = this.#family.status(row);
     return changeOf(this.#family.document(row), writes, {
-      announce: dueAt === null ? [] : [() => hub.callToWork(id, dueAt)],
+      announce: dueAt === null ? [] : [() => hub.wakeWorkers(id, dueAt)],
       retryOn: ['revision'],
     });
   }

@@ -48,7 +48,7 @@ export class SealScheduler {
     try {
       const outcome = await store.commit([makeDueNow(SEAL)]);
       const isDue = outcome.committed && outcome.rows[0]!.length > 0;
-      if (isDue) hub.callToWork(SEAL);
+      if (isDue) hub.wakeWorkers(SEAL);
       else this.sealSoon();
     } catch (error) {
       log.warn({ err: error, retryMs: RETRY_MS }, 'sealing of the audit log could not be scheduled; trying again');

@@ -40,10 +40,10 @@ const TURN = 'audit-seal';
  * every batch expects the end of the chain to be where it was when the batch was read.
  */
 export class Sealer {
-  readonly #runtime: Pick<Runtime, 'store' | 'turns' | 'clock' | 'ids'>;
+  readonly #runtime: Pick<Runtime, 'store' | 'mutex' | 'clock' | 'ids'>;
   readonly #keys: CheckpointKeys;
 
-  constructor(runtime: Pick<Runtime, 'store' | 'turns' | 'clock' | 'ids'>, keys: CheckpointKeys) {
+  constructor(runtime: Pick<Runtime, 'store' | 'mutex' | 'clock' | 'ids'>, keys: CheckpointKeys) {
     this.#runtime = runtime;
     this.#keys = keys;
   }
@@ -51,7 +51,7 @@ export class Sealer {
   /** Seals everything that is pending now, for one tenant or for all. */
   async seal(tenant?: string): Promise<void> {
     for (let batch = 0; batch < BATCHES_MAX; batch++) {
-      const { hasMore } = await this.#runtime.turns.take(TURN, () => this.#sealBatch(tenant));
+      const { hasMore } = await this.#runtime.mutex.runExclusive(TURN, () => this.#sealBatch(tenant));
       if (!hasMore) return;
     }
   }
@@ -59,7 +59,7 @@ export class Sealer {
   /** Signs a checkpoint over the whole chain, however few entries are new. */
   async checkpoint(tenant: string): Promise<void> {
     // A refusal means that other hosts keep moving the chain; the work item signs what is left.
-    await perform(this.#runtime, () => this.#checkpointHead(tenant), { turn: TURN });
+    await perform(this.#runtime, () => this.#checkpointHead(tenant), { mutexKey: TURN });
   }
 
   /** Signs checkpoints over all chains with entries that have waited for one since before that time. */

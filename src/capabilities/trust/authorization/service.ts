@@ -62,7 +62,7 @@ interface AuthorizationOptions {
   readonly oidc?: OidcSettings | undefined;
 }
 
-type AuthorizationRuntime = AuthenticatorRuntime & Pick<Runtime, 'ids' | 'turns'>;
+type AuthorizationRuntime = AuthenticatorRuntime & Pick<Runtime, 'ids' | 'mutex'>;
 
 /** Authenticates callers, and creates, rotates and revokes API keys. */
 export class AuthorizationService implements Authorization {

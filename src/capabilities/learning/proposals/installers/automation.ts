@@ -1,7 +1,7 @@
 import { Compile } from 'typebox/compile';
 import { isRefusal } from '../../../../protocol/errors.ts';
 import { type Schedule, ScheduleSpec } from '../../../../protocol/starting/schedules.ts';
-import { placesOfMisfits } from '../../../../runtime/catalog.ts';
+import { schemaProblemsByPointer } from '../../../../runtime/catalog.ts';
 import { and, changeOf, withResult } from '../../../../runtime/change.ts';
 import type { Store } from '../../../../store/store.ts';
 import { nextSlot, type Schedules } from '../../../starting/schedules/door.ts';
@@ -20,7 +20,7 @@ export function automationInstaller(schedules: Schedules, store: Store): Install
 
   return {
     async check(artifact) {
-      const misfits = placesOfMisfits(shape, JSON.parse(artifact.text));
+      const misfits = schemaProblemsByPointer(shape, JSON.parse(artifact.text));
       if (misfits.length > 0) return misfits;
       const created = await create(artifact);
       return isRefusal(created) ? problemsOf(created) : [];

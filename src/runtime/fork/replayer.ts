@@ -10,10 +10,10 @@ import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';
 import { traitsOf } from '../event-traits.ts';
 import type { Journal } from '../journal.ts';
+import { nodeStartEvent } from '../node-start.ts';
 import type { NodeType } from '../node-type.ts';
 import type { Runtime } from '../runtime.ts';
-import { startOf } from '../starting.ts';
-import { asNew, nodeOf, type Script } from './script.ts';
+import { nodeIdOf, type SourceHistory, toNewEvent } from './source-history.ts';
 
 /** Uncommitted events at which a replay commits and yields to other runs. */
 const EVENTS_PER_COMMIT = 256;
@@ -28,10 +28,10 @@ type NodeMessage = Exclude<Message, { readonly broken: Error }>;
  * the timestamps of the source, and each event is compared with the one that the source recorded at that place. It ends
  * with the last event of the source, or with a `replay.diverged` event at the first difference.
  */
-export class Rehearsal {
+export class Replayer {
   readonly #runtime: Runtime;
   readonly #journal: Journal;
-  readonly #script: Script;
+  readonly #history: SourceHistory;
   readonly #attempts: Attempts;
   /** Messages of attempts that are not compared yet. */
   #inbox: NodeMessage[] = [];
@@ -42,10 +42,10 @@ export class Rehearsal {
   #decided: NewEvent[] = [];
   #isStopped = false;
 
-  constructor(runtime: Runtime, lease: Lease, journal: Journal, script: Script) {
+  constructor(runtime: Runtime, lease: Lease, journal: Journal, history: SourceHistory) {
     this.#runtime = runtime;
     this.#journal = journal;
-    this.#script = script;
+    this.#history = history;
     this.#attempts = new Attempts(runtime, lease, {
       send: (message) => {
         if ('broken' in message) this.#failure = message.broken;
@@ -72,7 +72,7 @@ export class Rehearsal {
     try {
       this.#continueFromLog();
       while (!this.#isStopped && !isTerminal(this.#run)) {
-        const { wanted: expected } = this.#script;
+        const { expected } = this.#history;
         if (!expected) return;
         if (!(await this.#repeat(expected))) return;
         if (this.#journal.pendingCount >= EVENTS_PER_COMMIT) await this.#commit();
@@ -85,7 +85,7 @@ export class Rehearsal {
   /** Moves the cursor to the end of the replay's log, and calls the nodes again that are running by it. */
   #continueFromLog(): void {
     const { run } = this.#journal.held;
-    this.#script.goTo(run.sequence + 1 - run.facts.fork!.fromSeq);
+    this.#history.seek(run.sequence + 1 - run.facts.fork!.fromSeq);
     this.#inbox = [];
     this.#decided = [];
     for (const index of run.active) if (run.nodes[index]!.status === 'running') this.#call(run.plan.nodes[index]!);
@@ -108,7 +108,7 @@ export class Rehearsal {
     const difference = differenceBetween(event, expected);
     if (!event || difference) return this.#diverge(expected, difference, event ? [event] : []);
     this.#journal.record([event], { time });
-    this.#script.advance();
+    this.#history.advance();
     if (event.type === 'node.started' || event.type === 'node.resumed') {
       this.#call(this.#run.plan.node(event.payload.nodeId)!);
     }
@@ -134,7 +134,7 @@ export class Rehearsal {
     if (this.#isCopied(expected)) {
       // Pending decisions are taken again after an event from outside, as they were in the source.
       this.#decided = [];
-      return asNew(expected);
+      return toNewEvent(expected);
     }
     if (this.#decided.length === 0) this.#decided = await this.#decideEvents(expected, time);
     return this.#decided.shift();
@@ -143,7 +143,7 @@ export class Rehearsal {
   #isCopied(expected: RunEvent): boolean {
     const { replay } = traitsOf(expected.type);
     if (replay !== 'node') return replay === 'source';
-    const planned = this.#run.plan.node(nodeOf(expected) ?? '');
+    const planned = this.#run.plan.node(nodeIdOf(expected) ?? '');
     if (!planned) return false;
     return this.#pureTypeOf(planned) === undefined || this.#isRestOfQuestion(planned, expected);
   }
@@ -160,7 +160,7 @@ export class Rehearsal {
   }
 
   async #decideEvents(expected: RunEvent, time: number): Promise<NewEvent[]> {
-    const planned = this.#run.plan.node(nodeOf(expected) ?? '');
+    const planned = this.#run.plan.node(nodeIdOf(expected) ?? '');
     // A timeout comes before the messages of the node that timed out: the source did not wait for those.
     const overdue = next(this.#run, time, 1).events.find((event) => !differenceBetween(event, expected));
     if (overdue) return [overdue];
@@ -171,11 +171,11 @@ export class Rehearsal {
     }
     // Nodes that are ready together start together, even if the first one has ended before the last one starts.
     if (planned && expected.type === 'node.started' && this.#mayStart(planned, time)) {
-      return [startOf(this.#runtime, this.#run, planned)];
+      return [nodeStartEvent(this.#runtime, this.#run, planned)];
     }
     const { events, start } = next(this.#run, time, 1);
     const [first] = start;
-    return first ? [startOf(this.#runtime, this.#run, first)] : this.#withoutCopied(events, expected);
+    return first ? [nodeStartEvent(this.#runtime, this.#run, first)] : this.#withoutCopied(events, expected);
   }
 
   #mayStart({ index }: PlannedNode, time: number): boolean {
@@ -198,7 +198,7 @@ export class Rehearsal {
   #call(planned: PlannedNode): void {
     const { id: nodeId } = planned.node;
     const type = this.#pureTypeOf(planned);
-    const endedAt = this.#script.endOf(nodeId);
+    const endedAt = this.#history.callEndedAt(nodeId);
     if (!type || endedAt === undefined) return;
     const { attempt } = this.#run.nodes[planned.index]!;
     this.#inbox = this.#inbox.filter((message) => message.nodeId !== nodeId);

@@ -5,7 +5,7 @@ import type { Write } from './sql.ts';
  * Deletes a run's row, tags, effects and descendant count. Its events become unreadable at once, because reading them
  * requires the row, and are deleted in batches afterwards.
  */
-export function forgetRun({ tenant, runId }: RunRef): Write[] {
+export function deleteRunRows({ tenant, runId }: RunRef): Write[] {
   return ['runs', 'run_tags', 'effects', 'run_trees'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,
     params: [runId, tenant],

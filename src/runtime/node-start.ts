@@ -6,10 +6,10 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import type { Runtime } from './runtime.ts';
 
 /** The event that starts an attempt, or that fails it if this host does not provide what the node type requires. */
-export function startOf(runtime: Runtime, run: Run, { node, index }: PlannedNode): NewEvent {
+export function nodeStartEvent(runtime: Runtime, run: Run, { node, index }: PlannedNode): NewEvent {
   const { id: nodeId, typeId } = node;
   const missing = missingFor(runtime, typeId);
-  if (missing !== undefined) return failAttempt(run, nodeId, capabilityMissing(missing));
+  if (missing !== undefined) return failAttempt(run, nodeId, capabilityNotProvided(missing));
   return { type: 'node.started', nodeId, payload: { nodeId, typeId, attempt: run.nodes[index]!.attempt } };
 }
 
@@ -19,7 +19,7 @@ function missingFor({ catalog, provided }: Runtime, typeId: string): string | un
 }
 
 /** The error of a node whose type, or a capability that its type requires, is not provided by this host. */
-export function capabilityMissing(id: string): RunError {
+export function capabilityNotProvided(id: string): RunError {
   const message = `This host does not provide ${id}, which the node needs.`;
   return { code: 'capability_not_provided', message, details: { capability: id }, retryable: false };
 }

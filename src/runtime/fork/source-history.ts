@@ -6,18 +6,18 @@ import type { Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 
 /** The events of the source that a replay repeats, with a cursor: those from the fork point to the end at that time. */
-export class Script {
+export class SourceHistory {
   readonly #events: readonly RunEvent[];
   readonly #byNode: ReadonlyMap<string | undefined, readonly RunEvent[]>;
   #position = 0;
 
   constructor(events: readonly RunEvent[]) {
     this.#events = events;
-    this.#byNode = Map.groupBy(this.#events, nodeOf);
+    this.#byNode = Map.groupBy(this.#events, nodeIdOf);
   }
 
   /** Reads the events of the source; if it has been deleted, there are none and the replay goes on by itself. */
-  static async load(runtime: Runtime, { tenant }: Subject, fork: Fork): Promise<Script> {
+  static async load(runtime: Runtime, { tenant }: Subject, fork: Fork): Promise<SourceHistory> {
     const row = await runtime.reader.row({ tenant }, fork.sourceRunId);
     const events: RunEvent[] = [];
     for (let after = fork.fromSeq - 1; row && after < fork.throughSeq; ) {
@@ -26,16 +26,16 @@ export class Script {
       events.push(...page.filter(({ sequence }) => sequence <= fork.throughSeq).map(decodeEvent));
       after = page.at(-1)!.sequence;
     }
-    return new Script(events);
+    return new SourceHistory(events);
   }
 
   /** The event at the cursor; undefined at the end. */
-  get wanted(): RunEvent | undefined {
+  get expected(): RunEvent | undefined {
     return this.#events[this.#position];
   }
 
   /** Moves the cursor to an index. */
-  goTo(position: number): void {
+  seek(position: number): void {
     this.#position = position;
   }
 
@@ -45,14 +45,14 @@ export class Script {
   }
 
   /** When the running call of a node ended in the source; undefined if it did not end. */
-  endOf(nodeId: string): number | undefined {
-    const from = this.wanted?.sequence ?? Number.POSITIVE_INFINITY;
+  callEndedAt(nodeId: string): number | undefined {
+    const from = this.expected?.sequence ?? Number.POSITIVE_INFINITY;
     const outcome = this.#byNode.get(nodeId)?.find(({ sequence, type }) => sequence >= from && isOutcome(type));
     return outcome && Date.parse(outcome.timestamp);
   }
 
   /** The events of one attempt after its start, as new events; undefined if the attempt did not end in the source. */
-  recordOf(nodeId: string, attempt: number): NewEvent[] | undefined {
+  eventsOfAttempt(nodeId: string, attempt: number): NewEvent[] | undefined {
     let events: RunEvent[] = [];
     // Events before the first start belong to the attempt that was running at the fork point.
     let current: number | undefined;
@@ -63,7 +63,7 @@ export class Script {
         continue;
       }
       events.push(event);
-      if (traitsOf(event.type).call === 'ended' && (current ?? attempt) === attempt) return events.map(asNew);
+      if (traitsOf(event.type).call === 'ended' && (current ?? attempt) === attempt) return events.map(toNewEvent);
     }
     return undefined;
   }
@@ -76,11 +76,11 @@ function isOutcome(type: string): boolean {
 }
 
 /** The id of the node that an event is about; a long id is only in the payload. */
-export function nodeOf({ nodeId, payload }: RunEvent): string | undefined {
+export function nodeIdOf({ nodeId, payload }: RunEvent): string | undefined {
   return nodeId ?? (payload as { readonly nodeId?: string }).nodeId;
 }
 
 /** Turns a recorded event into a new one. The cause is left out, because its id is different in another run. */
-export function asNew({ type, payload, nodeId }: RunEvent): NewEvent {
+export function toNewEvent({ type, payload, nodeId }: RunEvent): NewEvent {
   return { type, payload, ...(nodeId === undefined ? {} : { nodeId }) } as NewEvent;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Turns } from './turns.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 
 /** An action that the test finishes. */
 function task() {
@@ -22,9 +22,9 @@ const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolv
 
 describe('a mutex per key', () => {
   it('runs actions with the same key one after the other, in order', async () => {
-    const turns = new Turns();
+    const mutex = new KeyedMutex();
     const tasks = [task(), task(), task()];
-    const outcomes = tasks.map(({ act }) => turns.take('run', act));
+    const outcomes = tasks.map(({ act }) => mutex.runExclusive('run', act));
     const started = (): boolean[] => tasks.map(({ state }) => state.hasStarted);
     await settle();
     expect(started()).toEqual([true, false, false]);
@@ -37,19 +37,19 @@ describe('a mutex per key', () => {
   });
 
   it('runs actions with different keys concurrently', async () => {
-    const turns = new Turns();
+    const mutex = new KeyedMutex();
     const [one, two] = [task(), task()];
-    void turns.take('one', one.act);
-    const outcome = turns.take('two', two.act);
+    void mutex.runExclusive('one', one.act);
+    const outcome = mutex.runExclusive('two', two.act);
     two.finish();
     expect(await outcome).toBe('done');
   });
 
   it('continues after an action that failed, whose error only its caller gets', async () => {
-    const turns = new Turns();
+    const mutex = new KeyedMutex();
     const [bad, good] = [task(), task()];
-    const failed = turns.take('run', bad.act);
-    const outcome = turns.take('run', good.act);
+    const failed = mutex.runExclusive('run', bad.act);
+    const outcome = mutex.runExclusive('run', good.act);
     bad.fail(new Error('the store failed'));
     await expect(failed).rejects.toThrow('the store failed');
     good.finish();
@@ -57,13 +57,13 @@ describe('a mutex per key', () => {
   });
 
   it('keeps no entry for a key that is not in use', async () => {
-    const turns = new Turns();
+    const mutex = new KeyedMutex();
     const one = task();
-    const outcome = turns.take('run', one.act);
-    expect(turns.size).toBe(1);
+    const outcome = mutex.runExclusive('run', one.act);
+    expect(mutex.size).toBe(1);
     one.finish();
     await outcome;
     await settle();
-    expect(turns.size).toBe(0);
+    expect(mutex.size).toBe(0);
   });
 });

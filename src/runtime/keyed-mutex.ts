@@ -1,9 +1,9 @@
 /** A mutex per key: actions with the same key run one after the other, in order; other keys do not wait. */
-export class Turns {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>();
 
   /** Runs an action once all earlier ones with the same key have settled; a failure only rejects its own caller. */
-  take<T>(key: string, action: () => Promise<T>): Promise<T> {
+  runExclusive<T>(key: string, action: () => Promise<T>): Promise<T> {
     const result = (this.#last.get(key) ?? Promise.resolve()).then(action);
     const settled = result.then(
       () => {},

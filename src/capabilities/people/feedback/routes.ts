@@ -29,7 +29,7 @@ async function refuseUnknownRun(
   return (await feedback.hasRun(caller, params.runId)) ? undefined : NOT_FOUND;
 }
 
-export const createAnnotation = operation({
+const createAnnotation = operation({
   operationId: 'createAnnotation',
   summary: 'Rate, correct, label or flag a run, or a part of it',
   method: 'POST',
@@ -47,7 +47,7 @@ export const createAnnotation = operation({
     ),
 });
 
-export const listAnnotations = operation({
+const listAnnotations = operation({
   operationId: 'listAnnotations',
   summary: 'List the annotations of a run',
   method: 'GET',
@@ -64,7 +64,7 @@ export const listAnnotations = operation({
   }),
 });
 
-export const summarizeFeedback = operation({
+const summarizeFeedback = operation({
   operationId: 'summarizeFeedback',
   summary: 'Summarise the quality of runs, in total and over time',
   method: 'GET',

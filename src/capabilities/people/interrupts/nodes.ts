@@ -3,7 +3,6 @@ import { Compile } from 'typebox/compile';
 import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { APPROVAL_ACTIONS, type ApprovalData } from '../../../engine/people/approval.ts';
-import type { InterruptRequest } from '../../../engine/people/interrupts.ts';
 import { defined, isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
@@ -118,7 +117,7 @@ const interrupt: NodeType = {
     return [...dataProblems(kind, data), ...schemaProblems('.resumeSchema', resumeSchema)];
   },
   run: ({ config, answer }) => {
-    if (!answer) return { interrupt: config as unknown as InterruptRequest };
+    if (!answer) return { interrupt: config as Static<typeof InterruptConfig> };
     const { value } = answer;
     return { done: { outputs: isObject(value) ? value : { output: value } } };
   },

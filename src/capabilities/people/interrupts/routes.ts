@@ -12,7 +12,7 @@ interface Services {
 }
 const operation = route<Services>();
 
-export const resolveInterruptByRun = operation({
+const resolveInterruptByRun = operation({
   operationId: 'resolveInterruptByRun',
   summary: 'Answer the open interrupt of a node',
   method: 'POST',
@@ -31,7 +31,7 @@ export const resolveInterruptByRun = operation({
 
 const TokenParams = Closed({ token: Type.String({ minLength: 1 }) });
 
-export const inspectInterruptByToken = operation({
+const inspectInterruptByToken = operation({
   operationId: 'inspectInterruptByToken',
   summary: 'Get the interrupt that a token names',
   method: 'GET',
@@ -46,7 +46,7 @@ export const inspectInterruptByToken = operation({
   },
 });
 
-export const resolveInterruptByToken = operation({
+const resolveInterruptByToken = operation({
   operationId: 'resolveInterruptByToken',
   summary: 'Answer an interrupt with a token as the credential',
   method: 'POST',
@@ -65,4 +65,5 @@ export const resolveInterruptByToken = operation({
     ),
 });
 
+/** The routes of interrupts. */
 export const routes = [resolveInterruptByRun, inspectInterruptByToken, resolveInterruptByToken];

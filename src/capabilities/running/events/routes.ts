@@ -15,7 +15,7 @@ const BUFFER_MAX_MS = 5_000;
 const POLL_DEFAULT_S = 30;
 const POLL_MAX_S = 60;
 
-export const streamRunEvents = operation({
+const streamRunEvents = operation({
   operationId: 'streamRunEvents',
   summary: 'Follow a run: server-sent events, or the whole log as JSON',
   method: 'GET',
@@ -84,7 +84,7 @@ function numberIn(
   return refuse('validation_error', `${field} must be a whole number from ${min} to ${max}.`, { field, min, max });
 }
 
-export const pollRunEvents = operation({
+const pollRunEvents = operation({
   operationId: 'pollRunEvents',
   summary: 'Get new events of a run; waits for some if there are none',
   method: 'GET',

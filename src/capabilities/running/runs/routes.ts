@@ -41,7 +41,7 @@ interface Services {
 }
 const operation = route<Services>();
 
-export const createRun = operation({
+const createRun = operation({
   operationId: 'createRun',
   summary: 'Start a run of a workflow',
   method: 'POST',
@@ -102,7 +102,7 @@ function checkBody(
   return undefined;
 }
 
-export const getRun = operation({
+const getRun = operation({
   operationId: 'getRun',
   summary: 'Get a run',
   method: 'GET',
@@ -121,7 +121,7 @@ export const getRun = operation({
   },
 });
 
-export const cancelRun = operation({
+const cancelRun = operation({
   operationId: 'cancelRun',
   summary: 'Cancel a run and its child runs',
   method: 'POST',
@@ -139,7 +139,7 @@ export const cancelRun = operation({
     ),
 });
 
-export const bulkCancelRuns = operation({
+const bulkCancelRuns = operation({
   operationId: 'bulkCancelRuns',
   summary: 'Cancel several runs; each has its own result',
   method: 'POST',
@@ -168,7 +168,7 @@ function bulkResult(runId: string, outcome: { readonly status: RunStatus } | Ref
   return { runId, ok: false, error: { code: 'run_terminal', message: 'The run has ended.' } };
 }
 
-export const pauseRun = operation({
+const pauseRun = operation({
   operationId: 'pauseRun',
   summary: 'Pause a run, at once or when its running nodes are done',
   method: 'POST',
@@ -186,7 +186,7 @@ export const pauseRun = operation({
     ),
 });
 
-export const resumeRun = operation({
+const resumeRun = operation({
   operationId: 'resumeRun',
   summary: 'Resume a paused run',
   method: 'POST',
@@ -204,7 +204,7 @@ export const resumeRun = operation({
     ),
 });
 
-export const listRuns = operation({
+const listRuns = operation({
   operationId: 'listRuns',
   summary: 'List and search runs, newest first',
   method: 'GET',

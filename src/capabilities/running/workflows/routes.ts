@@ -15,7 +15,7 @@ const operation = route<Services>();
 
 const WorkflowParams = Closed({ workflowId: Type.String({ minLength: 1, maxLength: 128 }) });
 
-export const getWorkflow = operation({
+const getWorkflow = operation({
   operationId: 'getWorkflow',
   summary: 'Get a workflow definition',
   method: 'GET',
@@ -30,7 +30,7 @@ export const getWorkflow = operation({
   },
 });
 
-export const listWorkflows = operation({
+const listWorkflows = operation({
   operationId: 'listWorkflows',
   summary: 'List the workflows that the caller may run, most recently changed first',
   method: 'GET',
@@ -56,7 +56,7 @@ function placeAfter(place: string | undefined): WorkflowCursor {
   return { updatedAt: Number(updatedAt ?? Number.MAX_SAFE_INTEGER), workflowId: workflowId ?? '' };
 }
 
-export const registerWorkflow = operation({
+const registerWorkflow = operation({
   operationId: 'registerWorkflow',
   summary: 'Register a workflow',
   method: 'POST',
@@ -73,7 +73,7 @@ export const registerWorkflow = operation({
     ),
 });
 
-export const replaceWorkflow = operation({
+const replaceWorkflow = operation({
   operationId: 'replaceWorkflow',
   summary: 'Replace a workflow with a new version; existing runs keep theirs',
   method: 'PUT',
@@ -95,14 +95,14 @@ export const replaceWorkflow = operation({
   },
 });
 
-export const readWorkflow = operation({
+const readWorkflow = operation({
   ...getWorkflow,
   operationId: 'readWorkflow',
   path: '/v1/host/capstan/workflows/{workflowId}',
   params: WorkflowParams,
 });
 
-export const deleteWorkflow = operation({
+const deleteWorkflow = operation({
   operationId: 'deleteWorkflow',
   summary: 'Remove a workflow; existing runs continue',
   method: 'DELETE',
@@ -131,4 +131,5 @@ function summaryOf({ definition, version, isShared, updatedAt }: RegisteredWorkf
   };
 }
 
+/** The routes of workflows. */
 export const routes = [getWorkflow, listWorkflows, registerWorkflow, readWorkflow, replaceWorkflow, deleteWorkflow];

@@ -102,27 +102,17 @@ describe('imports', () => {
     ).toEqual([]);
   });
 
-  it('do not reach into the records or routes of a capability', () => {
+  it('lead into a capability only through its door, or to its settings', () => {
     expect(
-      sources().flatMap(({ path, imports }) =>
+      programs().flatMap(({ path, imports }) =>
         imports.flatMap(({ target }) => {
-          const [, family, name] = /^src\/capabilities\/(\w+\/[^/]+)\/(.+)$/.exec(target ?? '') ?? [];
-          if (!family || !name || path.startsWith(`src/capabilities/${family}/`)) return [];
-          if (isSharedInWing(family) && path.startsWith(`src/capabilities/${family.split('/')[0]}/`)) return [];
-          if (
-            [
-              'door.ts',
-              'settings.ts',
-              'service.ts',
-              'index.ts',
-              'keys.ts',
-              'nodes.ts',
-              'testing.ts',
-              'standard.ts',
-            ].includes(name)
-          )
-            return [];
-          return [`${path} imports ${target}: call the service of ${family}, its ${name} is its own business.`];
+          const [, wing, folder, name] = /^src\/capabilities\/(\w+)\/([^/]+)\/(.+)$/.exec(target ?? '') ?? [];
+          const family = `${wing}/${folder}`;
+          if (!name || path.startsWith(`src/capabilities/${family}/`) || isOwnScaffolding(path, wing!)) return [];
+          if (isSharedInWing(family) && path.startsWith(`src/capabilities/${wing}/`)) return [];
+          if (name === 'door.ts' || name === 'settings.ts') return [];
+          if (name === 'index.ts' && path === 'src/capabilities/index.ts') return [];
+          return [`${path} imports ${target}: use the door of ${family}, its ${name} is internal.`];
         }),
       ),
     ).toEqual([]);
@@ -337,6 +327,11 @@ interface Source {
   /** The text without comments. */
   readonly code: string;
   readonly imports: readonly Import[];
+}
+
+/** The folders of the conformance scaffolding are parts of one capability. */
+function isOwnScaffolding(path: string, wing: string): boolean {
+  return wing === 'conformance' && path.startsWith('src/capabilities/conformance/');
 }
 
 function sources(): Source[] {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import { NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { ROLES, SCOPES } from '../../../protocol/trust/scopes.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
-import { rejected } from '../interrupts/nodes.ts';
+import { rejected } from '../interrupts/door.ts';
 
 const Optional = Type.Optional;
 const RoleName = OneOf(ROLES);

@@ -12,6 +12,8 @@ import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import type { InboxEntry } from '../inbox/door.ts';
 
+export { rejected } from './nodes.ts';
+
 export { resolverOf } from './rules.ts';
 
 /** Questions that nodes ask, and their answers. */

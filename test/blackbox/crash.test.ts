@@ -449,7 +449,7 @@ describe('starting', () => {
     const host = await start({ CAPSTAN_DATA: folder });
     const second = await runProgram(['serve'], { PORT: '0', CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: KEY });
     expect(second.code).toBe(1);
-    expect(second.output).toMatch(/cannot start/i);
+    expect(second.output).toMatch(/could not start/i);
     expect(second.output).toContain(folder);
     expect(second.output).not.toContain('listening');
     expect(second.output).not.toMatch(/\n\s+at /);
@@ -515,7 +515,7 @@ describe('starting', () => {
     const environment = { PORT: '0', DATABASE_URL: 'postgres://127.0.0.1:1/nothing', CAPSTAN_API_KEYS: KEY };
     const { code, output } = await runProgram(['serve'], environment);
     expect(code).toBe(1);
-    expect(output).toMatch(/cannot start/i);
+    expect(output).toMatch(/could not start/i);
   });
 
   it('is refused with a folder of workflows that is not there or has a broken one, and names it', async () => {
@@ -535,7 +535,7 @@ describe('starting', () => {
       writeFileSync(join(workflows, 'broken.json'), broken);
       const { code, output } = await runProgram(['serve'], environment);
       expect(code, output).toBe(1);
-      expect(output).toMatch(/cannot start/i);
+      expect(output).toMatch(/could not start/i);
       expect(output).toContain('broken.json');
     }
   });
@@ -609,7 +609,7 @@ describe('starting', () => {
     const { code, output } = await runProgram(['serve'], environment);
     taken.close();
     expect(code).toBe(1);
-    expect(output).toMatch(/cannot start/i);
+    expect(output).toMatch(/could not start/i);
     expect(output).toContain(String(port));
   });
 

@@ -42,6 +42,7 @@ export const Owner = Closed({
   workspace: Type.Optional(NonEmpty),
   principal: Type.Optional(NonEmpty),
 });
+/** An owner; only the tenant is always known. */
 export type Owner = Static<typeof Owner>;
 
 /** Limits whose breach is recorded as `cap.breached`. */
@@ -77,6 +78,7 @@ export const ChunkMeta = Closed({
   provider: Type.Optional(Type.String()),
   providerExtensions: Type.Optional(AnyObject),
 });
+/** The metadata of a chunk; members that only one provider has are in `providerExtensions`. */
 export type ChunkMeta = Static<typeof ChunkMeta>;
 
 /** Whether a pause aborts the nodes in flight or waits for them. */

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../test/support/database.ts';
 import { ManualClock } from '../../test/support/manual-clock.ts';
 import { suspendNode } from '../engine/people/interrupts.ts';
-import type { Decision } from '../engine/run/commands.ts';
+import type { Decision } from '../engine/run/decision.ts';
 import { type Run, statusOf } from '../engine/run/run.ts';
 import { isManagement } from '../protocol/running/management.ts';
 import { findWorkflow } from '../store/definitions.ts';

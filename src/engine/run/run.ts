@@ -6,7 +6,7 @@ import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable, RunStatus } from '../../protocol/running/runs.ts';
 import type { AgentRef, ChannelDeclaration } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
-import { type BudgetState, emptyBudget } from '../models/budget.ts';
+import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
 

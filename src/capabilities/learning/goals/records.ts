@@ -4,7 +4,6 @@ import { addOrWake, addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { SUBJECT_COLUMNS, type SubjectColumns } from '../../subject-columns.ts';
-import type { GoalFilter } from './door.ts';
 
 /** The tables of goals. */
 export const GOAL_TABLES: readonly Migration[] = [
@@ -125,6 +124,13 @@ export function findGoal({ tenant, workspace }: Visibility, goalId: string): Sta
   const found = 'SELECT * FROM goals WHERE goal_id = $1 AND tenant = $2';
   if (workspace === undefined) return sql(found, goalId, tenant);
   return sql(`${found} AND workspace = $3`, goalId, tenant, workspace);
+}
+
+/** Which goals a list shows. */
+export interface GoalFilter {
+  readonly state?: GoalState | undefined;
+  /** Where the previous page ended. */
+  readonly before?: string | undefined;
 }
 
 /** Newest first: ids sort by the time they were made. */

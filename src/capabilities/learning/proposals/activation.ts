@@ -1,6 +1,6 @@
 import { expireInterrupt } from '../../../engine/people/interrupts.ts';
 import type { Resolver } from '../../../engine/people/question.ts';
-import type { Decision } from '../../../engine/run/commands.ts';
+import type { Decision } from '../../../engine/run/decision.ts';
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject } from '../../../protocol/format/json.ts';

@@ -8,13 +8,14 @@ import type { Lease } from '../store/queue.ts';
 import { StoreFailure } from '../store/store.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
+import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
 import { LeaseLost, performOnce } from './effects/ledger.ts';
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamName } from './effects/seams.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
-import { type ChildResult, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
+import { type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 

@@ -1,5 +1,5 @@
 import type { StoredEvent } from '../store/log.ts';
-import type { Append } from './append.ts';
+import type { Append } from './reaction.ts';
 
 /** Called after an append to one run, with the events if this host committed them; otherwise they must be read. */
 export type RunListener = (events: readonly StoredEvent[] | undefined) => void;

@@ -10,13 +10,14 @@ import { listRuns, type RunRow } from '../store/log.ts';
 import { openSqlite } from '../store/sqlite.ts';
 import { CORE_TABLES } from '../store/tables.ts';
 import { sortableIds } from '../system/ids.ts';
-import type { Append } from './append.ts';
 import { commitOrThrow, perform } from './change.ts';
 import { Hub } from './hub.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
-import { openManagementRun, REVIEW } from './management.ts';
+import { openManagementRun } from './management.ts';
+import { REVIEW } from './management-workflows.ts';
 import { moveRun } from './move-run.ts';
 import { Plans } from './plans.ts';
+import type { Append } from './reaction.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
 

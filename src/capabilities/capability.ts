@@ -47,7 +47,7 @@ export function optional<Name extends string, Service>(to: Door<Name, Service>):
 type ServiceOf<D> = D extends Door<string, infer Service> ? Service : never;
 
 /** The services behind some doors, by name. */
-export type Behind<Doors extends readonly Door[]> = {
+type Behind<Doors extends readonly Door[]> = {
   readonly [D in Doors[number] as D['name']]: ServiceOf<D>;
 };
 

@@ -31,7 +31,7 @@ export type Message =
 const EFFECTS_PER_VISIT = 1_000_000;
 
 /** What a node is called with besides what the log says. */
-export interface Call {
+interface Call {
   readonly child?: ChildResult | undefined;
   /** The time that the node sees; the clock's by default, the source's on a replay. */
   readonly now?: () => number;
@@ -43,7 +43,7 @@ interface InFlight {
 }
 
 /** How attempts talk to the drive that they belong to. */
-export interface AttemptHooks {
+interface AttemptHooks {
   /** Receives the messages of attempts, at any time. */
   readonly send: (message: Message) => void;
   /** Resolves once everything recorded so far is committed; no effect is performed before that. */

@@ -16,7 +16,7 @@ import type { Runtime } from './runtime.ts';
 import type { ToolSource } from './tools.ts';
 
 /** What the host provides to build a runtime; the rest is created with it. */
-export interface RuntimeParts {
+interface RuntimeParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: Ids;

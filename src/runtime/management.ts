@@ -21,7 +21,7 @@ export async function managementPlan({ plans }: Runtime, workflowId: ManagementW
 }
 
 /** What is needed to open a management run. */
-export interface NewManagementRun {
+interface NewManagementRun {
   readonly workflowId: ManagementWorkflow;
   readonly subject: Subject;
   readonly inputs: JsonObject;

@@ -6,7 +6,7 @@ import type { Visibility } from '../store/log.ts';
 import type { Firing } from './effects/firing.ts';
 
 /** How calls of a tool are transported, as `agent.toolCalled` records it. */
-export const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
+const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
 
 /** The description of a tool that models get. */
 export interface ToolFacts {

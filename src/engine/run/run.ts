@@ -136,7 +136,7 @@ export interface Tally {
 export type EdgeResult = Exclude<keyof Tally, 'open'>;
 
 /** Why the run is about to fail. With `abort`, nodes in flight are cancelled; otherwise they may finish. */
-export interface Failure {
+interface Failure {
   readonly error: RunError;
   readonly abort: boolean;
   readonly failedNodeId?: string | undefined;

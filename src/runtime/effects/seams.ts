@@ -60,7 +60,7 @@ export interface FoundPrompts {
 }
 
 /** The node that annotates, and the agent that it runs. */
-export interface Judge {
+interface Judge {
   readonly nodeId: string;
   readonly agentId?: string;
 }

@@ -145,7 +145,7 @@ export function listGoals({ tenant, workspace }: Visibility, { state, before }: 
 }
 
 /** A position in a list that is sorted by time, latest first. */
-export interface Since {
+interface Since {
   readonly at: number;
   readonly id: string;
 }

@@ -41,7 +41,7 @@ const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals 
 });
 
 /** What the goal service is built from. */
-export interface GoalParts {
+interface GoalParts {
   readonly audit: Pick<Audit, 'entry'>;
   readonly feed: Pick<Feed, 'publish'>;
   readonly verifiers: Pick<Verifiers, 'get'>;

@@ -16,7 +16,7 @@ const STEPS_MAX = 100;
 const NOTHING_TO_DO: Step = { until: undefined };
 
 /** What the worker is built from. */
-export interface GoalWorkerParts {
+interface GoalWorkerParts {
   readonly reader: GoalReader;
   readonly changes: GoalChanges;
   readonly arms: Arms;

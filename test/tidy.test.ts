@@ -77,7 +77,6 @@ const LINES_MAX = 450;
 const LONG_FILES: Record<string, string> = {
   'test/contract/store-contract.ts': 'the definition of a store: one list of promises',
   'src/client/operations.ts': 'the table of operations: a row for each',
-  'src/protocol/running/events.ts': 'the event registry: a row for each event type',
 };
 
 describe('imports', () => {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../protocol/format/json.ts';
-import type { Reaction } from '../runtime/append.ts';
 import type { RuntimeContributions } from '../runtime/create-runtime.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
+import type { Reaction } from '../runtime/reaction.ts';
 import type { ToolSource } from '../runtime/tools.ts';
 import { combine, isAdvertised } from './advertising.ts';
 import type { Built, Capability, Contributions, Extension, Host } from './capability.ts';

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../protocol/format/json.ts';
-import type { Reaction } from '../runtime/append.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Executor, WorkKind } from '../runtime/executor.ts';
 import type { AppendListener, HintListener } from '../runtime/hub.ts';
 import type { NodeType } from '../runtime/node-type.ts';
+import type { Reaction } from '../runtime/reaction.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ToolSource } from '../runtime/tools.ts';
 import type { RunRef } from '../store/log.ts';
@@ -47,7 +47,7 @@ export function optional<Name extends string, Service>(to: Door<Name, Service>):
 type ServiceOf<D> = D extends Door<string, infer Service> ? Service : never;
 
 /** The services behind some doors, by name. */
-export type Behind<Doors extends readonly Door[]> = {
+type Behind<Doors extends readonly Door[]> = {
   readonly [D in Doors[number] as D['name']]: ServiceOf<D>;
 };
 

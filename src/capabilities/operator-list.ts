@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 
+/** Environment variables by name; undefined where a variable is not set. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 interface EntryRules<T> {

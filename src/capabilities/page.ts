@@ -18,7 +18,7 @@ export const Page = <T extends TSchema>(item: T) =>
   Type.Object({ items: Type.Array(item), nextCursor: Type.Optional(Type.String()) });
 
 /** Which page of a list is requested. */
-export interface PageRequest {
+interface PageRequest {
   readonly limit: number;
   /** The position where the page before ended. */
   readonly after?: string;

@@ -45,6 +45,8 @@ export interface Reply {
 /** A change that the edge performs, together with the idempotency record of the reply that it results in. */
 export interface Transaction {
   readonly transaction: Decide<Reply>;
+  /** It only adds something beside the resource, so it need not wait for other changes of the resource. */
+  readonly isAdditive?: boolean;
 }
 
 /** What a route handler returns. */
@@ -115,8 +117,13 @@ export function answer(status: number, outcome: object | Refusal): Reply | Refus
  * Answers a request with a change: the edge performs it, stores the reply under the caller's idempotency key in the
  * same unit, and sends the reply once both are committed.
  */
-export function transact<T>(decide: Decide<T>, show: (result: T) => Reply): Transaction {
+export function transact<T>(
+  decide: Decide<T>,
+  show: (result: T) => Reply,
+  options: Pick<Transaction, 'isAdditive'> = {},
+): Transaction {
   return {
+    ...options,
     transaction: async (): Promise<Change<Reply> | Refusal> => {
       const change = await decide();
       return isRefusal(change) ? change : withResult(change, show);

@@ -53,7 +53,6 @@ import type {
 } from '../protocol/people/annotations.ts';
 import type { InboxItem } from '../protocol/people/inbox.ts';
 import type { InterruptView, ResolveReply, ResolveRequest } from '../protocol/people/interrupts.ts';
-import type { StreamMode } from '../protocol/running/events.ts';
 import type { ForkReply, ForkRequest } from '../protocol/running/forks.ts';
 import type { DebugBundle, RunAncestry, RunDiff } from '../protocol/running/inspection.ts';
 import type { RunStatus } from '../protocol/running/run-status.ts';
@@ -72,6 +71,7 @@ import type {
   RunSnapshot,
   RunSummary,
 } from '../protocol/running/runs.ts';
+import type { StreamMode } from '../protocol/running/stream-modes.ts';
 import type { WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';

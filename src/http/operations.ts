@@ -63,8 +63,8 @@ async function answerOnce(
     const answer = await handle(request, route, options, record);
     // The refusal may be due to the same request, which another host has just handled.
     const stored = isRefusal(answer) ? await ticket.recall() : undefined;
-    const isCommitted = isRecorded && !isRefusal(answer);
-    if (!stored && !isCommitted && isStorable(answer, request)) await storeAnswer(options, ticket, answer);
+    // A refusal that came of the commit may be another one next time: it is not stored.
+    if (!stored && !isRecorded && isStorable(answer, request)) await storeAnswer(options, ticket, answer);
     return stored ?? answer;
   } catch (error) {
     const isStored = error instanceof UnitRefused && error.failedExpectation === 'idempotency';
@@ -111,14 +111,19 @@ function isTransaction(answer: object): answer is Transaction {
 
 /** Requests for the same resource take turns on this host, so that they do not conflict in the store. */
 function performFor(
-  { caller, params }: FastifyRequest,
-  { transaction }: Transaction,
+  request: FastifyRequest,
+  { transaction, isAdditive }: Transaction,
   { runtime }: OperationOptions,
   record: ((reply: Reply) => Unit) | undefined,
 ): Promise<Reply | Refusal> {
-  const [resource] = Object.values((params ?? {}) as Record<string, string>);
-  const mutexKey = resource === undefined ? undefined : `${caller?.subject.tenant ?? ''}\n${resource}`;
-  return perform(runtime, transaction, { mutexKey, record });
+  return perform(runtime, transaction, { mutexKey: isAdditive ? undefined : mutexKeyOf(request), record });
+}
+
+/** Runs have the key that the host itself uses for them; other names may be the same in several tenants. */
+function mutexKeyOf({ caller, params }: FastifyRequest): string | undefined {
+  const named = (params ?? {}) as Record<string, string>;
+  const [resource] = Object.values(named);
+  return named.runId ?? (resource && `${caller?.subject.tenant ?? ''}\n${resource}`);
 }
 
 function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Request {

@@ -114,6 +114,7 @@ export const ErrorEnvelope = Closed(
   },
   { $id: 'ErrorEnvelope' },
 );
+/** A valid error body; which `details` it has depends on the code in `error`. */
 export type ErrorEnvelope = Static<typeof ErrorEnvelope>;
 
 /** Why a run or a node failed. */
@@ -123,6 +124,7 @@ export const RunError = Type.Object({
   details: Type.Optional(AnyObject),
   retryable: Type.Optional(Type.Boolean()),
 });
+/** The error of a run or node; if `retryable` is false, the node gets no further attempt. */
 export type RunError = Static<typeof RunError>;
 
 /** The result of a request that the rules do not allow: a value, never thrown. */

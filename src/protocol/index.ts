@@ -26,6 +26,7 @@ export * from './running/forks.ts';
 export * from './running/inspection.ts';
 export * from './running/run-status.ts';
 export * from './running/runs.ts';
+export * from './running/stream-modes.ts';
 export * from './running/workflows.ts';
 export * from './starting/commitment-events.ts';
 export * from './starting/commitments.ts';

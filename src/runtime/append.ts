@@ -2,26 +2,15 @@ import type { Digest } from '../engine/masking/mask.ts';
 import { withCausationId } from '../engine/run/agent-steps.ts';
 import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
-import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
+import type { NewEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
 import { advanceRun, insertEvents, releaseScope } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
+import type { Append } from './reaction.ts';
 import { type Recorded, recordEvent } from './recording.ts';
 import { type HeldRun, moveOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
-
-/** Events that are committed in one unit, with the run in the state after the last of them. */
-export interface Append extends HeldRun {
-  readonly events: readonly RunEvent[];
-  /** The status before the first event; undefined if the run did not exist. */
-  readonly before?: RunStatus | undefined;
-  /** The events are copied from the run that this one forks or replays: reactions must not notify anybody of them. */
-  readonly isInherited: boolean;
-}
-
-/** Writes of a capability that are committed with every append: deliveries, projections, audit entries. */
-export type Reaction = (append: Append) => readonly Write[];
 
 /** Records an event and applies it to the run in memory, which is ahead of the store until the event is committed. */
 export function recordAndApply(held: HeldRun, event: NewEvent, time: number, digest: Digest): Recorded {

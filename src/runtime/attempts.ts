@@ -8,13 +8,14 @@ import type { Lease } from '../store/queue.ts';
 import { StoreFailure } from '../store/store.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
+import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
 import { LeaseLost, performOnce } from './effects/ledger.ts';
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamName } from './effects/seams.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
-import { type ChildResult, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
+import { type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -30,7 +31,7 @@ export type Message =
 const EFFECTS_PER_VISIT = 1_000_000;
 
 /** What a node is called with besides what the log says. */
-export interface Call {
+interface Call {
   readonly child?: ChildResult | undefined;
   /** The time that the node sees; the clock's by default, the source's on a replay. */
   readonly now?: () => number;
@@ -42,7 +43,7 @@ interface InFlight {
 }
 
 /** How attempts talk to the drive that they belong to. */
-export interface AttemptHooks {
+interface AttemptHooks {
   /** Receives the messages of attempts, at any time. */
   readonly send: (message: Message) => void;
   /** Resolves once everything recorded so far is committed; no effect is performed before that. */

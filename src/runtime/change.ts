@@ -26,7 +26,7 @@ export interface Change<T = void> {
 }
 
 /** The parts of a change that have a default. */
-export type ChangeOptions = Partial<Pick<Change, 'announce' | 'retryOn' | 'refusals'>>;
+type ChangeOptions = Partial<Pick<Change, 'announce' | 'retryOn' | 'refusals'>>;
 
 /** Reads the current state and decides on a change, or refuses. It is called again after a conflict. */
 export type Decide<T> = () => Promise<Change<T> | Refusal>;
@@ -84,7 +84,7 @@ const TOO_MUCH_CONTENTION: Refusal = {
 };
 
 /** How a change is performed. */
-export interface PerformOptions<T> {
+interface PerformOptions<T> {
   /** Changes with the same key wait for each other on this host, which saves decisions that would be out of date. */
   readonly mutexKey?: string | undefined;
   /** Added to the unit: the idempotency record of the answer that the result becomes. */

@@ -8,8 +8,9 @@ import type { NewEvent } from '../protocol/running/events.ts';
 import { childRunsAmong, incrementDescendants, type RunRef, type RunRow, readDescendantCount } from '../store/log.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { and, type Change, changeOf } from './change.ts';
+import type { ChildRequest, ChildResult } from './child-request.ts';
 import { type CreatedRun, createRun } from './creation.ts';
-import { type ChildRequest, type ChildResult, NodeFailure } from './node-type.ts';
+import { NodeFailure } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type Placement, type StartedRun, startRun } from './start-run.ts';
@@ -20,7 +21,7 @@ const CHILD_DEPTH_MAX = 32;
 const RUNS_BELOW_MAX = 10_000;
 
 /** A child run that is not committed yet: it is created in the unit that appends `event` to the parent's log. */
-export interface PreparedChild {
+interface PreparedChild {
   readonly event: NewEvent;
   readonly created: CreatedRun;
   readonly change: Change<StartedRun>;
@@ -91,7 +92,7 @@ function failure(code: string, message: string): NodeFailure {
 }
 
 /** What has changed about the children of a run since their state was last recorded. */
-export interface ChildUpdates {
+interface ChildUpdates {
   /** Results of children that have ended, by the id of the node that waits for them. */
   readonly ended: ReadonlyMap<string, ChildResult>;
   /** Events about new statuses and costs: a parent waits for a person when its child does. */

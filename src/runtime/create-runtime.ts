@@ -3,7 +3,6 @@ import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
-import type { Reaction } from './append.ts';
 import { catalogOf } from './catalog.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
@@ -11,12 +10,13 @@ import { Hub } from './hub.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { NodeType } from './node-type.ts';
 import { Plans } from './plans.ts';
+import type { Reaction } from './reaction.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
 import type { ToolSource } from './tools.ts';
 
 /** What the host provides to build a runtime; the rest is created with it. */
-export interface RuntimeParts {
+interface RuntimeParts {
   readonly store: Store;
   readonly clock: Clock;
   readonly ids: Ids;

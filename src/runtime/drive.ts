@@ -8,6 +8,7 @@ import type { RunError } from '../protocol/errors.ts';
 import { deepEqual } from '../protocol/format/json.ts';
 import { type Lease, readWorkItem } from '../store/queue.ts';
 import { Attempts, type Message } from './attempts.ts';
+import type { ChildRequest, ChildResult } from './child-request.ts';
 import { type PreparedChildren, prepareChildren, readChildUpdates } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { Replayer } from './fork/replayer.ts';
@@ -15,7 +16,7 @@ import { SourceHistory } from './fork/source-history.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { Journal, type LeaseMove } from './journal.ts';
 import { capabilityNotProvided, nodeStartEvent } from './node-start.ts';
-import type { ChildRequest, ChildResult, Outcome } from './node-type.ts';
+import type { Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 

@@ -44,7 +44,7 @@ export interface WorkKind {
 }
 
 /** How an executor is set up. */
-export interface ExecutorOptions {
+interface ExecutorOptions {
   readonly hostId: string;
   /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;

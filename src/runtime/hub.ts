@@ -1,23 +1,23 @@
 import type { StoredEvent } from '../store/log.ts';
-import type { Append } from './append.ts';
+import type { Append } from './reaction.ts';
 
 /** Called after an append to one run, with the events if this host committed them; otherwise they must be read. */
-export type RunListener = (events: readonly StoredEvent[] | undefined) => void;
+type RunListener = (events: readonly StoredEvent[] | undefined) => void;
 
 /** Called when a work item is due: at `dueAt`, or now if that is omitted. */
-export type WorkListener = (workId: string, dueAt?: number) => void;
+type WorkListener = (workId: string, dueAt?: number) => void;
 
 /** Called after every append that this host committed, to any run. */
 export type AppendListener = (append: Append) => void;
 
 /** A server-sent event about a run that is not part of its log: only current subscribers receive it. */
-export interface Notice {
+interface Notice {
   readonly event: string;
   readonly data: string;
 }
 
 /** Called with every notice about one run. */
-export type NoticeListener = (notice: Notice) => void;
+type NoticeListener = (notice: Notice) => void;
 
 /** Called with the subject of another host's hint: the part after the colon. */
 export type HintListener = (subject: string) => void;

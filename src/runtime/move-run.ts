@@ -1,4 +1,5 @@
-import { cancelRun, type Decision } from '../engine/run/commands.ts';
+import { cancelRun } from '../engine/run/commands.ts';
+import type { Decision } from '../engine/run/decision.ts';
 import { isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/running/events.ts';

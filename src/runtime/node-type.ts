@@ -9,7 +9,10 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent, Owner } from '../protocol/running/events.ts';
 import type { Configurable } from '../protocol/running/runs.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
+import type { ChildRequest, ChildResult } from './child-request.ts';
 import type { Effects } from './effects/seams.ts';
+
+export { NodeFailure } from './node-failure.ts';
 
 /** The implementation of a node type. Its `run` gets everything through the context and reaches nothing else. */
 export interface NodeType {
@@ -88,36 +91,6 @@ export type Outcome =
   | { readonly child: ChildRequest }
   /** Asks for more children; an empty list waits for the existing ones. Only for a type that `fansOut`. */
   | { readonly children: readonly ChildRequest[] };
-
-/** A child run that a node asks for. */
-export interface ChildRequest {
-  readonly workflowId: string;
-  /** Inputs of the child, which override the defaults of its variables. */
-  readonly variables: JsonObject;
-}
-
-/** How a child run ended, as its parent's node sees it. */
-export interface ChildResult {
-  readonly runId: string;
-  readonly status: 'completed' | 'failed' | 'cancelled';
-  readonly variables: JsonObject;
-  /** Outputs of its last nodes, by node id. */
-  readonly outputs?: Readonly<Record<string, JsonObject>>;
-  /** The outputs with sensitive values masked. */
-  readonly shown?: JsonObject;
-  readonly error?: RunError | undefined;
-}
-
-/** Thrown by a node or an effect to fail the attempt with a specific error code. */
-export class NodeFailure extends Error {
-  override readonly name = 'NodeFailure';
-  readonly error: RunError;
-
-  constructor(error: RunError) {
-    super(error.message);
-    this.error = error;
-  }
-}
 
 /** The outcome of a node whose inputs or config are invalid; a retry would fail as well. */
 export function invalid(message: string): Outcome {

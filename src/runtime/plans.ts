@@ -4,7 +4,7 @@ import { type DefinitionRow, findDefinition, findWorkflowVersion, ownerOf } from
 import type { Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import { LruCache } from './lru-cache.ts';
-import { managementDefinition } from './management.ts';
+import { managementDefinition } from './management-workflows.ts';
 
 /** A compiled workflow version and its owner, a tenant or the host. Runs stay on the version they started with. */
 export interface PinnedPlan {

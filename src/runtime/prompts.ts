@@ -24,7 +24,7 @@ import type { ModelMessage } from './effects/model.ts';
 import { type NodeContext, NodeFailure } from './node-type.ts';
 
 /** A prompt of a node, composed from a template of the library or from an agent's own text. */
-export interface ComposedPrompt extends Composition {
+interface ComposedPrompt extends Composition {
   readonly kind: PromptKind;
 }
 

@@ -17,7 +17,7 @@ export interface Subject {
 }
 
 /** The facts about a run that the host needs and the engine does not. */
-export interface RunIdentity {
+interface RunIdentity {
   readonly subject: Subject;
   readonly workflowOwner: string;
   /** Number of ancestors. */

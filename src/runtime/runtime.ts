@@ -3,12 +3,12 @@ import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
-import type { Reaction } from './append.ts';
 import type { Catalog } from './catalog.ts';
 import type { SeamDrivers } from './effects/seams.ts';
 import type { Hub } from './hub.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Plans } from './plans.ts';
+import type { Reaction } from './reaction.ts';
 import type { RunReader } from './reader.ts';
 import type { ToolSource } from './tools.ts';
 

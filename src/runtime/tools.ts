@@ -3,10 +3,10 @@ import type { ToolSourceKind } from '../protocol/format/choices.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { Visibility } from '../store/log.ts';
-import type { Firing } from './effects/seams.ts';
+import type { Firing } from './effects/firing.ts';
 
 /** How calls of a tool are transported, as `agent.toolCalled` records it. */
-export const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
+const TOOL_TRANSPORTS = ['mcp', 'http', 'native'] as const;
 
 /** The description of a tool that models get. */
 export interface ToolFacts {

@@ -76,7 +76,7 @@ interface DueTime {
 }
 
 /** Rows of a capability's own tables that each name a work item. The SQL texts use `params` as `$1`, `$2` and so on. */
-export interface WorkSource {
+interface WorkSource {
   /** Common table expressions that `from` uses. */
   readonly with?: string;
   /** The expression for the id of the work item. */
@@ -87,7 +87,7 @@ export interface WorkSource {
 }
 
 /** The work items that `addOrWakeEach` adds. */
-export interface WorkForEach extends DueTime {
+interface WorkForEach extends DueTime {
   readonly kind: string;
   readonly tenant: string;
   readonly payload?: string;

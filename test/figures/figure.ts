@@ -1,4 +1,4 @@
-import type { SourceFile } from './sources.ts';
+import { isForTests, readSources, type SourceFile } from './sources.ts';
 
 /** What figures are taken of. */
 export interface Subject {
@@ -17,4 +17,14 @@ export interface Figure {
   readonly unit?: '%';
   /** What was counted, as `path:line what`, where a list makes sense. */
   readonly places?: readonly string[];
+}
+
+/** Parses the files in these folders of a checkout. */
+export function readSubject(checkout: string, folders: readonly string[]): Subject {
+  const everything = folders.flatMap((folder) => readSources(checkout, folder));
+  return {
+    checkout,
+    sources: everything.filter(({ path }) => path.startsWith('src/') && !isForTests(path)),
+    everything,
+  };
 }

@@ -2,11 +2,10 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { duplicateFigures } from './duplicates.ts';
 import { exportFigures } from './exports.ts';
-import type { Figure, Subject } from './figure.ts';
+import { type Figure, readSubject } from './figure.ts';
 import { cycleFigures } from './graph.ts';
 import { habitFigures } from './habits.ts';
 import { sizeFigures } from './size.ts';
-import { isForTests, readSources } from './sources.ts';
 
 /**
  * Prints figures about the code in `src`, without its tests. With several `--in DIR`, one column for each checkout:
@@ -32,9 +31,7 @@ function main(): void {
 }
 
 function figuresOf(checkout: string): Figure[] {
-  const everything = ['src', 'test', 'bench'].flatMap((folder) => readSources(checkout, folder));
-  const sources = everything.filter(({ path }) => path.startsWith('src/') && !isForTests(path));
-  const subject: Subject = { checkout, sources, everything };
+  const subject = readSubject(checkout, ['src', 'test', 'bench']);
   return MEASURES.flatMap((measure) => measure(subject));
 }
 

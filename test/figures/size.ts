@@ -1,7 +1,8 @@
 import type { Figure, Subject } from './figure.ts';
 import { lineAt, type Node, type SourceFile, walk } from './sources.ts';
 
-const LONG_FUNCTION_LINES = 70;
+/** Functions with more lines do not fit on a screen. */
+export const LONG_FUNCTION_LINES = 70;
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression']);
 
 /** How much there is: files, lines, functions, comments. */

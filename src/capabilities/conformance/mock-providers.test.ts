@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import type { Configurable } from '../../protocol/running/runs.ts';
+import type { Firing } from '../../runtime/effects/firing.ts';
 import { type ModelResult, OverBudget } from '../../runtime/effects/model.ts';
-import type { Firing } from '../../runtime/effects/seams.ts';
 import { NodeFailure } from '../../runtime/node-type.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import { answerAsMock, MOCK_PROVIDERS, mockableModel, mockProviders } from './mock-providers.ts';

@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js';
 
 /** A regular expression from an untrusted source. Matching takes time linear in the text, whatever the pattern. */
-export interface Pattern {
+interface Pattern {
   test(text: string): boolean;
 }
 

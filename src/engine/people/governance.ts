@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
-import type { Decision } from '../run/commands.ts';
+import type { Decision } from '../run/decision.ts';
 import { type Question, type Resolver, settle } from './question.ts';
 
 /** A governance gate: a quorum of principals with a certain role or scope must approve, each under their own name. */

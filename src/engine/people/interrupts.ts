@@ -2,7 +2,7 @@ import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { deepEqual, isObject, type JsonObject, own } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import { compileSchema } from '../expressions/json-schema.ts';
-import type { Decision } from '../run/commands.ts';
+import type { Decision } from '../run/decision.ts';
 import { isTerminal, type OpenInterrupt, type Run, statusOf } from '../run/run.ts';
 import { type ApprovalData, decideApproval } from './approval.ts';
 import { decideGate, type GateData } from './governance.ts';

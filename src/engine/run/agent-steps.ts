@@ -1,6 +1,6 @@
 import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
 import { spend } from '../models/budget.ts';
-import type { Envelope } from './fold.ts';
+import type { Envelope } from './envelope.ts';
 import type { NodeState, Run } from './run.ts';
 
 /** How agent events change a run; part of the table in `fold.ts`. */

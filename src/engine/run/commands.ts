@@ -1,16 +1,8 @@
-import { type Refusal, refuse } from '../../protocol/errors.ts';
-import type { DrainPolicy, NewEvent } from '../../protocol/running/events.ts';
+import { refuse } from '../../protocol/errors.ts';
+import type { DrainPolicy } from '../../protocol/running/events.ts';
+import type { Decision } from './decision.ts';
 import { cancelActive, isBusy } from './next.ts';
 import { isTerminal, type Run, statusOf } from './run.ts';
-
-/** The result of a command on a run: events to append, a refusal, or a refusal that is itself recorded. */
-export type Decision = readonly NewEvent[] | Refusal | RecordedRefusal;
-
-/** A refusal with events that record the attempt, such as a denied approval. */
-interface RecordedRefusal {
-  readonly record: readonly NewEvent[];
-  readonly refusal: Refusal;
-}
 
 /** Who cancels a run, and why. */
 interface CancelOptions {

@@ -7,6 +7,7 @@ import { ExpressionError } from '../expressions/expression.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
 import { AGENT_EVENT_HANDLERS } from './agent-steps.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
+import type { Envelope } from './envelope.ts';
 import { detachFork, followFork } from './fork.ts';
 import { resolveInputs, scopeOf } from './inputs.ts';
 import {
@@ -39,13 +40,6 @@ export function apply(run: Run, event: RunEvent): void {
   run.updatedAt = time;
   const { fork } = run.facts;
   if (fork && !isTerminal(run)) followFork(run, fork);
-}
-
-/** The parts of an event, besides its payload, that change the state. */
-export interface Envelope {
-  readonly time: number;
-  readonly nodeId: string | undefined;
-  readonly eventId: string;
 }
 
 type Row<T extends EventType> = (run: Run, payload: EventPayload<T>, envelope: Envelope) => void;

@@ -11,7 +11,8 @@ import {
   type WorkflowEdge,
 } from '../../protocol/running/workflows.ts';
 import { stateOf, TestRun } from '../testing.ts';
-import { cancelRun, type Decision, pauseRun, resumeRun } from './commands.ts';
+import { cancelRun, pauseRun, resumeRun } from './commands.ts';
+import type { Decision } from './decision.ts';
 import { fold } from './fold.ts';
 import { dueAt, next } from './next.ts';
 import type { NodeResult } from './outcome.ts';

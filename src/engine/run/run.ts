@@ -6,7 +6,7 @@ import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable, RunStatus } from '../../protocol/running/runs.ts';
 import type { AgentRef, ChannelDeclaration } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
-import { type BudgetState, emptyBudget } from '../models/budget.ts';
+import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
 
@@ -136,7 +136,7 @@ export interface Tally {
 export type EdgeResult = Exclude<keyof Tally, 'open'>;
 
 /** Why the run is about to fail. With `abort`, nodes in flight are cancelled; otherwise they may finish. */
-export interface Failure {
+interface Failure {
   readonly error: RunError;
   readonly abort: boolean;
   readonly failedNodeId?: string | undefined;

@@ -59,6 +59,7 @@ export const AgentManifest = Closed({
   ),
   role: Optional(OneOf(['skill', 'assistant'])),
 });
+/** A valid agent manifest; its `Ref` members are still paths. `Agent` has the content of those files. */
 export type AgentManifest = Static<typeof AgentManifest>;
 
 /** An agent with the files that its manifest refers to already loaded. */
@@ -106,6 +107,7 @@ export const AgentInventoryEntry = Closed(
   },
   { $id: 'AgentInventoryEntry' },
 );
+/** A valid inventory entry. `degraded` and `memoryDegraded` say what the agent lacks on this host. */
 export type AgentInventoryEntry = Static<typeof AgentInventoryEntry>;
 
 /** All agents that the caller can use. */
@@ -113,6 +115,7 @@ export const AgentInventory = Closed(
   { agents: Type.Array(AgentInventoryEntry), total: Type.Integer({ minimum: 0 }) },
   { $id: 'AgentInventory' },
 );
+/** A valid inventory; `total` is the number of its agents. */
 export type AgentInventory = Static<typeof AgentInventory>;
 
 const AgentId = Type.String({ minLength: 3, maxLength: 256 });
@@ -132,6 +135,7 @@ export const OrchestratorDecision = Type.Union([
     successCriteria: Optional(Type.Array(Closed({ key: NonEmpty, met: Type.Boolean() }))),
   }),
 ]);
+/** A valid decision, discriminated by `kind`: start workers, ask a person, or end the run. */
 export type OrchestratorDecision = Static<typeof OrchestratorDecision>;
 
 /** Events that record what an agent did. Texts and arguments in them are redacted like all others. */

@@ -11,4 +11,5 @@ export const McpMessage = Type.Object(
   },
   { $id: 'McpMessage' },
 );
+/** A message with a valid JSON-RPC frame; without an `id` it is a notification and gets no response. */
 export type McpMessage = Static<typeof McpMessage>;

@@ -14,6 +14,7 @@ export const MemoryEntry = Closed(
   },
   { $id: 'MemoryEntry' },
 );
+/** An entry as agents read it; without `expiresAt` it does not expire. */
 export type MemoryEntry = Static<typeof MemoryEntry>;
 
 /** A memory entry as operators see it, with its owner and the run that wrote it. */
@@ -28,6 +29,7 @@ export const MemoryRecord = Type.Object(
   },
   { $id: 'MemoryRecord' },
 );
+/** An entry with its origin; `agentId` is absent if no agent wrote it. */
 export type MemoryRecord = Static<typeof MemoryRecord>;
 
 /** Payload of `memory.written`; identifies the entry without quoting its content. */
@@ -38,6 +40,7 @@ export const MemoryWritten = Type.Object({
   agentId: Optional(NonEmpty),
   tags: Optional(Type.Array(Type.String())),
 });
+/** A valid payload of `memory.written`; `memoryId` is the `id` of the stored entry. */
 export type MemoryWritten = Static<typeof MemoryWritten>;
 
 /** Payload of `agent.memory.consolidated`; counts entries without quoting their content. */
@@ -48,6 +51,7 @@ export const MemoryConsolidated = Type.Object({
   mergedIds: Optional(Type.Array(NonEmpty)),
   trigger: Optional(OneOf(['host-managed', 'scheduled', 'on-demand'])),
 });
+/** A valid payload of `agent.memory.consolidated`; `mergedIds` is absent if there are too many. */
 export type MemoryConsolidated = Static<typeof MemoryConsolidated>;
 
 /** Events about changes to agent memory. */

@@ -20,6 +20,7 @@ export const BudgetPolicy = Closed({
   thresholdPercent: Optional(Type.Number({ minimum: 0, maximum: 100 })),
   onExhaustion: Optional(OneOf(['fail', 'interrupt'])),
 });
+/** A valid budget policy; an exhausted budget fails the run, as `onExhaustion: interrupt` is refused. */
 export type BudgetPolicy = Static<typeof BudgetPolicy>;
 
 const BudgetDimension = OneOf(['tokens', 'cost', 'toolCalls', 'retries']);
@@ -40,6 +41,7 @@ export const ProviderUsage = Closed({
   nodeId: Optional(NonEmpty),
   traceId: Optional(NonEmpty),
 });
+/** The usage that a model call reports; also the payload of `provider.usage`. */
 export type ProviderUsage = Static<typeof ProviderUsage>;
 
 /** Why a model was asked again. */

@@ -66,6 +66,7 @@ export const WorkflowChain = Closed({
   producedVariables: Optional(Type.Unknown()),
   compensation: Optional(Type.Unknown()),
 });
+/** A valid chain; `parameters` is the JSON Schema of the values that an expansion needs. */
 export type WorkflowChain = Static<typeof WorkflowChain>;
 
 /** Members that every kind of `pack.json` has. */
@@ -98,6 +99,7 @@ export const WorkflowChainPackManifest = Closed(
   },
   { $id: 'WorkflowChainPackManifest' },
 );
+/** A valid manifest of a chain pack, recognized by its member `chains`. */
 export type WorkflowChainPackManifest = Static<typeof WorkflowChainPackManifest>;
 
 /** `pack.json` of an agent pack, which is a node pack without nodes. */
@@ -113,6 +115,7 @@ export const AgentPackManifest = Closed(
   },
   { $id: 'AgentPackManifest' },
 );
+/** A valid manifest of an agent pack, recognized by its member `agents`. */
 export type AgentPackManifest = Static<typeof AgentPackManifest>;
 
 /** `pack.json` of any supported kind. */
@@ -147,6 +150,7 @@ export const PackSignature = Closed({
     description: 'Base64 of the signature over the bytes of pack.json',
   }),
 });
+/** A well-formed signature; the schema does not verify it. */
 export type PackSignature = Static<typeof PackSignature>;
 
 /** Installs a pack from an inline manifest, from the exact text of its file or from a registry. */
@@ -173,6 +177,7 @@ export const InstallPackRequest = Closed(
     description: 'Set exactly one of `manifest`, `file` and `registry`; `registry` also needs `name`',
   },
 );
+/** A well-formed request; which members may be combined is checked by the packs capability. */
 export type InstallPackRequest = Static<typeof InstallPackRequest>;
 
 /** Ways in which a pack can be installed. */
@@ -188,6 +193,7 @@ export const PackProvenance = Type.Object({
   installedBy: NonEmpty,
   installedAt: Timestamp,
 });
+/** The recorded origin of a pack; which members are present depends on `source`. */
 export type PackProvenance = Static<typeof PackProvenance>;
 
 /** A pack as listed. */
@@ -207,6 +213,7 @@ export const PackSummary = Type.Object(
   },
   { $id: 'PackSummary' },
 );
+/** A pack with the names of its chains and agents, but without their content. */
 export type PackSummary = Static<typeof PackSummary>;
 
 /** A pack with its complete manifest. */
@@ -237,6 +244,7 @@ export const PackLockfile = Closed(
   },
   { $id: 'PackLockfile' },
 );
+/** A valid lockfile; `integrity` identifies the exact bytes of each pack. */
 export type PackLockfile = Static<typeof PackLockfile>;
 
 /** Expands a chain of an installed pack into nodes and edges. */
@@ -252,6 +260,7 @@ export const ExpandChainRequest = Type.Object(
   },
   { $id: 'ExpandChainRequest' },
 );
+/** A valid expansion request; without a `version`, the current one of the pack is expanded. */
 export type ExpandChainRequest = Static<typeof ExpandChainRequest>;
 
 /** The expansion, both in the chain's format and in that of workflow definitions. */
@@ -270,4 +279,5 @@ export const ExpandChainReply = Type.Object(
   },
   { $id: 'ExpandChainReply' },
 );
+/** An expansion; the ids of its nodes contain `expansionId`, so that expansions do not collide. */
 export type ExpandChainReply = Static<typeof ExpandChainReply>;

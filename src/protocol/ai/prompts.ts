@@ -9,6 +9,7 @@ const Optional = Type.Optional;
 export const PROMPT_KINDS = ['system', 'user', 'few-shot', 'schema-hint'] as const;
 /** One of PROMPT_KINDS. */
 export type PromptKind = (typeof PROMPT_KINDS)[number];
+/** Schema of a prompt kind. */
 export const PromptKind = OneOf(PROMPT_KINDS);
 
 /** Where a template in the library comes from. */
@@ -20,6 +21,7 @@ export type PromptSource = (typeof PROMPT_SOURCES)[number];
 export const CONTENT_TRUST = ['trusted', 'untrusted'] as const;
 /** One of CONTENT_TRUST. */
 export type ContentTrust = (typeof CONTENT_TRUST)[number];
+/** Schema of a trust level. */
 export const ContentTrust = OneOf(CONTENT_TRUST);
 
 /** How much of a composed prompt the log shows: nothing, hashes, or its text. */
@@ -58,6 +60,7 @@ export const PromptVariable = Closed({
   defaultValue: Optional(Type.Unknown()),
   description: Optional(Type.String({ maxLength: 500 })),
 });
+/** A valid variable declaration; placeholders in the text refer to its `name`. */
 export type PromptVariable = Static<typeof PromptVariable>;
 
 /** A versioned prompt in the library; a version never changes. */
@@ -92,6 +95,7 @@ export const PromptTemplate = Closed(
   },
   { $id: 'PromptTemplate' },
 );
+/** A valid template; `templateId` and `version` together identify it. */
 export type PromptTemplate = Static<typeof PromptTemplate>;
 
 /** A reference to a template, as text or as an object with overrides. */
@@ -104,6 +108,7 @@ export const PromptRef = Type.Union([
     variableOverrides: Optional(AnyObject),
   }),
 ]);
+/** A reference in either form; `parsePromptRef` turns it into a `PromptTarget`. */
 export type PromptRef = Static<typeof PromptRef>;
 
 /** A parsed reference. Without a version it means the latest one. */
@@ -189,6 +194,7 @@ export const PromptResolved = Closed({
   ),
   resolved: Type.Union([Type.String(), Type.Null()]),
 });
+/** A valid payload of `agent.promptResolved`; `resolved` is null if no layer provided a prompt. */
 export type PromptResolved = Static<typeof PromptResolved>;
 
 /** Payload of `prompt.composed`: always hashes, and the text only if the observability setting is `full`. */
@@ -204,4 +210,5 @@ export const PromptComposed = Closed({
   variableHashes: Optional(MapOf(Sha256)),
   contentTrust: Optional(ContentTrust),
 });
+/** A valid payload of `prompt.composed`; `hash` is that of the composed text. */
 export type PromptComposed = Static<typeof PromptComposed>;

@@ -20,8 +20,10 @@ export const ToolDescriptor = Closed(
   },
   { $id: 'ToolDescriptor' },
 );
+/** A catalogue entry; `inputSchema` is the JSON Schema of the arguments. */
 export type ToolDescriptor = Static<typeof ToolDescriptor>;
 
 /** All tools that the caller's agents could use. */
 export const ToolList = Closed({ tools: Type.Array(ToolDescriptor) }, { $id: 'ToolList' });
+/** The whole catalogue; it is not paginated. */
 export type ToolList = Static<typeof ToolList>;

@@ -1,7 +1,8 @@
 import { FEED_EVENTS, FeedData } from '../operations/feed.ts';
 import { Annotation, RUN_ANNOTATED } from '../people/annotations.ts';
-import { EVENTS, type EventType, modeIncludes, RunEventDoc, STREAM_MODES } from '../running/events.ts';
+import { EVENTS, type EventType, RunEventDoc } from '../running/events.ts';
 import { RunSnapshot } from '../running/runs.ts';
+import { modeIncludes, STREAM_MODES } from '../running/stream-modes.ts';
 
 type Json = Record<string, unknown>;
 

@@ -37,6 +37,7 @@ export const GoalBounds = Closed({
     Type.Number({ minimum: 0, description: 'Maximum cost of contributing runs and of judging them' }),
   ),
 });
+/** Valid bounds; a goal needs at least one of them, which `refuseBounds` checks. */
 export type GoalBounds = Static<typeof GoalBounds>;
 
 const completion = {
@@ -77,6 +78,7 @@ export const Goal = Closed(
   },
   { $id: 'Goal' },
 );
+/** A goal as returned to callers; its plan, history and cost are separate documents. */
 export type Goal = Static<typeof Goal>;
 
 /** Members that the author of a goal sets. */
@@ -88,6 +90,7 @@ const authored = {
 
 /** Creates a goal. */
 export const GoalRequest = Closed({ ...authored, bounds: GoalBounds }, { $id: 'GoalRequest' });
+/** A valid new goal; the host assigns its id, state and owner. */
 export type GoalRequest = Static<typeof GoalRequest>;
 
 /** Changes a goal; omitted members stay unchanged. */
@@ -99,6 +102,7 @@ export const GoalEdit = Closed(
   },
   { $id: 'GoalEdit' },
 );
+/** A valid change of a goal; bounds cannot be changed. */
 export type GoalEdit = Static<typeof GoalEdit>;
 
 /** A page of goals. */
@@ -145,6 +149,7 @@ export const GoalPlan = Closed(
   },
   { $id: 'GoalPlan' },
 );
+/** A valid plan; the member named after the continuation mode of the goal configures its trigger. */
 export type GoalPlan = Static<typeof GoalPlan>;
 
 /** Resumes a paused or escalated goal. */
@@ -186,6 +191,7 @@ export const GoalEvaluation = Type.Object(
   },
   { $id: 'GoalEvaluation' },
 );
+/** A recorded verdict; `objectiveVersion` identifies the objective that was judged. */
 export type GoalEvaluation = Static<typeof GoalEvaluation>;
 
 /** The history of a goal: verdicts, objectives, escalation and cost. */
@@ -208,6 +214,7 @@ export const GoalEvaluations = Type.Object(
   },
   { $id: 'GoalEvaluations' },
 );
+/** A page of verdicts in `items`, with the current state of the work on the goal. */
 export type GoalEvaluations = Static<typeof GoalEvaluations>;
 
 /** How often people agreed with the verdicts of a judge. */
@@ -223,4 +230,5 @@ export const JudgeCalibration = Type.Object(
   },
   { $id: 'JudgeCalibration' },
 );
+/** The counts for one judge; verdicts that nobody reviewed are neither agreed nor disputed. */
 export type JudgeCalibration = Static<typeof JudgeCalibration>;

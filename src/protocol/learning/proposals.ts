@@ -48,6 +48,7 @@ export const Proposal = Closed(
   },
   { $id: 'Proposal' },
 );
+/** A proposal as returned to callers; `ProposalEvidence` has its history. */
 export type Proposal = Static<typeof Proposal>;
 
 /** Revises a proposal. The artifact's exact text is stored, and installed if the proposal is applied. */
@@ -60,6 +61,7 @@ export const ReviseProposalRequest = Closed(
   },
   { $id: 'ReviseProposalRequest', minProperties: 1 },
 );
+/** A valid revision; it changes at least one member. */
 export type ReviseProposalRequest = Static<typeof ReviseProposalRequest>;
 
 /** Rejects a proposal. */
@@ -70,6 +72,7 @@ export const RejectProposalRequest = Type.Object(
   },
   { $id: 'RejectProposalRequest' },
 );
+/** A valid rejection; the reason is optional. */
 export type RejectProposalRequest = Static<typeof RejectProposalRequest>;
 
 /** A page of proposals. */
@@ -77,10 +80,12 @@ export const ProposalList = Type.Object(
   { proposals: Type.Array(Proposal), nextCursor: Optional(Type.String()) },
   { $id: 'ProposalList' },
 );
+/** A page of proposals; without `nextCursor` it is the last. */
 export type ProposalList = Static<typeof ProposalList>;
 
 /** The response if the proposal was applied at once. */
 export const AppliedProposal = Type.Object({ installedArtifactRef: NonEmpty }, { $id: 'AppliedProposal' });
+/** The result of a direct activation; the reference identifies an `InstalledArtifact`. */
 export type AppliedProposal = Static<typeof AppliedProposal>;
 
 /** The response if the proposal first needs approval at a gate. */
@@ -93,6 +98,7 @@ export const PendingProposal = Type.Object(
   },
   { $id: 'PendingProposal' },
 );
+/** The result of a request for approval; `approvalId` identifies the gate. */
 export type PendingProposal = Static<typeof PendingProposal>;
 
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the artifact text, in hex' });
@@ -155,6 +161,7 @@ export const ProposalEvidence = Type.Object(
   },
   { $id: 'ProposalEvidence' },
 );
+/** The evidence that a reviewer needs; `obstacle` is absent if nothing prevents its application. */
 export type ProposalEvidence = Static<typeof ProposalEvidence>;
 
 const installedFacts = {
@@ -171,6 +178,7 @@ const installedFacts = {
 
 /** An artifact that an applied proposal installed, as listed. */
 export const InstalledArtifactSummary = Type.Object(installedFacts, { $id: 'InstalledArtifactSummary' });
+/** An installed artifact without its text; `sha256` identifies the exact text. */
 export type InstalledArtifactSummary = Static<typeof InstalledArtifactSummary>;
 
 /** An installed artifact with its exact text. */
@@ -178,6 +186,7 @@ export const InstalledArtifact = Type.Object(
   { ...installedFacts, text: Type.String({ description: 'Exact text of the artifact' }) },
   { $id: 'InstalledArtifact' },
 );
+/** An installed artifact; `text` is what was approved, byte for byte. */
 export type InstalledArtifact = Static<typeof InstalledArtifact>;
 
 /** Events about proposals; they never contain the artifact. */

@@ -24,6 +24,7 @@ export const SynthesizeRequest = Closed(
   },
   { $id: 'SynthesizeRequest' },
 );
+/** A valid synthesis request; every member narrows the analysis or its result. */
 export type SynthesizeRequest = Static<typeof SynthesizeRequest>;
 
 /** The proposals that were created. */
@@ -37,4 +38,5 @@ export const SynthesizeReply = Type.Object(
   },
   { $id: 'SynthesizeReply' },
 );
+/** The result of a synthesis; `created` is empty if the runs gave no reason for a proposal. */
 export type SynthesizeReply = Static<typeof SynthesizeReply>;

@@ -22,6 +22,7 @@ const criterion = {
 
 /** A named condition on a run. */
 export const Criterion = Closed(criterion, { $id: 'Criterion' });
+/** A well-formed criterion; the schema does not compile its expression. */
 export type Criterion = Static<typeof Criterion>;
 
 /** A criterion that may be optional. */
@@ -34,6 +35,7 @@ export const ChecklistItem = Closed(
   },
   { $id: 'ChecklistItem' },
 );
+/** A well-formed checklist item; it counts as required unless `required` is false. */
 export type ChecklistItem = Static<typeof ChecklistItem>;
 
 /** A provider, or one of its models: `local` or `local/small-1`. */
@@ -67,6 +69,7 @@ export const verifierSpec = {
 
 /** How something is judged, without a registered identity. */
 export const VerifierSpec = Closed(verifierSpec);
+/** A well-formed specification; the member that `kind` requires may still be missing. */
 export type VerifierSpec = Static<typeof VerifierSpec>;
 
 const Description = Type.String({ maxLength: 2_000 });
@@ -85,6 +88,7 @@ export const VerifierRequest = Closed(
   },
   { $id: 'VerifierRequest' },
 );
+/** A well-formed registration; the host assigns the version. */
 export type VerifierRequest = Static<typeof VerifierRequest>;
 
 /** A registered verifier; a version never changes. */
@@ -99,6 +103,7 @@ export const Verifier = Type.Object(
   },
   { $id: 'Verifier' },
 );
+/** A version of a verifier; `id` and `version` together identify it. */
 export type Verifier = Static<typeof Verifier>;
 
 /** One criterion with its result, as part of a verdict. */
@@ -107,4 +112,5 @@ export const Evidence = Closed({
   met: Type.Boolean(),
   detail: Optional(Type.String({ maxLength: 500 })),
 });
+/** The result for the criterion with this `key`; `detail` explains it to people. */
 export type Evidence = Static<typeof Evidence>;

@@ -27,4 +27,5 @@ export const FeedData = Type.Object(
   },
   { $id: 'FeedData' },
 );
+/** The data of one feed event; ids that do not apply to the event are absent. */
 export type FeedData = Static<typeof FeedData>;

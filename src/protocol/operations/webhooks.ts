@@ -34,6 +34,7 @@ export const WebhookRegistration = Type.Object({
     Type.Array(NonEmpty, { description: 'Signature algorithms that the receiver supports' }),
   ),
 });
+/** A well-formed registration; the URL is checked when it is registered and at every delivery. */
 export type WebhookRegistration = Static<typeof WebhookRegistration>;
 
 /** The response to a registration or rotation, which contains the signing secret. */
@@ -46,6 +47,7 @@ export const IssuedWebhook = Type.Object(
   },
   { $id: 'IssuedWebhook' },
 );
+/** A subscription with its secret, which cannot be read again. */
 export type IssuedWebhook = Static<typeof IssuedWebhook>;
 
 /** A subscription as listed. */
@@ -63,6 +65,7 @@ export const WebhookSubscription = Type.Object(
   },
   { $id: 'WebhookSubscription' },
 );
+/** A subscription without its secret; `secretFingerprint` tells which secret is in use. */
 export type WebhookSubscription = Static<typeof WebhookSubscription>;
 
 /** The delivery of one event to one subscription. */
@@ -84,4 +87,5 @@ export const WebhookDelivery = Type.Object(
   },
   { $id: 'WebhookDelivery' },
 );
+/** A delivery with its attempts so far; it has `nextAttemptAt` while another one is planned. */
 export type WebhookDelivery = Static<typeof WebhookDelivery>;

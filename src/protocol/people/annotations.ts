@@ -20,6 +20,7 @@ export const Signal = Closed({
   label: Optional(Type.String({ description: 'Required if kind is label' })),
   correction: Optional(Type.String({ description: 'Required if kind is correction: the expected result' })),
 });
+/** A well-formed signal; the rules of the feedback capability check the member that `kind` requires. */
 export type Signal = Static<typeof Signal>;
 
 const anchor = {
@@ -32,6 +33,7 @@ export const AnnotationCreate = Closed(
   { target: Optional(Closed(anchor)), signal: Signal, note: Optional(Type.String()) },
   { $id: 'AnnotationCreate' },
 );
+/** A well-formed annotation to be added; without a target it refers to the whole run. */
 export type AnnotationCreate = Static<typeof AnnotationCreate>;
 
 /** Feedback on a run or a part of it. Annotations are stored next to the log and are not events. */
@@ -46,6 +48,7 @@ export const Annotation = Closed(
   },
   { $id: 'Annotation' },
 );
+/** A stored annotation; it never changes, and a later rating by its author replaces it in statistics. */
 export type Annotation = Static<typeof Annotation>;
 
 /** The annotations of a run. */
@@ -58,6 +61,7 @@ export const AnnotationList = Type.Object(
   },
   { $id: 'AnnotationList' },
 );
+/** All annotations of a run, those that were superseded included. */
 export type AnnotationList = Static<typeof AnnotationList>;
 
 const figures = {
@@ -91,6 +95,7 @@ export const FeedbackSummary = Type.Object(
   },
   { $id: 'FeedbackSummary' },
 );
+/** The statistics of a period, as a whole and for each bucket of time in it. */
 export type FeedbackSummary = Static<typeof FeedbackSummary>;
 
 /** The live stream message for a new annotation. It is not an event: it has no sequence and cannot be read later. */

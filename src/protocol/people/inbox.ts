@@ -21,4 +21,5 @@ export const InboxItem = Type.Object(
   },
   { $id: 'InboxItem' },
 );
+/** An inbox entry; which of the ids it has depends on `kind`. */
 export type InboxItem = Static<typeof InboxItem>;

@@ -65,4 +65,5 @@ export const InterruptView = Type.Object(
   },
   { $id: 'Interrupt' },
 );
+/** An interrupt that can still be answered; `resumeSchema` describes valid answers. */
 export type InterruptView = Static<typeof InterruptView>;

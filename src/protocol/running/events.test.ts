@@ -1,14 +1,7 @@
 import { Value } from 'typebox/value';
 import { describe, expect, it } from 'vitest';
-import {
-  CAP_KINDS,
-  EVENTS,
-  type EventType,
-  isTerminalEvent,
-  modeIncludes,
-  RunEventDoc,
-  STREAM_MODES,
-} from './events.ts';
+import { CAP_KINDS, EVENTS, type EventType, isTerminalEvent, RunEventDoc } from './events.ts';
+import { modeIncludes, STREAM_MODES } from './stream-modes.ts';
 
 /** The events that the protocol includes in the mode updates. */
 const UPDATES = [

@@ -42,6 +42,7 @@ export const Owner = Closed({
   workspace: Type.Optional(NonEmpty),
   principal: Type.Optional(NonEmpty),
 });
+/** An owner; only the tenant is always known. */
 export type Owner = Static<typeof Owner>;
 
 /** Limits whose breach is recorded as `cap.breached`. */
@@ -77,6 +78,7 @@ export const ChunkMeta = Closed({
   provider: Type.Optional(Type.String()),
   providerExtensions: Type.Optional(AnyObject),
 });
+/** The metadata of a chunk; members that only one provider has are in `providerExtensions`. */
 export type ChunkMeta = Static<typeof ChunkMeta>;
 
 /** Whether a pause aborts the nodes in flight or waits for them. */
@@ -436,15 +438,3 @@ export const RunEventDoc = Type.Object(
   },
   { $id: 'RunEvent' },
 );
-
-/** Views of the event stream that a client can choose. */
-export const STREAM_MODES = ['updates', 'values', 'messages', 'debug'] as const;
-/** One of STREAM_MODES. */
-export type StreamMode = (typeof STREAM_MODES)[number];
-
-/** Whether a stream in `mode` includes events of `type`; unknown types are included only in `debug`. */
-export function modeIncludes(mode: StreamMode, type: string): boolean {
-  if (mode === 'debug') return true;
-  const tier = (EVENTS as Record<string, EventRow>)[type]?.tier;
-  return mode === 'messages' ? tier === 'messages' : tier === 'updates';
-}

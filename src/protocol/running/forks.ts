@@ -23,6 +23,7 @@ export const ForkRequest = Closed({
   ),
   runOptionsOverlay: Type.Optional(RunOptionsOverlay),
 });
+/** A well-formed fork request; the overlay replaces options of the source run. */
 export type ForkRequest = Static<typeof ForkRequest>;
 
 /** The run that was created. */
@@ -37,4 +38,5 @@ export const ForkReply = Type.Object(
   },
   { $id: 'ForkReply' },
 );
+/** The new run with its source; its log starts with a copy of the events before `fromSeq`. */
 export type ForkReply = Static<typeof ForkReply>;

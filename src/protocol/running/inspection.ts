@@ -47,6 +47,7 @@ export const RunAncestry = Closed(
   },
   { $id: 'RunAncestry' },
 );
+/** The direct parent of a run, or null; read the ancestry of the parent to go further up. */
 export type RunAncestry = Static<typeof RunAncestry>;
 
 /** A traced period of a run, with hexadecimal ids as in OpenTelemetry. */
@@ -60,6 +61,7 @@ export const Span = Type.Object({
   endedAt: Nullable(Timestamp),
   attributes: AnyObject,
 });
+/** A span of a run; `endedAt` is null while it lasts. */
 export type Span = Static<typeof Span>;
 
 /** Everything needed to diagnose a run, redacted so that it can be shared. */

@@ -44,6 +44,7 @@ export const Configurable = Type.Object({
     }),
   ),
 });
+/** Valid options of a run, with any further members that its nodes understand. */
 export type Configurable = Static<typeof Configurable> & Record<string, unknown>;
 
 /** Maximum number of tags on a run. */
@@ -78,6 +79,7 @@ export const CreateRunRequest = Closed(
   },
   { $id: 'CreateRunRequest' },
 );
+/** A well-formed request; `mode` and `residency` are refused, because this host lacks them. */
 export type CreateRunRequest = Static<typeof CreateRunRequest>;
 
 /** The run that was created, and where to follow it. */
@@ -90,6 +92,7 @@ export const CreateRunReply = Type.Object(
   },
   { $id: 'CreateRunReply' },
 );
+/** A created run; a retry with the same idempotency key gets the same reply. */
 export type CreateRunReply = Static<typeof CreateRunReply>;
 
 /** The state of one node in a snapshot. */
@@ -103,6 +106,7 @@ export const NodeStateDoc = Type.Object({
   reason: Optional(Type.String()),
   childRunId: Optional(NonEmpty),
 });
+/** The state of a node; nodes that were not reached yet have none. */
 export type NodeStateDoc = Static<typeof NodeStateDoc>;
 
 /** The current state of a run, with sensitive values masked. */
@@ -152,6 +156,7 @@ export const RunSnapshot = Type.Object(
   },
   { $id: 'RunSnapshot' },
 );
+/** A snapshot as returned to callers; `interrupt` is present while the run waits for a person. */
 export type RunSnapshot = Static<typeof RunSnapshot>;
 
 /** A run as listed. */
@@ -169,6 +174,7 @@ export const RunSummary = Type.Object(
   },
   { $id: 'RunSummary' },
 );
+/** A row of a list of runs, without inputs and outputs. */
 export type RunSummary = Static<typeof RunSummary>;
 
 const Reason = Optional(Type.String({ maxLength: 2_000 }));
@@ -191,6 +197,7 @@ export const BulkCancelResult = Type.Union([
     error: Closed({ code: NonEmpty, message: NonEmpty }),
   }),
 ]);
+/** The result for one run, discriminated by `ok`; one failure does not affect the others. */
 export type BulkCancelResult = Static<typeof BulkCancelResult>;
 /** One result per requested run, in order. */
 export const BulkCancelReply = Type.Object({ results: Type.Array(BulkCancelResult) }, { $id: 'BulkCancelReply' });

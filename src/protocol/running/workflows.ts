@@ -38,6 +38,7 @@ export const AgentRef = Closed({
   channel: Optional(Type.String({ minLength: 1, maxLength: 64 })),
   sourceManifestId: Optional(Type.String({ maxLength: 256 })),
 });
+/** A valid agent binding; only `agentId` is required. */
 export type AgentRef = Static<typeof AgentRef>;
 
 /** Where the value of an input port comes from. */
@@ -52,6 +53,7 @@ export const PortValue = Type.Union([
   }),
   Closed({ type: Type.Literal('variable'), variableName: NonEmpty, optional: Optional(Type.Boolean()) }),
 ]);
+/** A valid source of a value, discriminated by `type`. */
 export type PortValue = Static<typeof PortValue>;
 
 /** Retry and timeout of a node; `maxRetries` defaults to that of the workflow. */
@@ -87,6 +89,7 @@ export const WorkflowNode = Closed({
   compensation: Optional(AnyObject),
   irreversibleEffect: Optional(Type.Boolean()),
 });
+/** A well-formed node; its node type checks `config`. */
 export type WorkflowNode = Static<typeof WorkflowNode>;
 
 /** Kinds of edge condition. */
@@ -99,6 +102,7 @@ export const EdgeCondition = Closed({
   right: Optional(Type.Unknown()),
   expression: Optional(Type.String()),
 });
+/** A well-formed condition; which operands are used depends on `type`. */
 export type EdgeCondition = Static<typeof EdgeCondition>;
 
 /** An edge between two nodes. */
@@ -112,6 +116,7 @@ export const WorkflowEdge = Closed({
   label: Optional(Type.String()),
   triggerRule: Optional(OneOf(TRIGGER_RULES)),
 });
+/** A well-formed edge; that both of its nodes exist is checked when the workflow is registered. */
 export type WorkflowEdge = Static<typeof WorkflowEdge>;
 
 /** What starts runs of a workflow. */
@@ -147,6 +152,7 @@ export const WorkflowVariable = Closed({
   sensitive: Optional(Type.Boolean()),
   format: Optional(Type.String()),
 });
+/** A valid declaration; the value of a sensitive variable is masked for readers. */
 export type WorkflowVariable = Static<typeof WorkflowVariable>;
 
 const AccessList = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256, uniqueItems: true });
@@ -172,6 +178,7 @@ export const ChannelDeclaration = Closed({
   compatibleWith: Optional(Type.Array(Type.Integer({ minimum: 1 }), { uniqueItems: true })),
   sensitive: Optional(Type.Boolean()),
 });
+/** A valid declaration; the reducer combines each written value with the current one. */
 export type ChannelDeclaration = Static<typeof ChannelDeclaration>;
 
 /** Descriptive and compliance data of a workflow. */
@@ -263,6 +270,7 @@ export const WorkflowDefinition = Closed(
   },
   { $id: 'WorkflowDefinition' },
 );
+/** A well-formed definition; registration also checks its graph, expressions and node types. */
 export type WorkflowDefinition = Static<typeof WorkflowDefinition>;
 
 /** A workflow as listed. */
@@ -282,4 +290,5 @@ export const WorkflowSummary = Type.Object(
   },
   { $id: 'WorkflowSummary' },
 );
+/** A row of the list of workflows; `nodes` is their number. */
 export type WorkflowSummary = Static<typeof WorkflowSummary>;

@@ -14,6 +14,7 @@ export const CommitmentFired = Type.Object({
   memoryId: Type.Optional(NonEmpty),
   enqueuedRunId: Type.Optional(NonEmpty),
 });
+/** A valid payload of `commitment.fired`; `enqueuedRunId` is the run that it started. */
 export type CommitmentFired = Static<typeof CommitmentFired>;
 
 /** Events about commitments. */

@@ -40,6 +40,7 @@ const spec = {
 
 /** Creates a commitment: something an agent promised to do at a time or under a condition. */
 export const CommitmentRequest = Closed(spec, { $id: 'CommitmentRequest' });
+/** A well-formed request; it needs either `at` or `predicate`. */
 export type CommitmentRequest = Static<typeof CommitmentRequest>;
 
 /** States of a commitment. */
@@ -67,4 +68,5 @@ export const Commitment = Type.Object(
   },
   { $id: 'Commitment' },
 );
+/** A commitment as returned to callers; `condition` says whether time or a predicate fires it. */
 export type Commitment = Static<typeof Commitment>;

@@ -40,6 +40,7 @@ const spec = {
 
 /** Creates a heartbeat: a periodic observation that starts a run when something changes. */
 export const HeartbeatRequest = Closed(spec, { $id: 'HeartbeatRequest' });
+/** A well-formed request; its CEL expressions are compiled when the heartbeat is created. */
 export type HeartbeatRequest = Static<typeof HeartbeatRequest>;
 
 /** Results of one observation. */
@@ -73,6 +74,7 @@ export const Heartbeat = Type.Object(
   },
   { $id: 'Heartbeat' },
 );
+/** A heartbeat as returned to callers; members that start with `last` are absent before the first tick. */
 export type Heartbeat = Static<typeof Heartbeat>;
 
 /** Payload of `heartbeat.evaluated`: the result of an observation. */
@@ -81,10 +83,12 @@ export const HeartbeatEvaluated = Closed({
   status: OneOf(TICK_STATUSES),
   changed: Type.Boolean(),
 });
+/** A valid payload of `heartbeat.evaluated`; `changed` compares with the previous observation. */
 export type HeartbeatEvaluated = Static<typeof HeartbeatEvaluated>;
 
 /** Payload of `heartbeat.stateChanged`: the states before and after. */
 export const HeartbeatStateChanged = Closed({ heartbeatId: NonEmpty, from: AnyObject, to: AnyObject });
+/** A valid payload of `heartbeat.stateChanged`, recorded only if the state differs. */
 export type HeartbeatStateChanged = Static<typeof HeartbeatStateChanged>;
 
 /** An event of a heartbeat; it is not part of any run's log. */
@@ -97,4 +101,5 @@ export const HeartbeatEvent = Type.Object(
   },
   { $id: 'HeartbeatEvent' },
 );
+/** An entry of the log of a heartbeat, which has its own sequence. */
 export type HeartbeatEvent = Static<typeof HeartbeatEvent>;

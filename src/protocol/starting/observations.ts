@@ -35,6 +35,7 @@ export const Observation = Closed(
   },
   { $id: 'Observation' },
 );
+/** A well-formed observation; `checkObservation` refuses one with several members or none. */
 export type Observation = Static<typeof Observation>;
 
 /** A CEL expression over an observation. */

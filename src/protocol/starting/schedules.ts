@@ -36,6 +36,7 @@ const spec = {
 
 /** What to run and when; also the content of an automation proposal. */
 export const ScheduleSpec = Closed(spec, { $id: 'ScheduleSpec' });
+/** A well-formed specification; it needs either `cron` or `runAt`. */
 export type ScheduleSpec = Static<typeof ScheduleSpec>;
 
 /** Creates or replaces a schedule. */
@@ -43,6 +44,7 @@ export const ScheduleRequest = Closed(
   { ...spec, enabled: Optional(Type.Boolean({ description: 'If false, the schedule is kept but starts no runs' })) },
   { $id: 'ScheduleRequest' },
 );
+/** A well-formed request; the schedule is enabled unless `enabled` is false. */
 export type ScheduleRequest = Static<typeof ScheduleRequest>;
 
 /** A schedule with its last and next run. */
@@ -75,4 +77,5 @@ export const Schedule = Type.Object(
   },
   { $id: 'Schedule' },
 );
+/** A schedule as returned to callers; without `nextRunAt` it starts no more runs. */
 export type Schedule = Static<typeof Schedule>;

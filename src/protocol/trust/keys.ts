@@ -32,6 +32,7 @@ export const ApiKey = Type.Object(
   },
   { $id: 'ApiKey' },
 );
+/** A key as returned to callers; `prefix` is the only readable part of the key. */
 export type ApiKey = Static<typeof ApiKey>;
 
 /** A new API key, with the key itself. */
@@ -39,6 +40,7 @@ export const NewApiKey = Type.Object(
   { ...members, key: Type.String({ description: 'The key itself; returned only in this response' }) },
   { $id: 'NewApiKey' },
 );
+/** A created or rotated key; the host stores only its hash. */
 export type NewApiKey = Static<typeof NewApiKey>;
 
 /** Creates an API key with a role or with individual scopes. */
@@ -50,10 +52,12 @@ export const ApiKeyRequest = Closed({
   principal: Optional(Name),
   expiresAt: Optional(Timestamp),
 });
+/** A well-formed request; a key cannot get scopes that its creator lacks. */
 export type ApiKeyRequest = Static<typeof ApiKeyRequest>;
 
 /** Replaces a key by a new one; the old one stays valid for a grace period. */
 export const RotateKeyRequest = Closed({
   graceSeconds: Optional(Type.Integer({ minimum: 0, maximum: GRACE_MAX_S, description: `Defaults to ${GRACE_S}` })),
 });
+/** A valid rotation; with `graceSeconds` 0 the old key is rejected at once. */
 export type RotateKeyRequest = Static<typeof RotateKeyRequest>;

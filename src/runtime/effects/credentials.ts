@@ -1,4 +1,4 @@
-import { NodeFailure } from '../node-type.ts';
+import { NodeFailure } from '../node-failure.ts';
 
 /** A header whose value is a configured credential, with a prefix such as `Bearer `. */
 export interface CredentialHeader {

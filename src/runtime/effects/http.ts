@@ -3,9 +3,9 @@ import { BadJson, parseJson } from '../../protocol/format/parse-json.ts';
 import type { Clock } from '../../system/clock.ts';
 import { type Egress, EgressFailure, type EgressReason, type EgressResponse } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';
-import { NodeFailure } from '../node-type.ts';
+import { NodeFailure } from '../node-failure.ts';
 import { type Credential, type CredentialHeader, credentialFor } from './credentials.ts';
-import type { SeamDrivers } from './seams.ts';
+import type { SeamDriver } from './firing.ts';
 
 /** The results of a request that may fail the node; the node's `failOn` chooses among them. */
 export const HTTP_FAILURE_CLASSES = ['network', '3xx', '4xx', '5xx'] as const;
@@ -56,7 +56,11 @@ const SHOWN_HEADERS: readonly string[] = [
 const RETRYABLE_STATUSES: ReadonlySet<number> = new Set([408, 425, 429]);
 
 /** Sends requests through the egress guard. A retryable failure leaves the effect open, so the next attempt sends again. */
-export function httpSeam(egress: Egress, clock: Clock, credentials: readonly Credential[] = []): SeamDrivers['http'] {
+export function httpSeam(
+  egress: Egress,
+  clock: Clock,
+  credentials: readonly Credential[] = [],
+): SeamDriver<HttpRequest, HttpResult> {
   return async ({ isKeyed, failOn, url, method, headers, body, timeoutMs, maxBytes }, { effectId, signal, tenant }) => {
     const startedAt = clock.now();
     const key = isKeyed ? { 'idempotency-key': effectId } : {};

@@ -2,8 +2,8 @@ import { allowanceOf, refuseCall } from '../../engine/models/budget.ts';
 import { isTerminal, type Run } from '../../engine/run/run.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import { NodeFailure } from '../node-type.ts';
+import type { Firing } from './firing.ts';
 import { type ModelResult, OverBudget } from './model.ts';
-import type { Firing } from './seams.ts';
 
 /** One model call of a node. */
 interface ModelCall {

@@ -1,7 +1,8 @@
 import { NodeFailure } from '../node-type.ts';
 import { afford, costOf } from './afford.ts';
+import type { Firing } from './firing.ts';
 import type { ModelProvider, ModelRequest, ModelResult } from './model.ts';
-import type { Firing, SeamDrivers } from './seams.ts';
+import type { SeamDrivers } from './seams.ts';
 
 /** The seam to all models: chooses the provider, limits the call to the run's budget and adds what it cost. */
 export function modelSeam(providers: () => readonly ModelProvider[]): SeamDrivers['model'] {

@@ -1,10 +1,10 @@
-import type { Allowance } from '../../engine/models/budget.ts';
 import type { PromptObservability, PromptTarget, PromptTemplate } from '../../protocol/ai/prompts.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { Verifier } from '../../protocol/learning/verifiers.ts';
 import type { Signal } from '../../protocol/people/annotations.ts';
-import { NodeFailure } from '../node-type.ts';
+import { NodeFailure } from '../node-failure.ts';
 import type { AgentRequest, ResolvedAgent } from './agent.ts';
+import type { SeamDriver } from './firing.ts';
 import type { HttpRequest, HttpResult } from './http.ts';
 import type { KvRequest } from './kv.ts';
 import type { MailRequest, MailResult } from './mail.ts';
@@ -60,7 +60,7 @@ export interface FoundPrompts {
 }
 
 /** The node that annotates, and the agent that it runs. */
-export interface Judge {
+interface Judge {
   readonly nodeId: string;
   readonly agentId?: string;
 }
@@ -78,22 +78,9 @@ export type Effects = {
   readonly [S in SeamName]: (request: SeamShapes[S]['request']) => Promise<SeamShapes[S]['result']>;
 };
 
-/** The circumstances of one effect. */
-export interface Firing {
-  /** The idempotency key: the same for every attempt at this effect. */
-  readonly effectId: string;
-  readonly signal: AbortSignal;
-  readonly tenant: string;
-  readonly workspace?: string | undefined;
-  readonly runId: string;
-  readonly nodeId: string;
-  /** What a model call may use, if the run has a budget. */
-  readonly allowance?: Allowance | undefined;
-}
-
 /** What performs the effects behind each seam. */
 export type SeamDrivers = {
-  readonly [S in SeamName]: (request: SeamShapes[S]['request'], firing: Firing) => Promise<SeamShapes[S]['result']>;
+  readonly [S in SeamName]: SeamDriver<SeamShapes[S]['request'], SeamShapes[S]['result']>;
 };
 
 /** A seam with nothing behind it, because the capability that would provide it is not mounted. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { NodeFailure } from '../node-type.ts';
 import { type CallableTool, fixedTools, type Tool, ToolFailure } from '../tools.ts';
-import type { Firing } from './seams.ts';
+import type { Firing } from './firing.ts';
 import { type ToolRequest, toolSeam } from './tool-seam.ts';
 
 const firing: Firing = {

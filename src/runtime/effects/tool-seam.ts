@@ -2,9 +2,10 @@ import { compileSchema } from '../../engine/expressions/json-schema.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import type { Clock } from '../../system/clock.ts';
-import { type ChildRequest, type ChildResult, NodeFailure } from '../node-type.ts';
+import type { ChildRequest, ChildResult } from '../child-request.ts';
+import { NodeFailure } from '../node-failure.ts';
 import { type CallableTool, findTool, type Tool, type ToolCaller, ToolFailure, type ToolSource } from '../tools.ts';
-import type { Firing, SeamDrivers } from './seams.ts';
+import type { Firing, SeamDriver } from './firing.ts';
 
 /** A tool call of a node. */
 export interface ToolRequest {
@@ -28,7 +29,7 @@ export type ToolResult = {
 const RESULT_CHARACTERS_MAX = 100_000;
 
 /** The seam to the tools of all sources. A failing tool is a result, not a failure of the node. */
-export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDrivers['tool'] {
+export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDriver<ToolRequest, ToolResult> {
   return async (request, firing) => {
     const startedAt = clock.now();
     const answer = await answerOf(sources, request, firing);

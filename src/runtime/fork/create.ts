@@ -14,7 +14,7 @@ import type { Runtime } from '../runtime.ts';
 import { nodeIdOf, toNewEvent } from './source-history.ts';
 
 /** What is needed to fork a run. */
-export interface ForkRequest {
+interface ForkRequest {
   readonly source: RunRow;
   /** The workflow version of the fork: that of its source, or another one. */
   readonly workflow: PinnedPlan;
@@ -33,7 +33,7 @@ export interface Overlay {
 }
 
 /** The fork is not possible: the copied events name a node that the fork's definition does not have. */
-export interface UnknownNode {
+interface UnknownNode {
   readonly unknownNode: string;
 }
 

@@ -5,15 +5,10 @@ import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
 import { askModel, type ModelAnswer, modelChoice } from '../../../runtime/ask-model.ts';
+import type { ChildRequest, ChildResult } from '../../../runtime/child-request.ts';
 import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage, ModelTool, ToolCall } from '../../../runtime/effects/model.ts';
-import {
-  type ChildRequest,
-  type ChildResult,
-  type NodeContext,
-  NodeFailure,
-  type Outcome,
-} from '../../../runtime/node-type.ts';
+import { type NodeContext, NodeFailure, type Outcome } from '../../../runtime/node-type.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import { type Decision, readDecision, type SchemaRule } from './decision.ts';

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { callerOf, openServiceHost } from '../../../../test/support/service-host.ts';
-import type { Firing } from '../../../runtime/effects/seams.ts';
+import type { Firing } from '../../../runtime/effects/firing.ts';
 import { type CallableTool, fixedTools } from '../../../runtime/tools.ts';
 import type { PackedAgent } from '../packs/door.ts';
 import { AgentService } from './service.ts';

@@ -5,7 +5,7 @@ import { type CallableTool, ToolFailure, type ToolSource, type ToolTraits } from
 import type { Visibility } from '../../../store/log.ts';
 import { withTimeout } from '../../../system/clock.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import { storageTenant } from '../../trust/authorization/door.ts';
+import { storageTenant } from '../../storage-tenant.ts';
 import type { McpServerSettings } from './settings.ts';
 
 interface Server {

@@ -17,7 +17,7 @@ export interface McpServer {
 }
 
 /** A message that passed authorization, with the parts of its request that matter. */
-export interface Exchange {
+interface Exchange {
   readonly caller: Caller;
   readonly message: McpMessage;
   readonly origin: string;

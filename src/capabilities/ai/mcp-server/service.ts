@@ -16,14 +16,14 @@ import { isExposed, type McpTool, type McpToolResult, problemsWith, toolOf } fro
 import { type ToolCall, type ToolRunNeeds, ToolRuns, type Waiting } from './tool-runs.ts';
 
 /** What the MCP server needs of other capabilities. */
-export interface McpServerNeeds extends ToolRunNeeds {
+interface McpServerNeeds extends ToolRunNeeds {
   readonly workflows: Pick<Workflows, 'find'>;
   readonly prompts: Pick<Prompts, 'list' | 'render'>;
   readonly interrupts: Pick<Interrupts, 'inspect' | 'mint' | 'resolve'>;
 }
 
 /** The response of a person to a question of a run. */
-export interface ElicitationResponse {
+interface ElicitationResponse {
   /** Name of the tool that was called. */
   readonly name: string;
   /** The token of the interrupt that was asked about. */
@@ -32,21 +32,21 @@ export interface ElicitationResponse {
 }
 
 /** What came of a response. */
-export interface AnsweredCall {
+interface AnsweredCall {
   readonly result: McpToolResult;
   /** False if the person did not answer, and must not be asked again. */
   readonly isAnswered: boolean;
 }
 
 /** A page of tools. */
-export interface ToolPage {
+interface ToolPage {
   readonly tools: readonly McpTool[];
   /** The name that the next page comes after; absent on the last page. */
   readonly next?: string;
 }
 
 /** A page of prompt templates. */
-export interface PromptPage {
+interface PromptPage {
   readonly templates: readonly PromptTemplate[];
   readonly next?: string;
 }

@@ -156,7 +156,7 @@ export function deleteExpired(tenant: string, limit: number): Write {
 }
 
 /** What people list: one workspace, or the whole tenant without one. */
-export interface Listing extends MemoryFilter {
+interface Listing extends MemoryFilter {
   readonly tenant: string;
   readonly workspace: string | undefined;
 }

@@ -34,7 +34,7 @@ function normalise(content: string): string {
 }
 
 /** Entries that become one. */
-export interface Merge<T> {
+interface Merge<T> {
   /** The newest of the duplicates, with the tags and the longest expiry of all of them. */
   readonly kept: T;
   readonly merged: readonly T[];

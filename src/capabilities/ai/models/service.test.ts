@@ -2,8 +2,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { freshFolder } from '../../../../test/support/database.ts';
 import { scriptedModel } from '../../../../test/support/scripted-model.ts';
 import { openServiceHost } from '../../../../test/support/service-host.ts';
+import type { Firing } from '../../../runtime/effects/firing.ts';
 import type { ModelProvider } from '../../../runtime/effects/model.ts';
-import type { Firing } from '../../../runtime/effects/seams.ts';
 import { ModelProviders } from './door.ts';
 import { ModelService } from './service.ts';
 

@@ -14,7 +14,7 @@ export const LONGER_BY = 2;
 const TOKENS_USUAL = 4_096;
 
 /** An answer that matches its schema. */
-export interface Structured {
+interface Structured {
   readonly data: unknown;
   readonly usage: readonly ProviderUsage[];
   readonly retries: number;

@@ -10,14 +10,14 @@ import type { Storage } from '../../integrations/storage/door.ts';
 import { INITIAL_STATE, observeWithin, tickOf } from '../../starting/heartbeats/door.ts';
 
 /** What a heartbeat of a conformance suite observes, and how long that takes. */
-export interface TickTrial {
+interface TickTrial {
   readonly heartbeatId: string;
   readonly observedState: unknown;
   readonly slowMs: number;
 }
 
 /** The events of a tick. */
-export interface TickTrialResult {
+interface TickTrialResult {
   readonly evaluated: readonly HeartbeatEvaluated[];
   readonly stateChanged: readonly HeartbeatStateChanged[];
 }

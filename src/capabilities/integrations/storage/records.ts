@@ -89,7 +89,7 @@ export function deleteEntry(place: Place, seen: number): Write {
 }
 
 /** Which keys to list. */
-export interface Listing extends StorageScope {
+interface Listing extends StorageScope {
   readonly namespace: string;
   readonly prefix: string;
   readonly after: string;

@@ -12,7 +12,7 @@ import { type Arm, briefing, type HeldGoal } from './document.ts';
 import { unprocessable } from './rules.ts';
 
 /** An arm that works for a goal once its change is committed. */
-export interface Armed {
+interface Armed {
   readonly arm: Arm;
   /** The plan that follows from the arm, for a goal that has none. */
   readonly plan?: GoalPlan | undefined;

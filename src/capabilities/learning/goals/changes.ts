@@ -32,7 +32,7 @@ export interface GoalMove {
 }
 
 /** What changes of goals need of others. */
-export interface GoalChangeNeeds {
+interface GoalChangeNeeds {
   readonly audit: Pick<Audit, 'entry'>;
   readonly feed: Pick<Feed, 'publish'>;
   readonly arms: Arms;

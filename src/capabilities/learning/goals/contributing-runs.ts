@@ -15,7 +15,7 @@ import type { GoalReader } from './reader.ts';
 import { insertGoalRun } from './records.ts';
 
 /** Who starts a contributing run. */
-export interface RunInitiator {
+interface RunInitiator {
   readonly actor: string;
   /** An arm starts one run at a time unless the plan says how many; people are not limited. */
   readonly isArm: boolean;

@@ -29,7 +29,7 @@ export interface Escalation {
 }
 
 /** The members of a goal that have no column of their own. */
-export interface GoalBody {
+interface GoalBody {
   readonly objective: string;
   readonly objectiveVersion: number;
   readonly completion: GoalRequest['completion'];

@@ -6,14 +6,13 @@ import type {
   GoalEvaluations,
   GoalPlan,
   GoalRequest,
-  GoalState,
   JudgeCalibration,
 } from '../../../protocol/learning/goals.ts';
 import type { Change } from '../../../runtime/change.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
 import { door } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { GoalRunRow } from './records.ts';
+import type { GoalFilter, GoalRunRow } from './records.ts';
 
 /** Objectives that runs work on until a judge is satisfied, a bound is used up or a person is needed. */
 export interface Goals {
@@ -39,13 +38,6 @@ export interface Goals {
 
 /** The door to goals. */
 export const Goals = door<Goals>()('goals');
-
-/** Which goals a list shows. */
-export interface GoalFilter {
-  readonly state?: GoalState | undefined;
-  /** Where the previous page ended. */
-  readonly before?: string | undefined;
-}
 
 /** A page of verdicts. */
 export interface GoalVerdicts {

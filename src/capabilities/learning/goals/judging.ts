@@ -50,7 +50,7 @@ interface JudgingCase {
 }
 
 /** What judging goals needs. */
-export interface GoalJudgingNeeds {
+interface GoalJudgingNeeds {
   readonly verifiers: Pick<Verifiers, 'judge' | 'judgedRun'>;
   readonly changes: GoalChanges;
   readonly settings: GoalSettings;

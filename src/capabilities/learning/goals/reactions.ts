@@ -1,7 +1,7 @@
 import { isTerminal } from '../../../engine/run/run.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
-import type { Append, Reaction } from '../../../runtime/append.ts';
 import type { AppendListener, Hub } from '../../../runtime/hub.ts';
+import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import type { Write } from '../../../store/sql.ts';
 import { GOAL_WORK } from './changes.ts';
 import { callGoalOf, noteAnswer, noteEnd, noteQuestion } from './records.ts';

@@ -2,7 +2,7 @@ import type { Goal } from '../../../protocol/learning/goals.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Store } from '../../../store/store.ts';
 import { goalFrom, type HeldGoal, holdGoal } from './document.ts';
-import type { GoalFilter } from './door.ts';
+import type { GoalFilter } from './records.ts';
 import { findGoal, type GoalRow, type GoalRunRow, listContributions, listGoals } from './records.ts';
 
 /** Reads goals, and shows them with the runs that contributed to them. */

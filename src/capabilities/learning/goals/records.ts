@@ -4,7 +4,6 @@ import { addOrWake, addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
 import { SUBJECT_COLUMNS, type SubjectColumns } from '../../subject-columns.ts';
-import type { GoalFilter } from './door.ts';
 
 /** The tables of goals. */
 export const GOAL_TABLES: readonly Migration[] = [
@@ -127,6 +126,13 @@ export function findGoal({ tenant, workspace }: Visibility, goalId: string): Sta
   return sql(`${found} AND workspace = $3`, goalId, tenant, workspace);
 }
 
+/** Which goals a list shows. */
+export interface GoalFilter {
+  readonly state?: GoalState | undefined;
+  /** Where the previous page ended. */
+  readonly before?: string | undefined;
+}
+
 /** Newest first: ids sort by the time they were made. */
 export function listGoals({ tenant, workspace }: Visibility, { state, before }: GoalFilter, limit: number): Statement {
   const params: Param[] = [tenant];
@@ -139,7 +145,7 @@ export function listGoals({ tenant, workspace }: Visibility, { state, before }: 
 }
 
 /** A position in a list that is sorted by time, latest first. */
-export interface Since {
+interface Since {
   readonly at: number;
   readonly id: string;
 }

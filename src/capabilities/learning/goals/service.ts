@@ -18,9 +18,10 @@ import type { Arms } from './arms.ts';
 import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
 import type { ContributingRuns } from './contributing-runs.ts';
 import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, rowOf } from './document.ts';
-import type { GoalFilter, Goals, GoalVerdicts } from './door.ts';
+import type { Goals, GoalVerdicts } from './door.ts';
 import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
+import type { GoalFilter } from './records.ts';
 import {
   type CalibrationRow,
   calibrate,
@@ -40,7 +41,7 @@ const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals 
 });
 
 /** What the goal service is built from. */
-export interface GoalParts {
+interface GoalParts {
   readonly audit: Pick<Audit, 'entry'>;
   readonly feed: Pick<Feed, 'publish'>;
   readonly verifiers: Pick<Verifiers, 'get'>;

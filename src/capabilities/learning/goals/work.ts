@@ -16,7 +16,7 @@ const STEPS_MAX = 100;
 const NOTHING_TO_DO: Step = { until: undefined };
 
 /** What the worker is built from. */
-export interface GoalWorkerParts {
+interface GoalWorkerParts {
   readonly reader: GoalReader;
   readonly changes: GoalChanges;
   readonly arms: Arms;
@@ -41,7 +41,8 @@ export class GoalWorker {
   readonly handle: WorkHandler = async ({ work_id: goalId, tenant }) => {
     for (let steps = 0; steps < STEPS_MAX; steps++) {
       const step = await perform(this.#runtime, () => this.#decide(tenant, goalId));
-      if (isRefusal(step)) break;
+      // The executor logs the reason and tries again with backoff.
+      if (isRefusal(step)) throw new Error(`goal ${goalId} cannot move: ${step.message}`);
       if (step !== 'more') return { dueAgainAt: step.until };
     }
     return { dueAgainAt: this.#runtime.clock.now() };

@@ -1,11 +1,11 @@
 import { expireInterrupt } from '../../../engine/people/interrupts.ts';
 import type { Resolver } from '../../../engine/people/question.ts';
-import type { Decision } from '../../../engine/run/commands.ts';
+import type { Decision } from '../../../engine/run/decision.ts';
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject } from '../../../protocol/format/json.ts';
 import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
-import { REVIEW } from '../../../runtime/management.ts';
+import { REVIEW } from '../../../runtime/management-workflows.ts';
 import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
 import { ensureWork } from '../../../store/queue.ts';

@@ -1,7 +1,7 @@
 import type { Refusal } from '../../../protocol/errors.ts';
 import { defined } from '../../../protocol/format/json.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
-import { REVIEW } from '../../../runtime/management.ts';
+import { REVIEW } from '../../../runtime/management-workflows.ts';
 import type { InstalledRow, ProposalFacts, ProposalRow, RevisionRow } from './records.ts';
 import { diffOfTexts } from './text-diff.ts';
 

@@ -6,7 +6,7 @@ import type { OpenInterrupt, Run } from '../../../engine/run/run.ts';
 import { defined, isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { ArtifactKind, ProposalState } from '../../../protocol/learning/proposals.ts';
 import type { NewEvent } from '../../../protocol/running/events.ts';
-import { REVIEW } from '../../../runtime/management.ts';
+import { REVIEW } from '../../../runtime/management-workflows.ts';
 import type { GateRule } from './settings.ts';
 
 /** What people are asked to approve: exactly these bytes. */

@@ -1,4 +1,4 @@
-import type { Decision } from '../../../engine/run/commands.ts';
+import type { Decision } from '../../../engine/run/decision.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { and, type Change, withResult } from '../../../runtime/change.ts';

@@ -5,7 +5,7 @@ import { resolveInterrupt } from '../../../engine/people/interrupts.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
 import type { Proposal } from '../../../protocol/learning/proposals.ts';
 import { changeOf, type Decide, perform, unchanged } from '../../../runtime/change.ts';
-import { REVIEW } from '../../../runtime/management.ts';
+import { REVIEW } from '../../../runtime/management-workflows.ts';
 import { sql } from '../../../store/sql.ts';
 import type { Packs } from '../../ai/packs/door.ts';
 import { prompts as promptCapability } from '../../ai/prompts/index.ts';

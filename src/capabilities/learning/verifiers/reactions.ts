@@ -1,6 +1,6 @@
 import { isTerminal } from '../../../engine/run/run.ts';
-import type { Append, Reaction } from '../../../runtime/append.ts';
 import type { AppendListener, Hub } from '../../../runtime/hub.ts';
+import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import { JUDGE_MARK } from './judging.ts';
 import { deleteJudgingRun, wakeWaiting } from './records.ts';
 

@@ -29,7 +29,7 @@ import {
 const VERIFIERS_MAX = 1_000;
 
 /** What verifiers need of other capabilities, and the model that judges without criteria. */
-export interface VerifierNeeds extends Omit<JudgingNeeds, 'find'> {
+interface VerifierNeeds extends Omit<JudgingNeeds, 'find'> {
   readonly audit: Pick<Audit, 'record'>;
 }
 

@@ -1,6 +1,6 @@
 import { statusOf } from '../../../engine/run/run.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
-import type { Append } from '../../../runtime/append.ts';
+import type { Append } from '../../../runtime/reaction.ts';
 import type { FeedFact } from './door.ts';
 
 /** The facts that an append publishes. The status of management runs is internal to the host. */

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
-import type { Reaction } from '../../../runtime/append.ts';
 import { type Change, changeOf, commitOrThrow } from '../../../runtime/change.ts';
 import type { HintListener } from '../../../runtime/hub.ts';
+import type { Reaction } from '../../../runtime/reaction.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Unit } from '../../../store/sql.ts';

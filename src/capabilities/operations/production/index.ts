@@ -1,5 +1,5 @@
 import { isTerminal, statusOf } from '../../../engine/run/run.ts';
-import type { Append } from '../../../runtime/append.ts';
+import type { Append } from '../../../runtime/reaction.ts';
 import type { Log } from '../../../system/log.ts';
 import { defineCapability } from '../../capability.ts';
 

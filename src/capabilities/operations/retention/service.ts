@@ -4,7 +4,7 @@ import type { Visibility } from '../../../store/log.ts';
 import { wake } from '../../../store/queue.ts';
 import type { Caller } from '../../request.ts';
 import type { Runs } from '../../running/runs/door.ts';
-import { storageTenant } from '../../trust/authorization/door.ts';
+import { storageTenant } from '../../storage-tenant.ts';
 import { deleteRuns, type RetentionHost } from './deletion.ts';
 import type { Retention } from './door.ts';
 import { type ExpiredRow, findExpired, type RetentionWindows } from './records.ts';

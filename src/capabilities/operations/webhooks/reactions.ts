@@ -1,5 +1,5 @@
-import type { Append, Reaction } from '../../../runtime/append.ts';
 import type { AppendListener, HintListener } from '../../../runtime/hub.ts';
+import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { isDelivered } from './deliverable.ts';
 import { DELIVERY, listSubscribedTenants, startDeliveries } from './records.ts';

@@ -26,7 +26,7 @@ export interface Correction extends AnnotationPlace, Pick<AnnotationRow, 'run_id
 }
 
 /** Writes that follow from a person's annotation, in the same unit. */
-export type AnnotationReaction = (tenant: string, annotation: Annotation) => Unit;
+type AnnotationReaction = (tenant: string, annotation: Annotation) => Unit;
 
 /** Where capabilities react to annotations. */
 export const AnnotationReactions = extensionPoint<AnnotationReaction>('feedback.annotation-reactions');

@@ -1,5 +1,5 @@
 import type { RunEvent } from '../../../protocol/running/events.ts';
-import type { Reaction } from '../../../runtime/append.ts';
+import type { Reaction } from '../../../runtime/reaction.ts';
 import { markRun } from './records.ts';
 
 /** Marks runs that needed a person: somebody answered one of their interrupts. */

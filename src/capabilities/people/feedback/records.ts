@@ -176,7 +176,7 @@ export function listCorrections(
 }
 
 /** What is noted about the quality of a run, besides ratings. */
-export interface QualityMarks {
+interface QualityMarks {
   readonly annotated?: boolean;
   readonly corrected?: boolean;
   readonly flagged?: boolean;

@@ -44,6 +44,7 @@ const createAnnotation = operation({
     transact(
       () => feedback.annotate(caller, params.runId, body),
       (annotation) => reply(201, annotation),
+      { isAdditive: true },
     ),
 });
 

@@ -22,7 +22,7 @@ const LOW_RATING = 2;
 export const REVIEWED = 'reviewed';
 
 /** What an annotation does to the list of runs to review. */
-export type Review = { readonly asks: string } | { readonly closes: true } | undefined;
+type Review = { readonly asks: string } | { readonly closes: true } | undefined;
 
 /** Whether a signal asks for a review, and why, or closes one. */
 export function reviewOf({ kind, rating = RATING.maximum, label }: Signal): Review {

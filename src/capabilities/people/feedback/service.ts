@@ -49,7 +49,7 @@ export interface Annotating {
 }
 
 /** What feedback needs of other capabilities. */
-export interface FeedbackNeeds {
+interface FeedbackNeeds {
   readonly audit: Pick<Audit, 'record'>;
   readonly feed: Pick<Feed, 'entries' | 'wake'>;
 }

@@ -1,5 +1,5 @@
 import type { Resolver } from '../../../engine/people/question.ts';
-import type { Decision } from '../../../engine/run/commands.ts';
+import type { Decision } from '../../../engine/run/decision.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import type { Refusal } from '../../../protocol/errors.ts';
 import type { InterruptView } from '../../../protocol/people/interrupts.ts';

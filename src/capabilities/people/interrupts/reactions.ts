@@ -1,6 +1,6 @@
 import type { OpenInterrupt } from '../../../engine/run/run.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
-import type { Append, Reaction } from '../../../runtime/append.ts';
+import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import type { Write } from '../../../store/sql.ts';
 import { closeInterrupt, type InterruptState, insertInterrupt } from './records.ts';
 

@@ -1,6 +1,6 @@
 import { expireInterrupt, openInterrupt, resolveInterrupt } from '../../../engine/people/interrupts.ts';
 import type { Resolver } from '../../../engine/people/question.ts';
-import type { Decision } from '../../../engine/run/commands.ts';
+import type { Decision } from '../../../engine/run/decision.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { meetsRole, type Scope } from '../../../protocol/trust/scopes.ts';

@@ -20,7 +20,7 @@ const AUTH_REQUIRED = 'openwop-interrupt-auth-required';
 const TOKEN_LIFE_MS = 30 * 60 * 1_000;
 
 /** What came of an answer that was given with a token. */
-export interface TokenResolution extends MovedRun {
+interface TokenResolution extends MovedRun {
   readonly runId: string;
   readonly nodeId: string;
 }

@@ -1,6 +1,6 @@
 import { maskOutputs } from '../../../engine/masking/mask.ts';
 import { artifactIdOf } from '../../../engine/run/outcome.ts';
-import type { Reaction } from '../../../runtime/append.ts';
+import type { Reaction } from '../../../runtime/reaction.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { upsertArtifact } from './records.ts';
 

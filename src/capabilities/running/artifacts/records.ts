@@ -19,7 +19,7 @@ export const ARTIFACT_TABLES: readonly Migration[] = [
 ];
 
 /** A row of the table of artifacts. */
-export interface ArtifactRow {
+interface ArtifactRow {
   readonly run_id: string;
   readonly artifact_id: string;
   readonly tenant: string;

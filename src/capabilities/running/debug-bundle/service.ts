@@ -8,20 +8,20 @@ import { fitting, runOf } from './document.ts';
 import { bytesOf, type Survey, surveyLog } from './survey.ts';
 
 /** What the debug bundle needs of other capabilities. */
-export interface DebugBundleNeeds {
+interface DebugBundleNeeds {
   readonly feedback: Pick<Feedback, 'annotationsOf'> | undefined;
 }
 
 const BUNDLE_VERSION = '1';
 /** Limit on the size of a bundle. Parts of it are for spans and annotations; events get what is left. */
-export const BUNDLE_BYTES_MAX = 8_000_000;
+const BUNDLE_BYTES_MAX = 8_000_000;
 const SPAN_BYTES_MAX = 2_000_000;
 const ANNOTATION_BYTES_MAX = 1_000_000;
 /** Room for the truncation members and the end of the document. */
 const TAIL_BYTES_MAX = 200;
 
 /** A bundle in pieces, as they are sent. */
-export interface Bundle {
+interface Bundle {
   readonly pieces: () => AsyncIterable<string>;
 }
 

@@ -12,7 +12,7 @@ import { LOG_PAGE, logPages } from '../../log-pages.ts';
 import type { Caller } from '../../request.ts';
 
 /** How two runs differ. */
-export interface RunComparison {
+interface RunComparison {
   readonly log: Pick<LogDiff, 'diffs' | 'divergedAtSeq'>;
   readonly stateDiff: JsonObject;
   /** Whether a run is still in flight, or there are more differences than are listed. */

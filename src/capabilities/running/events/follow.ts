@@ -11,7 +11,7 @@ const BACKLOG_MAX = 1_000;
 const POLL_EVERY_MS = 1_000;
 
 /** From where and for how long to follow a log. */
-export interface FollowOptions {
+interface FollowOptions {
   /** Sequence of the last event that the reader has. */
   readonly after: number;
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { STREAM_MODES, type StreamMode } from '../../../protocol/running/events.ts';
 import { isTerminalStatus, PollReply, RunParams } from '../../../protocol/running/runs.ts';
+import { STREAM_MODES, type StreamMode } from '../../../protocol/running/stream-modes.ts';
 import { route } from '../../request.ts';
 import type { EventService } from './service.ts';
 

@@ -1,7 +1,8 @@
 import { apply } from '../../../engine/run/fold.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
-import { type EventType, isTerminalEvent, modeIncludes, type StreamMode } from '../../../protocol/running/events.ts';
+import { type EventType, isTerminalEvent } from '../../../protocol/running/events.ts';
 import type { Configurable, RunSnapshot } from '../../../protocol/running/runs.ts';
+import { modeIncludes, type StreamMode } from '../../../protocol/running/stream-modes.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { HeldRun } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';

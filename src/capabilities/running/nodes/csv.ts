@@ -1,5 +1,5 @@
 /** The rows of a CSV text, or what is wrong with it. */
-export type ParsedCsv = { readonly rows: string[][] } | { readonly problem: string };
+type ParsedCsv = { readonly rows: string[][] } | { readonly problem: string };
 
 /** Parses CSV as RFC 4180 has it, with either kind of line end. Empty lines are left out. */
 export function parseCsv(text: string, rowsMax: number): ParsedCsv {

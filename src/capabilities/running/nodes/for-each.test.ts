@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { configProblems, run } from '../../../../test/support/node-context.ts';
 import type { ChildState } from '../../../engine/run/run.ts';
 import type { RunStatus } from '../../../protocol/running/runs.ts';
-import type { ChildResult } from '../../../runtime/node-type.ts';
+import type { ChildResult } from '../../../runtime/child-request.ts';
 
 const TYPE = 'vendor.capstan.flow.for-each';
 

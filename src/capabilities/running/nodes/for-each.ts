@@ -2,13 +2,8 @@ import { type Static, Type } from 'typebox';
 import { type ChildState, isOver } from '../../../engine/run/run.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import { MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
-import {
-  type ChildRequest,
-  invalid,
-  type NodeContext,
-  type NodeType,
-  type Outcome,
-} from '../../../runtime/node-type.ts';
+import type { ChildRequest } from '../../../runtime/child-request.ts';
+import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import { pickVariables } from './sub-workflow.ts';
 
 const ITEMS_MAX = 1_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { configProblems, run } from '../../../../test/support/node-context.ts';
-import type { ChildResult } from '../../../runtime/node-type.ts';
+import type { ChildResult } from '../../../runtime/child-request.ts';
 
 const TYPE = 'core.subWorkflow';
 

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import { MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
-import type { ChildResult, NodeType, Outcome } from '../../../runtime/node-type.ts';
+import type { ChildResult } from '../../../runtime/child-request.ts';
+import type { NodeType, Outcome } from '../../../runtime/node-type.ts';
 
 const Config = Type.Object({
   workflowId: NonEmpty,

@@ -24,6 +24,7 @@ const forkRun = route<{ readonly replay: ReplayService }>()({
         const eventsUrl = `${origin}/v1/runs/${runId}/events`;
         return reply(201, { runId, sourceRunId, fromSeq, mode, status, eventsUrl });
       },
+      { isAdditive: true },
     );
   },
 });

@@ -13,7 +13,7 @@ import type { Runs } from '../runs/door.ts';
 import { checkSource, type ForkOptions, refuseUnknownNode, refuseUnknownVersion } from './rules.ts';
 
 /** What replay needs of other capabilities. */
-export interface ReplayNeeds {
+interface ReplayNeeds {
   readonly runs: Pick<Runs, 'check'>;
   readonly retention: Pick<Retention, 'expiry'>;
   readonly audit: Pick<Audit, 'entry'>;

@@ -1,5 +1,6 @@
 import type { Plan } from '../../../engine/definition/plan.ts';
-import { cancelRun, type Decision, pauseRun, resumeRun } from '../../../engine/run/commands.ts';
+import { cancelRun, pauseRun, resumeRun } from '../../../engine/run/commands.ts';
+import type { Decision } from '../../../engine/run/decision.ts';
 import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';

@@ -24,7 +24,7 @@ import { type RegisteredWorkflow, WorkflowCompanions, type Workflows } from './d
 import { auditActionOf, checkRegistration, type Versioning, versionOf } from './rules.ts';
 
 /** What workflows need of other capabilities. */
-export interface WorkflowNeeds {
+interface WorkflowNeeds {
   readonly audit: Pick<Audit, 'entry'>;
 }
 

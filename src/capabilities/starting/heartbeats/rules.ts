@@ -16,7 +16,7 @@ export interface Tick {
 }
 
 /** A difference between two states. */
-export interface StateChange {
+interface StateChange {
   readonly from: JsonObject;
   readonly to: JsonObject;
   /** Whether it starts a run. */

@@ -85,7 +85,7 @@ function evaluate(row: ScheduleRow, dueAt: number, now: number): Evaluation<Sche
 }
 
 /** The columns that a request decides. */
-export type RequestColumns = Pick<
+type RequestColumns = Pick<
   ScheduleRow,
   'workflow_id' | 'cron' | 'run_at' | 'timezone' | 'missed' | 'next_run_at' | 'updated_at'
 >;

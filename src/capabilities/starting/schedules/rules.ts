@@ -48,7 +48,7 @@ export function firstSlot(timing: Timing, now: number, lastSlot: number | null =
 }
 
 /** What is decided about a schedule that is due. */
-export interface SlotDecision {
+interface SlotDecision {
   /** The latest slot that has passed; earlier ones get no run. */
   readonly slot: number;
   /** Whether that slot gets a run. */

@@ -14,7 +14,7 @@ import { type ScheduleRow, schedulesOf } from './records.ts';
 import { DEFAULT_MISSED, timingOf } from './rules.ts';
 
 /** A workflow that is about to be registered, or removed (then it has no plan). */
-export interface PlannedWorkflow {
+interface PlannedWorkflow {
   readonly workflowId: string;
   readonly plan: Plan | undefined;
 }

@@ -56,7 +56,7 @@ export interface Occasion {
 }
 
 /** An owned starter whose condition is met, as its owner sees it. */
-export interface DueStarter extends Occasion {
+interface DueStarter extends Occasion {
   readonly starterId: string;
   readonly ownerId: string;
   readonly subject: Subject;

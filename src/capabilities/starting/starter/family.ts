@@ -9,13 +9,13 @@ import type { StarterEvent, StarterState } from './rules.ts';
 import type { PlannedRun } from './run-creation.ts';
 
 /** Whether a starter waits, and until when. */
-export interface StarterStatus {
+interface StarterStatus {
   readonly state: StarterState;
   readonly dueAt: number | null;
 }
 
 /** What a new row consists of, whatever the family. */
-export interface NewStarter {
+interface NewStarter {
   readonly id: string;
   readonly now: number;
   readonly columns: StarterColumns;

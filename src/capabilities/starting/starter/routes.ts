@@ -4,7 +4,7 @@ import { answer, NO_CONTENT, reply, route, transact } from '../../request.ts';
 import type { Starters, Switchable } from './door.ts';
 
 /** How the operations on starters of one family are described. */
-export interface StarterOperations {
+interface StarterOperations {
   readonly noun: 'Schedule' | 'Heartbeat' | 'Commitment';
   readonly path: string;
   readonly request: TSchema;

@@ -21,7 +21,7 @@ export interface PlannedRun {
 }
 
 /** The inputs that a starter has already, with the workflow that they are for. */
-export type KnownInputs = InputColumns & { readonly workflow_id: string | null };
+type KnownInputs = InputColumns & { readonly workflow_id: string | null };
 
 const NO_INPUTS: InputColumns = { inputs: null, shown_inputs: null };
 

@@ -14,7 +14,7 @@ import { RunCreation } from './run-creation.ts';
 export const OBSERVATIONS_AT_ONCE = 50;
 
 /** The part of the host that the handler uses. */
-export type StarterHost = Pick<Host, 'runtime' | 'executor' | 'extensions'>;
+type StarterHost = Pick<Host, 'runtime' | 'executor' | 'extensions'>;
 
 /**
  * The one handler of the work items of all starters. The outcome of an evaluation, the run that it starts and the next due

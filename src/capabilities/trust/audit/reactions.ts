@@ -2,7 +2,7 @@ import { own } from '../../../protocol/format/json.ts';
 import type { EventType, RunEvent } from '../../../protocol/running/events.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
-import type { Append, Reaction } from '../../../runtime/append.ts';
+import type { Append, Reaction } from '../../../runtime/reaction.ts';
 import type { Audit, AuditRecord } from './door.ts';
 
 /** What the audit log records of an event. */

@@ -5,7 +5,7 @@ import type { WorkHandler } from '../../../runtime/executor.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import { type KeyRecord, storageTenant } from '../authorization/door.ts';
+import { storageTenant } from '../../storage-tenant.ts';
 import { CheckpointKeys } from './checkpoint-keys.ts';
 import { type Audit, type AuditRecord, HOST_ACTOR } from './door.ts';
 import { AuditExport } from './export.ts';
@@ -29,7 +29,7 @@ interface AuditOptions {
   readonly auditKey: string | undefined;
   readonly secret: string | undefined;
   /** The configured keys: their tenants have a log from the first start on. */
-  readonly apiKeys: readonly Pick<KeyRecord, 'tenant' | 'isTest'>[];
+  readonly apiKeys: readonly { readonly tenant: string; readonly isTest: boolean }[];
 }
 
 type AuditHost = Pick<Host, 'version'> & {

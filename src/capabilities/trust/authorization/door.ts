@@ -3,7 +3,7 @@ import { door } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { hashKey } from './keys.ts';
 
-export { callerOf, KEY_LANE, type KeyRecord, storageTenant, TEST_KEY_PREFIX } from './keys.ts';
+export { callerOf, KEY_LANE, type KeyRecord, TEST_KEY_PREFIX } from './keys.ts';
 
 /** API keys and tokens: who is calling, and what they may do. */
 export interface Authorization {

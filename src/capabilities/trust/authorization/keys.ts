@@ -2,6 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isRole, isScope, ROLE_SCOPES, type Role, type Scope } from '../../../protocol/trust/scopes.ts';
 import { isLoopbackName, reachOf } from '../../../system/addresses.ts';
 import type { Caller } from '../../request.ts';
+import { storageTenant } from '../../storage-tenant.ts';
 
 /** The prefix of test keys, which see only what test keys created, and may use test features. */
 export const TEST_KEY_PREFIX = 'hk_test_';
@@ -63,11 +64,6 @@ export function shownPrefix(key: string): string {
 export function scopesOf({ role, scopes }: { role?: unknown; scopes?: unknown }): readonly Scope[] {
   if (Array.isArray(scopes)) return scopes.filter(isScope);
   return isRole(role) ? ROLE_SCOPES[role] : [];
-}
-
-/** The tenant that queries use. Tenant names have no `#`, so the data of test keys is a tenant of its own. */
-export function storageTenant(tenant: string, isTest: boolean): string {
-  return isTest ? `${tenant}#test` : tenant;
 }
 
 /** The caller that a key stands for. */

@@ -64,6 +64,12 @@ interface AuthorizationOptions {
 
 type AuthorizationRuntime = AuthenticatorRuntime & Pick<Runtime, 'ids' | 'mutex'>;
 
+/** A key that is not stored yet: its row, and what its owner is shown once. */
+interface NewKey {
+  readonly row: KeyRow;
+  readonly issued: IssuedKey;
+}
+
 /** Authenticates callers, and creates, rotates and revokes API keys. */
 export class AuthorizationService implements Authorization {
   readonly #runtime: AuthorizationRuntime;
@@ -112,7 +118,7 @@ export class AuthorizationService implements Authorization {
 
   async create(caller: Caller, request: KeyRequest): Promise<Change<IssuedKey> | Refusal> {
     const refusal = checkRequest(caller, request, this.#runtime.clock.now());
-    return refusal ?? this.#issue(caller, realmOf(caller), request);
+    return refusal ?? this.#issue(caller, this.#newKey(realmOf(caller), request));
   }
 
   /** Issues a new key for the same principal with the same rights; the old one stays valid for a grace period. */
@@ -126,10 +132,12 @@ export class AuthorizationService implements Authorization {
     const { name, tenant, principal } = old;
     const { role, scopes, workspace, expiresAt, isTest } = record;
     const rights = role === undefined ? { scopes } : { role };
-    const issue = this.#issue(caller, { tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
+    const made = this.#newKey({ tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
     const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], { refusals: { key: OVER } });
-    const rotated = { newKeyId: issue.result.id, graceMs };
-    return and(issue, end, entryBy(this.#audit, caller.subject, 'key.rotated', keyId, rotated));
+    const details = { newKeyId: made.issued.id, graceMs };
+    // The audit log has entries in the order in which they are made: the rotation before the key that it creates.
+    const rotated = entryBy(this.#audit, caller.subject, 'key.rotated', keyId, details);
+    return and(this.#issue(caller, made), end, rotated);
   }
 
   /** Holds from the next request on, on every host. A key that was revoked before stays as it is. */
@@ -154,15 +162,14 @@ export class AuthorizationService implements Authorization {
     return row;
   }
 
-  #issue({ subject }: Caller, realm: KeyRealm, request: KeyRequest): Change<IssuedKey> {
-    const { row, issued } = this.#newKey(realm, request);
+  #issue({ subject }: Caller, { row, issued }: NewKey): Change<IssuedKey> {
     return and(
       changeOf(issued, [insertKey(row)]),
       entryBy(this.#audit, subject, 'key.created', row.key_id, rightsOf(row)),
     );
   }
 
-  #newKey(realm: KeyRealm, request: KeyRequest): { readonly row: KeyRow; readonly issued: IssuedKey } {
+  #newKey(realm: KeyRealm, request: KeyRequest): NewKey {
     const { role, workspace = realm.workspace, expiresAt } = request;
     const key = newKey(realm.isTest);
     const keyId = this.#runtime.ids.next('key-');

@@ -1,0 +1,21 @@
+import type { RunError } from '../protocol/errors.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+
+/** A child run that a node asks for. */
+export interface ChildRequest {
+  readonly workflowId: string;
+  /** Inputs of the child, which override the defaults of its variables. */
+  readonly variables: JsonObject;
+}
+
+/** How a child run ended, as its parent's node sees it. */
+export interface ChildResult {
+  readonly runId: string;
+  readonly status: 'completed' | 'failed' | 'cancelled';
+  readonly variables: JsonObject;
+  /** Outputs of its last nodes, by node id. */
+  readonly outputs?: Readonly<Record<string, JsonObject>>;
+  /** The outputs with sensitive values masked. */
+  readonly shown?: JsonObject;
+  readonly error?: RunError | undefined;
+}

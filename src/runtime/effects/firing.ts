@@ -1,0 +1,17 @@
+import type { Allowance } from '../../engine/models/budget.ts';
+
+/** The circumstances of one effect. */
+export interface Firing {
+  /** The idempotency key: the same for every attempt at this effect. */
+  readonly effectId: string;
+  readonly signal: AbortSignal;
+  readonly tenant: string;
+  readonly workspace?: string | undefined;
+  readonly runId: string;
+  readonly nodeId: string;
+  /** What a model call may use, if the run has a budget. */
+  readonly allowance?: Allowance | undefined;
+}
+
+/** What performs the effects behind one seam. */
+export type SeamDriver<Request, Result> = (request: Request, firing: Firing) => Promise<Result>;

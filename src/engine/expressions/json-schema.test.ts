@@ -52,6 +52,66 @@ describe('a schema', () => {
   });
 });
 
+describe('the dialect of a schema', () => {
+  const OLD = ['04', '06', '07'].map((draft) => `http://json-schema.org/draft-${draft}/schema#`);
+  const NEW = ['2019-09', '2020-12'].map((draft) => `https://json-schema.org/draft/${draft}/schema`);
+  const [draft04, draft06, draft07] = OLD;
+
+  it.each([...OLD, ...NEW, 'https://json-schema.org/draft-07/schema', 'http://json-schema.org/schema#'])(
+    'may be %s',
+    ($schema) => {
+      const check = compileSchema({
+        $schema,
+        type: 'object',
+        properties: { id: { type: 'string' } },
+        required: ['id'],
+      });
+      expect(check({ id: 'x' })).toEqual([]);
+      expect(check({ id: 1 })).toEqual(['/id must be string']);
+      expect(() => compileSchema({ $schema, type: 'strange' })).toThrow(/schema is invalid/);
+      expect(() => compileSchema({ $schema, pattern: '(?=ahead)' })).toThrow(Error);
+      expect(() => compileSchema({ $schema, $ref: 'https://example.com/schema.json' })).toThrow(/can't resolve/);
+    },
+  );
+
+  it.each(['https://example.com/own', 'http://json-schema.org/draft-03/schema#', '', 7, null])(
+    'is not %j, and nothing is looked up',
+    ($schema) => {
+      expect(() => compileSchema({ $schema })).toThrow(/must name draft 4, 6, 7, 2019-09 or 2020-12/);
+    },
+  );
+
+  it('decides what keywords mean', () => {
+    const list = { items: [{ type: 'string' }], additionalItems: false };
+    for (const $schema of [...OLD, NEW[0]]) expect(compileSchema({ $schema, ...list })(['x', 'y'])).toHaveLength(1);
+    expect(() => compileSchema({ $schema: NEW[1], ...list })).toThrow(/schema is invalid/);
+    const conditional = { if: { type: 'string' }, else: { minimum: 3 } };
+    expect(compileSchema({ $schema: draft07, ...conditional })(1)).not.toEqual([]);
+    expect(compileSchema({ $schema: draft06, ...conditional })(1)).toEqual([]);
+    const referring = {
+      definitions: { a: { type: 'string' } },
+      properties: { a: { $ref: '#/definitions/a', minLength: 3 } },
+    };
+    expect(compileSchema({ $schema: draft07, ...referring })({ a: 'x' })).toEqual([]);
+    expect(compileSchema({ $schema: NEW[0], ...referring })({ a: 'x' })).toHaveLength(1);
+  });
+
+  it('of old has limits with a flag, and identifiers without a dollar sign', () => {
+    const check = compileSchema({ $schema: draft04, minimum: 1, exclusiveMinimum: true, maximum: 5 });
+    expect([1, 2, 5, 6].map((value) => check(value))).toEqual([['/ must be > 1'], [], [], ['/ must be <= 5']]);
+    for (const wrong of [{ exclusiveMinimum: 3 }, { properties: { a: 5 } }, { minimum: 'one' }]) {
+      expect(() => compileSchema({ $schema: draft04, ...wrong })).toThrow(/schema is invalid/);
+    }
+    const named = { definitions: { a: { id: '#a', type: 'string' } }, properties: { a: { $ref: '#a' } } };
+    expect(compileSchema({ $schema: draft04, id: 'https://example.com/a', ...named })({ a: 1 })).toHaveLength(1);
+    expect(compileSchema({ id: 'just a word', type: 'string' })(1)).toHaveLength(1);
+  });
+
+  it('has no keyword that makes validation asynchronous', () => {
+    expect(compileSchema({ $async: true, type: 'string' })(1)).toEqual(['/ must be string']);
+  });
+});
+
 describe('references', () => {
   it('resolve within the schema', () => {
     const check = compileSchema({ $defs: { name: { type: 'string' } }, properties: { a: { $ref: '#/$defs/name' } } });

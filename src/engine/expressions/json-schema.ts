@@ -1,5 +1,6 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ValidateFunction } from 'ajv';
 import { isObject } from '../../protocol/format/json.ts';
+import { dialectOf } from './dialects.ts';
 import { compilePattern } from './pattern.ts';
 
 /** Validates a value and returns error messages that name the location; empty if it is valid. */
@@ -7,6 +8,7 @@ export type SchemaCheck = (value: unknown) => readonly string[];
 
 const SCHEMA_CHARS_MAX = 65_536;
 const PROBLEMS_MAX = 5;
+const DRAFT_07 = 'http://json-schema.org/draft-07/schema#';
 
 /** The pattern engine for Ajv, which identifies compiled patterns by `toString`. */
 const linearRegExp = Object.assign((source: string) => ({ ...compilePattern(source), toString: () => source }), {
@@ -14,16 +16,15 @@ const linearRegExp = Object.assign((source: string) => ({ ...compilePattern(sour
 });
 
 /**
- * Compiles a JSON Schema (2020-12) from an untrusted source; throws if it is invalid. References cannot leave the
- * schema, and patterns run in linear time.
+ * Compiles a JSON Schema from an untrusted source, in the dialect that its `$schema` names (by default 2020-12); throws
+ * if it is invalid. References cannot leave the schema, and patterns run in linear time.
  */
 export function compileSchema(schema: unknown): SchemaCheck {
   if (!isObject(schema) && typeof schema !== 'boolean') throw new Error('a JSON Schema must be an object or a boolean');
   if (JSON.stringify(schema).length > SCHEMA_CHARS_MAX) {
     throw new Error(`the schema is longer than ${SCHEMA_CHARS_MAX} characters`);
   }
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: false, code: { regExp: linearRegExp } });
-  const validate = ajv.compile(withoutId(schema));
+  const validate = validatorOf(schema);
   const isValid = (value: unknown): boolean => {
     try {
       return validate(value) as boolean;
@@ -44,9 +45,23 @@ export function compileSchema(schema: unknown): SchemaCheck {
   };
 }
 
-/** Removes `$id`: Ajv rejects a second schema with the same one. */
-function withoutId(schema: object | boolean): object | boolean {
-  if (typeof schema === 'boolean') return schema;
-  const { $id: _id, ...rest } = schema as Record<string, unknown>;
-  return rest;
+const OPTIONS = {
+  strict: false,
+  validateFormats: false,
+  allErrors: false,
+  logger: false,
+  code: { regExp: linearRegExp },
+} as const;
+
+/**
+ * The validator, without the members of the root that mean something to Ajv alone: it looks `$schema` up, rejects an
+ * `$id` that it knows, and makes a validator that returns promises of a schema with `$async`.
+ */
+function validatorOf(schema: object | boolean): ValidateFunction {
+  if (typeof schema === 'boolean') return dialectOf(undefined).compiler(OPTIONS).compile(schema);
+  const { $schema, $id: _id, id: _oldId, $async: _async, ...rest } = schema as Record<string, unknown>;
+  const { compiler, metaSchema } = dialectOf($schema);
+  const [problem] = metaSchema ? compileSchema({ $schema: DRAFT_07, ...metaSchema })(rest) : [];
+  if (problem !== undefined) throw new Error(`schema is invalid: ${problem}`);
+  return compiler(OPTIONS).removeKeyword('id').compile(rest);
 }

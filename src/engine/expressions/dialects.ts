@@ -1,0 +1,61 @@
+import { Ajv, type Options } from 'ajv';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { DRAFT_04 } from './draft-04.ts';
+
+/** A version of JSON Schema: what compiles its schemas, and the meta-schema that the compiler does not check itself. */
+interface Dialect {
+  readonly compiler: (options: Options) => Pick<Ajv, 'compile' | 'removeKeyword'>;
+  readonly metaSchema?: object;
+}
+
+/** Before 2019-09, what stands beside a `$ref` means nothing. */
+const draft = (options: Options): Ajv => new Ajv({ ...options, ignoreKeywordsWithRef: true });
+
+const LATEST: Dialect = { compiler: (options) => new Ajv2020(options) };
+
+const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
+  ['schema', LATEST],
+  ['draft/2020-12/schema', LATEST],
+  ['draft/2019-09/schema', { compiler: (options) => new Ajv2019(options) }],
+  ['draft-07/schema', { compiler: draft }],
+  ['draft-06/schema', { compiler: (options) => without(draft(options), 'if') }],
+  ['draft-04/schema', { compiler: draft04, metaSchema: DRAFT_04 }],
+]);
+
+/** The dialect that `$schema` names, by default 2020-12; throws if this host does not know it. Nothing is fetched. */
+export function dialectOf($schema: unknown): Dialect {
+  if ($schema === undefined) return LATEST;
+  const name = typeof $schema === 'string' ? /^https?:\/\/json-schema\.org\/(.+?)#?$/.exec($schema)?.[1] : undefined;
+  const dialect = DIALECTS.get(name ?? '');
+  if (!dialect) throw new Error('`$schema` must name draft 4, 6, 7, 2019-09 or 2020-12 of JSON Schema');
+  return dialect;
+}
+
+/** In draft 4, `exclusiveMinimum` and `exclusiveMaximum` say how to read `minimum` and `maximum`. */
+function draft04(options: Options): Ajv {
+  const ajv = draft({ ...options, schemaId: 'id', validateSchema: false });
+  without(ajv, 'if', 'const', 'contains', 'propertyNames', ...Object.values(LIMITS).map(({ exclusive }) => exclusive));
+  for (const [keyword, { exclusive, sign, isWithin }] of Object.entries(LIMITS)) {
+    without(ajv, keyword).addKeyword({
+      keyword,
+      type: 'number',
+      compile: (limit: number, schema) => (value: number) =>
+        isWithin(value, limit) && (value !== limit || schema[exclusive] !== true),
+      error: {
+        message: ({ schema, parentSchema }) => `must be ${sign}${parentSchema?.[exclusive] ? '' : '='} ${schema}`,
+      },
+    });
+  }
+  return ajv;
+}
+
+const LIMITS = {
+  minimum: { exclusive: 'exclusiveMinimum', sign: '>', isWithin: (value: number, limit: number) => value >= limit },
+  maximum: { exclusive: 'exclusiveMaximum', sign: '<', isWithin: (value: number, limit: number) => value <= limit },
+} as const;
+
+function without(ajv: Ajv, ...keywords: readonly string[]): Ajv {
+  for (const keyword of keywords) ajv.removeKeyword(keyword);
+  return ajv;
+}

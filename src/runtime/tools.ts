@@ -52,8 +52,11 @@ export interface ToolCaller extends Firing {
 export interface ToolSource {
   readonly scope: string;
   readonly kind: ToolSourceKind;
-  /** Finds a tool by its full name; undefined if there is none that the user may use. */
-  find(user: Visibility, name: string): Promise<Tool | undefined>;
+  /**
+   * Finds a tool by its full name; undefined if there is none that the user may use. With the signal of a call, it may
+   * wait for a source that cannot be reached.
+   */
+  find(user: Visibility, name: string, signal?: AbortSignal): Promise<Tool | undefined>;
   /** The tools that the user may use; incomplete if a source is slow or has very many. */
   list(user: Visibility): Promise<readonly Tool[]>;
 }
@@ -68,7 +71,7 @@ export function fixedTools(scope: string, tools: readonly Tool[]): ToolSource {
   };
 }
 
-/** A tool call failed. The model gets the message and the run continues. */
+/** A tool answered that it failed. The model gets the message and the run continues. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure';
 }
@@ -84,8 +87,9 @@ export async function findTool(
   sources: readonly ToolSource[],
   user: Visibility,
   name: string,
+  signal?: AbortSignal,
 ): Promise<Tool | undefined> {
-  return sourceOf(sources, name)?.find(user, name);
+  return sourceOf(sources, name)?.find(user, name, signal);
 }
 
 /** The description of a tool without its implementation, so that it can be stored or sent. */

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
@@ -120,12 +121,53 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
   it.each([
     ['says too much', 'web', 'huge', {}, /characters/],
     ['makes no sense', 'web', 'malformed', {}, /refused the call/],
-    ['says nothing', 'local', 'silence', { timeoutMs: 200 }, /gave no answer/],
-    ['is not there', 'gone', 'echo', {}, /gave no answer|is not there/],
   ])('are only a failed call when a server %s', async (_what, serverId, tool, config, message) => {
     const { result, isError } = await outputs(invoke(serverId, tool, {}, config));
     expect(isError).toBe(true);
     expect(result).toMatch(message);
+  });
+
+  it.each([
+    ['says nothing', 'local', 'silence', { timeoutMs: 200 }],
+    ['dies', 'local', 'crash', {}],
+    ['is not there', 'gone', 'echo', {}],
+  ])('fail the node when a server %s', async (_what, serverId, tool, config) => {
+    const { status, error } = await run(api(), invoke(serverId, tool, {}, config));
+    expect({ status, error }).toMatchObject({
+      status: 'failed',
+      error: { code: 'upstream_unavailable', details: { service: serverId } },
+    });
+  });
+
+  it.each(['silence', 'crash'])('are called again under `retry`, after %s', async (how) => {
+    const folder = freshFolder();
+    const call = invoke('local', 'stumble', { file: join(folder.path, how), how }, { timeoutMs: 2_000 });
+    const ended = await run(api(), { ...call, settings: { retry: { maxRetries: 2, delayMs: 10 } } });
+    expect(ended, JSON.stringify(ended.error)).toMatchObject({
+      status: 'completed',
+      nodeStates: { call: { outputs: { result: 'up again', isError: false } } },
+    });
+    const events = await api().events(ended.runId);
+    const [retried] = events.filter(({ type }) => type === 'node.retried');
+    expect(retried.payload).toMatchObject({ lastError: { code: 'upstream_unavailable' } });
+    const tools = events.map(({ type }) => type).filter((type) => type.startsWith('agent.tool'));
+    expect(tools).toEqual(['agent.toolCalled', 'agent.toolReturned']);
+    folder.remove();
+  });
+
+  it('are not called again under `retry` when a tool says that it failed', async () => {
+    const before = server.calls.length;
+    const call = { ...invoke('web', 'refuse'), settings: { retry: { maxRetries: 2, delayMs: 10 } } };
+    expect(await outputs(call)).toMatchObject({ result: 'out of stock', isError: true });
+    expect(server.calls.length).toBe(before + 1);
+  });
+
+  it('may be described in any dialect of JSON Schema', async () => {
+    expect(await outputs(invoke('web', 'old', { n: 1 }))).toMatchObject({ result: '1', isError: false });
+    expect(await run(api(), invoke('web', 'old', { n: 0 }))).toMatchObject({
+      status: 'failed',
+      error: { code: 'tool_arguments_invalid', message: expect.stringContaining('must be > 0') },
+    });
   });
 
   it.each([

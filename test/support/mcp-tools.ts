@@ -1,8 +1,10 @@
+import { existsSync, writeFileSync } from 'node:fs';
 import { Server } from '@modelcontextprotocol/server';
 
 /** What each tool of the test server answers, given its arguments. Some of it is what no decent server would. */
 const ANSWERS: Readonly<Record<string, (args: Record<string, unknown>) => object | Promise<object>>> = {
   echo: ({ text }) => said(String(text)),
+  old: ({ n }) => said(String(n)),
   sum: ({ a, b }) => ({ ...said('see there'), structuredContent: { sum: Number(a) + Number(b) } }),
   refuse: () => ({ ...said('out of stock'), isError: true }),
   huge: () => said('x'.repeat(200_000)),
@@ -13,9 +15,19 @@ const ANSWERS: Readonly<Record<string, (args: Record<string, unknown>) => object
   process: () => said(String(process.pid)),
   crash: () => process.exit(1),
   silence: () => new Promise(() => {}),
+  // Fails the first time only, which the file shows.
+  stumble: ({ file, how }) => {
+    if (existsSync(String(file))) return said('up again');
+    writeFileSync(String(file), '');
+    return ANSWERS[String(how)]!({});
+  },
 };
 
 const SCHEMAS: Readonly<Record<string, object>> = {
+  old: {
+    $schema: 'http://json-schema.org/draft-04/schema#',
+    properties: { n: { type: 'number', minimum: 0, exclusiveMinimum: true } },
+  },
   echo: { properties: { text: { type: 'string' } }, required: ['text'] },
 };
 

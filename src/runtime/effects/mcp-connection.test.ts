@@ -1,9 +1,11 @@
+import type { ServerResponse } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { McpHttpServer } from '../../../test/support/mcp-http.ts';
 import { until } from '../../../test/support/until.ts';
 import { createEgress } from '../../system/egress.ts';
+import { NodeFailure } from '../node-failure.ts';
 import { ToolFailure } from '../tools.ts';
 import { LeaseLost } from './ledger.ts';
 import { McpConnection, type McpServerAddress } from './mcp-connection.ts';
@@ -15,6 +17,7 @@ let clock: ManualClock;
 let server: McpHttpServer;
 let connection: McpConnection;
 
+const UNAVAILABLE = { error: { code: 'upstream_unavailable', details: { service: 'test' }, retryable: true } };
 const PLAIN = { name: 'test', args: [], env: {}, secrets: [], timeoutMs: 20_000 };
 
 function connect(address: Partial<McpServerAddress>): McpConnection {
@@ -65,16 +68,33 @@ describe('an address', () => {
     expect(new Set(server.headers.map(({ authorization }) => authorization))).toEqual(new Set([`Bearer ${TOKEN}`]));
   });
 
-  it.each([
-    ['garbage', '<html>'],
-    ['an answer without end', `"${'x'.repeat(5 * 1_024 * 1_024)}"`],
-  ])('that gives %s is left alone for a while, and asked again then', async (_what, body) => {
+  const answers = (body: string) => (response: ServerResponse) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+
+  it('that gives garbage is left alone for a while, for which a call waits and a list does not', async () => {
     connection = connect({ url: server.url });
-    server.instead = (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    server.instead = answers('<html>');
+    await expect(call('echo', { text: 'x' })).rejects.toMatchObject(UNAVAILABLE);
+    server.instead = undefined;
+    await expect(connection.tools()).rejects.toThrow('is not there');
+    const asked = call('echo', { text: 'back' });
+    clock.advance(60_000);
+    expect(await asked).toBe('back');
+  });
+
+  it('that is away for longer than a call may take fails the call at once', async () => {
+    connection = connect({ url: server.url, timeoutMs: 100 });
+    server.instead = answers('<html>');
+    await expect(call('echo', { text: 'x' })).rejects.toMatchObject(UNAVAILABLE);
+    await expect(call('echo', { text: 'x' })).rejects.toThrow('is not there');
+  });
+
+  it('that answers without end has answered', async () => {
+    connection = connect({ url: server.url });
+    await connection.tools();
+    server.instead = answers(`"${'x'.repeat(5 * 1_024 * 1_024)}"`);
     await expect(call('echo', { text: 'x' })).rejects.toThrow(ToolFailure);
     server.instead = undefined;
-    await expect(call('echo', { text: 'x' })).rejects.toThrow('is not there');
-    clock.advance(60_000);
     expect(await call('echo', { text: 'back' })).toBe('back');
   });
 });
@@ -102,18 +122,18 @@ describe('a program', () => {
   it('that dies is started again, after a pause', async () => {
     connection = connect(PROGRAM);
     const first = await pid();
-    await expect(call('crash')).rejects.toThrow(ToolFailure);
+    await expect(call('crash')).rejects.toMatchObject(UNAVAILABLE);
     await until(() => isGone(first), Boolean);
-    await expect(call('process')).rejects.toThrow('is not there');
+    const next = pid();
     clock.advance(60_000);
-    expect(await pid()).not.toBe(first);
+    expect(await next).not.toBe(first);
   });
 
   it('that says nothing again and again is started anew', async () => {
     connection = connect(PROGRAM);
     const first = await pid();
     for (let count = 0; count < 4; count++) {
-      await expect(call('silence', {}, { timeoutMs: 100 })).rejects.toThrow('gave no answer');
+      await expect(call('silence', {}, { timeoutMs: 100 })).rejects.toMatchObject(UNAVAILABLE);
     }
     await until(() => isGone(first), Boolean);
   });
@@ -124,7 +144,7 @@ describe('a program', () => {
     const controller = new AbortController();
     const asked = call('silence', {}, { signal: controller.signal });
     controller.abort(new Error('enough'));
-    await expect(asked).rejects.toThrow(ToolFailure);
+    await expect(asked).rejects.toThrow(NodeFailure);
     expect(await pid()).toBe(first);
   });
 

@@ -1,8 +1,9 @@
 import type { CallToolResult, Client, Tool, Transport } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../protocol/format/json.ts';
-import type { Clock } from '../../system/clock.ts';
-import type { Egress } from '../../system/egress.ts';
+import { type Clock, sleep } from '../../system/clock.ts';
+import { type Egress, EgressFailure } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';
+import { NodeFailure } from '../node-failure.ts';
 import { ToolFailure } from '../tools.ts';
 import { egressFetch } from './egress-fetch.ts';
 import { LeaseLost } from './ledger.ts';
@@ -73,8 +74,9 @@ export class McpConnection {
     this.#redact = secretRedactor(address.secrets);
   }
 
-  /** The tools of the server, as it describes them. */
-  tools(): Promise<readonly Tool[]> {
+  /** The tools of the server, as it describes them. With a signal, it waits until a failed server may be asked again. */
+  async tools(signal?: AbortSignal): Promise<readonly Tool[]> {
+    if (signal) await this.#rest(signal);
     const now = this.#parts.clock.now();
     if (this.#list && this.#list.until > now) return this.#list.tools;
     const tools = this.#use(async (client) => {
@@ -88,11 +90,15 @@ export class McpConnection {
     return tools;
   }
 
-  /** Calls a tool; throws ToolFailure if it fails or the server cannot be reached. */
+  /**
+   * Calls a tool. Throws ToolFailure if the server answers with an error, and a retryable NodeFailure if it does not
+   * answer: whether the tool did anything is unknown then, and the next attempt has the same key.
+   */
   async call({ name, arguments: args, key, timeoutMs, signal }: McpCall): Promise<unknown> {
     const params = { name, arguments: args, _meta: { 'capstan/idempotencyKey': key } };
     // With a definition of ours, the SDK does not validate the answer against a schema of the server.
     const toolDefinition = { name, inputSchema: { type: 'object' as const } };
+    await this.#rest(signal);
     const answer = await this.#use(
       (client) => client.callTool(params, { timeout: timeoutMs, signal, toolDefinition }),
       signal,
@@ -122,13 +128,27 @@ export class McpConnection {
       return result;
     } catch (error) {
       if (this.#isStopped) throw new LeaseLost('this host is stopping');
-      if (error instanceof ToolFailure) throw error;
-      const { name } = this.#address;
+      if (error instanceof NodeFailure) throw error;
       const said = this.#shown((error as Error).message);
-      const kind = signal?.aborted ? 'answer' : await kindOf(error);
-      if (kind !== 'answer') await this.#failed(kind === 'timeout' && this.#failures < TIMEOUTS_MAX);
-      throw new ToolFailure(`The server ${name} ${kind === 'answer' ? 'refused the call' : 'gave no answer'}: ${said}`);
+      if (signal?.aborted) throw this.#unavailable(`was not waited for: ${said}`);
+      const kind = await kindOf(error);
+      if (kind === 'answer') throw new ToolFailure(`The server ${this.#address.name} refused the call: ${said}`);
+      await this.#failed(kind === 'timeout' && this.#failures < TIMEOUTS_MAX);
+      throw this.#unavailable(`gave no answer: ${said}`);
     }
+  }
+
+  #unavailable(what: string): NodeFailure {
+    const { name } = this.#address;
+    const message = `The server ${name} ${what}`;
+    return new NodeFailure({ code: 'upstream_unavailable', message, details: { service: name }, retryable: true });
+  }
+
+  /** Waits for the end of the pause after a failure, unless that takes longer than a call may. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#closedUntil - this.#parts.clock.now();
+    if (this.#client || waitMs <= 0 || waitMs > this.#address.timeoutMs) return;
+    await sleep(this.#parts.clock, waitMs, signal);
   }
 
   #open(): Promise<Client> {
@@ -136,7 +156,7 @@ export class McpConnection {
     const waitMs = this.#closedUntil - this.#parts.clock.now();
     if (!this.#client && waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1_000);
-      throw new ToolFailure(`The server ${this.#address.name} is not there. Try again in ${seconds} s.`);
+      throw this.#unavailable(`is not there. Try again in ${seconds} s.`);
     }
     this.#client ??= this.#connect();
     return this.#client;
@@ -192,6 +212,7 @@ export class McpConnection {
 async function kindOf(error: unknown): Promise<'answer' | 'timeout' | 'closed'> {
   const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
   if (error instanceof ProtocolError) return 'answer';
+  if (error instanceof EgressFailure && error.reason === 'too_large') return 'answer';
   if (!(error instanceof SdkError)) return 'closed';
   const answers: readonly string[] = [
     SdkErrorCode.InvalidResult,

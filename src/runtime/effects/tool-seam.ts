@@ -28,7 +28,7 @@ export type ToolResult = {
 /** The longest result as JSON: it is part of every further question to the model. */
 const RESULT_CHARACTERS_MAX = 100_000;
 
-/** The seam to the tools of all sources. A failing tool is a result, not a failure of the node. */
+/** The seam to the tools of all sources. A failing tool is a result; one that cannot be reached fails the attempt. */
 export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDriver<ToolRequest, ToolResult> {
   return async (request, firing) => {
     const startedAt = clock.now();
@@ -42,7 +42,7 @@ type Answer = Omit<ToolResult, 'durationMs'> &
 
 async function answerOf(sources: readonly ToolSource[], request: ToolRequest, firing: Firing): Promise<Answer> {
   const { name, arguments: args, agentId, timeoutMs, run } = request;
-  const tool = await findTool(sources, firing, name);
+  const tool = await findTool(sources, firing, name, firing.signal);
   if (!tool) return failed('tool_not_found', `The tool ${JSON.stringify(name)} does not exist.`);
   const problems = problemsWith(tool, args);
   if (problems.length > 0)

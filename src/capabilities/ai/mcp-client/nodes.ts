@@ -35,7 +35,10 @@ interface McpToolCall {
   readonly timeoutMs?: number;
 }
 
-/** Calls a tool and records the call and its result. A failing tool is a result; a missing one fails the node. */
+/**
+ * Calls a tool and records the call and its result. A failing tool is a result; a missing one fails the node, and a
+ * server that does not answer fails the attempt.
+ */
 export async function callMcpTool(context: NodeContext, { name, ...asked }: McpToolCall): Promise<Outcome> {
   const { node, owner, visit, effects, emitStep } = context;
   const agentId = node.agent?.agentId ?? HOST_AGENT;

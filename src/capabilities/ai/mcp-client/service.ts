@@ -1,5 +1,6 @@
 import { isObject } from '../../../protocol/format/json.ts';
 import { McpConnection } from '../../../runtime/effects/mcp-connection.ts';
+import { NodeFailure } from '../../../runtime/node-failure.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { type CallableTool, ToolFailure, type ToolSource, type ToolTraits } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
@@ -42,14 +43,18 @@ export class McpClientService implements ToolSource {
     }));
   }
 
-  /** A tool by name. If its server is named and cannot be reached, the tool is there and its calls say why. */
-  async find(user: Visibility, name: string): Promise<CallableTool | undefined> {
-    for (const { server, tool, isNamed } of this.#candidates(user, name.slice(SCOPE.length))) {
-      const found = await lookUp(server, tool, name);
+  /** A tool by name. If a server that may have it cannot be reached, the tool is there and its calls say why. */
+  async find(user: Visibility, name: string, signal?: AbortSignal): Promise<CallableTool | undefined> {
+    let unavailable: CallableTool | undefined;
+    const candidates = this.#candidates(user, name.slice(SCOPE.length));
+    // Nobody waits for one server while another one may have the tool.
+    const patience = candidates.length === 1 ? signal : undefined;
+    for (const { server, tool, isLikely } of candidates) {
+      const found = await lookUp(server, tool, name, patience);
       if (found && !('failure' in found)) return found;
-      if (found && isNamed) return unavailableTool(server, name, found.failure);
+      if (found && isLikely) unavailable ??= unavailableTool(server, name, found.failure);
     }
-    return undefined;
+    return unavailable;
   }
 
   async list(user: Visibility): Promise<readonly CallableTool[]> {
@@ -62,13 +67,16 @@ export class McpClientService implements ToolSource {
     await Promise.all(this.#servers.map(({ connection }) => connection.stop()));
   }
 
-  /** `<server>.<tool>` names a server; a plain tool name means the first server that has such a tool. */
-  #candidates(user: Visibility, name: string): { server: Server; tool: string; isNamed: boolean }[] {
+  /**
+   * `<server>.<tool>` names a server; a plain tool name means the first server that has such a tool. A name with a dot
+   * and no server of that name is more likely a mistake than a tool of a server that cannot be reached.
+   */
+  #candidates(user: Visibility, name: string): { server: Server; tool: string; isLikely: boolean }[] {
     const open = this.#servers.filter((server) => mayUse(server.settings, user));
     const named = open.find(({ settings }) => name.startsWith(`${settings.name}.`));
     const candidates = named
-      ? [{ server: named, tool: name.slice(named.settings.name.length + 1), isNamed: true }]
-      : open.map((server) => ({ server, tool: name, isNamed: false }));
+      ? [{ server: named, tool: name.slice(named.settings.name.length + 1), isLikely: true }]
+      : open.map((server) => ({ server, tool: name, isLikely: !name.includes('.') }));
     return candidates.filter(({ server, tool }) => isOffered(server.settings, tool));
   }
 
@@ -82,7 +90,7 @@ export class McpClientService implements ToolSource {
       const offered = listed.filter((tool) => isOffered(server.settings, tool.name));
       return offered.map((tool) => toolOf(server, tool, `${SCOPE}${name}.${tool.name}`));
     } catch (error) {
-      if (!(error instanceof ToolFailure)) throw error;
+      if (!isFailure(error)) throw error;
       log.warn({ server: name, reason: error.message }, 'MCP server not reached: its tools are not in the catalogue');
       return [];
     }
@@ -102,18 +110,23 @@ async function lookUp(
   server: Server,
   tool: string,
   name: string,
-): Promise<CallableTool | { readonly failure: ToolFailure } | undefined> {
+  signal: AbortSignal | undefined,
+): Promise<CallableTool | { readonly failure: Error } | undefined> {
   try {
-    const listed = (await server.connection.tools()).find((each) => each.name === tool);
+    const listed = (await server.connection.tools(signal)).find((each) => each.name === tool);
     return listed && toolOf(server, listed, name);
   } catch (error) {
-    if (error instanceof ToolFailure) return { failure: error };
+    if (isFailure(error)) return { failure: error };
     throw error;
   }
 }
 
+function isFailure(error: unknown): error is ToolFailure | NodeFailure {
+  return error instanceof ToolFailure || error instanceof NodeFailure;
+}
+
 /** Stands for a tool of a server that cannot be reached now; its calls fail with the reason. */
-function unavailableTool({ settings }: Server, name: string, failure: ToolFailure): CallableTool {
+function unavailableTool({ settings }: Server, name: string, failure: Error): CallableTool {
   return {
     name,
     description: 'This tool cannot be reached at the moment.',

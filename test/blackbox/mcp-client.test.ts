@@ -221,6 +221,31 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
     expect(called.payload).toMatchObject({ toolName: 'mcp:web.command', transport: 'mcp' });
   });
 
+  it('are called again for agents under `retry`, which ask the model nothing twice', async () => {
+    const folder = freshFolder();
+    let asked = 0;
+    model.on('m', ({ body }, speech) => {
+      asked++;
+      if (body.messages.some(({ role }: { role: string }) => role === 'tool')) return speech.text('done').end();
+      const args = JSON.stringify({ file: join(folder.path, 'mark'), how: 'crash' });
+      const { name } = body.tools[0].function;
+      const call = { index: 0, id: 'call_0', type: 'function', function: { name, arguments: args } };
+      speech.delta({ tool_calls: [call] }).end('tool_calls');
+    });
+    const agent = node('agent', 'core.agents.run', {
+      config: { provider: 'acme', model: 'm', systemPrompt: 'Go.', tools: ['mcp:local.stumble'] },
+      inputs: { userPrompt: fixed('Try.') },
+      settings: { retry: { maxRetries: 2, delayMs: 10 } },
+    });
+    const ended = await run(api(), agent);
+    expect(ended, JSON.stringify(ended.error)).toMatchObject({ status: 'completed' });
+    expect(asked).toBe(2);
+    const events = await api().events(ended.runId);
+    const returned = events.filter(({ type }) => type === 'agent.toolReturned');
+    expect(returned.map(({ payload }) => payload.outcome)).toEqual(['up again']);
+    folder.remove();
+  });
+
   it('are called by the fixture of the protocol, which is there because they are', async () => {
     const ended = await api().ended(await api().run('conformance-mcp-tool-roundtrip'));
     expect(ended.nodeStates['mcp-call'].outputs).toMatchObject({

@@ -82,6 +82,7 @@ export const ERRORS = {
   node_timeout: 0,
   loopback_limit_exceeded: 0,
   approval_rejected: 0,
+  approval_timeout: 0,
   unknown_child_workflow: 0,
   child_failed: 0,
   engine_version_mismatch: 0,

@@ -1,6 +1,8 @@
 import type { Plan, PlannedNode } from '../engine/definition/plan.ts';
 import { maskMembers } from '../engine/masking/mask.ts';
 import { mayCallTools } from '../engine/models/budget.ts';
+import { isRouted } from '../engine/people/verdict.ts';
+import { scopeOf } from '../engine/run/inputs.ts';
 import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
@@ -169,6 +171,7 @@ export class Attempts {
       answerCount: interrupts,
       decisions: [...run.decisions],
       isRouted: outgoing.some(({ condition }) => condition !== undefined),
+      routes: (outputs) => isRouted(outgoing, scopeOf(run), outputs),
       child,
       children,
       childResult: (childRunId) => childResult(this.#runtime, { tenant, runId: childRunId }),

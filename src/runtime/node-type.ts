@@ -64,8 +64,10 @@ export interface NodeContext {
   readonly answerCount: number;
   /** The decisions of the run's supervisor so far, in order. */
   readonly decisions: readonly OrchestratorDecision[];
-  /** Whether an outgoing edge has a condition, so that a rejection can be routed instead of failing the node. */
+  /** Whether an outgoing edge has a condition. */
   readonly isRouted: boolean;
+  /** Whether an outgoing edge is meant for these outputs of an approval that was not granted. */
+  routes(outputs: JsonObject): boolean;
   /** The result of the child run that an earlier call of this node asked for. */
   readonly child: ChildResult | undefined;
   /** The child runs of this attempt, in the order of the requests. */

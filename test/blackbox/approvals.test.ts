@@ -140,6 +140,74 @@ onEachStore('an approval', (host) => {
     expect({ status, late: nodeStates.late.status }).toEqual({ status: 'completed', late: 'completed' });
   });
 
+  describe('that is not granted', () => {
+    const PUBLISH = [node('publish'), node('notify')];
+    const NOTIFY = edge('gate', 'notify', decidedIs('reject'));
+    const statusesAfter = async (runId: string) => {
+      const { status, error, nodeStates } = await api().ended(runId);
+      const statusOf = (id: string) => nodeStates[id]?.status;
+      return { status, code: error?.code, publish: statusOf('publish'), notify: statusOf('notify') };
+    };
+    const FAILED = { status: 'failed', code: 'approval_rejected', publish: undefined, notify: undefined };
+
+    it('takes no edge without a condition, whatever other edges there are', async () => {
+      const { runId } = await waiting([approval('gate'), ...PUBLISH], [edge('gate', 'publish'), NOTIFY]);
+      await resolve(api(), runId, 'gate', { action: 'reject' });
+      expect(await statusesAfter(runId)).toEqual({ status: 'completed', publish: 'skipped', notify: 'completed' });
+    });
+
+    it('takes no edge that is for another outcome: a timeout is not a rejection', async () => {
+      const nodes = [approval('gate', { timeoutMs: 40 }), ...PUBLISH];
+      const workflowId = await register(api(), workflow(nodes, [edge('gate', 'publish'), NOTIFY]));
+      expect(await statusesAfter(await api().run(workflowId))).toEqual({ ...FAILED, code: 'approval_timeout' });
+    });
+
+    it.each([
+      ['no condition', {}],
+      ['a condition that is for a yes', decidedIs('accept')],
+    ])('starts no node by its other edges if the edge of the gate has %s', async (_what, more) => {
+      const edges = [...line('draft', 'gate'), edge('draft', 'publish'), edge('gate', 'publish', more), NOTIFY];
+      const { runId } = await waiting([node('draft'), approval('gate'), ...PUBLISH], edges);
+      await resolve(api(), runId, 'gate', { action: 'reject' });
+      expect(await statusesAfter(runId)).toEqual({ status: 'completed', publish: 'skipped', notify: 'completed' });
+    });
+
+    it.each([['true'], ['inputs.amount < 100'], ['output.action != "refine"'], ['has(output.decidedBy)']])(
+      'takes no edge whose condition %s says nothing about it',
+      async (expression) => {
+        const nodes = [approval('gate'), node('publish')];
+        const workflowId = await register(api(), workflow(nodes, [edge('gate', 'publish', when(expression))]));
+        const { runId } = await waitingRun(api(), workflowId, { inputs: { amount: 7 } });
+        await resolve(api(), runId, 'gate', { action: 'reject' });
+        expect(await statusesAfter(runId)).toEqual(FAILED);
+      },
+    );
+
+    it('takes edges for its outcome and those that wait for a failure', async () => {
+      const edges = [edge('gate', 'publish'), NOTIFY, edge('gate', 'rescue', { triggerRule: 'any_failed' })];
+      const { runId } = await waiting([approval('gate'), ...PUBLISH, node('rescue')], edges);
+      await resolve(api(), runId, 'gate', { action: 'reject' });
+      expect(await statusesAfter(runId)).toEqual({ status: 'completed', publish: 'skipped', notify: 'completed' });
+      expect((await api().get(`/v1/runs/${runId}`)).body.nodeStates.rescue.status).toBe('completed');
+    });
+
+    it('is asked for again if it is to be refined and no edge is for that', async () => {
+      const { runId } = await waiting([approval('gate'), ...PUBLISH], [edge('gate', 'publish'), NOTIFY]);
+      await resolve(api(), runId, 'gate', REFINE);
+      await api().until(runId, keyOfInterrupt('gate:1'));
+      await resolve(api(), runId, 'gate', { action: 'accept' });
+      expect(await statusesAfter(runId)).toEqual({ status: 'completed', publish: 'completed', notify: 'skipped' });
+    });
+
+    it('fails its run when a plain interrupt asked for it, too', async () => {
+      const data = { artifactId: 'a', artifactType: 'text', title: 'Approve', actions: ['accept', 'reject'] };
+      const gate = node('gate', 'core.interrupt', { config: { kind: 'approval', data } });
+      const { runId } = await waiting([gate, node('publish')], line('gate', 'publish'));
+      await resolve(api(), runId, 'gate', { action: 'reject' });
+      expect(await statusesAfter(runId)).toEqual(FAILED);
+    });
+  });
+
   it('is never called by the old word for an edit in discovery', async () => {
     expect((await host().anonymous.get('/.well-known/openwop')).text).not.toContain('"edit"');
   });
@@ -420,6 +488,22 @@ onEachStore(
       await by('reviewer', runId, granted);
       const { status, nodeStates } = await api().ended(runId);
       expect({ status, publish: nodeStates.publish.status }).toEqual({ status: 'completed', publish: 'completed' });
+    });
+
+    it.each([
+      [{ decision: 'rejected', reason: 'no' }, 'skipped', 'completed'],
+      [{ decision: 'granted' }, 'completed', 'skipped'],
+      [{ decision: 'overridden', reason: 'the house is on fire' }, 'completed', 'skipped'],
+    ])('with %j takes an edge without a condition only if it opens', async (value, publish, notify) => {
+      const { runId } = await atGate(
+        { requiredRole: 'reviewer', override: { requiredRole: 'owner' } },
+        [node('publish'), node('notify')],
+        [edge('gate', 'publish'), edge('gate', 'notify', when('output.decision == "rejected"'))],
+      );
+      await by('owner', runId, value);
+      const { status, nodeStates } = await api().ended(runId);
+      expect(status).toBe('completed');
+      expect([nodeStates.publish.status, nodeStates.notify.status]).toEqual([publish, notify]);
     });
 
     it('that is rejected and has nowhere to go fails its run', async () => {

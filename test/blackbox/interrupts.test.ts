@@ -319,7 +319,7 @@ onEachStore('answering by run and node', (host) => {
   it('an approval that nobody gave in time is rejected: silence is no consent', async () => {
     const runId = await api().run('conformance-approval-timeout');
     const { status, error } = await api().ended(runId);
-    expect({ status, code: error.code }).toEqual({ status: 'failed', code: 'approval_rejected' });
+    expect({ status, code: error.code }).toEqual({ status: 'failed', code: 'approval_timeout' });
     const [resolved] = await eventsOf(api(), runId, 'interrupt.resolved');
     expect(resolved.payload).toMatchObject({ outcome: 'rejected', reason: 'timeout' });
     const [received] = await eventsOf(api(), runId, 'approval.received');

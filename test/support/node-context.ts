@@ -70,6 +70,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     answerCount: 0,
     decisions: [],
     isRouted: false,
+    routes: () => false,
     child: undefined,
     children: [],
     childResult: unexpected,

@@ -5,6 +5,7 @@ import { assert } from '../assert.ts';
 import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
 import { ExpressionError } from '../expressions/expression.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
+import { isMeantFor, type Verdict, verdictOf } from '../people/verdict.ts';
 import { AGENT_EVENT_HANDLERS } from './agent-steps.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import type { Envelope } from './envelope.ts';
@@ -79,6 +80,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     const [state, planned] = lookUp(run, nodeId);
     run.executions++;
     run.ready.delete(planned.index);
+    // A log of an earlier release may start a node that the rules of this one would skip.
+    run.toSkip.delete(planned.index);
     Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
     delete state.retryAt;
     delete state.additions;
@@ -86,12 +89,13 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.active.add(planned.index);
   },
   'node.completed': (run, { nodeId, outputs }, { time }) => {
+    const { answer } = lookUp(run, nodeId)[0];
     const [state, planned] = settle(run, nodeId, 'completed', time);
     if (outputs) {
       state.outputs = outputs;
       run.outputs[nodeId] = outputs;
     }
-    propagate(run, planned);
+    propagate(run, planned, answer?.verdict);
   },
   'node.failed': (run, { nodeId, error }, { time, eventId }) => {
     const [state, planned] = settle(run, nodeId, 'failed', time);
@@ -138,8 +142,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     assert(state.interrupt?.interruptId === interruptId, 'an interrupt must be answered only once');
     run.answered.set(nodeId, interruptId);
     run.suspended.delete(planned.index);
+    state.answer = { value: resumeValue, verdict: verdictOf(state.interrupt.kind, resumeValue) };
     delete state.interrupt;
-    state.answer = { value: resumeValue };
   },
   'node.resumed': (run, { nodeId }) => {
     lookUp(run, nodeId)[0].status = 'running';
@@ -281,11 +285,11 @@ function restartRunning(run: Run): void {
 }
 
 /** Records the result of a settled node on its outgoing edges and re-evaluates their targets. */
-function propagate(run: Run, source: PlannedNode): void {
+function propagate(run: Run, source: PlannedNode, verdict: Verdict = 'granted'): void {
   const loopbacks: PlannedNode[] = [];
   for (const planned of source.outgoing) {
-    const result = edgeResult(run, planned);
     const target = run.plan.nodes[planned.target]!;
+    const result = verdict === 'granted' ? edgeResult(run, planned) : resultOfNo(run, planned, target, verdict);
     run.edgeResults.set(planned.edge.id, result);
     if (planned.isLoopback) {
       if (isTaken(target.rule, result)) loopbacks.push(target);
@@ -350,12 +354,28 @@ function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): EdgeRes
   // A skipped source has no output, and absent is falsy, so `falsy` is the one condition it can meet.
   if (status === 'skipped') return edge.condition?.type === 'falsy' ? 'succeeded' : 'skipped';
   if (!condition) return 'succeeded';
+  const holds = orWarn(run, edge.id, () => condition({ ...scopeOf(run), output: outputs ?? {} }));
+  return holds ? 'succeeded' : 'skipped';
+}
+
+/**
+ * An approval that was not granted fails closed: every edge that is not meant for this outcome counts as failed, so that
+ * no target starts because of its other edges. Only a refusal is a failure to those who wait for one.
+ */
+function resultOfNo(run: Run, planned: PlannedEdge, target: PlannedNode, verdict: Verdict): EdgeResult {
+  const { outputs = {} } = run.nodes[planned.source]!;
+  if (orWarn(run, planned.edge.id, () => isMeantFor(planned, scopeOf(run), outputs))) return 'succeeded';
+  return verdict === 'refine' && target.rule === 'any_failed' ? 'skipped' : 'failed';
+}
+
+/** Evaluates a condition; an error counts as false and is logged. */
+function orWarn(run: Run, edgeId: string, holds: () => boolean): boolean {
   try {
-    return condition({ ...scopeOf(run), output: outputs ?? {} }) ? 'succeeded' : 'skipped';
+    return holds();
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    run.warnings.set(edge.id, error.message);
-    return 'skipped';
+    run.warnings.set(edgeId, error.message);
+    return false;
   }
 }
 

@@ -7,6 +7,7 @@ import type { Configurable, RunStatus } from '../../protocol/running/runs.ts';
 import type { AgentRef, ChannelDeclaration } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
 import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
+import type { Verdict } from '../people/verdict.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
 
@@ -92,7 +93,7 @@ export interface NodeState {
   /** The open interrupt, if the node is suspended. */
   interrupt?: OpenInterrupt;
   /** The answer to the last interrupt; kept until the node settles or raises another. */
-  answer?: { readonly value: unknown };
+  answer?: { readonly value: unknown; readonly verdict: Verdict };
 }
 
 /** A child run, as last reported to its parent. */

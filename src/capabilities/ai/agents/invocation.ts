@@ -191,12 +191,13 @@ export class Invocation {
       return { interrupt: { kind: 'low-confidence', data, resumeSchema: resumeSchema(rule) } };
     }
     const ruling = this.#context.answer.value as { readonly action?: string; readonly decision?: unknown };
-    if (ruling.action === 'reject' && !this.#context.isRouted) {
-      throw failure('approval_rejected', 'A person rejected the decision of the agent.');
-    }
     const value = ruling.action === undefined ? ruling.decision : decision.value;
     const { action = 'decide' } = ruling;
-    return { done: { outputs: { ...this.#outputs(value, decision, end), action } } };
+    const outputs = { ...this.#outputs(value, decision, end), action };
+    if (action === 'reject' && !this.#context.routes(outputs)) {
+      throw failure('approval_rejected', 'A person rejected the decision of the agent.');
+    }
+    return { done: { outputs } };
   }
 
   #threshold(): number {

@@ -8,7 +8,7 @@ const { typeId } = governanceGate;
 
 function run(given: Partial<NodeContext>): Outcome {
   const { config = {} } = given;
-  const context = { node: node('gate', typeId, { config }), config, declared: {}, isRouted: false, ...given };
+  const context = { node: node('gate', typeId, { config }), config, declared: {}, routes: () => false, ...given };
   return governanceGate.run(context as NodeContext) as Outcome;
 }
 
@@ -44,10 +44,12 @@ describe('a governance gate', () => {
     expect(run({ answer: { value: { decision } } })).toEqual({ done: { outputs: { decision } } });
   });
 
-  it('that is rejected fails for good, unless its edges say where a no leads', () => {
+  it('that is rejected fails for good, unless an edge is meant for it', () => {
     const value = { decision: 'rejected', reason: 'not yet' };
     expect(run({ answer: { value } })).toMatchObject({ failed: { code: 'approval_rejected', retryable: false } });
-    expect(run({ answer: { value }, isRouted: true })).toEqual({ done: { outputs: value } });
+    expect(run({ answer: { value }, routes: () => true })).toEqual({ done: { outputs: value } });
+    const late = { decision: 'rejected', reason: 'timeout' };
+    expect(run({ answer: { value: late } })).toMatchObject({ failed: { code: 'approval_timeout' } });
   });
 
   it.each([

@@ -1,9 +1,10 @@
 import { type Static, Type } from 'typebox';
+import { verdictOf } from '../../../engine/people/verdict.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { ROLES, SCOPES } from '../../../protocol/trust/scopes.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
-import { rejected } from '../interrupts/door.ts';
+import { decided } from '../interrupts/door.ts';
 
 const Optional = Type.Optional;
 const RoleName = OneOf(ROLES);
@@ -35,8 +36,8 @@ export const governanceGate: NodeType = {
   run: (context) => {
     const { answer, config, node, declared } = context;
     if (answer) {
-      const outcome = answer.value as JsonObject;
-      return outcome.decision === 'rejected' ? rejected(context, outcome) : { done: { outputs: outcome } };
+      const outputs = answer.value as JsonObject;
+      return decided(context, outputs, verdictOf('approval', outputs));
     }
     const { timeoutSec, title, description, ...gate } = config as GateConfig;
     const data = {

@@ -61,13 +61,11 @@ describe('an approval gate', () => {
   });
 
   it.each([
-    ['reject', 'It was rejected.'],
-    ['timeout', 'Nobody approved in time.'],
-  ])('fails on %s, for good, unless its edges say where a no leads', (action, message) => {
-    expect(run(gate, answered({ action, decidedBy: 'ada' }))).toEqual({
-      failed: { code: 'approval_rejected', message, retryable: false },
-    });
-    expect(outputsOf(gate, answered({ action, feedback: 'no' }, { isRouted: true }))).toEqual({
+    ['reject', 'approval_rejected', 'It was rejected.'],
+    ['timeout', 'approval_timeout', 'Nobody approved in time.'],
+  ])('fails on %s, for good, unless an edge is meant for it', (action, code, message) => {
+    expect(run(gate, answered({ action, decidedBy: 'ada' }))).toEqual({ failed: { code, message, retryable: false } });
+    expect(outputsOf(gate, answered({ action, feedback: 'no' }, { routes: () => true }))).toEqual({
       action,
       feedback: 'no',
     });
@@ -78,7 +76,7 @@ describe('an approval gate', () => {
     const answer = { action: 'refine', refineFeedback, decidedBy: 'ada' };
     const outcome = run(gate, answered(answer)) as { interrupt: { data: object } };
     expect(outcome.interrupt.data).toMatchObject({ title: 'a', refineFeedback });
-    expect(outputsOf(gate, answered(answer, { isRouted: true }))).toEqual(answer);
+    expect(outputsOf(gate, answered(answer, { routes: () => true }))).toEqual(answer);
   });
 
   it.each([
@@ -137,6 +135,20 @@ describe('an interrupt', () => {
     expect(outputsOf(type, answered({ id: 1, more: [2] }))).toEqual({ id: 1, more: [2] });
     expect(outputsOf(type, answered([1]))).toEqual({ output: [1] });
     expect(outputsOf(type, answered(null))).toEqual({ output: null });
+  });
+
+  it('that asks for approval fails closed like a gate, and asks again when it is to be refined', () => {
+    const approval = {
+      kind: 'approval',
+      data: { artifactId: 'a', artifactType: 't', title: 'A', actions: ['accept'] },
+    };
+    const given = (action: string, routes = false) =>
+      run(type, answered({ action }, { config: approval, routes: () => routes }));
+    expect(given('reject')).toMatchObject({ failed: { code: 'approval_rejected' } });
+    expect(given('timeout')).toMatchObject({ failed: { code: 'approval_timeout' } });
+    expect(given('reject', true)).toEqual({ done: { outputs: { action: 'reject' } } });
+    expect(given('refine')).toEqual({ interrupt: approval });
+    expect(given('accept')).toEqual({ done: { outputs: { action: 'accept' } } });
   });
 
   it.each([

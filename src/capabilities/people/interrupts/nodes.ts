@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { APPROVAL_ACTIONS, type ApprovalData } from '../../../engine/people/approval.ts';
+import { type Verdict, verdictOf } from '../../../engine/people/verdict.ts';
 import { defined, isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
@@ -42,10 +43,10 @@ const approvalGate: NodeType = {
     const { answer } = context;
     if (!answer) return askForApproval(context);
     const { action, decidedBy, ...rest } = answer.value as JsonObject;
-    if (action === 'reject' || action === 'timeout') return rejected(context, { action, ...rest, decidedBy });
+    const outputs = defined({ action, ...rest, decidedBy });
     // Refining means that earlier nodes run again. Without an edge that leads back to them, the gate asks again.
-    if (action === 'refine' && !context.isRouted) return askForApproval(context, rest.refineFeedback);
-    return { done: { outputs: defined({ action, ...rest, decidedBy }) } };
+    if (action === 'refine' && !context.routes(outputs)) return askForApproval(context, rest.refineFeedback);
+    return decided(context, outputs, verdictOf('approval', outputs));
   },
 };
 
@@ -66,12 +67,15 @@ function askForApproval({ config, node, declared }: NodeContext, refineFeedback?
   return { interrupt: { kind: 'approval', data, timeoutMs } };
 }
 
-/** The outcome of a rejection: an output if an edge routes it, otherwise a failure that an edge may catch. */
-export function rejected({ isRouted }: NodeContext, outputs: JsonObject): Outcome {
-  if (isRouted) return { done: { outputs: defined(outputs) } };
-  const message =
-    outputs.action === 'timeout' || outputs.reason === 'timeout' ? 'Nobody approved in time.' : 'It was rejected.';
-  return { failed: { code: 'approval_rejected', message, retryable: false } };
+/** The outcome of an approval. One that was refused fails, unless an edge is meant for that; an edge may catch the failure. */
+export function decided({ routes }: NodeContext, outputs: JsonObject, verdict: Verdict): Outcome {
+  if (verdict !== 'refused' || routes(outputs)) return { done: { outputs } };
+  const isTimeout = outputs.action === 'timeout' || outputs.reason === 'timeout';
+  return {
+    failed: isTimeout
+      ? { code: 'approval_timeout', message: 'Nobody approved in time.', retryable: false }
+      : { code: 'approval_rejected', message: 'It was rejected.', retryable: false },
+  };
 }
 
 const ClarificationConfig = Type.Object({
@@ -116,10 +120,14 @@ const interrupt: NodeType = {
     const { kind, data, resumeSchema } = config as Static<typeof InterruptConfig>;
     return [...dataProblems(kind, data), ...schemaProblems('.resumeSchema', resumeSchema)];
   },
-  run: ({ config, answer }) => {
-    if (!answer) return { interrupt: config as Static<typeof InterruptConfig> };
-    const { value } = answer;
-    return { done: { outputs: isObject(value) ? value : { output: value } } };
+  run: (context) => {
+    const { config, answer } = context;
+    const request = config as Static<typeof InterruptConfig>;
+    if (!answer) return { interrupt: request };
+    const outputs = isObject(answer.value) ? answer.value : { output: answer.value };
+    const verdict = verdictOf(request.kind, answer.value);
+    if (verdict === 'refine' && !context.routes(outputs)) return { interrupt: request };
+    return decided(context, outputs, verdict);
   },
 };
 

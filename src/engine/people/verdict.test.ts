@@ -1,0 +1,79 @@
+import { describe, expect, it } from 'vitest';
+import { edge, node, workflow } from '../../../test/support/definitions.ts';
+import type { JsonObject } from '../../protocol/format/json.ts';
+import type { EdgeCondition } from '../../protocol/running/workflows.ts';
+import { makePlan } from '../definition/plan.ts';
+import { isMeantFor, isRouted, verdictOf } from './verdict.ts';
+
+const REJECTED = { action: 'reject', decidedBy: 'ada' };
+const SCOPE = { variables: { amount: 7 }, inputs: {}, nodes: {} };
+
+function edgeWith(condition?: EdgeCondition) {
+  const plan = makePlan(workflow([node('a'), node('b')], [edge('a', 'b', condition ? { condition } : {})]), 1);
+  return plan.nodes[0]!.outgoing[0]!;
+}
+
+const isFor = (condition: EdgeCondition | undefined, outputs: JsonObject = REJECTED): boolean =>
+  isMeantFor(edgeWith(condition), SCOPE, outputs);
+const when = (expression: string): EdgeCondition => ({ type: 'expression', expression });
+
+describe('the verdict of an answer', () => {
+  it.each([
+    ['approval', { action: 'accept' }, 'granted'],
+    ['approval', { action: 'edit-accept' }, 'granted'],
+    ['approval', { decision: 'granted' }, 'granted'],
+    ['approval', { decision: 'overridden' }, 'granted'],
+    ['approval', { action: 'refine' }, 'refine'],
+    ['approval', { action: 'reject' }, 'refused'],
+    ['approval', { action: 'timeout' }, 'refused'],
+    ['approval', { decision: 'rejected' }, 'refused'],
+    ['approval', { action: 'reject', decision: 'granted' }, 'refused'],
+    ['approval', {}, 'refused'],
+    ['approval', null, 'refused'],
+    ['low-confidence', { action: 'reject' }, 'refused'],
+    ['low-confidence', { decision: 'rejected' }, 'granted'],
+    ['clarification', { action: 'reject' }, 'granted'],
+  ] as const)('to %s %j is %s', (kind, answer, verdict) => {
+    expect(verdictOf(kind, answer)).toBe(verdict);
+  });
+});
+
+describe('an edge is meant for an outcome', () => {
+  it.each([
+    [when('output.action == "reject"')],
+    [when("output.action in ['reject', 'timeout']")],
+    [when('output.action in ["accept", "reject"]')],
+    [when('output.action != "accept"')],
+    [when('nodes.a.action == "reject"')],
+    [{ type: 'equals', left: 'action', right: 'reject' }],
+    [{ type: 'notEquals', left: 'action', right: 'accept' }],
+    [{ type: 'regex', left: 'action', right: '^(accept|reject)$' }],
+  ] as [EdgeCondition][])('with the condition %j', (condition) => {
+    expect(isFor(condition)).toBe(true);
+  });
+
+  it.each([
+    [undefined],
+    [when('true')],
+    [when('variables.amount < 100')],
+    [when('output.action == "timeout"')],
+    [when('output.action != "refine"')],
+    [{ type: 'truthy', left: 'action' }],
+    [{ type: 'notEquals', left: 'action', right: 'rejected' }],
+    [{ type: 'equals', left: 'decidedBy', right: 'ada' }],
+  ] as [EdgeCondition | undefined][])('but not with %j', (condition) => {
+    expect(isFor(condition)).toBe(false);
+  });
+
+  it('at a governance gate, too', () => {
+    const late = { decision: 'rejected', reason: 'timeout' };
+    expect(isFor(when('output.decision == "rejected"'), late)).toBe(true);
+    expect(isFor(when('output.reason == "timeout"'), late)).toBe(true);
+    expect(isFor(when('output.decision == "granted"'), late)).toBe(false);
+  });
+
+  it('and never by a condition that fails', () => {
+    expect(isRouted([edgeWith(when('output.none.at.all == "reject"'))], SCOPE, REJECTED)).toBe(false);
+    expect(isRouted([edgeWith(), edgeWith(when('output.action == "reject"'))], SCOPE, REJECTED)).toBe(true);
+  });
+});

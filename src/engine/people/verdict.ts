@@ -1,0 +1,69 @@
+import { isObject, type JsonObject } from '../../protocol/format/json.ts';
+import type { InterruptKind } from '../../protocol/running/events.ts';
+import type { EdgeCondition } from '../../protocol/running/workflows.ts';
+import type { PlannedEdge } from '../definition/plan.ts';
+import type { Scope } from '../expressions/condition.ts';
+import { ExpressionError } from '../expressions/expression.ts';
+
+/** What the answer to an interrupt means for the edges of its node. Only an approval can be anything but granted. */
+export type Verdict = 'granted' | 'refused' | 'refine';
+
+const GRANTS: readonly unknown[] = ['accept', 'edit-accept', 'granted', 'overridden'];
+
+/** The verdict of an answer. An approval is granted only by an answer that says so. */
+export function verdictOf(kind: InterruptKind, answer: unknown): Verdict {
+  const { action, decision } = isObject(answer) ? answer : ({} as JsonObject);
+  if (kind === 'low-confidence') return action === 'reject' ? 'refused' : 'granted';
+  if (kind !== 'approval' || GRANTS.includes(action ?? decision)) return 'granted';
+  return action === 'refine' ? 'refine' : 'refused';
+}
+
+/**
+ * Whether an edge is meant for an outcome other than granted: its condition holds, and not for some other reason. It
+ * names the outcome, or it would not hold if the node had been granted with otherwise equal outputs.
+ */
+export function isMeantFor({ edge, condition }: PlannedEdge, scope: Scope, outputs: JsonObject): boolean {
+  if (!condition) return false;
+  const scopeWith = (output: JsonObject): Scope => ({
+    ...scope,
+    nodes: { ...scope.nodes, [edge.sourceNodeId]: output },
+    output,
+  });
+  if (!condition(scopeWith(outputs))) return false;
+  if (outcomeWords(outputs).some((word) => names(edge.condition!, word))) return true;
+  return failsOrIsFalse(() => condition(scopeWith(asGranted(outputs))));
+}
+
+/** Whether any of these edges is meant for an outcome other than granted. */
+export function isRouted(edges: readonly PlannedEdge[], scope: Scope, outputs: JsonObject): boolean {
+  return edges.some((edge) => !failsOrIsFalse(() => isMeantFor(edge, scope, outputs)));
+}
+
+function failsOrIsFalse(holds: () => boolean): boolean {
+  try {
+    return !holds();
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    return true;
+  }
+}
+
+/** The words for what was decided: `reject`, `rejected`, `timeout` or `refine`. */
+function outcomeWords({ action, decision, reason }: JsonObject): string[] {
+  const words = [action, decision, reason === 'timeout' ? reason : undefined];
+  return words.filter((word): word is string => typeof word === 'string' && word !== '');
+}
+
+function names({ type, expression = '', right }: EdgeCondition, word: string): boolean {
+  if (type === 'expression') return expression.includes(`"${word}"`) || expression.includes(`'${word}'`);
+  if (type === 'regex') return String(right).includes(word);
+  return (type === 'equals' || type === 'contains') && right === word;
+}
+
+function asGranted(outputs: JsonObject): JsonObject {
+  return {
+    ...outputs,
+    ...(outputs.action === undefined ? {} : { action: 'accept' }),
+    ...(outputs.decision === undefined ? {} : { decision: 'granted' }),
+  };
+}

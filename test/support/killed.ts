@@ -1,0 +1,62 @@
+import { afterAll, expect } from 'vitest';
+import type { Answer } from './api.ts';
+import { freshFolder } from './database.ts';
+import { type HostProcess, spawnHost } from './process.ts';
+
+/** Real hosts that a test file starts and kills; what is left of them goes when the file ends. */
+export interface KillableHosts {
+  start(environment: Record<string, string>): Promise<HostProcess>;
+  kill(host: HostProcess): Promise<void>;
+  /** Asks the host to stop and waits until it has, with exit code 0. */
+  stop(host: HostProcess, signal?: 'SIGTERM' | 'SIGINT'): Promise<void>;
+  /** A new data folder. */
+  newFolder(): string;
+}
+
+/** To be called at the top of a test file. */
+export function killableHosts(): KillableHosts {
+  const alive = new Set<HostProcess>();
+  const folders: { remove(): void }[] = [];
+  afterAll(async () => {
+    for (const host of alive) host.signal('SIGKILL');
+    for (const host of alive) await host.exit;
+    for (const folder of folders) folder.remove();
+  });
+  return {
+    async start(environment) {
+      const host = await spawnHost(environment);
+      alive.add(host);
+      return host;
+    },
+    async kill(host) {
+      host.signal('SIGKILL');
+      expect(await host.exit).toBe('SIGKILL');
+      alive.delete(host);
+    },
+    async stop(host, signal = 'SIGTERM') {
+      host.signal(signal);
+      expect(await host.exit).toBe(0);
+      alive.delete(host);
+    },
+    newFolder() {
+      const folder = freshFolder();
+      folders.push(folder);
+      return folder.path;
+    },
+  };
+}
+
+type Event = Answer['body'];
+
+const TERMINAL = ['run.completed', 'run.failed', 'run.cancelled'];
+
+/** The promises about a log, whatever happened while it was written. */
+export function expectSoundLog(events: readonly Event[]): void {
+  expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, index) => index));
+  const types = events.map(({ type }) => type);
+  expect(types.filter((type) => type === 'run.started')).toEqual(['run.started']);
+  expect(types[0]).toBe('run.started');
+  expect(types.filter((type) => TERMINAL.includes(type))).toEqual([types.at(-1)]);
+  const ends = events.filter(({ type }) => /^node\.(completed|failed|skipped|cancelled)$/.test(type));
+  expect(new Set(ends.map(({ nodeId }) => nodeId)).size).toBe(ends.length);
+}

@@ -1,7 +1,12 @@
 import { defineConfig } from 'vitest/config';
 
 /** Tests that need a PostgreSQL server share the one that the set-up file starts. */
-const withPostgres = { globalSetup: ['test/postgres.ts'], testTimeout: 60_000, hookTimeout: 60_000, isolate: false };
+const withPostgres = {
+  globalSetup: ['test/postgres.ts', 'test/bundle.ts'],
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  isolate: false,
+};
 
 export default defineConfig({
   test: {

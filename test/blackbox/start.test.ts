@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Api } from '../support/api.ts';
-import { WORKFLOWS } from '../support/definitions.ts';
+import { node, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { killableHosts } from '../support/killed.ts';
 import { runProgram } from '../support/process.ts';
 

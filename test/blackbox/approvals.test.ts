@@ -191,6 +191,19 @@ onEachStore('an approval', (host) => {
       expect((await api().get(`/v1/runs/${runId}`)).body.nodeStates.rescue.status).toBe('completed');
     });
 
+    it.each([
+      ['any_failed', 'reject'],
+      ['any_failed', 'timeout'],
+      ['all_complete', 'reject'],
+      ['all_complete', 'accept'],
+    ] as const)('starts a node under %s by an edge whose condition names %s', async (triggerRule, outcome) => {
+      const edges = [edge('gate', 'publish'), NOTIFY, edge('gate', 'rescue', { ...decidedIs(outcome), triggerRule })];
+      const { runId } = await waiting([approval('gate'), ...PUBLISH, node('rescue')], edges);
+      await resolve(api(), runId, 'gate', { action: 'reject' });
+      expect(await statusesAfter(runId)).toEqual({ status: 'completed', publish: 'skipped', notify: 'completed' });
+      expect((await api().get(`/v1/runs/${runId}`)).body.nodeStates.rescue.status).toBe('completed');
+    });
+
     it('is asked for again if it is to be refined and no edge is for that', async () => {
       const { runId } = await waiting([approval('gate'), ...PUBLISH], [edge('gate', 'publish'), NOTIFY]);
       await resolve(api(), runId, 'gate', REFINE);

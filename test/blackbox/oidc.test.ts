@@ -58,6 +58,7 @@ const settings = (): Config['oidc'] => ({
   audience: AUDIENCE,
   tenantClaim: 'tenant',
   roleClaim: 'role',
+  groupClaim: 'groups',
   workspaceClaim: 'workspace',
   clockSkewS: SKEW_S,
 });

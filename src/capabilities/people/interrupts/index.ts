@@ -3,6 +3,7 @@ import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
 import { defineCapability } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
+import { Authorization } from '../../trust/authorization/door.ts';
 import { InboxSources } from '../inbox/door.ts';
 import { Interrupts } from './door.ts';
 import { interruptInboxSource } from './inbox-source.ts';
@@ -18,15 +19,19 @@ import { ROTATE_KEYS, rotateKeysHandler, rotationWork } from './work.ts';
 export const interrupts = defineCapability({
   name: 'interrupts',
   provides: Interrupts,
+  needs: [Authorization],
   tables: INTERRUPT_TABLES,
   nodes: () => INTERRUPT_NODES,
-  build: (host) => {
+  build: (host, { authorization }) => {
     const { store, clock } = host.runtime;
     const keys = new TokenKeys(host.runtime);
     const service = new InterruptService(host, keys);
     return {
       service,
       advertise: () => ({
+        interrupt: {
+          approverRouting: { supported: true, refKinds: authorization.knowsGroups ? ['group', 'role'] : ['role'] },
+        },
         interrupts: { supportedKinds: Object.keys(INTERRUPT_DATA), approvalActions: [...APPROVAL_ACTIONS] },
         extensions: {
           interrupts: {

@@ -4,7 +4,7 @@ import type { RunStatus } from '../../protocol/running/runs.ts';
 import { assert } from '../assert.ts';
 import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
-import { type Verdict, verdictOf } from '../people/verdict.ts';
+import { ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
 import { AGENT_EVENT_HANDLERS } from './agent-steps.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { edgeResult } from './edge-result.ts';
@@ -95,7 +95,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
       state.outputs = outputs;
       run.outputs[nodeId] = outputs;
     }
-    propagate(run, planned, answer?.verdict);
+    propagate(run, planned, answer?.verdict ?? ownVerdict(planned.node.typeId, outputs));
   },
   'node.failed': (run, { nodeId, error }, { time, eventId }) => {
     const [state, planned] = settle(run, nodeId, 'failed', time);

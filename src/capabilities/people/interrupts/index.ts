@@ -3,7 +3,6 @@ import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
 import { defineCapability } from '../../capability.ts';
 import { bindRoutes } from '../../request.ts';
-import { Authorization } from '../../trust/authorization/door.ts';
 import { InboxSources } from '../inbox/door.ts';
 import { Interrupts } from './door.ts';
 import { interruptInboxSource } from './inbox-source.ts';
@@ -19,19 +18,16 @@ import { ROTATE_KEYS, rotateKeysHandler, rotationWork } from './work.ts';
 export const interrupts = defineCapability({
   name: 'interrupts',
   provides: Interrupts,
-  needs: [Authorization],
   tables: INTERRUPT_TABLES,
   nodes: () => INTERRUPT_NODES,
-  build: (host, { authorization }) => {
+  build: (host) => {
     const { store, clock } = host.runtime;
     const keys = new TokenKeys(host.runtime);
     const service = new InterruptService(host, keys);
     return {
       service,
       advertise: () => ({
-        interrupt: {
-          approverRouting: { supported: true, refKinds: authorization.knowsGroups ? ['group', 'role'] : ['role'] },
-        },
+        interrupt: { approverRouting: { supported: true, refKinds: ['role'] } },
         interrupts: { supportedKinds: Object.keys(INTERRUPT_DATA), approvalActions: [...APPROVAL_ACTIONS] },
         extensions: {
           interrupts: {

@@ -7,8 +7,6 @@ export { callerOf, KEY_LANE, type KeyRecord, TEST_KEY_PREFIX } from './keys.ts';
 
 /** API keys and tokens: who is calling, and what they may do. */
 export interface Authorization {
-  /** Whether callers can have groups: only tokens of an identity provider name them. */
-  readonly knowsGroups: boolean;
   /** The caller that a credential stands for. A refusal says what is wrong in its code and never repeats the credential. */
   authenticate(credential: Credential): Promise<Caller | Refusal>;
   /** Whether any key exists, configured or stored. */

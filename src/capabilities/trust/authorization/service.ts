@@ -76,13 +76,11 @@ export class AuthorizationService implements Authorization {
   readonly #audit: Pick<Audit, 'entry'>;
   readonly #configured: readonly KeyRecord[];
   readonly #authenticator: Authenticator;
-  readonly knowsGroups: boolean;
 
   constructor(runtime: AuthorizationRuntime, audit: Pick<Audit, 'entry'>, options: AuthorizationOptions) {
     this.#runtime = runtime;
     this.#audit = audit;
     this.#configured = options.apiKeys;
-    this.knowsGroups = options.oidc !== undefined;
     this.#authenticator = new Authenticator(runtime, options);
   }
 

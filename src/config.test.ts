@@ -210,6 +210,7 @@ describe('the issuer of tokens', () => {
       jwksUrl: undefined,
       tenantClaim: 'tenant',
       roleClaim: 'role',
+      groupClaim: 'groups',
       workspaceClaim: 'workspace',
       clockSkewS: 60,
     });
@@ -223,6 +224,7 @@ describe('the issuer of tokens', () => {
         CAPSTAN_OIDC_JWKS_URL: 'https://keys.example.com/jwks',
         CAPSTAN_OIDC_TENANT_CLAIM: 'https://example.com/org',
         CAPSTAN_OIDC_ROLE_CLAIM: 'realm_access.roles',
+        CAPSTAN_OIDC_GROUP_CLAIM: 'teams',
         CAPSTAN_OIDC_WORKSPACE_CLAIM: 'team',
         CAPSTAN_OIDC_CLOCK_SKEW_S: '0',
       },
@@ -231,6 +233,7 @@ describe('the issuer of tokens', () => {
       jwksUrl: 'https://keys.example.com/jwks',
       tenantClaim: 'https://example.com/org',
       roleClaim: 'realm_access.roles',
+      groupClaim: 'teams',
       workspaceClaim: 'team',
       clockSkewS: 0,
     });

@@ -77,7 +77,6 @@ const LINES_MAX = 450;
 const LONG_FILES: Record<string, string> = {
   'test/contract/store-contract.ts': 'the definition of a store: one list of promises',
   'src/client/operations.ts': 'the table of operations: a row for each',
-  'src/engine/run/fold.ts': 'the fold: one table of what each event does to a run',
 };
 
 describe('imports', () => {

@@ -5,12 +5,20 @@ import type { Role, Scope } from '../protocol/trust/scopes.ts';
 import { type Change, type Decide, withResult } from '../runtime/change.ts';
 import type { Subject } from '../runtime/run-row.ts';
 
+/** The roles and groups that a token names, also those that mean nothing to this host but may be named by a workflow. */
+export interface ClaimedNames {
+  readonly roles: ReadonlySet<string>;
+  readonly groups: ReadonlySet<string>;
+}
+
 /** Who is calling, as the credential says; no part of it comes from a request body. */
 export interface Caller {
   readonly subject: Subject;
   readonly scopes: ReadonlySet<Scope>;
   /** Absent for a key that was given scopes instead of a role. */
   readonly role?: Role | undefined;
+  /** What a token says about its bearer; absent for an API key. */
+  readonly claimed?: ClaimedNames | undefined;
   /** Id of the API key; for a bearer token the same as the principal. */
   readonly keyId: string;
   /** Test keys may use mock providers, and see only what test keys created. */

@@ -170,7 +170,6 @@ export class Attempts {
       answer,
       answerCount: interrupts,
       decisions: [...run.decisions],
-      isRouted: outgoing.some(({ condition }) => condition !== undefined),
       routes: (outputs) => isRouted(outgoing, scopeOf(run), outputs),
       child,
       children,

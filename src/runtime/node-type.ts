@@ -64,9 +64,7 @@ export interface NodeContext {
   readonly answerCount: number;
   /** The decisions of the run's supervisor so far, in order. */
   readonly decisions: readonly OrchestratorDecision[];
-  /** Whether an outgoing edge has a condition. */
-  readonly isRouted: boolean;
-  /** Whether an outgoing edge is meant for these outputs of an approval that was not granted. */
+  /** Whether an outgoing edge is meant for these outputs of an approval that was not granted, or of a failed verification. */
   routes(outputs: JsonObject): boolean;
   /** The result of the child run that an earlier call of this node asked for. */
   readonly child: ChildResult | undefined;

@@ -252,11 +252,23 @@ onEachStore('a token', (host) => {
       expect(body.status).toBe('waiting-approval');
     }
     const received = await eventsOf(api(), runId, 'approval.received');
-    expect(received.map(({ payload }) => payload.decidedBy)).toEqual(Array(3).fill('token-bearer'));
-    const listed = await register(api(), workflow([approval('gate', { approversList: ['ada'] })]));
-    const { interrupt: gate } = await waitingRun(api(), listed);
-    const resumeValue = { action: 'accept', voter: 'ada' };
-    expectRefusal(await host().anonymous.post(pathOf(gate.interruptToken), { resumeValue }), 403, 'forbidden');
+    expect(received.map(({ payload }) => payload.decidedBy)).toEqual(['token-bearer']);
+  });
+
+  it.each([
+    { approversList: ['ada', 'token-bearer'] },
+    { approverRoleRefs: ['viewer'] },
+    { approverGroupRefs: ['finance'] },
+  ])('votes for nobody where %j names the approvers', async (named) => {
+    const workflowId = await register(api(), workflow([approval('gate', named)]));
+    const { runId, interrupt: gate } = await waitingRun(api(), workflowId);
+    for (const more of [{}, { voter: 'ada' }]) {
+      const resumeValue = { action: 'accept', ...more };
+      const refused = await host().anonymous.post(pathOf(gate.interruptToken), { resumeValue });
+      expectRefusal(refused, 403, 'forbidden');
+    }
+    expect((await host().anonymous.get(pathOf(gate.interruptToken))).status).toBe(200);
+    expect((await api().get(`/v1/runs/${runId}`)).body.status).toBe('waiting-approval');
   });
 
   it('is shown only to those who may answer, fresh each time, and nowhere else', async () => {

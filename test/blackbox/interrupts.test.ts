@@ -514,7 +514,11 @@ onEachStore('what interrupts leave in the log', (host) => {
       quorum: 2,
       override: { requiredRole: 'editor' },
     });
-    const asked = approval('asked', { requiredApprovals: 2, approversList: ['ada', 'bob'], timeoutMs: 60_000 });
+    const asked = approval('asked', {
+      requiredApprovals: 2,
+      approversList: ['editor-of-alpha', 'owner-of-alpha'],
+      timeoutMs: 60_000,
+    });
     const edges = [edge('late', 'rescue', { triggerRule: 'any_failed' })];
     const questions = clarification('questions', [{ id: 'q', question: 'Why?', schema: { type: 'string' } }]);
     const nodes = [custom, unsure, event, late, node('rescue'), gate, asked, questions];
@@ -525,8 +529,8 @@ onEachStore('what interrupts leave in the log', (host) => {
       ['unsure', null],
       ['event', { id: 1 }],
       ['governed', { decision: 'granted' }],
-      ['asked', { action: 'ask', question: 'Who?', voter: 'ada' }],
-      ['asked', { action: 'refine', refineFeedback: { scope: 'items', itemIds: ['1'], tags: ['x'] }, voter: 'ada' }],
+      ['asked', { action: 'ask', question: 'Who?' }],
+      ['asked', { action: 'refine', refineFeedback: { scope: 'items', itemIds: ['1'], tags: ['x'] } }],
       ['questions', { answers: [{ id: 'q', answer: 'because' }] }],
     ];
     for (const [nodeId, value] of answers) {
@@ -536,13 +540,8 @@ onEachStore('what interrupts leave in the log', (host) => {
       (await resolve(host().as('owner'), runId, 'governed', { decision: 'overridden', reason: 'now' })).status,
     ).toBe(200);
     await api().until(runId, (snapshot) => (snapshot as Answer['body']).interrupt?.key === 'asked:1');
-    await resolve(api(), runId, 'asked', {
-      action: 'edit-accept',
-      editedArtifactData: [1],
-      feedback: 'so',
-      voter: 'ada',
-    });
-    await resolve(api(), runId, 'asked', { action: 'accept', voter: 'bob' });
+    await resolve(api(), runId, 'asked', { action: 'edit-accept', editedArtifactData: [1], feedback: 'so' });
+    await resolve(host().as('owner'), runId, 'asked', { action: 'accept' });
     expect((await api().ended(runId)).status).toBe('completed');
     const denied = await waitingRun(
       api(),

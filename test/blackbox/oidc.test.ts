@@ -58,6 +58,7 @@ const settings = (): Config['oidc'] => ({
   audience: AUDIENCE,
   tenantClaim: 'tenant',
   roleClaim: 'role',
+  groupClaim: 'groups',
   workspaceClaim: 'workspace',
   clockSkewS: SKEW_S,
 });
@@ -89,6 +90,7 @@ describe.each(STORES)('a token, on %s', (kind) => {
       audience: AUDIENCE,
       supportedScopeMapping: 'group-claim',
     });
+    expect(body.interrupt.approverRouting.refKinds.toSorted()).toEqual(['group', 'role']);
     expect(loadSchemas().discovery(body)).toEqual([]);
   });
 
@@ -243,6 +245,27 @@ describe.each(STORES)('a token, on %s', (kind) => {
       expect((await host.as('editor').get(`/v1/runs/${runId}`)).body.status).toBe('waiting-approval');
       expect((await resolve(api, runId, 'gate', { action: 'accept' })).status).toBe(200);
       expect((await host.as('editor').ended(runId)).status).toBe('completed');
+    });
+
+    it.each([
+      ['a group', { approverGroupRefs: ['board', 'finance'] }, { groups: ['staff', 'finance'] }, { groups: ['staff'] }],
+      ['a role', { approverRoleRefs: ['reviewer'] }, { role: 'owner' }, { groups: ['reviewer'] }],
+      [
+        'a role of the identity provider',
+        { approverRoleRefs: ['controller'] },
+        { role: ['editor', 'controller'] },
+        { groups: ['controller'] },
+      ],
+    ])('counts at an approval that names %s they have, and at no other', async (_what, named, has, hasNot) => {
+      const gate = approval('gate', named);
+      const { runId } = await waitingRun(host.as('editor'), await register(host.as('editor'), workflow([gate])));
+      expectRefusal(await resolve(await by(hasNot), runId, 'gate', { action: 'accept' }), 403, 'forbidden');
+      const labelled = await resolve(await by(has), runId, 'gate', { action: 'accept', voter: 'ada' });
+      expectRefusal(labelled, 403, 'forbidden');
+      expect(await eventsOf(host.as('editor'), runId, 'approval.received')).toEqual([]);
+      expect((await resolve(await by(has), runId, 'gate', { action: 'accept' })).status).toBe(200);
+      expect((await host.as('editor').ended(runId)).status).toBe('completed');
+      expect(JSON.stringify(await host.as('editor').events(runId))).not.toContain('staff');
     });
 
     it('opens a gate that asks for a role if they have it, and leaves a trace if they do not', async () => {

@@ -222,7 +222,9 @@ onEachStore(
       const { runId, artifactHash, gate } = await evidenceOf(editor(), id);
       expect(gate).toMatchObject({ quorum: 2, grantedBy: ['reviewer-of-alpha'] });
       const vote = { decision: 'granted', artifactHash };
+      const before = await editor().events(runId);
       expect((await resolve(reviewer(), runId, 'review', vote)).body.status).toBe('waiting-approval');
+      expect(await editor().events(runId)).toEqual(before);
       expect(await stateOf(editor(), id)).toBe('draft');
       expect((await resolve(second(), runId, 'review', vote)).body.status).toBe('completed');
       expect(await stateOf(editor(), id)).toBe('applied');

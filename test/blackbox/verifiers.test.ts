@@ -256,6 +256,41 @@ describe.each(STORES)('a verifier, on %s', (kind) => {
       expect(run).toMatchObject({ status: 'failed', error: { code: 'loopback_limit_exceeded' } });
     });
 
+    it.each([
+      ['4', 'completed', 'completed', 'skipped', 'skipped'],
+      ['1', 'completed', 'skipped', 'completed', 'completed'],
+    ])('and lets %s pages through an edge without a condition only if they pass', async (pages, ...statuses) => {
+      const config = { kind: 'criteria', criteria: [{ key: 'long', expression: 'int(outputs.pages) > 2' }] };
+      const definition = workflow(
+        [
+          node('judge', 'vendor.capstan.verify', { config, inputs: { pages: fixed(pages) } }),
+          node('publish'),
+          node('notify'),
+          node('rescue'),
+        ],
+        [
+          edge('judge', 'publish'),
+          edge('judge', 'notify', { condition: { type: 'equals', left: 'verdict', right: 'fail' } }),
+          edge('judge', 'rescue', { triggerRule: 'any_failed' }),
+        ],
+      );
+      await register(api(), definition);
+      const { status, nodeStates } = await api().ended(await api().run(definition.id));
+      expect([status, ...['publish', 'notify', 'rescue'].map((id) => nodeStates[id].status)]).toEqual(statuses);
+    });
+
+    it('and fails where no edge is for what was found', async () => {
+      const config = { kind: 'criteria', criteria: [{ key: 'never', expression: 'false' }] };
+      const definition = workflow(
+        [node('judge', 'vendor.capstan.verify', { config }), node('publish')],
+        [edge('judge', 'publish', { condition: { type: 'expression', expression: 'true' } })],
+      );
+      await register(api(), definition);
+      const { status, error, nodeStates } = await api().ended(await api().run(definition.id));
+      expect({ status, code: error?.code }).toEqual({ status: 'failed', code: 'verification_failed' });
+      expect(nodeStates.publish?.status).not.toBe('completed');
+    });
+
     it('once: a replay repeats the verdict and asks nobody', async () => {
       const { runId, nodeStates } = await judge({ kind: 'model', rubric: 'It is said kindly.' }, 'A friendly word.');
       const fork = await api().post(`/v1/runs/${runId}:fork`, { fromSeq: 0, mode: 'replay' });

@@ -69,7 +69,6 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     answer: undefined,
     answerCount: 0,
     decisions: [],
-    isRouted: false,
     routes: () => false,
     child: undefined,
     children: [],

@@ -12,8 +12,15 @@ const program = (principal = 'robot'): Resolver => ({
   mayNameVoters: true,
   hasScope: () => false,
   hasRole: () => false,
+  hasGroup: () => false,
 });
 const person = (principal: string): Resolver => ({ ...program(principal), mayNameVoters: false });
+/** Has a role and is in a group. */
+const approver: Resolver = {
+  ...person('zoe'),
+  hasRole: (role) => role === 'reviewer',
+  hasGroup: (group) => group === 'finance',
+};
 
 /** A run that waits for an approval; `vote` answers it and returns the outcome. */
 function asking(data: JsonObject = {}) {
@@ -185,6 +192,18 @@ describe('a quorum', () => {
     expect(vote(accept('ada'))).toBe('decided');
   });
 
+  it.each([accept('ada'), reject('ada'), { action: 'edit-accept', editedArtifactData: 1, voter: 'ada' }])(
+    'records %j once, however often it is cast',
+    (value) => {
+      const { story, vote } = asking({ requiredApprovals: 3, rejectionPolicy: 'majority' });
+      vote(accept('bob'));
+      expect(vote(value)).toBe('open');
+      const before = story.run.sequence;
+      expect([vote(value), vote(value)]).toEqual(['open', 'open']);
+      expect(story.run.sequence).toBe(before);
+    },
+  );
+
   it('counts edits as acceptance', () => {
     const { story, vote } = asking({ requiredApprovals: 2 });
     vote({ action: 'edit-accept', editedArtifactData: 1, voter: 'ada' });
@@ -249,19 +268,46 @@ describe('the voter', () => {
   it('must be on the list of approvers, if there is one', () => {
     const { story, vote } = asking({ approversList: ['ada', 'bob'] });
     const before = story.run.sequence;
-    expect(vote(accept('eve'))).toBe('forbidden');
     expect(vote(accept())).toBe('forbidden');
     expect(vote({ action: 'ask', question: '?' }, person('eve'))).toBe('forbidden');
-    expect(vote(accept('ada'), person('eve'))).toBe('forbidden');
     expect(story.run.sequence).toBe(before);
     expect(vote(accept(), person('ada'))).toBe('decided');
   });
 
-  it('may be listed by the label that a program gives', () => {
-    expect(asking({ approversList: ['ada'] }).vote(accept('ada'))).toBe('decided');
+  it.each([
+    [{ approversList: ['ada', 'robot'] }],
+    [{ approverRoleRefs: ['reviewer'] }],
+    [{ approverGroupRefs: ['finance'] }],
+  ])('cannot be named where %j says who approves, not even by an approver', (data) => {
+    const { story, vote } = asking(data);
+    const before = story.run.sequence;
+    for (const by of [program(), person('ada'), approver]) {
+      for (const voter of ['ada', 'eve', '', null]) expect(vote({ action: 'accept', voter }, by)).toBe('forbidden');
+      expect(vote({ action: 'ask', question: '?', voter: 'ada' }, by)).toBe('forbidden');
+    }
+    expect(story.run.sequence).toBe(before);
   });
 
-  it('may be anybody if the list is empty', () => {
-    expect(asking({ approversList: [] }).vote(accept('eve'))).toBe('decided');
+  it.each([
+    [{ approverRoleRefs: ['owner', 'reviewer'] }],
+    [{ approverGroupRefs: ['board', 'finance'] }],
+    [{ approversList: ['ada'], approverRoleRefs: ['owner'], approverGroupRefs: ['finance'] }],
+    [{ approversList: ['zoe'], approverRoleRefs: [], approverGroupRefs: [] }],
+  ])('may be whoever any part of %j names', (data) => {
+    const { vote } = asking(data);
+    expect(vote(accept(), person('eve'))).toBe('forbidden');
+    expect(vote(accept(), approver)).toBe('decided');
+  });
+
+  it.each([{ approverRoleRefs: ['finance'] }, { approverGroupRefs: ['reviewer'] }])(
+    'has no role by a group, and no group by a role: %j',
+    (data) => {
+      expect(asking(data).vote(accept(), approver)).toBe('forbidden');
+    },
+  );
+
+  it('may be anybody, under any label, if nobody is named', () => {
+    const data = { approversList: [], approverRoleRefs: [], approverGroupRefs: [] };
+    expect(asking(data).vote(accept('eve'))).toBe('decided');
   });
 });

@@ -19,8 +19,10 @@ export interface ApprovalData {
   readonly requiredApprovals?: number;
   /** Whether one rejection decides (the default), or a majority. */
   readonly rejectionPolicy?: 'single-veto' | 'majority';
-  /** If not empty, only these principals may answer. */
+  /** If any of the following is not empty, only these principals, and holders of these roles and groups, may answer. */
   readonly approversList?: readonly string[];
+  readonly approverRoleRefs?: readonly string[];
+  readonly approverGroupRefs?: readonly string[];
 }
 
 const REFINE_SCOPES: readonly unknown[] = ['whole', 'section', 'items'];
@@ -36,16 +38,14 @@ const REFINE_MEMBERS: readonly [string, (value: unknown) => boolean][] = [
 /** Handles one person's answer to an approval: it decides, counts towards the quorum, or asks a question back. */
 export function decideApproval(question: Question, data: ApprovalData, value: unknown, by: Resolver): Decision {
   const answer = normalise(value);
-  const refusal = checkAnswer(data, answer);
+  const refusal = checkAnswer(data, answer) ?? checkApprover(data, answer, by);
   if (refusal) return refusal;
-  const { name, voter } = voterOf(answer, by);
-  if (data.approversList?.length && !data.approversList.includes(name)) {
-    return refuse('forbidden', 'You are not on the list of approvers.');
-  }
+  const voter = voterOf(answer, by);
   if (answer.action === 'ask') return [askBack(question, answer, voter)];
-  const { nodeId } = question;
+  const { nodeId, interrupt } = question;
+  if (interrupt.votes.get(voter) === answer.action) return [];
   const received: NewEvent = { type: 'approval.received', nodeId, payload: receivedPayload(nodeId, answer, voter) };
-  const isDecided = decides(question.interrupt.votes, data, voter, answer.action as ApprovalAction);
+  const isDecided = decides(interrupt.votes, data, voter, answer.action as ApprovalAction);
   return isDecided ? [received, ...settle(question, { ...answer, decidedBy: voter }, by.principal)] : [received];
 }
 
@@ -84,16 +84,37 @@ function isRefineFeedback(value: unknown): boolean {
   return REFINE_MEMBERS.every(([name, fits]) => value[name] === undefined || fits(value[name]));
 }
 
+/** Whether an approval says who may answer it; otherwise everybody may who can answer at all. */
+export function namesApprovers(
+  data: {
+    readonly [K in 'approversList' | 'approverRoleRefs' | 'approverGroupRefs']?: unknown;
+  },
+): boolean {
+  const { approversList, approverRoleRefs, approverGroupRefs } = data;
+  return [approversList, approverRoleRefs, approverGroupRefs].some((names) => Array.isArray(names) && names.length > 0);
+}
+
+/** Where approvers are named, a vote is the principal's own: a label would let anybody vote in the name of an approver. */
+function checkApprover(data: ApprovalData, { voter }: JsonObject, by: Resolver): Refusal | undefined {
+  if (!namesApprovers(data)) return undefined;
+  if (voter !== undefined) {
+    const message = 'This approval names its approvers, so each votes with their own credential and without `voter`.';
+    return refuse('forbidden', message, { field: 'resumeValue.voter' });
+  }
+  const { approversList = [], approverRoleRefs = [], approverGroupRefs = [] } = data;
+  const isApprover =
+    approversList.includes(by.principal) ||
+    approverRoleRefs.some((role) => by.hasRole(role)) ||
+    approverGroupRefs.some((group) => by.hasGroup(group));
+  return isApprover ? undefined : refuse('forbidden', 'You are not one of the approvers that this approval names.');
+}
+
 /**
  * A program that votes for several people names each with a label. The label is prefixed with the program's own
  * principal, which it cannot choose, and `#` occurs in no principal, so labels cannot impersonate others.
  */
-function voterOf(
-  { voter: label }: JsonObject,
-  { principal, mayNameVoters }: Resolver,
-): { name: string; voter: string } {
-  if (!mayNameVoters || typeof label !== 'string' || label === '') return { name: principal, voter: principal };
-  return { name: label, voter: `${principal}#${label}` };
+function voterOf({ voter: label }: JsonObject, { principal, mayNameVoters }: Resolver): string {
+  return mayNameVoters && typeof label === 'string' && label !== '' ? `${principal}#${label}` : principal;
 }
 
 function receivedPayload(nodeId: string, answer: JsonObject, decidedBy: string): EventPayload<'approval.received'> {

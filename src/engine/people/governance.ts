@@ -44,12 +44,14 @@ export function decideGate(question: Question, gate: GateData, value: unknown, b
   return grant(question, gate, answer, by);
 }
 
-/** A principal counts once; the gate opens when the quorum is reached. */
+/** A principal counts once, and only an override adds to an earlier vote; the gate opens when the quorum is reached. */
 function grant(question: Question, gate: GateData, answer: JsonObject, by: Resolver): NewEvent[] {
   const { nodeId, interrupt } = question;
   const { gateId, quorum = 1, overrideBypassesQuorum = false } = gate;
   const { principal } = by;
   const isOverride = answer.decision === 'overridden';
+  const earlier = interrupt.votes.get(principal);
+  if (earlier === answer.decision || (earlier !== undefined && !isOverride)) return [];
   const granted = new Set([...interrupt.votes.keys(), principal]).size;
   const voted: NewEvent = isOverride
     ? { type: 'approval.overridden', nodeId, payload: { gateId, principal, reason: answer.reason as string } }

@@ -9,7 +9,13 @@ import { NOW, TestRun } from '../testing.ts';
 import { expireInterrupt, type InterruptRequest, openInterrupt, resolveInterrupt } from './interrupts.ts';
 import type { Resolver } from './question.ts';
 
-const SOMEBODY: Resolver = { principal: 'ada', mayNameVoters: true, hasScope: () => false, hasRole: () => false };
+const SOMEBODY: Resolver = {
+  principal: 'ada',
+  mayNameVoters: true,
+  hasScope: () => false,
+  hasRole: () => false,
+  hasGroup: () => false,
+};
 
 const CUSTOM: InterruptRequest = { kind: 'custom', data: { customKind: 'c' } };
 const QUESTION: InterruptRequest = {

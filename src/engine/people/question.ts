@@ -9,6 +9,8 @@ export interface Resolver {
   hasScope(scope: string): boolean;
   /** Whether the principal has this role or a higher one. */
   hasRole(role: string): boolean;
+  /** Whether the principal is in a group, by the name that its identity provider gives the group. */
+  hasGroup(group: string): boolean;
 }
 
 /** An open interrupt, with the run and node that raised it. */

@@ -3,7 +3,7 @@ import { edge, node, workflow } from '../../../test/support/definitions.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { makePlan } from '../definition/plan.ts';
-import { isMeantFor, isRouted, verdictOf } from './verdict.ts';
+import { isMeantFor, isRouted, ownVerdict, VERIFY, verdictOf } from './verdict.ts';
 
 const REJECTED = { action: 'reject', decidedBy: 'ada' };
 const SCOPE = { variables: { amount: 7 }, inputs: {}, nodes: {} };
@@ -35,6 +35,16 @@ describe('the verdict of an answer', () => {
     ['clarification', { action: 'reject' }, 'granted'],
   ] as const)('to %s %j is %s', (kind, answer, verdict) => {
     expect(verdictOf(kind, answer)).toBe(verdict);
+  });
+});
+
+describe('the verdict of a node itself', () => {
+  it('is that of a verification, where only `pass` is a yes', () => {
+    expect(ownVerdict(VERIFY, { verdict: 'pass' })).toBe('granted');
+    for (const outputs of [{ verdict: 'fail' }, { verdict: 'revise' }, {}, undefined]) {
+      expect(ownVerdict(VERIFY, outputs)).toBe('refused');
+    }
+    expect(ownVerdict('core.identity', { verdict: 'fail' })).toBe('granted');
   });
 });
 
@@ -70,6 +80,23 @@ describe('an edge is meant for an outcome', () => {
     expect(isFor(when('output.decision == "rejected"'), late)).toBe(true);
     expect(isFor(when('output.reason == "timeout"'), late)).toBe(true);
     expect(isFor(when('output.decision == "granted"'), late)).toBe(false);
+  });
+
+  it('of a verification, too', () => {
+    const failed = { verdict: 'fail', satisfied: false, open: ['long'], confidence: 0.4 };
+    for (const expression of ['output.verdict == "fail"', 'output.verdict != "pass"', '!output.satisfied']) {
+      expect(isFor(when(expression), failed), expression).toBe(true);
+    }
+    expect(isFor(when('size(output.open) > 0'), failed)).toBe(true);
+    for (const expression of ['true', 'output.confidence < 0.5', 'output.verdict == "pass"', 'output.verdict != "x"']) {
+      expect(isFor(when(expression), failed), expression).toBe(false);
+    }
+  });
+
+  it('but not because a rejection also says something else', () => {
+    const outputs = { ...REJECTED, decision: 'granted', verdict: 'fail' };
+    expect(isFor(when('output.action != "refine" && output.decision == "granted"'), outputs)).toBe(false);
+    expect(isFor(when('output.verdict == "fail"'), outputs)).toBe(false);
   });
 
   it('and never by a condition that fails', () => {

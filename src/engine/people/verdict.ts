@@ -5,7 +5,10 @@ import type { PlannedEdge } from '../definition/plan.ts';
 import type { Scope } from '../expressions/condition.ts';
 import { ExpressionError } from '../expressions/expression.ts';
 
-/** What the answer to an interrupt means for the edges of its node. Only an approval can be anything but granted. */
+/**
+ * What the answer to an interrupt, or the result of a verification, means for the edges of its node. Of interrupts only
+ * an approval can be anything but granted.
+ */
 export type Verdict = 'granted' | 'refused' | 'refine';
 
 const GRANTS: readonly unknown[] = ['accept', 'edit-accept', 'granted', 'overridden'];
@@ -16,6 +19,14 @@ export function verdictOf(kind: InterruptKind, answer: unknown): Verdict {
   if (kind === 'low-confidence') return action === 'reject' ? 'refused' : 'granted';
   if (kind !== 'approval' || GRANTS.includes(action ?? decision)) return 'granted';
   return action === 'refine' ? 'refine' : 'refused';
+}
+
+/** The node type that judges work; it is a gate that nobody has to answer. */
+export const VERIFY = 'vendor.capstan.verify';
+
+/** The verdict that a completed node gives by itself. */
+export function ownVerdict(typeId: string, outputs: JsonObject | undefined): Verdict {
+  return typeId === VERIFY && outputs?.verdict !== 'pass' ? 'refused' : 'granted';
 }
 
 /**
@@ -48,9 +59,9 @@ function failsOrIsFalse(holds: () => boolean): boolean {
   }
 }
 
-/** The words for what was decided: `reject`, `rejected`, `timeout` or `refine`. */
-function outcomeWords({ action, decision, reason }: JsonObject): string[] {
-  const words = [action, decision, reason === 'timeout' ? reason : undefined];
+/** The words for what was decided: `reject`, `rejected`, `timeout` or `refine`, or `fail` or `revise` of a verification. */
+function outcomeWords({ action, decision, verdict, reason }: JsonObject): string[] {
+  const words = [action ?? decision ?? verdict, reason === 'timeout' ? reason : undefined];
   return words.filter((word): word is string => typeof word === 'string' && word !== '');
 }
 
@@ -61,9 +72,11 @@ function names({ type, expression = '', right }: EdgeCondition, word: string): b
 }
 
 function asGranted(outputs: JsonObject): JsonObject {
+  const isVerification = outputs.action === undefined && outputs.decision === undefined;
   return {
     ...outputs,
     ...(outputs.action === undefined ? {} : { action: 'accept' }),
     ...(outputs.decision === undefined ? {} : { decision: 'granted' }),
+    ...(isVerification ? { verdict: 'pass', satisfied: true, open: [] } : {}),
   };
 }

@@ -3,14 +3,14 @@ import type { EventPayload, EventType, RunEvent } from '../../protocol/running/e
 import type { RunStatus } from '../../protocol/running/runs.ts';
 import { assert } from '../assert.ts';
 import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
-import { ExpressionError } from '../expressions/expression.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
-import { isMeantFor, type Verdict, verdictOf } from '../people/verdict.ts';
+import { ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
 import { AGENT_EVENT_HANDLERS } from './agent-steps.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
+import { edgeResult } from './edge-result.ts';
 import type { Envelope } from './envelope.ts';
 import { detachFork, followFork } from './fork.ts';
-import { resolveInputs, scopeOf } from './inputs.ts';
+import { resolveInputs } from './inputs.ts';
 import {
   declaredChannel,
   type EdgeResult,
@@ -95,7 +95,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
       state.outputs = outputs;
       run.outputs[nodeId] = outputs;
     }
-    propagate(run, planned, answer?.verdict);
+    propagate(run, planned, answer?.verdict ?? ownVerdict(planned.node.typeId, outputs));
   },
   'node.failed': (run, { nodeId, error }, { time, eventId }) => {
     const [state, planned] = settle(run, nodeId, 'failed', time);
@@ -289,7 +289,7 @@ function propagate(run: Run, source: PlannedNode, verdict: Verdict = 'granted'):
   const loopbacks: PlannedNode[] = [];
   for (const planned of source.outgoing) {
     const target = run.plan.nodes[planned.target]!;
-    const result = verdict === 'granted' ? edgeResult(run, planned) : resultOfNo(run, planned, target, verdict);
+    const result = edgeResult(run, planned, verdict);
     run.edgeResults.set(planned.edge.id, result);
     if (planned.isLoopback) {
       if (isTaken(target.rule, result)) loopbacks.push(target);
@@ -345,38 +345,6 @@ function tallyOf(run: Run, incoming: readonly PlannedEdge[]): Tally {
   const tally: Tally = { open: 0, succeeded: 0, failed: 0, skipped: 0 };
   for (const { edge } of incoming) tally[run.edgeResults.get(edge.id) ?? 'open']++;
   return tally;
-}
-
-/** An edge whose condition is false counts like an edge from a skipped node. */
-function edgeResult(run: Run, { edge, source, condition }: PlannedEdge): EdgeResult {
-  const { status, outputs } = run.nodes[source]!;
-  if (status === 'failed') return 'failed';
-  // A skipped source has no output, and absent is falsy, so `falsy` is the one condition it can meet.
-  if (status === 'skipped') return edge.condition?.type === 'falsy' ? 'succeeded' : 'skipped';
-  if (!condition) return 'succeeded';
-  const holds = orWarn(run, edge.id, () => condition({ ...scopeOf(run), output: outputs ?? {} }));
-  return holds ? 'succeeded' : 'skipped';
-}
-
-/**
- * An approval that was not granted fails closed: every edge that is not meant for this outcome counts as failed, so that
- * no target starts because of its other edges. Only a refusal is a failure to those who wait for one.
- */
-function resultOfNo(run: Run, planned: PlannedEdge, target: PlannedNode, verdict: Verdict): EdgeResult {
-  const { outputs = {} } = run.nodes[planned.source]!;
-  if (orWarn(run, planned.edge.id, () => isMeantFor(planned, scopeOf(run), outputs))) return 'succeeded';
-  return verdict === 'refine' && target.rule === 'any_failed' ? 'skipped' : 'failed';
-}
-
-/** Evaluates a condition; an error counts as false and is logged. */
-function orWarn(run: Run, edgeId: string, holds: () => boolean): boolean {
-  try {
-    return holds();
-  } catch (error) {
-    if (!(error instanceof ExpressionError)) throw error;
-    run.warnings.set(edgeId, error.message);
-    return false;
-  }
 }
 
 type TriggerResult = 'start' | 'wait' | 'upstream_failed' | 'upstream_skipped';

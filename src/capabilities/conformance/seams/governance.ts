@@ -55,7 +55,13 @@ const tryApprovalGate = operation({
 });
 
 function principalWithoutRole(principal: string): Resolver {
-  return { principal, mayNameVoters: false, hasScope: () => false, hasRole: (_role: Role | string) => false };
+  return {
+    principal,
+    mayNameVoters: false,
+    hasScope: () => false,
+    hasRole: (_role: Role | string) => false,
+    hasGroup: () => false,
+  };
 }
 
 function runAtGate(): Run {

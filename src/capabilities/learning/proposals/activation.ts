@@ -177,7 +177,8 @@ export class Activation {
     const decision = refuseOwnVote(row, value, by) ?? decide(run);
     const approval = Array.isArray(decision) ? approvalIn(decision) : undefined;
     if (!Array.isArray(decision) || approval === undefined) {
-      const voted = this.#parts.notifications.voted(row);
+      const isRepeated = Array.isArray(decision) && decision.length === 0;
+      const voted = isRepeated ? unchanged(undefined) : this.#parts.notifications.voted(row);
       return { events: decision, rest: (moved) => withResult(voted, () => moved) };
     }
     const prepared = subject ? await this.#prepare(row, subject) : SIGN_IN;
@@ -248,7 +249,13 @@ const NOTHING_OVERDUE = refuse('conflict', 'No gate is overdue.');
 const SIGN_IN = refuse('forbidden', 'Sign in to vote on a proposal. A token is not enough.');
 
 /** A resolver without any right to vote. */
-const NOBODY: Resolver = { principal: 'nobody', mayNameVoters: false, hasScope: () => false, hasRole: () => false };
+const NOBODY: Resolver = {
+  principal: 'nobody',
+  mayNameVoters: false,
+  hasScope: () => false,
+  hasRole: () => false,
+  hasGroup: () => false,
+};
 
 /** The answer to `apply` where the proposal is applied, rejected or archived already. */
 function decidedBefore(row: ProposalRow): Change<AppliedProposal> | Refusal | undefined {

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { extractFinding, type Finding, judgeLocally, parseFinding } from '../../../engine/judging/verdict.ts';
 import { specProblems } from '../../../engine/judging/verifier-spec.ts';
 import { asSegment } from '../../../engine/models/prompt-text.ts';
+import { VERIFY } from '../../../engine/people/verdict.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import { Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { CRITERIA_MAX, Evidence, type VerifierSpec, verifierSpec } from '../../../protocol/learning/verifiers.ts';
@@ -79,11 +80,11 @@ const VerifyConfig = Closed({
 type VerifyConfig = Static<typeof VerifyConfig>;
 
 /**
- * Judges its inputs by a named verifier, or by the specification in its own config. Edges can be chosen by the verdict; if
- * none is, the node fails when the verdict is negative.
+ * Judges its inputs by a named verifier, or by the specification in its own config. It is a gate: an edge without a
+ * condition means that the verdict is `pass`, and if no edge is meant for another verdict, the node fails.
  */
 const verify: NodeType = {
-  typeId: 'vendor.capstan.verify',
+  typeId: VERIFY,
   role: 'side-effect',
   // Its edges may lead back to an earlier node, for work that has to be revised.
   isGate: true,
@@ -163,11 +164,12 @@ function shownTo(context: NodeContext): { outputs: JsonObject; variables: JsonOb
   return { outputs: Object.fromEntries(ports.map((port) => [port, inputs[port]])), variables };
 }
 
-function outcomeOf({ config, isRouted }: NodeContext, name: string, finding: Finding): Outcome {
+function outcomeOf({ config, routes }: NodeContext, name: string, finding: Finding): Outcome {
   const { otherwise = 'fail' } = config as VerifyConfig;
   const open = finding.evidence.filter(({ met }) => !met).map(({ key }) => key);
   const verdict = finding.satisfied ? 'pass' : otherwise;
-  if (verdict === 'pass' || isRouted) return { done: { outputs: { verdict, judge: name, ...finding, open } } };
+  const outputs = { verdict, judge: name, ...finding, open };
+  if (verdict === 'pass' || routes(outputs)) return { done: { outputs } };
   const message = `The work was judged as not good enough${open.length > 0 ? `: ${open.join(', ')}` : ''}.`;
   return { failed: { code: 'verification_failed', message, details: { judge: name, open }, retryable: false } };
 }

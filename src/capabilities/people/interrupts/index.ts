@@ -27,6 +27,7 @@ export const interrupts = defineCapability({
     return {
       service,
       advertise: () => ({
+        interrupt: { approverRouting: { supported: true, refKinds: ['role'] } },
         interrupts: { supportedKinds: Object.keys(INTERRUPT_DATA), approvalActions: [...APPROVAL_ACTIONS] },
         extensions: {
           interrupts: {

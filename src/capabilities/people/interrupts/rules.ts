@@ -18,15 +18,20 @@ export const TOKEN_BEARER: Resolver = {
   mayNameVoters: false,
   hasScope: () => false,
   hasRole: () => false,
+  hasGroup: () => false,
 };
 
-/** The caller as somebody who answers. A role is met by itself or a higher one, never by a key that has scopes instead. */
-export function resolverOf({ subject, scopes, role }: Caller): Resolver {
+/**
+ * The caller as somebody who answers. A role is met by itself or a higher one, never by a key that has scopes instead; a
+ * role that only the identity provider knows is met by its name.
+ */
+export function resolverOf({ subject, scopes, role, claimed }: Caller): Resolver {
   return {
     principal: subject.principal,
     mayNameVoters: subject.lane === KEY_LANE,
     hasScope: (scope) => scopes.has(scope as Scope),
-    hasRole: (wanted) => meetsRole(role, wanted),
+    hasRole: (wanted) => meetsRole(role, wanted) || claimed?.roles.has(wanted) === true,
+    hasGroup: (wanted) => claimed?.groups.has(wanted) === true,
   };
 }
 

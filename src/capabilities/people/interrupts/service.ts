@@ -1,4 +1,5 @@
 import { maskQuestion } from '../../../engine/masking/mask.ts';
+import { namesApprovers } from '../../../engine/people/approval.ts';
 import { openInterrupt } from '../../../engine/people/interrupts.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
@@ -114,9 +115,14 @@ export class InterruptService implements Interrupts {
     return refuse('forbidden', message, { scopeRequired: 'approvals:respond' });
   }
 
+  /** Whether the gate demands a credential, or names approvers: a token does not say who votes. */
   async #needsSignIn({ tenant, run_id, node_id }: InterruptRow): Promise<boolean> {
     const { reader } = this.#host.runtime;
-    const profile = await reader.view({ tenant }, run_id, ({ run }) => run.plan.node(node_id)?.node.config.profile);
-    return profile === AUTH_REQUIRED;
+    const needed = await reader.view({ tenant }, run_id, ({ run }) => {
+      if (run.plan.node(node_id)?.node.config.profile === AUTH_REQUIRED) return true;
+      const open = openInterrupt(run, node_id);
+      return !isRefusal(open) && namesApprovers(open.data);
+    });
+    return needed === true;
   }
 }

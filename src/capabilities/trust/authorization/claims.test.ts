@@ -7,6 +7,7 @@ const SETTINGS: ClaimSettings = {
   issuer: 'https://id.example.com',
   tenantClaim: 'tenant',
   roleClaim: 'role',
+  groupClaim: 'groups',
   workspaceClaim: 'workspace',
 };
 const CLAIMS = { sub: 'ada@example.com', tenant: 'alpha', role: 'editor' };
@@ -27,6 +28,7 @@ describe('the bearer of a token', () => {
       },
       scopes: new Set(ROLE_SCOPES.editor),
       role: 'editor',
+      claimed: { roles: new Set(['editor']), groups: new Set() },
       keyId: principal,
       isTest: false,
     });
@@ -86,5 +88,28 @@ describe('a role in a token', () => {
       'editor',
     );
     expect(read({ role }, { roleClaim: 'constructor.name' })!.role).toBeUndefined();
+  });
+});
+
+describe('groups in a token', () => {
+  const groupsOf = (claims: object, settings: Partial<ClaimSettings> = {}) => [
+    ...read(claims, settings)!.claimed!.groups,
+  ];
+
+  it('are the names in their claim, be it one or a list', () => {
+    expect(groupsOf({ groups: ['finance', 'board'] })).toEqual(['finance', 'board']);
+    expect(groupsOf({ groups: 'finance' })).toEqual(['finance']);
+    expect(groupsOf({ realm: { teams: ['finance'] } }, { groupClaim: 'realm.teams' })).toEqual(['finance']);
+  });
+
+  it.each([undefined, null, 7, {}, [7, null, ['finance']], { finance: true }])('are none in %j', (groups) => {
+    expect(groupsOf({ groups })).toEqual([]);
+  });
+
+  it('give no role, and roles that this host does not know are kept by name', () => {
+    const caller = read({ role: ['controller'], groups: ['owner'] })!;
+    expect(caller.role).toBeUndefined();
+    expect(caller.scopes.size).toBe(0);
+    expect(caller.claimed).toEqual({ roles: new Set(['controller']), groups: new Set(['owner']) });
   });
 });

@@ -36,6 +36,8 @@ export const authorization = defineCapability({
               }
             : {}),
         },
+        // Only tokens name groups, so approvals can be routed to groups only with an issuer.
+        ...(oidc ? { interrupt: { approverRouting: { refKinds: ['group'] } } } : {}),
         authorization: {
           supported: true,
           failClosed: true,

@@ -12,6 +12,7 @@ export interface OidcSettings {
   readonly jwksUrl?: string | undefined;
   readonly tenantClaim: string;
   readonly roleClaim: string;
+  readonly groupClaim: string;
   readonly workspaceClaim: string;
   /** Tolerated difference between clocks. */
   readonly clockSkewS: number;
@@ -36,6 +37,10 @@ const VARIABLES = {
     variable: 'CAPSTAN_OIDC_ROLE_CLAIM',
     meaning: 'claim that holds the role or a list of groups (role)',
   },
+  oidcGroupClaim: {
+    variable: 'CAPSTAN_OIDC_GROUP_CLAIM',
+    meaning: 'claim that holds the groups that approvals may name (groups)',
+  },
   oidcWorkspaceClaim: {
     variable: 'CAPSTAN_OIDC_WORKSPACE_CLAIM',
     meaning: 'claim that limits a token to a workspace (workspace)',
@@ -51,6 +56,7 @@ const OIDC_NAMES = [
   'oidcJwksUrl',
   'oidcTenantClaim',
   'oidcRoleClaim',
+  'oidcGroupClaim',
   'oidcWorkspaceClaim',
   'oidcClockSkewS',
 ] as const satisfies readonly (keyof typeof VARIABLES)[];
@@ -74,6 +80,7 @@ function oidcOf(read: Reader): OidcSettings | undefined {
     jwksUrl: read.text('oidcJwksUrl'),
     tenantClaim: read.text('oidcTenantClaim') ?? 'tenant',
     roleClaim: read.text('oidcRoleClaim') ?? 'role',
+    groupClaim: read.text('oidcGroupClaim') ?? 'groups',
     workspaceClaim: read.text('oidcWorkspaceClaim') ?? 'workspace',
     clockSkewS: read.integer('oidcClockSkewS', { otherwise: 60, min: 0, max: 600 }),
   };

@@ -16,6 +16,7 @@ const SETTINGS: OidcSettings = {
   audience: AUDIENCE,
   tenantClaim: 'tenant',
   roleClaim: 'role',
+  groupClaim: 'groups',
   workspaceClaim: 'workspace',
   clockSkewS: SKEW_S,
 };

@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { edge, node, workflow } from '../../../test/support/definitions.ts';
+import type { EdgeCondition, TriggerRule } from '../../protocol/running/workflows.ts';
+import { resolveInterrupt } from '../people/interrupts.ts';
+import { TestRun } from '../testing.ts';
+
+const when = (action: string): EdgeCondition => ({ type: 'expression', expression: `output.action == "${action}"` });
+const REFINE = { action: 'refine', refineFeedback: { scope: 'whole' } };
+const ANYBODY = {
+  principal: 'ada',
+  mayNameVoters: false,
+  hasScope: () => false,
+  hasRole: () => false,
+  hasGroup: () => false,
+};
+
+/** The status of the one node after a gate, once the gate was answered and has completed. */
+function statusAfter(answer: { action: string }, triggerRule: TriggerRule, condition?: EdgeCondition): string {
+  const after = edge('gate', 'after', { triggerRule, ...(condition ? { condition } : {}) });
+  const story = new TestRun(workflow([node('gate'), node('after')], [after])).settle();
+  const data = { artifactId: 'a', artifactType: 't', title: 't', actions: ['accept', 'reject', 'refine'] };
+  story.suspend('gate', 'int-1', { kind: 'approval', data });
+  const decision = resolveInterrupt(story.run, 'gate', answer, ANYBODY);
+  if (!Array.isArray(decision)) throw new Error('the answer was refused');
+  story
+    .record(...decision)
+    .complete('gate', { ...answer })
+    .settle();
+  return story.status('after');
+}
+
+describe('after a gate', () => {
+  it.each<[string, { action: string }, EdgeCondition | undefined, string]>([
+    ['a rejection', { action: 'reject' }, undefined, 'running'],
+    ['a rejection that the condition names', { action: 'reject' }, when('reject'), 'running'],
+    ['a rejection, whatever the condition names', { action: 'reject' }, when('timeout'), 'running'],
+    ['a wish to refine', REFINE, undefined, 'skipped'],
+    ['a wish to refine that the condition names', REFINE, when('refine'), 'running'],
+    ['an acceptance', { action: 'accept' }, undefined, 'skipped'],
+  ])('a node that waits for a failure is, on %s', (_what, answer, condition, status) => {
+    expect(statusAfter(answer, 'any_failed', condition)).toBe(status);
+  });
+
+  it.each([undefined, when('reject'), when('accept')])(
+    'a node that only waits for the end starts with the condition %j',
+    (condition) => {
+      for (const answer of [{ action: 'reject' }, REFINE, { action: 'accept' }]) {
+        expect(statusAfter(answer, 'all_complete', condition)).toBe('running');
+      }
+    },
+  );
+
+  it.each<TriggerRule>(['all_success', 'any_success', 'none_failed'])(
+    'a node under %s starts after a no only if its condition is for that',
+    (rule) => {
+      expect(statusAfter({ action: 'reject' }, rule)).not.toBe('running');
+      expect(statusAfter({ action: 'reject' }, rule, when('accept'))).not.toBe('running');
+      expect(statusAfter({ action: 'reject' }, rule, when('reject'))).toBe('running');
+      expect(statusAfter({ action: 'accept' }, rule)).toBe('running');
+    },
+  );
+});

@@ -79,7 +79,10 @@ const DOCUMENTED: Readonly<Record<string, readonly string[]>> = {
     ...['title', 'description', 'prompt', 'actions', 'requiredApprovals', 'rejectionPolicy', 'approversList'],
     ...['approverGroupRefs', 'approverRoleRefs', 'audience', 'profile', 'timeoutMs'],
   ],
-  'core.openwop.governance.approvalGate': ['requiredRole', 'requiredScope', 'quorum', 'override', 'artifactHash'],
+  'core.openwop.governance.approvalGate': [
+    ...['requiredRole', 'requiredScope', 'quorum', 'override', 'overrideBypassesQuorum', 'timeoutSec'],
+    ...['resumeSchema', 'artifactHash'],
+  ],
   'core.clarificationGate': ['questions'],
   'core.interrupt': ['kind', 'data', 'timeoutMs', 'resumeSchema'],
   'core.subWorkflow': [

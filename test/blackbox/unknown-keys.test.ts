@@ -7,6 +7,7 @@ import { capstan } from '../support/command-line.ts';
 import { freshFolder } from '../support/database.ts';
 import { node, WORKFLOWS, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
+import { setGoal } from '../support/goals.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** A misspelt key would change nothing, and nobody would notice: a gate that should need two votes opens with one. */
@@ -133,17 +134,18 @@ onEachStore('unknown keys', (host) => {
 
   it('are refused in plans, goals and what starts runs', async () => {
     const owner = host().as('owner');
-    const stray = { requiredApproval: 2 };
-    for (const [method, path] of [
+    const goal = { objective: 'x', completion: { check: 'host' }, continuation: { mode: 'manual' } };
+    const bounds = { maxLoopIterations: 3 };
+    const { id } = await setGoal(owner);
+    for (const [method, path, rest = {}] of [
       ['POST', '/v1/host/capstan/schedules'],
       ['POST', '/v1/host/capstan/heartbeats'],
       ['POST', '/v1/host/capstan/commitments'],
-      ['POST', '/v1/goals'],
-      ['PUT', '/v1/host/capstan/goals/absent/plan'],
+      ['POST', '/v1/goals', { ...goal, bounds }],
+      ['PUT', `/v1/host/capstan/goals/${id}/plan`],
     ] as const) {
-      const { status, body } = await owner.request(method, path, stray);
-      expect([400, 422], `${path}: ${status}`).toContain(status);
-      expect(body.error, path).toBe('validation_error');
+      const { status, body } = await owner.request(method, path, { ...rest, requiredApproval: 2 });
+      expect({ path, status, error: body.error }).toEqual({ path, status: 400, error: 'validation_error' });
       expect(body.details.fields).toContainEqual({ path: 'requiredApproval', message: 'is not a known member' });
     }
   });

@@ -26,10 +26,28 @@ describe('checking a config', () => {
     [{ size: 'huge' }, '.size', 'must be one of small, large'],
     [{}, '.size', 'is missing'],
     [{ size: 'small', waits: false }, '.waits', 'must be true'],
-    [{ size: 'small', colour: 'red' }, '.colour', 'is not known here'],
+    [{ size: 'small', second: 1 }, '.second', 'The key "second" is not known here. Did you mean "seconds"?'],
+    [{ sise: 'small' }, '.sise', 'The key "sise" is not known here. Did you mean "size"?'],
+    [
+      { size: 'small', choice: { name: 'x', colour: 'red' } },
+      '.choice.colour',
+      'The key "colour" is not known here. Known are name.',
+    ],
     [{ size: 'small', choice: 'all' }, '.choice', 'must be one of auto, none'],
     [{ size: 'small', seconds: 61 }, '.seconds', 'must be <= 60'],
   ])('names the path of a problem and what is allowed there: %j', (config, path, message) => {
-    expect(problems(config)[0]).toEqual({ path, message });
+    expect(problems(config)[0]).toMatchObject({ path, message });
+  });
+
+  it('takes no keys for a type without a schema', () => {
+    const catalog = catalogOf([{ typeId: TYPE, role: 'pure', run: () => ({ done: {} }) }]);
+    expect(catalog.checkConfig(node('a', TYPE))).toEqual([]);
+    expect(catalog.checkConfig(node('a', TYPE, { config: { size: 1 } }))).toMatchObject([{ path: '.size' }]);
+  });
+
+  it('prefers what the type itself says about an unknown key', () => {
+    const check = () => [{ path: '.retry', message: 'Set it elsewhere.' }];
+    const catalog = catalogOf([{ typeId: TYPE, role: 'pure', check, run: () => ({ done: {} }) }]);
+    expect(catalog.checkConfig(node('a', TYPE, { config: { retry: 1 } }))).toEqual(check());
   });
 });

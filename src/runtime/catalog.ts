@@ -1,6 +1,9 @@
+import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
 import { own } from '../protocol/format/json.ts';
+import { Closed } from '../protocol/format/schema.ts';
+import { unknownKeys } from '../protocol/format/unknown-keys.ts';
 import type { NodeType } from './node-type.ts';
 
 /** Node types that need an optional capability, with its name in discovery: it is named when the type is unknown. */
@@ -15,13 +18,16 @@ export interface Catalog extends NodeCatalog {
   get(typeId: string): NodeType | undefined;
 }
 
+/** The config of a type that declares none. */
+const NO_KEYS = Closed({});
+
 /** Builds a catalog. Config validators are compiled on first use, because most types are never used. */
 export function catalogOf(types: readonly NodeType[]): Catalog {
   const byId = new Map(types.map((type) => [type.typeId, type]));
   const validators = new Map<string, Validator>();
-  const validatorOf = ({ typeId, config }: NodeType): Validator | undefined => {
-    if (config && !validators.has(typeId)) validators.set(typeId, Compile(config));
-    return validators.get(typeId);
+  const validatorOf = ({ typeId, config = NO_KEYS }: NodeType): Validator => {
+    if (!validators.has(typeId)) validators.set(typeId, Compile(config));
+    return validators.get(typeId)!;
   };
   return {
     has: (typeId) => byId.has(typeId),
@@ -30,11 +36,27 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     capabilityFor: (typeId) => own(CAPABILITY_OF_TYPE, typeId),
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
-      const validator = type && validatorOf(type);
-      const problems = validator ? schemaProblemsByPath(validator, node.config) : [];
-      return problems.length > 0 ? problems : (type?.check?.(node.config) ?? []);
+      if (!type) return [];
+      const unknown = unknownKeys(type.config ?? NO_KEYS, node.config);
+      const problems = withMisfits(unknown, validatorOf(type), node.config);
+      if (problems.length > unknown.length) return problems;
+      const found = type.check?.(node.config) ?? [];
+      return [...found, ...elsewhere(unknown, found)];
     },
   };
+}
+
+/** Lists unknown keys and then what else is wrong with a value, as for the config of a node. */
+export function configProblems(schema: TSchema, validator: Validator, value: unknown): ConfigProblem[] {
+  return withMisfits(unknownKeys(schema, value), validator, value);
+}
+
+function withMisfits(unknown: readonly ConfigProblem[], validator: Validator, value: unknown): ConfigProblem[] {
+  return [...unknown, ...elsewhere(schemaProblemsByPath(validator, value), unknown)];
+}
+
+function elsewhere(problems: readonly ConfigProblem[], reported: readonly ConfigProblem[]): ConfigProblem[] {
+  return problems.filter(({ path }) => !reported.some((other) => other.path === path));
 }
 
 /** Validates a value and lists every problem with a JSON pointer, also to a member that is missing or unknown. */

@@ -19,9 +19,12 @@ export interface NodeType {
   readonly typeId: string;
   /** A `pure` node may be called again at any time, also by a replay; a `side-effect` node uses `context.effects`. */
   readonly role: 'pure' | 'side-effect';
-  /** Schema of the node's config, validated when a definition is registered. */
+  /**
+   * Schema of the node's config, validated when a definition is registered. Keys that it does not list are refused at
+   * every depth, except where it has `additionalProperties`; without a schema the node takes no config.
+   */
   readonly config?: TSchema;
-  /** Finds problems that the schema cannot express; called only with a config that fits the schema. */
+  /** Finds problems that the schema cannot express; called only with a config that fits it but for unknown keys. */
   check?(config: JsonObject): readonly ConfigProblem[];
   /** The node asks for approval, so a workflow may have a cycle through it. */
   readonly isGate?: boolean;

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { ConfigProblem } from '../engine/definition/check.ts';
 import { type AgentPrompts, choosePrompt, type PromptChoice, pinChoice } from '../engine/models/prompt-chain.ts';
 import {
@@ -42,6 +43,21 @@ const REFS: Record<PromptKind, readonly string[]> = {
 const ROLES = { system: 'system', 'schema-hint': 'system', 'few-shot': 'user', user: 'user' } as const;
 /** Config keys that hold the text of a prompt instead of a reference. */
 const INLINE: Partial<Record<PromptKind, string>> = { system: 'systemPrompt', user: 'userPrompt' };
+
+const Ref = Type.Optional(Type.Unknown({ description: 'A reference to a prompt' }));
+const Refs = Type.Optional(Type.Unknown({ description: 'A list of references to prompts' }));
+
+/** Config keys of every node type whose prompts `composePrompts` composes; `promptRefProblems` checks the references. */
+export const PROMPT_KEYS = {
+  agentId: Type.Optional(Type.String({ minLength: 3, maxLength: 256, description: 'The agent whose prompts apply' })),
+  systemPrompt: Type.Optional(Type.String()),
+  userPrompt: Type.Optional(Type.String()),
+  systemPromptRef: Ref,
+  userPromptRef: Ref,
+  schemaHintPromptRef: Ref,
+  fewShotPromptRefs: Refs,
+  additionalPromptRefs: Refs,
+};
 
 /** A prompt that was chosen for a node. */
 interface Slot {

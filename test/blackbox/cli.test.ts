@@ -264,7 +264,7 @@ describe('capstan approvals', () => {
   });
 
   it('counts towards a quorum and says that it waits for others', async () => {
-    const gate = governanceGate('gate', { gateId: 'g', quorum: 2, requiredScope: 'approvals:respond' });
+    const gate = governanceGate('gate', { quorum: 2, requiredScope: 'approvals:respond' });
     const { runId } = await waitingRun(owner(), await registered([gate]));
     expect((await run(`approvals approve ${runId} gate`)).code).toBe(WAITING);
     expect((await run(`approvals approve ${runId} gate`, { who: 'reviewer' })).code).toBe(DONE);

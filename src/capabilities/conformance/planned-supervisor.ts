@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { CONFIDENCE_THRESHOLD, OrchestratorDecision } from '../../protocol/ai/agents.ts';
 import type { WorkflowNode } from '../../protocol/running/workflows.ts';
 import type { NodeContext } from '../../runtime/node-type.ts';
+import { promptRefProblems } from '../../runtime/prompts.ts';
 import {
   modelSupervisor,
   rejectedDecision,
@@ -25,7 +26,7 @@ type Config = Static<typeof Config>;
 /** A supervisor whose decisions may stand in its config; without a plan and with workers, it asks a model. */
 export const plannedSupervisor: SupervisorKind = {
   config: Config,
-  check: () => [],
+  check: promptRefProblems,
   decide: (context, turn) => {
     const planned = plannedDecision(turn.supervisor.config as Config, turn.number);
     return planned ? ratify(context, turn.supervisor, planned) : modelSupervisor.decide(context, turn);

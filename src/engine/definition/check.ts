@@ -1,9 +1,13 @@
-import type {
-  PortValue,
-  WorkflowDefinition,
-  WorkflowEdge,
-  WorkflowNode,
-  WorkflowVariable,
+import { misspeltKeys, unknownKeys } from '../../protocol/format/unknown-keys.ts';
+import {
+  ComplianceMetadata,
+  NodeSettings,
+  type PortValue,
+  type WorkflowDefinition,
+  type WorkflowEdge,
+  type WorkflowNode,
+  WorkflowSettings,
+  type WorkflowVariable,
 } from '../../protocol/running/workflows.ts';
 import { compileCondition, compilePort } from '../expressions/condition.ts';
 import { compileSchema } from '../expressions/json-schema.ts';
@@ -58,6 +62,8 @@ export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCat
     ...checkChannels(definition),
     ...checkTriggers(definition, ids),
     ...checkConfigurableSchema(definition),
+    ...checkSettings(definition),
+    ...checkMetadata(definition),
     ...checkUnsupported(definition),
   ].slice(0, PROBLEMS_MAX);
 }
@@ -255,6 +261,27 @@ function checkTriggers({ triggers }: WorkflowDefinition, ids: NodeIds): Problem[
       ? []
       : [{ path: `triggers[${index}].nodeId`, message: `Unknown node ${JSON.stringify(nodeId)}.` }],
   );
+}
+
+/** Reports misspelt settings: a limit that is not known is no limit. */
+function checkSettings({ settings, nodes }: WorkflowDefinition): Problem[] {
+  const ofNodes = nodes.flatMap((node, index) =>
+    unknownKeys(NodeSettings, node.settings).map(({ path, message }) => ({
+      path: `nodes[${index}].settings${path}`,
+      message,
+      nodeId: node.id,
+    })),
+  );
+  const own = unknownKeys(WorkflowSettings, settings).filter(({ path }) => path !== '.compensation');
+  return [...own.map(({ path, message }) => ({ path: `settings${path}`, message })), ...ofNodes];
+}
+
+/** Reports a misspelt key that would leave values unmasked. Other keys of the metadata are the author's own. */
+function checkMetadata({ metadata }: WorkflowDefinition): Problem[] {
+  return misspeltKeys(ComplianceMetadata, metadata).map(({ path, message }) => ({
+    path: `metadata${path}`,
+    message,
+  }));
 }
 
 /** Reports parts of the document that this host would otherwise silently ignore. */

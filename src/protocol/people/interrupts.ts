@@ -6,6 +6,16 @@ import { RUN_STATUSES, RunId } from '../running/runs.ts';
 const Optional = Type.Optional;
 const Names = Type.Array(NonEmpty);
 
+/** What makes an approval a governance gate. */
+const gateData = {
+  gateId: Optional(NonEmpty),
+  requiredRole: Optional(NonEmpty),
+  requiredScope: Optional(NonEmpty),
+  quorum: Optional(Type.Integer({ minimum: 1 })),
+  override: Optional(Closed({ requiredRole: NonEmpty, audited: Optional(Type.Literal(true)) })),
+  artifactHash: Optional(NonEmpty),
+};
+
 /** Schemas of the data that an interrupt shows to the person who answers it, by kind. */
 export const INTERRUPT_DATA = {
   approval: Type.Object({
@@ -25,6 +35,9 @@ export const INTERRUPT_DATA = {
     approverGroupRefs: Optional(Names),
     approverRoleRefs: Optional(Names),
     audience: Optional(Closed({ subjects: Optional(Names), groups: Optional(Names), roles: Optional(Names) })),
+    prompt: Optional(Type.String()),
+    profile: Optional(Type.String()),
+    ...gateData,
   }),
   clarification: Closed({
     questions: Type.Array(Closed({ id: NonEmpty, question: NonEmpty, schema: Optional(AnyObject) }), { minItems: 1 }),

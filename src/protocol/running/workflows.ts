@@ -181,6 +181,12 @@ export const ChannelDeclaration = Closed({
 /** A valid declaration; the reducer combines each written value with the current one. */
 export type ChannelDeclaration = Static<typeof ChannelDeclaration>;
 
+/** The metadata that decides how sensitive values appear to readers. */
+export const ComplianceMetadata = Type.Object({
+  complianceClass: Optional(OneOf(['public', 'pii', 'phi', 'pci', 'regulated'])),
+  complianceConfig: Optional(Type.Object({ maskingMode: Optional(OneOf(MASKING_MODES)) })),
+});
+
 /** Descriptive and compliance data of a workflow. */
 export const WorkflowMetadata = Type.Object({
   createdBy: Optional(Type.String()),
@@ -191,8 +197,7 @@ export const WorkflowMetadata = Type.Object({
   category: Optional(Type.String()),
   author: Optional(Type.String()),
   customProperties: Optional(AnyObject),
-  complianceClass: Optional(OneOf(['public', 'pii', 'phi', 'pci', 'regulated'])),
-  complianceConfig: Optional(Type.Object({ maskingMode: Optional(OneOf(MASKING_MODES)) })),
+  ...ComplianceMetadata.properties,
   mcp: Optional(
     Closed({
       exposeAsTool: Type.Boolean({ description: 'Expose the workflow to MCP clients as a tool named by its id' }),

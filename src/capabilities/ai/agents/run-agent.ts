@@ -7,7 +7,7 @@ import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage } from '../../../runtime/effects/model.ts';
 import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
-import { composePrompts, promptMessages, promptRefProblems } from '../../../runtime/prompts.ts';
+import { composePrompts, PROMPT_KEYS, promptMessages, promptRefProblems } from '../../../runtime/prompts.ts';
 import type { SchemaRule } from './decision.ts';
 import { Awaiting, Invocation, invocationId, ruleOf } from './invocation.ts';
 
@@ -16,6 +16,7 @@ const STEPS = 10;
 const STEPS_MAX = 50;
 
 const Config = Type.Object({
+  ...PROMPT_KEYS,
   agentId: Optional(
     Type.String({ minLength: 3, maxLength: 256, description: "The agent, where the node's `agent` does not say" }),
   ),

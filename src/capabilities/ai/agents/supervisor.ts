@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import { NonEmpty } from '../../../protocol/format/schema.ts';
 import type { WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { type NodeContext, NodeFailure, type Outcome } from '../../../runtime/node-type.ts';
-import { composePrompts, promptMessages } from '../../../runtime/prompts.ts';
+import { composePrompts, PROMPT_KEYS, promptMessages, promptRefProblems } from '../../../runtime/prompts.ts';
 import { Invocation } from './invocation.ts';
 import { answerFormat, recordStart, resolveAgent } from './run-agent.ts';
 
@@ -15,10 +15,10 @@ const STEPS_MAX = 3;
 
 /** The config of a supervisor that asks a model. */
 export const SupervisorConfig = Type.Object({
+  ...PROMPT_KEYS,
   workers: Optional(
     Type.Array(NonEmpty, { minItems: 1, maxItems: 100, uniqueItems: true, description: 'Workflows that it may send' }),
   ),
-  systemPrompt: Optional(Type.String()),
   provider: Optional(NonEmpty),
   model: Optional(NonEmpty),
 });
@@ -52,8 +52,10 @@ export interface SupervisorKind {
 /** A supervisor that asks a model which of its workers to run next. */
 export const modelSupervisor: SupervisorKind = {
   config: SupervisorConfig,
-  check: ({ workers }) =>
-    workers ? [] : [{ path: '.workers', message: 'A supervisor needs workflows to choose from.' }],
+  check: (config) => [
+    ...(config.workers ? [] : [{ path: '.workers', message: 'A supervisor needs workflows to choose from.' }]),
+    ...promptRefProblems(config),
+  ],
   decide: (context, turn) => {
     const { workers = [] } = turn.supervisor.config as SupervisorConfig;
     return askSupervisor(context, turn, workers);

@@ -16,5 +16,5 @@ export const Models = door<Models>()('models');
 /** Providers besides those that the operator has configured. */
 export const ModelProviders = extensionPoint<ModelProvider>('modelProviders');
 
-export { callPrompt } from './nodes.ts';
+export { CallPromptConfig, callPrompt } from './nodes.ts';
 export { askForJson } from './structured.ts';

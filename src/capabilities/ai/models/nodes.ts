@@ -6,15 +6,15 @@ import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { askModel, buildMessages, type ModelAnswer, modelChoice } from '../../../runtime/ask-model.ts';
 import type { ToolChoice } from '../../../runtime/effects/model.ts';
 import type { NodeType, Outcome } from '../../../runtime/node-type.ts';
-import { promptRefProblems } from '../../../runtime/prompts.ts';
+import { PROMPT_KEYS, promptRefProblems } from '../../../runtime/prompts.ts';
 import { askForJson } from './structured.ts';
 
 const Optional = Type.Optional;
 
 const Asking = {
+  ...PROMPT_KEYS,
   provider: NonEmpty,
   model: NonEmpty,
-  systemPrompt: Optional(Type.String()),
   temperature: Optional(Type.Number({ minimum: 0, maximum: 2 })),
   maxTokens: Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
   stopSequences: Optional(Type.Array(NonEmpty)),
@@ -32,10 +32,21 @@ const ToolConfig = Type.Object({
   toolChoice: Optional(Type.Union([OneOf(['auto', 'none', 'required']), Type.Object({ name: NonEmpty })])),
 });
 
+/** The config of `callPrompt`; the conformance switch adds to it. */
+export const CallPromptConfig = Type.Object({
+  ...Asking,
+  provider: Optional(NonEmpty),
+  model: Optional(NonEmpty),
+  promptId: Optional(Type.String({ description: 'A label' })),
+  expectsStreaming: Optional(Type.Boolean({ description: 'A remark: the answer is always streamed' })),
+  envelopeType: Optional(Type.String()),
+});
+
 /** Asks a model and streams its answer; needs no configuration. */
 export const callPrompt: NodeType = {
   typeId: 'core.ai.callPrompt',
   role: 'side-effect',
+  config: CallPromptConfig,
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
     const messages = await buildMessages(context);

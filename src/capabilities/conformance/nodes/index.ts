@@ -1,6 +1,7 @@
+import { Type } from 'typebox';
 import { NodeFailure, type NodeType } from '../../../runtime/node-type.ts';
 import { orchestrationNodes } from '../../ai/agents/door.ts';
-import { delay } from '../../running/nodes/door.ts';
+import { delay, identity } from '../../running/nodes/door.ts';
 import { plannedSupervisor } from '../planned-supervisor.ts';
 import { PROBE_TOOL } from '../probe-tool.ts';
 import { callPromptOrTool } from './call-prompt.ts';
@@ -30,6 +31,19 @@ const sideEffect: NodeType = {
   },
 };
 
+const Fixture = Type.Optional(Type.Unknown());
+
+/** `core.identity` that takes the config keys of public fixtures. */
+const identityOfFixtures: NodeType = {
+  ...identity,
+  config: Type.Object({
+    memoryAction: Fixture,
+    byokSecretId: Fixture,
+    probeMemoryRef: Fixture,
+    emitDuplicateMessageId: Fixture,
+  }),
+};
+
 /** Node types that conformance fixtures use. */
 export const CONFORMANCE_NODES: readonly NodeType[] = [
   requiresMissing,
@@ -41,4 +55,8 @@ export const CONFORMANCE_NODES: readonly NodeType[] = [
 ];
 
 /** Node types that replace those of the same id: their config may say what a model or a tool would answer. */
-export const REPLACING_NODES: readonly NodeType[] = [callPromptOrTool, ...orchestrationNodes(plannedSupervisor)];
+export const REPLACING_NODES: readonly NodeType[] = [
+  callPromptOrTool,
+  identityOfFixtures,
+  ...orchestrationNodes(plannedSupervisor),
+];

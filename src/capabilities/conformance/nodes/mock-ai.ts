@@ -1,11 +1,13 @@
+import { Type } from 'typebox';
 import type { NodeType } from '../../../runtime/node-type.ts';
-import { composePrompts, promptRefProblems } from '../../../runtime/prompts.ts';
+import { composePrompts, PROMPT_KEYS, promptRefProblems } from '../../../runtime/prompts.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 
 /** Outputs a digest of its prompts, so that a suite can tell which ones it got. */
 export const mockAi: NodeType = {
   typeId: 'local.sample.demo.mock-ai',
   role: 'side-effect',
+  config: Type.Object(PROMPT_KEYS),
   check: promptRefProblems,
   async run(context) {
     const prompts = await composePrompts(context);

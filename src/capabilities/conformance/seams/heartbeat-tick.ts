@@ -5,6 +5,7 @@ import type { Clock } from '../../../system/clock.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
 import { reply, route } from '../../request.ts';
 import { tryTick } from './heartbeat-trial.ts';
+import { orRefused } from './or-refused.ts';
 
 /** Applies the rules of heartbeats to one that is not stored as such. */
 export const heartbeatTick = route<{ readonly clock: Clock; readonly storage: Storage }>()({
@@ -26,8 +27,9 @@ export const heartbeatTick = route<{ readonly clock: Clock; readonly storage: St
     }),
   },
   refusals: [400],
-  handle: async ({ caller, body: { heartbeatId, observedState = {}, simulateSlowMs: slowMs = 0 } }, services) => {
-    const result = await tryTick(services, caller.subject, { heartbeatId, observedState, slowMs });
-    return reply(200, { ...result, enqueuedRuns: result.stateChanged.length });
-  },
+  handle: ({ caller, body: { heartbeatId, observedState = {}, simulateSlowMs: slowMs = 0 } }, services) =>
+    orRefused(async () => {
+      const result = await tryTick(services, caller.subject, { heartbeatId, observedState, slowMs });
+      return reply(200, { ...result, enqueuedRuns: result.stateChanged.length });
+    }),
 });

@@ -1,9 +1,9 @@
-import { NOT_FOUND, refuse } from '../../../protocol/errors.ts';
+import { NOT_FOUND } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { KvRequest } from '../../../runtime/effects/kv.ts';
-import { NodeFailure } from '../../../runtime/node-type.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
 import { type Answer, type Caller, reply } from '../../request.ts';
+import { orRefused } from './or-refused.ts';
 
 /** The storage operations of the test surface. */
 export const KV_OPERATIONS = ['get', 'set', 'delete', 'cas', 'atomicIncrement'] as const;
@@ -17,12 +17,7 @@ export async function kvSurface(
 ): Promise<Answer> {
   const request = requestOf(op, args);
   if (!request) return NOT_FOUND;
-  try {
-    return reply(200, await storage.perform({ tenant, workspace }, request));
-  } catch (error) {
-    if (!(error instanceof NodeFailure)) throw error;
-    return refuse('validation_error', error.message);
-  }
+  return orRefused(async () => reply(200, await storage.perform({ tenant, workspace }, request)));
 }
 
 function requestOf(op: string, args: JsonObject): KvRequest | undefined {

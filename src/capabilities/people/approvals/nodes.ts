@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { verdictOf } from '../../../engine/people/verdict.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
-import { NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { ROLES, SCOPES } from '../../../protocol/trust/scopes.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
 import { decided } from '../interrupts/door.ts';
@@ -18,6 +18,7 @@ const rest = {
   overrideBypassesQuorum: Optional(Type.Boolean()),
   timeoutSec: Optional(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
   artifactHash: Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+  resumeSchema: Optional(MapOf(Type.Unknown(), { description: 'A remark: what answers look like is fixed' })),
 };
 
 /** Who may decide is a role, a scope or both. */
@@ -39,7 +40,7 @@ export const governanceGate: NodeType = {
       const outputs = answer.value as JsonObject;
       return decided(context, outputs, verdictOf('approval', outputs));
     }
-    const { timeoutSec, title, description, ...gate } = config as GateConfig;
+    const { timeoutSec, title, description, resumeSchema: _remark, ...gate } = config as GateConfig;
     const data = {
       artifactId: node.id,
       artifactType: node.artifactType ?? 'approval',

@@ -8,7 +8,7 @@ import { defined, isObject, type JsonObject, own } from '../../../protocol/forma
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
 import { INTERRUPT_KINDS } from '../../../protocol/running/events.ts';
-import { schemaProblemsByPath } from '../../../runtime/catalog.ts';
+import { configProblems } from '../../../runtime/catalog.ts';
 import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
 
 const Optional = Type.Optional;
@@ -137,7 +137,7 @@ function dataProblems(kind: string, data: JsonObject): ConfigProblem[] {
     const message = 'This host does not support conversations.';
     return [{ path: '.kind', message, requiredCapability: 'conversationPrimitive' }];
   }
-  const misfits = schemaProblemsByPath(Compile(schema), data).map((misfit) => ({
+  const misfits = configProblems(schema, Compile(schema), data).map((misfit) => ({
     ...misfit,
     path: `.data${misfit.path}`,
   }));

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { own } from '../../../protocol/format/json.ts';
-import { NonEmpty } from '../../../protocol/format/schema.ts';
+import { AnyObject, NonEmpty } from '../../../protocol/format/schema.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
 
 const doesNothing = (typeId: string): NodeType => ({ typeId, role: 'pure', run: () => ({ done: {} }) });
 
-/** Completes without outputs. */
-export const noop = doesNothing('core.noop');
+/** Completes without outputs, whatever its config says. */
+export const noop: NodeType = { ...doesNothing('core.noop'), config: AnyObject };
 /** Marks where a workflow starts; completes without outputs. */
 export const start = doesNothing('core.start');
 /** Marks where a workflow ends; completes without outputs. */

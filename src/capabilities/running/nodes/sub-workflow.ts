@@ -15,6 +15,7 @@ const Config = Type.Object({
     MapOf(Type.String(), { description: 'Variables of the parent, from variables of the child' }),
   ),
   propagateCancellation: Type.Optional(Type.Boolean()),
+  outputAttestation: Type.Optional(MapOf(Type.Unknown(), { description: 'Ignored: this host does not attest' })),
 });
 type Config = Static<typeof Config>;
 

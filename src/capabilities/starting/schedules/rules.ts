@@ -1,8 +1,9 @@
 import { Compile } from 'typebox/compile';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
+import { Closed } from '../../../protocol/format/schema.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
-import { type MissedPolicy, ScheduleRequest, type ScheduleSpec } from '../../../protocol/starting/schedules.ts';
-import { schemaProblemsByPath } from '../../../runtime/catalog.ts';
+import { type MissedPolicy, type ScheduleRequest, ScheduleSpec } from '../../../protocol/starting/schedules.ts';
+import { configProblems } from '../../../runtime/catalog.ts';
 import { GRACE_MS, HORIZON, HORIZON_MS, invalidField } from '../starter/rules.ts';
 import { cronProblem, isTimeZone, latestSlot, nextSlot, type Timing } from './slots.ts';
 
@@ -68,20 +69,22 @@ export function decideSlot(timing: Timing, missed: MissedPolicy, awaited: number
   };
 }
 
-const requests = Compile(ScheduleRequest);
+const { workflowId: _itsOwn, ...timed } = ScheduleSpec.properties;
+const TriggerConfig = Closed(timed);
+const triggerConfigs = Compile(TriggerConfig);
 
 /** The schedules that a definition asks for, by the ids of its triggers. */
 export function triggersOf(definition: WorkflowDefinition): ReadonlyMap<string, ScheduleRequest> | Refusal {
   const wanted = new Map<string, ScheduleRequest>();
   for (const [index, { id, type, config = {}, enabled }] of definition.triggers.entries()) {
     if (type !== 'schedule' || enabled === false) continue;
+    const [wrong] = configProblems(TriggerConfig, triggerConfigs, config);
     const request = { ...config, workflowId: definition.id, enabled: true };
-    const [wrong] = schemaProblemsByPath(requests, request);
     if (wrong) return invalidTrigger(`triggers[${index}].config${wrong.path}`, wrong.message);
-    const timing = timingOf(request as ScheduleRequest);
+    const timing = timingOf(request);
     if (isRefusal(timing)) return invalidTrigger(`triggers[${index}].config.${timing.details!.field}`, timing.message);
     if (wanted.has(id)) return invalidTrigger(`triggers[${index}].id`, 'is also the id of another schedule trigger');
-    wanted.set(id, request as ScheduleRequest);
+    wanted.set(id, request);
   }
   return wanted;
 }

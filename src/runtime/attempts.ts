@@ -145,7 +145,8 @@ export class Attempts {
     signal: AbortSignal,
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
-    const { attempt, startedAt, inputs, answer, visit, agentSteps = 0, interrupts, children = [] } = run.nodes[index]!;
+    const state = run.nodes[index]!;
+    const { attempt, startedAt, inputs, answer, answers = [], visit, agentSteps = 0, interrupts, children = [] } = state;
     const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
@@ -168,6 +169,7 @@ export class Attempts {
       now,
       signal,
       answer,
+      answers,
       answerCount: interrupts,
       decisions: [...run.decisions],
       isRouted: outgoing.some(({ condition }) => condition !== undefined),

@@ -313,7 +313,6 @@ onEachStore('registering workflows', (host) => {
           irreversibleEffect: false,
           settings: { retry: { maxRetries: 1 }, custom: { open: true } } as never,
           agent: { agentId: 'core.openwop.agents.sample', modelClass: 'chat' },
-          envelopeContract: { any: 'thing' },
         }),
       ],
       [],

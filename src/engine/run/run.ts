@@ -94,6 +94,8 @@ export interface NodeState {
   interrupt?: OpenInterrupt;
   /** The answer to the last interrupt; kept until the node settles or raises another. */
   answer?: { readonly value: unknown; readonly verdict: Verdict };
+  /** The answers to all interrupts of this visit, in order. */
+  answers?: readonly unknown[];
 }
 
 /** A child run, as last reported to its parent. */

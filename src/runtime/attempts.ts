@@ -146,7 +146,17 @@ export class Attempts {
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
     const state = run.nodes[index]!;
-    const { attempt, startedAt, inputs, answer, answers = [], visit, agentSteps = 0, interrupts, children = [] } = state;
+    const {
+      attempt,
+      startedAt,
+      inputs,
+      answer,
+      answers = [],
+      visit,
+      agentSteps = 0,
+      interrupts,
+      children = [],
+    } = state;
     const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};

@@ -60,11 +60,11 @@ function isEnvelopeLike(value: unknown, isAnswer: (value: unknown) => boolean): 
   return (has('envelopeId') ? others > 0 : others === 3) && !isAnswer(value);
 }
 
-const checkEnvelope = compileSchema({ ...AiEnvelope });
+const envelopeCheck = once(() => compileSchema({ ...AiEnvelope }));
 
 /** The envelope, if its shape is right. */
 export function parseShape(value: unknown): AiEnvelope | Refusal {
-  const problems = checkEnvelope(value);
+  const problems = envelopeCheck()(value);
   if (problems.length > 0) return refuse('invalid_envelope_shape', `${problems.join('; ')}.`);
   const envelope = value as AiEnvelope;
   if (Number.isNaN(Date.parse(envelope.meta.ts))) return refuse('invalid_envelope_shape', '/meta/ts is not a time.');
@@ -72,12 +72,23 @@ export function parseShape(value: unknown): AiEnvelope | Refusal {
   return envelope;
 }
 
-const UNIVERSAL_CHECKS: Record<UniversalKind, SchemaCheck> = {
-  'clarification.request': allOf(compileSchema({ ...ENVELOPE_KINDS['clarification.request'] }), questionProblems),
-  'schema.request': compileSchema({ ...ENVELOPE_KINDS['schema.request'] }),
-  'schema.response': compileSchema({ ...ENVELOPE_KINDS['schema.response'] }),
-  error: compileSchema({ ...ENVELOPE_KINDS.error }),
+const UNIVERSAL_CHECKS: Record<UniversalKind, () => SchemaCheck> = {
+  'clarification.request': once(() =>
+    allOf(compileSchema({ ...ENVELOPE_KINDS['clarification.request'] }), questionProblems),
+  ),
+  'schema.request': once(() => compileSchema({ ...ENVELOPE_KINDS['schema.request'] })),
+  'schema.response': once(() => compileSchema({ ...ENVELOPE_KINDS['schema.response'] })),
+  error: once(() => compileSchema({ ...ENVELOPE_KINDS.error })),
 };
+
+/** Schemas are compiled with the first envelope, because most hosts see none for hours. */
+function once(compile: () => SchemaCheck): () => SchemaCheck {
+  let check: SchemaCheck | undefined;
+  return () => {
+    check ??= compile();
+    return check;
+  };
+}
 
 /** The second check gets only what has passed the first. */
 function allOf(first: SchemaCheck, second: SchemaCheck): SchemaCheck {
@@ -108,12 +119,13 @@ function schemaProblem(schema: JsonObject | undefined, index: number): string[] 
 /** Checks the version and the payload by the rules of the kind; undefined if they are right. */
 export function checkPayload(envelope: AiEnvelope, kind: EnvelopeKind | undefined): Refusal | undefined {
   const { type, schemaVersion = 0, payload } = envelope;
-  const check = isUniversal(type) ? UNIVERSAL_CHECKS[type] : compileSchema(kind!.schema);
-  const problems = check(payload);
-  if (problems.length > 0) return refuse('envelope_invalid', `In the payload, ${problems.join('; ')}.`);
   const version = kind?.version ?? ENVELOPE_SCHEMA_VERSION;
-  if (schemaVersion <= version) return undefined;
-  return refuse('unknown_schema_version', `The newest version of this kind is ${version}.`);
+  if (schemaVersion > version) {
+    return refuse('unknown_schema_version', `The newest version of this kind is ${version}.`);
+  }
+  const check = isUniversal(type) ? UNIVERSAL_CHECKS[type]() : compileSchema(kind!.schema);
+  const problems = check(payload);
+  return problems.length > 0 ? refuse('envelope_invalid', `In the payload, ${problems.join('; ')}.`) : undefined;
 }
 
 /** Whether the sender used an older schema than the one that its payload was checked with. */

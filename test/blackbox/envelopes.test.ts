@@ -373,13 +373,41 @@ describe.each(STORES)('the envelopes of a model, on %s', (kind) => {
       ['that leaves out a universal kind', 'core.ai.chatCompletion', { accepts: [], alwaysAccepted: ['error'] }],
       ['on a node that reads none', 'core.noop', { accepts: [] }],
     ])('that is none is refused: %s', async (_what, typeId, envelopeContract) => {
-      const definition = workflow([
-        node('ask', typeId, { config: { provider: 'acme', model: 'talk' }, envelopeContract } as never),
-      ]);
-      const { status, text } = await api().post('/v1/host/capstan/workflows', definition);
-      expect(status, text).toBe(400);
-      expect(text).toContain('envelopeContract');
+      const [asker] = [node('ask', typeId, { config: { provider: 'acme', model: 'talk' } })];
+      const nodes: object[] = [{ ...asker, envelopeContract }];
+      const { status, text } = await api().post('/v1/host/capstan/workflows', { ...workflow([]), nodes });
+      expect(status, text).toBe(422);
+      expect(text).toContain('nodes[0].envelopeContract');
     });
+  });
+
+  it('of an agent are kept apart from its decision, and are as little trusted as its tools', async () => {
+    const unsure = { decision: 'red', confidence: 0.1 };
+    server.on('talk', ({ body }, speech) => {
+      const step = body.messages.filter(({ role }: Body) => role === 'assistant').length;
+      if (step > 0) return speech.text(JSON.stringify(step === 1 ? clarification() : unsure)).end();
+      const call = { name: 'capstan_kv_get', arguments: '{"key":"k"}' };
+      speech.delta({ tool_calls: [{ index: 0, id: 'call', type: 'function', function: call }] }).end('tool_calls');
+    });
+    const runId = await start(asking('core.agents.run', { config: { tools: ['capstan.kv:get'] } }));
+    await waits(api(), runId);
+    expect(ofType(await api().events(runId), 'interrupt.requested')).toMatchObject([{ contentTrust: 'untrusted' }]);
+    await resolve(api(), runId, 'ask', { answers: { colour: 'red' } });
+    await api().until(runId, ({ status }) => status.startsWith('waiting-'));
+    const asked = ofType(await api().events(runId), 'interrupt.requested');
+    expect(asked.map(({ payload: { kind: what } }) => what)).toEqual(['clarification', 'low-confidence']);
+    await resolve(api(), runId, 'ask', { action: 'accept' });
+    const ended = await api().ended(runId);
+    expect(ended.nodeStates.ask.outputs).toMatchObject({ result: 'red', action: 'accept', steps: 2 });
+    const events: Body[] = await api().events(runId);
+    expect(types(events).filter((type) => type.startsWith('agent.'))).toEqual([
+      'agent.invocation.started',
+      'agent.toolCalled',
+      'agent.toolReturned',
+      'agent.decided',
+      'agent.invocation.completed',
+    ]);
+    expect(asks()).toHaveLength(3);
   });
 
   it('are replayed as they were, and the model is not asked', async () => {

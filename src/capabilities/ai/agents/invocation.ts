@@ -1,3 +1,4 @@
+import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { formatToolResult } from '../../../engine/models/prompt-text.ts';
 import { isOver } from '../../../engine/run/run.ts';
 import { type Agent, CONFIDENCE_THRESHOLD } from '../../../protocol/ai/agents.ts';
@@ -64,7 +65,9 @@ export class Invocation {
       description,
       inputSchema,
     }));
-    this.#mailbox = assignment.readsEnvelopes ? new Mailbox(context, new Rounds(context)) : undefined;
+    const check = assignment.rule && compileSchema(assignment.rule.schema);
+    const isAnswer = (value: unknown): boolean => check?.(value).length === 0;
+    this.#mailbox = assignment.readsEnvelopes ? new Mailbox(context, new Rounds(context), isAnswer) : undefined;
     this.#messages = [...(this.#mailbox?.brief(messages) ?? messages)];
   }
 

@@ -159,7 +159,7 @@ export class Mailbox {
     const payload = envelope.payload as JsonObject;
     switch (type) {
       case 'clarification.request':
-        return this.#clarify(payload as unknown as Clarification, envelope, origin);
+        return this.#clarify(envelope.payload as Clarification, envelope, origin);
       case 'schema.request':
         return this.#tellSchema(envelope, payload.envelopeType as string, origin);
       case 'schema.response':

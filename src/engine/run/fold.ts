@@ -83,6 +83,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     // A log of an earlier release may start a node that the rules of this one would skip.
     run.toSkip.delete(planned.index);
     Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
+    delete state.resumedAt;
     delete state.retryAt;
     delete state.additions;
     delete state.children;
@@ -146,8 +147,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     state.answers = [...(state.answers ?? []), resumeValue];
     delete state.interrupt;
   },
-  'node.resumed': (run, { nodeId }) => {
-    lookUp(run, nodeId)[0].status = 'running';
+  'node.resumed': (run, { nodeId }, { time }) => {
+    Object.assign(lookUp(run, nodeId)[0], { status: 'running', resumedAt: time });
   },
   'approval.received': (run, { nodeId, action, decidedBy }) => {
     if (decidedBy) lookUp(run, nodeId)[0].interrupt?.votes.set(decidedBy, action);

@@ -68,6 +68,8 @@ export interface NodeState {
   /** Number of failed attempts that were retried. */
   failures: number;
   startedAt?: number;
+  /** When the last interrupt of the attempt was answered. */
+  resumedAt?: number;
   endedAt?: number;
   /** The attempt's inputs, resolved when it started. */
   inputs?: NodeInputs;

@@ -38,6 +38,7 @@ describe('with nothing set', () => {
       logLevel: 'info',
       prettyLog: false,
       discoveryMirror: false,
+      envelopeKinds: new Map(),
       feedback: true,
       promptObservability: 'hashed',
       maxNodeExecutions: 10_000,

@@ -145,7 +145,18 @@ export class Attempts {
     signal: AbortSignal,
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
-    const { attempt, startedAt, inputs, answer, visit, agentSteps = 0, interrupts, children = [] } = run.nodes[index]!;
+    const state = run.nodes[index]!;
+    const {
+      attempt,
+      startedAt,
+      inputs,
+      answer,
+      answers = [],
+      visit,
+      agentSteps = 0,
+      interrupts,
+      children = [],
+    } = state;
     const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
@@ -168,6 +179,7 @@ export class Attempts {
       now,
       signal,
       answer,
+      answers,
       answerCount: interrupts,
       decisions: [...run.decisions],
       routes: (outputs) => isRouted(outgoing, scopeOf(run), outputs),

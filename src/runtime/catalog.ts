@@ -15,6 +15,7 @@ const CAPABILITY_OF_TYPE: Record<string, string> = {
 
 /** The node types of this host, by type id. */
 export interface Catalog extends NodeCatalog {
+  readonly types: readonly NodeType[];
   get(typeId: string): NodeType | undefined;
 }
 
@@ -30,9 +31,11 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     return validators.get(typeId)!;
   };
   return {
+    types,
     has: (typeId) => byId.has(typeId),
     get: (typeId) => byId.get(typeId),
     isGate: (typeId) => byId.get(typeId)?.isGate === true,
+    readsEnvelopes: (typeId) => byId.get(typeId)?.readsEnvelopes === true,
     capabilityFor: (typeId) => own(CAPABILITY_OF_TYPE, typeId),
     checkConfig: (node) => {
       const type = byId.get(node.typeId);

@@ -50,6 +50,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
     agent: unprovidedSeam('agents'),
     tool: (...call) => toolSeam(contributed.tools, clock)(...call),
     verifiers: unprovidedSeam('verifiers'),
+    envelopeKind: unprovidedSeam('supportedEnvelopes'),
   };
   let seams: SeamDrivers | undefined;
   return {

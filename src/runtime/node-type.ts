@@ -28,6 +28,8 @@ export interface NodeType {
   check?(config: JsonObject): readonly ConfigProblem[];
   /** The node asks for approval, so a workflow may have a cycle through it. */
   readonly isGate?: boolean;
+  /** The model that the node asks may send envelopes; see `ai/envelopes`. */
+  readonly readsEnvelopes?: boolean;
   /** The node may start any number of children; it is called again whenever one of them has ended. */
   readonly fansOut?: boolean;
   /** Ids of capabilities that the host must provide; without them the node fails when it starts. */
@@ -63,6 +65,8 @@ export interface NodeContext {
   readonly signal: AbortSignal;
   /** The answer to the interrupt that an earlier call of this node raised. */
   readonly answer: { readonly value: unknown } | undefined;
+  /** The answers to all interrupts of this visit, in order. */
+  readonly answers: readonly unknown[];
   /** How many interrupts of this node have been answered. */
   readonly answerCount: number;
   /** The decisions of the run's supervisor so far, in order. */

@@ -29,7 +29,7 @@ export function recordEvent(
   digest: Digest,
 ): Recorded {
   // Every event passes here before it is stored, so this is the one place that redacts secrets in payloads.
-  const { payload, nodeId, causationId, type } = redactPayload(newEvent);
+  const { payload, nodeId, causationId, contentTrust, type } = redactPayload(newEvent);
   const event = {
     eventId: eventIdOf(facts.runId, at.sequence),
     runId: facts.runId,
@@ -39,6 +39,7 @@ export function recordEvent(
     timestamp: new Date(at.time).toISOString(),
     ...(nodeId === undefined ? {} : { nodeId }),
     ...(causationId === undefined ? {} : { causationId }),
+    ...(contentTrust === undefined ? {} : { contentTrust }),
     schemaVersion: EVENT_SCHEMA_VERSION,
     engineVersion: String(facts.engineVersion),
   } as RunEvent;
@@ -72,6 +73,11 @@ export function eventIdOf(runId: string, sequence: number): string {
 /** The sequence that is encoded in an event id of this host. */
 export function sequenceOf(eventId: string): number {
   return Number.parseInt(eventId.slice(-SEQUENCE_DIGITS), 36);
+}
+
+/** Whether a text is the id of an event of this run. */
+export function isEventIdOf(runId: string, text: string): boolean {
+  return text.startsWith(eventIdOf(runId, 0).slice(0, -SEQUENCE_DIGITS)) && eventIdOf(runId, sequenceOf(text)) === text;
 }
 
 /** Decodes a stored event for the fold, with its hidden parts; never show the result to a caller. */

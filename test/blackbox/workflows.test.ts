@@ -313,7 +313,6 @@ onEachStore('registering workflows', (host) => {
           irreversibleEffect: false,
           settings: { retry: { maxRetries: 1 } },
           agent: { agentId: 'core.openwop.agents.sample', modelClass: 'chat' },
-          envelopeContract: { any: 'thing' },
         }),
       ],
       [],

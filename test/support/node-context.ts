@@ -67,6 +67,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     now: () => STARTED_AT,
     signal: new AbortController().signal,
     answer: undefined,
+    answers: [],
     answerCount: 0,
     decisions: [],
     routes: () => false,

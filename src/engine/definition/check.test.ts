@@ -252,6 +252,7 @@ describe('the list of problems', () => {
 const CATALOG: NodeCatalog = {
   has: (typeId) => ['core.noop', 'test.picky', 'test.gate'].includes(typeId),
   isGate: (typeId) => typeId === 'test.gate',
+  readsEnvelopes: () => false,
   capabilityFor: (typeId) => (typeId === 'core.dispatch' ? 'dispatch.supported' : undefined),
   checkConfig: ({ typeId, config }: WorkflowNode) =>
     typeId === 'test.picky' && !('name' in config) ? [{ path: '.name', message: 'is missing' }] : [],

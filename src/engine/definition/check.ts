@@ -38,6 +38,8 @@ export interface NodeCatalog {
   has(typeId: string): boolean;
   /** Whether nodes of this type ask for approval; a cycle may pass through such a node. */
   isGate(typeId: string): boolean;
+  /** Whether nodes of this type accept envelopes from the model that they ask. */
+  readsEnvelopes(typeId: string): boolean;
   /** The capability that provides a node type which this host lacks, for the error message. */
   capabilityFor(typeId: string): string | undefined;
   /** Validates the config of a node whose type exists. */
@@ -127,7 +129,7 @@ function checkNode(node: WorkflowNode, path: string, ids: NodeIds, catalog: Node
   const ports = Object.entries(node.inputs).flatMap(([port, value]) =>
     checkPort(value, ids).map((message) => ({ path: `${path}.inputs.${port}`, message, nodeId: node.id })),
   );
-  return [...config, ...ports, ...checkAgent(node, path)];
+  return [...config, ...ports, ...checkAgent(node, path), ...checkContract(node, path, catalog)];
 }
 
 function unknownType(node: WorkflowNode, path: string, catalog: NodeCatalog): Problem {
@@ -168,6 +170,13 @@ function checkAgent({ id, agent }: WorkflowNode, path: string): Problem[] {
       requiredCapability,
     },
   ];
+}
+
+/** A contract that nobody would enforce is a mistake. */
+function checkContract({ id, typeId, envelopeContract }: WorkflowNode, path: string, catalog: NodeCatalog): Problem[] {
+  if (!envelopeContract || catalog.readsEnvelopes(typeId)) return [];
+  const message = `Nodes of type ${JSON.stringify(typeId)} accept no envelopes, so they take no contract.`;
+  return [{ path: `${path}.envelopeContract`, nodeId: id, message }];
 }
 
 function checkEdge(edge: WorkflowEdge, path: string, ids: NodeIds): Problem[] {

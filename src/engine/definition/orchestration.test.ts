@@ -7,6 +7,7 @@ import { makePlan } from './plan.ts';
 const catalog = {
   has: () => true,
   isGate: () => false,
+  readsEnvelopes: () => false,
   capabilityFor: () => undefined,
   checkConfig: () => [],
 };

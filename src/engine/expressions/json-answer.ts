@@ -1,5 +1,5 @@
 /** JSON that was found in a model's output. */
-interface JsonAnswer {
+export interface JsonAnswer {
   readonly value: unknown;
   /** How it was found; recorded in `envelope.recovery.applied`. */
   readonly path: 'direct' | 'markdown-fence' | 'brace-walker';
@@ -7,6 +7,7 @@ interface JsonAnswer {
 }
 
 const FENCE = /```(?:json)?[ \t]*\n([\s\S]*?)```/;
+const FENCES = new RegExp(FENCE, 'g');
 
 /** Extracts JSON from a model's output: the whole text, a fenced block, or the first balanced brackets within prose. */
 export function readJsonAnswer(text: string): JsonAnswer | undefined {
@@ -21,6 +22,17 @@ export function readJsonAnswer(text: string): JsonAnswer | undefined {
   const end = begin < 0 ? -1 : closingOf(text, begin);
   const walked = end < 0 ? undefined : parse(text.slice(begin, end + 1));
   return walked && { ...walked, path: 'brace-walker', byteOffset: bytesBefore(text, begin) };
+}
+
+/** The JSON values that an output consists of or holds in fenced blocks; what else stands in it is prose. */
+export function readJsonBlocks(text: string): JsonAnswer[] {
+  const direct = parse(text);
+  if (direct) return [{ ...direct, path: 'direct', byteOffset: 0 }];
+  return [...text.matchAll(FENCES)].flatMap((fence) => {
+    const fenced = parse(fence[1]!);
+    if (!fenced) return [];
+    return [{ ...fenced, path: 'markdown-fence', byteOffset: bytesBefore(text, text.indexOf(fence[1]!, fence.index)) }];
+  });
 }
 
 function parse(text: string): { readonly value: unknown } | undefined {

@@ -15,7 +15,12 @@ export interface InterruptRequest {
   /** JSON Schema that the answer must match. */
   readonly resumeSchema?: JsonObject | undefined;
   readonly timeoutMs?: number | undefined;
+  /** Whose envelope it is lifted from. */
+  readonly from?: EnvelopeOrigin | undefined;
 }
+
+/** The parts of an envelope that the events it leads to carry. */
+export type EnvelopeOrigin = Pick<NewEvent, 'causationId' | 'contentTrust'>;
 
 const KEY_CHARACTERS_MAX = 256;
 /** Error code of a node whose interrupt expired, and of the refusal of a late answer. */
@@ -28,8 +33,8 @@ export function suspendNode(run: Run, nodeId: string, request: InterruptRequest,
   const { interrupts } = run.nodes[index]!;
   const named = `${nodeId}:${interrupts}`;
   const key = named.length > KEY_CHARACTERS_MAX ? `node-${index}:${interrupts}` : named;
-  const { kind, data, resumeSchema, timeoutMs } = request;
-  return [
+  const { kind, data, resumeSchema, timeoutMs, from = {} } = request;
+  const events: NewEvent[] = [
     { type: 'node.suspended', nodeId, payload: { nodeId, interruptId, kind, key, ...lowConfidence(request) } },
     {
       type: 'interrupt.requested',
@@ -44,6 +49,7 @@ export function suspendNode(run: Run, nodeId: string, request: InterruptRequest,
     },
     ...companionOf(nodeId, interruptId, request),
   ];
+  return events.map((event) => ({ ...event, ...from }));
 }
 
 function lowConfidence({ kind, data }: InterruptRequest): JsonObject {

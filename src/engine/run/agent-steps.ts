@@ -40,7 +40,7 @@ export const AGENT_EVENT_HANDLERS = {
  * Counts a step that the log already has. When the node is called again, it skips this many steps and emits only later
  * ones.
  */
-function countStep(run: Run, _payload: unknown, envelope: Envelope): void {
+export function countStep(run: Run, _payload: unknown, envelope: Envelope): void {
   const state = stateOf(run, envelope);
   if (state) state.agentSteps = (state.agentSteps ?? 0) + 1;
 }

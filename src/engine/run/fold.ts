@@ -5,7 +5,7 @@ import { assert } from '../assert.ts';
 import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
 import { ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
-import { AGENT_EVENT_HANDLERS } from './agent-steps.ts';
+import { AGENT_EVENT_HANDLERS, countStep } from './agent-steps.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { edgeResult } from './edge-result.ts';
 import type { Envelope } from './envelope.ts';
@@ -83,6 +83,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     // A log of an earlier release may start a node that the rules of this one would skip.
     run.toSkip.delete(planned.index);
     Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
+    delete state.resumedAt;
     delete state.retryAt;
     delete state.additions;
     delete state.children;
@@ -143,10 +144,11 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.answered.set(nodeId, interruptId);
     run.suspended.delete(planned.index);
     state.answer = { value: resumeValue, verdict: verdictOf(state.interrupt.kind, resumeValue) };
+    state.answers = [...(state.answers ?? []), resumeValue];
     delete state.interrupt;
   },
-  'node.resumed': (run, { nodeId }) => {
-    lookUp(run, nodeId)[0].status = 'running';
+  'node.resumed': (run, { nodeId }, { time }) => {
+    Object.assign(lookUp(run, nodeId)[0], { status: 'running', resumedAt: time });
   },
   'approval.received': (run, { nodeId, action, decidedBy }) => {
     if (decidedBy) lookUp(run, nodeId)[0].interrupt?.votes.set(decidedBy, action);
@@ -190,7 +192,10 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     const [state] = lookUp(run, nodeId);
     state.modelCalls = (state.modelCalls ?? 0) + 1;
   },
-  'envelope.retry.attempted': (run) => spend(run.budget, 'retries', 1),
+  'envelope.retry.attempted': (run, payload, envelope) => {
+    spend(run.budget, 'retries', 1);
+    countStep(run, payload, envelope);
+  },
   'budget.reserved': (run) => {
     run.budget.isReserved = true;
   },
@@ -199,16 +204,19 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   },
   'budget.threshold.crossed': (run, { dimension }) => void run.budget.crossed.add(dimension),
   'budget.exhausted': (run, { dimension }) => void run.budget.exhausted.add(dimension),
-  'cap.breached': (run, { kind, limit, nodeId }, { eventId }) => {
-    if (NODE_CAPS.has(kind)) return;
-    run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: eventId };
+  'cap.breached': (run, payload, envelope) => {
+    const { kind, limit, nodeId } = payload;
+    if (NODE_CAPS.has(kind)) countStep(run, payload, envelope);
+    else run.failure = { error: capError(kind, limit), abort: true, failedNodeId: nodeId, causeId: envelope.eventId };
   },
   'replay.diverged': (run, { sourceRunId }) => {
     if (sourceRunId === run.facts.fork?.sourceRunId) detachFork(run);
   },
   ...AGENT_EVENT_HANDLERS,
-  'log.appended': (run, { fields }) => {
+  'log.appended': (run, payload, envelope) => {
+    const { fields } = payload;
     if (typeof fields?.edgeId === 'string') run.warnings.delete(fields.edgeId);
+    if (typeof fields?.envelopeType === 'string') countStep(run, payload, envelope);
   },
 
   'approval.rejected': unchanged,
@@ -223,10 +231,10 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'clarification.resolved': unchanged,
   'artifact.created': countAddition,
   'output.chunk': unchanged,
-  'envelope.retry.exhausted': unchanged,
-  'envelope.refusal': unchanged,
-  'envelope.truncated': unchanged,
-  'envelope.recovery.applied': unchanged,
+  'envelope.retry.exhausted': countStep,
+  'envelope.refusal': countStep,
+  'envelope.truncated': countStep,
+  'envelope.recovery.applied': countStep,
   'workflow.loopback-limit': unchanged,
 };
 
@@ -261,6 +269,7 @@ function settle(
   delete state.additions;
   delete state.interrupt;
   delete state.answer;
+  delete state.answers;
   run.suspended.delete(planned.index);
   if (status === 'completed') delete state.error;
   run.active.delete(planned.index);

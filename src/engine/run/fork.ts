@@ -46,6 +46,7 @@ function restartNode(run: Run, index: number): void {
   if (mustRunAgain(state)) {
     state.status = 'running';
     state.startedAt = now;
+    delete state.resumedAt;
     run.suspended.delete(index);
     delete state.interrupt;
     delete state.children;

@@ -268,6 +268,23 @@ describe('a node with a timeout', () => {
     expect(story.run.ended).toBe('failed');
   });
 
+  it('is not charged for the time that a person took to answer', () => {
+    const story = new TestRun(workflow([impatient()])).settle();
+    story.suspend('a', 'int-1');
+    story.now = NOW + 5_000;
+    story.settle();
+    const answer = { nodeId: 'a', interruptId: 'int-1', resumeValue: { action: 'accept' } };
+    story.record(
+      { type: 'interrupt.resolved', nodeId: 'a', payload: { ...answer, kind: 'approval' } },
+      { type: 'node.resumed', nodeId: 'a', payload: answer },
+    );
+    expect(next(story.run, story.now, 8).events).toEqual([]);
+    expect(dueAt(story.run)).toBe(NOW + 5_100);
+    story.now += 100;
+    story.settle();
+    expect(story.last('node.failed')).toMatchObject({ error: { code: 'node_timeout' } });
+  });
+
   it('is retried if it has retries, with a new timeout for each attempt', () => {
     const story = new TestRun(workflow([impatient(1)])).settle();
     story.now += 100;

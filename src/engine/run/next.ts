@@ -64,9 +64,10 @@ function beganAt({ startedAt, facts, isDetached }: Run): number {
   return isDetached ? facts.createdAt : (startedAt ?? facts.createdAt);
 }
 
-function attemptDeadline(planned: PlannedNode, state: NodeState): number {
-  if (state.status !== 'running' || planned.timeoutMs === undefined) return Number.POSITIVE_INFINITY;
-  return state.startedAt! + planned.timeoutMs;
+/** The time that a person took to answer does not count. */
+function attemptDeadline(planned: PlannedNode, { status, startedAt, resumedAt }: NodeState): number {
+  if (status !== 'running' || planned.timeoutMs === undefined) return Number.POSITIVE_INFINITY;
+  return (resumedAt ?? startedAt!) + planned.timeoutMs;
 }
 
 function breachOfDuration(run: Run, now: number): NewEvent {

@@ -68,6 +68,8 @@ export interface NodeState {
   /** Number of failed attempts that were retried. */
   failures: number;
   startedAt?: number;
+  /** When the last interrupt of the attempt was answered. */
+  resumedAt?: number;
   endedAt?: number;
   /** The attempt's inputs, resolved when it started. */
   inputs?: NodeInputs;
@@ -94,6 +96,8 @@ export interface NodeState {
   interrupt?: OpenInterrupt;
   /** The answer to the last interrupt; kept until the node settles or raises another. */
   answer?: { readonly value: unknown; readonly verdict: Verdict };
+  /** The answers to all interrupts of this visit, in order. */
+  answers?: readonly unknown[];
 }
 
 /** A child run, as last reported to its parent. */

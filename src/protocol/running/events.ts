@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { AGENT_EVENTS } from '../ai/agents.ts';
 import { MEMORY_EVENTS } from '../ai/memory.ts';
 import { MODEL_EVENTS } from '../ai/models.ts';
-import { PromptComposed, PromptResolved } from '../ai/prompts.ts';
+import { ContentTrust, PromptComposed, PromptResolved } from '../ai/prompts.ts';
 import { RunError } from '../errors.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 import { GOAL_EVENTS } from '../learning/goal-events.ts';
@@ -391,7 +391,9 @@ export type NewEvent = {
     readonly type: T;
     readonly payload: EventPayload<T>;
     readonly nodeId?: string;
+    /** The event that caused this one, or the correlation id of the envelope that did. */
     readonly causationId?: string;
+    readonly contentTrust?: ContentTrust;
   };
 }[EventType];
 
@@ -406,6 +408,7 @@ export type RunEvent<T extends EventType = EventType> = {
     readonly timestamp: string;
     readonly nodeId?: string;
     readonly causationId?: string;
+    readonly contentTrust?: ContentTrust;
     readonly schemaVersion: number;
     readonly engineVersion: string;
   };
@@ -435,6 +438,7 @@ export const RunEventDoc = Type.Object(
     schemaVersion: Type.Optional(Type.Integer({ minimum: 0 })),
     engineVersion: Type.Optional(Type.String()),
     causationId: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+    contentTrust: Type.Optional(ContentTrust),
   },
   { $id: 'RunEvent' },
 );

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { EnvelopeContract } from '../ai/envelopes.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 
 /** Which results of the incoming edges start a node. */
@@ -82,7 +83,7 @@ export const WorkflowNode = Closed({
   notes: Optional(Type.String()),
   groupId: Optional(Type.String()),
   agent: Optional(AgentRef),
-  envelopeContract: Optional(AnyObject),
+  envelopeContract: Optional(EnvelopeContract),
   artifactType: Optional(Type.String()),
   cardType: Optional(Type.String()),
   outputSensitivity: Optional(MapOf(Type.Boolean())),

@@ -31,6 +31,7 @@ export const SEAMS = {
   agent: { kind: 'database', guardedBy: 'replayGuard' },
   tool: { kind: 'tool', guardedBy: 'replayGuard' },
   verifiers: { kind: 'database', guardedBy: 'replayGuard' },
+  envelopeKind: { kind: 'settings', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 /** The name of a seam. */
@@ -51,6 +52,14 @@ interface SeamShapes {
   agent: { request: AgentRequest; result: ResolvedAgent };
   tool: { request: ToolRequest; result: ToolResult };
   verifiers: { request: { readonly verifierRef: string }; result: { readonly verifier: Verifier | null } };
+  envelopeKind: { request: { readonly type: string }; result: { readonly kind: EnvelopeKind | null } };
+}
+
+/** A kind of envelope that the operator has configured. */
+export interface EnvelopeKind {
+  readonly version: number;
+  /** JSON Schema of the payload. */
+  readonly schema: JsonObject;
 }
 
 /** The template of each target, null if there is none, and how much of a composed prompt the log may show. */

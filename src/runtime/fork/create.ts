@@ -101,10 +101,12 @@ async function* readHistory(runtime: Runtime, source: RunRow, length: number): A
 /** Records a copy of an event, with the ids of this run. */
 function recordCopy(held: HeldRun, event: RunEvent): Recorded {
   const { runId } = held.run.facts;
-  const causationId = event.causationId && eventIdOf(runId, sequenceOf(event.causationId));
+  const copy = toNewEvent(event);
+  const { causationId: cause } = event;
+  const causationId = copy.causationId ?? (cause && eventIdOf(runId, sequenceOf(cause)));
   return recordAndApply(
     held,
-    { ...toNewEvent(event), ...(causationId ? { causationId } : {}) },
+    { ...copy, ...(causationId ? { causationId } : {}) },
     Date.parse(event.timestamp),
     sha256Hex,
   );

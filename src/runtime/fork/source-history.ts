@@ -1,7 +1,8 @@
 import type { Fork } from '../../engine/run/run.ts';
+import { defined } from '../../protocol/format/json.ts';
 import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import { traitsOf } from '../event-traits.ts';
-import { decodeEvent } from '../recording.ts';
+import { decodeEvent, isEventIdOf } from '../recording.ts';
 import type { Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -80,7 +81,11 @@ export function nodeIdOf({ nodeId, payload }: RunEvent): string | undefined {
   return nodeId ?? (payload as { readonly nodeId?: string }).nodeId;
 }
 
-/** Turns a recorded event into a new one. The cause is left out, because its id is different in another run. */
-export function toNewEvent({ type, payload, nodeId }: RunEvent): NewEvent {
-  return { type, payload, ...(nodeId === undefined ? {} : { nodeId }) } as NewEvent;
+/**
+ * Turns a recorded event into a new one. A cause that is an event is left out, because its id is different in another
+ * run; the correlation id of an envelope is the same in every run.
+ */
+export function toNewEvent({ type, payload, nodeId, causationId, contentTrust, runId }: RunEvent): NewEvent {
+  const cause = causationId !== undefined && isEventIdOf(runId, causationId) ? undefined : causationId;
+  return { type, payload, ...defined({ nodeId, causationId: cause, contentTrust }) } as NewEvent;
 }

@@ -1,3 +1,4 @@
+import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { formatToolResult } from '../../../engine/models/prompt-text.ts';
 import { isOver } from '../../../engine/run/run.ts';
 import { type Agent, CONFIDENCE_THRESHOLD } from '../../../protocol/ai/agents.ts';
@@ -11,6 +12,7 @@ import type { ModelMessage, ModelTool, ToolCall } from '../../../runtime/effects
 import { type NodeContext, NodeFailure, type Outcome } from '../../../runtime/node-type.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
+import { Mailbox, Rounds, type SentEnvelope } from '../envelopes/door.ts';
 import { type Decision, readDecision, type SchemaRule } from './decision.ts';
 import { modelNames } from './tool-names.ts';
 
@@ -31,6 +33,8 @@ interface Assignment {
   readonly messages: readonly ModelMessage[];
   readonly rule: SchemaRule | undefined;
   readonly stepsMax: number;
+  /** Whether envelopes are read; without, they are decisions like any other. */
+  readonly readsEnvelopes?: boolean;
 }
 
 /**
@@ -46,6 +50,7 @@ export class Invocation {
   readonly #messages: ModelMessage[];
   readonly #usage: ProviderUsage[] = [];
   readonly #called: string[] = [];
+  readonly #mailbox: Mailbox | undefined;
   #corrections = 0;
   #childrenUsed = 0;
 
@@ -60,13 +65,25 @@ export class Invocation {
       description,
       inputSchema,
     }));
-    this.#messages = [...messages];
+    const check = assignment.rule && compileSchema(assignment.rule.schema);
+    const isAnswer = (value: unknown): boolean => check?.(value).length === 0;
+    this.#mailbox = assignment.readsEnvelopes ? new Mailbox(context, new Rounds(context), isAnswer) : undefined;
+    this.#messages = [...(this.#mailbox?.brief(messages) ?? messages)];
   }
 
   async run(): Promise<Outcome> {
     const { stepsMax } = this.#assignment;
     for (let step = 1; step <= stepsMax; step++) {
       const answer = await this.#ask(step === stepsMax);
+      const received = await this.#mailbox?.receive(answer, this.#messages);
+      if (received && 'interrupt' in received) return received;
+      if (received && 'envelope' in received) return this.#closeWith(received.envelope, { answer, steps: step });
+      if (received) {
+        this.#messages.splice(0, this.#messages.length, ...received.messages);
+        // The mailbox has limits of its own: an answer to the agent's question must not use up its last step.
+        step--;
+        continue;
+      }
       const calls = callsIn(answer);
       if (calls.length === 0) {
         const outcome = this.#conclude(answer, step);
@@ -174,6 +191,12 @@ export class Invocation {
     return { done: { outputs: this.#outputs(decision.value, decision, { answer, steps }) } };
   }
 
+  /** The agent sent an envelope instead of a decision. */
+  #closeWith(envelope: SentEnvelope, { answer, steps }: End): Outcome {
+    this.#tell({ type: 'agent.invocation.completed', payload: { ...this.#bracket, outcome: 'completed' } });
+    return { done: { outputs: { envelope, ...this.#facts({ answer, steps }) } } };
+  }
+
   #sendBack({ content }: ModelAnswer, problem: string): undefined {
     if (++this.#corrections > CORRECTIONS_MAX) {
       throw failure('handoff_return_schema_violation', `The agent's result does not match its schema: ${problem}`);
@@ -186,11 +209,12 @@ export class Invocation {
   #escalate(decision: Decision, observed: number, threshold: number, end: End): Outcome {
     const { agentId, rule } = this.#assignment;
     this.#complete('escalated', decision);
-    if (!this.#context.answer) {
+    const { answer } = this.#mailbox ?? this.#context;
+    if (!answer) {
       const data = { agentId, threshold, observed, decision: decision.value };
       return { interrupt: { kind: 'low-confidence', data, resumeSchema: resumeSchema(rule) } };
     }
-    const ruling = this.#context.answer.value as { readonly action?: string; readonly decision?: unknown };
+    const ruling = answer.value as { readonly action?: string; readonly decision?: unknown };
     const value = ruling.action === undefined ? ruling.decision : decision.value;
     const { action = 'decide' } = ruling;
     const outputs = { ...this.#outputs(value, decision, end), action };
@@ -206,14 +230,16 @@ export class Invocation {
     return escalationThreshold ?? agent?.manifest.confidence?.defaultThreshold ?? CONFIDENCE_THRESHOLD;
   }
 
-  #outputs(result: unknown, { confidence }: Decision, { answer, steps }: End): JsonObject {
+  #outputs(result: unknown, { confidence }: Decision, end: End): JsonObject {
+    return { result, ...(confidence === undefined ? {} : { confidence }), ...this.#facts(end) };
+  }
+
+  #facts({ answer, steps }: End): JsonObject {
     const sum = (of: (usage: ProviderUsage) => number): number =>
       this.#usage.reduce((total, one) => total + of(one), 0);
     const inputTokens = sum((usage) => usage.inputTokens);
     const outputTokens = sum((usage) => usage.outputTokens);
     return {
-      result,
-      ...(confidence === undefined ? {} : { confidence }),
       finalMessage: answer.content,
       steps,
       toolCalls: this.#called,

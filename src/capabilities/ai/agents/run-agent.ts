@@ -44,6 +44,7 @@ type Config = Static<typeof Config>;
 export const runAgent: NodeType = {
   typeId: 'core.agents.run',
   role: 'side-effect',
+  readsEnvelopes: true,
   // A workflow that the agent calls as a tool becomes a child run of this node.
   fansOut: true,
   config: Config,
@@ -58,7 +59,8 @@ export const runAgent: NodeType = {
       checkTask(context, resolved.agent);
       const rule = ruleOf(resolved.agent, context.config);
       const messages = await buildMessages(context, resolved, rule);
-      return await new Invocation(context, { id, resolved, agentId, messages, rule, stepsMax: maxSteps }).run();
+      const assignment = { id, resolved, agentId, messages, rule, stepsMax: maxSteps, readsEnvelopes: true };
+      return await new Invocation(context, assignment).run();
     } catch (error) {
       if (error instanceof Awaiting) return { children: error.children };
       if (error instanceof NodeFailure && error.error.code !== 'envelope_refusal') recordFailure(context, agentId);

@@ -1,19 +1,19 @@
-import { ENVELOPE_SCHEMA_VERSION } from '../../../protocol/ai/envelopes.ts';
 import { defineCapability } from '../../capability.ts';
+import { Interrupts } from '../../people/interrupts/door.ts';
 import { bindRoutes } from '../../request.ts';
-import { KINDS, routes } from './routes.ts';
+import { advertisement } from './advertisement.ts';
+import { routes } from './routes.ts';
+import { envelopeSettings } from './settings.ts';
 
-const LIMITS = { clarificationRounds: 3, schemaRounds: 2, envelopesPerTurn: 5 };
-
-/** The kinds of envelope that a model may send in any workflow, and their schemas. */
+/** The envelopes that models send: their kinds and schemas, and how nodes accept them. */
 export const envelopes = defineCapability({
   name: 'envelopes',
-  build: () => ({
-    advertise: () => ({
-      supportedEnvelopes: KINDS,
-      schemaVersions: Object.fromEntries(KINDS.map((kind) => [kind, ENVELOPE_SCHEMA_VERSION])),
-      limits: LIMITS,
-    }),
-    routes: bindRoutes(routes, {}),
+  // A clarification becomes an interrupt.
+  needs: [Interrupts],
+  settings: envelopeSettings,
+  build: (host, _needs, { envelopeKinds }) => ({
+    advertise: () => advertisement(host.runtime.catalog.types, envelopeKinds),
+    routes: bindRoutes(routes, { kinds: envelopeKinds }),
+    seams: { envelopeKind: async ({ type }) => ({ kind: envelopeKinds.get(type) ?? null }) },
   }),
 });

@@ -3,11 +3,16 @@ import { ENVELOPE_KINDS } from '../../../protocol/ai/envelopes.ts';
 import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
 import { route } from '../../request.ts';
+import { isUniversal } from './checks.ts';
+import type { ConfiguredKinds } from './settings.ts';
 
-/** The kinds of envelope, as discovery lists them. */
-export const KINDS = Object.keys(ENVELOPE_KINDS) as (keyof typeof ENVELOPE_KINDS)[];
+interface Services {
+  readonly kinds: ConfiguredKinds;
+}
 
-const getEnvelopeSchema = route<object>()({
+const FILE_END = '.schema.json';
+
+const getEnvelopeSchema = route<Services>()({
   operationId: 'getEnvelopeSchema',
   summary: 'The JSON Schema of an envelope kind',
   method: 'GET',
@@ -16,16 +21,21 @@ const getEnvelopeSchema = route<object>()({
   params: Closed({ file: Type.String({ description: '<kind>.schema.json' }) }),
   replies: { 200: 'application/schema+json' },
   refusals: [404],
-  handle: ({ params, origin }) => {
-    const kind = KINDS.find((name) => params.file === `${name}.schema.json`);
-    if (!kind) return NOT_FOUND;
-    const schema = {
+  handle: ({ params: { file }, origin }, { kinds }) => {
+    const kind = file.endsWith(FILE_END) ? file.slice(0, -FILE_END.length) : '';
+    const payload = isUniversal(kind) ? ENVELOPE_KINDS[kind] : kinds.get(kind)?.schema;
+    if (!payload) return NOT_FOUND;
+    const body = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
-      $id: `${origin}/schemas/envelopes/${params.file}`,
       title: kind,
-      ...ENVELOPE_KINDS[kind],
+      ...payload,
+      $id: `${origin}/schemas/envelopes/${file}`,
     };
-    return { status: 200, headers: { 'Content-Type': 'application/schema+json; charset=utf-8' }, body: schema };
+    const headers = {
+      'Content-Type': 'application/schema+json; charset=utf-8',
+      'Cache-Control': 'public, max-age=300',
+    };
+    return { status: 200, headers, body };
   },
 });
 

@@ -1,10 +1,11 @@
 import type { EventType } from '../../../protocol/running/events.ts';
 import { defineCapability } from '../../capability.ts';
+import { ATTEMPTS_MAX } from '../envelopes/door.ts';
 import { Models } from './door.ts';
 import { MODEL_NODES } from './nodes.ts';
 import { ModelService } from './service.ts';
 import { modelSettings } from './settings.ts';
-import { ATTEMPTS_MAX, LONGER_BY } from './structured.ts';
+import { LONGER_BY } from './structured.ts';
 
 /** The events that tell how reliable the answers of models are, as discovery lists them. */
 const RELIABILITY_EVENTS: readonly EventType[] = [

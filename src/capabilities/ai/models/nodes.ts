@@ -3,11 +3,11 @@ import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
-import { askModel, buildMessages, type ModelAnswer, modelChoice } from '../../../runtime/ask-model.ts';
+import { buildMessages, modelChoice } from '../../../runtime/ask-model.ts';
 import type { ToolChoice } from '../../../runtime/effects/model.ts';
 import type { NodeType, Outcome } from '../../../runtime/node-type.ts';
 import { PROMPT_KEYS, promptRefProblems } from '../../../runtime/prompts.ts';
-import { askForJson } from './structured.ts';
+import { askForData, askForText, type Heard } from './structured.ts';
 
 const Optional = Type.Optional;
 
@@ -46,16 +46,19 @@ export const CallPromptConfig = Type.Object({
 export const callPrompt: NodeType = {
   typeId: 'core.ai.callPrompt',
   role: 'side-effect',
+  readsEnvelopes: true,
   config: CallPromptConfig,
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
     const messages = await buildMessages(context);
-    const { content, end } = await askModel(context, {
+    const heard = await askForText(context, {
       ...modelChoice(context),
       ...(messages.length > 0 ? { messages } : {}),
     });
+    if ('interrupt' in heard) return heard;
+    const { content, end } = heard.answer;
     const { finishReason, usage, model } = end;
-    return { done: { outputs: defined({ content, finishReason, usage, model }) } };
+    return { done: { outputs: { ...defined({ content, finishReason, usage, model }), ...envelopeIn(heard) } } };
   },
 };
 
@@ -63,11 +66,13 @@ export const callPrompt: NodeType = {
 const chatCompletion: NodeType = {
   typeId: 'core.ai.chatCompletion',
   role: 'side-effect',
+  readsEnvelopes: true,
   config: Type.Object(Asking),
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
-    const answer = await askModel(context, { ...modelChoice(context), messages: await buildMessages(context) });
-    return { done: { outputs: { content: answer.content, ...factsOf(answer) } } };
+    const heard = await askForText(context, { ...modelChoice(context), messages: await buildMessages(context) });
+    if ('interrupt' in heard) return heard;
+    return { done: { outputs: { content: heard.answer.content, ...factsOf(heard), ...envelopeIn(heard) } } };
   },
 };
 
@@ -75,14 +80,17 @@ const chatCompletion: NodeType = {
 const structuredOutput: NodeType = {
   typeId: 'core.ai.structuredOutput',
   role: 'side-effect',
+  readsEnvelopes: true,
   config: StructuredConfig,
   check: (config) => [...promptRefProblems(config), ...schemaProblems(config)],
   async run(context): Promise<Outcome> {
     const { outputSchema } = context.config as Static<typeof StructuredConfig>;
     const request = { ...modelChoice(context), messages: await buildMessages(context) };
-    const { data, usage, retries } = await askForJson(context, request, outputSchema);
+    const heard = await askForData(context, request, outputSchema);
+    if ('interrupt' in heard) return heard;
+    const { said, usage, retries } = heard;
     const model = usage.at(-1)?.model;
-    return { done: { outputs: defined({ data, usage: sumOf(usage), model, retries }) as JsonObject } };
+    return { done: { outputs: defined({ ...said, usage: sumOf(usage), model, retries }) as JsonObject } };
   },
 };
 
@@ -90,23 +98,28 @@ const structuredOutput: NodeType = {
 const toolCalling: NodeType = {
   typeId: 'core.ai.toolCalling',
   role: 'side-effect',
+  readsEnvelopes: true,
   config: ToolConfig,
   check: promptRefProblems,
   async run(context): Promise<Outcome> {
     const { tools, toolChoice } = context.config as Static<typeof ToolConfig>;
-    const answer = await askModel(context, {
+    const heard = await askForText(context, {
       ...modelChoice(context),
       messages: await buildMessages(context),
       tools,
       toolChoice: toolChoice as ToolChoice | undefined,
     });
-    const { toolCalls = [] } = answer.end;
-    return { done: { outputs: { content: answer.content, toolCalls, ...factsOf(answer) } } };
+    if ('interrupt' in heard) return heard;
+    const { content, end } = heard.answer;
+    const { toolCalls = [] } = end;
+    return { done: { outputs: { content, toolCalls, ...factsOf(heard), ...envelopeIn(heard) } } };
   },
 };
 
 /** The node types that ask models. */
 export const MODEL_NODES: readonly NodeType[] = [callPrompt, chatCompletion, structuredOutput, toolCalling];
+
+type Spoken = Exclude<Heard<string>, { readonly interrupt: unknown }>;
 
 const FINISHES = {
   stop: 'stop',
@@ -115,12 +128,18 @@ const FINISHES = {
   content_filter: 'content-filter',
 } as const;
 
-function factsOf({ end, result: { usage } }: ModelAnswer): JsonObject {
+/** The facts of the last answer; the usage is that of all of them. */
+function factsOf({ answer: { end }, usage }: Spoken): JsonObject {
   return defined({
     finishReason: end.finishReason === undefined ? 'other' : FINISHES[end.finishReason],
-    usage: usage && sumOf([usage]),
-    model: usage?.model ?? end.model,
+    usage: usage.length > 0 ? sumOf(usage) : undefined,
+    model: usage.at(-1)?.model ?? end.model,
   });
+}
+
+/** The envelope that the model sent instead of an answer. */
+function envelopeIn({ said }: Spoken): JsonObject {
+  return 'envelope' in said ? { envelope: said.envelope } : {};
 }
 
 function sumOf(calls: readonly ProviderUsage[]): JsonObject {

@@ -1,57 +1,100 @@
 import { readJsonAnswer } from '../../../engine/expressions/json-answer.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
-import type { ProviderUsage, RetryReason } from '../../../protocol/ai/models.ts';
+import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { askModel, type ModelAnswer } from '../../../runtime/ask-model.ts';
 import type { ModelMessage, ModelRequest } from '../../../runtime/effects/model.ts';
-import { type NodeContext, NodeFailure } from '../../../runtime/node-type.ts';
+import type { NodeContext } from '../../../runtime/node-type.ts';
+import { finalFailure, Mailbox, type Misfit, type Reception, Rounds } from '../envelopes/door.ts';
 
-/** How often a model is asked for one answer. */
-export const ATTEMPTS_MAX = 3;
 /** The token limit is multiplied by this after an answer that was cut off. */
 export const LONGER_BY = 2;
 /** The token limit that is multiplied if the request has none. */
 const TOKENS_USUAL = 4_096;
 
-/** An answer that matches its schema. */
-interface Structured {
-  readonly data: unknown;
+/** What came of asking a model: the answer that was wanted, or what follows from an envelope instead. */
+export type Heard<T> = { readonly interrupt: Extract<Reception, { interrupt: unknown }>['interrupt'] } | Facts<T>;
+
+interface Facts<T> {
+  readonly answer: ModelAnswer;
   readonly usage: readonly ProviderUsage[];
   readonly retries: number;
+  readonly said: { readonly data: T } | Extract<Reception, { envelope: unknown }>;
 }
 
-/** Why an answer is not usable, and the request to make next. */
-interface Misfit {
-  readonly reason: RetryReason;
-  readonly problem: string;
+/** An answer that is not usable, and the request to make next. */
+interface Unusable extends Misfit {
   readonly next: ModelRequest;
 }
 
-/** Asks for JSON that matches a schema, at most ATTEMPTS_MAX times. Fails the node if no answer matches. */
-export async function askForJson(context: NodeContext, request: ModelRequest, schema: JsonObject): Promise<Structured> {
-  const check = compileSchema(schema);
-  const usage: ProviderUsage[] = [];
-  let asked: ModelRequest = { ...request, outputSchema: schema };
-  let misfit: Misfit | undefined;
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    if (misfit) recordRetry(context, attempt, misfit);
-    const answer = await askModel(context, asked);
-    if (answer.result.usage) usage.push(answer.result.usage);
-    if (answer.result.refusal) throw refused(context, answer);
-    const judged = judge(context, answer, asked, check);
-    if ('data' in judged) return { data: judged.data, usage, retries: attempt - 1 };
-    misfit = judged;
-    asked = judged.next;
-  }
-  throw exhausted(context, misfit!);
+type Judge<T> = (answer: ModelAnswer, asked: ModelRequest) => { readonly data: T } | Unusable;
+
+interface Asking<T> {
+  readonly rounds: Rounds;
+  /** Reads envelopes; without one they are answers like any other. */
+  readonly mailbox?: Mailbox;
+  readonly judge: Judge<T>;
 }
 
-function judge(
+/** Asks for a text. */
+export function askForText(context: NodeContext, request: ModelRequest): Promise<Heard<string>> {
+  const rounds = new Rounds(context);
+  const mailbox = new Mailbox(context, rounds);
+  return ask(context, request, { rounds, mailbox, judge: ({ content }) => ({ data: content }) });
+}
+
+/** Asks for JSON that matches a schema, until it does or the limit is reached; the node fails if none matches. */
+export function askForData(context: NodeContext, request: ModelRequest, schema: JsonObject): Promise<Heard<unknown>> {
+  const rounds = new Rounds(context);
+  const check = compileSchema(schema);
+  const mailbox = new Mailbox(context, rounds, (value) => check(value).length === 0);
+  const judge: Judge<unknown> = (answer, asked) => judgeJson(context, answer, asked, check);
+  return ask(context, { ...request, outputSchema: schema }, { rounds, mailbox, judge });
+}
+
+/** Asks for JSON of somebody who may say nothing else: an envelope does not match the schema either. */
+export async function askForJson(
+  context: NodeContext,
+  request: ModelRequest,
+  schema: JsonObject,
+): Promise<{ readonly data: unknown }> {
+  const check = compileSchema(schema);
+  const judge: Judge<unknown> = (answer, asked) => judgeJson(context, answer, asked, check);
+  const heard = await ask(context, { ...request, outputSchema: schema }, { rounds: new Rounds(context), judge });
+  return (heard as Facts<unknown>).said as { readonly data: unknown };
+}
+
+async function ask<T>(context: NodeContext, request: ModelRequest, asking: Asking<T>): Promise<Heard<T>> {
+  const { rounds, mailbox, judge } = asking;
+  const usage: ProviderUsage[] = [];
+  let asked = mailbox ? withMessages(request, mailbox.brief(request.messages ?? [])) : request;
+  for (;;) {
+    const answer = await askModel(context, asked);
+    if (answer.result.usage) usage.push(answer.result.usage);
+    const received = await mailbox?.receive(answer, asked.messages ?? []);
+    if (received && 'interrupt' in received) return received;
+    if (received && 'messages' in received) {
+      asked = withMessages(asked, received.messages);
+      continue;
+    }
+    const said = received ?? judge(answer, asked);
+    if (!('reason' in said)) return { answer, usage, retries: rounds.retries, said };
+    rounds.again(said);
+    asked = said.next;
+  }
+}
+
+function withMessages(request: ModelRequest, messages: readonly ModelMessage[]): ModelRequest {
+  return messages.length > 0 ? { ...request, messages } : request;
+}
+
+function judgeJson(
   context: NodeContext,
   answer: ModelAnswer,
   asked: ModelRequest,
   check: (value: unknown) => readonly string[],
-): { readonly data: unknown } | Misfit {
+): { readonly data: unknown } | Unusable {
+  if (answer.result.refusal) throw refused(context, answer);
   if (answer.end.finishReason === 'length') return truncated(context, answer, asked);
   const read = readJsonAnswer(answer.content);
   if (!read) return corrected(asked, answer, 'parse-error', 'It is not JSON.');
@@ -65,7 +108,7 @@ function judge(
 }
 
 /** An answer that was cut off is requested again with a higher token limit. */
-function truncated(context: NodeContext, answer: ModelAnswer, asked: ModelRequest): Misfit {
+function truncated(context: NodeContext, answer: ModelAnswer, asked: ModelRequest): Unusable {
   const { content, result } = answer;
   const outputTokenCount = result.usage?.outputTokens;
   record(context, {
@@ -82,7 +125,7 @@ function truncated(context: NodeContext, answer: ModelAnswer, asked: ModelReques
 }
 
 /** The correction holds the validator's messages only: nothing the model said is repeated as an instruction. */
-function corrected(asked: ModelRequest, { content }: ModelAnswer, reason: RetryReason, problem: string): Misfit {
+function corrected(asked: ModelRequest, { content }: ModelAnswer, reason: Misfit['reason'], problem: string): Unusable {
   const correction = `The answer does not fit the schema: ${problem} Answer again with JSON alone that fits.`;
   const more: ModelMessage[] = [
     { role: 'assistant', content },
@@ -91,33 +134,11 @@ function corrected(asked: ModelRequest, { content }: ModelAnswer, reason: RetryR
   return { reason, problem, next: { ...asked, messages: [...(asked.messages ?? []), ...more] } };
 }
 
-function recordRetry(context: NodeContext, attempt: number, { reason, problem }: Misfit): void {
-  const payload = { nodeId: context.node.id, attempt, reason, previousError: problem };
-  record(context, { type: 'envelope.retry.attempted', payload });
-}
-
-function refused(context: NodeContext, answer: ModelAnswer): NodeFailure {
+function refused(context: NodeContext, answer: ModelAnswer) {
   const { result } = answer;
   const payload = { ...sourceOf(context, answer), refusalText: result.refusal!.text };
   record(context, { type: 'envelope.refusal', payload });
-  return failure('envelope_refusal', 'The model refused to answer.');
-}
-
-function exhausted(context: NodeContext, { reason, problem }: Misfit): NodeFailure {
-  const { id: nodeId } = context.node;
-  record(context, {
-    type: 'envelope.retry.exhausted',
-    payload: { nodeId, totalAttempts: ATTEMPTS_MAX, finalReason: reason, finalError: problem },
-  });
-  const limit = ATTEMPTS_MAX - 1;
-  record(context, { type: 'cap.breached', payload: { kind: 'schema', limit, observed: ATTEMPTS_MAX, nodeId } });
-  if (reason === 'truncation') {
-    return failure(
-      'envelope_truncation_unrecoverable',
-      `All ${ATTEMPTS_MAX} answers were cut off at their token limit.`,
-    );
-  }
-  return failure('envelope_invalid', `None of ${ATTEMPTS_MAX} answers matches the schema: ${problem}`);
+  return finalFailure('envelope_refusal', 'The model refused to answer.');
 }
 
 /** The node and the model that gave an answer; the usage names the model where the chunks do not. */
@@ -126,13 +147,8 @@ function sourceOf({ node }: NodeContext, { end, result: { usage } }: ModelAnswer
   return { nodeId: node.id, provider, model };
 }
 
-type Event = Parameters<NodeContext['emit']>[0];
+type Event = Parameters<NodeContext['emitStep']>[0];
 
-function record({ node, emit }: NodeContext, event: Event): void {
-  emit({ ...event, nodeId: node.id });
-}
-
-/** Not retryable: the answers are recorded effects, so another attempt of the node would get the same ones. */
-function failure(code: string, message: string): NodeFailure {
-  return new NodeFailure({ code, message, retryable: false });
+function record({ node, emitStep }: NodeContext, event: Event): void {
+  emitStep({ ...event, nodeId: node.id });
 }

@@ -1,10 +1,12 @@
 import { mcpClientSettings } from '../ai/mcp-client/settings.ts';
 import { Memory } from '../ai/memory/door.ts';
 import { ModelProviders, Models } from '../ai/models/door.ts';
+import { type ModelSettings, modelSettings } from '../ai/models/settings.ts';
 import { Packs } from '../ai/packs/door.ts';
 import { Prompts } from '../ai/prompts/door.ts';
 import { defineCapability } from '../capability.ts';
 import { hostSettings } from '../host-settings.ts';
+import { httpClientSettings } from '../integrations/http-client/settings.ts';
 import { Storage } from '../integrations/storage/door.ts';
 import { Goals } from '../learning/goals/door.ts';
 import { Proposals } from '../learning/proposals/door.ts';
@@ -18,11 +20,11 @@ import { Commitments } from '../starting/commitments/door.ts';
 import { authorizationSettings } from '../trust/authorization/settings.ts';
 import { fixturesFor, installFixtures } from './fixtures/index.ts';
 import { MOCK_PROVIDERS, mockableModel, mockProviders } from './mock-providers.ts';
-import { CONFORMANCE_NODES, REPLACING_NODES } from './nodes/index.ts';
-import { countingProbe } from './probe-tool.ts';
+import { CONFORMANCE_NODES, type DefaultModel, REPLACING_NODES, requiresMissingAbility } from './nodes/index.ts';
 import { ProgrammedModel } from './programmed-model.ts';
 import { CONFORMANCE_TABLES } from './records.ts';
 import { routes } from './seams/index.ts';
+import { conformanceTools } from './tools.ts';
 
 /**
  * The scaffolding of conformance suites: fixtures, test seams, mock models and node types. A host mounts it last and
@@ -31,9 +33,12 @@ import { routes } from './seams/index.ts';
 export const conformance = defineCapability({
   name: 'conformance',
   needs: [Workflows, Prompts, Packs, Proposals, Goals, Memory, Storage, Webhooks, Retention, Commitments, Models],
-  settings: joinSettings(hostSettings, joinSettings(mcpClientSettings, authorizationSettings)),
+  settings: joinSettings(
+    joinSettings(hostSettings, authorizationSettings),
+    joinSettings(mcpClientSettings, joinSettings(modelSettings, httpClientSettings)),
+  ),
   tables: CONFORMANCE_TABLES,
-  nodes: () => [...CONFORMANCE_NODES, ...REPLACING_NODES],
+  nodes: ({ models }) => [...CONFORMANCE_NODES, requiresMissingAbility(defaultModel(models)), ...REPLACING_NODES],
   build: (host, needs, settings) => {
     const { runtime } = host;
     const programmedModel = new ProgrammedModel();
@@ -47,9 +52,14 @@ export const conformance = defineCapability({
       routes: bindRoutes(routes, { ...needs, clock: runtime.clock, programmedModel }),
       // This capability is mounted after models, so its driver takes the place of the one that it wraps.
       seams: { model: mockableModel(needs.models.seam, runtime) },
-      tools: [countingProbe(runtime.store)],
+      tools: [conformanceTools(runtime.store, settings.credentials)],
       extensions: [ModelProviders.of(programmedModel), MockProviders.of(mockProviders)],
       prepare: () => installFixtures(runtime, needs, settings),
     };
   },
 });
+
+/** The first model of the first configured provider; the programmed one where none is configured. */
+function defaultModel([first]: readonly ModelSettings[]): DefaultModel {
+  return first ? { provider: first.provider, model: first.models[0]! } : { provider: 'mock', model: 'mock-mini' };
+}

@@ -227,6 +227,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'envelope.refusal': unchanged,
   'envelope.truncated': unchanged,
   'envelope.recovery.applied': unchanged,
+  'model.capability.insufficient': unchanged,
   'workflow.loopback-limit': unchanged,
 };
 

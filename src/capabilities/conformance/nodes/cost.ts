@@ -3,7 +3,7 @@ import { defined, isObject, type JsonObject } from '../../../protocol/format/jso
 import type { NodeContext, Outcome } from '../../../runtime/node-type.ts';
 
 /** Records the usage that the attributes in the config describe. Attributes that are not listed here go nowhere. */
-export function emitCost({ config, node, emit }: NodeContext): Outcome {
+export async function emitCost({ config, node, emit }: NodeContext): Promise<Outcome> {
   emit({ type: 'provider.usage', nodeId: node.id, payload: usageOf(isObject(config.attrs) ? config.attrs : {}) });
   return { done: {} };
 }

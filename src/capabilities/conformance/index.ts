@@ -1,4 +1,6 @@
+import { unchanged } from '../../runtime/change.ts';
 import { mcpClientSettings } from '../ai/mcp-client/settings.ts';
+import { McpEndpoint } from '../ai/mcp-server/door.ts';
 import { Memory } from '../ai/memory/door.ts';
 import { ModelProviders, Models } from '../ai/models/door.ts';
 import { type ModelSettings, modelSettings } from '../ai/models/settings.ts';
@@ -13,10 +15,12 @@ import { Proposals } from '../learning/proposals/door.ts';
 import { Retention } from '../operations/retention/door.ts';
 import { Webhooks } from '../operations/webhooks/door.ts';
 import { bindRoutes } from '../request.ts';
-import { MockProviders } from '../running/runs/door.ts';
-import { Workflows } from '../running/workflows/door.ts';
+import { Events } from '../running/events/door.ts';
+import { MockProviders, Runs } from '../running/runs/door.ts';
+import { WorkflowCompanions, Workflows } from '../running/workflows/door.ts';
 import { joinSettings } from '../settings.ts';
 import { Commitments } from '../starting/commitments/door.ts';
+import { Authorization } from '../trust/authorization/door.ts';
 import { authorizationSettings } from '../trust/authorization/settings.ts';
 import { fixturesFor, installFixtures } from './fixtures/index.ts';
 import { MOCK_PROVIDERS, mockableModel, mockProviders } from './mock-providers.ts';
@@ -24,6 +28,7 @@ import { CONFORMANCE_NODES, type DefaultModel, REPLACING_NODES, requiresMissingA
 import { ProgrammedModel } from './programmed-model.ts';
 import { CONFORMANCE_TABLES } from './records.ts';
 import { routes } from './seams/index.ts';
+import { Switches } from './switches.ts';
 import { conformanceTools } from './tools.ts';
 
 /**
@@ -32,7 +37,23 @@ import { conformanceTools } from './tools.ts';
  */
 export const conformance = defineCapability({
   name: 'conformance',
-  needs: [Workflows, Prompts, Packs, Proposals, Goals, Memory, Storage, Webhooks, Retention, Commitments, Models],
+  needs: [
+    Workflows,
+    Runs,
+    Events,
+    Prompts,
+    Packs,
+    Proposals,
+    Goals,
+    Memory,
+    Storage,
+    Webhooks,
+    Retention,
+    Commitments,
+    Models,
+    McpEndpoint,
+    Authorization,
+  ],
   settings: joinSettings(
     joinSettings(hostSettings, authorizationSettings),
     joinSettings(mcpClientSettings, joinSettings(modelSettings, httpClientSettings)),
@@ -42,6 +63,7 @@ export const conformance = defineCapability({
   build: (host, needs, settings) => {
     const { runtime } = host;
     const programmedModel = new ProgrammedModel();
+    const switches = new Switches();
     return {
       advertise: () => ({
         testing: { mockProviders: [...MOCK_PROVIDERS] },
@@ -49,11 +71,17 @@ export const conformance = defineCapability({
         fixtures: fixturesFor(settings).map(({ id }) => id),
         conformance: { mockAgent: true },
       }),
-      routes: bindRoutes(routes, { ...needs, clock: runtime.clock, programmedModel }),
+      routes: bindRoutes(routes, { ...needs, runtime, clock: runtime.clock, programmedModel, switches }),
       // This capability is mounted after models, so its driver takes the place of the one that it wraps.
       seams: { model: mockableModel(needs.models.seam, runtime) },
       tools: [conformanceTools(runtime.store, settings.credentials)],
-      extensions: [ModelProviders.of(programmedModel), MockProviders.of(mockProviders)],
+      extensions: [
+        ModelProviders.of(programmedModel),
+        MockProviders.of(mockProviders),
+        WorkflowCompanions.of(async ({ subject }, _workflowId, definition) => {
+          return switches.check(subject.tenant, definition?.nodes ?? []) ?? unchanged(undefined);
+        }),
+      ],
       prepare: () => installFixtures(runtime, needs, settings),
     };
   },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
-import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import { perform } from '../../../runtime/change.ts';
@@ -11,7 +11,7 @@ import type { Workflows } from '../../running/workflows/door.ts';
 import { AGENT_PACK, STRICT_AGENT } from '../fixtures/agent-pack.ts';
 import { line, node } from '../fixtures/definitions.ts';
 import { exampleOf, type ProgrammedAnswer, type ProgrammedModel } from '../programmed-model.ts';
-import { type TrialRun, type TrialServices, tryRun } from './trial-run.ts';
+import { payloadOf, type TrialRun, type TrialServices, tryRun } from './trial-run.ts';
 
 interface Services extends TrialServices {
   readonly packs: Packs;
@@ -75,13 +75,13 @@ const dispatchAgent = operation({
     const run = await invoke(services, caller, invocation, signal);
     if (isRefusal(run)) return run;
     const { outcome = 'failed' } = endOf(run.events);
-    const failed = run.events.find(({ type }) => type === 'node.failed')?.payload;
+    const failed = run.events.find(({ type }) => type === 'node.failed');
     return reply(200, {
       agentId,
       runId: run.runId,
       status: outcome,
       events: run.events.filter(({ type }) => type.startsWith('agent.')).map(flat),
-      ...(isObject(failed) ? { error: failed.error } : {}),
+      ...(failed ? { error: payloadOf(failed).error } : {}),
     });
   },
 });
@@ -122,12 +122,12 @@ async function invoke(
 }
 
 function endOf(events: readonly RunEvent[]): { readonly invocationId?: string; readonly outcome?: string } {
-  const last = events.findLast(({ type }) => type === 'agent.invocation.completed')?.payload;
-  return isObject(last) ? last : {};
+  const last = events.findLast(({ type }) => type === 'agent.invocation.completed');
+  return last ? payloadOf(last) : {};
 }
 
-function flat({ type, payload }: RunEvent): JsonObject {
-  return { type, ...(isObject(payload) ? payload : {}) };
+function flat(event: RunEvent): JsonObject {
+  return { type: event.type, ...payloadOf(event) };
 }
 
 /** The test seams that run agents. */

@@ -4,7 +4,7 @@ import { isObject } from '../../../protocol/format/json.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import { reply, route } from '../../request.ts';
 import { DENIED_WORKFLOW, SPENDING_WORKFLOW } from '../fixtures/seam-workflows.ts';
-import { type TrialRequest, type TrialServices, tryRun } from './trial-run.ts';
+import { payloadOf, type TrialRequest, type TrialServices, tryRun } from './trial-run.ts';
 
 /** Runs whose budget is too small for what they do. */
 const SCENARIOS: Readonly<Record<string, TrialRequest>> = {
@@ -38,8 +38,9 @@ export const budgetRun = route<TrialServices>()({
     const run = await tryRun(services, caller, request, signal);
     if (isRefusal(run)) return run;
     const { runId, status, events } = run;
-    const failed = events.find(({ type }) => type === 'run.failed')?.payload;
-    const error = isObject(failed) && isObject(failed.error) ? String(failed.error.code) : undefined;
+    const failed = events.find(({ type }) => type === 'run.failed');
+    const { error: cause } = failed ? payloadOf(failed) : {};
+    const error = isObject(cause) ? String(cause.code) : undefined;
     const modelCalled = events.some(
       ({ type, nodeId }) => type === 'output.chunk' || (type === 'provider.usage' && nodeId === 'ask'),
     );

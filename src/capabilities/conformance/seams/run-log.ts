@@ -8,7 +8,7 @@ import { RunParams } from '../../../protocol/running/runs.ts';
 import { moveRun } from '../../../runtime/move-run.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { reply, route, transact } from '../../request.ts';
-import { eventsOf } from './trial-run.ts';
+import { eventsOf, payloadOf } from './trial-run.ts';
 
 const operation = route<{ readonly runtime: Runtime }>();
 const Text = Type.Optional(NonEmpty);
@@ -39,7 +39,7 @@ interface Filter {
 }
 
 function isAskedFor(event: RunEvent, { type, nodeId, causationId, correlationId }: Filter): boolean {
-  const { correlationId: correlated } = isObject(event.payload) ? event.payload : {};
+  const { correlationId: correlated } = payloadOf(event);
   return (
     (type === undefined || event.type === type) &&
     (nodeId === undefined || event.nodeId === nodeId) &&
@@ -50,9 +50,9 @@ function isAskedFor(event: RunEvent, { type, nodeId, causationId, correlationId 
 
 /** The scenario about budgets compares the error of the run with a word, where the log has an object. */
 function asSuitesRead(event: RunEvent): object {
-  const { error } = isObject(event.payload) ? event.payload : {};
+  const { error } = payloadOf(event);
   const isExhausted = event.type === 'run.failed' && isObject(error) && error.code === 'budget_exhausted';
-  return isExhausted ? { ...event, payload: { ...(event.payload as object), error: error.code } } : event;
+  return isExhausted ? { ...event, payload: { ...event.payload, error: error.code } } : event;
 }
 
 /** Changes variables of a run while it runs, as no operation of the protocol can. */

@@ -1,4 +1,5 @@
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
 import { perform } from '../../../runtime/change.ts';
@@ -54,6 +55,11 @@ async function settle({ events, runtime }: TrialServices, row: RunRow, signal: A
     const isQuiet = (isTerminalStatus(now.status) || now.status.startsWith('waiting-')) && after >= now.sequence;
     if (isQuiet || signal.aborted || runtime.clock.now() >= giveUpAt) return now;
   }
+}
+
+/** The members of an event's payload, whatever its type. */
+export function payloadOf({ payload }: RunEvent): JsonObject {
+  return { ...payload };
 }
 
 /** The whole log of a run. */

@@ -43,7 +43,7 @@ export const registerSketch = route<Services>()({
   handle: ({ caller, body }, { workflows, switches }) => {
     const refusal = switches.check(caller.subject.tenant, body.nodes);
     if (refusal) return refusal;
-    const definition = completed(body);
+    const definition = completed(exposed(body));
     if (isRefusal(definition)) return definition;
     return transact(
       () => workflows.register(caller, definition),
@@ -51,6 +51,30 @@ export const registerSketch = route<Services>()({
     );
   },
 });
+
+/** Suites expose a workflow to MCP by a node with the tool's name and arguments, this host by the workflow's own. */
+function exposed(sketch: JsonObject & Sketched): JsonObject & Sketched {
+  const node = sketch.nodes.find(({ typeId }) => typeId === 'core.openwop.mcp.expose-tool');
+  if (!node) return sketch;
+  const { name, description, inputSchema } = { name: sketch.workflowId, ...node.config } as Exposed;
+  const { properties = {}, required = [] } = inputSchema ?? {};
+  const variables = Object.entries(properties).map(([key, { type = 'object' }]) => ({
+    name: key,
+    type,
+    required: required.includes(key),
+  }));
+  const nodes = sketch.nodes.map((each) => (each === node ? { ...each, typeId: 'core.noop', config: {} } : each));
+  return { ...sketch, id: name, nodes, variables, metadata: { mcp: { exposeAsTool: true, description } } };
+}
+
+interface Exposed {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: {
+    readonly properties?: Readonly<Record<string, { readonly type?: string }>>;
+    readonly required?: readonly string[];
+  };
+}
 
 /** The definition that a sketch stands for. Nodes without edges follow each other, and a dispatch leads back. */
 function completed({ workflowId, id = workflowId, nodes: sketched, ...rest }: JsonObject & Sketched) {
@@ -84,7 +108,12 @@ function completed({ workflowId, id = workflowId, nodes: sketched, ...rest }: Js
 interface Sketched {
   readonly workflowId?: string;
   readonly id?: string;
-  readonly nodes: readonly { readonly nodeId?: string; readonly id?: string; readonly typeId: string }[];
+  readonly nodes: readonly {
+    readonly nodeId?: string;
+    readonly id?: string;
+    readonly typeId: string;
+    readonly config?: JsonObject;
+  }[];
 }
 
 function edgesOf(nodes: readonly { readonly id: string | undefined; readonly typeId: string }[]): WorkflowEdge[] {

@@ -15,8 +15,8 @@ import { Replayer } from './fork/replayer.ts';
 import { SourceHistory } from './fork/source-history.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { Journal, type LeaseMove } from './journal.ts';
-import { capabilityNotProvided, nodeStartEvent } from './node-start.ts';
-import type { Outcome } from './node-type.ts';
+import { capabilityNotProvided, nodeStartEvents } from './node-start.ts';
+import { isPure, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -177,9 +177,9 @@ export class Drive {
   }
 
   #start(planned: PlannedNode): void {
-    const event = nodeStartEvent(this.#runtime, this.#run, planned);
-    this.#journal.record([event]);
-    if (event.type === 'node.started') this.#call(planned);
+    const events = nodeStartEvents(this.#runtime, this.#run, planned);
+    this.#journal.record(events);
+    if (events[0]!.type === 'node.started') this.#call(planned);
   }
 
   /** Calls a node that is running by the log but not in this process: after a crash, a refused commit or a sleep. */
@@ -202,7 +202,7 @@ export class Drive {
     this.#sleeping.delete(planned.node.id);
     this.#awaitingBudget.delete(planned.node.id);
     const type = this.#runtime.catalog.get(planned.node.typeId);
-    if (this.#history && type?.role !== 'pure') {
+    if (this.#history && !isPure(type, planned.node, this.#run.plan.definition)) {
       this.#repeat(planned, this.#history);
       return;
     }

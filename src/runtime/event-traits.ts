@@ -64,6 +64,7 @@ export const EVENT_TRAITS: EventTable<EventTraits> = {
   'envelope.refusal': { replay: 'node', call: 'none' },
   'envelope.truncated': { replay: 'node', call: 'none' },
   'envelope.recovery.applied': { replay: 'node', call: 'none' },
+  'model.capability.insufficient': { replay: 'scheduler', call: 'none' },
   'budget.reserved': { replay: 'scheduler', call: 'none' },
   'budget.consumed': { replay: 'scheduler', call: 'none' },
   'budget.threshold.crossed': { replay: 'scheduler', call: 'none' },

@@ -5,12 +5,15 @@ import type { RunError } from '../protocol/errors.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { Runtime } from './runtime.ts';
 
-/** The event that starts an attempt, or that fails it if this host does not provide what the node type requires. */
-export function nodeStartEvent(runtime: Runtime, run: Run, { node, index }: PlannedNode): NewEvent {
+/** Starts an attempt, or fails it if this host does not provide what the node type requires. */
+export function nodeStartEvents(runtime: Runtime, run: Run, { node, index }: PlannedNode): NewEvent[] {
   const { id: nodeId, typeId } = node;
   const missing = missingFor(runtime, typeId);
-  if (missing !== undefined) return failAttempt(run, nodeId, capabilityNotProvided(missing));
-  return { type: 'node.started', nodeId, payload: { nodeId, typeId, attempt: run.nodes[index]!.attempt } };
+  if (missing !== undefined) {
+    const reasons = runtime.catalog.get(typeId)?.explainMissing?.(nodeId) ?? [];
+    return [...reasons, failAttempt(run, nodeId, capabilityNotProvided(missing))];
+  }
+  return [{ type: 'node.started', nodeId, payload: { nodeId, typeId, attempt: run.nodes[index]!.attempt } }];
 }
 
 function missingFor({ catalog, provided }: Runtime, typeId: string): string | undefined {

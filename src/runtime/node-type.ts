@@ -19,6 +19,8 @@ export interface NodeType {
   readonly typeId: string;
   /** A `pure` node may be called again at any time, also by a replay; a `side-effect` node uses `context.effects`. */
   readonly role: 'pure' | 'side-effect';
+  /** Whether this node uses effects, though its type is pure. */
+  usesEffects?(node: WorkflowNode, workflow: Pick<WorkflowDefinition, 'metadata'>): boolean;
   /**
    * Schema of the node's config, validated when a definition is registered. Keys that it does not list are refused at
    * every depth, except where it has `additionalProperties`; without a schema the node takes no config.
@@ -34,15 +36,26 @@ export interface NodeType {
   readonly fansOut?: boolean;
   /** Ids of capabilities that the host must provide; without them the node fails when it starts. */
   readonly requires?: readonly string[];
+  /** Events that precede the failure of a node for lack of what its type requires. */
+  explainMissing?(nodeId: string): readonly NewEvent[];
   /** Called for every attempt, and again after an interrupt, a sleep, a child or a crash. */
   run(context: NodeContext): Outcome | Promise<Outcome>;
+}
+
+/** Whether the node may be called again at any time, also by a replay. */
+export function isPure(
+  type: NodeType | undefined,
+  node: WorkflowNode,
+  workflow: Pick<WorkflowDefinition, 'metadata'>,
+): type is NodeType {
+  return type?.role === 'pure' && !type.usesEffects?.(node, workflow);
 }
 
 /** Everything that one call of a node can read and do. */
 export interface NodeContext {
   readonly runId: string;
   readonly owner: Owner;
-  readonly workflow: Pick<WorkflowDefinition, 'id' | 'name' | 'defaults' | 'nodes' | 'edges'>;
+  readonly workflow: Pick<WorkflowDefinition, 'id' | 'name' | 'defaults' | 'nodes' | 'edges' | 'metadata'>;
   readonly node: WorkflowNode;
   readonly config: JsonObject;
   /** The values of all input ports. */

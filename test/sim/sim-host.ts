@@ -2,7 +2,7 @@ import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
 import { buildCapabilities, ContributionView, type Mountable } from '../../src/capabilities/build.ts';
 import type { Contributions, Extension, Host } from '../../src/capabilities/capability.ts';
 import { CONFORMANCE_NODES, REPLACING_NODES } from '../../src/capabilities/conformance/nodes/index.ts';
-import { probeTools } from '../../src/capabilities/conformance/probe-tool.ts';
+import { probeTool } from '../../src/capabilities/conformance/tools.ts';
 import type { CapabilityConfig, Services } from '../../src/capabilities/index.ts';
 import { goals } from '../../src/capabilities/learning/goals/index.ts';
 import { verifiers } from '../../src/capabilities/learning/verifiers/index.ts';
@@ -25,6 +25,7 @@ import { createRuntime } from '../../src/runtime/create-runtime.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { cancelChildHandler } from '../../src/runtime/move-run.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
+import { fixedTools } from '../../src/runtime/tools.ts';
 import { createEgress, type Egress } from '../../src/system/egress.ts';
 import type { Ids } from '../../src/system/ids.ts';
 import type { SimAgents } from './agents.ts';
@@ -113,7 +114,7 @@ export function createSimHost(options: SimHostOptions) {
       model: agents?.model ?? (async () => ({ chunks: [] })),
       ...(agents ? { agent: agents.agent } : {}),
     },
-    tools: [probeTools(({ effectId }) => probe(effectId)), ...(agents?.tools ?? [])],
+    tools: [fixedTools('conformance', [probeTool(async ({ effectId }) => probe(effectId))]), ...(agents?.tools ?? [])],
     extensions: contributed,
   };
   contributions.complete([...parts, own]);

@@ -53,7 +53,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
   return {
     runId: 'run-1',
     owner: { tenant: 'alpha', principal: 'somebody' },
-    workflow: { id: 'wf', name: 'A workflow', nodes: [], edges: [] },
+    workflow: { id: 'wf', name: 'A workflow', nodes: [], edges: [], metadata: {} },
     node: definitionNode('a', typeId, { config }),
     config,
     inputs: given.declared ?? {},

@@ -3,10 +3,11 @@ import type { ModelProvider, ModelResult, ProviderCall, ProviderQuestion } from 
 import { answerWith } from '../../runtime/effects/scripted-model.ts';
 
 /** One answer of a program. */
-interface ProgrammedAnswer {
+export interface ProgrammedAnswer {
   readonly content?: string;
   readonly stopReason?: string;
   readonly refusalText?: string;
+  readonly toolCalls?: { readonly id: string; readonly name: string; readonly arguments: JsonObject }[];
 }
 
 interface Program {
@@ -53,7 +54,7 @@ function keyOf(tenant: string, nodeId: string): string {
 }
 
 function answerAs(
-  { content = '', stopReason = 'end_turn', refusalText }: ProgrammedAnswer,
+  { content = '', stopReason = 'end_turn', refusalText, toolCalls }: ProgrammedAnswer,
   id: string,
   question: ProviderQuestion,
   call: ProviderCall,
@@ -61,14 +62,16 @@ function answerAs(
   if (stopReason === 'safety' || refusalText !== undefined) {
     return answerWith({ refusal: refusalText ?? 'The model refused to answer.' }, id, question, call);
   }
+  if (toolCalls) return answerWith({ content, toolCalls }, id, question, call);
   const isTruncated = stopReason === 'max_tokens' || stopReason === 'length';
   const result = answerWith({ content, finishReason: isTruncated ? 'length' : 'stop' }, id, question, call);
   return isTruncated ? { ...result, stopReason } : result;
 }
 
 /** The smallest value that matches a simple schema. */
-function exampleOf({ type, enum: values, required, properties }: JsonObject): unknown {
+export function exampleOf({ type, enum: values, required, properties, oneOf }: JsonObject): unknown {
   if (Array.isArray(values)) return values[0];
+  if (Array.isArray(oneOf)) return exampleOf((oneOf as JsonObject[])[0] ?? {});
   if (type === 'object') {
     const names = Array.isArray(required) ? (required as string[]) : [];
     const shapes = isObject(properties) ? properties : {};

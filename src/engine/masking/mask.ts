@@ -113,6 +113,7 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'envelope.refusal': unmasked,
   'envelope.truncated': unmasked,
   'envelope.recovery.applied': unmasked,
+  'model.capability.insufficient': unmasked,
   'budget.reserved': unmasked,
   'budget.consumed': unmasked,
   'budget.threshold.crossed': unmasked,

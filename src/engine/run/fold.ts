@@ -235,6 +235,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'envelope.refusal': countStep,
   'envelope.truncated': countStep,
   'envelope.recovery.applied': countStep,
+  'model.capability.insufficient': unchanged,
   'workflow.loopback-limit': unchanged,
 };
 

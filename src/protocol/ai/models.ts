@@ -97,6 +97,14 @@ export const MODEL_EVENTS = {
       byteOffset: Optional(Count),
     }),
   },
+  'model.capability.insufficient': {
+    tier: 'debug',
+    payload: Closed({
+      ...ModelTarget,
+      missingCapabilities: Type.Array(NonEmpty, { uniqueItems: true }),
+      fallbackAttempted: Optional(Type.Boolean()),
+    }),
+  },
   'budget.reserved': {
     tier: 'debug',
     payload: Closed({

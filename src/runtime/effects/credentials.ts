@@ -16,19 +16,23 @@ export interface Credential {
   readonly tenants: readonly string[];
 }
 
-/** Finds a credential for a request. One of another tenant is treated as missing; a wrong origin is refused. */
+/** Finds a credential of a tenant. One of another tenant is treated as missing. */
+export function credentialOf(credentials: readonly Credential[], name: string, tenant: string): Credential {
+  const isUsable = ({ tenants }: Credential): boolean => tenants.includes(tenant) || tenants.includes('*');
+  const credential = credentials.find((each) => each.name === name && isUsable(each));
+  if (credential) return credential;
+  const message = `This tenant has no credential ${JSON.stringify(name)}. Check CAPSTAN_CREDENTIALS.`;
+  throw refused('credential_required', message, { requirement: name });
+}
+
+/** Finds a credential for a request; a wrong origin is refused. */
 export function credentialFor(
   credentials: readonly Credential[],
   name: string,
   tenant: string,
   url: string,
 ): Credential {
-  const isUsable = ({ tenants }: Credential): boolean => tenants.includes(tenant) || tenants.includes('*');
-  const credential = credentials.find((each) => each.name === name && isUsable(each));
-  if (!credential) {
-    const message = `This tenant has no credential ${JSON.stringify(name)}. Check CAPSTAN_CREDENTIALS.`;
-    throw refused('credential_required', message, { requirement: name });
-  }
+  const credential = credentialOf(credentials, name, tenant);
   const { origin } = new URL(url);
   if (credential.origins.includes(origin)) return credential;
   const message = `The credential ${JSON.stringify(name)} must not be sent to ${origin}.`;

@@ -10,8 +10,8 @@ import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';
 import { traitsOf } from '../event-traits.ts';
 import type { Journal } from '../journal.ts';
-import { nodeStartEvent } from '../node-start.ts';
-import type { NodeType } from '../node-type.ts';
+import { nodeStartEvents } from '../node-start.ts';
+import { isPure, type NodeType } from '../node-type.ts';
 import type { Runtime } from '../runtime.ts';
 import { nodeIdOf, type SourceHistory, toNewEvent } from './source-history.ts';
 
@@ -156,7 +156,7 @@ export class Replayer {
 
   #pureTypeOf({ node }: PlannedNode): NodeType | undefined {
     const type = this.#runtime.catalog.get(node.typeId);
-    return type?.role === 'pure' ? type : undefined;
+    return isPure(type, node, this.#run.plan.definition) ? type : undefined;
   }
 
   async #decideEvents(expected: RunEvent, time: number): Promise<NewEvent[]> {
@@ -171,11 +171,11 @@ export class Replayer {
     }
     // Nodes that are ready together start together, even if the first one has ended before the last one starts.
     if (planned && expected.type === 'node.started' && this.#mayStart(planned, time)) {
-      return [nodeStartEvent(this.#runtime, this.#run, planned)];
+      return nodeStartEvents(this.#runtime, this.#run, planned);
     }
     const { events, start } = next(this.#run, time, 1);
     const [first] = start;
-    return first ? [nodeStartEvent(this.#runtime, this.#run, first)] : this.#withoutCopied(events, expected);
+    return first ? nodeStartEvents(this.#runtime, this.#run, first) : this.#withoutCopied(events, expected);
   }
 
   #mayStart({ index }: PlannedNode, time: number): boolean {

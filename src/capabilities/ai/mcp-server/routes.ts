@@ -23,7 +23,7 @@ const SCOPES: Readonly<Record<string, readonly Scope[]>> = {
 const STATUS_SCOPES: readonly Scope[] = ['runs:read'];
 
 /** Serves the Model Context Protocol in single requests, without sessions. */
-const exchangeMcp = route<Services>()({
+export const exchangeMcp = route<Services>()({
   operationId: 'exchangeMcp',
   summary: 'Send a message of the Model Context Protocol: workflows are tools, prompt templates are prompts',
   method: 'POST',

@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
-import { NodeFailure, type NodeType } from '../../../runtime/node-type.ts';
-import { orchestrationNodes } from '../../ai/agents/door.ts';
-import { delay, identity } from '../../running/nodes/door.ts';
-import { plannedSupervisor } from '../planned-supervisor.ts';
-import { PROBE_TOOL } from '../probe-tool.ts';
-import { callPromptOrTool } from './call-prompt.ts';
-import { memoryProbe } from './memory-probe.ts';
+import { AnyObject, NonEmpty } from '../../../protocol/format/schema.ts';
+import type { NodeType } from '../../../runtime/node-type.ts';
+import { delay } from '../../running/nodes/door.ts';
+import { emitCost } from './cost.ts';
+import { digestSecret, performProbe } from './effects.ts';
 import { mockAgent } from './mock-agent.ts';
 import { mockAi } from './mock-ai.ts';
+
+export { REPLACING_NODES } from './replacing.ts';
 
 /** Requires a capability that no host provides, so that the refusal can be tested. */
 const requiresMissing: NodeType = {
@@ -17,6 +17,31 @@ const requiresMissing: NodeType = {
   run: () => ({ done: {} }),
 };
 
+/** The model that is asked where a node names none. */
+export interface DefaultModel {
+  readonly provider: string;
+  readonly model: string;
+}
+
+const MISSING_ABILITY = 'nonexistent-capability-9b3f';
+
+/** Requires a model that can do what no model can, so that the refusal can be tested. */
+export function requiresMissingAbility(asked: DefaultModel): NodeType {
+  return {
+    typeId: 'conformance.modelCapability.insufficient',
+    role: 'pure',
+    requires: [MISSING_ABILITY],
+    explainMissing: (nodeId) => [
+      {
+        type: 'model.capability.insufficient',
+        nodeId,
+        payload: { nodeId, ...asked, missingCapabilities: [MISSING_ABILITY], fallbackAttempted: false },
+      },
+    ],
+    run: () => ({ done: {} }),
+  };
+}
+
 /** A delay that a replay waits for again. */
 const hold: NodeType = { ...delay, typeId: 'core.conformance.hold' };
 
@@ -24,24 +49,26 @@ const hold: NodeType = { ...delay, typeId: 'core.conformance.hold' };
 const sideEffect: NodeType = {
   typeId: 'core.conformance.side-effect',
   role: 'side-effect',
-  run: async ({ effects }) => {
-    const result = await effects.tool({ agentId: 'core.conformance', name: PROBE_TOOL, arguments: {} });
-    if ('error' in result) throw new NodeFailure({ ...result.error, retryable: false });
-    return { done: { outputs: { effectId: (result.outcome as { effectId: string }).effectId } } };
+  run: async (context) => ({ done: { outputs: await performProbe(context) } }),
+};
+
+/** Resolves a secret; its digest and its length become a variable with the node's id. */
+const echoSecret: NodeType = {
+  typeId: 'conformance.secret.echo',
+  role: 'side-effect',
+  config: Type.Object({ secretId: NonEmpty }),
+  run: async (context) => {
+    const digest = await digestSecret(context, String(context.config.secretId));
+    return { done: { variables: { [context.node.id]: digest } } };
   },
 };
 
-const Fixture = Type.Optional(Type.Unknown());
-
-/** `core.identity` that takes the config keys of public fixtures. */
-const identityOfFixtures: NodeType = {
-  ...identity,
-  config: Type.Object({
-    memoryAction: Fixture,
-    byokSecretId: Fixture,
-    probeMemoryRef: Fixture,
-    emitDuplicateMessageId: Fixture,
-  }),
+/** Reports what a made-up model call has cost. */
+const costEmit: NodeType = {
+  typeId: 'conformance.cost.emit',
+  role: 'pure',
+  config: Type.Object({ attrs: AnyObject }),
+  run: emitCost,
 };
 
 /** Node types that conformance fixtures use. */
@@ -49,14 +76,8 @@ export const CONFORMANCE_NODES: readonly NodeType[] = [
   requiresMissing,
   hold,
   sideEffect,
+  echoSecret,
+  costEmit,
   mockAi,
-  memoryProbe,
   mockAgent,
-];
-
-/** Node types that replace those of the same id: their config may say what a model or a tool would answer. */
-export const REPLACING_NODES: readonly NodeType[] = [
-  callPromptOrTool,
-  identityOfFixtures,
-  ...orchestrationNodes(plannedSupervisor),
 ];

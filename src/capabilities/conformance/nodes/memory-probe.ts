@@ -1,36 +1,27 @@
-import { type Static, Type } from 'typebox';
 import type { MemoryEntry } from '../../../protocol/ai/memory.ts';
-import { Closed, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { MemoryPut } from '../../../runtime/effects/memory.ts';
-import type { NodeContext, NodeType } from '../../../runtime/node-type.ts';
+import type { NodeContext } from '../../../runtime/node-type.ts';
 
-const Config = Closed({
-  memoryAction: OneOf(['write-then-read', 'redaction-probe', 'ttl-probe', 'cross-tenant-probe']),
-  byokSecretId: Type.Optional(NonEmpty),
-  probeMemoryRef: Type.Optional(NonEmpty),
-});
-type Config = Static<typeof Config>;
+/** What may be tried with memory. */
+export const MEMORY_ACTIONS = ['write-then-read', 'redaction-probe', 'ttl-probe', 'cross-tenant-probe'] as const;
+/** One of MEMORY_ACTIONS. */
+export type MemoryAction = (typeof MEMORY_ACTIONS)[number];
 
 /** Tries what memory must prevent: leaking secrets, reading expired entries and entries of other tenants. */
-export const memoryProbe: NodeType = {
-  typeId: 'core.conformance.memory',
-  role: 'side-effect',
-  config: Config,
-  run: async (context) => {
-    const { memoryAction } = context.config as Config;
-    return { done: { variables: await PROBES[memoryAction](context) } };
-  },
-};
+export function probeMemory(context: NodeContext, action: MemoryAction): Promise<JsonObject> {
+  return PROBES[action](context);
+}
 
-const PROBES: Record<Config['memoryAction'], (context: NodeContext) => Promise<Record<string, unknown>>> = {
+const PROBES: Record<MemoryAction, (context: NodeContext) => Promise<JsonObject>> = {
   'write-then-read': async (context) => {
     await put(context, { content: 'remembered' });
     return { memoryReadback: (await list(context))[0] };
   },
   'redaction-probe': async (context) => {
-    const { byokSecretId: id = 'secret' } = context.config as Config;
+    const { byokSecretId = 'secret' } = context.config;
     const value = `plaintext-of-${context.runId}`;
-    await put(context, { content: `the value is ${value}`, secrets: [{ id, value }] });
+    await put(context, { content: `the value is ${value}`, secrets: [{ id: String(byokSecretId), value }] });
     return { memoryReadback: (await list(context))[0] };
   },
   'ttl-probe': async (context) => {
@@ -39,9 +30,10 @@ const PROBES: Record<Config['memoryAction'], (context: NodeContext) => Promise<R
     return { memoryList: await list(context), expiredId: expired.id, freshId: fresh.id };
   },
   'cross-tenant-probe': async (context) => {
-    const { probeMemoryRef = '' } = context.config as Config;
+    const { probeMemoryRef = '' } = context.config;
     const own = await put(context, { content: 'mine' });
-    const { entries } = await context.effects.memory({ op: 'list', memoryRef: probeMemoryRef, limit: 10 });
+    const foreign = { op: 'list', memoryRef: String(probeMemoryRef), limit: 10 } as const;
+    const { entries } = await context.effects.memory(foreign);
     return { ownerProbe: await list(context), ownerEntryId: own.id, crossTenantProbe: [...entries] };
   },
 };

@@ -1,12 +1,16 @@
-import { NOT_FOUND } from '../../../protocol/errors.ts';
+import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { KvRequest } from '../../../runtime/effects/kv.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
 import { type Answer, type Caller, reply } from '../../request.ts';
 import { orRefused } from './or-refused.ts';
 
-/** The storage operations of the test surface. */
-export const KV_OPERATIONS = ['get', 'set', 'delete', 'cas', 'atomicIncrement'] as const;
+/** Refuses an operation that a surface does not have, or that is not called as it should be. */
+export function unknownOperation(op: string): Refusal {
+  return refuse('validation_error', `This surface has no operation ${JSON.stringify(op)} with such arguments.`, {
+    field: 'op',
+  });
+}
 
 /** Performs a storage request as a node would. */
 export async function kvSurface(
@@ -16,7 +20,7 @@ export async function kvSurface(
   args: JsonObject,
 ): Promise<Answer> {
   const request = requestOf(op, args);
-  if (!request) return NOT_FOUND;
+  if (!request) return unknownOperation(op);
   return orRefused(async () => reply(200, await storage.perform({ tenant, workspace }, request)));
 }
 

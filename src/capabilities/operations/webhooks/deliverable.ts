@@ -46,6 +46,7 @@ export const DELIVERED: EventTable<'every-run' | 'no-management-run'> = {
   'envelope.refusal': 'every-run',
   'envelope.truncated': 'every-run',
   'envelope.recovery.applied': 'every-run',
+  'model.capability.insufficient': 'every-run',
   'budget.reserved': 'every-run',
   'budget.consumed': 'every-run',
   'budget.threshold.crossed': 'every-run',

@@ -18,9 +18,18 @@ export interface Workflows {
   /** The same for a workflow that the caller can see already; refused with 404 otherwise. */
   replace(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
   /** Registers a definition for every tenant. It belongs to the host, so no companion changes with it. */
-  registerShared(definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal>;
+  registerShared(
+    definition: WorkflowDefinition,
+    options?: SharedRegistration,
+  ): Promise<Change<RegisteredWorkflow> | Refusal>;
   /** Runs that have started keep their version; no new ones can be started. */
   remove(caller: Caller, workflowId: string): Promise<Change | Refusal>;
+}
+
+/** How a shared definition is checked. */
+export interface SharedRegistration {
+  /** It contains what only looks like a secret, on purpose. */
+  readonly hasCanary?: boolean;
 }
 
 /** The door to workflows. */

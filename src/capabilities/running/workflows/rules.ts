@@ -5,11 +5,18 @@ import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts'
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { LatestVersion } from '../../../store/definitions.ts';
 import { findSecret } from '../../../system/redaction.ts';
+import type { SharedRegistration } from './door.ts';
 
 /** Refuses a definition that no run could execute, that uses a reserved id or that contains a secret. */
-export function checkRegistration(definition: WorkflowDefinition, catalog: NodeCatalog): Refusal | undefined {
+export function checkRegistration(
+  definition: WorkflowDefinition,
+  catalog: NodeCatalog,
+  { hasCanary = false }: SharedRegistration = {},
+): Refusal | undefined {
   return (
-    refuseReservedId(definition) ?? refuseProblems(checkDefinition(definition, catalog)) ?? refuseSecret(definition)
+    refuseReservedId(definition) ??
+    refuseProblems(checkDefinition(definition, catalog)) ??
+    (hasCanary ? undefined : refuseSecret(definition))
   );
 }
 

@@ -20,7 +20,7 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
-import { type RegisteredWorkflow, WorkflowCompanions, type Workflows } from './door.ts';
+import { type RegisteredWorkflow, type SharedRegistration, WorkflowCompanions, type Workflows } from './door.ts';
 import { auditActionOf, checkRegistration, type Versioning, versionOf } from './rules.ts';
 
 /** What workflows need of other capabilities. */
@@ -67,8 +67,11 @@ export class WorkflowService implements Workflows {
     return (await this.find(caller, definition.id)) ? this.register(caller, definition) : NOT_FOUND;
   }
 
-  async registerShared(definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {
-    const refusal = checkRegistration(definition, this.#host.runtime.catalog);
+  async registerShared(
+    definition: WorkflowDefinition,
+    options: SharedRegistration = {},
+  ): Promise<Change<RegisteredWorkflow> | Refusal> {
+    const refusal = checkRegistration(definition, this.#host.runtime.catalog, options);
     if (refusal) return refusal;
     const versioning = await this.#versioning(HOST_OWNER, definition);
     return this.#storeVersion(HOST_OWNER, definition, versioning, !versioning.isCurrent);

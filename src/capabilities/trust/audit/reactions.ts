@@ -80,6 +80,7 @@ export const AUDITED_EVENTS: { readonly [T in EventType]: FactOf<T> } = {
   'envelope.refusal': notAudited,
   'envelope.truncated': notAudited,
   'envelope.recovery.applied': notAudited,
+  'model.capability.insufficient': notAudited,
   'budget.reserved': notAudited,
   'budget.consumed': notAudited,
   'budget.threshold.crossed': notAudited,

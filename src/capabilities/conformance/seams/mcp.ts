@@ -1,0 +1,32 @@
+import { McpMessage } from '../../../protocol/ai/mcp.ts';
+import type { McpEndpoint } from '../../ai/mcp-server/door.ts';
+import { type Answer, type Request, reply, route } from '../../request.ts';
+
+const BOTH = 'application/json, text/event-stream';
+
+/** The MCP endpoint where suites look for it that find no address in discovery. They take JSON alone. */
+export const mcpSeam = route<{ readonly mcpEndpoint: McpEndpoint }>()({
+  operationId: 'seamMcp',
+  summary: 'Test seam: the MCP endpoint under another path, with JSON answers',
+  method: 'POST',
+  path: '/v1/host/sample/mcp',
+  scope: 'manifest:read',
+  body: McpMessage,
+  replies: { 200: 'a JSON-RPC answer', 202: 'nothing to answer' },
+  refusals: [400, 403],
+  handle: async (request, { mcpEndpoint }) =>
+    asJson(await mcpEndpoint.exchange(acceptingBoth(request)), request.signal),
+});
+
+function acceptingBoth(request: Request): Request {
+  return { ...request, header: (name) => (name.toLowerCase() === 'accept' ? BOTH : request.header(name)) };
+}
+
+/** The last message of a stream is the answer. */
+async function asJson(answer: Answer, signal: AbortSignal): Promise<Answer> {
+  if (!('stream' in answer) || !answer.stream) return answer;
+  let text = '';
+  for await (const piece of answer.stream(signal)) text += piece;
+  const messages = [...text.matchAll(/^data: ?(.+)$/gm)].map(([, data]) => JSON.parse(data!) as unknown);
+  return reply(answer.status, messages.at(-1));
+}

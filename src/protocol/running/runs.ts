@@ -116,6 +116,19 @@ export const NodeStateDoc = Type.Object({
 /** The state of a node; nodes that were not reached yet have none. */
 export type NodeStateDoc = Static<typeof NodeStateDoc>;
 
+/** What the model calls of a run have used; what nobody reported is missing, not zero. */
+export const RunCost = Closed({
+  usd: Optional(Type.Number({ minimum: 0, description: 'Only if the price of every call is known' })),
+  tokens: Optional(
+    Closed({
+      input: Optional(Type.Integer({ minimum: 0 })),
+      output: Optional(Type.Integer({ minimum: 0 })),
+    }),
+  ),
+  model: Optional(Type.String({ description: 'Of the last call' })),
+  provider: Optional(Type.String({ description: 'Of the last call' })),
+});
+
 /** The current state of a run, with sensitive values masked. */
 export const RunSnapshot = Type.Object(
   {
@@ -155,6 +168,7 @@ export const RunSnapshot = Type.Object(
     tags: Optional(Tags),
     metadata: Optional(AnyObject),
     configurable: Optional(AnyObject),
+    metrics: Optional(Type.Object({ openwopCost: Optional(RunCost) })),
     agent: Optional(AgentRef),
     runOrchestrator: Optional(AgentRef),
     parentRunId: Optional(RunId),

@@ -1,3 +1,4 @@
+import { inactivityOf } from '../engine/definition/activity.ts';
 import type { PlannedNode } from '../engine/definition/plan.ts';
 import { maskRunOutputs } from '../engine/masking/mask.ts';
 import { childBudget, type SpendingReport, spendingReportOf } from '../engine/models/budget.ts';
@@ -67,6 +68,8 @@ async function prepareChild(
   const budget = childBudget(parent.run);
   const workflow = await runtime.plans.current(subject, workflowId);
   if (!workflow) throw failure('unknown_child_workflow', 'The child workflow does not exist.');
+  const inactivity = inactivityOf(workflow.plan.definition);
+  if (inactivity) throw failure('unknown_child_workflow', `The child workflow is ${inactivity}, so it starts no runs.`);
   if (depth >= CHILD_DEPTH_MAX) {
     throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);
   }

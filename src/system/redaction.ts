@@ -177,9 +177,9 @@ const MARKED_TOKENS: Tokens = {
   'Grafana, Figma, Sentry, Supabase': [/(?:glsa|glc|figd|sntry[su]|sbp|sb_secret)_/, /[\w+/=-]{30,}/],
   'Postman, Heroku, age': [/(?:PMAK|HRKU|AGE-SECRET-KEY)-/, /[\w-]{30,}/],
   Capstan: [/(?:hk_(?:live|test)|cpk)_/, /[\w-]{8,}/],
-  // A credential reference is not a secret; those that hosts issue have up to 22 characters. A longer one may have a
-  // secret pasted into it.
-  'overlong credential reference': [/cred_/, /[\w-]{24,}/],
+  // A reference to a credential is as opaque as one: the protocol lets it appear in `configurable.ai` and nowhere else.
+  // A short one of small letters alone is a name, such as that of a variable.
+  'credential reference': [/cred_/, /(?:[\w-]{24,}|(?=[a-z_]*[^a-z_\W]|[a-z_]*-)[\w-]{8,})/],
 };
 
 /** Tokens without punctuation in their prefix. They could occur inside base64, so each has extra conditions. */

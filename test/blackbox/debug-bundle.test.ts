@@ -96,11 +96,12 @@ onEachStore('a debug bundle', (host) => {
     const usage = { promptTokens: 11, completionTokens: 22, totalTokens: 33 };
     const mockProvider = { id: 'usage-only', config: { usage } };
     const asked = await done('conformance-stream-text', { configurable: { mockProvider } }, host().as('test'));
-    expect((await bundle(asked, '', host().as('test'))).body.metrics.openwopCost).toEqual({
-      tokens: { input: 11, output: 22 },
-      model: 'mock-usage-only-v1',
-      provider: 'mock',
-    });
+    const cost = { tokens: { input: 11, output: 22 }, model: 'mock-usage-only-v1', provider: 'mock' };
+    expect((await bundle(asked, '', host().as('test'))).body.metrics.openwopCost).toEqual(cost);
+    const snapshot = (await host().as('test').get(`/v1/runs/${asked}`)).body;
+    expect(snapshot.metrics).toEqual({ openwopCost: cost });
+    expect(loadSchemas().snapshot(snapshot)).toEqual([]);
+    expect((await api().get(`/v1/runs/${await done('conformance-noop')}`)).body).not.toHaveProperty('metrics');
   });
 
   it('can be had of a run that waits', async () => {

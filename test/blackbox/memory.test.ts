@@ -253,6 +253,21 @@ onEachStore(
         expect(loadSchemas().memoryEntry(memoryReadback)).toEqual([]);
       });
 
+      it('tells the log of every write, on the stream of updates too', async () => {
+        const runId = await api().run('conformance-agent-memory-ttl');
+        const { variables: found } = await api().ended(runId);
+        const written = (await api().events(runId)).filter(({ type }) => type === 'memory.written');
+        expect(written.map(({ payload }) => payload.memoryId)).toEqual([found.expiredId, found.freshId]);
+        for (const { nodeId, payload } of written) {
+          expect(payload).toMatchObject({ memoryRef: 'conformance/agent-memory-ttl', nodeId, tags: [runId] });
+          expect(loadSchemas().payload('memory.written')?.(payload)).toEqual([]);
+        }
+        for (const mode of ['updates', 'debug']) {
+          const { frames } = await api().frames(`/v1/runs/${runId}/events?streamMode=${mode}`);
+          expect(frames.filter(({ event }) => event === 'memory.written')).toHaveLength(2);
+        }
+      });
+
       it('calls a secret by its name', async () => {
         const { memoryReadback } = await variables('redaction');
         expect(memoryReadback.content).toBe('the value is [REDACTED:conformance-test-secret]');

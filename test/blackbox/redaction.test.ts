@@ -32,6 +32,7 @@ const CANARIES = {
   google: `AIza${MARKER}0123456789abcdefghijklmno`,
   token: `eyJhbGciOiJIUzI1NiJ9.eyJ${MARKER}0123456789.${MARKER}abcdefghijklmnop`,
   reference: `cred_${MARKER}0123456789abcdefghij`,
+  issued: `cred_${MARKER}-7`,
 } as const;
 const ALL = Object.values(CANARIES);
 

@@ -108,6 +108,8 @@ onEachStore(
         ['no events, and a url that is denied', { url: 'https://127.0.0.1/' }, 'events'],
         ['events that are text', { url: URL_OUTSIDE, events: 'run.completed' }, 'events'],
         ['an event that is no type', { url: URL_OUTSIDE, events: ['*'] }, 'events[0]'],
+        ['an event that no run has', { url: URL_OUTSIDE, events: ['run.completed', 'run.complete'] }, 'events[1]'],
+        ['the name of what every object has', { url: URL_OUTSIDE, events: ['constructor'] }, 'events[0]'],
         ['tags that are text', { url: URL_OUTSIDE, events: STEPS, tags: 'prod' }, 'tags'],
         [
           'algorithms without ours',

@@ -86,8 +86,8 @@ const rotate: CommandSpec = {
   name: 'rotate',
   takes: '<keyId>',
   summary: 'Replace a key with a new one that has the same rights; the old key works until the grace period ends',
-  flags: { '--grace <seconds>': 'how long the old key still works (default: one day)' },
-  example: 'keys rotate key-0mw4x2c1h0001 --grace 3600',
+  flags: { '--grace <seconds>': 'how long the old key still works (default and minimum: one day)' },
+  example: 'keys rotate key-0mw4x2c1h0001 --grace 172800',
   async run(context, { args: [keyId = ''], options }) {
     const body = options.grace ? { graceSeconds: parseInteger(String(options.grace), '--grace') } : {};
     showNewKey(context, await (await context.client()).rotateApiKey(keyId, body));

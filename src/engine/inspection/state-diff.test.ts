@@ -98,7 +98,10 @@ describe('the usage of two runs', () => {
     const told = new TestRun(workflow([node('a')])).settle();
     told.now += ms;
     told.complete('a').settle();
-    return { ...comparedRun(told), cost: tokens === undefined ? null : { tokens: { input: tokens, output: 1 } } };
+    return {
+      ...comparedRun(told),
+      cost: tokens === undefined ? null : { tokens: { input: tokens, output: 1 }, model: 'm', provider: 'p' },
+    };
   };
 
   it('is reported with the difference', () => {

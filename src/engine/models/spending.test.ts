@@ -25,7 +25,7 @@ describe('the cost of a run', () => {
     expect(costOf(usage(0, 0))).toEqual({ tokens: { input: 0, output: 0 }, model: 'm', provider: 'p' });
   });
 
-  it('is the sum over all calls, with model and provider if unique', () => {
+  it('is the sum over all calls, with model and provider', () => {
     expect(costOf(usage(3, 4), usage(10, 20))).toEqual({
       tokens: { input: 13, output: 24 },
       model: 'm',
@@ -33,9 +33,9 @@ describe('the cost of a run', () => {
     });
   });
 
-  it('names no model and no provider if there were several', () => {
+  it('names the model and the provider of the last call', () => {
     const cost = costOf(usage(1, 1), usage(1, 1, { model: 'n', provider: 'q' }));
-    expect(cost).toEqual({ tokens: { input: 2, output: 2 } });
+    expect(cost).toEqual({ tokens: { input: 2, output: 2 }, model: 'n', provider: 'q' });
   });
 
   it('is known in USD if the price of every call is', () => {

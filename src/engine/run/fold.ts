@@ -185,7 +185,9 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'version.pinned': (run, { changeId, version }) => {
     run.pins.set(changeId, version);
   },
-  'provider.usage': (run, { inputTokens, outputTokens, costEstimateUsd = 0, nodeId }) => {
+  'provider.usage': (run, usage) => {
+    const { inputTokens, outputTokens, costEstimateUsd = 0, nodeId } = usage;
+    run.spending.add(usage);
     spend(run.budget, 'tokens', inputTokens + outputTokens);
     spend(run.budget, 'cost', costEstimateUsd);
     if (nodeId === undefined) return;

@@ -7,6 +7,7 @@ import type { Configurable, RunStatus } from '../../protocol/running/runs.ts';
 import type { AgentRef, ChannelDeclaration } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
 import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
+import { Spending } from '../models/spending.ts';
 import type { Verdict } from '../people/verdict.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
@@ -176,6 +177,8 @@ export interface Run {
   /** Number of attempts started, to enforce `maxNodeExecutions`. */
   executions: number;
   readonly budget: BudgetState;
+  /** What its model calls have used. */
+  readonly spending: Spending;
   /** Decisions of the supervisor, in order. */
   readonly decisions: OrchestratorDecision[];
   /** The agent that made the first decision. */
@@ -213,6 +216,7 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     updatedAt: facts.createdAt,
     executions: 0,
     budget: emptyBudget(),
+    spending: new Spending(),
     decisions: [],
     nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),

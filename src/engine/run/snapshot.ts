@@ -29,6 +29,7 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
     tags: facts.tags && [...facts.tags],
     metadata: facts.metadata,
     configurable: Object.keys(facts.configurable).length > 0 ? facts.configurable : undefined,
+    metrics: run.spending.cost ? { openwopCost: run.spending.cost } : undefined,
     agent: currentAgent(run),
     runOrchestrator: run.orchestrator,
     parentRunId: facts.parent?.runId,

@@ -56,6 +56,6 @@ export type MemoryConsolidated = Static<typeof MemoryConsolidated>;
 
 /** Events about changes to agent memory. */
 export const MEMORY_EVENTS = {
-  'memory.written': { tier: 'debug', payload: MemoryWritten },
+  'memory.written': { tier: 'updates', payload: MemoryWritten },
   'agent.memory.consolidated': { tier: 'debug', payload: MemoryConsolidated },
 } as const;

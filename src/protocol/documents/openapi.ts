@@ -11,8 +11,10 @@ const REFUSALS: Record<number, string> = {
   403: 'The credential lacks the required scope',
   404: 'The resource does not exist or is not visible to the caller',
   409: 'The request conflicts with the current state',
+  413: 'The body is larger than the host accepts',
   422: 'The request is well-formed but cannot be processed',
   429: 'Too many requests; retry after the time in Retry-After',
+  501: 'The host does not provide the capability that the request needs',
   503: 'The host is at capacity; retry after the time in Retry-After',
 };
 /** Statuses that every operation with a credential can return. */
@@ -41,7 +43,8 @@ export function openapiDocument(routes: readonly RouteContract[], info: { title:
 
 function operationOf(route: RouteContract, schemas: Json): Json {
   const isPublic = route.scope === 'public';
-  const statuses = [...new Set([...(route.refusals ?? []), ...(isPublic ? [] : ALWAYS)])].sort();
+  const ofBody = route.body ? [413] : [];
+  const statuses = [...new Set([...(route.refusals ?? []), ...ofBody, ...(isPublic ? [] : ALWAYS)])].sort();
   return {
     operationId: route.operationId,
     summary: route.summary,

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { DELIVERY_STATES } from '../format/choices.ts';
 import { NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { EVENTS } from '../running/events.ts';
 
 export { DELIVERY_STATES, type DeliveryState } from '../format/choices.ts';
 
@@ -18,7 +19,7 @@ export const ScopeName = Type.String({
 /** Subscribes to events. Unknown members are ignored, including a secret chosen by the caller. */
 export const WebhookRegistration = Type.Object({
   url: Type.String({ minLength: 1, maxLength: 2_048, description: 'https URL with a public address' }),
-  events: Type.Array(Type.String({ pattern: '^[a-z][a-z0-9_-]*(\\.[A-Za-z0-9_-]+)+$', maxLength: 128 }), {
+  events: Type.Array(OneOf(Object.keys(EVENTS)), {
     minItems: 1,
     maxItems: EVENTS_MAX,
     description: 'Event types to deliver',

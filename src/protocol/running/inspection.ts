@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { AnyObject, Closed, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 import { RunEventDoc } from './events.ts';
-import { RUN_STATUSES, RunId } from './runs.ts';
+import { RUN_STATUSES, RunCost, RunId } from './runs.ts';
 
 const Optional = Type.Optional;
 const Nullable = <T extends Parameters<typeof Optional>[0]>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -81,7 +81,7 @@ export const DebugBundle = Type.Object(
       variables: AnyObject,
     }),
     metrics: Type.Object({
-      openwopCost: Nullable(AnyObject),
+      openwopCost: Nullable(RunCost),
       nodeCount: Type.Integer({ minimum: 0 }),
       eventCount: Type.Integer({
         minimum: 0,

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { BudgetPolicy } from '../ai/models.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { IssuedWebhook } from '../operations/webhooks.ts';
 import { DRAIN_POLICIES, Owner, RunEventDoc } from './events.ts';
 import { RUN_STATUSES } from './run-status.ts';
 import { AgentRef } from './workflows.ts';
@@ -66,7 +67,12 @@ export const CreateRunRequest = Closed(
     scopeId: Optional(
       Type.String({ description: 'Concurrency scope: with `X-Dedup: enforce`, at most one live run may have it' }),
     ),
-    callbackUrl: Optional(Type.String({ format: 'uri' })),
+    callbackUrl: Optional(
+      Type.String({
+        format: 'uri',
+        description: 'https URL that gets the interrupts and the end of the run, signed and retried like webhooks',
+      }),
+    ),
     configurable: Optional(Configurable),
     tags: Optional(Tags),
     metadata: Optional(
@@ -89,6 +95,7 @@ export const CreateRunReply = Type.Object(
     status: OneOf(RUN_STATUSES),
     eventsUrl: Type.String({ format: 'uri' }),
     statusUrl: Optional(Type.String({ format: 'uri' })),
+    callback: Optional(IssuedWebhook),
   },
   { $id: 'CreateRunReply' },
 );
@@ -108,6 +115,19 @@ export const NodeStateDoc = Type.Object({
 });
 /** The state of a node; nodes that were not reached yet have none. */
 export type NodeStateDoc = Static<typeof NodeStateDoc>;
+
+/** What the model calls of a run have used; what nobody reported is missing, not zero. */
+export const RunCost = Closed({
+  usd: Optional(Type.Number({ minimum: 0, description: 'Only if the price of every call is known' })),
+  tokens: Optional(
+    Closed({
+      input: Optional(Type.Integer({ minimum: 0 })),
+      output: Optional(Type.Integer({ minimum: 0 })),
+    }),
+  ),
+  model: Optional(Type.String({ description: 'Of the last call' })),
+  provider: Optional(Type.String({ description: 'Of the last call' })),
+});
 
 /** The current state of a run, with sensitive values masked. */
 export const RunSnapshot = Type.Object(
@@ -148,6 +168,7 @@ export const RunSnapshot = Type.Object(
     tags: Optional(Tags),
     metadata: Optional(AnyObject),
     configurable: Optional(AnyObject),
+    metrics: Optional(Type.Object({ openwopCost: Optional(RunCost) })),
     agent: Optional(AgentRef),
     runOrchestrator: Optional(AgentRef),
     parentRunId: Optional(RunId),

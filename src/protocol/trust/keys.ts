@@ -57,7 +57,9 @@ export type ApiKeyRequest = Static<typeof ApiKeyRequest>;
 
 /** Replaces a key by a new one; the old one stays valid for a grace period. */
 export const RotateKeyRequest = Closed({
-  graceSeconds: Optional(Type.Integer({ minimum: 0, maximum: GRACE_MAX_S, description: `Defaults to ${GRACE_S}` })),
+  graceSeconds: Optional(
+    Type.Integer({ minimum: GRACE_S, maximum: GRACE_MAX_S, description: `Defaults to ${GRACE_S}` }),
+  ),
 });
-/** A valid rotation; with `graceSeconds` 0 the old key is rejected at once. */
+/** A valid rotation; revoking the old key ends its grace period early. */
 export type RotateKeyRequest = Static<typeof RotateKeyRequest>;

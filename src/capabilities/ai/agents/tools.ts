@@ -1,3 +1,4 @@
+import { inactivityOf } from '../../../engine/definition/activity.ts';
 import { argumentsSchema } from '../../../engine/definition/workflow-arguments.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
@@ -39,14 +40,15 @@ function workflows(plans: Runtime['plans'], store: Store): ToolSource {
     kind: 'workflow',
     find: async (user, name) => {
       const pinned = await plans.current(user, name.slice(WORKFLOW_SCOPE.length + 1));
-      return pinned && workflowTool(pinned.plan.definition);
+      return pinned && !inactivityOf(pinned.plan.definition) ? workflowTool(pinned.plan.definition) : undefined;
     },
     list: async (user) => {
       const tools: WorkflowTool[] = [];
       let after: WorkflowCursor | undefined = { updatedAt: Number.MAX_SAFE_INTEGER, workflowId: '' };
       while (after && tools.length < WORKFLOWS_MAX) {
         const rows: WorkflowRow[] = await store.read<WorkflowRow>(listWorkflows(user, after, PAGE));
-        tools.push(...rows.map(({ body }) => workflowTool(JSON.parse(body) as WorkflowDefinition)));
+        const definitions = rows.map(({ body }) => JSON.parse(body) as WorkflowDefinition);
+        tools.push(...definitions.filter((definition) => !inactivityOf(definition)).map(workflowTool));
         const last = rows[PAGE - 1];
         after = last && { updatedAt: last.updated_at, workflowId: last.workflow_id };
       }

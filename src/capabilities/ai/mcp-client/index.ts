@@ -11,7 +11,7 @@ export const mcpClient = defineCapability({
   build: ({ runtime, version }, _needs, { mcpServers }) => {
     const service = new McpClientService(runtime, mcpServers, version);
     return {
-      advertise: () => (mcpServers.length > 0 ? { mcp: { supported: true, serverUrls: ['/v1/mcp'] } } : {}),
+      advertise: () => (mcpServers.length > 0 ? { mcp: { supported: true } } : {}),
       tools: [service],
       stop: () => service.stop(),
     };

@@ -6,7 +6,7 @@ import { type CallableTool, ToolFailure, type ToolSource, type ToolTraits } from
 import type { Visibility } from '../../../store/log.ts';
 import { withTimeout } from '../../../system/clock.ts';
 import { redactText, redactValue } from '../../../system/redaction.ts';
-import { storageTenant } from '../../storage-tenant.ts';
+import { storageTenants } from '../../storage-tenant.ts';
 import type { McpServerSettings } from './settings.ts';
 
 interface Server {
@@ -99,7 +99,7 @@ export class McpClientService implements ToolSource {
 
 /** A tenant's servers are there for its test keys too. */
 function mayUse({ tenants }: McpServerSettings, { tenant }: Visibility): boolean {
-  return !tenants || tenants.some((name) => [false, true].some((isTest) => storageTenant(name, isTest) === tenant));
+  return !tenants || tenants.some((name) => storageTenants(name).includes(tenant));
 }
 
 function isOffered({ tools }: McpServerSettings, tool: string): boolean {

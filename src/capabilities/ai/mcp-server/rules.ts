@@ -1,3 +1,4 @@
+import { inactivityOf } from '../../../engine/definition/activity.ts';
 import { argumentsSchema } from '../../../engine/definition/workflow-arguments.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
@@ -41,8 +42,8 @@ export const RUN_STATUS: McpTool = {
 };
 
 /** Whether a workflow is exposed as a tool. */
-export function isExposed({ metadata }: WorkflowDefinition): boolean {
-  return metadata.mcp?.exposeAsTool === true;
+export function isExposed(definition: WorkflowDefinition): boolean {
+  return definition.metadata.mcp?.exposeAsTool === true && !inactivityOf(definition);
 }
 
 /** A workflow as a tool: its variables are the arguments. */

@@ -40,9 +40,17 @@ const PROBES: Record<MemoryAction, (context: NodeContext) => Promise<JsonObject>
 
 /** Tags the entry with the run, because other runs use the same memory. */
 async function put(context: NodeContext, entry: Pick<MemoryPut, 'content' | 'ttlSeconds' | 'secrets'>) {
-  const { runId, effects } = context;
-  const { entries } = await effects.memory({ op: 'put', memoryRef: refOf(context), tags: [runId], ...entry });
-  return entries[0]!;
+  const { runId, effects, node, emitStep } = context;
+  const memoryRef = refOf(context);
+  const named = node.agent ? { agentId: node.agent.agentId } : {};
+  const { entries } = await effects.memory({ op: 'put', memoryRef, tags: [runId], ...named, ...entry });
+  const written = entries[0]!;
+  emitStep({
+    type: 'memory.written',
+    nodeId: node.id,
+    payload: { memoryRef, memoryId: written.id, nodeId: node.id, ...named, tags: written.tags },
+  });
+  return written;
 }
 
 async function list(context: NodeContext): Promise<readonly MemoryEntry[]> {

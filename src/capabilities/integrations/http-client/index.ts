@@ -1,5 +1,7 @@
+import type { Credential } from '../../../runtime/effects/credentials.ts';
 import { httpSeam } from '../../../runtime/effects/http.ts';
 import { defineCapability } from '../../capability.ts';
+import { storageTenants } from '../../storage-tenant.ts';
 import { HTTP_BYTES_MAX, HTTP_METHODS, HTTP_TIMEOUT_MAX_MS, httpFetch } from './nodes.ts';
 import { httpClientSettings } from './settings.ts';
 
@@ -18,6 +20,11 @@ export const httpClient = defineCapability({
         methods: [...HTTP_METHODS],
       },
     }),
-    seams: { http: httpSeam(egress, clock, credentials) },
+    seams: { http: httpSeam(egress, clock, credentials.map(forTestKeysToo)) },
   }),
 });
+
+/** A tenant's credentials are there for its test keys too, as its MCP servers are. */
+function forTestKeysToo({ tenants, ...credential }: Credential): Credential {
+  return { ...credential, tenants: tenants.flatMap((name) => (name === '*' ? [name] : storageTenants(name))) };
+}

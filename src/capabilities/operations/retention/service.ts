@@ -4,7 +4,7 @@ import type { Visibility } from '../../../store/log.ts';
 import { wake } from '../../../store/queue.ts';
 import type { Caller } from '../../request.ts';
 import type { Runs } from '../../running/runs/door.ts';
-import { storageTenant } from '../../storage-tenant.ts';
+import { storageTenants } from '../../storage-tenant.ts';
 import { deleteRuns, type RetentionHost } from './deletion.ts';
 import type { Retention } from './door.ts';
 import { type ExpiredRow, findExpired, type RetentionWindows } from './records.ts';
@@ -57,7 +57,7 @@ export function retentionWindows(settings: {
   readonly retentionOf: ReadonlyMap<string, number>;
 }): RetentionWindows {
   const byTenant = [...settings.retentionOf].flatMap(([tenant, ms]) =>
-    [false, true].map((isTest) => [storageTenant(tenant, isTest), ms] as const),
+    storageTenants(tenant).map((stored) => [stored, ms] as const),
   );
   return { defaultMs: settings.retentionMs, byTenant: new Map(byTenant) };
 }

@@ -1,12 +1,13 @@
 import { commitOrThrow } from '../../../runtime/change.ts';
 import { defineCapability } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
+import { Interrupts } from '../../people/interrupts/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { joinSettings } from '../../settings.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { Webhooks } from './door.ts';
 import { Subscribers } from './reactions.ts';
-import { WEBHOOK_TABLES } from './records.ts';
+import { forgetCallback, WEBHOOK_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { WebhookSealer } from './sealer.ts';
 import { WebhookService } from './service.ts';
@@ -18,10 +19,10 @@ import { cleanUpWork, webhookWork } from './work.ts';
 export const webhooks = defineCapability({
   name: 'webhooks',
   provides: Webhooks,
-  needs: [Audit],
+  needs: [Audit, Interrupts],
   settings: joinSettings(hostSettings, webhookSettings),
   tables: WEBHOOK_TABLES,
-  build: (host, { audit }, { secret, webhookAttempts, webhookWindowMs, webhookRetryMs }) => {
+  build: (host, { audit, interrupts }, { secret, webhookAttempts, webhookWindowMs, webhookRetryMs }) => {
     const { runtime } = host;
     const sealer = new WebhookSealer(runtime.store, secret);
     const subscribers = new Subscribers(runtime);
@@ -36,7 +37,8 @@ export const webhooks = defineCapability({
       reactions: [subscribers.reaction],
       onAppend: [subscribers.onAppend],
       onHint: subscribers.onHint,
-      work: webhookWork(host, sealer, policy),
+      work: webhookWork(host, { sealer, interrupts, policy }),
+      forgetRun: (run) => [forgetCallback(run)],
       prepare: async () => {
         await subscribers.load();
         await commitOrThrow(runtime.store, [cleanUpWork()]);

@@ -130,6 +130,7 @@ const ROW: WebhookRow = {
   created_by: '',
   created_at: 0,
   rotated_at: null,
+  run_id: '',
 };
 
 function rowScope({ tenant, workspace }: { tenant: string; workspace: string | undefined }) {

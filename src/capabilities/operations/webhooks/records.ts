@@ -1,6 +1,6 @@
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import { MANAGEMENT_IDS } from '../../../protocol/running/management.ts';
-import type { Visibility } from '../../../store/log.ts';
+import type { RunRef, Visibility } from '../../../store/log.ts';
 import { addOrWakeEach } from '../../../store/queue.ts';
 import { type Param, type Statement, sql, type Write } from '../../../store/sql.ts';
 import type { Migration } from '../../../store/store.ts';
@@ -55,9 +55,18 @@ export const WEBHOOK_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  {
+    id: 'webhooks/0002',
+    statements: [
+      // The run that a callback belongs to; '' for a subscription.
+      `ALTER TABLE webhooks ADD COLUMN run_id TEXT NOT NULL DEFAULT ''`,
+      'DROP INDEX webhooks_by_tenant',
+      'CREATE INDEX webhooks_by_run ON webhooks (tenant, run_id, webhook_id)',
+    ],
+  },
 ];
 
-/** A subscription. */
+/** A subscription, or the callback of one run. */
 export interface WebhookRow {
   readonly webhook_id: string;
   readonly tenant: string;
@@ -70,6 +79,8 @@ export interface WebhookRow {
   readonly created_by: string;
   readonly created_at: number;
   readonly rotated_at: number | null;
+  /** Empty for a subscription, which gets the events of many runs. */
+  readonly run_id: string;
 }
 
 /**
@@ -90,13 +101,16 @@ function hasOneOf(column: string, places: readonly number[]): string {
   return places.map((place) => `replace(${column}, $${place}, '') <> ${column}`).join(' OR ');
 }
 
-/** Adds a webhook. The expectation `webhooks` fails if the tenant has reached the limit. */
+/**
+ * Adds a webhook. The expectation `webhooks` fails if the tenant has reached the limit. Callbacks are not counted: there
+ * is at most one for each run, and it goes with the run.
+ */
 export function insertWebhook(row: WebhookRow, max: number): Write {
   return {
     sql: `INSERT INTO webhooks (webhook_id, tenant, workspace, scope_name, events, tags, sealed, fingerprint, created_by,
-            created_at)
-          SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
-          WHERE (SELECT COUNT(*) FROM webhooks WHERE tenant = $2) < $11`,
+            created_at, run_id)
+          SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
+          WHERE $11 <> '' OR (SELECT COUNT(*) FROM webhooks WHERE tenant = $2 AND run_id = '') < $12`,
     params: [
       row.webhook_id,
       row.tenant,
@@ -108,6 +122,7 @@ export function insertWebhook(row: WebhookRow, max: number): Write {
       row.fingerprint,
       row.created_by,
       row.created_at,
+      row.run_id,
       max,
     ],
     expect: 1,
@@ -142,10 +157,10 @@ export function findWebhook({ tenant, workspace }: Visibility, webhookId: string
   return sql(`${found} AND workspace = $3`, webhookId, tenant, workspace);
 }
 
-/** Webhooks, newest first: their ids sort by creation time. */
+/** Subscriptions, newest first: their ids sort by creation time. */
 export function listWebhooks({ tenant, workspace }: Visibility, before: string | undefined, limit: number): Statement {
   const params: Param[] = [tenant];
-  const where = ['tenant = $1'];
+  const where = ['tenant = $1', `run_id = ''`];
   if (workspace !== undefined) where.push(`workspace = $${params.push(workspace)}`);
   if (before !== undefined) where.push(`webhook_id < $${params.push(before)}`);
   const limited = `$${params.push(limit)}`;
@@ -153,6 +168,11 @@ export function listWebhooks({ tenant, workspace }: Visibility, before: string |
     sql: `SELECT * FROM webhooks WHERE ${where.join(' AND ')} ORDER BY webhook_id DESC LIMIT ${limited}`,
     params,
   };
+}
+
+/** Deletes the callback of a run. */
+export function forgetCallback({ tenant, runId }: RunRef): Write {
+  return { sql: 'DELETE FROM webhooks WHERE tenant = $1 AND run_id = $2', params: [tenant, runId] };
 }
 
 /** The tenants that have webhooks. */
@@ -193,7 +213,7 @@ export function startDeliveries({ tenant, workspace, runId, tags, types }: Moved
   const places = (members: readonly string[]): number[] =>
     padded(members).map((member) => params.push(listText([member])));
   const isTagged = tags.length === 0 ? '' : ` OR ${hasOneOf('tags', places(tags))}`;
-  const from = `webhooks WHERE tenant = $2 AND (workspace IS NULL OR workspace = $3)
+  const from = `webhooks WHERE tenant = $2 AND run_id IN ('', $1) AND (workspace IS NULL OR workspace = $3)
     AND (tags = '${listText([])}'${isTagged}) AND (${hasOneOf('events', places(types))})`;
   return addOrWakeEach(
     { workId: `'${DELIVERY}:' || webhook_id || ':' || $1`, from, params },

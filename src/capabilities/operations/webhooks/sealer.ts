@@ -11,6 +11,8 @@ const SECRET_BYTES = 32;
 interface WebhookTarget {
   readonly url: string;
   readonly secret: string;
+  /** Set for a callback whose receiver may answer interrupts: the origin of the URLs that take the answers. */
+  readonly answersAt?: string | undefined;
 }
 
 /**

@@ -1,13 +1,15 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { DeliveryState, WebhookSubscription } from '../../../protocol/operations/webhooks.ts';
+import type { EventType } from '../../../protocol/running/events.ts';
 import { and, type Change, changeOf } from '../../../runtime/change.ts';
+import type { Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
 import { webhookDocument } from './document.ts';
-import type { IssuedWebhook, NewWebhook, Webhooks } from './door.ts';
+import type { IssuedWebhook, NewCallback, NewWebhook, Webhooks } from './door.ts';
 import type { Subscribers } from './reactions.ts';
 import {
   DELIVERY,
@@ -32,6 +34,9 @@ import { fingerprintOf, newSecret } from './signing.ts';
 /** Each webhook of a tenant is matched whenever one of its runs moves, so their number is limited. */
 const WEBHOOKS_MAX = 200;
 
+/** What the URL of a run is told: where people are needed, and how it ends. */
+const CALLBACK_EVENTS: readonly EventType[] = ['interrupt.requested', 'run.completed', 'run.failed', 'run.cancelled'];
+
 const UNKNOWN = refuse('subscription_not_found', 'There is no such webhook, or you may not see it.');
 const TOO_MANY = refuse('conflict', `A tenant may have ${WEBHOOKS_MAX} webhooks. Unregister one first.`, {
   limit: WEBHOOKS_MAX,
@@ -48,6 +53,13 @@ interface DeliveryFilter {
   readonly state?: DeliveryState | undefined;
   readonly before?: DeliveryPosition | undefined;
   readonly limit: number;
+}
+
+/** A webhook to be stored; `runId` is empty unless it is the callback of that run. */
+interface AddedWebhook extends Pick<NewWebhook, 'url' | 'events' | 'tags'> {
+  readonly runId: string;
+  /** Where interrupts are answered, if the receiver may do that. */
+  readonly answersAt?: string | undefined;
 }
 
 type WebhookRuntime = Pick<Runtime, 'store' | 'clock' | 'ids' | 'egress' | 'hub' | 'reader'>;
@@ -77,19 +89,41 @@ export class WebhookService implements Webhooks {
     if (problem) return refuse('webhook_url_rejected', `url ${problem}.`, { field: 'url' });
     const foreign = refuseForeignScope(subject, wanted.scopeName);
     if (foreign) return foreign;
+    return this.#add(subject, { ...wanted, runId: '' });
+  }
+
+  async callback(
+    { subject, scopes }: Caller,
+    { runId, url, origin }: NewCallback,
+  ): Promise<Change<IssuedWebhook> | Refusal> {
+    if (!scopes.has('runs:read')) {
+      const message = 'callbackUrl is told about the run, which needs the scope runs:read.';
+      return refuse('forbidden', message, { field: 'callbackUrl', scopeRequired: 'runs:read' });
+    }
+    const problem = await this.#runtime.egress.check(url);
+    if (problem) return refuse('validation_error', `callbackUrl ${problem}.`, { field: 'callbackUrl' });
+    const answersAt = scopes.has('approvals:respond') ? origin : undefined;
+    return this.#add(subject, { url, events: CALLBACK_EVENTS, runId, answersAt });
+  }
+
+  async #add(
+    subject: Subject,
+    { url, events, tags = [], runId, answersAt }: AddedWebhook,
+  ): Promise<Change<IssuedWebhook>> {
     const issued = issue(this.#runtime.ids.next('wh-'));
     const row: WebhookRow = {
       webhook_id: issued.webhookId,
       tenant: subject.tenant,
       workspace: subject.workspace ?? null,
       scope_name: scopeNameOf(subject),
-      events: listText([...new Set(wanted.events)]),
-      tags: listText([...new Set(redactValue(wanted.tags ?? []))]),
-      sealed: await this.#sealer.seal({ url: wanted.url, secret: issued.secret }, issued.webhookId),
+      events: listText([...new Set(events)]),
+      tags: listText([...new Set(redactValue(tags))]),
+      sealed: await this.#sealer.seal({ url, secret: issued.secret, answersAt }, issued.webhookId),
       fingerprint: issued.secretFingerprint,
       created_by: subject.principal,
       created_at: this.#runtime.clock.now(),
       rotated_at: null,
+      run_id: runId,
     };
     this.#subscribers.add(subject.tenant);
     const register = changeOf(issued, [insertWebhook(row, WEBHOOKS_MAX)], {

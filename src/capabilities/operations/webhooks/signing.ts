@@ -27,6 +27,12 @@ function opaque(id: string): string {
   return id.slice(id.indexOf('-') + 1);
 }
 
+/** How the receiver of a callback can answer an interrupt, without other credentials. */
+export interface AnswerAddress {
+  readonly interruptToken: string;
+  readonly callbackUrl: string;
+}
+
 /** An event to be delivered to a webhook. */
 interface OutgoingEvent {
   readonly webhookId: string;
@@ -35,6 +41,7 @@ interface OutgoingEvent {
   readonly runId: string;
   readonly deliveryId: string;
   readonly event: DeliverableEvent;
+  readonly answer?: AnswerAddress | undefined;
   /** When it is sent, not when it happened: receivers reject old timestamps. */
   readonly sentAt: number;
   readonly agent: string;
@@ -45,8 +52,14 @@ export function signedRequest(outgoing: OutgoingEvent): {
   readonly headers: Record<string, string>;
   readonly body: string;
 } {
-  const { webhookId, scopeName, secret, runId, deliveryId, event, sentAt, agent } = outgoing;
-  const body = `{"type":${JSON.stringify(event.type)},"runId":${JSON.stringify(runId)},"workspaceId":${JSON.stringify(scopeName)},"event":${event.body}}`;
+  const { webhookId, scopeName, secret, runId, deliveryId, event, answer, sentAt, agent } = outgoing;
+  const about = JSON.stringify({
+    type: event.type,
+    runId,
+    workspaceId: scopeName,
+    ...(answer ? { interrupt: answer } : {}),
+  });
+  const body = `${about.slice(0, -1)},"event":${event.body}}`;
   const timestamp = String(Math.floor(sentAt / 1_000));
   const mac = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
   const signed = {

@@ -36,7 +36,8 @@ const sealer = new WebhookSealer(store, undefined);
 const subscribers = new Subscribers(runtime);
 const webhooks = new WebhookService(runtime, { audit: { entry: () => unchanged(undefined) }, sealer, subscribers });
 const policy = { attempts: 3, windowMs: 60_000, retryMs: RETRY_MS };
-const { handle } = webhookWork({ runtime, executor: { hostId: 'host-1' }, version: '0' }, sealer, policy)[DELIVERY]!;
+const parts = { sealer, policy, interrupts: { tokenOf: async () => undefined } };
+const { handle } = webhookWork({ runtime, executor: { hostId: 'host-1' }, version: '0' }, parts)[DELIVERY]!;
 const ada = callerAs('ada');
 const TYPES = ['run.started', 'node.started', 'run.completed'];
 

@@ -1,4 +1,5 @@
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
+import type { RunEvent } from '../../../protocol/running/events.ts';
 import { changeOf } from '../../../runtime/change.ts';
 import { LeaseLost } from '../../../runtime/effects/ledger.ts';
 import type { WorkKind, WorkResult } from '../../../runtime/executor.ts';
@@ -7,6 +8,7 @@ import { ensureWork, type Lease, saveCheckpoint, type WorkItem } from '../../../
 import type { Write } from '../../../store/sql.ts';
 import { EgressFailure } from '../../../system/egress.ts';
 import type { Host } from '../../capability.ts';
+import type { Interrupts } from '../../people/interrupts/door.ts';
 import { ReceiverLimits } from './receiver-limits.ts';
 import {
   DELIVERY,
@@ -21,7 +23,7 @@ import {
 } from './records.ts';
 import { type AttemptOutcome, afterAttempt, type DeliveryCursor, postpone, type RetryPolicy } from './rules.ts';
 import type { WebhookSealer } from './sealer.ts';
-import { deliveryIdOf, signedRequest } from './signing.ts';
+import { type AnswerAddress, deliveryIdOf, signedRequest } from './signing.ts';
 
 const TIMEOUT_MS = 5_000;
 /** Only the status of a receiver's answer matters; of its body this much is read. */
@@ -43,9 +45,16 @@ type WorkHost = Pick<Host, 'version'> & {
   readonly executor: Pick<Host['executor'], 'hostId'>;
 };
 
+/** What deliveries are made with. */
+interface DeliveryParts {
+  readonly sealer: WebhookSealer;
+  readonly interrupts: Pick<Interrupts, 'tokenOf'>;
+  readonly policy: RetryPolicy;
+}
+
 /** The kinds of work items: deliveries, and the clean-up of their outcomes. */
-export function webhookWork(host: WorkHost, sealer: WebhookSealer, policy: RetryPolicy): Record<string, WorkKind> {
-  const worker = new DeliveryWorker(host, sealer, policy);
+export function webhookWork(host: WorkHost, parts: DeliveryParts): Record<string, WorkKind> {
+  const worker = new DeliveryWorker(host, parts);
   const { clock } = host.runtime;
   return {
     [DELIVERY]: { handle: (item) => worker.handle(item), atOnce: AT_ONCE },
@@ -80,14 +89,12 @@ interface Attempt {
  */
 class DeliveryWorker {
   readonly #host: WorkHost;
-  readonly #sealer: WebhookSealer;
-  readonly #policy: RetryPolicy;
+  readonly #parts: DeliveryParts;
   readonly #limits = new ReceiverLimits();
 
-  constructor(host: WorkHost, sealer: WebhookSealer, policy: RetryPolicy) {
+  constructor(host: WorkHost, parts: DeliveryParts) {
     this.#host = host;
-    this.#sealer = sealer;
-    this.#policy = policy;
+    this.#parts = parts;
   }
 
   async handle(item: WorkItem): Promise<WorkResult> {
@@ -145,7 +152,7 @@ class DeliveryWorker {
     const attempt = await this.#send(webhook, runId, event, deliveryId);
     const { isDelivered } = attempt;
     const at = this.#now;
-    const outcome = afterAttempt(cursor, { sequence, isDelivered, at, name: deliveryId }, this.#policy);
+    const outcome = afterAttempt(cursor, { sequence, isDelivered, at, name: deliveryId }, this.#parts.policy);
     const { state } = outcome;
     this.#limits.note(webhook_id, isDelivered);
     if (state === 'dead') {
@@ -170,11 +177,12 @@ class DeliveryWorker {
   }
 
   async #send(webhook: WebhookRow, runId: string, event: DeliverableEvent, deliveryId: string): Promise<Attempt> {
-    const target = await this.#sealer.unseal(webhook);
+    const target = await this.#parts.sealer.unseal(webhook);
     if (!target) return { isDelivered: false, error: 'The signing secret cannot be unsealed.' };
     const { url, secret } = target;
     const { webhook_id: webhookId, scope_name: scopeName } = webhook;
     const agent = `openwop-webhook-dispatcher/${this.#host.version}`;
+    const answer = target.answersAt && (await this.#answerTo(webhook, event, target.answersAt));
     const signed = signedRequest({
       webhookId,
       scopeName,
@@ -182,6 +190,7 @@ class DeliveryWorker {
       runId,
       deliveryId,
       event,
+      answer: answer || undefined,
       sentAt: this.#now,
       agent,
     });
@@ -194,6 +203,19 @@ class DeliveryWorker {
       if (!(error instanceof EgressFailure)) throw error;
       return { isDelivered: false, error: error.message };
     }
+  }
+
+  /** How the receiver can answer the interrupt that an event requests; undefined if there is nothing to answer. */
+  async #answerTo(
+    { tenant, run_id: runId }: WebhookRow,
+    { type, body }: DeliverableEvent,
+    origin: string,
+  ): Promise<AnswerAddress | undefined> {
+    if (type !== 'interrupt.requested') return undefined;
+    const { nodeId } = JSON.parse(body) as Pick<RunEvent, 'nodeId'>;
+    const interruptToken = nodeId && (await this.#parts.interrupts.tokenOf({ tenant, runId }, nodeId));
+    if (!interruptToken) return undefined;
+    return { interruptToken, callbackUrl: `${origin}/v1/interrupts/${interruptToken}` };
   }
 
   /** Stores how far the deliveries have come, under the lease. */

@@ -7,7 +7,7 @@ import type { ManagementWorkflow } from '../../../protocol/running/management.ts
 import type { Change } from '../../../runtime/change.ts';
 import type { MovedRun } from '../../../runtime/move-run.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
-import type { Visibility } from '../../../store/log.ts';
+import type { RunRef, Visibility } from '../../../store/log.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import type { InboxEntry } from '../inbox/door.ts';
@@ -22,6 +22,8 @@ export interface Interrupts {
   resolve(caller: Caller, runId: string, nodeId: string, value: unknown): Promise<Change<MovedRun> | Refusal>;
   /** The open interrupt that a token names. */
   inspect(token: string): Promise<InterruptView | Refusal>;
+  /** A new token for the open interrupt of a node, for whoever the run reports to; undefined if there is none. */
+  tokenOf(run: RunRef, nodeId: string): Promise<string | undefined>;
   /** A new token for an open interrupt, or undefined if the caller may not answer it. It ends with the interrupt at the latest. */
   mint(caller: Caller, runId: string, interrupt: NamedInterrupt): Promise<string | undefined>;
 }

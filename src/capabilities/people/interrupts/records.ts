@@ -97,6 +97,16 @@ export function findInterrupt(runId: string, interruptId: string): Statement {
   return sql('SELECT * FROM interrupts WHERE run_id = $1 AND interrupt_id = $2', runId, interruptId);
 }
 
+/** The open interrupt of a node. */
+export function findOpenInterrupt(tenant: string, runId: string, nodeId: string): Statement {
+  return sql(
+    `SELECT * FROM interrupts WHERE run_id = $1 AND node_id = $2 AND tenant = $3 AND state = 'open'`,
+    runId,
+    nodeId,
+    tenant,
+  );
+}
+
 /** A position in the list of open interrupts. A fork's differ from its source's by run alone: id and time are the same. */
 interface OpenPlace {
   readonly at: number;

@@ -6,12 +6,13 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import type { InterruptView } from '../../../protocol/people/interrupts.ts';
 import { type Change, withResult } from '../../../runtime/change.ts';
 import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
+import type { RunRef } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { viewOf } from './document.ts';
 import { AnswerDeciders, type Interrupts, type ManagementAnswer, type NamedInterrupt } from './door.ts';
-import { findInterrupt, type InterruptRow } from './records.ts';
+import { findInterrupt, findOpenInterrupt, type InterruptRow } from './records.ts';
 import { checkToken, decideAnswer, type NodeAnswer, resolverOf, TOKEN_BEARER, UNKNOWN_TOKEN } from './rules.ts';
 import type { TokenKeys } from './token-keys.ts';
 import { mintToken, type TokenClaims } from './tokens.ts';
@@ -74,10 +75,18 @@ export class InterruptService implements Interrupts {
     if (!caller.scopes.has('approvals:respond')) return undefined;
     const { nodeId, interruptId, expiresAt } = interrupt;
     const end = expiresAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(expiresAt);
+    return this.#token({ runId, nodeId, interruptId }, end);
+  }
+
+  async tokenOf({ tenant, runId }: RunRef, nodeId: string): Promise<string | undefined> {
+    const [row] = await this.#host.runtime.store.read<InterruptRow>(findOpenInterrupt(tenant, runId, nodeId));
+    if (!row) return undefined;
+    return this.#token({ runId, nodeId, interruptId: row.interrupt_id }, row.expires_at ?? Number.POSITIVE_INFINITY);
+  }
+
+  async #token(named: Pick<TokenClaims, 'runId' | 'nodeId' | 'interruptId'>, end: number): Promise<string> {
     const claims: TokenClaims = {
-      runId,
-      nodeId,
-      interruptId,
+      ...named,
       expiresAt: Math.min(this.#host.runtime.clock.now() + TOKEN_LIFE_MS, end),
       intent: 'resolve',
     };

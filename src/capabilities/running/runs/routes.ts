@@ -20,15 +20,17 @@ import {
   type RunStatus,
   RunSummary,
 } from '../../../protocol/running/runs.ts';
-import { perform } from '../../../runtime/change.ts';
+import { and, type Change, perform, withResult } from '../../../runtime/change.ts';
 import { RUN_PREFIX } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { StartedRun } from '../../../runtime/start-run.ts';
 import type { RunFilter, RunRow } from '../../../store/log.ts';
 import { firstIdAt } from '../../../system/ids.ts';
+import type { IssuedWebhook, Webhooks } from '../../operations/webhooks/door.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Interrupts } from '../../people/interrupts/door.ts';
-import { answer, type Caller, reply, route, transact } from '../../request.ts';
+import { answer, type Caller, type Request, reply, route, transact } from '../../request.ts';
 import { startedReply } from '../../started-reply.ts';
 import type { RunRequest, Runs } from './door.ts';
 
@@ -36,6 +38,7 @@ import type { RunRequest, Runs } from './door.ts';
 interface Services {
   readonly runs: Runs;
   readonly interrupts: Pick<Interrupts, 'mint'>;
+  readonly webhooks: Pick<Webhooks, 'callback'>;
   readonly feedback: Feedback | undefined;
   readonly runtime: Runtime;
 }
@@ -49,8 +52,8 @@ const createRun = operation({
   scope: 'runs:create',
   body: CreateRunRequest,
   replies: { 201: CreateRunReply },
-  refusals: [400, 404, 409, 422],
-  handle: (request, { runs }) => {
+  refusals: [400, 404, 409, 422, 501],
+  handle: (request, services) => {
     const { body, caller, origin } = request;
     const refusal = checkBody(caller, body);
     if (refusal) return refusal;
@@ -66,11 +69,30 @@ const createRun = operation({
       engineVersion: forced === undefined ? undefined : wholeNumber(forced),
     };
     return transact(
-      () => runs.create(caller, asked),
-      (started) => startedReply(origin, started),
+      () => createWithCallback(request, services, asked),
+      ({ started, callback }) => startedReply(origin, started, callback),
     );
   },
 });
+
+interface CreatedWithCallback {
+  readonly started: StartedRun;
+  readonly callback?: IssuedWebhook;
+}
+
+/** Starts a run, and in the same unit what reports it to the caller's URL. */
+async function createWithCallback(
+  { caller, origin, body: { callbackUrl: url } }: Pick<Request, 'caller' | 'origin'> & { body: CreateRunRequest },
+  { runs, webhooks }: Pick<Services, 'runs' | 'webhooks'>,
+  asked: RunRequest,
+): Promise<Change<CreatedWithCallback> | Refusal> {
+  const start = await runs.create(caller, asked);
+  if (isRefusal(start)) return start;
+  if (url === undefined) return withResult(start, (started) => ({ started }));
+  const register = await webhooks.callback(caller, { runId: start.result.runId, url, origin });
+  if (isRefusal(register)) return register;
+  return withResult(and(start, register), (started) => ({ started, callback: register.result }));
+}
 
 function wholeNumber(text: string): number {
   return /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;

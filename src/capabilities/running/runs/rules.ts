@@ -1,3 +1,4 @@
+import { inactivityOf } from '../../../engine/definition/activity.ts';
 import { isOfType } from '../../../engine/definition/check.ts';
 import type { Plan } from '../../../engine/definition/plan.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
@@ -26,6 +27,7 @@ export function checkCreation(
   settings: RunRules,
 ): Refusal | undefined {
   return (
+    checkActivity(plan) ??
     checkMock(caller, creation.configurable, settings) ??
     checkEngineVersion(caller, creation.engineVersion) ??
     checkModels(creation.configurable, settings) ??
@@ -34,6 +36,12 @@ export function checkCreation(
     checkInputs(plan, creation.inputs) ??
     checkMetadata(creation.metadata)
   );
+}
+
+function checkActivity({ definition }: Plan): Refusal | undefined {
+  const workflowStatus = inactivityOf(definition);
+  if (!workflowStatus) return undefined;
+  return refuse('conflict', `The workflow is ${workflowStatus}, so it starts no runs.`, { workflowStatus });
 }
 
 function checkMock(

@@ -1,3 +1,4 @@
+import { inactivityOf } from '../../../engine/definition/activity.ts';
 import { makePlan } from '../../../engine/definition/plan.ts';
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import type { ScheduleRequest } from '../../../protocol/starting/schedules.ts';
@@ -10,7 +11,8 @@ const SCOPE = 'schedules:write';
 /** Keeps the triggers of type `schedule` of a workflow and its schedules the same. */
 export function triggerCompanion(schedules: Pick<ScheduleService, 'synchronize'>): WorkflowCompanion {
   return async ({ subject, scopes }, workflowId, definition) => {
-    const wanted = definition ? triggersOf(definition) : new Map<string, ScheduleRequest>();
+    const isScheduled = definition !== undefined && !inactivityOf(definition);
+    const wanted = isScheduled ? triggersOf(definition) : new Map<string, ScheduleRequest>();
     if (isRefusal(wanted)) return wanted;
     if (wanted.size > 0 && !scopes.has(SCOPE)) {
       return refuse('forbidden', `A trigger of type schedule requires the scope ${SCOPE}.`, { scopeRequired: SCOPE });

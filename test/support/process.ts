@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Api } from './api.ts';
 import { KEYS } from './host.ts';
+import { recorder } from './recorder/recorder.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Processes that load the same sources share what Node compiled of them: half of their start is that. */
@@ -46,6 +47,7 @@ export async function spawnHost(environment: Environment, program = FROM_SOURCE)
     ...environment,
   });
   const url = await listening(started);
+  recorder.watch(url);
   return {
     url,
     as: (who) => new Api(url, KEYS[who].key),

@@ -19,6 +19,8 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
   'GET /v1/runs/{runId}/events': 'runEvents',
   'GET /v1/host/capstan/events': 'tenantFeed',
 };
+/** Given to requests that are refused before it is known what they are for. */
+const BEFORE_ROUTING: readonly number[] = [408, 414, 417, 431];
 /** Its errors are those of JSON-RPC. */
 const JSON_RPC = 'POST /v1/mcp';
 /** An answer that does not fit in many places is told of in the first few. */
@@ -40,13 +42,15 @@ export class Judge {
 
   /** What is wrong with the status, before there is a body. */
   head({ status }: Head, operation: Operation | undefined): string[] {
-    if (operation === undefined || operation.statuses.includes(`${status}`)) return [];
+    if (operation === undefined || BEFORE_ROUTING.includes(status)) return [];
+    if (operation.statuses.includes(`${status}`)) return [];
     return [`the OpenAPI document has no ${status}`];
   }
 
   body(head: Head, operation: Operation | undefined, text: string): string[] {
     if (head.status >= 400) return this.#refusal(head, operation, text);
-    if (operation === undefined || !head.type.startsWith('application/json')) return [];
+    const isJson = head.type.startsWith('application/json') && head.status !== 304;
+    if (operation === undefined || !isJson) return [];
     const body = parse(text);
     if (body === undefined) return ['the body is no JSON'];
     const own = operation.check(head.status);

@@ -72,6 +72,7 @@ function read(openapi: OpenApi, asyncapi: AsyncApi): OwnDocuments {
       const place = pointerOf('openapi', 'paths', path, method, 'responses');
       return {
         name: `${method.toUpperCase()} ${path}`,
+        path,
         pattern: patternOf(path),
         statuses: Object.keys(responses),
         check: (status: number) =>
@@ -81,12 +82,13 @@ function read(openapi: OpenApi, asyncapi: AsyncApi): OwnDocuments {
     }),
   );
   // Of several that match, the one with the most fixed text is meant: `/v1/runs/{runId}:fork`, not `/v1/runs/{runId}`.
-  operations.sort((one, other) => fixedLength(other.name) - fixedLength(one.name));
+  operations.sort((one, other) => fixedLength(other.path) - fixedLength(one.path));
   return {
     operations: operations.map(({ name }) => name),
     operationOf: (method, path) => {
       const plain = path.replace(/\?.*$/s, '').replace(ALIAS, '/v1/');
-      return operations.find(({ name, pattern }) => name.startsWith(`${method} `) && pattern.test(plain));
+      const meant = operations.find(({ pattern }) => pattern.test(plain));
+      return operations.find(({ name }) => meant && name === `${method} ${meant.path}`);
     },
     envelope: checkAt(pointerOf('openapi', 'components', 'schemas', 'ErrorEnvelope')),
     frame: (channel, event) => {
@@ -103,8 +105,8 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${parts.join('[^/]+')}$`);
 }
 
-function fixedLength(name: string): number {
-  return name.replace(/\{\w+\}/g, '').length;
+function fixedLength(path: string): number {
+  return path.replace(/\{\w+\}/g, '').length;
 }
 
 /** A reference by pointer, with each part escaped as URI fragments need it. */

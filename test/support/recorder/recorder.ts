@@ -22,7 +22,8 @@ class Recorder {
   readonly tally: Tally = { answers: {}, frames: 0, deliveries: 0 };
   readonly #hosts = new Set<string>();
   #judge: Judge | undefined;
-  #problems: string[] = [];
+  /** What does not fit, once for each operation, with the first path of it. */
+  readonly #problems = new Map<string, string>();
 
   /** Gets the documents. Before that nothing is recorded. */
   async prepare(): Promise<void> {
@@ -41,9 +42,9 @@ class Recorder {
     if (judge === undefined || !this.#hosts.has(origin)) return undefined;
     const head = { method, path: pathname + search, status, type };
     const operation = judge.operationOf(head);
-    const note = (problems: readonly string[]) => this.#note(head, problems);
-    note(judge.head(head, operation));
     const counted = `${operation?.name ?? 'elsewhere'} ${status}`;
+    const note = (problems: readonly string[]) => this.#note(counted, head.path, problems);
+    note(judge.head(head, operation));
     this.tally.answers[counted] = (this.tally.answers[counted] ?? 0) + 1;
     return type.startsWith('text/event-stream')
       ? this.#stream(judge, operation, note)
@@ -53,13 +54,13 @@ class Recorder {
   /** A delivery of a webhook: an event of a run. */
   delivery(event: unknown): void {
     this.tally.deliveries += 1;
-    this.#note({ method: 'POST', path: 'to a webhook', status: 0 }, this.#judge?.event(event) ?? []);
+    this.#note('delivery', 'to a webhook', this.#judge?.event(event) ?? []);
   }
 
   /** What has not fitted since the last call. */
   takeProblems(): string[] {
-    const problems = this.#problems;
-    this.#problems = [];
+    const problems = [...this.#problems.values()];
+    this.#problems.clear();
     return problems;
   }
 
@@ -76,8 +77,11 @@ class Recorder {
     };
   }
 
-  #note({ method, path, status }: Omit<Head, 'type'>, problems: readonly string[]): void {
-    this.#problems.push(...problems.map((problem) => `${method} ${path} ${status}: ${problem}`));
+  #note(kind: string, path: string, problems: readonly string[]): void {
+    for (const problem of problems) {
+      const key = `${kind}: ${problem}`;
+      if (!this.#problems.has(key)) this.#problems.set(key, `${key} (${path})`);
+    }
   }
 }
 

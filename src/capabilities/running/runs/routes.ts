@@ -49,7 +49,7 @@ const createRun = operation({
   scope: 'runs:create',
   body: CreateRunRequest,
   replies: { 201: CreateRunReply },
-  refusals: [400, 404, 409, 422],
+  refusals: [400, 404, 409, 422, 501],
   handle: (request, { runs }) => {
     const { body, caller, origin } = request;
     const refusal = checkBody(caller, body);

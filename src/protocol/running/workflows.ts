@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { PromptRef } from '../ai/prompts.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 
 /** Which results of the incoming edges start a node. */
@@ -215,8 +216,6 @@ export const WorkflowSettings = Type.Object({
   logLevel: Optional(OneOf(['debug', 'info', 'warn', 'error'])),
   maxLoopbackIterations: Optional(Type.Integer({ minimum: 1 })),
 });
-
-const PromptRef = Type.Union([Type.String(), AnyObject]);
 
 /** A workflow as registered by its author. */
 export const WorkflowDefinition = Closed(

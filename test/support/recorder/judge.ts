@@ -1,5 +1,6 @@
 import type { Answer, Frame } from '../api.ts';
 import type { Check } from './compile.ts';
+import { isDecided } from './exceptions.ts';
 import type { Channel, Operation, OwnDocuments } from './own-documents.ts';
 import type { Published } from './published.ts';
 import { partsOf } from './table.ts';
@@ -100,7 +101,9 @@ export class Judge {
   }
 
   #published(schema: string, value: unknown): string[] {
-    return this.#schemas ? told(`${schema}.schema.json`, this.#schemas.check(schema), value) : [];
+    if (this.#schemas === undefined) return [];
+    const check = this.#schemas.check(schema);
+    return told(`${schema}.schema.json`, () => check(value).filter((problem) => !isDecided(schema, problem)), value);
   }
 }
 

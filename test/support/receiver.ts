@@ -34,7 +34,7 @@ export class Receiver {
       const { headers, url = '' } = request;
       const arrival = { headers, raw, body: JSON.parse(raw), path: url, at: Date.now() };
       this.arrivals.push(arrival);
-      if (headers['x-openwop-webhook-id'] !== undefined) recorder.delivery(arrival.body);
+      if (headers['x-openwop-webhook-id'] !== undefined) recorder.delivery(arrival.body.event);
       const status = this.#say(arrival, response);
       if (status !== undefined) response.writeHead(status).end();
       this.#onChange();

@@ -1,5 +1,6 @@
-/** What the published schemas refuse and the host sends all the same, because it was decided so. */
+/** What a published schema refuses and the host sends all the same, because it was decided so. */
 export interface Exception {
+  /** Its name, or `payload of <type>`. */
   readonly schema: string;
   /** The problem, as a check words it. */
   readonly problem: RegExp;
@@ -8,6 +9,7 @@ export interface Exception {
   readonly decision: string;
 }
 
+/** All of them. `test/blackbox/recorder.test.ts` has a sample of each and fails for one that is not needed any more. */
 export const EXCEPTIONS: readonly Exception[] = [
   {
     schema: 'workflow-definition',
@@ -20,6 +22,31 @@ export const EXCEPTIONS: readonly Exception[] = [
     problem: /^\/variables\/\d+ must NOT have additional properties \{"additionalProperty":"format"\}$/,
     page: 'wire/execution.md',
     decision: '- `format` (RFC 0136) is a display hint',
+  },
+  {
+    schema: 'workflow-definition',
+    problem: /^\/edges\/\d+\/condition\/type must be equal to one of the allowed values /,
+    page: 'wire/execution.md',
+    decision: '(the last two were added by RFC 0134; older schema copies lack them)',
+  },
+  {
+    schema: 'payload of channel.written',
+    problem: /^\/reducer must match pattern /,
+    page: 'wire/execution.md',
+    decision: '**`channel.written.reducer`** pattern omits `message`, although `message` is a declared reducer.',
+  },
+  {
+    schema: 'debug-bundle',
+    problem: /^\/bundleVersion must match pattern /,
+    page: 'wire/durability.md',
+    decision: 'A check against the published schema leaves this member and `run.status` (20) out',
+  },
+  {
+    schema: 'audit-verify-result',
+    problem:
+      /^\/anomalies\/\d+(\/\w+PrevHash must be string| must have required property '\w+PrevHash'| .*"(kind|detail|checkpoint)"\}$)/,
+    page: 'wire/durability.md',
+    decision: 'Older schema revision knew only the first row and required both hashes.',
   },
 ];
 

@@ -22,6 +22,11 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
 };
 /** Given to requests that are refused before it is known what they are for. */
 const BEFORE_ROUTING: readonly number[] = [408, 414, 417, 431];
+/** What operations answer on hosts whose settings switch them off; the document is that of a host with all of them. */
+const SWITCHED_OFF: Readonly<Record<number, RegExp>> = {
+  404: /^\w+ \/v1\/host\/(sample\/|capstan\/feedback\/summary$)/,
+  501: /^\w+ \/v1\/runs\/\{runId\}\/annotations$/,
+};
 /** Its errors are those of JSON-RPC. */
 const JSON_RPC = 'POST /v1/mcp';
 /** An answer that does not fit in many places is told of in the first few. */
@@ -44,7 +49,7 @@ export class Judge {
   /** What is wrong with the status, before there is a body. */
   head({ status }: Head, operation: Operation | undefined): string[] {
     if (operation === undefined || BEFORE_ROUTING.includes(status)) return [];
-    if (operation.statuses.includes(`${status}`)) return [];
+    if (operation.statuses.includes(`${status}`) || SWITCHED_OFF[status]?.test(operation.name)) return [];
     return [`the OpenAPI document has no ${status}`];
   }
 
@@ -84,7 +89,7 @@ export class Judge {
     return [
       ...this.#framed('runEvents', event.type, event),
       ...this.#published('run-event', event),
-      ...(payload ? told(`the payload of ${event.type}`, payload, event.payload) : []),
+      ...(payload ? undecided(`payload of ${event.type}`, payload, event.payload) : []),
     ];
   }
 
@@ -101,10 +106,12 @@ export class Judge {
   }
 
   #published(schema: string, value: unknown): string[] {
-    if (this.#schemas === undefined) return [];
-    const check = this.#schemas.check(schema);
-    return told(`${schema}.schema.json`, () => check(value).filter((problem) => !isDecided(schema, problem)), value);
+    return this.#schemas ? undecided(schema, this.#schemas.check(schema), value) : [];
   }
+}
+
+function undecided(schema: string, check: Check, value: unknown): string[] {
+  return told(`published ${schema}`, () => check(value).filter((problem) => !isDecided(schema, problem)), value);
 }
 
 function told(by: string, check: Check, value: unknown): string[] {

@@ -51,7 +51,7 @@ class Recorder {
       : bodyListener((text) => note(judge.body(head, operation, text)));
   }
 
-  /** A delivery of a webhook: an event of a run. */
+  /** An event of a run that was delivered to a webhook. */
   delivery(event: unknown): void {
     this.tally.deliveries += 1;
     this.#note('delivery', 'to a webhook', this.#judge?.event(event) ?? []);

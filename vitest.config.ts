@@ -17,7 +17,15 @@ export default defineConfig({
       { test: { name: 'unit', include: ['src/**/*.test.ts', 'test/*.test.ts'], testTimeout: 30_000, isolate: false } },
       { test: { name: 'sim', include: ['test/sim/**/*.test.ts'], testTimeout: 120_000, isolate: false } },
       { test: { name: 'contract', include: ['test/contract/**/*.test.ts'], ...withPostgres } },
-      { test: { name: 'blackbox', include: ['test/blackbox/**/*.test.ts'], ...withPostgres } },
+      {
+        test: {
+          name: 'blackbox',
+          include: ['test/blackbox/**/*.test.ts'],
+          ...withPostgres,
+          globalSetup: [...withPostgres.globalSetup, 'test/recordings.ts'],
+          setupFiles: ['test/recorder.ts'],
+        },
+      },
       {
         test: {
           name: 'package',

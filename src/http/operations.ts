@@ -100,9 +100,16 @@ async function handle(
   options: OperationOptions,
   record: ((reply: Reply) => Unit) | undefined,
 ): Promise<Reply | Refusal> {
-  const answer = await route.handle(requestOf(request, options));
-  const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
-  return orExpired(done, request, options);
+  try {
+    const answer = await route.handle(requestOf(request, options));
+    const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
+    return await orExpired(done, request, options);
+  } catch (error) {
+    // A run that expires while it is read lacks events that its row promised.
+    const expired = await expiryOf(request, options).catch(() => undefined);
+    if (expired) return expired;
+    throw error;
+  }
 }
 
 function isTransaction(answer: object): answer is Transaction {
@@ -145,12 +152,20 @@ function requestOf(request: FastifyRequest, { publicUrl }: OperationOptions): Re
 /** Answers `run_expired` instead of `not_found` to callers that could see the run before it expired. */
 async function orExpired<T extends Reply | Refusal | undefined>(
   answer: T,
+  request: FastifyRequest,
+  options: OperationOptions,
+): Promise<T | Refusal> {
+  if (!isRefusal(answer) || answer.refused !== 'not_found') return answer;
+  return (await expiryOf(request, options)) ?? answer;
+}
+
+/** The refusal of requests for a run that has expired; undefined if the request is for another one or for none. */
+async function expiryOf(
   { caller, params }: FastifyRequest,
   { retention }: OperationOptions,
-): Promise<T | Refusal> {
+): Promise<Refusal | undefined> {
   const { runId } = (params ?? {}) as { runId?: string };
-  if (!caller || runId === undefined || !isRefusal(answer) || answer.refused !== 'not_found') return answer;
-  return (await retention.expiry(caller.subject, runId)) ?? answer;
+  return caller && runId !== undefined ? retention.expiry(caller.subject, runId) : undefined;
 }
 
 type Check = (request: FastifyRequest) => Promise<Refusal | undefined>;

@@ -44,17 +44,17 @@ export function discoveryPage({ text, etag }: DiscoveryDocument): PublicPage {
 /** The entries of the OpenAPI document for public documents. */
 const PUBLIC_CONTRACTS: readonly RouteContract[] = (
   [
-    ['getCapabilities', 'The capabilities of this host', '/.well-known/openwop'],
-    ['getOpenApi', 'The OpenAPI document', '/v1/openapi.json'],
-    ['getAsyncApi', 'The AsyncAPI document: the messages of the streams', '/v1/asyncapi.json'],
+    ['getCapabilities', 'The capabilities of this host', '/.well-known/openwop', { 304: 'nothing' }],
+    ['getOpenApi', 'The OpenAPI document', '/v1/openapi.json', {}],
+    ['getAsyncApi', 'The AsyncAPI document: the messages of the streams', '/v1/asyncapi.json', {}],
   ] as const
-).map(([operationId, summary, path]) => ({
+).map(([operationId, summary, path, more]) => ({
   operationId,
   summary,
   method: 'GET',
   path,
   scope: 'public',
-  replies: { 200: AnyObject },
+  replies: { 200: AnyObject, ...more },
 }));
 
 /** Serves the OpenAPI and AsyncAPI documents. */

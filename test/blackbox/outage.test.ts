@@ -5,6 +5,7 @@ import { line, node, register, unique, workflow } from '../support/definitions.t
 import { expectEnvelope } from '../support/envelope.ts';
 import { type HostProcess, spawnHost } from '../support/process.ts';
 import { DatabaseProxy } from '../support/proxy.ts';
+import { recorder } from '../support/recorder/recorder.ts';
 
 /** A database that goes away for a while costs time, and nothing else. */
 
@@ -27,6 +28,7 @@ describe('a host whose PostgreSQL goes away', () => {
   });
 
   async function startBehindProxy(): Promise<Api> {
+    recorder.excuse(500);
     proxy = await DatabaseProxy.open(await freshDatabase(inject('postgresUrl')));
     host = await spawnHost({ DATABASE_URL: proxy.url, CAPSTAN_LEASE_MS: '2000', CAPSTAN_LOG: 'silent' });
     return host.as('editor');

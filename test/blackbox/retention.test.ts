@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
-import { freshFolder, readStore } from '../support/database.ts';
+import { freshFolder, readStore, writeStore } from '../support/database.ts';
 import { line, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
@@ -48,6 +48,19 @@ onEachStore('a run whose time is up', (host) => {
     expect(at).toBeGreaterThan(before);
     expect(at).toBeLessThan(Date.now() + 5_000);
     expect(Date.parse(answer.body.details.retentionBoundary)).toBeLessThan(at - 29 * DAY_S * 1_000);
+  });
+
+  it('is gone for those who were just about to read its log', async () => {
+    const runId = await api().run('conformance-noop');
+    await api().ended(runId);
+    // Whoever has read the row of the run and comes to its events only now finds none.
+    await writeStore(host().config, [
+      `DELETE FROM events WHERE run_id = '${runId}'`,
+      `INSERT INTO expired_runs (run_id, tenant, workspace, expired_at, events_left)
+       SELECT run_id, tenant, workspace, ended_at, 0 FROM runs WHERE run_id = '${runId}'`,
+    ]);
+    expectRefusal(await api().get(`/v1/runs/${runId}`), 410, 'run_expired');
+    expectRefusal(await api().get(`/v1/host/capstan/runs/${runId}/state?sequence=1`), 410, 'run_expired');
   });
 
   it('is gone whatever is asked of it, and nothing comes of asking', async () => {

@@ -327,7 +327,7 @@ onEachStore('registering workflows', (host) => {
         groups: [{ id: 'g', name: 'G', nodeIds: ['a'], position: { x: 0, y: 0 }, size: { width: 1, height: 1 } }],
         metadata: { author: 'me', tags: ['x'], complianceClass: 'pii', custom: { open: 1 } } as never,
         settings: { timeout: 0, maxRetries: 0, logLevel: 'info' },
-        defaults: { promptRefs: { system: 'p' } },
+        defaults: { promptRefs: { system: 'prompt:p' } },
         acceptsInheritedArtifacts: [{}],
         createdAt: '2026-01-01T00:00:00Z',
         updatedAt: '2026-01-01T00:00:00Z',
@@ -336,6 +336,16 @@ onEachStore('registering workflows', (host) => {
     );
     expect((await post(definition)).status).toBe(201);
     expect((await get(definition.id)).body).toEqual(definition);
+  });
+
+  it.each([
+    ['a name alone', 'p'],
+    ['a version that is none', 'prompt:p@latest'],
+    ['an object with other keys', { templateId: 'p', text: 'Be brief.' }],
+  ])('refuses as the reference to a prompt %s', async (_what, system) => {
+    const answer = await post({ ...workflow([node('a')]), defaults: { promptRefs: { system } } });
+    expectRefusal(answer, 422, 'validation_error');
+    expect(answer.body.details.fields[0].path).toMatch(/^defaults\.promptRefs\.system/);
   });
 
   it('takes ids of nodes of any length and any script', async () => {

@@ -4,6 +4,7 @@ import type { Clock } from '../../src/system/clock.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 import { Api } from './api.ts';
 import { freshDatabase, freshFolder } from './database.ts';
+import { recorder } from './recorder/recorder.ts';
 
 export type StoreKind = 'sqlite' | 'postgres';
 
@@ -62,6 +63,7 @@ export async function startTestHost(
 async function start(config: Config, cleanUp: () => void, clock: Clock): Promise<TestHost> {
   const log = await realLog('silent', false);
   const host = await startHost(config, { clock, ids: realIds(), log });
+  recorder.watch(host.url);
   return {
     url: host.url,
     as: (who) => new Api(host.url, KEYS[who].key),

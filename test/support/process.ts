@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { Api } from './api.ts';
 import { KEYS } from './host.ts';
+import { recorder } from './recorder/recorder.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Processes that load the same sources share what Node compiled of them: half of their start is that. */
@@ -48,6 +49,7 @@ export async function spawnHost(environment: Environment, program = bundled()): 
     ...environment,
   });
   const url = await listening(started);
+  recorder.watch(url);
   return {
     url,
     as: (who) => new Api(url, KEYS[who].key),

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Answer } from './api.ts';
+import { recorder } from './recorder/recorder.ts';
 
 /** A request as it arrived. */
 export interface Arrival {
@@ -33,6 +34,7 @@ export class Receiver {
       const { headers, url = '' } = request;
       const arrival = { headers, raw, body: JSON.parse(raw), path: url, at: Date.now() };
       this.arrivals.push(arrival);
+      if (headers['x-openwop-webhook-id'] !== undefined) recorder.delivery(arrival.body.event);
       const status = this.#say(arrival, response);
       if (status !== undefined) response.writeHead(status).end();
       this.#onChange();

@@ -1,6 +1,3 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { AgentInventory } from '../../src/protocol/ai/agents.ts';
 import { MemoryEntry } from '../../src/protocol/ai/memory.ts';
 import { PackLockfile, WorkflowChainPackManifest } from '../../src/protocol/ai/packs.ts';
@@ -15,9 +12,8 @@ import { DebugBundle, RunAncestry, RunDiff } from '../../src/protocol/running/in
 import { RunSnapshot } from '../../src/protocol/running/runs.ts';
 import { WorkflowDefinition } from '../../src/protocol/running/workflows.ts';
 import { AuditVerifyResult } from '../../src/protocol/trust/audit.ts';
-
-/** What is wrong with a value, in words; empty when it fits. */
-export type Check = (value: unknown) => readonly string[];
+import { type Check, checkBy, newAjv, once } from './recorder/compile.ts';
+import { type Published, publishedSchemas } from './recorder/published.ts';
 
 export interface Schemas {
   /** Whose schemas these are. */
@@ -44,59 +40,41 @@ export interface Schemas {
   payload(type: string): Check | undefined;
 }
 
-const PUBLISHED = fileURLToPath(new URL('../../../shared/openwop/schemas/', import.meta.url));
-const BASE = 'https://openwop.dev/spec/v1/';
-
 /** The protocol's published schemas where they lie beside the repository, else the project's own. */
 export function loadSchemas(): Schemas {
-  return existsSync(PUBLISHED) ? publishedSchemas() : ownSchemas();
+  const published = publishedSchemas();
+  return published ? bySchemasOf(published) : ownSchemas();
 }
 
-function newAjv(): Ajv2020 {
-  return new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
-}
-
-function publishedSchemas(): Schemas {
-  const ajv = newAjv();
-  const documents = new Map<string, Record<string, unknown>>();
-  for (const name of readdirSync(PUBLISHED).filter((file) => file.endsWith('.schema.json'))) {
-    const document = JSON.parse(readFileSync(PUBLISHED + name, 'utf8')) as Record<string, unknown>;
-    documents.set(name, document);
-    ajv.addSchema(document, `${BASE}${name}` === document.$id ? undefined : `${BASE}${name}`);
-  }
-  const checkOf = (reference: string): Check => check(ajv.compile({ $ref: `${BASE}${reference}` }));
-  const payloads = documents.get('run-event-payloads.schema.json') as {
-    $defs: { _typeIndex: { properties: Record<string, { $ref: string }> } };
-  };
-  const index = payloads.$defs._typeIndex.properties;
+function bySchemasOf({ check, payload }: Published): Schemas {
   return {
     from: 'the protocol',
-    discovery: checkOf('capabilities.schema.json'),
-    snapshot: checkOf('run-snapshot.schema.json'),
-    event: checkOf('run-event.schema.json'),
-    envelope: checkOf('error-envelope.schema.json'),
-    workflow: checkOf('workflow-definition.schema.json'),
-    diff: checkOf('run-diff-response.schema.json'),
-    ancestry: checkOf('run-ancestry-response.schema.json'),
-    bundle: checkOf('debug-bundle.schema.json'),
-    auditVerify: checkOf('audit-verify-result.schema.json'),
-    annotation: checkOf('annotation.schema.json'),
-    goal: checkOf('goal.schema.json'),
-    promptTemplate: checkOf('prompt-template.schema.json'),
-    proposal: checkOf('proposal.schema.json'),
-    chainPack: checkOf('workflow-chain-pack-manifest.schema.json'),
-    packLockfile: checkOf('pack-lockfile.schema.json'),
-    memoryEntry: checkOf('memory-entry.schema.json'),
-    agentInventory: checkOf('agent-inventory-response.schema.json'),
-    toolDescriptor: checkOf('tool-descriptor.schema.json'),
-    payload: (type) => index[type] && checkOf(`run-event-payloads.schema.json${index[type].$ref}`),
+    discovery: check('capabilities'),
+    snapshot: check('run-snapshot'),
+    event: check('run-event'),
+    envelope: check('error-envelope'),
+    workflow: check('workflow-definition'),
+    diff: check('run-diff-response'),
+    ancestry: check('run-ancestry-response'),
+    bundle: check('debug-bundle'),
+    auditVerify: check('audit-verify-result'),
+    annotation: check('annotation'),
+    goal: check('goal'),
+    promptTemplate: check('prompt-template'),
+    proposal: check('proposal'),
+    chainPack: check('workflow-chain-pack-manifest'),
+    packLockfile: check('pack-lockfile'),
+    memoryEntry: check('memory-entry'),
+    agentInventory: check('agent-inventory-response'),
+    toolDescriptor: check('tool-descriptor'),
+    payload,
   };
 }
 
 function ownSchemas(): Schemas {
   const checkOf = (schema: object): Check => {
     const { $id: _id, ...rest } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
-    return check(newAjv().compile(rest));
+    return checkBy(newAjv().compile(rest));
   };
   const rows = EVENTS as Record<string, { payload: object }>;
   return {
@@ -119,7 +97,7 @@ function ownSchemas(): Schemas {
     memoryEntry: checkOf(MemoryEntry),
     agentInventory: checkOf(AgentInventory),
     toolDescriptor: checkOf(ToolDescriptor),
-    payload: (type) => rows[type] && checkOf(rows[type].payload),
+    payload: once((type) => rows[type] && checkOf(rows[type].payload)),
   };
 }
 
@@ -143,12 +121,3 @@ const DISCOVERY = {
     fixtures: { type: 'array', uniqueItems: true, items: { type: 'string', minLength: 1 } },
   },
 };
-
-function check(validate: ValidateFunction): Check {
-  return (value) => {
-    if (validate(value)) return [];
-    return (validate.errors ?? []).map(
-      ({ instancePath, message, params }) => `${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
-    );
-  };
-}

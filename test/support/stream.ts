@@ -1,5 +1,6 @@
 import { get, type IncomingMessage } from 'node:http';
 import type { Frame } from './api.ts';
+import { parseFrame, recorder } from './recorder/recorder.ts';
 
 /** A stream on a connection of its own, to be watched while it comes and dropped at any time. */
 export class Stream {
@@ -9,15 +10,19 @@ export class Stream {
   #isEnded = false;
   #onChange: () => void = () => {};
 
-  private constructor(response: IncomingMessage) {
+  private constructor(response: IncomingMessage, url: string) {
     this.#response = response;
+    const { statusCode: status = 0, headers } = response;
+    const listener = recorder.listen('GET', url, { status, type: headers['content-type'] ?? '' });
     response.setEncoding('utf8');
     response.on('data', (chunk: string) => {
+      listener?.chunk(chunk);
       const parts = (this.#rest + chunk).split('\n\n');
       this.#rest = parts.pop()!;
       this.frames.push(...parts.filter((part) => !part.startsWith(':')).map(parseFrame));
       this.#onChange();
     });
+    response.on('end', () => listener?.end());
     response.on('close', () => {
       this.#isEnded = true;
       this.#onChange();
@@ -29,7 +34,7 @@ export class Stream {
   static open(url: string, key: string, headers: Record<string, string> = {}): Promise<Stream> {
     return new Promise((resolve, reject) => {
       const request = get(url, { agent: false, headers: { authorization: `Bearer ${key}`, ...headers } }, (response) =>
-        resolve(new Stream(response)),
+        resolve(new Stream(response, url)),
       );
       request.on('error', reject);
     });
@@ -69,12 +74,4 @@ export class Stream {
   drop(): void {
     this.#response.destroy();
   }
-}
-
-function parseFrame(text: string): Frame {
-  const fields = text.split('\n').map((line): [string, string] => {
-    const colon = line.indexOf(':');
-    return [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')];
-  });
-  return Object.fromEntries(fields);
 }

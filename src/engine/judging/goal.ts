@@ -26,8 +26,8 @@ export interface GoalProgress {
   readonly standstill: number;
 }
 
-/** The latest time that a JavaScript Date can represent. */
-const TIME_MAX = 8.64e15;
+/** The latest time that a timestamp on the wire can name: years have four digits there. */
+const TIME_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** The state of a goal that was just created. */
 export function newProgress(bounds: GoalBounds, createdAt: number): GoalProgress {

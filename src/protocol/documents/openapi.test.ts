@@ -51,7 +51,7 @@ const ROUTES: readonly RouteContract[] = [
     path: '/v1/runs/{runId}/events',
     scope: 'runs:read',
     params: RunParams,
-    replies: { 200: 'text/event-stream' },
+    replies: { 200: ['text/event-stream', PollReply] },
   },
   {
     operationId: 'poll',
@@ -137,24 +137,47 @@ describe('the OpenAPI document', () => {
     expect(at(document, 'paths', '/v1/runs/{runId}:fork', 'post', 'requestBody')).toMatchObject({ required: false });
   });
 
-  it('describes responses: JSON, a stream, or no body', () => {
+  it('describes responses: JSON, a stream, either of them, or no body', () => {
     expect(at(document, 'paths', '/v1/runs/{runId}/events', 'get', 'responses', '200')).toMatchObject({
-      content: { 'text/event-stream': {} },
+      content: {
+        'text/event-stream': { schema: { type: 'string' } },
+        'application/json': { schema: { $ref: '#/components/schemas/PollReply' } },
+      },
     });
-    expect(at(document, 'paths', '/v1/runs/{runId}:fork', 'post', 'responses', '204')).toEqual({ description: 'Done' });
+    expect(at(document, 'paths', '/v1/runs/{runId}:fork', 'post', 'responses', '204')).toEqual({
+      description: 'No content',
+    });
   });
 
   it('shows the error envelope for every refusal, including those of all operations', () => {
     const responses = at(document, 'paths', '/v1/runs', 'post', 'responses') as Record<string, unknown>;
-    expect(Object.keys(responses)).toEqual(['201', '400', '401', '403', '409', '422', '429', '503']);
+    expect(Object.keys(responses)).toEqual(['201', '400', '401', '403', '409', '413', '415', '422', '429', '503']);
     expect(responses['409']).toMatchObject({
       content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } } },
     });
   });
 
+  it('shows the refusals that the edge gives to an operation of its kind', () => {
+    const refusals = (path: string, method: string): string[] =>
+      Object.keys(at(document, 'paths', path, method, 'responses')).filter((status) => status >= '400');
+    expect(refusals('/v1/poll', 'get')).toEqual(['400', '401', '403', '429', '503']);
+    expect(refusals('/v1/runs/{runId}/events', 'get')).toEqual(['400', '401', '403', '410', '429', '503']);
+    expect(refusals('/v1/runs/{runId}:fork', 'post')).toEqual([
+      '400',
+      '401',
+      '403',
+      '409',
+      '410',
+      '413',
+      '415',
+      '429',
+      '503',
+    ]);
+  });
+
   it('requires no credential for public operations', () => {
     expect(at(document, 'paths', '/open', 'get')).toMatchObject({ security: [] });
-    expect(Object.keys(at(document, 'paths', '/open', 'get', 'responses'))).toEqual(['200']);
+    expect(Object.keys(at(document, 'paths', '/open', 'get', 'responses'))).toEqual(['200', '400']);
     expect(at(document, 'paths', '/v1/runs', 'get')).toMatchObject({ 'x-scope': 'runs:read' });
   });
 });

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { ErrorEnvelope } from '../errors.ts';
-import type { RouteContract } from './routes.ts';
+import type { ReplyContract, RouteContract } from './routes.ts';
 
 type Json = Record<string, unknown>;
 
@@ -11,14 +11,16 @@ const REFUSALS: Record<number, string> = {
   403: 'The credential lacks the required scope',
   404: 'The resource does not exist or is not visible to the caller',
   409: 'The request conflicts with the current state',
+  410: 'The resource existed and is gone',
   413: 'The body is larger than the host accepts',
+  415: 'The body is not JSON',
   422: 'The request is well-formed but cannot be processed',
   429: 'Too many requests; retry after the time in Retry-After',
   501: 'The host does not provide the capability that the request needs',
   503: 'The host is at capacity; retry after the time in Retry-After',
 };
 /** Statuses that every operation with a credential can return. */
-const ALWAYS = [401, 403, 429, 503];
+const WITH_CREDENTIAL = [401, 403, 429, 503];
 
 /** Generates the OpenAPI document from the contracts of all routes, using the schemas that validate requests. */
 export function openapiDocument(routes: readonly RouteContract[], info: { title: string; version: string }): Json {
@@ -43,8 +45,7 @@ export function openapiDocument(routes: readonly RouteContract[], info: { title:
 
 function operationOf(route: RouteContract, schemas: Json): Json {
   const isPublic = route.scope === 'public';
-  const ofBody = route.body ? [413] : [];
-  const statuses = [...new Set([...(route.refusals ?? []), ...ofBody, ...(isPublic ? [] : ALWAYS)])].sort();
+  const statuses = [...new Set([...(route.refusals ?? []), ...edgeRefusals(route)])].sort();
   return {
     operationId: route.operationId,
     summary: route.summary,
@@ -69,6 +70,19 @@ function operationOf(route: RouteContract, schemas: Json): Json {
   };
 }
 
+/** The refusals that operations need not list, because the edge gives them to every operation of a kind. */
+function edgeRefusals({ scope, method, body, path }: RouteContract): number[] {
+  return [
+    400,
+    ...(scope === 'public' ? [] : WITH_CREDENTIAL),
+    ...(body ? [413, 415] : []),
+    // An idempotency key that is in use, or was used for another request.
+    ...(method === 'GET' ? [] : [409]),
+    // The run has expired.
+    ...(path.includes('{runId}') ? [410] : []),
+  ];
+}
+
 function parametersOf(schema: TSchema | undefined, place: 'path' | 'query'): Json[] {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     properties?: Record<string, Json>;
@@ -90,10 +104,19 @@ function idempotencyHeader({ method }: RouteContract): Json[] {
   ];
 }
 
-function replyOf(reply: TSchema | string, schemas: Json): Json {
-  if (reply === 'nothing') return { description: 'Done' };
-  if (typeof reply === 'string') return { description: 'OK', content: { [reply]: { schema: { type: 'string' } } } };
-  return { description: 'OK', content: { 'application/json': { schema: refer(reply, schemas) } } };
+function replyOf(reply: ReplyContract | readonly ReplyContract[], schemas: Json): Json {
+  if (reply === 'nothing') return { description: 'No content' };
+  const alternatives = isList(reply) ? reply : [reply];
+  return { description: 'OK', content: Object.fromEntries(alternatives.map((each) => contentOf(each, schemas))) };
+}
+
+function isList(reply: ReplyContract | readonly ReplyContract[]): reply is readonly ReplyContract[] {
+  return Array.isArray(reply);
+}
+
+function contentOf(reply: ReplyContract, schemas: Json): [string, Json] {
+  if (typeof reply === 'string') return [reply, { schema: { type: 'string' } }];
+  return ['application/json', { schema: refer(reply, schemas) }];
 }
 
 function refusalOf(status: number): Json {

@@ -2,6 +2,9 @@ import type { TSchema } from 'typebox';
 import type { ErrorCode } from '../errors.ts';
 import type { Scope } from '../trust/scopes.ts';
 
+/** A successful response: its schema, or its media type where it is no JSON, or `nothing` for an empty body. */
+export type ReplyContract = TSchema | string;
+
 /** The static description of an operation, from which the API documents are generated. */
 export interface RouteContract {
   readonly operationId: string;
@@ -22,8 +25,8 @@ export interface RouteContract {
   readonly invalidBodyCode?: ErrorCode;
   /** Whether the body may be omitted. */
   readonly bodyOptional?: boolean;
-  /** Schemas of the successful responses by status; a string is a media type, or `nothing` for an empty body. */
-  readonly replies: Readonly<Record<number, TSchema | string>>;
+  /** The successful responses by status; several where the caller's `Accept` decides. */
+  readonly replies: Readonly<Record<number, ReplyContract | readonly ReplyContract[]>>;
   /** Error statuses to list in the documents, besides those of every operation. */
   readonly refusals?: readonly number[];
 }

@@ -241,6 +241,9 @@ export const ResumeReply = Type.Object(
   { $id: 'ResumeReply' },
 );
 
+/** The whole log of a run. */
+export const RunEvents = Type.Object({ events: Type.Array(RunEventDoc) }, { $id: 'RunEvents' });
+
 /** A page of events, for clients that cannot use streams. */
 export const PollReply = Type.Object(
   {

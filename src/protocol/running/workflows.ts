@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { EnvelopeContract } from '../ai/envelopes.ts';
+import { PromptRef } from '../ai/prompts.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
 
 /** Which results of the incoming edges start a node. */
@@ -221,8 +222,6 @@ export const WorkflowSettings = Type.Object({
   logLevel: Optional(OneOf(['debug', 'info', 'warn', 'error'])),
   maxLoopbackIterations: Optional(Type.Integer({ minimum: 1 })),
 });
-
-const PromptRef = Type.Union([Type.String(), AnyObject]);
 
 /** A workflow as registered by its author. */
 export const WorkflowDefinition = Closed(

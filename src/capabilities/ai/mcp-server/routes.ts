@@ -1,5 +1,6 @@
 import { McpMessage } from '../../../protocol/ai/mcp.ts';
 import { refuse } from '../../../protocol/errors.ts';
+import { AnyObject } from '../../../protocol/format/schema.ts';
 import type { Scope } from '../../../protocol/trust/scopes.ts';
 import { type Caller, route } from '../../request.ts';
 import { exchange, type McpServer } from './exchange.ts';
@@ -30,7 +31,8 @@ export const exchangeMcp = route<Services>()({
   path: '/v1/mcp',
   scope: 'manifest:read',
   body: McpMessage,
-  replies: { 200: 'a JSON-RPC answer, or a stream of messages that ends with it', 202: 'nothing to answer' },
+  // A JSON-RPC answer, or a stream of messages that ends with it.
+  replies: { 200: [AnyObject, 'text/event-stream'], 202: 'nothing' },
   refusals: [400, 403],
   handle: (request, server) => {
     const { caller, body: message, origin, signal, header } = request;

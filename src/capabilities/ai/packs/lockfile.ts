@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import type { PackLockfile } from '../../../protocol/ai/packs.ts';
 import { own } from '../../../protocol/format/json.ts';
 import { compareVersions } from '../../../protocol/format/versions.ts';
@@ -33,7 +34,8 @@ function entryOf({ manifest, integrity, provenance }: Pack, versions: Readonly<R
   return {
     name,
     version,
-    ...(resolved === undefined ? {} : { resolved }),
+    // A registry may be a folder, but a lockfile names archives by URI.
+    ...(resolved === undefined ? {} : { resolved: URL.canParse(resolved) ? resolved : pathToFileURL(resolved).href }),
     integrity,
     ...(signature === undefined ? {} : { signature }),
     ...(pinned.length === 0 ? {} : { dependencies: Object.fromEntries(pinned) }),

@@ -75,7 +75,7 @@ const getPrompt = operation({
     libraryId: Optional(TemplateId),
     workspaceId: WorkspaceId,
   }),
-  replies: { 200: PromptTemplate, 304: 'nothing new' },
+  replies: { 200: PromptTemplate, 304: 'nothing' },
   refusals: [403, 404],
   handle: async ({ caller, params, query, header }, { prompts }) => {
     const { workspaceId, ...which } = query;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { isTerminalStatus, PollReply, RunParams } from '../../../protocol/running/runs.ts';
+import { isTerminalStatus, PollReply, RunEvents, RunParams } from '../../../protocol/running/runs.ts';
 import { STREAM_MODES, type StreamMode } from '../../../protocol/running/stream-modes.ts';
 import { route } from '../../request.ts';
 import type { EventService } from './service.ts';
@@ -26,7 +26,7 @@ const streamRunEvents = operation({
     streamMode: Type.Optional(Type.String({ description: 'updates, values, messages, debug, or a list of them' })),
     bufferMs: Type.Optional(Type.String({ description: `0 to ${BUFFER_MAX_MS}` })),
   }),
-  replies: { 200: 'text/event-stream' },
+  replies: { 200: ['text/event-stream', RunEvents] },
   refusals: [400, 404],
   handle: async (request, { events }) => {
     const row = await events.row(request.caller, request.params.runId);

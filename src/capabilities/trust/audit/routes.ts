@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { Closed, NonEmpty, Timestamp } from '../../../protocol/format/schema.ts';
+import { AnyObject, Closed, NonEmpty, Timestamp } from '../../../protocol/format/schema.ts';
 import { AuditItem, AuditVerifyResult } from '../../../protocol/trust/audit.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { reply, route } from '../../request.ts';
@@ -74,7 +74,7 @@ const exportAudit = operation({
   path: '/v1/host/capstan/audit/export',
   scope: 'audit:read',
   query: RangeQuery,
-  replies: { 200: 'application/json' },
+  replies: { 200: AnyObject },
   refusals: [400],
   handle: async ({ caller, query }, { audit }) => {
     const range = rangeOf(query);

@@ -1,6 +1,8 @@
 import { type InterruptRow, listOpen } from '../../src/capabilities/people/interrupts/records.ts';
+import { TOKEN_BEARER } from '../../src/capabilities/people/interrupts/rules.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { isRefusal, type Refusal } from '../../src/protocol/errors.ts';
+import { isObject } from '../../src/protocol/format/json.ts';
 import type { RunEvent } from '../../src/protocol/running/events.ts';
 import { type Change, perform, UnitRefused } from '../../src/runtime/change.ts';
 import type { MovedRun } from '../../src/runtime/move-run.ts';
@@ -13,6 +15,8 @@ interface Said {
   readonly word: string;
   readonly runId: string;
   readonly nodeId: string;
+  value?: unknown;
+  token?: string | undefined;
   isAcknowledged: boolean;
 }
 
@@ -57,13 +61,13 @@ export class Answers {
     const word = `word-${this.#said.length}`;
     const said: Said = { word, runId: row.run_id, nodeId: row.node_id, isAcknowledged: false };
     this.#said.push(said);
-    const value = this.#valueFor(row, word);
-    const token = random.chance(0.3) && row.is_gate === 0 ? await this.#token(row) : undefined;
+    said.value = this.#valueFor(row, word);
+    said.token = random.chance(0.3) && row.is_gate === 0 ? await this.#token(row) : undefined;
     // People take their time, and what they answer may be over by then.
     if (random.chance(0.3)) await this.#world.sleep(random.between(0, 10_000));
     while (this.#isStorm()) {
       const once = (): Promise<'taken' | 'refused' | undefined> =>
-        this.#try(this.#pick(), (host) => this.#send(host, said, value, token));
+        this.#try(this.#pick(), (host) => this.#send(host, said));
       // Now and then the client is impatient, and both of its requests arrive.
       const outcomes = await Promise.all(random.chance(0.1) ? [once(), once()] : [once()]);
       if (outcomes.includes('taken')) said.isAcknowledged = true;
@@ -72,13 +76,8 @@ export class Answers {
     }
   }
 
-  async #send(
-    host: SimHost,
-    said: Said,
-    value: unknown,
-    token: string | undefined,
-  ): Promise<'taken' | 'refused' | undefined> {
-    const { word, runId, nodeId } = said;
+  async #send(host: SimHost, said: Said): Promise<'taken' | 'refused' | undefined> {
+    const { word, runId, nodeId, value, token } = said;
     const ticket = await host.idempotency.begin({ scope: 'alpha', operation: 'answer', key: word, content: value });
     if (isRefusal(ticket)) return undefined;
     if ('replay' in ticket) return 'taken';
@@ -137,12 +136,20 @@ export class Answers {
   problemsWith(runId: string, events: readonly RunEvent[]): string[] {
     return this.#said
       .filter((said) => said.runId === runId)
-      .flatMap(({ word, isAcknowledged }) => {
+      .flatMap((said) => {
+        const { word, isAcknowledged } = said;
         const heard = events.filter((event) => HEARD.includes(event.type) && says(event, word)).length;
         if (heard > 1) return [`${word} was said once and heard ${heard} times`];
-        return isAcknowledged && heard === 0 ? [`${word} was acknowledged and is lost`] : [];
+        const isLost = isAcknowledged && heard === 0 && !events.some((event) => isSameVote(event, said));
+        return isLost ? [`${word} was acknowledged and is lost`] : [];
       });
   }
+}
+
+/** All tokens are one voter, and what a voter says again changes nothing. */
+function isSameVote({ type, payload }: RunEvent, { nodeId, value, token }: Said): boolean {
+  if (type !== 'approval.received' || token === undefined || payload.nodeId !== nodeId) return false;
+  return payload.decidedBy === TOKEN_BEARER.principal && isObject(value) && payload.action === value.action;
 }
 
 /** An approval's resolution repeats the vote that decided it. */

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { fixturesFor } from '../src/capabilities/conformance/fixtures/index.ts';
-import { CONFORMANCE_NODES, REPLACING_NODES } from '../src/capabilities/conformance/nodes/index.ts';
-import { capabilities } from '../src/capabilities/index.ts';
+import { capabilities, loadConformance } from '../src/capabilities/index.ts';
 import { readConfig } from '../src/config.ts';
 import { checkDefinition } from '../src/engine/definition/check.ts';
 import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
@@ -18,10 +17,11 @@ import { type Shape, sampleOf } from './support/samples.ts';
 
 const STRAY = 'noSuchKey';
 const config = readConfig({ conformance: '1' }, {});
+const conformanceNodes = (await loadConformance()).flatMap(({ nodes }) => nodes(config));
 const mounted = capabilities.flatMap(({ nodes }) => nodes(config));
 const production = catalogOf(mounted);
-const conformance = catalogOf([...mounted, ...CONFORMANCE_NODES, ...REPLACING_NODES]);
-const types = new Map([...mounted, ...CONFORMANCE_NODES, ...REPLACING_NODES].map((type) => [type.typeId, type]));
+const conformance = catalogOf([...mounted, ...conformanceNodes]);
+const types = new Map([...mounted, ...conformanceNodes].map((type) => [type.typeId, type]));
 
 interface Strayed {
   readonly value: unknown;

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import type { NodeType, Outcome } from '../../../runtime/node-type.ts';
 import { orchestrationNodes } from '../../ai/agents/door.ts';
+import { ApprovalConfig, approvalGate } from '../../people/interrupts/door.ts';
 import { identity, noop } from '../../running/nodes/door.ts';
 import { plannedSupervisor } from '../planned-supervisor.ts';
 import { callPromptOrTool } from './call-prompt.ts';
@@ -46,10 +47,17 @@ const noopOfFixtures: NodeType = {
   },
 };
 
+/** `core.approvalGate` that takes a wish to be granted by silence, to show that it is not. */
+const approvalGateOfFixtures: NodeType = {
+  ...approvalGate,
+  config: Type.Object({ ...ApprovalConfig.properties, onTimeout: Optional(OneOf(['reject', 'approve'])) }),
+};
+
 /** Node types that replace those of the same id: their config may say what a model, a tool or a suite would. */
 export const REPLACING_NODES: readonly NodeType[] = [
   identityOfFixtures,
   noopOfFixtures,
+  approvalGateOfFixtures,
   callPromptOrTool,
   ...orchestrationNodes(plannedSupervisor),
 ];

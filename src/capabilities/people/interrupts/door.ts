@@ -12,7 +12,7 @@ import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import type { InboxEntry } from '../inbox/door.ts';
 
-export { decided } from './nodes.ts';
+export { ApprovalConfig, approvalGate, decided } from './nodes.ts';
 
 export { resolverOf } from './rules.ts';
 

@@ -16,7 +16,8 @@ const Optional = Type.Optional;
 const TimeoutMs = Optional(Type.Integer({ minimum: 1, maximum: 31_536_000_000 }));
 const Names = Type.Array(NonEmpty);
 
-const ApprovalConfig = Type.Object({
+/** What an approval gate can be told. */
+export const ApprovalConfig = Type.Object({
   title: Optional(NonEmpty),
   description: Optional(Type.String()),
   prompt: Optional(Type.String()),
@@ -29,12 +30,13 @@ const ApprovalConfig = Type.Object({
   approverRoleRefs: Optional(Names),
   audience: INTERRUPT_DATA.approval.properties.audience,
   timeoutMs: TimeoutMs,
+  onTimeout: Optional(OneOf(['reject'], { description: 'What a timeout means; it never means approval' })),
   profile: Optional(Type.String()),
 });
 type ApprovalConfig = Static<typeof ApprovalConfig>;
 
 /** Asks a person to approve the values of its input ports. */
-const approvalGate: NodeType = {
+export const approvalGate: NodeType = {
   typeId: 'core.approvalGate',
   role: 'pure',
   isGate: true,

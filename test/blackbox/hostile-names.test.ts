@@ -16,8 +16,8 @@ import { onEachStore } from '../support/stores.ts';
 const INHERITED = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype'] as const;
 const UNSTORABLE = ['a\u0000b', 'a\ud83db', '\udc00'] as const;
 const HOSTILE = [...INHERITED, ...UNSTORABLE];
-/** Headers that the host reads, besides the credential. */
-const HEADERS = ['idempotency-key', 'last-event-id', 'accept', 'if-match', 'if-none-match', 'traceparent', 'x-dedup'];
+/** Headers that the host reads, besides the credential and the idempotency key. */
+const HEADERS = ['last-event-id', 'accept', 'if-match', 'if-none-match', 'traceparent', 'x-dedup'];
 /** Takes something away, so that nothing would be left for the operations after it. */
 const TAKES_AWAY = /\/force-expire\//;
 /** Stands where the hostile text is put in. */
@@ -206,11 +206,12 @@ onEachStore('hostile names and texts', (host) => {
 
   it.each(INHERITED)('never fail for %s as a header', async (name) => {
     await overAll((operation, ids) =>
-      HEADERS.map((header) => ({
+      // Apart from the others: a refused key would hide them.
+      [['idempotency-key'], HEADERS].map((headers) => ({
         method: operation.method,
         path: fill(operation.path, ids),
         body: emptyBody(operation),
-        headers: { [header]: name },
+        headers: Object.fromEntries(headers.map((header) => [header, name])),
       })),
     );
   });
@@ -220,10 +221,11 @@ onEachStore('hostile names and texts', (host) => {
     const count = await overAll((operation, ids) => {
       const schema = bodySchema(operation);
       if (!schema) return [];
-      const bodies = [false, true].map((isFull) => sampleOf(schema, { find, named: ids, isFull }));
-      return bodies
-        .flatMap((body) => withHostile(body, hostile))
-        .map((body) => ({ method: operation.method, path: fill(operation.path, ids), body }));
+      return withHostile(sampleOf(schema, { find, named: ids, isFull: true }), hostile).map((body) => ({
+        method: operation.method,
+        path: fill(operation.path, ids),
+        body,
+      }));
     });
     expect(count).toBeGreaterThan(400);
   });

@@ -1,5 +1,5 @@
 import type { Digest } from '../engine/masking/mask.ts';
-import { withCausationId } from '../engine/run/agent-steps.ts';
+import { withCausationId } from '../engine/run/causation.ts';
 import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import type { NewEvent } from '../protocol/running/events.ts';

@@ -1,6 +1,7 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
 import { maskRunOutputs } from '../engine/masking/mask.ts';
 import { childBudget, type SpendingReport, spendingReportOf } from '../engine/models/budget.ts';
+import { causeOfChild } from '../engine/run/causation.ts';
 import { finalOutputs } from '../engine/run/next.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
@@ -70,12 +71,14 @@ async function prepareChild(
   if (depth >= CHILD_DEPTH_MAX) {
     throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);
   }
+  const causationId = causeOfChild(parent.run, node.id);
   const child = createRun(runtime, {
     subject,
     workflow,
     inputs: variables,
     configurable: budget ? { budget } : {},
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
+    causationId,
     depth: depth + 1,
     rootRunId: root.runId,
   });

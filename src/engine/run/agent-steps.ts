@@ -1,4 +1,4 @@
-import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
+import type { EventPayload } from '../../protocol/running/events.ts';
 import { spend } from '../models/budget.ts';
 import type { Envelope } from './envelope.ts';
 import type { NodeState, Run } from './run.ts';
@@ -47,11 +47,4 @@ function countStep(run: Run, _payload: unknown, envelope: Envelope): void {
 
 function stateOf(run: Run, { nodeId }: Pick<Envelope, 'nodeId'>): NodeState | undefined {
   return run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
-}
-
-/** Links a tool's result to the event of its call by `causationId`. */
-export function withCausationId(run: Run, event: NewEvent): NewEvent {
-  if (event.type !== 'agent.toolReturned' || event.causationId !== undefined) return event;
-  const causationId = stateOf(run, { nodeId: event.nodeId })?.toolCalls?.get(event.payload.callId);
-  return causationId === undefined ? event : { ...event, causationId };
 }

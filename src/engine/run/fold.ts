@@ -7,6 +7,7 @@ import { ExpressionError } from '../expressions/expression.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
 import { isMeantFor, type Verdict, verdictOf } from '../people/verdict.ts';
 import { AGENT_EVENT_HANDLERS } from './agent-steps.ts';
+import { noteCause } from './causation.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import type { Envelope } from './envelope.ts';
 import { detachFork, followFork } from './fork.ts';
@@ -37,6 +38,7 @@ export function apply(run: Run, event: RunEvent): void {
   // Unknown types are ignored: a newer host may have written them.
   const row = own(rows as Record<string, unknown>, event.type) as Row<EventType> | undefined;
   row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
+  noteCause(run, event);
   run.sequence = event.sequence;
   run.updatedAt = time;
   const { fork } = run.facts;

@@ -8,6 +8,7 @@ import type { AgentRef, ChannelDeclaration } from '../../protocol/running/workfl
 import type { Plan } from '../definition/plan.ts';
 import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
 import type { Verdict } from '../people/verdict.ts';
+import type { NodeCauses, RunCauses } from './causation.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
 
@@ -86,6 +87,7 @@ export interface NodeState {
   agentSteps?: number;
   /** Tool calls without a result yet: call id to the id of the `agent.toolCalled` event. */
   toolCalls?: Map<string, string>;
+  causes?: NodeCauses;
   /** How often a loopback edge has restarted the node. */
   visit: number;
   /** Number of interrupts raised in this run, so that the next one gets a new key. */
@@ -172,6 +174,7 @@ export interface Run {
   /** Number of attempts started, to enforce `maxNodeExecutions`. */
   executions: number;
   readonly budget: BudgetState;
+  readonly causes: RunCauses;
   /** Decisions of the supervisor, in order. */
   readonly decisions: OrchestratorDecision[];
   /** The agent that made the first decision. */
@@ -209,6 +212,7 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     updatedAt: facts.createdAt,
     executions: 0,
     budget: emptyBudget(),
+    causes: { children: new Map() },
     decisions: [],
     nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),

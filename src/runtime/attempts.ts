@@ -140,12 +140,13 @@ export class Attempts {
   }
 
   #contextOf(
-    { node, index, outgoing }: PlannedNode,
+    { node, index, outgoing, maxRetries }: PlannedNode,
     { run, identity }: HeldRun,
     signal: AbortSignal,
     { child, now = this.#runtime.clock.now }: Call,
   ): NodeContext {
-    const { attempt, startedAt, inputs, answer, visit, agentSteps = 0, interrupts, children = [] } = run.nodes[index]!;
+    const state = run.nodes[index]!;
+    const { attempt, startedAt, inputs, answer, visit, agentSteps = 0, interrupts, children = [] } = state;
     const { tenant, workspace } = identity.subject;
     const { runId, configurable, fork, owner } = run.facts;
     const all = inputs?.all ?? {};
@@ -163,6 +164,7 @@ export class Attempts {
       masked: () => maskedOf(run.plan, node.id, all, variables),
       configurable,
       attempt,
+      isLastAttempt: state.failures >= maxRetries,
       visit,
       startedAt: startedAt!,
       now,

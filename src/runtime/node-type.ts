@@ -11,8 +11,14 @@ import type { Configurable } from '../protocol/running/runs.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import type { ChildRequest, ChildResult } from './child-request.ts';
 import type { Effects } from './effects/seams.ts';
+import { NodeFailure } from './node-failure.ts';
 
 export { NodeFailure } from './node-failure.ts';
+
+/** Whether an attempt that ends with this error is the last one of its node. */
+export function isFinal(error: unknown, { isLastAttempt }: Pick<NodeContext, 'isLastAttempt'>): error is NodeFailure {
+  return error instanceof NodeFailure && (isLastAttempt || error.error.retryable === false);
+}
 
 /** The implementation of a node type. Its `run` gets everything through the context and reaches nothing else. */
 export interface NodeType {
@@ -50,6 +56,8 @@ export interface NodeContext {
   readonly configurable: Configurable;
   /** Number of this attempt, from 0. */
   readonly attempt: number;
+  /** Whether no retry is left: a failure of this attempt fails the node. */
+  readonly isLastAttempt: boolean;
   /** How often a loop has come back to this node. Attempts of the same visit share their effects' idempotency keys. */
   readonly visit: number;
   /** When this attempt started by the log, so it is the same when the node is called again. */

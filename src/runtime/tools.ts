@@ -19,7 +19,7 @@ export interface ToolFacts {
 }
 
 /** Facts for people who decide whether an agent may use a tool. The host vouches for them, not the tool. */
-export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'> {
+export interface ToolTraits extends Required<Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'>> {
   readonly title?: string | undefined;
 }
 

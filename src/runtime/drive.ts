@@ -14,6 +14,7 @@ import { LeaseLost } from './effects/ledger.ts';
 import { Replayer } from './fork/replayer.ts';
 import { SourceHistory } from './fork/source-history.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
+import { nodeTypeIn } from './handoff-gate.ts';
 import { Journal, type LeaseMove } from './journal.ts';
 import { capabilityNotProvided, nodeStartEvent } from './node-start.ts';
 import type { Outcome } from './node-type.ts';
@@ -201,7 +202,7 @@ export class Drive {
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
     this.#awaitingBudget.delete(planned.node.id);
-    const type = this.#runtime.catalog.get(planned.node.typeId);
+    const type = nodeTypeIn(this.#runtime, this.#run, planned);
     if (this.#history && type?.role !== 'pure') {
       this.#repeat(planned, this.#history);
       return;

@@ -88,7 +88,9 @@ export const AgentInventoryEntry = Closed(
     hasHandoffSchemas: Type.Boolean(),
     memoryShape: Optional(MemoryShape),
     confidenceThreshold: Optional(Confidence),
-    degraded: Optional(Type.Array(NonEmpty, { description: 'Required features that this host lacks' })),
+    degraded: Optional(
+      Type.Array(NonEmpty, { description: 'Features that it needs and tools of its list that this host lacks' }),
+    ),
     memoryDegraded: Optional(Type.Boolean()),
     degradedMemoryDimensions: Optional(
       Type.Array(

@@ -9,6 +9,7 @@ import type { Lease } from '../../store/queue.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';
 import { traitsOf } from '../event-traits.ts';
+import { nodeTypeIn } from '../handoff-gate.ts';
 import type { Journal } from '../journal.ts';
 import { nodeStartEvent } from '../node-start.ts';
 import type { NodeType } from '../node-type.ts';
@@ -154,8 +155,8 @@ export class Replayer {
     return isQuestion && this.#run.nodes[index]!.status === 'suspended' && this.#decided.length === 0;
   }
 
-  #pureTypeOf({ node }: PlannedNode): NodeType | undefined {
-    const type = this.#runtime.catalog.get(node.typeId);
+  #pureTypeOf(planned: PlannedNode): NodeType | undefined {
+    const type = nodeTypeIn(this.#runtime, this.#run, planned);
     return type?.role === 'pure' ? type : undefined;
   }
 

@@ -86,8 +86,8 @@ export interface NodeContext {
   readonly effects: Effects;
   /** Waits in memory; fails the attempt if it is aborted meanwhile. */
   sleep(ms: number): Promise<void>;
-  /** Records an event while the node is running. */
-  emit(event: NewEvent): void;
+  /** Records events while the node is running: all of them, or after a crash none. */
+  emit(event: NewEvent, ...more: readonly NewEvent[]): void;
   /** Records a step of an agent. A node that is called again must repeat its steps in order: each is recorded once. */
   emitStep(step: NewEvent): void;
 }

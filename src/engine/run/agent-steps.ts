@@ -1,7 +1,7 @@
 import type { EventPayload } from '../../protocol/running/events.ts';
 import { spend } from '../models/budget.ts';
 import type { Envelope } from './envelope.ts';
-import type { NodeState, Run } from './run.ts';
+import type { ChildState, NodeState, Run } from './run.ts';
 
 /** How agent events change a run; part of the table in `fold.ts`. */
 export const AGENT_EVENT_HANDLERS = {
@@ -30,6 +30,18 @@ export const AGENT_EVENT_HANDLERS = {
     run.decisions.push(decision);
     run.orchestrator ??= pinned?.agentId === agentId ? pinned : { agentId };
   },
+  'core.workflowChain.event': (
+    run: Run,
+    payload: EventPayload<'core.workflowChain.event'>,
+    envelope: Envelope,
+  ): void => {
+    const { children = [] } = stateOf(run, envelope) ?? {};
+    const child = children.find(({ runId }) => runId === payload.childRunId);
+    if (child && payload.phase.startsWith('child.')) child.report = reportsOn(children) + 1;
+    if (child && payload.phase === 'output.harvested') child.isHarvested = true;
+  },
+  'core.workflowChain.confidence-escalated': countStep,
+  'agent.verified': (): void => {},
   // A failed invocation may be retried; the retry continues after the steps already in the log.
   'agent.invocation.completed': (run: Run, payload: EventPayload<'agent.invocation.completed'>, envelope: Envelope) => {
     if (payload.outcome !== 'failed') countStep(run, payload, envelope);
@@ -43,6 +55,10 @@ export const AGENT_EVENT_HANDLERS = {
 function countStep(run: Run, _payload: unknown, envelope: Envelope): void {
   const state = stateOf(run, envelope);
   if (state) state.agentSteps = (state.agentSteps ?? 0) + 1;
+}
+
+function reportsOn(children: readonly ChildState[]): number {
+  return children.filter(({ report }) => report !== undefined).length;
 }
 
 function stateOf(run: Run, { nodeId }: Pick<Envelope, 'nodeId'>): NodeState | undefined {

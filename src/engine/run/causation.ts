@@ -18,9 +18,14 @@ export interface RunCauses {
   /** The supervisor's last decision, and what happened since that the next one is about. */
   decided?: string;
   turn?: string;
+  /** The last handoff that began: its child has no id yet. */
+  began?: string;
+  /** The last verdict on a result, and the last evaluation of a goal. */
+  verified?: string;
   evaluated?: string;
-  /** Child run id to the event that records its start. */
+  /** Child run id to the event that records its start, and to the last transition of its handoff. */
   readonly children: Map<string, string>;
+  readonly handoffs: Map<string, string>;
 }
 
 /** Ids of events about one node that later events name as their cause. */
@@ -129,10 +134,13 @@ export const CAUSES: { readonly [T in EventType]: Cause<T> } = {
   'agent.handoff': byAgent,
   'agent.decided': byAgent,
   'runOrchestrator.decided': (run, event) => run.causes.turn ?? byDecision(run, event),
+  'core.workflowChain.event': (run, event) => handoffCause(run, event),
+  'core.workflowChain.confidence-escalated': byNode,
+  'agent.verified': (run, { payload }) => run.causes.handoffs.get(payload.target),
   'agent.invocation.completed': byDecision,
   'proposal.created': byStart,
   'proposal.activated': (run) => run.causes.answered,
-  'goal.evaluated': outside,
+  'goal.evaluated': (run) => run.causes.verified,
   'goal.closed': (run) => run.causes.evaluated,
   'commitment.fired': byStart,
   'cap.breached': (run, event) => capCause(run, event),
@@ -141,6 +149,14 @@ export const CAUSES: { readonly [T in EventType]: Cause<T> } = {
   'capstan.child.changed': (run, { payload }) => run.causes.children.get(payload.childRunId),
   'capstan.pause.requested': outside,
 };
+
+/** Each transition of a handoff is caused by the one before it, the first one by the decision. */
+function handoffCause(run: Run, event: EventOf<'core.workflowChain.event'>): string | undefined {
+  const { phase, childRunId } = event.payload;
+  if (phase === 'dispatch.began') return byNode(run, event);
+  if (phase === 'dispatch.succeeded' || phase === 'dispatch.failed') return run.causes.began;
+  return run.causes.handoffs.get(childRunId ?? '') ?? byNode(run, event);
+}
 
 function capCause(run: Run, event: EventOf<'cap.breached'>): string | undefined {
   const { kind } = event.payload;
@@ -232,8 +248,17 @@ const NOTES: { readonly [T in EventType]?: Note<T> } = {
     run.causes.decided = eventId;
     delete run.causes.turn;
   },
+  'core.workflowChain.event': (run, { eventId, payload: { phase, childRunId } }) => {
+    if (phase === 'dispatch.began') run.causes.began = eventId;
+    if (childRunId !== undefined) run.causes.handoffs.set(childRunId, eventId);
+    if (phase.startsWith('child.')) run.causes.turn = eventId;
+  },
+  'agent.verified': (run, { eventId }) => {
+    run.causes.verified = eventId;
+  },
   'goal.evaluated': (run, { eventId }) => {
     run.causes.evaluated = eventId;
+    delete run.causes.verified;
   },
 };
 

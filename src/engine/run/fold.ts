@@ -168,7 +168,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     assert(nodeId, 'node.dispatched must name its node');
     const [state] = lookUp(run, nodeId);
     state.status = 'waiting';
-    state.children = [...(state.children ?? []), { runId: childRunId, status: 'running' }];
+    const turn = run.decisions.length > 0 ? { turn: run.decisions.length } : {};
+    state.children = [...(state.children ?? []), { runId: childRunId, status: 'running', ...turn }];
   },
 
   'variable.changed': (run, { name, next }) => {

@@ -102,6 +102,12 @@ export interface NodeState {
 export interface ChildState {
   readonly runId: string;
   status: RunStatus;
+  /** Number of decisions of the supervisor when the child was started; absent without a supervisor. */
+  readonly turn?: number;
+  /** Number of the report on a worker's end among those of its node; absent until there is one. */
+  report?: number;
+  /** Whether the outputs of a worker were taken over. */
+  isHarvested?: boolean;
 }
 
 /** An interrupt without an answer. */
@@ -212,7 +218,7 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     updatedAt: facts.createdAt,
     executions: 0,
     budget: emptyBudget(),
-    causes: { children: new Map() },
+    causes: { children: new Map(), handoffs: new Map() },
     decisions: [],
     nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),

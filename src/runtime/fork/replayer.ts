@@ -222,7 +222,7 @@ export class Replayer {
   }
 
   #eventsOf({ node }: PlannedNode, message: NodeMessage, expected: RunEvent, time: number): NewEvent[] | undefined {
-    if ('event' in message) return [message.event];
+    if ('events' in message) return [...message.events];
     if (!('outcome' in message)) return undefined;
     const { outcome } = message;
     if ('done' in outcome) return completeNode(this.#run, node.id, outcome.done, time);

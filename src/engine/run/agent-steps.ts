@@ -3,6 +3,9 @@ import { spend } from '../models/budget.ts';
 import type { Envelope } from './envelope.ts';
 import type { ChildState, NodeState, Run } from './run.ts';
 
+/** The transitions of a handoff that end a worker. */
+export const WORKER_ENDS: ReadonlySet<string> = new Set(['child.completed', 'child.failed', 'child.cancelled']);
+
 /** How agent events change a run; part of the table in `fold.ts`. */
 export const AGENT_EVENT_HANDLERS = {
   'agent.invocation.started': countStep,
@@ -37,7 +40,7 @@ export const AGENT_EVENT_HANDLERS = {
   ): void => {
     const { children = [] } = stateOf(run, envelope) ?? {};
     const child = children.find(({ runId }) => runId === payload.childRunId);
-    if (child && payload.phase.startsWith('child.')) child.report = reportsOn(children) + 1;
+    if (child && WORKER_ENDS.has(payload.phase)) child.report = reportsOn(children) + 1;
     if (child && payload.phase === 'output.harvested') child.isHarvested = true;
   },
   'core.workflowChain.confidence-escalated': countStep,

@@ -1,6 +1,7 @@
 import { own } from '../../protocol/format/json.ts';
 import type { EventType, NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import { DISPATCH } from '../definition/orchestration.ts';
+import { WORKER_ENDS } from './agent-steps.ts';
 import type { NodeState, Run } from './run.ts';
 
 /** Ids of events of a run that later events name as their cause. */
@@ -251,7 +252,7 @@ const NOTES: { readonly [T in EventType]?: Note<T> } = {
   'core.workflowChain.event': (run, { eventId, payload: { phase, childRunId } }) => {
     if (phase === 'dispatch.began') run.causes.began = eventId;
     if (childRunId !== undefined) run.causes.handoffs.set(childRunId, eventId);
-    if (phase.startsWith('child.')) run.causes.turn = eventId;
+    if (WORKER_ENDS.has(phase)) run.causes.turn = eventId;
   },
   'agent.verified': (run, { eventId }) => {
     run.causes.verified = eventId;

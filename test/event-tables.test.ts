@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DELIVERED } from '../src/capabilities/operations/webhooks/deliverable.ts';
 import { AUDITED_EVENTS } from '../src/capabilities/trust/audit/reactions.ts';
 import { MASKS } from '../src/engine/masking/mask.ts';
+import { CAUSES } from '../src/engine/run/causation.ts';
 import { EVENTS, type EventTable } from '../src/protocol/running/events.ts';
 import { EVENT_TRAITS, type EventTraits } from '../src/runtime/event-traits.ts';
 
@@ -10,7 +11,7 @@ import { EVENT_TRAITS, type EventTraits } from '../src/runtime/event-traits.ts';
  * it; an expectation that nothing is refused for is an error of `tsc`.
  */
 
-const TABLES: Record<string, EventTable<unknown>> = { MASKS, EVENT_TRAITS, DELIVERED, AUDITED_EVENTS };
+const TABLES: Record<string, EventTable<unknown>> = { MASKS, EVENT_TRAITS, DELIVERED, AUDITED_EVENTS, CAUSES };
 
 describe.each(Object.entries(TABLES))('the table %s', (_name, table) => {
   it('has a row for each event type, in the order of the registry', () => {
@@ -28,7 +29,9 @@ describe('a table over event types', () => {
     const delivered: typeof DELIVERED = without(DELIVERED, 'node.completed');
     // @ts-expect-error: what the audit log has of `node.completed` is missing
     const audited: typeof AUDITED_EVENTS = without(AUDITED_EVENTS, 'node.completed');
-    for (const table of [masks, traits, delivered, audited]) {
+    // @ts-expect-error: the cause of `node.completed` is missing
+    const causes: typeof CAUSES = without(CAUSES, 'node.completed');
+    for (const table of [masks, traits, delivered, audited, causes]) {
       expect(Object.keys(table)).toHaveLength(Object.keys(EVENTS).length - 1);
     }
   });

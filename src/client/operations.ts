@@ -11,7 +11,7 @@ import type {
   PackSummary,
 } from '../protocol/ai/packs.ts';
 import type { PromptKind, PromptSource, PromptTemplate, RenderReply, RenderRequest } from '../protocol/ai/prompts.ts';
-import type { ToolDescriptor, ToolList } from '../protocol/ai/tools.ts';
+import type { ToolDescriptor, ToolList, ToolView } from '../protocol/ai/tools.ts';
 import type { ToolSourceKind } from '../protocol/format/choices.ts';
 import type {
   Goal,
@@ -496,7 +496,10 @@ export const OPERATIONS = {
     needs: 'agents.manifestRuntime.supported',
   }),
   listInstalledPacks: operation<{ reply: { packs: PackSummary[] } }>()('GET', `${V1}/packs`),
-  listTools: operation<{ query?: { readonly source?: ToolSourceKind }; reply: ToolList }>()('GET', `${V1}/tools`, {
+  listTools: operation<{
+    query?: { readonly source?: ToolSourceKind; readonly view?: ToolView };
+    reply: ToolList;
+  }>()('GET', `${V1}/tools`, {
     takes: 'query',
     needs: 'toolCatalog.supported',
   }),

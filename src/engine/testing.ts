@@ -4,6 +4,7 @@ import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { makePlan, type Plan } from './definition/plan.ts';
 import { type InterruptRequest, suspendNode } from './people/interrupts.ts';
+import { withCausationId } from './run/causation.ts';
 import { apply, fold } from './run/fold.ts';
 import { next, type Step } from './run/next.ts';
 import { completeNode, failAttempt, type NodeResult } from './run/outcome.ts';
@@ -68,7 +69,7 @@ export class TestRun {
   /** Appends events to the log and applies them to the run. */
   record(...events: readonly NewEvent[]): this {
     for (const event of events) {
-      const recorded = logged(event, this.run.sequence + 1, this.now);
+      const recorded = logged(withCausationId(this.run, event), this.run.sequence + 1, this.now);
       this.#log.push(JSON.stringify(recorded));
       apply(this.run, recorded);
       this.events.push(recorded);

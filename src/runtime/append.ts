@@ -1,8 +1,8 @@
 import type { Digest } from '../engine/masking/mask.ts';
-import { withCausationId } from '../engine/run/agent-steps.ts';
+import { withCausationId } from '../engine/run/causation.ts';
 import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
-import type { NewEvent } from '../protocol/running/events.ts';
+import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
 import { advanceRun, insertEvents, releaseScope } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
@@ -72,6 +72,7 @@ function endWrites({ run: { facts }, identity }: HeldRun): Write[] {
 /** Children to cancel because their node failed or was cancelled, unless it has `propagateCancellation: false`. */
 function cancelledChildren({ run }: HeldRun, recorded: readonly Recorded[]): string[] {
   return recorded.flatMap(({ event }) => {
+    if (event.type === 'core.workflowChain.event') return lateWorker(run, event);
     if (event.type !== 'node.cancelled' && event.type !== 'node.failed') return [];
     const planned = run.plan.node(event.payload.nodeId);
     if (!planned || planned.node.config.propagateCancellation === false) return [];
@@ -80,6 +81,14 @@ function cancelledChildren({ run }: HeldRun, recorded: readonly Recorded[]): str
     if (event.type === 'node.failed' && children.length === 1) return [];
     return children.filter((child) => !isOver(child)).map(({ runId }) => runId);
   });
+}
+
+/** A worker that lost a join. In a replay, the worker is that of the source. */
+function lateWorker({ facts, isDetached, plan, nodes }: Run, event: RunEvent<'core.workflowChain.event'>): string[] {
+  const { phase, childRunId } = event.payload;
+  if (phase !== 'child.cancelled' || (facts.fork?.mode === 'replay' && !isDetached)) return [];
+  const { children = [] } = nodes[plan.node(event.nodeId ?? '')?.index ?? -1] ?? {};
+  return children.filter((child) => child.runId === childRunId && !isOver(child)).map(({ runId }) => runId);
 }
 
 /** Kind of the work item that cancels a child run, and prefix of its id. */

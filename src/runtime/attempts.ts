@@ -24,7 +24,8 @@ import type { Runtime } from './runtime.ts';
 /** A message from an attempt in flight to the drive. */
 export type Message =
   | { readonly nodeId: string; readonly attempt: number; readonly outcome: Outcome }
-  | { readonly nodeId: string; readonly attempt: number; readonly event: NewEvent }
+  /** Recorded together, so that a crash loses all of them or none. */
+  | { readonly nodeId: string; readonly attempt: number; readonly events: readonly NewEvent[] }
   | ({ readonly nodeId: string; readonly attempt: number } & PreparedChildren)
   /** The store or the lease failed during the attempt, which is no failure of the node. */
   | { readonly broken: Error };
@@ -140,7 +141,7 @@ export class Attempts {
   }
 
   #contextOf(
-    { node, index, outgoing }: PlannedNode,
+    { node, index, outgoing, maxRetries }: PlannedNode,
     { run, identity }: HeldRun,
     signal: AbortSignal,
     { child, now = this.#runtime.clock.now }: Call,
@@ -174,6 +175,7 @@ export class Attempts {
       masked: () => maskedOf(run.plan, node.id, all, variables),
       configurable,
       attempt,
+      isLastAttempt: state.failures >= maxRetries,
       visit,
       startedAt: startedAt!,
       now,
@@ -191,7 +193,7 @@ export class Attempts {
           ? NO_EFFECTS
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, visit, signal),
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
-      emit: (event) => this.#send(node.id, signal, event),
+      emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
     };
   }
@@ -205,9 +207,9 @@ export class Attempts {
   }
 
   /** Drops messages of an aborted attempt, even when the same attempt was started again. */
-  #send(nodeId: string, signal: AbortSignal, event: NewEvent): void {
+  #send(nodeId: string, signal: AbortSignal, ...events: NewEvent[]): void {
     const current = this.#inFlight.get(nodeId);
-    if (current?.controller.signal === signal) this.#hooks.send({ nodeId, attempt: current.attempt, event });
+    if (current?.controller.signal === signal) this.#hooks.send({ nodeId, attempt: current.attempt, events });
   }
 
   /**

@@ -6,6 +6,8 @@ export interface ChildRequest {
   readonly workflowId: string;
   /** Inputs of the child, which override the defaults of its variables. */
   readonly variables: JsonObject;
+  /** A supervisor sends it: the transitions of the handoff are recorded. */
+  readonly isHandoff?: boolean;
 }
 
 /** How a child run ended, as its parent's node sees it. */

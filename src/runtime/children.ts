@@ -2,10 +2,11 @@ import { inactivityOf } from '../engine/definition/activity.ts';
 import type { PlannedNode } from '../engine/definition/plan.ts';
 import { maskRunOutputs } from '../engine/masking/mask.ts';
 import { childBudget, type SpendingReport, spendingReportOf } from '../engine/models/budget.ts';
+import { causeOfChild } from '../engine/run/causation.ts';
 import { finalOutputs } from '../engine/run/next.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
-import type { NewEvent } from '../protocol/running/events.ts';
+import type { EventPayload, NewEvent } from '../protocol/running/events.ts';
 import { childRunsAmong, incrementDescendants, type RunRef, type RunRow, readDescendantCount } from '../store/log.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { and, type Change, changeOf } from './change.ts';
@@ -16,14 +17,16 @@ import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { type Placement, type StartedRun, startRun } from './start-run.ts';
 
+type HandoffPhase = EventPayload<'core.workflowChain.event'>['phase'];
+
 /** Levels of child runs below a run that nobody else started. */
 const CHILD_DEPTH_MAX = 32;
 /** Descendants of one root run, at any depth: the depth limit alone would allow exponentially many. */
 const RUNS_BELOW_MAX = 10_000;
 
-/** A child run that is not committed yet: it is created in the unit that appends `event` to the parent's log. */
+/** A child run that is not committed yet: it is created in the unit that appends `events` to the parent's log. */
 interface PreparedChild {
-  readonly event: NewEvent;
+  readonly events: readonly NewEvent[];
   readonly created: CreatedRun;
   readonly change: Change<StartedRun>;
 }
@@ -33,6 +36,18 @@ export interface PreparedChildren {
   /** How many children the node had when it asked; if it has more by now, the request was answered already. */
   readonly childrenBefore: number;
   readonly children: readonly PreparedChild[];
+  /** Why a worker could not be started. */
+  readonly refused?: RefusedHandoff;
+}
+
+/** A worker of a supervisor could not be started: its events, and the error of the node. */
+export class RefusedHandoff extends NodeFailure {
+  readonly events: readonly NewEvent[];
+
+  constructor(error: RunError, events: readonly NewEvent[]) {
+    super(error);
+    this.events = events;
+  }
 }
 
 /** Prepares all children that a node asks for; throws NodeFailure if one of them is not allowed. */
@@ -48,7 +63,28 @@ export async function prepareChildren(
   if ((tree?.below ?? 0) + requests.length > RUNS_BELOW_MAX) {
     throw failure('recursion_limit_exceeded', `A run leads to at most ${RUNS_BELOW_MAX} others.`);
   }
-  return Promise.all(requests.map((request) => prepareChild(runtime, parent, planned, request, placement)));
+  const prepare = async (request: ChildRequest): Promise<PreparedChild> => {
+    try {
+      return await prepareChild(runtime, parent, planned, request, placement);
+    } catch (error) {
+      if (!(error instanceof NodeFailure) || !request.isHandoff) throw error;
+      const phase = transitionsOf(parent.run, planned, request.workflowId);
+      throw new RefusedHandoff(error.error, [
+        phase('dispatch.began'),
+        phase('dispatch.failed', { error: error.error }),
+      ]);
+    }
+  };
+  return Promise.all(requests.map(prepare));
+}
+
+/** Makes the events of a handoff to a worker. */
+function transitionsOf({ facts }: Run, { node }: PlannedNode, workerId: string) {
+  return (phase: HandoffPhase, more: { childRunId?: string; error?: RunError } = {}): NewEvent => ({
+    type: 'core.workflowChain.event',
+    nodeId: node.id,
+    payload: { phase, workerId, parentRunId: facts.runId, ...more },
+  });
 }
 
 /** The run at the top of the tree: descendants are counted there. */
@@ -59,11 +95,12 @@ function rootOf({ identity: { subject, rootRunId }, run }: HeldRun): RunRef {
 async function prepareChild(
   runtime: Runtime,
   parent: HeldRun,
-  { node }: PlannedNode,
-  { workflowId, variables }: ChildRequest,
+  planned: PlannedNode,
+  { workflowId, variables, isHandoff }: ChildRequest,
   placement: Placement,
 ): Promise<PreparedChild> {
   const { subject, depth } = parent.identity;
+  const { node } = planned;
   const root = rootOf(parent);
   const budget = childBudget(parent.run);
   const workflow = await runtime.plans.current(subject, workflowId);
@@ -73,18 +110,25 @@ async function prepareChild(
   if (depth >= CHILD_DEPTH_MAX) {
     throw failure('recursion_limit_exceeded', `Runs nest at most ${CHILD_DEPTH_MAX} deep.`);
   }
+  const causationId = causeOfChild(parent.run, node.id);
   const child = createRun(runtime, {
     subject,
     workflow,
     inputs: variables,
     configurable: budget ? { budget } : {},
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
+    causationId,
     depth: depth + 1,
     rootRunId: root.runId,
   });
   const childRunId = child.held.run.facts.runId;
+  const payload = { childRunId, childWorkflowId: workflowId };
+  const dispatched: NewEvent = { type: 'node.dispatched', nodeId: node.id, payload };
+  const phase = transitionsOf(parent.run, planned, workflowId);
   return {
-    event: { type: 'node.dispatched', nodeId: node.id, payload: { childRunId, childWorkflowId: workflowId } },
+    events: isHandoff
+      ? [phase('dispatch.began'), dispatched, phase('dispatch.succeeded', { childRunId })]
+      : [dispatched],
     created: child,
     change: and(startRun(runtime, child, placement), changeOf(undefined, [incrementDescendants(root)])),
   };

@@ -24,6 +24,8 @@ export interface NewRun {
   /** The API that the request came through; `rest` by default. Child runs have none. */
   readonly transport?: 'rest' | 'mcp' | undefined;
   readonly parent?: { readonly runId: string; readonly nodeId: string };
+  /** The event, in the log of the parent, that led to this run. */
+  readonly causationId?: string | undefined;
   /** Number of ancestors. */
   readonly depth: number;
   /** The topmost ancestor; undefined for a run without a parent. */
@@ -65,6 +67,7 @@ export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
         owner: facts.owner,
         ...(facts.tags ? { tags: [...facts.tags] } : {}),
       },
+      ...(request.causationId === undefined ? {} : { causationId: request.causationId }),
     },
     facts.createdAt,
     sha256Hex,

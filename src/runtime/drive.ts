@@ -9,11 +9,12 @@ import { deepEqual } from '../protocol/format/json.ts';
 import { type Lease, readWorkItem } from '../store/queue.ts';
 import { Attempts, type Message } from './attempts.ts';
 import type { ChildRequest, ChildResult } from './child-request.ts';
-import { type PreparedChildren, prepareChildren, readChildUpdates } from './children.ts';
+import { type PreparedChildren, prepareChildren, RefusedHandoff, readChildUpdates } from './children.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { Replayer } from './fork/replayer.ts';
 import { SourceHistory } from './fork/source-history.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
+import { nodeTypeIn } from './handoff-gate.ts';
 import { Journal, type LeaseMove } from './journal.ts';
 import { capabilityNotProvided, nodeStartEvents } from './node-start.ts';
 import { isPure, type Outcome } from './node-type.ts';
@@ -170,7 +171,7 @@ export class Drive {
     const { status, attempt } = this.#run.nodes[planned.index]!;
     // Sent before the log turned out to be different: the run no longer waits for this attempt.
     if ((status !== 'running' && status !== 'waiting') || attempt !== message.attempt) return true;
-    if ('event' in message) this.#journal.record([message.event]);
+    if ('events' in message) this.#journal.record(message.events);
     else if ('children' in message) this.#dispatch(planned, message);
     else this.#settle(planned, message.outcome);
     return true;
@@ -201,7 +202,7 @@ export class Drive {
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
     this.#awaitingBudget.delete(planned.node.id);
-    const type = this.#runtime.catalog.get(planned.node.typeId);
+    const type = nodeTypeIn(this.#runtime, this.#run, planned);
     if (this.#history && !isPure(type, planned.node, this.#run.plan.definition)) {
       this.#repeat(planned, this.#history);
       return;
@@ -244,20 +245,30 @@ export class Drive {
     const { lease, held } = this.#journal;
     const childrenBefore = childCount(held.run, planned);
     const placement = { owner: lease.owner, adopt: this.#options.adopt };
-    return { childrenBefore, children: await prepareChildren(this.#runtime, held, planned, requests, placement) };
+    try {
+      return { childrenBefore, children: await prepareChildren(this.#runtime, held, planned, requests, placement) };
+    } catch (error) {
+      if (error instanceof RefusedHandoff) return { childrenBefore, children: [], refused: error };
+      throw error;
+    }
   }
 
   #fail(nodeId: string, error: RunError): void {
     this.#journal.record([failAttempt(this.#run, nodeId, error)]);
   }
 
-  #dispatch(planned: PlannedNode, { childrenBefore, children }: PreparedChildren): void {
+  #dispatch(planned: PlannedNode, { childrenBefore, children, refused }: PreparedChildren): void {
     if (this.#run.pause) return;
+    if (refused) {
+      this.#journal.record(refused.events);
+      this.#fail(planned.node.id, refused.error);
+      return;
+    }
     // A node that was called twice and asked for the same children both times gets them once.
     const wanted = childrenBefore === childCount(this.#run, planned) ? children : [];
-    for (const { event, created, change } of wanted) {
+    for (const { events, created, change } of wanted) {
       if (!this.#isAffordable(created.held.run)) break;
-      this.#journal.record([event], { change });
+      this.#journal.record(events, { change });
     }
     this.#callForMoreChildren(planned);
   }

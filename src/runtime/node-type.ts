@@ -11,8 +11,14 @@ import type { Configurable } from '../protocol/running/runs.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import type { ChildRequest, ChildResult } from './child-request.ts';
 import type { Effects } from './effects/seams.ts';
+import { NodeFailure } from './node-failure.ts';
 
 export { NodeFailure } from './node-failure.ts';
+
+/** Whether an attempt that ends with this error is the last one of its node. */
+export function isFinal(error: unknown, { isLastAttempt }: Pick<NodeContext, 'isLastAttempt'>): error is NodeFailure {
+  return error instanceof NodeFailure && (isLastAttempt || error.error.retryable === false);
+}
 
 /** The implementation of a node type. Its `run` gets everything through the context and reaches nothing else. */
 export interface NodeType {
@@ -68,6 +74,8 @@ export interface NodeContext {
   readonly configurable: Configurable;
   /** Number of this attempt, from 0. */
   readonly attempt: number;
+  /** Whether no retry is left: a failure of this attempt fails the node. */
+  readonly isLastAttempt: boolean;
   /** How often a loop has come back to this node. Attempts of the same visit share their effects' idempotency keys. */
   readonly visit: number;
   /** When this attempt started by the log, so it is the same when the node is called again. */
@@ -96,8 +104,8 @@ export interface NodeContext {
   readonly effects: Effects;
   /** Waits in memory; fails the attempt if it is aborted meanwhile. */
   sleep(ms: number): Promise<void>;
-  /** Records an event while the node is running. */
-  emit(event: NewEvent): void;
+  /** Records events while the node is running: all of them, or after a crash none. */
+  emit(event: NewEvent, ...more: readonly NewEvent[]): void;
   /** Records a step of an agent. A node that is called again must repeat its steps in order: each is recorded once. */
   emitStep(step: NewEvent): void;
 }

@@ -3,6 +3,7 @@ import type { ToolSourceKind } from '../protocol/format/choices.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { Visibility } from '../store/log.ts';
+import { type Clock, withTimeout } from '../system/clock.ts';
 import type { Firing } from './effects/firing.ts';
 
 /** How calls of a tool are transported, as `agent.toolCalled` records it. */
@@ -19,7 +20,7 @@ export interface ToolFacts {
 }
 
 /** Facts for people who decide whether an agent may use a tool. The host vouches for them, not the tool. */
-export interface ToolTraits extends Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'> {
+export interface ToolTraits extends Required<Pick<ToolDescriptor, 'safetyTier' | 'egress' | 'replayPolicy'>> {
   readonly title?: string | undefined;
 }
 
@@ -90,6 +91,21 @@ export async function findTool(
   signal?: AbortSignal,
 ): Promise<Tool | undefined> {
   return sourceOf(sources, name)?.find(user, name, signal);
+}
+
+/** How long people who look at tools wait for one of another server. Agents wait longer. */
+const LOOK_MS = 5_000;
+
+/** A tool that could be called now, with its source; undefined if it does not exist or its server does not answer. */
+export async function findAvailable(
+  { tools, clock }: { readonly tools: readonly ToolSource[]; readonly clock: Clock },
+  user: Visibility,
+  name: string,
+): Promise<{ readonly source: ToolSource; readonly tool: Tool } | undefined> {
+  const source = sourceOf(tools, name);
+  const tool = source && (await withTimeout(clock, LOOK_MS, source.find(user, name)));
+  const isThere = tool && !('isUnavailable' in tool && tool.isUnavailable === true);
+  return isThere ? { source, tool } : undefined;
 }
 
 /** The description of a tool without its implementation, so that it can be stored or sent. */

@@ -98,6 +98,8 @@ describe.each(STORES)('agents at work, on %s', (kind) => {
     'endless',
     'refuses',
     'branch',
+    'nodes',
+    'dialect',
   ];
 
   beforeAll(async () => {
@@ -337,6 +339,77 @@ describe.each(STORES)('agents at work, on %s', (kind) => {
     const refused = await finish([agentNode(agentId, 'schema')], { inputs: { body: 'no subject' } });
     expect(refused.snapshot.error.code).toBe('handoff_task_schema_violation');
     expect(server.asked('schema')).toEqual([]);
+  });
+
+  it('call node types that answer at once, without the credentials of the operator', async () => {
+    const csv = 'openwop:core.openwop.data.csv-parse';
+    const fetch = 'openwop:core.openwop.http.fetch';
+    const agentId = await installAgent(api(), { toolAllowlist: [csv, fetch, 'openwop:core.delay'] });
+    const headers = { authorization: { credentialRef: 'wiki' } };
+    script(
+      server,
+      'nodes',
+      asksFor(
+        ['openwop_core_openwop_data_csv-parse', { inputs: { text: 'a,b\n1,2' } }],
+        ['openwop_core_openwop_http_fetch', { config: { url: 'https://example.com/', headers } }],
+        ['openwop_core_openwop_http_fetch', { config: { url: 'nowhere' } }],
+      ),
+      says('Done.'),
+    );
+    const { snapshot, events } = await finish([agentNode(agentId, 'nodes')]);
+    expect(snapshot.status, JSON.stringify(snapshot.error)).toBe('completed');
+    const [parsed, guarded, invalid] = payloads(events, 'agent.toolReturned');
+    expect(parsed).toMatchObject({ toolName: csv, status: 'ok', outcome: { rows: [{ a: '1', b: '2' }] } });
+    expect(guarded).toMatchObject({ toolName: fetch, status: 'error', error: { code: 'tool_arguments_invalid' } });
+    expect(invalid).toMatchObject({ toolName: fetch, status: 'error', error: { code: 'tool_failed' } });
+    expect(payloads(events, 'agent.invocation.started')).toMatchObject([{ toolSurfaceCount: 2 }]);
+  });
+
+  it('are asked for by workflows that check their tasks first', async () => {
+    const files = { 'task.json': '{"type":"object","required":["subject"]}' };
+    const requiresAgentId = await installAgent(api(), { handoff: { taskSchemaRef: 'task.json' } }, files);
+    const definition = workflow([node('a'), node('b')], line('a', 'b'), { metadata: { requiresAgentId } });
+    const workflowId = await register(api(), definition);
+    const outcome = async (inputs: object): Promise<Body[]> => {
+      const ended = await api().ended(await api().run(workflowId, { inputs }));
+      const { body } = await api().post(`/v1/runs/${ended.runId}:fork`, { mode: 'replay', fromSeq: 0 });
+      await api().ended(body.runId);
+      expect(types(await api().events(body.runId))).toEqual(types(await api().events(ended.runId)));
+      return [ended.status, ended.error?.code, ended.nodeStates.b?.status];
+    };
+    expect(await outcome({ subject: 'Hello' })).toEqual(['completed', undefined, 'completed']);
+    expect(await outcome({ text: 'Hello' })).toEqual(['failed', 'handoff_task_schema_violation', undefined]);
+    await api().request('DELETE', `/v1/host/capstan/packs/${requiresAgentId.replace(/\.one$/, '')}`);
+    expect(await outcome({ subject: 'Hello' })).toEqual(['failed', 'agent_not_found', undefined]);
+  });
+
+  it.each([
+    'http://json-schema.org/draft-04/schema#',
+    'http://json-schema.org/draft-06/schema#',
+    'http://json-schema.org/draft-07/schema#',
+    'https://json-schema.org/draft/2019-09/schema',
+    'https://json-schema.org/draft/2020-12/schema',
+  ])('keep to schemas of the dialect %s', async ($schema) => {
+    const schema = (member: string) => ({ $schema, type: 'object', required: [member] });
+    const files = {
+      'task.json': JSON.stringify(schema('subject')),
+      'return.json': JSON.stringify(schema('queue')),
+    };
+    const handoff = { taskSchemaRef: 'task.json', returnSchemaRef: 'return.json' };
+    const agentId = await installAgent(api(), { handoff }, files);
+    const config = { provider: 'acme', model: 'dialect', systemPrompt: 'Sort.', outputSchema: schema('queue') };
+    const plain = node('agent', 'core.agents.run', { config });
+    const outcome = async (agent: WorkflowNode, inputs: object, answer: object): Promise<string> => {
+      script(server, 'dialect', says({ decision: answer }));
+      const { snapshot } = await finish([agent], { inputs });
+      return snapshot.error?.code ?? snapshot.status;
+    };
+    for (const agent of [agentNode(agentId, 'dialect'), plain]) {
+      expect(await outcome(agent, { subject: 'x' }, { queue: 'a' })).toBe('completed');
+      expect(await outcome(agent, { subject: 'x' }, { other: 'a' })).toBe('handoff_return_schema_violation');
+    }
+    const refused = await outcome(agentNode(agentId, 'dialect'), { body: 'x' }, { queue: 'a' });
+    expect(refused).toBe('handoff_task_schema_violation');
   });
 
   it('call as many tools as the run may, and not one more', async () => {

@@ -135,6 +135,20 @@ onEachStore('agents', (host) => {
       });
     });
 
+    it('and say which of their tools this host does not have', async () => {
+      const toolAllowlist = [
+        'capstan.kv:get',
+        'openwop:core.openwop.data.csv-parse',
+        'openwop:core.delay',
+        'openwop:core.none',
+        'mcp:nowhere.search',
+        'plain',
+      ];
+      const agentId = await installed(api(), agentPack({ toolAllowlist }));
+      const { body } = await api().get(`/v1/agents/${agentId}`);
+      expect(body).toMatchObject({ toolAllowlist, degraded: toolAllowlist.slice(2) });
+    });
+
     it('and go with them; the version before is in use again', async () => {
       const manifest = agentPack();
       const agentId = await installed(api(), manifest);

@@ -31,17 +31,19 @@ const invoke = (serverId: string, toolName: string, args: object = {}, config: o
 
 describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
   let server: McpHttpServer;
+  let guarded: McpHttpServer;
   let model: ModelServer;
   let host: TestHost;
 
   beforeAll(async () => {
-    [server, model] = await Promise.all([McpHttpServer.open(), ModelServer.open()]);
+    [server, guarded, model] = await Promise.all([McpHttpServer.open(), McpHttpServer.open(), ModelServer.open()]);
     host = await startTestHost(kind, inject('postgresUrl'), {
       mcpServers: [
         { ...PLAIN, name: 'web', url: server.url },
         { ...PLAIN, name: 'local', command: process.execPath, args: [STDIO] },
         { ...PLAIN, name: 'theirs', url: server.url, tenants: ['beta'] },
         { ...PLAIN, name: 'narrow', url: server.url, tools: ['echo'] },
+        { ...PLAIN, name: 'guarded', url: guarded.url },
         { ...PLAIN, name: 'gone', url: 'http://127.0.0.1:1/mcp' },
       ],
       models: [
@@ -59,6 +61,7 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
   afterAll(async () => {
     await host?.stop();
     server.close();
+    guarded.close();
     model.close();
   });
 
@@ -160,6 +163,35 @@ describe.each(STORES)('tools of MCP servers, on %s', (kind) => {
     const call = { ...invoke('web', 'refuse'), settings: { retry: { maxRetries: 2, delayMs: 10 } } };
     expect(await outputs(call)).toMatchObject({ result: 'out of stock', isError: true });
     expect(server.calls.length).toBe(before + 1);
+  });
+
+  it.each([401, 403])('are not called again under `retry` when a server answers %i', async (status) => {
+    let asked = 0;
+    guarded.instead = (response) => {
+      asked++;
+      response.writeHead(status).end();
+    };
+    const call = { ...invoke('guarded', 'echo', { text: 'x' }), settings: { retry: { maxRetries: 2, delayMs: 10 } } };
+    const ended = await run(api(), call);
+    expect(ended).toMatchObject({ status: 'failed', error: { code: 'upstream_refused' } });
+    const types = (await api().events(ended.runId)).map(({ type }) => type);
+    expect(types).not.toContain('node.retried');
+    expect(types.filter((type) => type.startsWith('agent.tool'))).toEqual(['agent.toolCalled', 'agent.toolReturned']);
+    expect(asked).toBeGreaterThan(0);
+  });
+
+  it('return in the log even where they never answered', async () => {
+    const call = {
+      ...invoke('local', 'silence', {}, { timeoutMs: 200 }),
+      settings: { retry: { maxRetries: 1, delayMs: 10 } },
+    };
+    const { runId } = await run(api(), call);
+    const events = await api().events(runId);
+    const told = events.filter(({ type }) => type.startsWith('agent.tool'));
+    expect(told.map(({ type, payload }) => [type, payload.status, payload.error?.code])).toEqual([
+      ['agent.toolCalled', undefined, undefined],
+      ['agent.toolReturned', 'error', 'upstream_unavailable'],
+    ]);
   });
 
   it('may be described in any dialect of JSON Schema', async () => {

@@ -66,7 +66,13 @@ describe.each(STORES)('runs with a supervisor, on %s', (kind) => {
   it('are advertised as far as they go', async () => {
     const { body } = await api().get('/.well-known/openwop');
     expect(body.agents).toMatchObject({ orchestrator: true, dispatch: true, dispatchMapping: true });
-    expect(body.dispatch).toMatchObject({ supported: true, models: ['child-run'], fanOutSupported: false });
+    expect(body.dispatch).toMatchObject({
+      supported: true,
+      models: ['child-run'],
+      fanOutSupported: true,
+      maxFanOut: 16,
+    });
+    expect(body.multiAgent.executionModel).toMatchObject({ supported: true, version: 2 });
     expect(schemas.discovery(body)).toEqual([]);
   });
 
@@ -166,7 +172,15 @@ describe.each(STORES)('runs with a supervisor, on %s', (kind) => {
   it('are refused, or fail, where they make no sense', async () => {
     const refused = async (nodes: WorkflowNode[], more: object = {}): Promise<Body> =>
       (await api().post('/v1/host/capstan/workflows', workflow(nodes, [], more))).body;
-    for (const config of [{ fanOutPolicy: 'parallel' }, { askUserRouting: 'conversation' }, { surprise: 1 }]) {
+    for (const config of [
+      { fanOutPolicy: 'later' },
+      { joinPolicy: {} },
+      { maxConcurrency: 2 },
+      { fanOutPolicy: 'parallel', joinPolicy: { mode: 'quorum' } },
+      { fanOutPolicy: 'parallel', joinPolicy: { mode: 'some' } },
+      { askUserRouting: 'conversation' },
+      { surprise: 1 },
+    ]) {
       expect((await refused([node('d', 'core.dispatch', { config })])).error).toBe('validation_error');
     }
     const alone = await finish(await register(api(), workflow([node('d', 'core.dispatch')])));

@@ -55,7 +55,7 @@ describe.each(STORES)('the catalogue of tools, on %s', (kind) => {
 
   it('is advertised with what is in it', async () => {
     const { body } = await host.anonymous.get('/.well-known/openwop');
-    expect(body.toolCatalog).toEqual({ supported: true, sources: ['workflow', 'host-extension', 'mcp'] });
+    expect(body.toolCatalog).toEqual({ supported: true, sources: ['node-pack', 'workflow', 'host-extension', 'mcp'] });
     const kinds = (await listed(host.as('viewer'))).map(({ source }) => source);
     expect(new Set(kinds)).toEqual(new Set(body.toolCatalog.sources));
   });
@@ -124,7 +124,7 @@ describe.each(STORES)('the catalogue of tools, on %s', (kind) => {
     }
   });
 
-  it('can be looked at by source, and has one view', async () => {
+  it('can be looked at by source, and in two views', async () => {
     const api = host.as('editor');
     expect(await idsOf(api, '?source=host-extension')).toEqual([
       'capstan.http:get',
@@ -136,7 +136,17 @@ describe.each(STORES)('the catalogue of tools, on %s', (kind) => {
     for (const id of await idsOf(api, '?source=mcp')) expect(id).toMatch(/^mcp:(web|local|narrow)\./);
     expect(await listed(api, '?source=connector')).toEqual([]);
     expectRefusal(await api.get('/v1/tools?source=elsewhere'), 400, 'validation_error');
-    expect(await listed(api, '?source=mcp&view=compact')).toEqual(await listed(api, '?source=mcp'));
+    expectRefusal(await api.get('/v1/tools?view=other'), 400, 'validation_error');
+    expect(await listed(api, '?view=standard')).toEqual(await listed(api));
+    const tools = await listed(api, '?view=compact');
+    expect(tools.map(({ toolId }) => toolId)).toEqual(await idsOf(api));
+    const kept = ['description', 'inputSchema', 'safetyTier', 'source', 'title', 'toolId'];
+    for (const tool of tools) {
+      expect(schemas.toolDescriptor(tool), tool.toolId).toEqual([]);
+      expect(kept).toEqual(expect.arrayContaining(Object.keys(tool)));
+      expect(tool.inputSchema.type).toBe('object');
+      expect(JSON.stringify(tool.inputSchema)).not.toMatch(/"(allOf|anyOf|oneOf|not|\$ref|\$defs)":/);
+    }
   });
 
   it('shows nobody what is not theirs', async () => {

@@ -62,6 +62,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     masked: () => ({ inputs: given.inputs ?? given.declared ?? {}, variables: given.variables ?? {} }),
     configurable: {},
     attempt: 0,
+    isLastAttempt: true,
     visit: 0,
     startedAt: STARTED_AT,
     now: () => STARTED_AT,

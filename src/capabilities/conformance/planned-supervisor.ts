@@ -46,8 +46,8 @@ function plannedDecision(config: Config, turn: number): Planned | undefined {
   const plan = mockDispatchPlan ?? mockDecisions ?? pending ?? (workers ? undefined : DEFAULT_PLAN);
   if (!plan) return undefined;
   const decision = plan[turn] ?? { kind: 'terminate' };
-  const own = 'confidence' in decision ? decision.confidence : undefined;
-  return { decision, confidence: turn === 0 ? (mockConfidence ?? own) : own };
+  // The confidence within a decision is for the dispatch node, which has a floor of its own.
+  return { decision, confidence: turn === 0 ? mockConfidence : undefined };
 }
 
 /** Asks a person about a decision below the confidence threshold, as a supervisor with a model does. */

@@ -3,7 +3,7 @@ import { node, workflow } from '../../../test/support/definitions.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import { mayCallTools } from '../models/budget.ts';
 import { TestRun } from '../testing.ts';
-import { withCausationId } from './agent-steps.ts';
+import { withCausationId } from './causation.ts';
 
 const agentId = 'core.test.agent';
 const called = (callId: string): NewEvent => ({

@@ -1,7 +1,10 @@
-import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
+import type { EventPayload } from '../../protocol/running/events.ts';
 import { spend } from '../models/budget.ts';
 import type { Envelope } from './envelope.ts';
-import type { NodeState, Run } from './run.ts';
+import type { ChildState, NodeState, Run } from './run.ts';
+
+/** The transitions of a handoff that end a worker. */
+export const WORKER_ENDS: ReadonlySet<string> = new Set(['child.completed', 'child.failed', 'child.cancelled']);
 
 /** How agent events change a run; part of the table in `fold.ts`. */
 export const AGENT_EVENT_HANDLERS = {
@@ -30,6 +33,18 @@ export const AGENT_EVENT_HANDLERS = {
     run.decisions.push(decision);
     run.orchestrator ??= pinned?.agentId === agentId ? pinned : { agentId };
   },
+  'core.workflowChain.event': (
+    run: Run,
+    payload: EventPayload<'core.workflowChain.event'>,
+    envelope: Envelope,
+  ): void => {
+    const { children = [] } = stateOf(run, envelope) ?? {};
+    const child = children.find(({ runId }) => runId === payload.childRunId);
+    if (child && WORKER_ENDS.has(payload.phase)) child.report = reportsOn(children) + 1;
+    if (child && payload.phase === 'output.harvested') child.isHarvested = true;
+  },
+  'core.workflowChain.confidence-escalated': countStep,
+  'agent.verified': (): void => {},
   // A failed invocation may be retried; the retry continues after the steps already in the log.
   'agent.invocation.completed': (run: Run, payload: EventPayload<'agent.invocation.completed'>, envelope: Envelope) => {
     if (payload.outcome !== 'failed') countStep(run, payload, envelope);
@@ -45,13 +60,10 @@ export function countStep(run: Run, _payload: unknown, envelope: Envelope): void
   if (state) state.agentSteps = (state.agentSteps ?? 0) + 1;
 }
 
-function stateOf(run: Run, { nodeId }: Pick<Envelope, 'nodeId'>): NodeState | undefined {
-  return run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
+function reportsOn(children: readonly ChildState[]): number {
+  return children.filter(({ report }) => report !== undefined).length;
 }
 
-/** Links a tool's result to the event of its call by `causationId`. */
-export function withCausationId(run: Run, event: NewEvent): NewEvent {
-  if (event.type !== 'agent.toolReturned' || event.causationId !== undefined) return event;
-  const causationId = stateOf(run, { nodeId: event.nodeId })?.toolCalls?.get(event.payload.callId);
-  return causationId === undefined ? event : { ...event, causationId };
+function stateOf(run: Run, { nodeId }: Pick<Envelope, 'nodeId'>): NodeState | undefined {
+  return run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
 }

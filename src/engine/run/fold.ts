@@ -6,6 +6,7 @@ import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
 import { ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
 import { AGENT_EVENT_HANDLERS, countStep } from './agent-steps.ts';
+import { noteCause } from './causation.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { edgeResult } from './edge-result.ts';
 import type { Envelope } from './envelope.ts';
@@ -37,6 +38,7 @@ export function apply(run: Run, event: RunEvent): void {
   // Unknown types are ignored: a newer host may have written them.
   const row = own(rows as Record<string, unknown>, event.type) as Row<EventType> | undefined;
   row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });
+  noteCause(run, event);
   run.sequence = event.sequence;
   run.updatedAt = time;
   const { fork } = run.facts;
@@ -168,7 +170,8 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     assert(nodeId, 'node.dispatched must name its node');
     const [state] = lookUp(run, nodeId);
     state.status = 'waiting';
-    state.children = [...(state.children ?? []), { runId: childRunId, status: 'running' }];
+    const turn = run.decisions.length > 0 ? { turn: run.decisions.length } : {};
+    state.children = [...(state.children ?? []), { runId: childRunId, status: 'running', ...turn }];
   },
 
   'variable.changed': (run, { name, next }) => {

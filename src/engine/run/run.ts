@@ -9,6 +9,7 @@ import type { Plan } from '../definition/plan.ts';
 import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
 import { Spending } from '../models/spending.ts';
 import type { Verdict } from '../people/verdict.ts';
+import type { NodeCauses, RunCauses } from './causation.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
 
@@ -89,6 +90,7 @@ export interface NodeState {
   agentSteps?: number;
   /** Tool calls without a result yet: call id to the id of the `agent.toolCalled` event. */
   toolCalls?: Map<string, string>;
+  causes?: NodeCauses;
   /** How often a loopback edge has restarted the node. */
   visit: number;
   /** Number of interrupts raised in this run, so that the next one gets a new key. */
@@ -105,6 +107,12 @@ export interface NodeState {
 export interface ChildState {
   readonly runId: string;
   status: RunStatus;
+  /** Number of decisions of the supervisor when the child was started; absent without a supervisor. */
+  readonly turn?: number;
+  /** Number of the report on a worker's end among those of its node; absent until there is one. */
+  report?: number;
+  /** Whether the outputs of a worker were taken over. */
+  isHarvested?: boolean;
 }
 
 /** An interrupt without an answer. */
@@ -179,6 +187,7 @@ export interface Run {
   readonly budget: BudgetState;
   /** What its model calls have used. */
   readonly spending: Spending;
+  readonly causes: RunCauses;
   /** Decisions of the supervisor, in order. */
   readonly decisions: OrchestratorDecision[];
   /** The agent that made the first decision. */
@@ -217,6 +226,7 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     executions: 0,
     budget: emptyBudget(),
     spending: new Spending(),
+    causes: { children: new Map(), handoffs: new Map() },
     decisions: [],
     nodes: plan.nodes.map(() => ({ status: 'pending', attempt: 0, failures: 0, visit: 0, interrupts: 0 })),
     tallies: plan.nodes.map(({ incoming }) => ({ open: incoming.length, succeeded: 0, failed: 0, skipped: 0 })),

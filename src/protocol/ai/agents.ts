@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { RunError } from '../errors.ts';
 import type { JsonObject } from '../format/json.ts';
 import { Closed, NonEmpty, OneOf } from '../format/schema.ts';
 import { PromptRef } from './prompts.ts';
@@ -10,6 +11,8 @@ const Confidence = Type.Number({ minimum: 0, maximum: 1 });
  * Default confidence below which an agent's decision is escalated to a person; the run or the agent may override it.
  */
 export const CONFIDENCE_THRESHOLD = 0.7;
+/** Confidence below which no decision of a supervisor is carried out unless a person confirms it. */
+export const CONFIDENCE_FLOOR = 0.5;
 
 /** The id of a packaged agent: a namespace (`core`, `vendor` …), then dotted lower-case names. */
 export const ManifestAgentId = Type.String({
@@ -88,7 +91,9 @@ export const AgentInventoryEntry = Closed(
     hasHandoffSchemas: Type.Boolean(),
     memoryShape: Optional(MemoryShape),
     confidenceThreshold: Optional(Confidence),
-    degraded: Optional(Type.Array(NonEmpty, { description: 'Required features that this host lacks' })),
+    degraded: Optional(
+      Type.Array(NonEmpty, { description: 'Features that it needs and tools of its list that this host lacks' }),
+    ),
     memoryDegraded: Optional(Type.Boolean()),
     degradedMemoryDimensions: Optional(
       Type.Array(
@@ -200,7 +205,53 @@ export const AGENT_EVENTS = {
   },
   'runOrchestrator.decided': {
     tier: 'debug',
-    payload: Closed({ agentId: AgentId, decision: OrchestratorDecision }),
+    payload: Closed({
+      agentId: AgentId,
+      decision: OrchestratorDecision,
+      iteration: Optional(
+        Type.Integer({ minimum: 1, description: 'Turns of the supervisor so far, this one included' }),
+      ),
+    }),
+  },
+  'core.workflowChain.event': {
+    tier: 'debug',
+    payload: Closed({
+      phase: OneOf([
+        'dispatch.began',
+        'dispatch.succeeded',
+        'dispatch.failed',
+        'child.completed',
+        'child.failed',
+        'child.cancelled',
+        'output.harvested',
+      ]),
+      workerId: NonEmpty,
+      parentRunId: NonEmpty,
+      childRunId: Optional(NonEmpty),
+      harvestedKeys: Optional(Type.Array(Type.String())),
+      error: Optional(RunError),
+    }),
+  },
+  'core.workflowChain.confidence-escalated': {
+    tier: 'debug',
+    payload: Closed({
+      confidence: Confidence,
+      floor: Type.Number({ minimum: CONFIDENCE_FLOOR, maximum: 1 }),
+      escalationKind: OneOf(['clarify', 'escalate']),
+      parentRunId: NonEmpty,
+      workerId: Optional(NonEmpty),
+      originalDecision: Optional(OrchestratorDecision),
+    }),
+  },
+  'agent.verified': {
+    tier: 'debug',
+    payload: Closed({
+      agentId: AgentId,
+      target: NonEmpty,
+      verdict: OneOf(['pass', 'fail', 'revise']),
+      criteria: Optional(Type.Array(NonEmpty, { uniqueItems: true })),
+      confidence: Optional(Confidence),
+    }),
   },
   'agent.invocation.completed': {
     tier: 'debug',

@@ -13,15 +13,20 @@ export const ToolDescriptor = Closed(
     description: Optional(NonEmpty),
     inputSchema: AnyObject,
     safetyTier: OneOf(['pure', 'read', 'write', 'exec'], { description: 'What a call may do to data' }),
-    egress: OneOf(['none', 'safe-fetch', 'host-mediated', 'host-owned'], {
-      description: 'How a call reaches the network',
-    }),
-    replayPolicy: OneOf(['deterministic', 'idempotent', 'non-deterministic']),
+    egress: Optional(
+      OneOf(['none', 'safe-fetch', 'host-mediated', 'host-owned'], { description: 'How a call reaches the network' }),
+    ),
+    replayPolicy: Optional(OneOf(['deterministic', 'idempotent', 'non-deterministic'])),
   },
   { $id: 'ToolDescriptor' },
 );
 /** A catalogue entry; `inputSchema` is the JSON Schema of the arguments. */
 export type ToolDescriptor = Static<typeof ToolDescriptor>;
+
+/** Views of the catalogue: everything, or what a model is told of a tool. */
+export const TOOL_VIEWS = ['standard', 'compact'] as const;
+/** One of TOOL_VIEWS. */
+export type ToolView = (typeof TOOL_VIEWS)[number];
 
 /** All tools that the caller's agents could use. */
 export const ToolList = Closed({ tools: Type.Array(ToolDescriptor) }, { $id: 'ToolList' });

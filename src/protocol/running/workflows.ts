@@ -200,6 +200,13 @@ export const WorkflowMetadata = Type.Object({
   author: Optional(Type.String()),
   customProperties: Optional(AnyObject),
   ...ComplianceMetadata.properties,
+  requiresAgentId: Optional(
+    Type.String({
+      minLength: 3,
+      maxLength: 256,
+      description: 'An agent whose task schema the inputs of each run must fit, checked before the first node',
+    }),
+  ),
   mcp: Optional(
     Closed({
       exposeAsTool: Type.Boolean({ description: 'Expose the workflow to MCP clients as a tool named by its id' }),

@@ -134,6 +134,7 @@ export class McpConnection {
       const kind = await kindOf(error);
       if (kind === 'answer') throw new ToolFailure(`The server ${this.#address.name} refused the call: ${said}`);
       await this.#failed(kind === 'timeout' && this.#failures < TIMEOUTS_MAX);
+      if (kind === 'refused') throw this.#refused(said);
       throw this.#unavailable(`gave no answer: ${said}`);
     }
   }
@@ -142,6 +143,13 @@ export class McpConnection {
     const { name } = this.#address;
     const message = `The server ${name} ${what}`;
     return new NodeFailure({ code: 'upstream_unavailable', message, details: { service: name }, retryable: true });
+  }
+
+  /** Only the operator can mend this: another attempt with the same token would be refused as well. */
+  #refused(said: string): NodeFailure {
+    const { name } = this.#address;
+    const message = `The server ${name} does not accept the credential of this host: ${said}`;
+    return new NodeFailure({ code: 'upstream_refused', message, details: { service: name }, retryable: false });
   }
 
   /** Waits for the end of the pause after a failure, unless that takes longer than a call may. */
@@ -208,9 +216,15 @@ export class McpConnection {
   }
 }
 
-/** What a failure says about the server: it answered, it timed out, or the connection is gone. */
-async function kindOf(error: unknown): Promise<'answer' | 'timeout' | 'closed'> {
-  const { ProtocolError, SdkError, SdkErrorCode } = await import('@modelcontextprotocol/client');
+const HTTP_REFUSALS: readonly unknown[] = [401, 403];
+
+/** What a failure says about the server: it answered, refused the credential, timed out, or the connection is gone. */
+async function kindOf(error: unknown): Promise<'answer' | 'refused' | 'timeout' | 'closed'> {
+  const { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } = await import(
+    '@modelcontextprotocol/client'
+  );
+  if (error instanceof UnauthorizedError) return 'refused';
+  if (error instanceof SdkHttpError && HTTP_REFUSALS.includes(error.status)) return 'refused';
   if (error instanceof ProtocolError) return 'answer';
   if (error instanceof EgressFailure && error.reason === 'too_large') return 'answer';
   if (!(error instanceof SdkError)) return 'closed';

@@ -100,14 +100,17 @@ async function* readHistory(runtime: Runtime, source: RunRow, length: number): A
 
 /** Records a copy of an event, with the ids of this run. */
 function recordCopy(held: HeldRun, event: RunEvent): Recorded {
-  const { runId } = held.run.facts;
-  const copy = toNewEvent(event);
-  const { causationId: cause } = event;
-  const causationId = copy.causationId ?? (cause && eventIdOf(runId, sequenceOf(cause)));
+  const causationId = event.causationId && ownCause(event, event.causationId, held.run.facts.runId);
   return recordAndApply(
     held,
-    { ...copy, ...(causationId ? { causationId } : {}) },
+    { ...toNewEvent(event), ...(causationId ? { causationId } : {}) },
     Date.parse(event.timestamp),
     sha256Hex,
   );
+}
+
+/** The copy of a cause; a cause in the log of another run, such as the parent's, stays what it is. */
+function ownCause({ runId: sourceRunId }: RunEvent, causationId: string, runId: string): string {
+  const sequence = sequenceOf(causationId);
+  return eventIdOf(sourceRunId, sequence) === causationId ? eventIdOf(runId, sequence) : causationId;
 }

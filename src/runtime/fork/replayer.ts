@@ -9,6 +9,7 @@ import type { Lease } from '../../store/queue.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { Attempts, type Message } from '../attempts.ts';
 import { traitsOf } from '../event-traits.ts';
+import { nodeTypeIn } from '../handoff-gate.ts';
 import type { Journal } from '../journal.ts';
 import { nodeStartEvents } from '../node-start.ts';
 import { isPure, type NodeType } from '../node-type.ts';
@@ -154,9 +155,9 @@ export class Replayer {
     return isQuestion && this.#run.nodes[index]!.status === 'suspended' && this.#decided.length === 0;
   }
 
-  #pureTypeOf({ node }: PlannedNode): NodeType | undefined {
-    const type = this.#runtime.catalog.get(node.typeId);
-    return isPure(type, node, this.#run.plan.definition) ? type : undefined;
+  #pureTypeOf(planned: PlannedNode): NodeType | undefined {
+    const type = nodeTypeIn(this.#runtime, this.#run, planned);
+    return isPure(type, planned.node, this.#run.plan.definition) ? type : undefined;
   }
 
   async #decideEvents(expected: RunEvent, time: number): Promise<NewEvent[]> {
@@ -221,7 +222,7 @@ export class Replayer {
   }
 
   #eventsOf({ node }: PlannedNode, message: NodeMessage, expected: RunEvent, time: number): NewEvent[] | undefined {
-    if ('event' in message) return [message.event];
+    if ('events' in message) return [...message.events];
     if (!('outcome' in message)) return undefined;
     const { outcome } = message;
     if ('done' in outcome) return completeNode(this.#run, node.id, outcome.done, time);

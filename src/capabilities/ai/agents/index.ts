@@ -4,7 +4,7 @@ import { bindRoutes } from '../../request.ts';
 import { Models } from '../models/door.ts';
 import { Packs } from '../packs/door.ts';
 import { Agents } from './door.ts';
-import { orchestrationNodes } from './orchestration.ts';
+import { FAN_OUT, orchestrationNodes } from './orchestration.ts';
 import { routes } from './routes.ts';
 import { runAgent } from './run-agent.ts';
 import { AgentService } from './service.ts';
@@ -38,9 +38,16 @@ export const agents = defineCapability({
         dispatch: {
           supported: true,
           models: ['child-run'],
-          fanOutSupported: false,
-          fanOutPolicies: ['sequential', 'reject'],
+          fanOutSupported: true,
+          fanOutPolicies: [...FAN_OUT.policies],
+          joinModes: [...FAN_OUT.joins],
+          onChildFailureModes: [...FAN_OUT.failures],
+          maxFanOut: FAN_OUT.max,
           askUserRoutings: ['clarification', 'auto'],
+        },
+        // Levels 3 and 4 are not served: trace context across hosts, and replays that ask models again.
+        multiAgent: {
+          executionModel: { supported: true, version: 2, confidenceEscalationInterruptKind: 'approval' },
         },
         prompts: { agentBindings: true },
         budget: { dimensions: ['toolCalls'] },

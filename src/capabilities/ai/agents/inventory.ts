@@ -4,13 +4,23 @@ import type { PackedAgent } from '../packs/door.ts';
 
 type Dimension = NonNullable<AgentInventoryEntry['degradedMemoryDimensions']>[number];
 
-/** The inventory entry of an agent: its public manifest, and the capabilities it needs that this host lacks. */
+/** What an agent of this host can rely on. */
+interface Surroundings {
+  readonly isAdvertised: (capability: string) => boolean;
+  /** Whether a name on an allow-list stands for a tool that can be called. */
+  readonly hasTool: (name: string) => boolean;
+}
+
+/** The inventory entry of an agent: its public manifest, and the capabilities and tools that this host lacks. */
 export function entryOf(
   { manifest, packName, packVersion, peers = [] }: PackedAgent,
-  isAdvertised: (capability: string) => boolean,
+  { isAdvertised, hasTool }: Surroundings,
 ): AgentInventoryEntry {
   const { agentId, persona, label = persona, modelClass, description, toolAllowlist = [], memoryShape } = manifest;
-  const degraded = [...peers, ...(manifest.requiresCapabilities ?? [])].filter((key) => !isAdvertised(key));
+  const degraded = [
+    ...[...peers, ...(manifest.requiresCapabilities ?? [])].filter((key) => !isAdvertised(key)),
+    ...toolAllowlist.filter((name) => !hasTool(name)),
+  ];
   const dimensions = memoryMissing(manifest, isAdvertised);
   return {
     agentId,

@@ -9,7 +9,8 @@ import { askModel, type ModelAnswer, modelChoice } from '../../../runtime/ask-mo
 import type { ChildRequest, ChildResult } from '../../../runtime/child-request.ts';
 import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage, ModelTool, ToolCall } from '../../../runtime/effects/model.ts';
-import { type NodeContext, NodeFailure, type Outcome } from '../../../runtime/node-type.ts';
+import type { ToolResult } from '../../../runtime/effects/tool-seam.ts';
+import { isFinal, type NodeContext, NodeFailure, type Outcome } from '../../../runtime/node-type.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import { Mailbox, Rounds, type SentEnvelope } from '../envelopes/door.ts';
@@ -134,12 +135,7 @@ export class Invocation {
       this.#tell({ type: 'agent.toolReturned', payload: { ...call, status: 'forbidden', error } });
       return `Not called: ${error.message}`;
     }
-    const { durationMs, ...result } = await this.#context.effects.tool({
-      agentId: call.agentId,
-      name: toolName,
-      arguments: args,
-      run: (child) => this.#runChild(child),
-    });
+    const { durationMs, ...result } = await this.#perform(call, args);
     if (this.#context.children[this.#childrenUsed]?.runId === result.childRunId) this.#childrenUsed++;
     for (const event of result.events ?? []) this.#tell(event);
     const told =
@@ -148,6 +144,25 @@ export class Invocation {
         : { status: 'ok' as const, outcome: result.outcome };
     this.#tell({ type: 'agent.toolReturned', payload: { ...call, ...told, durationMs } });
     return formatToolResult(toolName, 'error' in result ? `Error: ${result.error.message}` : result.outcome);
+  }
+
+  /** Every call returns in the log: with an error, where the node fails for good because of it. */
+  async #perform(call: Call, args: JsonObject): Promise<ToolResult> {
+    const { agentId, toolName: name } = call;
+    try {
+      return await this.#context.effects.tool({
+        agentId,
+        name,
+        arguments: args,
+        run: (child) => this.#runChild(child),
+      });
+    } catch (error) {
+      if (isFinal(error, this.#context)) {
+        const { code, message } = error.error;
+        this.#tell({ type: 'agent.toolReturned', payload: { ...call, status: 'error', error: { code, message } } });
+      }
+      throw error;
+    }
   }
 
   #callFacts(toolName: string, args: JsonObject) {
@@ -273,6 +288,12 @@ export class Invocation {
   #tell(step: NewEvent): void {
     this.#context.emitStep({ ...step, nodeId: this.#context.node.id });
   }
+}
+
+interface Call {
+  readonly agentId: string;
+  readonly toolName: string;
+  readonly callId: string;
 }
 
 interface End {

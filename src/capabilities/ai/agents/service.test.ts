@@ -66,10 +66,10 @@ describe('the agent of a node', () => {
 });
 
 describe('the inventory of agents', () => {
-  it('names the capabilities that an agent lacks, and no prompt', async () => {
+  it('names the capabilities and tools that an agent lacks, and no prompt', async () => {
     const { agents: listed, total } = await agents.list(callerOf('alpha'));
     expect(total).toBe(2);
-    expect(listed.map(({ degraded }) => degraded)).toEqual([['missing'], ['missing']]);
+    expect(listed.map(({ degraded }) => degraded)).toEqual([['missing', 't:gone'], ['missing']]);
     expect(JSON.stringify(listed)).not.toContain('secret');
     // Each capability is asked for once, however many agents need it.
     expect(asked.filter((capability) => capability === 'missing')).toHaveLength(1);

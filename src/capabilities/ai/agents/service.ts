@@ -1,9 +1,10 @@
 import type { AgentInventory, AgentInventoryEntry } from '../../../protocol/ai/agents.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
-import { findTool, toolFacts } from '../../../runtime/tools.ts';
+import { findAvailable, findTool, toolFacts } from '../../../runtime/tools.ts';
+import type { Visibility } from '../../../store/log.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import type { Packs } from '../packs/door.ts';
+import type { PackedAgent, Packs } from '../packs/door.ts';
 import type { Agents } from './door.ts';
 import { entryOf } from './inventory.ts';
 
@@ -30,12 +31,22 @@ export class AgentService implements Agents {
   async list({ subject }: Caller): Promise<AgentInventory> {
     const found = await this.#packs.agents(subject, AGENTS_MAX);
     const isAdvertised = cached(this.#host.advertises);
-    return { agents: found.map((agent) => entryOf(agent, isAdvertised)), total: found.length };
+    const hasTool = await this.#hasTool(subject, found);
+    return { agents: found.map((agent) => entryOf(agent, { isAdvertised, hasTool })), total: found.length };
   }
 
   async find({ subject }: Caller, agentId: string): Promise<AgentInventoryEntry | undefined> {
     const agent = await this.#packs.agent(subject, agentId);
-    return agent && entryOf(agent, this.#host.advertises);
+    if (!agent) return undefined;
+    return entryOf(agent, { isAdvertised: this.#host.advertises, hasTool: await this.#hasTool(subject, [agent]) });
+  }
+
+  /** Each name is looked up once, however many agents have it. */
+  async #hasTool(user: Visibility, agents: readonly PackedAgent[]): Promise<(name: string) => boolean> {
+    const names = [...new Set(agents.flatMap(({ manifest }) => manifest.toolAllowlist ?? []))];
+    const found = await Promise.all(names.map((name) => findAvailable(this.#host.runtime, user, name)));
+    const known = new Set(names.filter((_name, index) => found[index]));
+    return (name) => known.has(name);
   }
 }
 

@@ -19,6 +19,14 @@ export const SupervisorConfig = Type.Object({
   workers: Optional(
     Type.Array(NonEmpty, { minItems: 1, maxItems: 100, uniqueItems: true, description: 'Workflows that it may send' }),
   ),
+  verifier: Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        'Judges each result of a worker: criteria, schema or checklist; nothing is taken over without a pass',
+    }),
+  ),
   provider: Optional(NonEmpty),
   model: Optional(NonEmpty),
 });
@@ -99,7 +107,14 @@ async function askSupervisor(context: NodeContext, turn: Turn, workers: readonly
   }).run();
   if (!('done' in outcome)) return { outcome };
   if (outcome.done.outputs?.action === 'reject') throw rejectedDecision();
-  return { decision: outcome.done.outputs!.result as OrchestratorDecision };
+  return { decision: withConfidence(outcome.done.outputs!) };
+}
+
+/** The decision with its confidence, unless a person has confirmed it. */
+function withConfidence({ result, confidence, action }: JsonObject): OrchestratorDecision {
+  const decision = result as OrchestratorDecision;
+  if (decision.kind === 'ask-user' || typeof confidence !== 'number' || action !== undefined) return decision;
+  return { ...decision, confidence };
 }
 
 function decisionSchema(workers: readonly string[]): JsonObject {
@@ -111,11 +126,16 @@ function decisionSchema(workers: readonly string[]): JsonObject {
   });
   const nextWorkerIds = { type: 'array', items: { enum: [...workers] }, minItems: 1, maxItems: 100 };
   const text = { type: 'string', minLength: 1 };
+  const criterion = { key: text, met: { type: 'boolean' } };
+  const successCriteria = {
+    type: 'array',
+    items: { type: 'object', properties: criterion, required: ['key', 'met'], additionalProperties: false },
+  };
   return {
     oneOf: [
       kind('next-worker', { nextWorkerIds }, ['nextWorkerIds']),
       kind('ask-user', { prompt: text }, ['prompt']),
-      kind('terminate', { reason: text }, []),
+      kind('terminate', { reason: text, successCriteria }, []),
     ],
   };
 }

@@ -13,6 +13,7 @@ import {
 import { listWorkflows, type WorkflowCursor, type WorkflowRow } from '../../../store/definitions.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Storage, StorageScope } from '../../integrations/storage/door.ts';
+import { nodeTools } from './node-tools.ts';
 
 const HTTP_TIMEOUT_MS = 15_000;
 /** Keeps web pages within what a model can read. */
@@ -24,10 +25,11 @@ const PAGE = 100;
 /** The key-value namespace of agents; nodes reach it under the same name. */
 const NAMESPACE = 'agents';
 
-/** The tools that every host offers to agents: workflows, HTTP GET and key-value storage. */
+/** The tools that every host offers to agents: workflows, some node types, HTTP GET and key-value storage. */
 export function hostTools(runtime: Runtime, storage: Pick<Storage, 'perform'>): readonly ToolSource[] {
   return [
     workflows(runtime.plans, runtime.store),
+    nodeTools(runtime),
     fixedTools('capstan.http', [httpGet(runtime)]),
     fixedTools('capstan.kv', [kvGet(storage), kvSet(storage)]),
   ];

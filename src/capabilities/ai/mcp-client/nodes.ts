@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { formatToolResult } from '../../../engine/models/prompt-text.ts';
 import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
-import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
+import { invalid, isFinal, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
 
@@ -50,7 +50,14 @@ export async function callMcpTool(context: NodeContext, { name, ...asked }: McpT
     nodeId: node.id,
     payload: { ...call, argsHash, transport: 'mcp', ...by },
   });
-  const { durationMs, ...result } = await effects.tool({ agentId, name, ...asked });
+  const { durationMs, ...result } = await effects.tool({ agentId, name, ...asked }).catch((error) => {
+    if (isFinal(error, context)) {
+      const { code, message } = error.error;
+      const payload = { ...call, status: 'error' as const, error: { code, message } };
+      emitStep({ type: 'agent.toolReturned', nodeId: node.id, payload });
+    }
+    throw error;
+  });
   const told =
     'error' in result
       ? { status: 'error' as const, error: result.error }

@@ -12,7 +12,7 @@ export const tools = defineCapability({
     advertise: () => ({
       toolCatalog: {
         supported: true,
-        sources: ['workflow', 'host-extension', ...(mcpServers.length > 0 ? ['mcp'] : [])],
+        sources: ['node-pack', 'workflow', 'host-extension', ...(mcpServers.length > 0 ? ['mcp'] : [])],
       },
     }),
     routes: bindRoutes(routes, { tools: new ToolCatalog(runtime) }),

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
-import { ToolDescriptor, ToolList } from '../../../protocol/ai/tools.ts';
+import { TOOL_VIEWS, ToolDescriptor, ToolList } from '../../../protocol/ai/tools.ts';
 import { NOT_FOUND } from '../../../protocol/errors.ts';
 import { TOOL_SOURCES } from '../../../protocol/format/choices.ts';
 import { Closed, OneOf } from '../../../protocol/format/schema.ts';
 import { reply, route } from '../../request.ts';
+import { compact } from './compact.ts';
 import type { ToolCatalog } from './service.ts';
 
 const operation = route<{ readonly tools: ToolCatalog }>();
@@ -14,11 +15,22 @@ const listTools = operation({
   method: 'GET',
   path: '/v1/tools',
   scope: 'manifest:read',
-  // Open: the protocol says that a host ignores query members for views of the catalogue that it does not have.
-  query: Type.Object({ source: Type.Optional(OneOf(TOOL_SOURCES)) }),
+  // Open: the protocol says that a host ignores query members that it does not know.
+  query: Type.Object({
+    source: Type.Optional(OneOf(TOOL_SOURCES)),
+    view: Type.Optional(
+      OneOf(TOOL_VIEWS, {
+        default: 'standard',
+        description: '`compact`: what a model is told of a tool, with plain object schemas',
+      }),
+    ),
+  }),
   replies: { 200: ToolList },
   refusals: [400],
-  handle: async ({ caller, query }, { tools }) => reply(200, { tools: await tools.list(caller.subject, query.source) }),
+  handle: async ({ caller, query: { source, view } }, { tools }) => {
+    const listed = await tools.list(caller.subject, source);
+    return reply(200, { tools: view === 'compact' ? listed.map(compact) : listed });
+  },
 });
 
 const getTool = operation({

@@ -2,12 +2,8 @@ import type { ToolDescriptor } from '../../../protocol/ai/tools.ts';
 import type { ToolSourceKind } from '../../../protocol/format/choices.ts';
 import { defined } from '../../../protocol/format/json.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { sourceOf, type Tool, type ToolSource } from '../../../runtime/tools.ts';
+import { findAvailable, type Tool, type ToolSource } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
-import { withTimeout } from '../../../system/clock.ts';
-
-/** How long a reader of the catalogue waits for a tool of another server. Agents wait longer. */
-const FIND_MS = 5_000;
 
 /** The tools of all sources, as people see them. */
 export class ToolCatalog {
@@ -29,19 +25,13 @@ export class ToolCatalog {
 
   /** The tool of this id, or undefined if it does not exist or its server does not answer in time. */
   async find(user: Visibility, toolId: string): Promise<ToolDescriptor | undefined> {
-    const { tools, clock } = this.#runtime;
-    const source = sourceOf(tools, toolId);
-    const tool = source && (await withTimeout(clock, FIND_MS, source.find(user, toolId)));
-    return tool && !isUnavailable(tool) ? descriptorOf(source, tool) : undefined;
+    const found = await findAvailable(this.#runtime, user, toolId);
+    return found && descriptorOf(found.source, found.tool);
   }
 }
 
 async function descriptorsOf(source: ToolSource, user: Visibility): Promise<ToolDescriptor[]> {
   return (await source.list(user)).map((tool) => descriptorOf(source, tool));
-}
-
-function isUnavailable(tool: Tool): boolean {
-  return 'isUnavailable' in tool && tool.isUnavailable === true;
 }
 
 function descriptorOf({ kind }: ToolSource, tool: Tool): ToolDescriptor {

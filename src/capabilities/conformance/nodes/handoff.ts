@@ -1,30 +1,16 @@
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
-import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { NodeContext, Outcome } from '../../../runtime/node-type.ts';
 
-/** The agent that a fixture is about. */
-export function agentNeededBy({ requiresAgentId }: JsonObject): string | undefined {
-  return typeof requiresAgentId === 'string' ? requiresAgentId : undefined;
+/** The agent whose result a fixture wants to be wrong, so that the refusal can be tested. */
+export function agentThatErrs({ workflow, inputs }: Pick<NodeContext, 'workflow' | 'inputs'>): string | undefined {
+  return inputs.scenario === 'mock-return-violation' ? workflow.metadata.requiresAgentId : undefined;
 }
 
-/** Checks the run's inputs as a task for the agent, or a result that it might have given: an empty object. */
-export async function tryHandoff({ inputs, effects }: NodeContext, agentId: string): Promise<Outcome> {
+/** Checks an empty object as the result of an agent. */
+export async function returnNothing({ effects }: NodeContext, agentId: string): Promise<Outcome> {
   const { agent } = await effects.agent({ agentId });
-  if (!agent) return failed('agent_not_found', `The agent ${JSON.stringify(agentId)} does not exist.`);
-  const { scenario, ...task } = inputs;
-  if (scenario === 'mock-return-violation') {
-    return violation('handoff_return_schema_violation', agent.returnSchema, {}) ?? { done: {} };
-  }
-  return violation('handoff_task_schema_violation', agent.taskSchema, task) ?? { done: {} };
-}
-
-function violation(code: string, schema: JsonObject | undefined, value: unknown): Outcome | undefined {
-  const problems = schema ? compileSchema(schema)(value) : [];
-  return problems.length > 0
-    ? failed(code, `The handoff does not match its schema: ${problems.join('; ')}.`)
-    : undefined;
-}
-
-function failed(code: string, message: string): Outcome {
-  return { failed: { code, message, retryable: false } };
+  const problems = agent?.returnSchema ? compileSchema(agent.returnSchema)({}) : [];
+  if (problems.length === 0) return { done: {} };
+  const message = `The result of the agent does not match its schema: ${problems.join('; ')}.`;
+  return { failed: { code: 'handoff_return_schema_violation', message, retryable: false } };
 }

@@ -7,7 +7,7 @@ import { identity, noop } from '../../running/nodes/door.ts';
 import { plannedSupervisor } from '../planned-supervisor.ts';
 import { callPromptOrTool } from './call-prompt.ts';
 import { performProbe } from './effects.ts';
-import { agentNeededBy, tryHandoff } from './handoff.ts';
+import { agentThatErrs, returnNothing } from './handoff.ts';
 import { MEMORY_ACTIONS, probeMemory } from './memory-probe.ts';
 
 const Optional = Type.Optional;
@@ -23,17 +23,18 @@ type IdentityConfig = Static<typeof IdentityConfig>;
 const MESSAGE = { messageId: 'conformance-message-1', from: 'core.conformance', content: 'said twice' };
 const TWICE = [1, 2].map(() => ({ channel: 'messages', reducer: 'message', value: MESSAGE }));
 
-/** `core.identity` that tries memory or handoffs, or says the same message twice, if the fixture tells it to. */
+/** `core.identity` that tries memory, errs like an agent, or says the same message twice, if the fixture tells it to. */
 const identityOfFixtures: NodeType = {
   ...identity,
   config: IdentityConfig,
-  usesEffects: ({ config }, { metadata }) => config.memoryAction !== undefined || agentNeededBy(metadata) !== undefined,
+  usesEffects: ({ config }, { metadata }) =>
+    config.memoryAction !== undefined || metadata.requiresAgentId !== undefined,
   run: (context) => {
     const { memoryAction, emitDuplicateMessageId } = context.config as IdentityConfig;
-    const agentId = agentNeededBy(context.workflow.metadata);
+    const agentId = agentThatErrs(context);
     if (emitDuplicateMessageId) return { done: { channels: TWICE } };
     if (memoryAction) return probeMemory(context, memoryAction).then((variables) => ({ done: { variables } }));
-    return agentId === undefined ? identity.run(context) : tryHandoff(context, agentId);
+    return agentId === undefined ? identity.run(context) : returnNothing(context, agentId);
   },
 };
 

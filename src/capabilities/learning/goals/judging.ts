@@ -2,6 +2,7 @@ import { type GoalProgress, judge, remainingCostUsd } from '../../../engine/judg
 import { addUsd } from '../../../engine/models/budget.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { deepEqual, defined } from '../../../protocol/format/json.ts';
+import type { NewEvent } from '../../../protocol/running/events.ts';
 import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
 import { costOfRun, type RunCost } from '../../../runtime/run-cost.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -145,7 +146,7 @@ export class GoalJudging {
       actor: HOST_ACTOR,
       action: 'goal.evaluate',
       details: { runId, satisfied, judge: name, state: progress.state },
-      events: [{ type: 'goal.evaluated', payload }],
+      events: [...verifiedBy(goal, verdict, runId), { type: 'goal.evaluated', payload }],
       writes: [noteVerdict(ref, { verdict: JSON.stringify(verdict), judge: name, satisfied, at: this.#now() })],
       facts: [{ event: 'goal.evaluated', data: payload }],
     });
@@ -203,4 +204,19 @@ function isSameQuestion(asked: Question, goal: Question): boolean {
 /** A goal is looked at again when its deadline passes, at the latest. */
 function earlier(time: number, { progress: { deadlineAt = Number.POSITIVE_INFINITY } }: HeldGoal): number {
   return Math.min(time, deadlineAt);
+}
+
+/** The verdict as the protocol has it, if a verifier gave it: without what it says. */
+function verifiedBy({ completion }: HeldGoal, verdict: StoredVerdict, target: string): NewEvent[] {
+  if (completion.check !== 'verifier' || verdict.undecided !== undefined) return [];
+  const { judge: agentId, satisfied, confidence, evidence } = verdict;
+  const criteria = [...new Set(evidence.map(({ key }) => key))];
+  const payload = {
+    agentId,
+    target,
+    verdict: satisfied ? ('pass' as const) : ('fail' as const),
+    ...(criteria.length > 0 ? { criteria } : {}),
+    ...defined({ confidence }),
+  };
+  return [{ type: 'agent.verified', payload }];
 }

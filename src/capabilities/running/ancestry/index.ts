@@ -11,12 +11,9 @@ export const ancestry = defineCapability({
   build: ({ runtime }) => {
     const service = new AncestryService(runtime);
     return {
-      // The rest of the multi-agent execution model is not served.
       advertise: () => ({
         multiAgent: {
           executionModel: {
-            supported: false,
-            version: 1,
             crossHostCausation: { supported: false, hostId: service.hostId, ancestryEndpointSupported: true },
           },
         },

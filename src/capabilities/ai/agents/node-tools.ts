@@ -1,0 +1,160 @@
+import { isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
+import type { Effects, SeamName } from '../../../runtime/effects/seams.ts';
+import { SEAMS } from '../../../runtime/effects/seams.ts';
+import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import {
+  type CallableTool,
+  type ToolCaller,
+  ToolFailure,
+  type ToolSource,
+  type ToolTraits,
+} from '../../../runtime/tools.ts';
+
+const SCOPE = 'openwop';
+
+/** A node type that agents may call. */
+interface NodeTool {
+  readonly description: string;
+  readonly traits: ToolTraits;
+  /** JSON Schemas that replace those of config members. */
+  readonly config?: JsonObject;
+}
+
+const COMPUTES: ToolTraits = { safetyTier: 'pure', egress: 'none', replayPolicy: 'deterministic' };
+const SENDS: ToolTraits = { safetyTier: 'write', egress: 'safe-fetch', replayPolicy: 'non-deterministic' };
+const computes = (description: string): NodeTool => ({ description, traits: COMPUTES });
+
+/**
+ * The node types that are tools: those that answer within one call and need no run around them. Others wait, ask people,
+ * start runs or change the variables of their run.
+ */
+const NODE_TOOLS: Readonly<Record<string, NodeTool>> = {
+  'core.openwop.data.array-filter': computes('Keeps the items of the input `array` with a given value at a path.'),
+  'core.openwop.data.array-group-by': computes('Groups the items of the input `array` and aggregates each group.'),
+  'core.openwop.data.array-map': computes('Renders a template for each item of the input `array`.'),
+  'core.openwop.data.csv-parse': computes('Parses the input `text` as comma-separated values.'),
+  'core.openwop.data.csv-stringify': computes('Formats the input `rows` as comma-separated values.'),
+  'core.openwop.data.json-parse': computes('Parses the input `text` as JSON.'),
+  'core.openwop.data.json-schema-validate': computes('Validates the input `value` against the input `schema`.'),
+  'core.openwop.data.json-stringify': computes('Formats the input `value` as JSON.'),
+  'core.openwop.data.object-merge': computes('Merges the inputs `base` and `override`; `override` wins.'),
+  'core.openwop.data.string-format': computes('Renders the input `template` with values of the input `context`.'),
+  'core.openwop.http.fetch': {
+    description: 'Sends one HTTP request. The input `variables` fills in the URL, `body` is what is sent.',
+    traits: SENDS,
+    // A model may not choose which credential of the operator is sent.
+    config: { headers: { type: 'object', additionalProperties: { type: 'string' } } },
+  },
+  'core.openwop.integration.email-send': {
+    description: 'Sends an e-mail to the input `to`, with the inputs `subject` and `text` or `html`.',
+    traits: { ...SENDS, egress: 'host-owned' },
+  },
+};
+
+/** The seams that a node may use when it is called as a tool. Its calls are part of the effect that the tool call is. */
+const TOOL_SEAMS: ReadonlySet<SeamName> = new Set<SeamName>(['http', 'mail']);
+
+/** Node types as tools: `openwop:<typeId>`, called with the config and the inputs of a node. */
+export function nodeTools(runtime: Runtime): ToolSource {
+  const toolOf = (typeId: string): CallableTool | undefined => {
+    const tool = own(NODE_TOOLS, typeId);
+    const type = tool && runtime.catalog.get(typeId);
+    const isProvided = type?.requires?.every((id) => runtime.provided.has(id)) ?? true;
+    return tool && type && isProvided ? nodeTool(runtime, type, tool) : undefined;
+  };
+  return {
+    scope: SCOPE,
+    kind: 'node-pack',
+    find: async (_user, name) => toolOf(name.slice(SCOPE.length + 1)),
+    list: async () => Object.keys(NODE_TOOLS).flatMap((typeId) => toolOf(typeId) ?? []),
+  };
+}
+
+function nodeTool(runtime: Runtime, type: NodeType, { description, traits, config }: NodeTool): CallableTool {
+  return {
+    name: `${SCOPE}:${type.typeId}`,
+    title: type.typeId,
+    description,
+    inputSchema: argumentsOf(type, config),
+    transport: traits.safetyTier === 'pure' ? 'native' : 'http',
+    ...traits,
+    call: async (args, by) => {
+      const context = contextOf(runtime, type, args, by);
+      const [problem] = runtime.catalog.checkConfig(context.node);
+      if (problem) throw new ToolFailure(`config${problem.path}: ${problem.message}`);
+      return outputsOf(type, await type.run(context));
+    },
+  };
+}
+
+function argumentsOf({ config = {} }: NodeType, narrowed: JsonObject = {}): JsonObject {
+  const { properties = {}, required = [] } = config as { properties?: JsonObject; required?: readonly string[] };
+  const settings = {
+    type: 'object',
+    properties: { ...properties, ...narrowed },
+    required,
+    additionalProperties: false,
+  };
+  return {
+    type: 'object',
+    properties: { config: settings, inputs: { type: 'object' } },
+    required: required.length > 0 ? ['config'] : [],
+    additionalProperties: false,
+  };
+}
+
+/** The context of a node without a run of its own: no variables, no answers, no children. */
+function contextOf(runtime: Runtime, { typeId }: NodeType, args: JsonObject, by: ToolCaller): NodeContext {
+  const { runId, nodeId, tenant, workspace, signal } = by;
+  const config = isObject(args.config) ? args.config : {};
+  const inputs = isObject(args.inputs) ? args.inputs : {};
+  const node = { id: nodeId, typeId, name: typeId, position: { x: 0, y: 0 }, config, inputs: {} };
+  const unavailable = (): never => {
+    throw new ToolFailure(`${typeId} needs a run of its own and cannot be called as a tool.`);
+  };
+  return {
+    runId,
+    owner: { tenant, ...(workspace === undefined ? {} : { workspace }) },
+    workflow: { id: typeId, name: typeId, nodes: [node], edges: [], metadata: {} },
+    node,
+    config,
+    inputs,
+    declared: inputs,
+    variables: {},
+    masked: () => ({ inputs, variables: {} }),
+    configurable: {},
+    attempt: 0,
+    isLastAttempt: true,
+    visit: 0,
+    startedAt: runtime.clock.now(),
+    now: runtime.clock.now,
+    signal,
+    answer: undefined,
+    answerCount: 0,
+    decisions: [],
+    answers: [],
+    routes: () => false,
+    child: undefined,
+    children: [],
+    childResult: async () => unavailable(),
+    effects: effectsOf(runtime, by, unavailable),
+    sleep: async () => unavailable(),
+    emit: () => {},
+    emitStep: () => {},
+  };
+}
+
+function effectsOf(runtime: Runtime, by: ToolCaller, unavailable: () => never): Effects {
+  const through = (seam: SeamName) => {
+    const fire = runtime.seams[seam] as (request: unknown, firing: ToolCaller) => Promise<unknown>;
+    return async (request: unknown) => (TOOL_SEAMS.has(seam) ? fire(request, by) : unavailable());
+  };
+  const names = Object.keys(SEAMS) as SeamName[];
+  return Object.fromEntries(names.map((seam) => [seam, through(seam)])) as Effects;
+}
+
+function outputsOf({ typeId }: NodeType, outcome: Outcome): JsonObject {
+  if ('done' in outcome) return outcome.done.outputs ?? {};
+  throw new ToolFailure('failed' in outcome ? outcome.failed.message : `${typeId} did not answer at once.`);
+}

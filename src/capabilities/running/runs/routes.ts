@@ -105,12 +105,17 @@ function checkBody(
     mode,
     tenantId,
     residency,
-  }: { workflowId?: string; mode?: string; tenantId?: string; residency?: unknown },
+    ...rest
+  }: Pick<CreateRunRequest, 'workflowId' | 'mode' | 'tenantId' | 'residency' | 'evalSuiteRef' | 'agentId'>,
 ): Refusal | undefined {
   if (mode === 'eval') {
     return refuse('capability_not_provided', 'This host does not serve agents.evalSuite.', {
       capability: 'agents.evalSuite',
     });
+  }
+  const evaluation = (['evalSuiteRef', 'agentId'] as const).find((field) => rest[field] !== undefined);
+  if (evaluation) {
+    return refuse('validation_error', `${evaluation} is for evaluation runs. Leave it out.`, { field: evaluation });
   }
   if (workflowId === undefined) return refuse('validation_error', 'workflowId is missing.', { field: 'workflowId' });
   if (tenantId !== undefined && tenantId !== caller.subject.tenantName) {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { OneOf, Timestamp } from '../../../protocol/format/schema.ts';
+import { parseTrace } from '../../../protocol/format/trace.ts';
 import {
   BULK_CANCEL_MAX,
   BulkCancelReply,
@@ -66,6 +67,7 @@ const createRun = operation({
       metadata: body.metadata,
       scopeId: body.scopeId,
       exclusive: request.header('x-dedup') === 'enforce',
+      trace: parseTrace(request.header('traceparent'), request.header('tracestate')),
       engineVersion: forced === undefined ? undefined : wholeNumber(forced),
     };
     return transact(

@@ -6,6 +6,7 @@ import { setGoal } from '../support/goals.ts';
 import type { TestHost } from '../support/host.ts';
 import { apply, drafted, template } from '../support/proposals.ts';
 import { onEachStore } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Goal: no request field is accepted and ignored. Method: every field that the served OpenAPI document has is in this
@@ -208,7 +209,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
   },
   unregisterWebhook: { '?tenantId': ['webhooks', 'and is not taken away through a scope that is not the own'] },
   listWebhooks: paged('webhooks', 'in a list that comes in pages, newest first'),
-  listWebhookDeliveries: { '?state': ['webhooks', '&state=dead'], ...PAGES },
+  listWebhookDeliveries: { '?state': ['webhooks', '&state=dead'], ...paged('webhooks', 'is listed in pages') },
   listSchedules: {
     '?workflowId': ['schedules', 'and listed, newest first, page by page and by workflow'],
     ...paged('schedules', 'and listed, newest first, page by page and by workflow'),
@@ -223,7 +224,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ]),
     ...all('observe state', ['heartbeats', 'looks at runs and at stored values, too']),
   },
-  listHeartbeatEvents: PAGES,
+  listHeartbeatEvents: all('?limit ?cursor', here('limits a page, and leads on to the next, of what a heartbeat told')),
   listCommitments: {
     '?state': ['commitments', 'is listed by its state, seen by its tenant alone, and gone once it is removed'],
     ...PAGES,
@@ -326,14 +327,14 @@ const plain = (path: string, body: object) => async (host: TestHost) => {
 const MAKERS: Readonly<Record<string, (host: TestHost) => Promise<void>>> = {
   heartbeats: plain('/v1/host/capstan/heartbeats', {
     intervalSec: 3_600,
-    observe: { kv: { key: 'watched' } },
+    observe: { kv: { namespace: 'none', key: 'watched' } },
     workflowId: 'conformance-noop',
   }),
   commitments: plain('/v1/host/capstan/commitments', {
     memoryRef: 'mem://legal',
     intention: 'Remember the report',
     workflowId: 'conformance-noop',
-    at: '2199-01-01T00:00:00Z',
+    at: new Date(Date.now() + 24 * 60 * 60_000).toISOString(),
   }),
   goals: async (host) => void (await setGoal(host.as('editor'))),
   'artifacts/installed': async (host) => {
@@ -394,6 +395,20 @@ onEachStore('a documented request field', (host) => {
       expect(keyOf(itemsOf(second)[0])).not.toBe(keyOf(itemsOf(first)[0]));
     },
   );
+
+  it('limits a page, and leads on to the next, of what a heartbeat told', async () => {
+    await MAKERS.heartbeats!(host());
+    const { id } = (await api().get('/v1/host/capstan/heartbeats?limit=1')).body.items[0];
+    const read = async (query: string): Promise<Json> =>
+      (await api().get(`/v1/host/capstan/heartbeats/${id}/events${query}`)).body;
+    const { items } = await until(
+      () => read(''),
+      ({ items: told }) => told.length >= 2,
+    );
+    const { items: first, nextCursor } = await read('?limit=1');
+    const { items: second } = await read(`?limit=1&cursor=${encodeURIComponent(nextCursor)}`);
+    expect([...first, ...second]).toEqual(items.slice(0, 2));
+  });
 
   it('narrows down what a synthesis looks at', async () => {
     const synthesize = (body: object) => api().post('/v1/host/capstan/proposals:synthesize', body);

@@ -7,7 +7,9 @@ import {
   UNAUTHENTICATED,
 } from '../capabilities/trust/authorization/door.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
+import { parseTrace, traceHeaders } from '../protocol/format/trace.ts';
 import { type Clock, sleep } from '../system/clock.ts';
+import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
@@ -74,6 +76,8 @@ export class Gate {
       if (this.#inFlight.size === 0) this.#onEmpty();
       if (!reply.raw.writableFinished) request.abort.abort();
     });
+    const trace = parseTrace(request.headers.traceparent, request.headers.tracestate);
+    if (trace) reply.headers(traceHeaders(trace, spanIdOf(request.id)));
     if (request.url.startsWith('/v1/')) reply.header('OpenWOP-Version', PROTOCOL_VERSION);
   }
 

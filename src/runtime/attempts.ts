@@ -5,10 +5,11 @@ import { isRouted } from '../engine/people/verdict.ts';
 import { scopeOf } from '../engine/run/inputs.ts';
 import { isTerminal, type NodeState, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
+import { type TraceContext, traceHeaders } from '../protocol/format/trace.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
 import type { Lease } from '../store/queue.ts';
 import { StoreFailure } from '../store/store.ts';
-import { sha256Hex } from '../system/digest.ts';
+import { sha256Hex, spanIdOf } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
 import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
@@ -191,7 +192,7 @@ export class Attempts {
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
-          : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id }, visit, signal),
+          : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
@@ -216,11 +217,7 @@ export class Attempts {
    * The effect seams of one call. Effects are numbered in the order in which the node performs them, and the number is
    * part of the effect's identity; a later visit of a loop has numbers of its own.
    */
-  #effectsFor(
-    { workspace, ...scope }: { tenant: string; workspace: string | undefined; runId: string; nodeId: string },
-    visit: number,
-    signal: AbortSignal,
-  ): Effects {
+  #effectsFor({ workspace, trace, ...scope }: EffectScope, visit: number, signal: AbortSignal): Effects {
     const { tenant, runId, nodeId } = scope;
     const { committed } = this.#hooks;
     let ordinal = visit * EFFECTS_PER_VISIT;
@@ -230,7 +227,11 @@ export class Attempts {
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
         performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>
-          fire(request, { effectId, signal, tenant, workspace, runId, nodeId, ...more }),
+          fire(request, {
+            ...{ effectId, signal, tenant, workspace, runId, nodeId },
+            trace: trace && traceHeaders(trace, spanIdOf(effectId)),
+            ...more,
+          }),
         );
       if (seam === 'tool') return committed().then(() => this.#mayUseTools() ?? perform({}));
       if (seam !== 'model') return committed().then(() => perform({}));
@@ -243,6 +244,15 @@ export class Attempts {
     const names = Object.keys(SEAMS) as SeamName[];
     return Object.fromEntries(names.map((seam) => [seam, (request: unknown) => through(seam, request)])) as Effects;
   }
+}
+
+/** The node that performs effects, and where. */
+interface EffectScope {
+  readonly tenant: string;
+  readonly workspace: string | undefined;
+  readonly runId: string;
+  readonly nodeId: string;
+  readonly trace: TraceContext | undefined;
 }
 
 function callNode(type: NodeType, context: NodeContext): Outcome | Promise<Outcome> {

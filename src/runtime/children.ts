@@ -6,9 +6,10 @@ import { causeOfChild } from '../engine/run/causation.ts';
 import { finalOutputs } from '../engine/run/next.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
+import type { TraceContext } from '../protocol/format/trace.ts';
 import type { EventPayload, NewEvent } from '../protocol/running/events.ts';
 import { childRunsAmong, incrementDescendants, type RunRef, type RunRow, readDescendantCount } from '../store/log.ts';
-import { sha256Hex } from '../system/digest.ts';
+import { sha256Hex, spanIdOf } from '../system/digest.ts';
 import { and, type Change, changeOf } from './change.ts';
 import type { ChildRequest, ChildResult } from './child-request.ts';
 import { type CreatedRun, createRun } from './creation.ts';
@@ -120,6 +121,7 @@ async function prepareChild(
     causationId,
     depth: depth + 1,
     rootRunId: root.runId,
+    trace: traceOfChild(parent, node.id),
   });
   const childRunId = child.held.run.facts.runId;
   const payload = { childRunId, childWorkflowId: workflowId };
@@ -132,6 +134,11 @@ async function prepareChild(
     created: child,
     change: and(startRun(runtime, child, placement), changeOf(undefined, [incrementDescendants(root)])),
   };
+}
+
+/** The child belongs to the parent's trace, under the node that started it. */
+function traceOfChild({ run: { facts } }: HeldRun, nodeId: string): TraceContext | undefined {
+  return facts.trace && { ...facts.trace, spanId: spanIdOf(`${facts.runId}/${nodeId}`) };
 }
 
 function failure(code: string, message: string): NodeFailure {

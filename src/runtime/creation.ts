@@ -1,5 +1,6 @@
 import { emptyRun, type Fork, type RunFacts, type RunLimits } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
+import type { TraceContext } from '../protocol/format/trace.ts';
 import { type Configurable, ENGINE_VERSION } from '../protocol/running/runs.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { timeOf } from '../system/ids.ts';
@@ -33,6 +34,7 @@ export interface NewRun {
   readonly scopeKey?: string | undefined;
   readonly engineVersion?: number | undefined;
   readonly fork?: Fork | undefined;
+  readonly trace?: TraceContext | undefined;
 }
 
 /** A run with its first events, not committed yet. */
@@ -96,6 +98,7 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     engineVersion: request.engineVersion ?? ENGINE_VERSION,
     limits: effectiveLimits(runtime.limits, request),
     fork: request.fork,
+    trace: request.trace,
   };
 }
 

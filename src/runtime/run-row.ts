@@ -1,5 +1,6 @@
 import { type Fork, type Run, type RunFacts, type RunLimits, statusOf } from '../engine/run/run.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
+import type { TraceContext } from '../protocol/format/trace.ts';
 import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { RunAdvance, RunRow } from '../store/log.ts';
 
@@ -46,6 +47,7 @@ interface StoredFacts {
   readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
   readonly fork?: Fork | undefined;
+  readonly trace?: TraceContext | undefined;
 }
 
 /** The row of a new run. */
@@ -63,6 +65,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     rootRunId,
     scopeKey,
     fork: facts.fork,
+    trace: facts.trace,
   };
   return {
     run_id: facts.runId,
@@ -125,7 +128,9 @@ export function identityOf(row: RunRow): RunIdentity {
 
 /** Reads the facts from a row that the engine folds the run with. */
 export function factsOf(row: RunRow): RunFacts {
-  const { inputs, configurable, tags, metadata, limits, tenantName, fork } = JSON.parse(row.facts) as StoredFacts;
+  const { inputs, configurable, tags, metadata, limits, tenantName, fork, trace } = JSON.parse(
+    row.facts,
+  ) as StoredFacts;
   return {
     runId: row.run_id,
     workflowId: row.workflow_id,
@@ -143,5 +148,6 @@ export function factsOf(row: RunRow): RunFacts {
     engineVersion: row.engine_version,
     limits,
     fork,
+    trace,
   };
 }

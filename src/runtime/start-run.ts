@@ -1,6 +1,6 @@
 import { isTerminal, statusOf } from '../engine/run/run.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
-import { insertEvents, insertRun, insertTags } from '../store/log.ts';
+import { insertEvents, insertFork, insertRun, insertTags } from '../store/log.ts';
 import { addWork, FIRST_EPOCH, type Lease } from '../store/queue.ts';
 import { announce, reactionsTo } from './append.ts';
 import { type Change, changeOf } from './change.ts';
@@ -30,7 +30,7 @@ export type Placement =
 export function startRun(runtime: Runtime, created: CreatedRun, placement: Placement): Change<StartedRun> {
   const { held, recorded, isInherited = false } = created;
   const { run, identity } = held;
-  const { runId, tags = [] } = run.facts;
+  const { runId, tags = [], fork } = run.facts;
   const { tenant } = identity.subject;
   const owner = typeof placement === 'object' ? placement.owner : undefined;
   const isDriven = placement !== 'undriven' && !isTerminal(run);
@@ -40,6 +40,7 @@ export function startRun(runtime: Runtime, created: CreatedRun, placement: Place
     insertRun(rowOf(held)),
     ...insertEvents(runId, stored),
     ...insertTags({ tenant, runId }, tags),
+    ...(fork ? [insertFork({ tenant, runId }, fork.sourceRunId)] : []),
     ...reactionsTo(runtime, held, recorded, { isInherited }),
     ...(isDriven ? [addWork({ workId: runId, kind: RUN_WORK, tenant, dueAt: owner ? null : 0, owner })] : []),
   ];

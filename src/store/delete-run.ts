@@ -6,7 +6,7 @@ import type { Write } from './sql.ts';
  * requires the row, and are deleted in batches afterwards.
  */
 export function deleteRunRows({ tenant, runId }: RunRef): Write[] {
-  return ['runs', 'run_tags', 'effects', 'run_trees'].map((table) => ({
+  return ['runs', 'run_tags', 'effects', 'run_trees', 'run_forks'].map((table) => ({
     sql: `DELETE FROM ${table} WHERE run_id = $1 AND tenant = $2`,
     params: [runId, tenant],
   }));

@@ -174,6 +174,25 @@ export function childRunsAmong({ tenant, runId }: RunRef, childRunIds: readonly 
   );
 }
 
+/** Notes that a new run is a fork of another. */
+export function insertFork({ tenant, runId }: RunRef, sourceRunId: string): Write {
+  return {
+    sql: 'INSERT INTO run_forks (run_id, tenant, source_run_id) VALUES ($1, $2, $3)',
+    params: [runId, tenant, sourceRunId],
+  };
+}
+
+/** Lists the forks of a run, newest first. */
+export function forkRuns({ tenant, runId }: RunRef, limit: number): Statement {
+  return sql(
+    `SELECT * FROM runs WHERE run_id IN (SELECT run_id FROM run_forks WHERE tenant = $1 AND source_run_id = $2
+       ORDER BY run_id DESC LIMIT $3) AND tenant = $1 ORDER BY run_id DESC`,
+    tenant,
+    runId,
+    limit,
+  );
+}
+
 /** Inserts the tags of a new run, each once. */
 export function insertTags({ tenant, runId }: RunRef, tags: readonly string[]): Write[] {
   // Stored as JSON text, because a tag may contain characters that a text column cannot store (NUL).

@@ -145,4 +145,16 @@ export const CORE_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  {
+    id: 'core/0004',
+    statements: [
+      // The source of each fork, to find the forks of a run.
+      `CREATE TABLE run_forks (
+        run_id TEXT PRIMARY KEY,
+        tenant TEXT NOT NULL,
+        source_run_id TEXT NOT NULL
+      ) $clustered`,
+      'CREATE INDEX run_forks_by_source ON run_forks (tenant, source_run_id, run_id)',
+    ],
+  },
 ];

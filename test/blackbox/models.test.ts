@@ -90,6 +90,23 @@ describe.each(STORES)('models, on %s', (kind) => {
   });
 
   describe('over the network', () => {
+    it('are asked as the run says, whatever the workflow does', async () => {
+      server.on('slow', (_asked, speech) => speech.text('Hello.').end());
+      const before = server.asked('slow').length;
+      for (const configurable of [
+        { model: 'slow', temperature: 1.5, maxTokens: 70 },
+        { model: 'talk', ai: { provider: 'acme', model: 'slow' }, temperature: 1.5, maxTokens: 70 },
+      ]) {
+        await finish([asking('talk', { temperature: 0.5, maxTokens: 50 })], { configurable });
+      }
+      const bodies = server
+        .asked('slow')
+        .slice(before)
+        .map(({ body }) => body);
+      expect(bodies).toHaveLength(2);
+      for (const body of bodies) expect(body).toMatchObject({ model: 'slow', temperature: 1.5, max_tokens: 70 });
+    });
+
     it('are asked what the workflow says, with the key of the host', async () => {
       server.on('talk', (_asked, speech) => speech.text('Hello.').end());
       const config = { systemPrompt: 'Be brief.', temperature: 0.5, maxTokens: 50, stopSequences: ['END'] };

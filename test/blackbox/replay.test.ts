@@ -86,6 +86,21 @@ onEachStore('forks', (host) => {
     expect(await api().events(runId)).toEqual(events);
   });
 
+  it('name their source, which lists them, newest first, and lists its own annotations alone', async () => {
+    const { runId } = await ended('conformance-noop');
+    await api().post(`/v1/runs/${runId}/annotations`, { signal: { kind: 'flag' } });
+    const replayed = await forked(runId, { mode: 'replay' });
+    const branched = await forked(runId, { mode: 'branch', fromSeq: 2 });
+    const { forkedFrom, forks: none } = await api().ended(branched);
+    expect(forkedFrom).toEqual({ runId, fromSeq: 2, mode: 'branch' });
+    expect(none).toBeUndefined();
+    await api().ended(replayed);
+    const source = (await api().get(`/v1/runs/${runId}`)).body;
+    expect(source).not.toHaveProperty('forkedFrom');
+    expect(source.forks).toEqual([branched, replayed].map((id) => ({ runId: id, status: 'completed' })));
+    expect((await api().get(`/v1/runs/${branched}/annotations`)).body.annotations).toEqual([]);
+  });
+
   it('replay what touched the world without touching it: its outcome is the recorded one', async () => {
     const { runId, events } = await ended(await register(api(), effects));
     const outputs = ({ nodeStates }: Body): Body => nodeStates.effect.outputs;

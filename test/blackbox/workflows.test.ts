@@ -308,7 +308,6 @@ onEachStore('registering workflows', (host) => {
           groupId: 'g',
           outputRole: 'primary',
           cardType: 'c',
-          credentialsRef: 'ref',
           outputSensitivity: { x: false },
           irreversibleEffect: false,
           settings: { retry: { maxRetries: 1 } },
@@ -529,10 +528,11 @@ onEachStore('registering workflows', (host) => {
     expect(answer.text).toContain(requiredCapability);
   });
 
-  it('refuses compensations and deployments as capabilities that the host does not have', async () => {
+  it('refuses compensations, credentials and deployments as capabilities that the host does not have', async () => {
     for (const [definition, requiredCapability] of [
       [withMore({ settings: { compensation: { triggers: ['run-cancel'] } } }), 'compensation'],
       [one('core.noop', { compensation: { nodeTypeId: 'core.noop' } }), 'compensation'],
+      [one('core.noop', { credentialsRef: 'ref' }), 'credentials'],
       [one('core.noop', { agent: { agentId: 'core.openwop.agents.x', channel: 'stable' } }), 'agents.deployment'],
     ] as const) {
       const answer = await post(definition);

@@ -8,6 +8,7 @@ import { testTools } from './mcp-tools.ts';
 export class McpHttpServer {
   readonly calls: string[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
+  readonly bodies: string[] = [];
   /** Answers in place of the server, if it is there. */
   instead: ((response: ServerResponse) => void) | undefined;
   readonly #server: Server;
@@ -19,6 +20,7 @@ export class McpHttpServer {
       if (this.instead) return this.instead(response);
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk);
+      this.bodies.push(Buffer.concat(chunks).toString('utf8'));
       const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
       const asked = { method: request.method ?? 'GET', headers, body: Buffer.concat(chunks) };
       const reply = await answer(new Request(this.url, asked));

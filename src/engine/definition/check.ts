@@ -312,6 +312,11 @@ function checkUnsupported({ settings, nodes, triggers }: WorkflowDefinition): Pr
           ]
         : [],
     ),
+    ...nodes.flatMap(({ id: nodeId, credentialsRef }, index) => {
+      const message = 'This host takes credentials by name, in the config of the nodes that send them.';
+      const path = `nodes[${index}].credentialsRef`;
+      return credentialsRef === undefined ? [] : [{ path, message, nodeId, requiredCapability: 'credentials' }];
+    }),
     ...triggers.flatMap(({ type, enabled }, index) =>
       type === 'channel-write' && enabled !== false
         ? [

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../protocol/format/json.ts';
 import type { RunEvent } from '../../protocol/running/events.ts';
 import type { Span } from '../../protocol/running/inspection.ts';
 import type { Digest } from '../masking/mask.ts';
+import type { RunFacts } from '../run/run.ts';
 
 type SpanStatus = Span['status'];
 
@@ -19,18 +20,17 @@ export class Spans {
   isTruncated = false;
   readonly #runId: string;
   readonly #workflowId: string;
+  readonly #trace: RunFacts['trace'];
   readonly #digest: Digest;
   readonly #spansMax: number;
   #run: Span | undefined;
   readonly #attempts = new Map<string, Span>();
   readonly #interrupts = new Map<string, Span>();
 
-  constructor(
-    run: { readonly runId: string; readonly workflowId: string },
-    options: { digest: Digest; spansMax: number },
-  ) {
+  constructor(run: Pick<RunFacts, 'runId' | 'workflowId' | 'trace'>, options: { digest: Digest; spansMax: number }) {
     this.#runId = run.runId;
     this.#workflowId = run.workflowId;
+    this.#trace = run.trace;
     this.#digest = options.digest;
     this.#spansMax = options.spansMax;
   }
@@ -41,7 +41,9 @@ export class Spans {
     else if (event.type === 'node.suspended') this.#openInterrupt(event);
     else if (event.type === 'interrupt.resolved') close(this.#interrupts, event.payload.nodeId, event, OK);
     else if (event.type === 'run.started') {
-      this.#run = this.#open(event, 'openwop.run', null, { 'openwop.workflow_id': this.#workflowId });
+      this.#run = this.#open(event, 'openwop.run', this.#trace?.spanId ?? null, {
+        'openwop.workflow_id': this.#workflowId,
+      });
     } else this.#end(event);
   }
 
@@ -95,6 +97,7 @@ export class Spans {
     }
     const span: Span = {
       name,
+      ...(this.#trace ? { traceId: this.#trace.traceId } : {}),
       spanId: this.#digest(eventId).slice(0, ID_DIGITS),
       parentSpanId,
       kind: 'internal',

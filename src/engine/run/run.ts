@@ -1,6 +1,7 @@
 import type { OrchestratorDecision } from '../../protocol/ai/agents.ts';
 import type { RunError } from '../../protocol/errors.ts';
 import { type JsonObject, own } from '../../protocol/format/json.ts';
+import type { TraceContext } from '../../protocol/format/trace.ts';
 import type { DrainPolicy, InterruptKind, Owner } from '../../protocol/running/events.ts';
 import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable, RunStatus } from '../../protocol/running/runs.ts';
@@ -28,6 +29,8 @@ export interface RunFacts {
   readonly engineVersion: number;
   readonly limits: RunLimits;
   readonly fork?: Fork | undefined;
+  /** The trace of the request that started the run, or of the parent's node. */
+  readonly trace?: TraceContext | undefined;
 }
 
 /** The origin of a run that began as a copy of another run's history. */

@@ -32,6 +32,11 @@ export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
     metrics: run.spending.cost ? { openwopCost: run.spending.cost } : undefined,
     agent: currentAgent(run),
     runOrchestrator: run.orchestrator,
+    forkedFrom: facts.fork && {
+      runId: facts.fork.sourceRunId,
+      fromSeq: facts.fork.fromSeq,
+      mode: facts.fork.mode,
+    },
     parentRunId: facts.parent?.runId,
     parentNodeId: facts.parent?.nodeId,
   }) as RunSnapshot;

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { AnyObject, Closed, NonEmpty, OneOf } from '../format/schema.ts';
-import { Configurable, RUN_STATUSES, Tags } from './runs.ts';
+import { Configurable, FORK_MODES, RUN_STATUSES, Tags } from './runs.ts';
 
-/** A `replay` repeats its source with recorded results; a `branch` continues from a point with real effects. */
-export const FORK_MODES = ['replay', 'branch'] as const;
+export { FORK_MODES } from './runs.ts';
+
 /** One of FORK_MODES. */
 export type ForkMode = (typeof FORK_MODES)[number];
 

@@ -53,6 +53,9 @@ export type RunAncestry = Static<typeof RunAncestry>;
 /** A traced period of a run, with hexadecimal ids as in OpenTelemetry. */
 export const Span = Type.Object({
   name: NonEmpty,
+  traceId: Optional(
+    Type.String({ pattern: '^[0-9a-f]{32}$', description: 'Of the trace that the run was started in' }),
+  ),
   spanId: Type.String({ pattern: '^[0-9a-f]{16}$' }),
   parentSpanId: Nullable(Type.String({ pattern: '^[0-9a-f]{16}$' })),
   kind: Type.Literal('internal'),

@@ -129,6 +129,13 @@ export const RunCost = Closed({
   provider: Optional(Type.String({ description: 'Of the last call' })),
 });
 
+const RelatedRun = Type.Object({ runId: RunId, status: OneOf(RUN_STATUSES) });
+/** Forks that a snapshot lists at most. */
+export const FORKS_SHOWN_MAX = 100;
+
+/** A `replay` repeats its source with recorded results; a `branch` continues from a point with real effects. */
+export const FORK_MODES = ['replay', 'branch'] as const;
+
 /** The current state of a run, with sensitive values masked. */
 export const RunSnapshot = Type.Object(
   {
@@ -173,7 +180,9 @@ export const RunSnapshot = Type.Object(
     runOrchestrator: Optional(AgentRef),
     parentRunId: Optional(RunId),
     parentNodeId: Optional(Type.String()),
-    childRuns: Optional(Type.Array(Type.Object({ runId: RunId, status: OneOf(RUN_STATUSES) }))),
+    childRuns: Optional(Type.Array(RelatedRun)),
+    forkedFrom: Optional(Type.Object({ runId: RunId, fromSeq: Type.Integer({ minimum: 0 }), mode: OneOf(FORK_MODES) })),
+    forks: Optional(Type.Array(RelatedRun, { description: `The newest ${FORKS_SHOWN_MAX} forks of the run` })),
   },
   { $id: 'RunSnapshot' },
 );

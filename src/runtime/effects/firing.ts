@@ -1,4 +1,5 @@
 import type { Allowance } from '../../engine/models/budget.ts';
+import type { TraceHeaders } from '../../protocol/format/trace.ts';
 
 /** The circumstances of one effect. */
 export interface Firing {
@@ -9,6 +10,8 @@ export interface Firing {
   readonly workspace?: string | undefined;
   readonly runId: string;
   readonly nodeId: string;
+  /** The headers that make a request part of the run's trace; none if the run has no trace. */
+  readonly trace?: TraceHeaders | undefined;
   /** What a model call may use, if the run has a budget. */
   readonly allowance?: Allowance | undefined;
 }

@@ -61,11 +61,14 @@ export function httpSeam(
   clock: Clock,
   credentials: readonly Credential[] = [],
 ): SeamDriver<HttpRequest, HttpResult> {
-  return async ({ isKeyed, failOn, url, method, headers, body, timeoutMs, maxBytes }, { effectId, signal, tenant }) => {
+  return async (
+    { isKeyed, failOn, url, method, headers, body, timeoutMs, maxBytes },
+    { effectId, signal, tenant, trace },
+  ) => {
     const startedAt = clock.now();
     const key = isKeyed ? { 'idempotency-key': effectId } : {};
     const { filled, redact } = resolveHeaders(headers, (name) => credentialFor(credentials, name, tenant, url));
-    const request = { url, method, headers: { ...filled, ...key }, timeoutMs, maxBytes, signal };
+    const request = { url, method, headers: { ...trace, ...filled, ...key }, timeoutMs, maxBytes, signal };
     const response = await send(egress, body === undefined ? request : { ...request, body }, failOn);
     if ('status' in response) failOnStatus(response.status, failOn);
     const result = 'status' in response ? resultOf(response) : { status: 0, headers: {}, body: null, ...response };

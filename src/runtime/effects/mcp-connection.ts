@@ -1,5 +1,6 @@
 import type { CallToolResult, Client, Tool, Transport } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../protocol/format/json.ts';
+import type { TraceHeaders } from '../../protocol/format/trace.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { type Egress, EgressFailure } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';
@@ -36,6 +37,8 @@ interface McpCall {
   readonly arguments: JsonObject;
   /** The idempotency key, for servers that know the member. */
   readonly key: string;
+  /** The run's trace, which MCP carries in `_meta`. */
+  readonly trace?: TraceHeaders | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -94,8 +97,8 @@ export class McpConnection {
    * Calls a tool. Throws ToolFailure if the server answers with an error, and a retryable NodeFailure if it does not
    * answer: whether the tool did anything is unknown then, and the next attempt has the same key.
    */
-  async call({ name, arguments: args, key, timeoutMs, signal }: McpCall): Promise<unknown> {
-    const params = { name, arguments: args, _meta: { 'capstan/idempotencyKey': key } };
+  async call({ name, arguments: args, key, trace, timeoutMs, signal }: McpCall): Promise<unknown> {
+    const params = { name, arguments: args, _meta: { ...trace, 'capstan/idempotencyKey': key } };
     // With a definition of ours, the SDK does not validate the answer against a schema of the server.
     const toolDefinition = { name, inputSchema: { type: 'object' as const } };
     await this.#rest(signal);

@@ -1,5 +1,6 @@
 import type { ProviderUsage } from '../../protocol/ai/models.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
+import type { TraceHeaders } from '../../protocol/format/trace.ts';
 import type { ChunkMeta } from '../../protocol/running/events.ts';
 
 /** What a node asks of a model. Without a provider or model the host uses the first that is configured. */
@@ -93,6 +94,8 @@ export interface ProviderCall {
   readonly effectId: string;
   readonly tenant: string;
   readonly nodeId: string;
+  /** The headers that make the call part of the run's trace. */
+  readonly trace?: TraceHeaders | undefined;
   onChunk(chunk: ModelChunk, isLast: boolean): void;
 }
 

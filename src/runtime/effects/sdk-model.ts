@@ -107,12 +107,12 @@ class Answer {
   }
 
   async read(model: LanguageModelV4): Promise<ModelResult> {
-    const { signal, effectId } = this.#options.call;
+    const { signal, effectId, trace } = this.#options.call;
     try {
       const { stream } = await model.doStream({
         ...callOptions(this.#question),
         abortSignal: signal,
-        headers: { 'idempotency-key': effectId },
+        headers: { ...trace, 'idempotency-key': effectId },
         includeRawChunks: true,
       });
       for await (const part of stream) this.#read(part);

@@ -147,8 +147,8 @@ function toolOf({ settings, connection }: Server, listed: ListedTool, name: stri
     inputSchema: isObject(inputSchema) ? redactValue(inputSchema) : {},
     transport: 'mcp',
     ...traitsOf(settings),
-    call: (args, { effectId, signal, timeoutMs = settings.timeoutMs }) =>
-      connection.call({ name: listed.name, arguments: args, key: effectId, timeoutMs, signal }),
+    call: (args, { effectId, trace, signal, timeoutMs = settings.timeoutMs }) =>
+      connection.call({ name: listed.name, arguments: args, key: effectId, trace, timeoutMs, signal }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { McpMessage } from '../../../protocol/ai/mcp.ts';
 import type { PromptTemplate } from '../../../protocol/ai/prompts.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import { parseTrace } from '../../../protocol/format/trace.ts';
 import type { Log } from '../../../system/log.ts';
 import type { Caller, Reply } from '../../request.ts';
 import { type McpToolResult, problemsWith, RUN_STATUS, STATUS_TOOL } from './rules.ts';
@@ -109,7 +110,10 @@ async function answerQuestion(serving: Serving, context: ServerContext, name: st
 async function startRun(serving: Serving, context: ServerContext, name: string, args: JsonObject) {
   const { service, exchange } = serving;
   const key = context.mcpReq._meta?.[KEY_IN_META] ?? exchange.header('idempotency-key');
-  const call = { name, arguments: args, key: key === undefined ? undefined : String(key) };
+  const { traceparent, tracestate } = context.mcpReq._meta ?? {};
+  const trace =
+    parseTrace(traceparent, tracestate) ?? parseTrace(exchange.header('traceparent'), exchange.header('tracestate'));
+  const call = { name, arguments: args, key: key === undefined ? undefined : String(key), trace };
   const result = service.call(exchange.caller, call, waitingFor(exchange, context));
   return questionOr(serving, context, await outcomeOf(serving, result));
 }

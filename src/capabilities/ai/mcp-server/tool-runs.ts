@@ -1,5 +1,6 @@
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { canonicalJson, type JsonObject } from '../../../protocol/format/json.ts';
+import type { TraceContext } from '../../../protocol/format/trace.ts';
 import { and, type Change, changeOf, perform, unchanged, withResult } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } from '../../../store/idempotency.ts';
@@ -16,6 +17,7 @@ export interface ToolCall {
   readonly arguments: JsonObject;
   /** Idempotency key: calls with the same key share one run. */
   readonly key?: string | undefined;
+  readonly trace?: TraceContext | undefined;
 }
 
 /** How a caller waits for a run. */
@@ -70,7 +72,7 @@ export class ToolRuns {
     return resultOf(snapshot, definition, waiting.origin);
   }
 
-  async #create(caller: Caller, { name, arguments: inputs }: ToolCall): Promise<Change<string> | Refusal> {
+  async #create(caller: Caller, { name, arguments: inputs, trace }: ToolCall): Promise<Change<string> | Refusal> {
     const request: RunRequest = {
       workflowId: name,
       inputs,
@@ -79,6 +81,7 @@ export class ToolRuns {
       metadata: { trustBoundary: 'untrusted' },
       exclusive: false,
       transport: 'mcp',
+      trace,
     };
     const start = await this.#needs.runs.create(caller, request);
     return isRefusal(start) ? start : withResult(start, ({ runId }) => runId);

@@ -28,7 +28,7 @@ export class Subscribers {
     const types = [...new Set(events.map(({ type }) => type))].filter((type) => isDelivered(facts.workflowId, type));
     if (types.length === 0) return [];
     const run = { tenant, workspace, runId: facts.runId, tags: facts.tags ?? [], types };
-    return [startDeliveries(run, newCursor(events[0]!.sequence - 1))];
+    return [startDeliveries(run, newCursor(events[0]!.sequence - 1, { run: facts }))];
   };
 
   /** Has the executor claim deliveries of this append at once. */

@@ -1,7 +1,9 @@
+import type { RunFacts } from '../../../engine/run/run.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
+import { type TraceHeaders, traceHeaders } from '../../../protocol/format/trace.ts';
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
-import { sha256Hex } from '../../../system/digest.ts';
+import { sha256Hex, spanIdOf } from '../../../system/digest.ts';
 
 /** How often and how long the delivery of an event is retried. */
 export interface RetryPolicy {
@@ -18,6 +20,8 @@ export interface DeliveryCursor {
   readonly after: number;
   /** The last sequence to send, if a single event is sent again. */
   readonly through?: number;
+  /** The headers that make deliveries part of the run's trace. */
+  readonly trace?: TraceHeaders | undefined;
   /** Failed attempts to send the next event. */
   readonly attempts: number;
   readonly dueAt: number;
@@ -28,8 +32,18 @@ export interface DeliveryCursor {
 }
 
 /** A cursor that starts behind a sequence. */
-export function newCursor(after: number, through?: number): DeliveryCursor {
-  return { after, attempts: 0, dueAt: 0, waits: 0, ...(through === undefined ? {} : { through }) };
+export function newCursor(
+  after: number,
+  { through, run }: { readonly through?: number; readonly run?: Pick<RunFacts, 'runId' | 'trace'> } = {},
+): DeliveryCursor {
+  return {
+    after,
+    attempts: 0,
+    dueAt: 0,
+    waits: 0,
+    ...(through === undefined ? {} : { through }),
+    ...(run?.trace ? { trace: traceHeaders(run.trace, spanIdOf(run.runId)) } : {}),
+  };
 }
 
 /** The cursor and the state of the delivery after an attempt. */

@@ -2,7 +2,7 @@ import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/er
 import type { DeliveryState, WebhookSubscription } from '../../../protocol/operations/webhooks.ts';
 import type { EventType } from '../../../protocol/running/events.ts';
 import { and, type Change, changeOf } from '../../../runtime/change.ts';
-import type { Subject } from '../../../runtime/run-row.ts';
+import { factsOf, type Subject } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import { redactValue } from '../../../system/redaction.ts';
@@ -178,10 +178,11 @@ export class WebhookService implements Webhooks {
     const [row] = await store.read<DeliveryRow>(findDelivery(tenant, webhookId, deliveryId));
     if (!row) return NOT_FOUND;
     const { run_id, sequence } = row;
-    if (!(await reader.row({ tenant }, run_id))) return RUN_GONE;
+    const run = await reader.row({ tenant }, run_id);
+    if (!run) return RUN_GONE;
     const now = clock.now();
     const workId = deliveryWorkId(webhookId, run_id, sequence);
-    const payload = JSON.stringify(newCursor(sequence - 1, sequence));
+    const payload = JSON.stringify(newCursor(sequence - 1, { through: sequence, run: factsOf(run) }));
     const writes = [
       reopenDelivery(tenant, deliveryId, now),
       ensureWork({ workId, kind: DELIVERY, tenant, payload, dueAt: 0 }),

@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
+import type { TraceHeaders } from '../../../protocol/format/trace.ts';
 import { digits } from '../../../system/ids.ts';
 import type { DeliverableEvent } from './records.ts';
 
@@ -42,6 +43,7 @@ interface OutgoingEvent {
   readonly deliveryId: string;
   readonly event: DeliverableEvent;
   readonly answer?: AnswerAddress | undefined;
+  readonly trace?: TraceHeaders | undefined;
   /** When it is sent, not when it happened: receivers reject old timestamps. */
   readonly sentAt: number;
   readonly agent: string;
@@ -52,7 +54,7 @@ export function signedRequest(outgoing: OutgoingEvent): {
   readonly headers: Record<string, string>;
   readonly body: string;
 } {
-  const { webhookId, scopeName, secret, runId, deliveryId, event, answer, sentAt, agent } = outgoing;
+  const { webhookId, scopeName, secret, runId, deliveryId, event, answer, trace, sentAt, agent } = outgoing;
   const about = JSON.stringify({
     type: event.type,
     runId,
@@ -75,7 +77,7 @@ export function signedRequest(outgoing: OutgoingEvent): {
     [`OpenWOP-${name}`, value],
   ]);
   return {
-    headers: { 'Content-Type': 'application/json', 'User-Agent': agent, ...Object.fromEntries(named) },
+    headers: { 'Content-Type': 'application/json', 'User-Agent': agent, ...trace, ...Object.fromEntries(named) },
     body,
   };
 }

@@ -1,3 +1,4 @@
+import type { TraceHeaders } from '../../../protocol/format/trace.ts';
 import type { DeliveryState } from '../../../protocol/operations/webhooks.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
 import { changeOf } from '../../../runtime/change.ts';
@@ -149,7 +150,7 @@ class DeliveryWorker {
     const { webhook_id, tenant } = webhook;
     const { sequence } = event;
     const deliveryId = deliveryIdOf(webhook_id, runId, sequence);
-    const attempt = await this.#send(webhook, runId, event, deliveryId);
+    const attempt = await this.#send(webhook, runId, event, { deliveryId, trace: cursor.trace });
     const { isDelivered } = attempt;
     const at = this.#now;
     const outcome = afterAttempt(cursor, { sequence, isDelivered, at, name: deliveryId }, this.#parts.policy);
@@ -176,7 +177,12 @@ class DeliveryWorker {
     return outcome;
   }
 
-  async #send(webhook: WebhookRow, runId: string, event: DeliverableEvent, deliveryId: string): Promise<Attempt> {
+  async #send(
+    webhook: WebhookRow,
+    runId: string,
+    event: DeliverableEvent,
+    { deliveryId, trace }: { readonly deliveryId: string; readonly trace: TraceHeaders | undefined },
+  ): Promise<Attempt> {
     const target = await this.#parts.sealer.unseal(webhook);
     if (!target) return { isDelivered: false, error: 'The signing secret cannot be unsealed.' };
     const { url, secret } = target;
@@ -191,6 +197,7 @@ class DeliveryWorker {
       deliveryId,
       event,
       answer: answer || undefined,
+      trace,
       sentAt: this.#now,
       agent,
     });

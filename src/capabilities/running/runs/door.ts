@@ -1,6 +1,7 @@
 import type { Plan } from '../../../engine/definition/plan.ts';
 import type { Refusal } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
+import type { TraceContext } from '../../../protocol/format/trace.ts';
 import type { DrainPolicy } from '../../../protocol/running/events.ts';
 import type { Configurable, RunSnapshot, RunStatus } from '../../../protocol/running/runs.ts';
 import type { Change } from '../../../runtime/change.ts';
@@ -54,6 +55,7 @@ export interface RunRequest extends RunArguments {
   readonly scopeId?: string | undefined;
   /** Refuse if a live run has this scope. */
   readonly exclusive: boolean;
+  readonly trace?: TraceContext | undefined;
   readonly transport?: 'rest' | 'mcp' | undefined;
 }
 

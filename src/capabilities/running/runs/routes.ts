@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { OneOf, Timestamp } from '../../../protocol/format/schema.ts';
+import { parseTrace } from '../../../protocol/format/trace.ts';
 import {
   BULK_CANCEL_MAX,
   BulkCancelReply,
@@ -66,6 +67,7 @@ const createRun = operation({
       metadata: body.metadata,
       scopeId: body.scopeId,
       exclusive: request.header('x-dedup') === 'enforce',
+      trace: parseTrace(request.header('traceparent'), request.header('tracestate')),
       engineVersion: forced === undefined ? undefined : wholeNumber(forced),
     };
     return transact(
@@ -105,12 +107,17 @@ function checkBody(
     mode,
     tenantId,
     residency,
-  }: { workflowId?: string; mode?: string; tenantId?: string; residency?: unknown },
+    ...rest
+  }: Pick<CreateRunRequest, 'workflowId' | 'mode' | 'tenantId' | 'residency' | 'evalSuiteRef' | 'agentId'>,
 ): Refusal | undefined {
   if (mode === 'eval') {
     return refuse('capability_not_provided', 'This host does not serve agents.evalSuite.', {
       capability: 'agents.evalSuite',
     });
+  }
+  const evaluation = (['evalSuiteRef', 'agentId'] as const).find((field) => rest[field] !== undefined);
+  if (evaluation) {
+    return refuse('validation_error', `${evaluation} is for evaluation runs. Leave it out.`, { field: evaluation });
   }
   if (workflowId === undefined) return refuse('validation_error', 'workflowId is missing.', { field: 'workflowId' });
   if (tenantId !== undefined && tenantId !== caller.subject.tenantName) {

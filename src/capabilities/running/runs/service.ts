@@ -5,12 +5,20 @@ import { isTerminal, type Run } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
-import type { RunSnapshot, RunStatus } from '../../../protocol/running/runs.ts';
+import { FORKS_SHOWN_MAX, type RunSnapshot, type RunStatus } from '../../../protocol/running/runs.ts';
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
 import { createRun } from '../../../runtime/creation.ts';
 import { type MovedRun, moveRun } from '../../../runtime/move-run.ts';
 import type { StartedRun } from '../../../runtime/start-run.ts';
-import { acquireScope, childRuns, findScopeHolder, listRuns, type RunFilter, type RunRow } from '../../../store/log.ts';
+import {
+  acquireScope,
+  childRuns,
+  findScopeHolder,
+  forkRuns,
+  listRuns,
+  type RunFilter,
+  type RunRow,
+} from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
@@ -49,11 +57,15 @@ export class RunService implements Runs {
     const { reader, store } = this.#host.runtime;
     const snapshot = await reader.view(caller.subject, runId, ({ run }) => snapshotOf(run, sha256Hex));
     if (!snapshot) return NOT_FOUND;
-    const children = await store.read<RunRow>(childRuns({ tenant: caller.subject.tenant, runId }));
-    if (children.length === 0) return snapshot;
+    const ref = { tenant: caller.subject.tenant, runId };
+    const [children, forks] = await Promise.all([
+      store.read<RunRow>(childRuns(ref)),
+      store.read<RunRow>(forkRuns(ref, FORKS_SHOWN_MAX)),
+    ]);
     return {
       ...snapshot,
-      childRuns: children.map(({ run_id, status }) => ({ runId: run_id, status: status as RunStatus })),
+      ...(children.length === 0 ? {} : { childRuns: children.map(related) }),
+      ...(forks.length === 0 ? {} : { forks: forks.map(related) }),
     };
   }
 
@@ -121,4 +133,8 @@ function unlessManagement(decide: (run: Run) => Decision): (run: Run) => Decisio
     if (!isManagement(run.facts.workflowId) || isTerminal(run)) return decide(run);
     return refuse('conflict', 'This run belongs to a proposal or a goal. Decide on that instead.');
   };
+}
+
+function related({ run_id, status }: RunRow): { readonly runId: string; readonly status: RunStatus } {
+  return { runId: run_id, status: status as RunStatus };
 }

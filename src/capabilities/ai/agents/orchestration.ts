@@ -12,7 +12,7 @@ import { type SupervisorKind, supervisorId, type WorkerReport } from './supervis
 const Optional = Type.Optional;
 const Mapping = MapOf(Type.String());
 /** The most decisions of one supervisor, unless the node or the run sets a lower limit. */
-const TURNS_MAX = 100;
+export const TURNS_MAX = 100;
 
 const DispatchConfig = Closed({
   askUserRouting: Optional(OneOf(['conversation', 'clarification', 'auto'], { default: 'auto' })),

@@ -4,6 +4,7 @@ import type { Change } from '../../../runtime/change.ts';
 import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
+import type { SharedRegistration } from './rules.ts';
 
 export { refuseProblems } from './rules.ts';
 
@@ -24,12 +25,6 @@ export interface Workflows {
   ): Promise<Change<RegisteredWorkflow> | Refusal>;
   /** Runs that have started keep their version; no new ones can be started. */
   remove(caller: Caller, workflowId: string): Promise<Change | Refusal>;
-}
-
-/** How a shared definition is checked. */
-export interface SharedRegistration {
-  /** It contains what only looks like a secret, on purpose. */
-  readonly hasCanary?: boolean;
 }
 
 /** The door to workflows. */

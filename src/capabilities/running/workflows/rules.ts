@@ -5,7 +5,12 @@ import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts'
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { LatestVersion } from '../../../store/definitions.ts';
 import { findSecret } from '../../../system/redaction.ts';
-import type { SharedRegistration } from './door.ts';
+
+/** How a definition that every tenant may run is checked. */
+export interface SharedRegistration {
+  /** It contains what only looks like a secret, on purpose. */
+  readonly hasCanary?: boolean;
+}
 
 /** Refuses a definition that no run could execute, that uses a reserved id or that contains a secret. */
 export function checkRegistration(

@@ -20,8 +20,8 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
-import { type RegisteredWorkflow, type SharedRegistration, WorkflowCompanions, type Workflows } from './door.ts';
-import { auditActionOf, checkRegistration, type Versioning, versionOf } from './rules.ts';
+import { type RegisteredWorkflow, WorkflowCompanions, type Workflows } from './door.ts';
+import { auditActionOf, checkRegistration, type SharedRegistration, type Versioning, versionOf } from './rules.ts';
 
 /** What workflows need of other capabilities. */
 interface WorkflowNeeds {

@@ -78,7 +78,7 @@ describe.each(STORES)('runs with a supervisor, on %s', (kind) => {
     expect(decisions.map(({ nodeId }) => nodeId)).toEqual(['orchestrator', 'orchestrator']);
     expect(snapshot.runOrchestrator).toEqual({ agentId: 'host:supervisor:orchestrator' });
     expect(snapshot.nodeStates.dispatch.outputs.childStatus).toBe('completed');
-    for (const nodeId of ['supervisor', 'dispatch']) expect(snapshot.nodeStates[nodeId].attempt).toBe(0);
+    for (const nodeId of ['orchestrator', 'dispatch']) expect(snapshot.nodeStates[nodeId].attempt).toBe(0);
 
     const pinned = await finish('conformance-orchestrator-dispatch');
     expect(pinned.snapshot.runOrchestrator.agentId).toBe('core.conformance.supervisor');

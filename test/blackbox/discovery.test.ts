@@ -134,6 +134,7 @@ onEachStore('discovery', (host) => {
       expect(isCount(limits[name])).toBe(true);
     expect(limits.maxNodeExecutions).toBe(10_000);
     expect(limits.maxRunDurationMs).toBe(30 * 24 * 60 * 60 * 1_000);
+    expect(limits.maxLoopIterations).toBe(100);
     expect(limits.maxRequestBodyBytes).toBeGreaterThanOrEqual(1);
   });
 
@@ -456,6 +457,16 @@ describe('discovery under other settings', () => {
       expect(other!.headers.get(name)).not.toBe(one!.headers.get(name));
     }
     expect(other!.body.limits.maxNodeExecutions).toBe(77);
+  });
+
+  it('has secrets where the operator has stored some, or where a suite asks for one', async () => {
+    const credential = { name: 'billing', secret: 'Wanderfalke-7f3a9', origins: [], tenants: ['alpha'] };
+    const SECRETS = { supported: true, scopes: ['tenant'], resolution: 'host-managed' };
+    expect((await documentUnder({ conformance: false })).body).not.toHaveProperty('secrets');
+    const { body, text } = await documentUnder({ conformance: false, credentials: [credential] });
+    expect(body.secrets).toEqual(SECRETS);
+    expect(text).not.toMatch(/billing|Wanderfalke/);
+    expect((await documentUnder({})).body.secrets).toEqual(SECRETS);
   });
 
   it('keeps fixtures, mock providers and conformance nodes out of a host without the conformance switch', async () => {

@@ -95,7 +95,7 @@ onEachStore('refusals', (host) => {
   }
 
   describe('of routes', () => {
-    it.each(['/v1/nowhere', '/v1/', '/v1/runs/a/b/c', '/v1/host/capstan/nothing', '/v1/host/sample/workflows'])(
+    it.each(['/v1/nowhere', '/v1/', '/v1/runs/a/b/c', '/v1/host/capstan/nothing', '/v1/host/sample/nowhere'])(
       'say that %s is not there',
       async (path) => {
         expectRefusal(await editor().get(path), 404, 'not_found');

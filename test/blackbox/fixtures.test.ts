@@ -99,6 +99,14 @@ onEachStore('the fixtures', (host) => {
     expect(told(await api().events(forked.body.runId))).toEqual(told(one.events));
   });
 
+  it('conformance-dispatch-loop: turns are counted against the limit of the run', async () => {
+    expect((await perform('conformance-dispatch-loop')).run.status).toBe('completed');
+    const { run, events } = await perform('conformance-dispatch-loop', { configurable: { maxLoopIterations: 1 } });
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'loop_limit_exceeded' } });
+    const breach = events.find(({ type }) => type === 'cap.breached');
+    expect(breach.payload).toMatchObject({ kind: 'loop-iterations', limit: 1, observed: 2 });
+  });
+
   it('conformance-model-capability-insufficient: the reason precedes the failure, and the node does not start', async () => {
     const { run, events } = await perform('conformance-model-capability-insufficient');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'capability_not_provided' } });

@@ -81,10 +81,10 @@ describe.each(STORES)('runs with a supervisor, on %s', (kind) => {
     expect([snapshot.status, kinds(events)]).toEqual(['completed', ['next-worker', 'terminate']]);
     for (const event of events) expect(schemas.payload(event.type)?.(event.payload) ?? []).toEqual([]);
     const decisions = events.filter(({ type }) => type === 'runOrchestrator.decided');
-    expect(decisions.map(({ nodeId }) => nodeId)).toEqual(['supervisor', 'supervisor']);
-    expect(snapshot.runOrchestrator).toEqual({ agentId: 'host:supervisor:supervisor' });
+    expect(decisions.map(({ nodeId }) => nodeId)).toEqual(['orchestrator', 'orchestrator']);
+    expect(snapshot.runOrchestrator).toEqual({ agentId: 'host:supervisor:orchestrator' });
     expect(snapshot.nodeStates.dispatch.outputs.childStatus).toBe('completed');
-    for (const nodeId of ['supervisor', 'dispatch']) expect(snapshot.nodeStates[nodeId].attempt).toBe(0);
+    for (const nodeId of ['orchestrator', 'dispatch']) expect(snapshot.nodeStates[nodeId].attempt).toBe(0);
 
     const pinned = await finish('conformance-orchestrator-dispatch');
     expect(pinned.snapshot.runOrchestrator.agentId).toBe('core.conformance.supervisor');

@@ -408,7 +408,10 @@ withFolder((host) => {
       await installed(api(), manifest);
       const { status, body } = await anyone('-/search?q=');
       const names = body.results.map(({ name }: Body) => name).sort();
-      expect({ status, names }).toEqual({ status: 200, names: ['core.conformance.agent-pack', sample] });
+      expect({ status, names }).toEqual({
+        status: 200,
+        names: ['core.conformance.agent-pack', 'core.openwop.agent-examples', sample],
+      });
       expect((await anyone('-/search?q=SUM')).body.results).toHaveLength(1);
       expect((await anyone('-/search?q=elephant')).body.results).toEqual([]);
       expectRefusal(await anyone(manifest.name), 404, 'pack_not_found');

@@ -182,15 +182,15 @@ onEachStore('the test seams', (host) => {
   });
 
   it('expire a run at an address with a key, without a header, and not without a key', async () => {
-    const expire = (runId: string, query: string): Promise<Answer> =>
-      host().anonymous.post(`${SAMPLE}/test/force-expire/${runId}${query}`);
+    const expire = (runId: string, key: string): Promise<Answer> =>
+      host().anonymous.post(`${SAMPLE}/test/force-expire/${runId}${key}`);
     const runId = await api().run('conformance-noop');
     await api().ended(runId);
     expectRefusal(await expire(runId, ''), 401, 'unauthenticated');
-    expectRefusal(await expire(runId, '?key=nobody-knows-this'), 401, 'unauthenticated');
-    expectRefusal(await expire(runId, `?key=${KEYS.nothing.key}`), 403, 'forbidden');
-    expectRefusal(await expire(runId, `?key=${KEYS.other.key}`), 404, 'not_found');
-    expect((await expire(runId, `?key=${KEYS.owner.key}`)).status).toBe(204);
+    expectRefusal(await expire(runId, '/nobody-knows-this'), 404, 'not_found');
+    expectRefusal(await expire(runId, `/${KEYS.nothing.key}`), 403, 'forbidden');
+    expectRefusal(await expire(runId, `/${KEYS.other.key}`), 404, 'not_found');
+    expect((await expire(runId, `/${KEYS.owner.key}`)).status).toBe(204);
     expect((await api().get(`/v1/runs/${runId}`)).status).toBe(410);
   });
 });

@@ -8,7 +8,7 @@ import { Packs } from '../ai/packs/door.ts';
 import { Prompts } from '../ai/prompts/door.ts';
 import { defineCapability } from '../capability.ts';
 import { hostSettings } from '../host-settings.ts';
-import { httpClientSettings } from '../integrations/http-client/settings.ts';
+import { httpClientSettings, TENANT_SECRETS } from '../integrations/http-client/settings.ts';
 import { Storage } from '../integrations/storage/door.ts';
 import { Goals } from '../learning/goals/door.ts';
 import { Proposals } from '../learning/proposals/door.ts';
@@ -70,6 +70,8 @@ export const conformance = defineCapability({
         production: { retention: { testForceExpire: true } },
         fixtures: fixturesFor(settings).map(({ id }) => id),
         conformance: { mockAgent: true },
+        // Every tenant has the secret that suites ask for.
+        secrets: TENANT_SECRETS,
       }),
       routes: bindRoutes(routes, { ...needs, runtime, clock: runtime.clock, programmedModel, switches }),
       // This capability is mounted after models, so its driver takes the place of the one that it wraps.

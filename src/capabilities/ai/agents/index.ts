@@ -4,7 +4,7 @@ import { bindRoutes } from '../../request.ts';
 import { Models } from '../models/door.ts';
 import { Packs } from '../packs/door.ts';
 import { Agents } from './door.ts';
-import { FAN_OUT, orchestrationNodes } from './orchestration.ts';
+import { FAN_OUT, orchestrationNodes, TURNS_MAX } from './orchestration.ts';
 import { routes } from './routes.ts';
 import { runAgent } from './run-agent.ts';
 import { AgentService } from './service.ts';
@@ -24,6 +24,7 @@ export const agents = defineCapability({
     return {
       service,
       advertise: () => ({
+        limits: { maxLoopIterations: TURNS_MAX },
         agents: {
           supported: true,
           orchestrator: true,

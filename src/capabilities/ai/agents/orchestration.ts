@@ -23,7 +23,7 @@ const FAN_OUT_POLICIES = ['sequential', 'reject', 'parallel'] as const;
 const LOCAL_KINDS: ReadonlySet<string> = new Set(['criteria', 'schema', 'checklist']);
 const Mapping = MapOf(Type.String());
 /** The most decisions of one supervisor, unless the node or the run sets a lower limit. */
-const TURNS_MAX = 100;
+export const TURNS_MAX = 100;
 
 const DispatchConfig = Closed({
   askUserRouting: Optional(OneOf(['conversation', 'clarification', 'auto'], { default: 'auto' })),

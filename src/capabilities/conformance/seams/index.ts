@@ -21,7 +21,7 @@ import { budgetRun } from './budget-run.ts';
 import { toggleSeams } from './capability-toggle.ts';
 import { commitmentFire } from './commitment-fire.ts';
 import { draftProposal } from './draft-proposal.ts';
-import { forceExpire } from './force-expire.ts';
+import { expirySeams } from './force-expire.ts';
 import { governanceSeams } from './governance.ts';
 import { heartbeatTick } from './heartbeat-tick.ts';
 import { mcpSeam } from './mcp.ts';
@@ -60,7 +60,7 @@ export const routes: readonly Route<SeamServices>[] = [
   ...promptSeams,
   ...mockAiSeams,
   testSurface,
-  forceExpire,
+  ...expirySeams,
   draftProposal,
   schedulingTick,
   heartbeatTick,

@@ -20,7 +20,7 @@ const readEvents = operation({
   method: 'GET',
   path: '/v1/host/sample/test/runs/{runId}/events',
   scope: 'runs:read',
-  params: RunParams,
+  params: Closed({ runId: Type.String({ pattern: '^[A-Za-z0-9_-]{1,128}$' }) }),
   query: Closed({ type: Text, nodeId: Text, causationId: Text, correlationId: Text }),
   replies: { 200: Closed({ events: Type.Array(AnyObject) }) },
   refusals: [400],

@@ -3,7 +3,7 @@ import { httpSeam } from '../../../runtime/effects/http.ts';
 import { defineCapability } from '../../capability.ts';
 import { storageTenants } from '../../storage-tenant.ts';
 import { HTTP_BYTES_MAX, HTTP_METHODS, HTTP_TIMEOUT_MAX_MS, httpFetch } from './nodes.ts';
-import { httpClientSettings } from './settings.ts';
+import { httpClientSettings, TENANT_SECRETS } from './settings.ts';
 
 /** HTTP requests of workflows, through the egress guard. */
 export const httpClient = defineCapability({
@@ -19,6 +19,8 @@ export const httpClient = defineCapability({
         requestTimeoutMs: HTTP_TIMEOUT_MAX_MS,
         methods: [...HTTP_METHODS],
       },
+      // Workflows name what the operator has stored for their tenant, and the host fills it in.
+      ...(credentials.length > 0 ? { secrets: TENANT_SECRETS } : {}),
     }),
     seams: { http: httpSeam(egress, clock, credentials.map(forTestKeysToo)) },
   }),

@@ -42,6 +42,9 @@ function isSendable(secret: string | undefined): boolean {
   return !secret || (secret.length >= SECRET_CHARACTERS_MIN && /^[\x21-\x7e]+$/.test(secret));
 }
 
+/** What discovery says of secrets where the operator has stored some. */
+export const TENANT_SECRETS = { supported: true, scopes: ['tenant'], resolution: 'host-managed' };
+
 /** The credentials that HTTP nodes may send, by name. */
 export const httpClientSettings = defineSettings({
   variables: {

@@ -6,7 +6,7 @@ import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { LatestVersion } from '../../../store/definitions.ts';
 import { findSecret } from '../../../system/redaction.ts';
 
-/** How a shared definition is checked. */
+/** How a definition that every tenant may run is checked. */
 export interface SharedRegistration {
   /** It contains what only looks like a secret, on purpose. */
   readonly hasCanary?: boolean;

@@ -511,8 +511,17 @@ onEachStore(
         await put(verifier);
         await run(api(), id);
         await reaches(api(), id, 'satisfied');
-        const { items } = await evaluations(api(), id);
+        const { items, managementRunId } = await evaluations(api(), id);
         expect(items.map(({ judge }: { judge: string }) => judge)).toEqual([`${verifier.id}@2`, `${verifier.id}@1`]);
+        const events = await api().events(managementRunId);
+        const verdicts = events.filter(({ type }) => type === 'agent.verified');
+        expect(verdicts.map(({ payload: { agentId, target, verdict } }) => [agentId, target, verdict])).toEqual([
+          [`${verifier.id}@1`, items[1].runId, 'fail'],
+          [`${verifier.id}@2`, items[0].runId, 'pass'],
+        ]);
+        for (const verdict of verdicts) expect(payload(verdict.type)!(verdict.payload)).toEqual([]);
+        const evaluated = events.filter(({ type }) => type === 'goal.evaluated');
+        expect(evaluated.map(({ causationId }) => causationId)).toEqual(verdicts.map(({ eventId }) => eventId));
       });
 
       it('by a run of its own where the verifier is a workflow', async () => {

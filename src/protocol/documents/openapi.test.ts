@@ -98,6 +98,7 @@ describe('the OpenAPI document', () => {
         'CreateRunReply',
         'CreateRunRequest',
         'ErrorEnvelope',
+        'IssuedWebhook',
         'PollReply',
         'RunEvent',
         'RunSnapshot',
@@ -146,7 +147,7 @@ describe('the OpenAPI document', () => {
 
   it('shows the error envelope for every refusal, including those of all operations', () => {
     const responses = at(document, 'paths', '/v1/runs', 'post', 'responses') as Record<string, unknown>;
-    expect(Object.keys(responses)).toEqual(['201', '400', '401', '403', '409', '422', '429', '503']);
+    expect(Object.keys(responses)).toEqual(['201', '400', '401', '403', '409', '413', '422', '429', '503']);
     expect(responses['409']).toMatchObject({
       content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorEnvelope' } } },
     });

@@ -70,6 +70,7 @@ const OF_HOSTS: readonly string[] = [
   'src/protocol/format/parse-json.ts',
   'src/protocol/documents/routes.ts',
   'src/protocol/format/schema.ts',
+  'src/protocol/format/trace.ts',
   'src/protocol/format/unknown-keys.ts',
 ];
 

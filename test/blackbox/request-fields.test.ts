@@ -357,6 +357,19 @@ onEachStore('a documented request field', (host) => {
     expect(known).toEqual(documented);
   });
 
+  it('of a run that is refused is refused with a status that the document has', async () => {
+    const { body: document } = await host().anonymous.get('/v1/openapi.json');
+    const { responses } = document.paths['/v1/runs'].post;
+    const tooMuch = { workflowId: 'conformance-noop', inputs: { text: 'x'.repeat(20_000_000) } };
+    for (const [body, status] of [
+      [tooMuch, 413],
+      [{ mode: 'eval', evalSuiteRef: 'suite-1', agentId: 'agent-1' }, 501],
+    ] as const) {
+      expect((await api().post('/v1/runs', body)).status).toBe(status);
+      expect(Object.keys(responses)).toContain(String(status));
+    }
+  });
+
   it('of another tenant is refused', async () => {
     const start = (tenantId: string) => api().post('/v1/runs', { workflowId: 'conformance-noop', tenantId });
     expect((await start('alpha')).status).toBe(201);

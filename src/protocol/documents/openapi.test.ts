@@ -98,6 +98,7 @@ describe('the OpenAPI document', () => {
         'CreateRunReply',
         'CreateRunRequest',
         'ErrorEnvelope',
+        'IssuedWebhook',
         'PollReply',
         'RunEvent',
         'RunSnapshot',

@@ -5,6 +5,7 @@ import { modeIncludes, STREAM_MODES } from './stream-modes.ts';
 
 /** The events that the protocol includes in the mode updates. */
 const UPDATES = [
+  'memory.written',
   'run.started',
   'run.completed',
   'run.failed',

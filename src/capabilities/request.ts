@@ -6,7 +6,7 @@ import { type Change, type Decide, withResult } from '../runtime/change.ts';
 import type { Subject } from '../runtime/run-row.ts';
 
 /** The roles and groups that a token names, also those that mean nothing to this host but may be named by a workflow. */
-export interface ClaimedNames {
+interface ClaimedNames {
   readonly roles: ReadonlySet<string>;
   readonly groups: ReadonlySet<string>;
 }

@@ -78,7 +78,7 @@ export class ToolFailure extends Error {
 }
 
 /** The source whose scope is in the tool's name; undefined for an unknown scope. */
-export function sourceOf(sources: readonly ToolSource[], name: string): ToolSource | undefined {
+function sourceOf(sources: readonly ToolSource[], name: string): ToolSource | undefined {
   const scope = name.slice(0, Math.max(0, name.indexOf(':')));
   return sources.find((source) => source.scope === scope);
 }

@@ -1,5 +1,5 @@
 /** JSON that was found in a model's output. */
-export interface JsonAnswer {
+interface JsonAnswer {
   readonly value: unknown;
   /** How it was found; recorded in `envelope.recovery.applied`. */
   readonly path: 'direct' | 'markdown-fence' | 'brace-walker';

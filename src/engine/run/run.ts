@@ -10,7 +10,7 @@ import type { Plan } from '../definition/plan.ts';
 import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
 import { Spending } from '../models/spending.ts';
 import type { Verdict } from '../people/verdict.ts';
-import type { NodeCauses, RunCauses } from './causation.ts';
+import type { NodeCauses, RunCauses } from './causes.ts';
 import { initialState } from './channels.ts';
 import { ReadyList } from './ready-list.ts';
 

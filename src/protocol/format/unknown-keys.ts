@@ -1,7 +1,7 @@
 import { deepEqual, isObject, type JsonObject, own } from './json.ts';
 
 /** A key that a schema does not list: its dotted path from the root of the value, and a sentence for the author. */
-export interface UnknownKey {
+interface UnknownKey {
   readonly path: string;
   readonly message: string;
   /** The known key that it resembles, if there is one. */

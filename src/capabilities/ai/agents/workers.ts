@@ -13,7 +13,7 @@ import type { WorkerReport } from './supervisor.ts';
 export const FAN_OUT_MAX = 16;
 
 /** What a dispatch node says about its workers. */
-export interface WorkerConfig {
+interface WorkerConfig {
   readonly fanOutPolicy?: 'sequential' | 'reject' | 'parallel';
   readonly joinPolicy?: JoinPolicy;
   readonly maxConcurrency?: number;

@@ -6,7 +6,7 @@ import type { NodeContext } from '../../../runtime/node-type.ts';
 /** What may be tried with memory. */
 export const MEMORY_ACTIONS = ['write-then-read', 'redaction-probe', 'ttl-probe', 'cross-tenant-probe'] as const;
 /** One of MEMORY_ACTIONS. */
-export type MemoryAction = (typeof MEMORY_ACTIONS)[number];
+type MemoryAction = (typeof MEMORY_ACTIONS)[number];
 
 /** Tries what memory must prevent: leaking secrets, reading expired entries and entries of other tenants. */
 export function probeMemory(context: NodeContext, action: MemoryAction): Promise<JsonObject> {

@@ -562,7 +562,7 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run('runs list', { environment })).code).toBe(DONE);
     expect((await run('keys list', { environment })).err).toContain('keys:manage');
     expect((await run('keys list')).out).not.toContain(key);
-    expect((await run(`keys rotate ${id} --grace 60 -q`)).out).toMatch(/^hk_[\w-]+\n$/);
+    expect((await run(`keys rotate ${id} --grace 172800 -q`)).out).toMatch(/^hk_[\w-]+\n$/);
     expect((await run('keys create ci --role king')).code).toBe(USAGE);
     expect((await run(`keys revoke ${id} --yes`)).code).toBe(DONE);
     expect((await run('runs list', { environment })).err).toContain('capstan login');

@@ -18,7 +18,7 @@ import { RunService } from './service.ts';
 export const runs = defineCapability({
   name: 'runs',
   provides: Runs,
-  needs: [Interrupts, Webhooks, optional(Feedback)],
+  needs: [Interrupts, optional(Webhooks), optional(Feedback)],
   settings: joinSettings(hostSettings, modelSettings),
   build: (host, needs, settings) => {
     const { maxNodeExecutions, maxRunDurationMs, maxRequestBodyBytes } = settings;

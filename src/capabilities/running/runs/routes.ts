@@ -39,7 +39,7 @@ import type { RunRequest, Runs } from './door.ts';
 interface Services {
   readonly runs: Runs;
   readonly interrupts: Pick<Interrupts, 'mint'>;
-  readonly webhooks: Pick<Webhooks, 'callback'>;
+  readonly webhooks: Pick<Webhooks, 'callback'> | undefined;
   readonly feedback: Feedback | undefined;
   readonly runtime: Runtime;
 }
@@ -91,6 +91,7 @@ async function createWithCallback(
   const start = await runs.create(caller, asked);
   if (isRefusal(start)) return start;
   if (url === undefined) return withResult(start, (started) => ({ started }));
+  if (!webhooks) return refuse('validation_error', 'This host delivers nothing.', { field: 'callbackUrl' });
   const register = await webhooks.callback(caller, { runId: start.result.runId, url, origin });
   if (isRefusal(register)) return register;
   return withResult(and(start, register), (started) => ({ started, callback: register.result }));

@@ -124,7 +124,10 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     expansionId: ['packs', 'the same way for the same id'],
   },
   searchPublishedPacks: { '?q': ['packs', 'are shown to everybody'] },
-  listTools: { '?source': ['tools', 'can be looked at by source, and has one view'] },
+  listTools: {
+    '?source': ['tools', 'can be looked at by source, and in two views'],
+    '?view': ['tools', 'can be looked at by source, and in two views'],
+  },
   createRun: {
     workflowId: ['runs', 'knows no workflow that is not there, and does not repeat its id'],
     inputs: ['runs', 'takes variables from defaults, then from inputs'],

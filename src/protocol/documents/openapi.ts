@@ -10,6 +10,7 @@ const REFUSALS: Record<number, string> = {
   401: 'The credential is missing or invalid',
   403: 'The credential lacks the required scope',
   404: 'The resource does not exist or is not visible to the caller',
+  406: 'The operation answers in a format that the caller does not accept',
   409: 'The request conflicts with the current state',
   410: 'The resource existed and is gone',
   413: 'The body is larger than the host accepts',

@@ -33,7 +33,7 @@ export const exchangeMcp = route<Services>()({
   body: McpMessage,
   // A JSON-RPC answer, or a stream of messages that ends with it.
   replies: { 200: [AnyObject, 'text/event-stream'], 202: 'nothing' },
-  refusals: [400, 403],
+  refusals: [400, 403, 406],
   handle: (request, server) => {
     const { caller, body: message, origin, signal, header } = request;
     const page = header('origin');

@@ -1,4 +1,5 @@
 import { McpMessage } from '../../../protocol/ai/mcp.ts';
+import { AnyObject } from '../../../protocol/format/schema.ts';
 import type { McpEndpoint } from '../../ai/mcp-server/door.ts';
 import { type Answer, type Request, reply, route } from '../../request.ts';
 
@@ -12,7 +13,7 @@ export const mcpSeam = route<{ readonly mcpEndpoint: McpEndpoint }>()({
   path: '/v1/host/sample/mcp',
   scope: 'manifest:read',
   body: McpMessage,
-  replies: { 200: 'a JSON-RPC answer', 202: 'nothing to answer' },
+  replies: { 200: AnyObject, 202: 'nothing' },
   refusals: [400, 403],
   handle: async (request, { mcpEndpoint }) =>
     asJson(await mcpEndpoint.exchange(acceptingBoth(request)), request.signal),

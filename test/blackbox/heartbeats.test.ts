@@ -254,7 +254,7 @@ describe.each(STORES)('the seam of heartbeats, on %s', (kind) => {
 
 describe('many heartbeats', () => {
   it('that are due at once tick once each and start one run each, on two hosts', async () => {
-    const COUNT = 1_000;
+    const COUNT = 300;
     const one = await startTestHost('postgres', inject('postgresUrl'));
     const two = await one.another();
     cleanUps.push(async () => {

@@ -19,7 +19,6 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   'conformance-a2a-task-roundtrip': 'a2a',
   'conformance-agent-channel-dispatch': 'agents.deployment',
   'conformance-agent-pack-export': 'agents of a workspace, without a pack',
-  'conformance-agent-reasoning-streaming': 'agents.reasoning.streaming',
   'conformance-conversation-capability-negotiation': 'conversationPrimitive',
   'conformance-conversation-lifecycle': 'conversationPrimitive',
   'conformance-conversation-replay': 'conversationPrimitive',

@@ -9,10 +9,14 @@ export function modelSeam(providers: () => readonly ModelProvider[]): SeamDriver
   return async (request, firing) => {
     const provider = chooseProvider(providers(), request.provider);
     const model = chooseModel(provider, request);
-    const { provider: _asked, onChunk = () => {}, messages = [], ...rest } = request;
+    const { provider: _asked, onChunk = () => {}, onReasoning = () => {}, messages = [], ...rest } = request;
     const price = provider.prices[model];
     const question = afford({ ...rest, messages, model }, firing.allowance, price);
-    const result = await provider.answer(question, { ...firing, onChunk: unlessAborted(onChunk, firing) });
+    const result = await provider.answer(question, {
+      ...firing,
+      onChunk: unlessAborted(onChunk, firing),
+      onReasoning: unlessAborted(onReasoning, firing),
+    });
     return price && result.usage
       ? withCost(result, costOf(price, result.usage.inputTokens, result.usage.outputTokens))
       : result;
@@ -46,9 +50,9 @@ function chooseModel({ id, models }: ModelProvider, { model = models[0]! }: Mode
   });
 }
 
-function unlessAborted(onChunk: NonNullable<ModelRequest['onChunk']>, { signal }: Firing): typeof onChunk {
-  return (chunk, isLast) => {
-    if (!signal.aborted) onChunk(chunk, isLast);
+function unlessAborted<A extends readonly unknown[]>(tell: (...args: A) => void, { signal }: Firing): typeof tell {
+  return (...args) => {
+    if (!signal.aborted) tell(...args);
   };
 }
 

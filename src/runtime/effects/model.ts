@@ -9,6 +9,8 @@ export interface ModelRequest extends Question {
   readonly model?: string | undefined;
   /** Called with each chunk as it arrives; not called for an answer that is a recorded effect. */
   readonly onChunk?: (chunk: ModelChunk, isLast: boolean) => void;
+  /** Called with each piece of the model's reasoning as it arrives, before the answer; not for a recorded effect. */
+  readonly onReasoning?: (text: string) => void;
 }
 
 interface Question {
@@ -48,6 +50,8 @@ export interface ToolCall {
 /** An answer in the chunks in which it arrived. The meta of the last chunk says how it ended. */
 export interface ModelResult {
   readonly chunks: readonly ModelChunk[];
+  /** What the model thought before it answered, in the pieces in which it arrived. */
+  readonly reasoning?: readonly string[];
   readonly usage?: ProviderUsage | undefined;
   /** The model refused to answer; its words. */
   readonly refusal?: { readonly text: string } | undefined;
@@ -97,6 +101,7 @@ export interface ProviderCall {
   /** The headers that make the call part of the run's trace. */
   readonly trace?: TraceHeaders | undefined;
   onChunk(chunk: ModelChunk, isLast: boolean): void;
+  onReasoning?(text: string): void;
 }
 
 /** A call was not made because it needs at least `need` of a budget dimension that has less left. */

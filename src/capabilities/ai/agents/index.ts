@@ -30,7 +30,7 @@ export const agents = defineCapability({
           orchestrator: true,
           dispatch: true,
           dispatchMapping: true,
-          reasoning: { verbosity: 'summary', streaming: false },
+          reasoning: { verbosity: 'summary', streaming: true },
           manifestRuntime: { supported: true, handoffValidation: true, installScope: 'tenant' },
           // Agents cannot run without a model provider.
           ...(needs.models.providers.length > 0 ? { liveRuntime: LIVE } : {}),

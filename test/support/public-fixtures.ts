@@ -24,7 +24,6 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   'conformance-conversation-replay': 'conversationPrimitive',
   'conformance-conversation-vs-clarification': 'conversationPrimitive',
   'conformance-envelope-nl-to-format-engaged': 'the event envelope.nlToFormat.engaged',
-  'conformance-phase4-replay-divergence': 'multiAgent.executionModel',
   'conformance-wasm-pack-memory-cap-breach': 'nodePackRuntimes.wasm',
   'conformance-wasm-pack-roundtrip': 'nodePackRuntimes.wasm',
 };

@@ -356,6 +356,17 @@ export const EVENTS = {
       divergencePoint: Type.Optional(NonEmpty),
     }),
   },
+  'replay.divergedAtRefusal': {
+    tier: 'debug',
+    payload: Closed({
+      sourceRunId: NonEmpty,
+      atSequence: Type.Integer({ minimum: 0 }),
+      originalEventId: Type.Optional(NonEmpty),
+      nodeId: Type.Optional(NonEmpty),
+      originalEnvelopeKind: OneOf(['valid', 'refusal']),
+      replayEnvelopeKind: OneOf(['valid', 'refusal']),
+    }),
+  },
   'workflow.loopback-limit': {
     tier: 'debug',
     payload: Type.Object({

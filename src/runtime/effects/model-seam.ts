@@ -2,6 +2,7 @@ import { NodeFailure } from '../node-type.ts';
 import { afford, costOf } from './afford.ts';
 import type { Firing } from './firing.ts';
 import type { ModelProvider, ModelRequest, ModelResult } from './model.ts';
+import { keyOfQuestion } from './request-key.ts';
 import type { SeamDrivers } from './seams.ts';
 
 /** The seam to all models: chooses the provider, limits the call to the run's budget and adds what it cost. */
@@ -17,9 +18,8 @@ export function modelSeam(providers: () => readonly ModelProvider[]): SeamDriver
       onChunk: unlessAborted(onChunk, firing),
       onReasoning: unlessAborted(onReasoning, firing),
     });
-    return price && result.usage
-      ? withCost(result, costOf(price, result.usage.inputTokens, result.usage.outputTokens))
-      : result;
+    const kept = { ...result, requestKey: keyOfQuestion(provider.id, question) };
+    return price && kept.usage ? withCost(kept, costOf(price, kept.usage.inputTokens, kept.usage.outputTokens)) : kept;
   };
 }
 

@@ -55,6 +55,8 @@ export interface ModelResult {
   readonly usage?: ProviderUsage | undefined;
   /** The model refused to answer; its words. */
   readonly refusal?: { readonly text: string } | undefined;
+  /** The digest of the question, by the recipe for caches of answers. */
+  readonly requestKey?: string;
   /** Why an answer was cut off, in the provider's term. */
   readonly stopReason?: 'max_tokens' | 'length' | undefined;
   /** The log has the events of this answer already: it was recorded before a crash. */
@@ -83,7 +85,19 @@ export interface ModelProvider {
   /** Never chosen as the default provider. */
   readonly isByNameOnly?: boolean;
   answer(question: ProviderQuestion, call: ProviderCall): Promise<ModelResult>;
+  /** What would come of the next question of a node, where that is known without asking. */
+  stance?(tenant: string, nodeId: string): Stance | undefined;
 }
+
+/** Whether a model answers a question or refuses to. */
+export type Stance = 'valid' | 'refusal';
+
+/** What the model of a provider would do now, where that is known without asking it. */
+export type StanceOf = (at: {
+  readonly provider: string;
+  readonly tenant: string;
+  readonly nodeId: string;
+}) => Stance | undefined;
 
 /** A question to one model, with every default filled in. */
 export interface ProviderQuestion extends Question {

@@ -25,6 +25,8 @@ describe('the agent of conformance suites', () => {
       mockReasoning: { summary: 'short', streamChunks: ['long ', 'and more'] },
     });
     expect(types).toEqual([
+      'agent.reasoning.delta',
+      'agent.reasoning.delta',
       'agent.reasoned',
       'agent.toolCalled',
       'agent.toolReturned',

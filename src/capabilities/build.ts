@@ -1,5 +1,6 @@
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { RuntimeContributions } from '../runtime/create-runtime.ts';
+import type { StanceOf } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Reaction } from '../runtime/reaction.ts';
 import type { ToolSource } from '../runtime/tools.ts';
@@ -33,6 +34,7 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
       reactions: Object.freeze(parts.flatMap(({ reactions = [] }) => reactions)),
       seams: Object.freeze(Object.assign({}, ...parts.map(({ seams = {} }) => seams)) as Partial<SeamDrivers>),
       tools: Object.freeze(parts.flatMap(({ tools = [] }) => tools)),
+      stanceOf: parts.find((part) => part.stanceOf)?.stanceOf ?? (() => undefined),
     });
   }
 
@@ -50,6 +52,10 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
 
   get tools(): readonly ToolSource[] {
     return this.#all.tools;
+  }
+
+  get stanceOf(): StanceOf {
+    return this.#all.stanceOf;
   }
 
   get #all(): Collected {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../protocol/format/json.ts';
+import type { StanceOf } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Executor, WorkKind } from '../runtime/executor.ts';
 import type { AppendListener, HintListener } from '../runtime/hub.ts';
@@ -96,6 +97,8 @@ export interface Contributions {
   readonly onHint?: Readonly<Record<string, HintListener>>;
   /** The drivers behind the effect seams that it serves. */
   readonly seams?: Partial<SeamDrivers>;
+  /** What models would do now, as far as that is known without asking them. */
+  readonly stanceOf?: StanceOf;
   /** Tools that agents may call. */
   readonly tools?: readonly ToolSource[];
   /** Items for extension points of other capabilities. */

@@ -89,6 +89,7 @@ export const ERRORS = {
   version_out_of_range: 0,
   runner_unavailable: 0,
   replay_source_missing: 0,
+  replay_diverged_at_refusal: 0,
   provider_unavailable: 0,
   provider_rate_limited: 0,
   provider_rejected: 0,

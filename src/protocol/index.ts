@@ -24,6 +24,7 @@ export * from './people/interrupts.ts';
 export * from './running/events.ts';
 export * from './running/forks.ts';
 export * from './running/inspection.ts';
+export * from './running/replay-events.ts';
 export * from './running/run-status.ts';
 export * from './running/runs.ts';
 export * from './running/stream-modes.ts';

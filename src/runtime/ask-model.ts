@@ -19,8 +19,15 @@ export async function askModel(context: NodeContext, request: ModelRequest): Pro
     isStreamed = true;
     emitChunk(context, chunk, isLast);
   };
-  const result = await context.effects.model({ ...request, onChunk });
+  const { onReasoning } = request;
+  let isThought = false;
+  const onThought = (text: string): void => {
+    isThought = true;
+    onReasoning?.(text);
+  };
+  const result = await context.effects.model({ ...request, onChunk, onReasoning: onThought });
   const { chunks, isTold = false } = result;
+  if (!isThought) for (const text of result.reasoning ?? []) onReasoning?.(text);
   if (!isStreamed && !isTold) await emitAll(context, chunks);
   return { content: chunks.map(({ text }) => text).join(''), end: chunks.at(-1)?.meta ?? {}, result };
 }

@@ -4,6 +4,7 @@ import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
 import { catalogOf } from './catalog.ts';
+import type { StanceOf } from './effects/model.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
 import { Hub } from './hub.ts';
@@ -33,6 +34,7 @@ export interface RuntimeContributions {
   readonly reactions: readonly Reaction[];
   readonly seams: Partial<SeamDrivers>;
   readonly tools: readonly ToolSource[];
+  readonly stanceOf: StanceOf;
 }
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
@@ -64,6 +66,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
       seams ??= { ...defaults, ...contributed.seams };
       return seams;
     },
+    stanceOf: (at) => contributed.stanceOf(at),
     get tools() {
       return contributed.tools;
     },

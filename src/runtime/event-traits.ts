@@ -90,6 +90,7 @@ export const EVENT_TRAITS: EventTable<EventTraits> = {
   'commitment.fired': { replay: 'source', call: 'none' },
   'cap.breached': { replay: 'node', call: 'none' },
   'replay.diverged': { replay: 'source', call: 'none' },
+  'replay.divergedAtRefusal': { replay: 'source', call: 'none' },
   'workflow.loopback-limit': { replay: 'node', call: 'none' },
   'capstan.child.changed': { replay: 'source', call: 'none' },
   'capstan.pause.requested': { replay: 'source', call: 'none' },

@@ -4,6 +4,7 @@ import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
 import type { Catalog } from './catalog.ts';
+import type { StanceOf } from './effects/model.ts';
 import type { SeamDrivers } from './effects/seams.ts';
 import type { Hub } from './hub.ts';
 import type { KeyedMutex } from './keyed-mutex.ts';
@@ -25,6 +26,8 @@ export interface Runtime {
   readonly mutex: KeyedMutex;
   readonly catalog: Catalog;
   readonly seams: SeamDrivers;
+  /** A replay asks no model; it compares what the host knows of one with what the source recorded. */
+  readonly stanceOf: StanceOf;
   /** Sources of the tools that agents may call. */
   readonly tools: readonly ToolSource[];
   /** The only way to the network: it enforces the host's egress rules. */

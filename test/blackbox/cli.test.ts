@@ -529,6 +529,12 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     const toolId = `capstan.workflow:${workflowId}`;
     expect((await run('tools list')).out).toMatch(new RegExp(`${toolId} +workflow +write .*Tell the weather`));
     expect((await run('tools list --source host-extension -q')).out).not.toContain(toolId);
+    const compact = JSON.parse((await run('tools list --source workflow --compact --json')).out);
+    const full = JSON.parse((await run('tools list --source workflow --json')).out);
+    const named = ({ tools }: { tools: { toolId: string; egress?: string }[] }) => tools.map((tool) => tool.toolId);
+    expect(named(compact)).toEqual(named(full));
+    expect(compact.tools.every((tool: object) => !('egress' in tool))).toBe(true);
+    expect(full.tools.some((tool: object) => 'egress' in tool)).toBe(true);
     expect((await run('tools list --source elsewhere')).code).toBe(USAGE);
     expect((await run(`tools get ${toolId} --json`)).json).toMatchObject({ toolId, safetyTier: 'write' });
     expect((await run('tools get capstan.workflow:none')).code).toBe(REFUSED);

@@ -220,7 +220,7 @@ onEachStore('where a run comes from', (host) => {
     expect(status).toBe(200);
     const { body: discovery } = await api().get('/.well-known/openwop');
     const { crossHostCausation } = discovery.multiAgent.executionModel;
-    expect(crossHostCausation).toMatchObject({ supported: false, ancestryEndpointSupported: true });
+    expect(crossHostCausation).toMatchObject({ supported: true, ancestryEndpointSupported: true });
     expect(body).toEqual({ runId, hostId: crossHostCausation.hostId, parent: null });
     expect(schemas.ancestry(body)).toEqual([]);
   });

@@ -667,7 +667,7 @@ onEachStore(
     it('is advertised with what it really does', async () => {
       const { body } = await host().anonymous.get('/.well-known/openwop');
       expect(body.agents.goals).toEqual({
-        judge: 'host',
+        judge: 'verifier',
         continuation: expect.arrayContaining(['schedule', 'heartbeat', 'commitment', 'manual']),
         requiresBounds: true,
       });

@@ -1,11 +1,14 @@
+import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
+import { loadSchemas } from '../support/schemas.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** What a conformance suite sees of the envelope rules, through the model that it programs. */
 
 type Body = Answer['body'];
 
+const schemas = loadSchemas();
 const NODE = 'structured-call';
 const PROGRAM = '/v1/host/sample/test/mock-ai/program';
 const BUDGET = `/v1/host/sample/test/mock-ai/last-dispatch-budget?nodeId=${NODE}`;
@@ -94,6 +97,55 @@ onEachStore('the programmed model', (host) => {
     const shape = (list: Body[]) =>
       list.map(({ type, payload }) => [type, type === 'output.chunk' ? payload.chunk : 0]);
     expect(shape(await api().events(fork.body.runId))).toEqual(shape(events));
+  });
+
+  it.each([
+    { was: 'valid', is: 'refusal' },
+    { was: 'refusal', is: 'valid' },
+  ])('may not turn a $was into a $is unseen in a replay', async ({ was, is }) => {
+    const refused = { stopReason: 'safety', refusalText: 'Not any more.' };
+    const program = (kind: string) => ({ nodeId: NODE, program: [kind === 'valid' ? valid : refused] });
+    await api().post(PROGRAM, program(was));
+    const source = await api().ended(await api().run('conformance-phase4-replay-divergence'));
+    expect(source.status).toBe(was === 'valid' ? 'completed' : 'failed');
+    await api().post(PROGRAM, program(is));
+    const fork = await api().post(`/v1/runs/${source.runId}:fork`, { mode: 'replay', fromSeq: 0 });
+    expect(fork.status).toBe(201);
+    const replayed = await api().ended(fork.body.runId);
+    expect([replayed.status, replayed.error.code]).toEqual(['failed', 'replay_diverged_at_refusal']);
+    const events: Body[] = await api().events(replayed.runId);
+    const [shift, ...more] = events.filter(({ type }) => type === 'replay.divergedAtRefusal');
+    expect(more).toEqual([]);
+    const original = (await api().events(source.runId))[shift.payload.atSequence];
+    expect(shift.payload).toEqual({
+      sourceRunId: source.runId,
+      atSequence: original.sequence,
+      originalEventId: original.eventId,
+      nodeId: NODE,
+      originalEnvelopeKind: was,
+      replayEnvelopeKind: is,
+    });
+    expect(schemas.payload(shift.type)?.(shift.payload) ?? []).toEqual([]);
+    expect(events.map(({ type }) => type)).not.toContain('node.completed');
+  });
+
+  it('is asked by questions with a key that everybody can compute', async () => {
+    const keyOf = async (body: object): Promise<string> => {
+      const answer = await api().post('/v1/host/sample/test/llm-cache-key', body);
+      expect(answer.status, answer.text).toBe(200);
+      return answer.body.cacheKey;
+    };
+    const messages = [{ role: 'user', content: 'probe' }];
+    const question = { provider: 'acme', model: 'm', messages, temperature: 0.5 };
+    const text =
+      '{"model":"m","provider":"acme","recipe":"openwop-semantic-request-v2",' +
+      '"request":{"messages":[{"content":"probe","role":"user"}],"temperature":0.5}}';
+    const key = await keyOf(question);
+    expect(key).toBe(createHash('sha256').update(text).digest('hex'));
+    const around = { stream: true, user: 'u', metadata: { a: 1 }, tenantId: 't', timeoutMs: 5, runId: 'r' };
+    expect(await keyOf({ ...question, ...around })).toBe(key);
+    expect(await keyOf({ ...question, seed: 1 })).not.toBe(key);
+    expect((await api().post('/v1/host/sample/test/llm-cache-key', { provider: 'acme' })).status).toBe(400);
   });
 
   it("is each tenant's own", async () => {

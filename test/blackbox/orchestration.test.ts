@@ -72,7 +72,7 @@ describe.each(STORES)('runs with a supervisor, on %s', (kind) => {
       fanOutSupported: true,
       maxFanOut: 16,
     });
-    expect(body.multiAgent.executionModel).toMatchObject({ supported: true, version: 2 });
+    expect(body.multiAgent.executionModel).toMatchObject({ supported: true, version: 6 });
     expect(schemas.discovery(body)).toEqual([]);
   });
 

@@ -19,13 +19,11 @@ export const NOT_SERVED: Readonly<Record<string, string>> = {
   'conformance-a2a-task-roundtrip': 'a2a',
   'conformance-agent-channel-dispatch': 'agents.deployment',
   'conformance-agent-pack-export': 'agents of a workspace, without a pack',
-  'conformance-agent-reasoning-streaming': 'agents.reasoning.streaming',
   'conformance-conversation-capability-negotiation': 'conversationPrimitive',
   'conformance-conversation-lifecycle': 'conversationPrimitive',
   'conformance-conversation-replay': 'conversationPrimitive',
   'conformance-conversation-vs-clarification': 'conversationPrimitive',
   'conformance-envelope-nl-to-format-engaged': 'the event envelope.nlToFormat.engaged',
-  'conformance-phase4-replay-divergence': 'multiAgent.executionModel',
   'conformance-wasm-pack-memory-cap-breach': 'nodePackRuntimes.wasm',
   'conformance-wasm-pack-roundtrip': 'nodePackRuntimes.wasm',
 };

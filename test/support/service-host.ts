@@ -43,7 +43,7 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
     egress: createEgress({ clock, allowLoopback: false }),
     nodes,
     limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 86_400_000 },
-    contributed: { reactions: [], seams: {}, tools: [], ...contributed },
+    contributed: { reactions: [], seams: {}, tools: [], stanceOf: () => undefined, ...contributed },
   });
   const executor = new Executor(runtime, { hostId: 'host-1', leaseMs: 10_000, capacity: 10, kinds: () => new Map() });
   const host: Host = {

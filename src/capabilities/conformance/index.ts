@@ -12,8 +12,10 @@ import { httpClientSettings, TENANT_SECRETS } from '../integrations/http-client/
 import { Storage } from '../integrations/storage/door.ts';
 import { Goals } from '../learning/goals/door.ts';
 import { Proposals } from '../learning/proposals/door.ts';
+import { Verifiers } from '../learning/verifiers/door.ts';
 import { Retention } from '../operations/retention/door.ts';
 import { Webhooks } from '../operations/webhooks/door.ts';
+import { Interrupts } from '../people/interrupts/door.ts';
 import { bindRoutes } from '../request.ts';
 import { Events } from '../running/events/door.ts';
 import { MockProviders, Runs } from '../running/runs/door.ts';
@@ -52,6 +54,8 @@ export const conformance = defineCapability({
     Commitments,
     Models,
     McpEndpoint,
+    Verifiers,
+    Interrupts,
     Authorization,
   ],
   settings: joinSettings(

@@ -1,5 +1,11 @@
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
-import type { ModelProvider, ModelResult, ProviderCall, ProviderQuestion } from '../../runtime/effects/model.ts';
+import type {
+  ModelProvider,
+  ModelResult,
+  ProviderCall,
+  ProviderQuestion,
+  Stance,
+} from '../../runtime/effects/model.ts';
 import { answerWith } from '../../runtime/effects/scripted-model.ts';
 
 /** One answer of a program. */
@@ -41,6 +47,12 @@ export class ProgrammedModel implements ModelProvider {
     return this.#programs.get(keyOf(tenant, nodeId))?.maxTokens ?? null;
   }
 
+  /** What the next answer of the program is; nothing without one. */
+  stance(tenant: string, nodeId: string): Stance | undefined {
+    const next = this.#programs.get(keyOf(tenant, nodeId))?.answers[0];
+    return next && (isRefusal(next) ? 'refusal' : 'valid');
+  }
+
   async answer(question: ProviderQuestion, call: ProviderCall): Promise<ModelResult> {
     const program = this.#programs.get(keyOf(call.tenant, call.nodeId));
     if (program) program.maxTokens = question.maxTokens ?? null;
@@ -53,13 +65,17 @@ function keyOf(tenant: string, nodeId: string): string {
   return JSON.stringify([tenant, nodeId]);
 }
 
+function isRefusal({ stopReason, refusalText }: Pick<ProgrammedAnswer, 'stopReason' | 'refusalText'>): boolean {
+  return stopReason === 'safety' || refusalText !== undefined;
+}
+
 function answerAs(
   { content = '', stopReason = 'end_turn', refusalText, toolCalls }: ProgrammedAnswer,
   id: string,
   question: ProviderQuestion,
   call: ProviderCall,
 ): ModelResult {
-  if (stopReason === 'safety' || refusalText !== undefined) {
+  if (isRefusal({ stopReason, ...(refusalText === undefined ? {} : { refusalText }) })) {
     return answerWith({ refusal: refusalText ?? 'The model refused to answer.' }, id, question, call);
   }
   if (toolCalls) return answerWith({ content, toolCalls }, id, question, call);

@@ -9,12 +9,18 @@ const list: CommandSpec = {
   name: 'list',
   aliases: ['ls'],
   summary: 'List the tools that can be put on the allow-list of an agent',
-  flags: { '--source <source>': `one of ${TOOL_SOURCES.join(', ')}` },
+  flags: {
+    '--source <source>': `one of ${TOOL_SOURCES.join(', ')}`,
+    '--compact': 'only what a model needs to choose a tool, with simpler schemas',
+  },
   example: 'tools list --source workflow',
   async run(context, { options }) {
     const source = TOOL_SOURCES.find((known) => known === options.source);
     if (options.source && !source) throw new UsageError(`--source must be one of ${TOOL_SOURCES.join(', ')}.`);
-    const listed = await (await context.client()).listTools(source ? { source } : {});
+    const listed = await (await context.client()).listTools({
+      ...(source ? { source } : {}),
+      ...(options.compact ? { view: 'compact' } : {}),
+    });
     const row = ({ toolId, source: origin, safetyTier, egress, title, description }: ToolDescriptor) => [
       toolId,
       origin,

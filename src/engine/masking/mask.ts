@@ -139,6 +139,7 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'commitment.fired': unmasked,
   'cap.breached': unmasked,
   'replay.diverged': unmasked,
+  'replay.divergedAtRefusal': unmasked,
   'workflow.loopback-limit': unmasked,
   'capstan.child.changed': unmasked,
   'capstan.pause.requested': unmasked,

@@ -11,8 +11,21 @@ export const AGENT_EVENT_HANDLERS = {
   'agent.invocation.started': countStep,
   'agent.promptResolved': countStep,
   'prompt.composed': countStep,
-  'agent.reasoned': countStep,
-  'agent.reasoning.delta': countStep,
+  'agent.reasoned': (run: Run, payload: EventPayload<'agent.reasoned'>, envelope: Envelope): void => {
+    const state = stateOf(run, envelope);
+    if (state) state.agentSteps = (state.agentSteps ?? 0) + (state.openDeltas ?? 0);
+    delete state?.openDeltas;
+    countStep(run, payload, envelope);
+  },
+  // They count once their reasoning is whole: a model that is asked again may think something else.
+  'agent.reasoning.delta': (
+    run: Run,
+    { sequence }: EventPayload<'agent.reasoning.delta'>,
+    envelope: Envelope,
+  ): void => {
+    const state = stateOf(run, envelope);
+    if (state) state.openDeltas = sequence + 1;
+  },
   'agent.toolCalled': (run: Run, payload: EventPayload<'agent.toolCalled'>, envelope: Envelope): void => {
     spend(run.budget, 'toolCalls', 1);
     countStep(run, payload, envelope);

@@ -108,6 +108,7 @@ export const CAUSES: { readonly [T in EventType]: Cause<T> } = {
   'commitment.fired': byStart,
   'cap.breached': (run, event) => capCause(run, event),
   'replay.diverged': outside,
+  'replay.divergedAtRefusal': byNode,
   'workflow.loopback-limit': (run) => run.causes.settled,
   'capstan.child.changed': (run, { payload }) => run.causes.children.get(payload.childRunId),
   'capstan.pause.requested': outside,

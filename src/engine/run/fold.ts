@@ -217,6 +217,14 @@ const rows: { readonly [T in EventType]: Row<T> } = {
   'replay.diverged': (run, { sourceRunId }) => {
     if (sourceRunId === run.facts.fork?.sourceRunId) detachFork(run);
   },
+  'replay.divergedAtRefusal': (run, { sourceRunId, replayEnvelopeKind, nodeId }, envelope) => {
+    // The log of a fork may have copied it from a source that was a replay itself; that one has failed of it, not this.
+    if (sourceRunId !== run.facts.fork?.sourceRunId) return;
+    detachFork(run);
+    const change = replayEnvelopeKind === 'refusal' ? 'now refuses what it answered' : 'now answers what it refused';
+    const error = { code: 'replay_diverged_at_refusal', message: `A model ${change} in the source run.` };
+    run.failure = { error, abort: true, failedNodeId: nodeId, causeId: envelope.eventId };
+  },
   ...AGENT_EVENT_HANDLERS,
   'log.appended': (run, payload, envelope) => {
     const { fields } = payload;

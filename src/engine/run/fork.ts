@@ -53,6 +53,7 @@ function restartNode(run: Run, index: number): void {
     // From now on its effects belong to this run, and the log has no events about them yet.
     delete state.modelCalls;
     delete state.agentSteps;
+    delete state.openDeltas;
     return;
   }
   const { interrupt } = state;

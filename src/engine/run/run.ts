@@ -91,6 +91,8 @@ export interface NodeState {
   modelCalls?: number;
   /** Number of agent events in the log for this visit. */
   agentSteps?: number;
+  /** Deltas of a reasoning that is not finished: the next attempt begins it anew. */
+  openDeltas?: number;
   /** Tool calls without a result yet: call id to the id of the `agent.toolCalled` event. */
   toolCalls?: Map<string, string>;
   causes?: NodeCauses;

@@ -8,6 +8,7 @@ import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/
 import { GOAL_EVENTS } from '../learning/goal-events.ts';
 import { PROPOSAL_EVENTS } from '../learning/proposals.ts';
 import { COMMITMENT_EVENTS } from '../starting/commitment-events.ts';
+import { REPLAY_EVENTS } from './replay-events.ts';
 
 /**
  * The stream modes that include an event, besides `debug`, which includes all. `updates` also triggers a snapshot in
@@ -346,16 +347,7 @@ export const EVENTS = {
       nodeId: Type.Optional(NonEmpty),
     }),
   },
-  'replay.diverged': {
-    tier: 'debug',
-    payload: Type.Object({
-      sourceRunId: NonEmpty,
-      atSequence: Type.Integer({ minimum: 0 }),
-      originalEventId: Type.Optional(NonEmpty),
-      divergenceKind: Type.Optional(OneOf(['output', 'missing', 'extra', 'type-mismatch'])),
-      divergencePoint: Type.Optional(NonEmpty),
-    }),
-  },
+  ...REPLAY_EVENTS,
   'workflow.loopback-limit': {
     tier: 'debug',
     payload: Type.Object({

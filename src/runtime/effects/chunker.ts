@@ -45,6 +45,14 @@ export class Chunker {
     this.#emit(this.#waiting, { ...this.#options.meta, ...meta }, true);
   }
 
+  /** Emits what is waiting, if anything is. */
+  flush(): void {
+    this.stop();
+    if (this.#waiting === '') return;
+    this.#emit(this.#waiting, this.#options.meta, false);
+    this.#waiting = '';
+  }
+
   /** Emits nothing more. */
   stop(): void {
     this.#cancel?.();

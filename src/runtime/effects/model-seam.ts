@@ -2,6 +2,7 @@ import { NodeFailure } from '../node-type.ts';
 import { afford, costOf } from './afford.ts';
 import type { Firing } from './firing.ts';
 import type { ModelProvider, ModelRequest, ModelResult } from './model.ts';
+import { keyOfQuestion } from './request-key.ts';
 import type { SeamDrivers } from './seams.ts';
 
 /** The seam to all models: chooses the provider, limits the call to the run's budget and adds what it cost. */
@@ -9,13 +10,16 @@ export function modelSeam(providers: () => readonly ModelProvider[]): SeamDriver
   return async (request, firing) => {
     const provider = chooseProvider(providers(), request.provider);
     const model = chooseModel(provider, request);
-    const { provider: _asked, onChunk = () => {}, messages = [], ...rest } = request;
+    const { provider: _asked, onChunk = () => {}, onReasoning = () => {}, messages = [], ...rest } = request;
     const price = provider.prices[model];
     const question = afford({ ...rest, messages, model }, firing.allowance, price);
-    const result = await provider.answer(question, { ...firing, onChunk: unlessAborted(onChunk, firing) });
-    return price && result.usage
-      ? withCost(result, costOf(price, result.usage.inputTokens, result.usage.outputTokens))
-      : result;
+    const result = await provider.answer(question, {
+      ...firing,
+      onChunk: unlessAborted(onChunk, firing),
+      onReasoning: unlessAborted(onReasoning, firing),
+    });
+    const kept = { ...result, requestKey: keyOfQuestion(provider.id, question) };
+    return price && kept.usage ? withCost(kept, costOf(price, kept.usage.inputTokens, kept.usage.outputTokens)) : kept;
   };
 }
 
@@ -46,9 +50,9 @@ function chooseModel({ id, models }: ModelProvider, { model = models[0]! }: Mode
   });
 }
 
-function unlessAborted(onChunk: NonNullable<ModelRequest['onChunk']>, { signal }: Firing): typeof onChunk {
-  return (chunk, isLast) => {
-    if (!signal.aborted) onChunk(chunk, isLast);
+function unlessAborted<A extends readonly unknown[]>(tell: (...args: A) => void, { signal }: Firing): typeof tell {
+  return (...args) => {
+    if (!signal.aborted) tell(...args);
   };
 }
 

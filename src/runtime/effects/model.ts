@@ -9,6 +9,8 @@ export interface ModelRequest extends Question {
   readonly model?: string | undefined;
   /** Called with each chunk as it arrives; not called for an answer that is a recorded effect. */
   readonly onChunk?: (chunk: ModelChunk, isLast: boolean) => void;
+  /** Called with each piece of the model's reasoning as it arrives, before the answer; not for a recorded effect. */
+  readonly onReasoning?: (text: string) => void;
 }
 
 interface Question {
@@ -48,9 +50,13 @@ export interface ToolCall {
 /** An answer in the chunks in which it arrived. The meta of the last chunk says how it ended. */
 export interface ModelResult {
   readonly chunks: readonly ModelChunk[];
+  /** What the model thought before it answered, in the pieces in which it arrived. */
+  readonly reasoning?: readonly string[];
   readonly usage?: ProviderUsage | undefined;
   /** The model refused to answer; its words. */
   readonly refusal?: { readonly text: string } | undefined;
+  /** The digest of the question, by the recipe for caches of answers. */
+  readonly requestKey?: string;
   /** Why an answer was cut off, in the provider's term. */
   readonly stopReason?: 'max_tokens' | 'length' | undefined;
   /** The log has the events of this answer already: it was recorded before a crash. */
@@ -79,7 +85,19 @@ export interface ModelProvider {
   /** Never chosen as the default provider. */
   readonly isByNameOnly?: boolean;
   answer(question: ProviderQuestion, call: ProviderCall): Promise<ModelResult>;
+  /** What would come of the next question of a node, where that is known without asking. */
+  stance?(tenant: string, nodeId: string): Stance | undefined;
 }
+
+/** Whether a model answers a question or refuses to. */
+export type Stance = 'valid' | 'refusal';
+
+/** What the model of a provider would do now, where that is known without asking it. */
+export type StanceOf = (at: {
+  readonly provider: string;
+  readonly tenant: string;
+  readonly nodeId: string;
+}) => Stance | undefined;
 
 /** A question to one model, with every default filled in. */
 export interface ProviderQuestion extends Question {
@@ -97,6 +115,7 @@ export interface ProviderCall {
   /** The headers that make the call part of the run's trace. */
   readonly trace?: TraceHeaders | undefined;
   onChunk(chunk: ModelChunk, isLast: boolean): void;
+  onReasoning?(text: string): void;
 }
 
 /** A call was not made because it needs at least `need` of a budget dimension that has less left. */

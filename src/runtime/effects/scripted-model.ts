@@ -17,6 +17,7 @@ const ScriptedAnswer = Closed({
     }),
   ),
   content: Optional(Type.String({ description: '`{{message}}` stands for the last message' })),
+  reasoning: Optional(Type.String({ description: 'What the model thinks first' })),
   data: Optional(Type.Unknown({ description: 'Sent as JSON instead of content' })),
   toolCalls: Optional(Type.Array(Closed({ id: NonEmpty, name: NonEmpty, arguments: AnyObject }), { minItems: 1 })),
   refusal: Optional(NonEmpty),
@@ -73,7 +74,7 @@ export function answerWith(
   scripted: ScriptedAnswer,
   provider: string,
   { model, messages }: ProviderQuestion,
-  { onChunk }: ProviderCall,
+  { onChunk, onReasoning }: ProviderCall,
 ): ModelResult {
   const text = textOf(scripted, messages);
   const inputTokens = scripted.usage?.inputTokens ?? inputEstimate(messages);
@@ -86,14 +87,22 @@ export function answerWith(
     ...(scripted.toolCalls ? { toolCalls: scripted.toolCalls } : {}),
     usage: { promptTokens: inputTokens, completionTokens: outputTokens, totalTokens },
   };
-  const words = text.match(/^\s+|\S+\s*/g) ?? [''];
+  const thoughts = wordsOf(scripted.reasoning ?? '');
+  for (const thought of thoughts) onReasoning?.(thought);
+  const [first = '', ...more] = wordsOf(text);
+  const words = [first, ...more];
   const chunks = words.map((word, index) => ({ text: word, delayMs: 0, meta: index < words.length - 1 ? meta : end }));
   for (const chunk of chunks) onChunk(chunk, chunk.meta === end);
   return {
     chunks,
+    ...(thoughts.length > 0 ? { reasoning: thoughts } : {}),
     usage: { provider, model, inputTokens, outputTokens, totalTokens },
     ...(scripted.refusal === undefined ? {} : { refusal: { text: scripted.refusal } }),
   };
+}
+
+function wordsOf(text: string): string[] {
+  return text.match(/^\s+|\S+\s*/g) ?? [];
 }
 
 function textOf({ content = '', data, refusal }: ScriptedAnswer, messages: readonly ModelMessage[]): string {

@@ -89,6 +89,7 @@ class Answer {
   readonly #question: ProviderQuestion;
   readonly #options: AnswerOptions;
   readonly #chunker: Chunker;
+  readonly #reasoning: Chunker;
   readonly #toolCalls: ToolCall[] = [];
   #text = '';
   #refusal = '';
@@ -100,10 +101,11 @@ class Answer {
     this.#options = { clock, redact, call };
     const meta = { model: question.model, provider };
     this.#chunker = new Chunker({ clock, redact, onChunk: call.onChunk, meta });
+    this.#reasoning = new Chunker({ clock, redact, onChunk: ({ text }) => call.onReasoning?.(text), meta: {} });
   }
 
   get hasBegun(): boolean {
-    return this.#chunker.chunks.length > 0;
+    return this.#chunker.chunks.length > 0 || this.#reasoning.chunks.length > 0;
   }
 
   async read(model: LanguageModelV4): Promise<ModelResult> {
@@ -119,10 +121,13 @@ class Answer {
       return this.#result();
     } finally {
       this.#chunker.stop();
+      this.#reasoning.stop();
     }
   }
 
   #read(part: LanguageModelV4StreamPart): void {
+    if (part.type === 'reasoning-delta') this.#reasoning.add(part.delta);
+    else if (part.type === 'text-delta' || part.type === 'tool-call' || part.type === 'finish') this.#reasoning.flush();
     if (part.type === 'text-delta') {
       this.#text += part.delta;
       this.#chunker.add(part.delta);
@@ -151,6 +156,7 @@ class Answer {
     });
     return {
       chunks: this.#chunker.chunks,
+      ...(this.#reasoning.chunks.length > 0 ? { reasoning: this.#reasoning.chunks.map(({ text }) => text) } : {}),
       usage,
       ...(this.#finish?.finishReason.raw === 'max_tokens' ? { stopReason: 'max_tokens' } : {}),
       ...(isRefused ? { refusal: { text: redact(this.#refusal || this.#text) } } : {}),

@@ -103,6 +103,13 @@ export class Replayer {
 
   /** Produces and records the event that the source recorded next; false if it is a different one. */
   async #repeat(expected: RunEvent): Promise<boolean> {
+    const shift = this.#refusalShift(expected);
+    if (shift) {
+      this.#journal.record([shift]);
+      const { error } = this.#run.failure!;
+      this.#journal.record([failAttempt(this.#run, shift.nodeId!, { ...error, retryable: false })]);
+      return false;
+    }
     const time = Date.parse(expected.timestamp);
     const event = await this.#reproduce(expected, time);
     if (this.#isStopped) return false;
@@ -114,6 +121,28 @@ export class Replayer {
       this.#call(this.#run.plan.node(event.payload.nodeId)!);
     }
     return true;
+  }
+
+  /** A model would now refuse what it answered in the source, or the reverse: neither may stand in for the other. */
+  #refusalShift({ type, payload, sequence, eventId, nodeId }: RunEvent): NewEvent | undefined {
+    if (nodeId === undefined || (type !== 'node.completed' && type !== 'node.failed')) return undefined;
+    const provider = this.#history.providerOf(nodeId);
+    const { tenant } = this.#journal.held.identity.subject;
+    const stance = provider && this.#runtime.stanceOf({ provider, tenant, nodeId });
+    const isRefused = 'error' in payload && payload.error.code === 'envelope_refusal';
+    if (!stance || (type === 'node.failed' && !isRefused) || (stance === 'refusal') === isRefused) return undefined;
+    return {
+      type: 'replay.divergedAtRefusal',
+      nodeId,
+      payload: {
+        sourceRunId: this.#run.facts.fork!.sourceRunId,
+        atSequence: sequence,
+        originalEventId: eventId,
+        nodeId,
+        originalEnvelopeKind: isRefused ? 'refusal' : 'valid',
+        replayEnvelopeKind: stance,
+      },
+    };
   }
 
   /** Records that the replay has diverged, then the events that happened instead. From here it is an ordinary run. */

@@ -52,6 +52,15 @@ export class SourceHistory {
     return outcome && Date.parse(outcome.timestamp);
   }
 
+  /** The provider of the model that a node asked last, before the event at the cursor; undefined if it asked none. */
+  providerOf(nodeId: string): string | undefined {
+    const before = this.expected?.sequence ?? Number.POSITIVE_INFINITY;
+    const usage = this.#byNode
+      .get(nodeId)
+      ?.findLast(({ sequence, type }) => sequence < before && type === 'provider.usage');
+    return usage?.type === 'provider.usage' ? usage.payload.provider : undefined;
+  }
+
   /** The events of one attempt after its start, as new events; undefined if the attempt did not end in the source. */
   eventsOfAttempt(nodeId: string, attempt: number): NewEvent[] | undefined {
     let events: RunEvent[] = [];

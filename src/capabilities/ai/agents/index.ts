@@ -13,6 +13,17 @@ import { hostTools } from './tools.ts';
 
 const LIVE = { supported: true, structuredOutput: true, confidenceEscalation: true, sources: ['workflow-node'] };
 
+/** The level of the execution model, and what each level up to it promises. */
+const EXECUTION_MODEL = {
+  supported: true,
+  version: 6,
+  confidenceEscalationInterruptKind: 'approval',
+  // A replay takes every answer of a model from the log, whatever the key of its question is.
+  replayDeterminism: { supported: true, llmCacheKeyRecipe: 'spec-rfc-0041', refusalDivergenceEmission: true },
+  statefulResume: true,
+  verifier: { supported: true, gating: true },
+};
+
 /** Agents that packs install, and the nodes that run them: single agents and supervised runs. */
 export const agents = defineCapability({
   name: 'agents',
@@ -30,7 +41,7 @@ export const agents = defineCapability({
           orchestrator: true,
           dispatch: true,
           dispatchMapping: true,
-          reasoning: { verbosity: 'summary', streaming: false },
+          reasoning: { verbosity: 'summary', streaming: true },
           manifestRuntime: { supported: true, handoffValidation: true, installScope: 'tenant' },
           // Agents cannot run without a model provider.
           ...(needs.models.providers.length > 0 ? { liveRuntime: LIVE } : {}),
@@ -46,10 +57,7 @@ export const agents = defineCapability({
           maxFanOut: FAN_OUT.max,
           askUserRoutings: ['clarification', 'auto'],
         },
-        // Levels 3 and 4 are not served: trace context across hosts, and replays that ask models again.
-        multiAgent: {
-          executionModel: { supported: true, version: 2, confidenceEscalationInterruptKind: 'approval' },
-        },
+        multiAgent: { executionModel: EXECUTION_MODEL },
         prompts: { agentBindings: true },
         budget: { dimensions: ['toolCalls'] },
       }),

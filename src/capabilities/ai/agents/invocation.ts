@@ -15,14 +15,13 @@ import { sha256Hex } from '../../../system/digest.ts';
 import { redactValue } from '../../../system/redaction.ts';
 import { Mailbox, Rounds, type SentEnvelope } from '../envelopes/door.ts';
 import { type Decision, readDecision, type SchemaRule } from './decision.ts';
+import { ReasoningStream, reasoned } from './reasoning.ts';
 import { modelNames } from './tool-names.ts';
 
 /** Tool calls that are executed per step; the model is told to repeat the rest. */
 const CALLS_PER_STEP_MAX = 16;
 /** How often the model may correct an answer that does not match the schema. */
 const CORRECTIONS_MAX = 2;
-/** About 512 tokens. */
-const SUMMARY_CHARACTERS_MAX = 2_000;
 
 /** What an agent is asked to do in one invocation. */
 interface Assignment {
@@ -99,11 +98,16 @@ export class Invocation {
   async #ask(isLast: boolean): Promise<ModelAnswer> {
     const tools =
       this.#tools.length === 0 ? {} : { tools: this.#tools, ...(isLast ? { toolChoice: 'none' as const } : {}) };
+    const thoughts = new ReasoningStream(this.#assignment.agentId, this.#context.configurable, (event) =>
+      this.#tell(event),
+    );
     const answer = await askModel(this.#context, {
       ...modelChoice(this.#context),
+      onReasoning: (piece) => thoughts.add(piece),
       messages: [...this.#messages],
       ...tools,
     });
+    thoughts.close();
     if (answer.result.usage) this.#usage.push(answer.result.usage);
     if (answer.result.refusal) {
       this.#tell({ type: 'agent.invocation.completed', payload: { ...this.#bracket, outcome: 'refused' } });
@@ -279,10 +283,8 @@ export class Invocation {
   }
 
   #reason(text: string | undefined): void {
-    const { reasoningVerbosity: verbosity = 'summary' } = this.#context.configurable;
-    if (!text || verbosity === 'off') return;
-    const reasoning = verbosity === 'full' ? text : text.slice(0, SUMMARY_CHARACTERS_MAX).toWellFormed();
-    this.#tell({ type: 'agent.reasoned', payload: { agentId: this.#assignment.agentId, reasoning, verbosity } });
+    const event = reasoned(this.#assignment.agentId, text, this.#context.configurable.reasoningVerbosity);
+    if (event) this.#tell(event);
   }
 
   #tell(step: NewEvent): void {

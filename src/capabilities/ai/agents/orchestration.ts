@@ -33,6 +33,13 @@ const DispatchConfig = Closed({
   maxConcurrency: Optional(
     Type.Integer({ minimum: 1, description: `Workers that run at the same time; ${FAN_OUT_MAX} at most` }),
   ),
+  revisions: Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: TURNS_MAX,
+      description: 'How often a worker is sent again when the verifier has not let its result pass; each is a turn',
+    }),
+  ),
   iterationCap: Optional(Type.Integer({ minimum: 1, maximum: TURNS_MAX, default: TURNS_MAX })),
   inputMapping: Optional(Mapping),
   perWorkerInputMappings: Optional(MapOf(Mapping)),
@@ -55,6 +62,7 @@ function dispatchProblems({
   fanOutPolicy,
   joinPolicy,
   maxConcurrency,
+  revisions,
 }: DispatchConfig): ConfigProblem[] {
   const isParallel = fanOutPolicy === 'parallel';
   const needsParallel = 'It applies only with the fanOutPolicy parallel.';
@@ -64,6 +72,9 @@ function dispatchProblems({
       : []),
     ...(joinPolicy && !isParallel ? [{ path: '.joinPolicy', message: needsParallel }] : []),
     ...(maxConcurrency && !isParallel ? [{ path: '.maxConcurrency', message: needsParallel }] : []),
+    ...(revisions && isParallel
+      ? [{ path: '.revisions', message: 'It applies only where workers run one after the other.' }]
+      : []),
     ...(joinPolicy?.mode === 'quorum' && joinPolicy.quorum === undefined
       ? [{ path: '.joinPolicy.quorum', message: 'The mode quorum needs it.' }]
       : []),
@@ -125,8 +136,8 @@ class Dispatch {
   }
 
   async run(): Promise<Outcome> {
-    const workers = new Workers(this.#context, await this.#verifier());
-    for (let turn = 0; turn < this.#turnsMax; turn++) {
+    const workers = new Workers(this.#context, await this.#verifier(), this.#turnsMax);
+    for (let turn = 0; turn + workers.revisions < this.#turnsMax; turn++) {
       const supervision = await this.#decision(turn, workers.reports);
       if ('outcome' in supervision) return supervision.outcome;
       const { decision } = supervision;

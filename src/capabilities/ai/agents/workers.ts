@@ -17,6 +17,7 @@ interface WorkerConfig {
   readonly fanOutPolicy?: 'sequential' | 'reject' | 'parallel';
   readonly joinPolicy?: JoinPolicy;
   readonly maxConcurrency?: number;
+  readonly revisions?: number;
   readonly inputMapping?: Record<string, string>;
   readonly perWorkerInputMappings?: Record<string, Record<string, string>>;
   readonly outputMapping?: Record<string, string>;
@@ -25,11 +26,15 @@ interface WorkerConfig {
 
 type Phase = EventPayload<'core.workflowChain.event'>['phase'];
 
+type Verdict = EventPayload<'agent.verified'>['verdict'];
+
 /** A worker that has ended, as far as the join is concerned: one that its verifier rejected has failed. */
 interface Ended {
   readonly workerId: string;
   readonly child: ChildState;
   readonly result: ChildResult;
+  /** What the verifier found, and what follows from it; nothing without a verifier or a result. */
+  readonly judged: { readonly finding: Finding; readonly verdict: Verdict } | undefined;
   readonly isAccepted: boolean;
 }
 
@@ -43,20 +48,28 @@ export class Workers {
   readonly #config: WorkerConfig;
   readonly #verifier: Verifier | undefined;
   readonly #variables: JsonObject;
+  readonly #turnsMax: number;
+  #revisions = 0;
   /** The last verdict on each worker. */
   readonly #accepted = new Map<string, boolean>();
   #outputs: JsonObject = {};
 
-  constructor(context: NodeContext, verifier: Verifier | undefined) {
+  constructor(context: NodeContext, verifier: Verifier | undefined, turnsMax: number) {
     this.#context = context;
     this.#config = context.config as WorkerConfig;
     this.#verifier = verifier;
+    this.#turnsMax = turnsMax;
     this.#variables = { ...context.variables };
   }
 
   /** The outputs of the dispatch node, by the workers that were sent last. */
   get outputs(): JsonObject {
     return this.#outputs;
+  }
+
+  /** How often a worker was sent again because of its verdict; each time counts as a turn. */
+  get revisions(): number {
+    return this.#revisions;
   }
 
   /** Workers whose last result was rejected by the verifier. */
@@ -71,19 +84,29 @@ export class Workers {
       throw failure('fan_out_unsupported', 'The fanOutPolicy of this node allows one worker at a time.');
     }
     const children = this.#context.children.filter((child) => child.turn === turn + 1);
-    return fanOutPolicy === 'parallel' ? this.#atOnce(workerIds, children) : this.#oneByOne(workerIds, children);
+    return fanOutPolicy === 'parallel' ? this.#atOnce(workerIds, children) : this.#oneByOne(turn, workerIds, children);
   }
 
-  async #oneByOne(workerIds: readonly string[], children: readonly ChildState[]): Promise<Outcome | undefined> {
-    for (const [index, workerId] of workerIds.entries()) {
-      const child = children[index];
-      if (!child) return { children: [this.#request(workerId)] };
-      if (!isOver(child)) return { children: [] };
-      const ended = await this.#examine(workerId, child);
-      const isNew = child.report === undefined;
-      if (isNew) this.#record([...this.#endOf(ended), ...this.#harvest(ended)]);
-      this.#report(ended);
-      this.#outputs = { childRunId: child.runId, childStatus: child.status };
+  async #oneByOne(
+    turn: number,
+    workerIds: readonly string[],
+    children: readonly ChildState[],
+  ): Promise<Outcome | undefined> {
+    const { revisions = 0 } = this.#config;
+    let place = 0;
+    for (const workerId of workerIds) {
+      for (let left = revisions; ; left--) {
+        const child = children[place++];
+        if (!child) return { children: [this.#request(workerId)] };
+        if (!isOver(child)) return { children: [] };
+        const mayRevise = left > 0 && turn + 1 + this.#revisions < this.#turnsMax;
+        const ended = await this.#examine(workerId, child, mayRevise);
+        if (child.report === undefined) this.#record([...this.#endOf(ended), ...this.#harvest(ended)]);
+        this.#report(ended);
+        this.#outputs = { childRunId: child.runId, childStatus: child.status };
+        if (ended.judged?.verdict !== 'revise') break;
+        this.#revisions++;
+      }
     }
     return undefined;
   }
@@ -111,7 +134,7 @@ export class Workers {
     over.sort(([, a], [, b]) => (place(a) < place(b) ? -1 : Number(place(a) > place(b))));
     // One that was cancelled because of the join, and has not ended yet, came after those that decided it.
     const known = over.filter(([, child]) => isOver(child));
-    return Promise.all(known.map(([index, child]) => this.#examine(workerIds[index]!, child)));
+    return Promise.all(known.map(([index, child]) => this.#examine(workerIds[index]!, child, false)));
   }
 
   /** Takes over the outputs in the order of the ends, and leaves the workers that are still running to themselves. */
@@ -141,10 +164,11 @@ export class Workers {
     return { workflowId, variables: pickVariables(mapping, this.#variables), isHandoff: true };
   }
 
-  async #examine(workerId: string, child: ChildState): Promise<Ended> {
+  async #examine(workerId: string, child: ChildState, mayRevise: boolean): Promise<Ended> {
     const result = await this.#context.childResult(child.runId);
     const finding = result.status === 'completed' ? this.#judge(result) : undefined;
-    return { workerId, child, result, isAccepted: finding?.satisfied ?? true };
+    const judged = finding && { finding, verdict: verdictOn(finding, mayRevise) };
+    return { workerId, child, result, judged, isAccepted: finding?.satisfied ?? true };
   }
 
   #judge({ runId, status, outputs = {}, variables }: ChildResult): Finding | undefined {
@@ -158,20 +182,19 @@ export class Workers {
   }
 
   /** That a worker has ended, and what the verifier says of it: before anything is taken over. */
-  #endOf({ workerId, child, result }: Ended): NewEvent[] {
+  #endOf({ workerId, child, result, judged }: Ended): NewEvent[] {
     const phase = `child.${result.status}` as const;
-    const finding = result.status === 'completed' ? this.#judge(result) : undefined;
-    const verdict = finding && this.#verdict(child.runId, finding);
-    return [this.#phase(phase, workerId, child.runId), ...(verdict ? [verdict] : [])];
+    const ended = this.#phase(phase, workerId, child.runId);
+    return judged ? [ended, this.#verified(child.runId, judged.finding, judged.verdict)] : [ended];
   }
 
-  #verdict(target: string, { satisfied, evidence, confidence }: Finding): NewEvent {
+  #verified(target: string, { evidence, confidence }: Finding, verdict: Verdict): NewEvent {
     const { id, version } = this.#verifier!;
     const criteria = [...new Set(evidence.map(({ key }) => key))];
     const payload = {
       agentId: `${id}@${version}`,
       target,
-      verdict: satisfied ? ('pass' as const) : ('fail' as const),
+      verdict,
       ...(criteria.length > 0 ? { criteria } : {}),
       ...(confidence === undefined ? {} : { confidence }),
     };
@@ -207,6 +230,12 @@ export class Workers {
   #record([first, ...more]: readonly NewEvent[]): void {
     if (first) this.#context.emit(first, ...more);
   }
+}
+
+/** A result that did not pass is to be revised as long as that is allowed; then it has failed. */
+function verdictOn({ satisfied }: Finding, mayRevise: boolean): Verdict {
+  if (satisfied) return 'pass';
+  return mayRevise ? 'revise' : 'fail';
 }
 
 function failure(code: string, message: string): NodeFailure {

@@ -51,6 +51,7 @@ export const models = defineCapability({
         },
       }),
       seams: { model: service.seam },
+      stanceOf: service.stanceOf,
       prepare: () => service.prepare(),
     };
   },

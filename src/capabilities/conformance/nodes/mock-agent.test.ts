@@ -25,6 +25,8 @@ describe('the agent of conformance suites', () => {
       mockReasoning: { summary: 'short', streamChunks: ['long ', 'and more'] },
     });
     expect(types).toEqual([
+      'agent.reasoning.delta',
+      'agent.reasoning.delta',
       'agent.reasoned',
       'agent.toolCalled',
       'agent.toolReturned',
@@ -33,12 +35,16 @@ describe('the agent of conformance suites', () => {
       'agent.handoff',
       'agent.decided',
     ]);
-    expect(steps[0]).toMatchObject({
+    expect(steps.slice(0, 2)).toMatchObject([
+      { payload: { delta: 'long ', sequence: 0 } },
+      { payload: { delta: 'and more', sequence: 1 } },
+    ]);
+    expect(steps[2]).toMatchObject({
       nodeId: 'a',
       payload: { agentId: 'host:mock-agent:a', reasoning: 'long and more' },
     });
-    expect(steps[2]).toMatchObject({ payload: { callId: 'a:0', status: 'ok', outcome: 2 } });
-    expect(steps[4]).toMatchObject({ payload: { callId: 'a:1', status: 'error' } });
+    expect(steps[4]).toMatchObject({ payload: { callId: 'a:0', status: 'ok', outcome: 2 } });
+    expect(steps[6]).toMatchObject({ payload: { callId: 'a:1', status: 'error' } });
     expect(outcome).toEqual({ done: { outputs: { decision: { next: 'done' } } } });
   });
 

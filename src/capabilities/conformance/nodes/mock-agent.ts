@@ -57,9 +57,8 @@ export const mockAgent: NodeType = {
 
 function stepsOf(config: Config, agentId: string, { node, configurable }: NodeContext): NewEvent[] {
   const { mockToolCalls = [], mockHandoff, mockDecision } = config;
-  const reasoning = configurable.reasoningVerbosity === 'off' ? undefined : reasoningOf(config);
   return [
-    ...(reasoning === undefined ? [] : [{ type: 'agent.reasoned', payload: { agentId, reasoning } } as const]),
+    ...(configurable.reasoningVerbosity === 'off' ? [] : reasoningSteps(config, agentId)),
     ...mockToolCalls.flatMap((call, index) => toolSteps(call, { agentId, callId: `${node.id}:${index}` })),
     ...(mockHandoff
       ? [
@@ -77,10 +76,15 @@ function stepsOf(config: Config, agentId: string, { node, configurable }: NodeCo
   ];
 }
 
-function reasoningOf({ mockReasoning }: Config): string | undefined {
-  if (mockReasoning === true) return 'Thought about it.';
-  if (!mockReasoning) return undefined;
-  return mockReasoning.streamChunks?.join('') ?? mockReasoning.summary;
+function reasoningSteps({ mockReasoning }: Config, agentId: string): NewEvent[] {
+  if (!mockReasoning) return [];
+  const { summary, streamChunks } =
+    mockReasoning === true ? { summary: 'Thought about it.', streamChunks: undefined } : mockReasoning;
+  const deltas = (streamChunks ?? []).map((delta, sequence): NewEvent => {
+    return { type: 'agent.reasoning.delta', payload: { agentId, delta, sequence } };
+  });
+  const reasoning = streamChunks?.join('') ?? summary;
+  return [...deltas, { type: 'agent.reasoned', payload: { agentId, reasoning } }];
 }
 
 type MockCall = NonNullable<Config['mockToolCalls']>[number];

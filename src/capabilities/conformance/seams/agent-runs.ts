@@ -126,7 +126,8 @@ function endOf(events: readonly RunEvent[]): { readonly invocationId?: string; r
   return last ? payloadOf(last) : {};
 }
 
-function flat(event: RunEvent): JsonObject {
+/** An event of the log as suites read it from seams: with its payload beside its type. */
+export function flat(event: RunEvent): JsonObject {
   return { type: event.type, ...payloadOf(event) };
 }
 

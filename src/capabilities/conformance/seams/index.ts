@@ -6,8 +6,10 @@ import type { Packs } from '../../ai/packs/door.ts';
 import type { Prompts } from '../../ai/prompts/door.ts';
 import type { Storage } from '../../integrations/storage/door.ts';
 import type { Proposals } from '../../learning/proposals/door.ts';
+import type { Verifiers } from '../../learning/verifiers/door.ts';
 import type { Retention } from '../../operations/retention/door.ts';
 import type { Webhooks } from '../../operations/webhooks/door.ts';
+import type { Interrupts } from '../../people/interrupts/door.ts';
 import type { Route } from '../../request.ts';
 import type { Events } from '../../running/events/door.ts';
 import type { Runs } from '../../running/runs/door.ts';
@@ -16,6 +18,7 @@ import type { Commitments } from '../../starting/commitments/door.ts';
 import type { Authorization } from '../../trust/authorization/door.ts';
 import type { ProgrammedModel } from '../programmed-model.ts';
 import type { Switches } from '../switches.ts';
+import { loopSeams } from './agent-loops.ts';
 import { agentSeams } from './agent-runs.ts';
 import { budgetRun } from './budget-run.ts';
 import { toggleSeams } from './capability-toggle.ts';
@@ -46,6 +49,8 @@ interface SeamServices {
   readonly events: Events;
   readonly workflows: Workflows;
   readonly packs: Packs;
+  readonly verifiers: Verifiers;
+  readonly interrupts: Interrupts;
   readonly mcpEndpoint: McpEndpoint;
   readonly authorization: Authorization;
   readonly runtime: Runtime;
@@ -71,5 +76,6 @@ export const routes: readonly Route<SeamServices>[] = [
   registerSketch,
   budgetRun,
   ...agentSeams,
+  ...loopSeams,
   mcpSeam,
 ];

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
-import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
+import { AnyObject, Closed, NonEmpty } from '../../../protocol/format/schema.ts';
+import { requestKey } from '../../../runtime/effects/request-key.ts';
 import { reply, route } from '../../request.ts';
 import type { ProgrammedModel } from '../programmed-model.ts';
 
@@ -42,5 +43,41 @@ const lastDispatchBudget = route<Services>()({
     reply(200, { maxTokens: programmedModel.lastMaxTokens(caller.subject.tenant, query.nodeId) }),
 });
 
+const REQUEST = {
+  messages: Type.Array(AnyObject),
+  tools: Type.Optional(Type.Array(Type.Object({ name: Type.String() }))),
+  temperature: Type.Optional(Type.Number()),
+  topP: Type.Optional(Type.Number()),
+  topK: Type.Optional(Type.Number()),
+  responseFormat: Type.Optional(AnyObject),
+  maxOutputTokens: Type.Optional(Type.Integer()),
+  stop: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+  seed: Type.Optional(Type.Integer()),
+  safetySettings: Type.Optional(Type.Unknown()),
+};
+
+/** The key by which an answer to a question would be cached. Members that are no part of the recipe are ignored. */
+const cacheKey = route<Services>()({
+  operationId: 'seamLlmCacheKey',
+  summary: 'Test seam: get the cache key of a question to a model',
+  method: 'POST',
+  path: '/v1/host/sample/test/llm-cache-key',
+  scope: 'runs:read',
+  body: Type.Object({
+    provider: NonEmpty,
+    model: NonEmpty,
+    ...REQUEST,
+    providerOptions: Type.Optional(AnyObject),
+  }),
+  replies: { 200: Closed({ cacheKey: Type.String() }) },
+  refusals: [400],
+  handle: ({ body }) => {
+    const { provider, model, providerOptions } = body;
+    const members = Object.entries(body).filter(([name]) => Object.hasOwn(REQUEST, name));
+    const request = { ...Object.fromEntries(members), messages: body.messages, tools: body.tools };
+    return reply(200, { cacheKey: requestKey({ provider, model, request, providerOptions }) });
+  },
+});
+
 /** The test seams of the programmed model. */
-export const mockAiSeams = [programModel, lastDispatchBudget];
+export const mockAiSeams = [programModel, lastDispatchBudget, cacheKey];

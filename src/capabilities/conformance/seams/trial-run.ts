@@ -40,10 +40,20 @@ export async function tryRun(
   const whole: RunRequest = { inputs: {}, configurable: {}, exclusive: false, ...request };
   const started = await perform(runtime, () => runs.create(caller, whole));
   if (isRefusal(started)) return started;
-  const row = await runs.row(caller, started.runId);
+  return awaitRun(services, caller, started.runId, signal);
+}
+
+/** Waits, up to a limit, until nothing more happens to a run by itself. */
+export async function awaitRun(
+  services: TrialServices,
+  caller: Caller,
+  runId: string,
+  signal: AbortSignal,
+): Promise<TrialRun | Refusal> {
+  const row = await services.runs.row(caller, runId);
   if (!row) return NOT_FOUND;
   const { status } = await settle(services, row, signal);
-  return { runId: started.runId, status, events: await eventsOf(runtime, row) };
+  return { runId, status, events: await eventsOf(services.runtime, row) };
 }
 
 async function settle({ events, runtime }: TrialServices, row: RunRow, signal: AbortSignal): Promise<RunRow> {

@@ -47,7 +47,7 @@ export const goals = defineCapability({
     return {
       service,
       advertise: () => ({
-        agents: { goals: { judge: 'host', continuation: [...arms.served], requiresBounds: true } },
+        agents: { goals: { judge: 'verifier', continuation: [...arms.served], requiresBounds: true } },
       }),
       routes: bindRoutes(routes, { goals: service }),
       work: { [GOAL_WORK]: { handle } },

@@ -72,6 +72,7 @@ export const DELIVERED: EventTable<'every-run' | 'no-management-run'> = {
   'commitment.fired': 'every-run',
   'cap.breached': 'every-run',
   'replay.diverged': 'every-run',
+  'replay.divergedAtRefusal': 'every-run',
   'workflow.loopback-limit': 'every-run',
   'capstan.child.changed': 'every-run',
   'capstan.pause.requested': 'every-run',

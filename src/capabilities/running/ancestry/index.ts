@@ -14,7 +14,8 @@ export const ancestry = defineCapability({
       advertise: () => ({
         multiAgent: {
           executionModel: {
-            crossHostCausation: { supported: false, hostId: service.hostId, ancestryEndpointSupported: true },
+            // Every cause in a log is an event of this installation, so none has a causationHostId.
+            crossHostCausation: { supported: true, hostId: service.hostId, ancestryEndpointSupported: true },
           },
         },
       }),

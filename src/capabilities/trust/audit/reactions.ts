@@ -106,6 +106,7 @@ export const AUDITED_EVENTS: { readonly [T in EventType]: FactOf<T> } = {
   'commitment.fired': notAudited,
   'cap.breached': notAudited,
   'replay.diverged': notAudited,
+  'replay.divergedAtRefusal': notAudited,
   'workflow.loopback-limit': notAudited,
   'capstan.child.changed': notAudited,
   'capstan.pause.requested': paused,

@@ -13,8 +13,8 @@ import { onEachStore } from '../support/stores.ts';
  * fine otherwise, so that what is in them gets as far as it can.
  */
 
-const INHERITED = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype'] as const;
-const UNSTORABLE = ['a\u0000b', 'a\ud83db', '\udc00'] as const;
+const INHERITED = ['__proto__', 'constructor'] as const;
+const UNSTORABLE = ['a\u0000b', 'a\udc00'] as const;
 const HOSTILE = [...INHERITED, ...UNSTORABLE];
 /** Headers that the host reads, besides the credential and the idempotency key. */
 const HEADERS = ['last-event-id', 'accept', 'if-match', 'if-none-match', 'traceparent', 'x-dedup'];

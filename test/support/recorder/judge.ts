@@ -27,8 +27,8 @@ const SWITCHED_OFF: Readonly<Record<number, RegExp>> = {
   404: /^\w+ \/v1\/host\/(sample\/|capstan\/feedback\/summary$)/,
   501: /^\w+ \/v1\/runs\/\{runId\}\/annotations$/,
 };
-/** Its errors are those of JSON-RPC. */
-const JSON_RPC = 'POST /v1/mcp';
+/** Operations whose errors are those of JSON-RPC. */
+const JSON_RPC = new Set(['POST /v1/mcp', 'POST /v1/host/sample/mcp']);
 /** An answer that does not fit in many places is told of in the first few. */
 const TOLD_MAX = 5;
 
@@ -94,7 +94,7 @@ export class Judge {
   }
 
   #refusal(head: Head, operation: Operation | undefined, text: string): string[] {
-    if (head.method === 'HEAD' || operation?.name === JSON_RPC) return [];
+    if (head.method === 'HEAD' || JSON_RPC.has(operation?.name ?? '')) return [];
     const body = parse(text);
     if (body === undefined) return [`the refusal is no JSON: ${text.slice(0, 100)}`];
     return [...told('the error envelope', this.#own.envelope, body), ...this.#published('error-envelope', body)];

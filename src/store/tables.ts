@@ -145,4 +145,11 @@ export const CORE_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  {
+    id: 'core/0004',
+    statements: [
+      // What the caller of the stored response was allowed to do: nobody gets it with fewer rights.
+      'ALTER TABLE idempotency ADD COLUMN rights TEXT',
+    ],
+  },
 ];

@@ -73,7 +73,7 @@ export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
 }
 
 function factsFor(runtime: Runtime, request: NewRun): RunFacts {
-  const { subject, workflow, configurable, parent } = request;
+  const { subject, workflow, parent } = request;
   const runId = runtime.ids.next(RUN_PREFIX);
   return {
     runId,
@@ -83,8 +83,7 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
       ...(subject.workspace ? { workspace: subject.workspace } : {}),
       principal: subject.principal,
     },
-    inputs: redactValue(request.inputs),
-    configurable: redactConfigurable(configurable),
+    ...storedGivens(request),
     tags: request.tags && redactValue(request.tags),
     metadata: request.metadata && redactValue(request.metadata),
     parent,
@@ -94,6 +93,14 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     limits: effectiveLimits(runtime.limits, request),
     fork: request.fork,
   };
+}
+
+/** The inputs and options of a run as they are stored: without secrets. */
+export function storedGivens({
+  inputs,
+  configurable,
+}: Pick<NewRun, 'inputs' | 'configurable'>): Pick<NewRun, 'inputs' | 'configurable'> {
+  return { inputs: redactValue(inputs), configurable: redactConfigurable(configurable) };
 }
 
 /** Redacts everything but the credential reference, which may look like a secret and is needed to resolve one. */

@@ -39,6 +39,15 @@ export interface Fork {
   readonly throughSeq: number;
   /** Seed of the source's backoff jitter. */
   readonly seed: string;
+  /** Where approvals in the copied events do not cover what the run does, because something they were for has changed. */
+  readonly reopenings?: readonly Reopening[] | undefined;
+}
+
+/** Gates that are passed again, with everything after them. */
+export interface Reopening {
+  /** Sequence of the first event after the gates were reopened. */
+  readonly before: number;
+  readonly gates: readonly string[];
 }
 
 /** Limits that end a run when exceeded. */

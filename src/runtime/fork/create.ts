@@ -11,6 +11,7 @@ import type { PinnedPlan } from '../plans.ts';
 import { decodeEvent, eventIdOf, type Recorded, sequenceOf } from '../recording.ts';
 import { factsOf, type HeldRun, identityOf } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
+import { reopeningsOf } from './reopenings.ts';
 import { nodeIdOf, toNewEvent } from './source-history.ts';
 
 /** What is needed to fork a run. */
@@ -39,7 +40,7 @@ interface UnknownNode {
 
 /** Creates a run in memory whose first events are copied from its source; the source is not changed. */
 export async function createFork(runtime: Runtime, request: ForkRequest): Promise<CreatedRun | UnknownNode> {
-  const newRun = newRunOf(request, await lastReplayed(runtime, request.source));
+  const newRun = await withReopenings(runtime, request, newRunOf(request, await lastReplayed(runtime, request.source)));
   // A replay copies at least the first event. A branch that copies none is an ordinary new run.
   if (newRun.fork!.fromSeq === 0) return createRun(runtime, newRun);
   const held = emptyHeldRun(runtime, newRun);
@@ -73,6 +74,12 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, thr
     depth: 0,
     fork,
   };
+}
+
+/** The run with the gates that it must pass again, according to what it changes about its source. */
+async function withReopenings(runtime: Runtime, { source }: ForkRequest, newRun: NewRun): Promise<NewRun> {
+  const reopenings = await reopeningsOf(runtime, source, newRun, (length) => readHistory(runtime, source, length));
+  return reopenings.length === 0 ? newRun : { ...newRun, fork: { ...newRun.fork!, reopenings } };
 }
 
 /** Event types that a cancellation appends at the end of a log. */

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { APPROVAL_ACTIONS, type ApprovalData } from '../../../engine/people/approval.ts';
-import { type Verdict, verdictOf } from '../../../engine/people/verdict.ts';
+import { isApprovalKind, type Verdict, verdictOf } from '../../../engine/people/verdict.ts';
 import { defined, isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
@@ -118,6 +118,7 @@ const interrupt: NodeType = {
   typeId: 'core.interrupt',
   role: 'pure',
   config: InterruptConfig,
+  asksApproval: ({ kind }) => isApprovalKind(kind),
   check: (config) => {
     const { kind, data, resumeSchema } = config as Static<typeof InterruptConfig>;
     return [...dataProblems(kind, data), ...schemaProblems('.resumeSchema', resumeSchema)];

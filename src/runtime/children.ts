@@ -81,6 +81,7 @@ async function prepareChild(
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
     depth: depth + 1,
     rootRunId: root.runId,
+    initiators: parent.run.facts.initiators,
   });
   const childRunId = child.held.run.facts.runId;
   return {

@@ -31,6 +31,8 @@ export interface NewRun {
   readonly scopeKey?: string | undefined;
   readonly engineVersion?: number | undefined;
   readonly fork?: Fork | undefined;
+  /** Who started it, if that is not the subject alone. */
+  readonly initiators?: readonly string[] | undefined;
 }
 
 /** A run with its first events, not committed yet. */
@@ -92,7 +94,13 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     engineVersion: request.engineVersion ?? ENGINE_VERSION,
     limits: effectiveLimits(runtime.limits, request),
     fork: request.fork,
+    initiators: request.initiators ?? initiatorsOf(subject),
   };
+}
+
+/** The names of whoever starts a run: the principal, and the person that its key names. */
+export function initiatorsOf({ principal, person }: Subject): string[] | undefined {
+  return person === undefined ? undefined : [principal, person];
 }
 
 /** The inputs and options of a run as they are stored: without secrets. */

@@ -11,6 +11,8 @@ export interface Subject {
   readonly tenantName: string;
   readonly workspace?: string | undefined;
   readonly principal: string;
+  /** The person that the key names, if it names one; known while a request is handled. */
+  readonly person?: string | undefined;
   readonly issuer: string;
   /** How the principal was authenticated, such as an API key or a token. */
   readonly lane: string;
@@ -46,6 +48,7 @@ interface StoredFacts {
   readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
   readonly fork?: Fork | undefined;
+  readonly initiators?: readonly string[] | undefined;
 }
 
 /** The row of a new run. */
@@ -63,6 +66,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     rootRunId,
     scopeKey,
     fork: facts.fork,
+    initiators: facts.initiators,
   };
   return {
     run_id: facts.runId,
@@ -125,7 +129,9 @@ export function identityOf(row: RunRow): RunIdentity {
 
 /** Reads the facts from a row that the engine folds the run with. */
 export function factsOf(row: RunRow): RunFacts {
-  const { inputs, configurable, tags, metadata, limits, tenantName, fork } = JSON.parse(row.facts) as StoredFacts;
+  const { inputs, configurable, tags, metadata, limits, tenantName, fork, initiators } = JSON.parse(
+    row.facts,
+  ) as StoredFacts;
   return {
     runId: row.run_id,
     workflowId: row.workflow_id,
@@ -143,5 +149,6 @@ export function factsOf(row: RunRow): RunFacts {
     engineVersion: row.engine_version,
     limits,
     fork,
+    initiators,
   };
 }

@@ -4,7 +4,8 @@ import type { RunStatus } from '../../protocol/running/runs.ts';
 import { assert } from '../assert.ts';
 import type { Plan, PlannedNode } from '../definition/plan.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
-import { ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
+import { grantTtlOf } from '../people/separation.ts';
+import { isApprovalKind, ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
 import { AGENT_EVENT_HANDLERS, countStep } from './agent-steps.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
 import { edgeResult } from './edge-result.ts';
@@ -17,6 +18,7 @@ import {
   type EdgeResult,
   emptyRun,
   isTerminal,
+  type NodeInputs,
   type NodeState,
   type Run,
   type RunFacts,
@@ -84,7 +86,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.ready.delete(planned.index);
     // A log of an earlier release may start a node that the rules of this one would skip.
     run.toSkip.delete(planned.index);
-    Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
+    Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: inputsAt(run, planned, time) });
     delete state.resumedAt;
     delete state.retryAt;
     delete state.additions;
@@ -140,27 +142,33 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     if (resumeSchema) interrupt.resumeSchema = resumeSchema;
     if (timeoutMs !== undefined) interrupt.expiresAt = time + timeoutMs;
   },
-  'interrupt.resolved': (run, { nodeId, interruptId, resumeValue }) => {
+  'interrupt.resolved': (run, { nodeId, interruptId, resumeValue, resolvedBy }, { time }) => {
     const [state, planned] = lookUp(run, nodeId);
     assert(state.interrupt?.interruptId === interruptId, 'an interrupt must be answered only once');
     run.answered.set(nodeId, interruptId);
     run.suspended.delete(planned.index);
-    state.answer = { value: resumeValue, verdict: verdictOf(state.interrupt.kind, resumeValue) };
+    const { kind, data } = state.interrupt;
+    const verdict = verdictOf(kind, resumeValue);
+    state.answer = { value: resumeValue, verdict };
+    if (resolvedBy && !isApprovalKind(kind)) run.authors.add(resolvedBy);
+    const ttl = grantTtlOf(data);
+    if (ttl !== undefined && verdict === 'granted') run.grants.set(planned.index, time + ttl);
     state.answers = [...(state.answers ?? []), resumeValue];
     delete state.interrupt;
   },
   'node.resumed': (run, { nodeId }, { time }) => {
     Object.assign(lookUp(run, nodeId)[0], { status: 'running', resumedAt: time });
   },
-  'approval.received': (run, { nodeId, action, decidedBy }) => {
-    if (decidedBy) lookUp(run, nodeId)[0].interrupt?.votes.set(decidedBy, action);
+  'approval.received': (run, { nodeId, action, decidedBy }, { time }) => {
+    if (!decidedBy) return;
+    castVote(run, nodeId, decidedBy, action, time);
+    // A label stands for somebody whom the program names: the program wrote it.
+    if (action === 'edit-accept' || action === 'refine') run.authors.add(decidedBy.split('#')[0]!);
   },
-  'approval.granted': (run, { principal }, { nodeId }) => {
-    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'granted');
-  },
-  'approval.overridden': (run, { principal }, { nodeId }) => {
-    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'overridden');
-  },
+  'approval.granted': (run, { principal }, { nodeId = '', time }) => castVote(run, nodeId, principal, 'granted', time),
+  'approval.overridden': (run, { principal }, { nodeId = '', time }) =>
+    castVote(run, nodeId, principal, 'overridden', time),
+  'capstan.principal.identified': (run, { principal, person }) => void run.people.set(principal, person),
   'capstan.child.changed': (run, { nodeId, childRunId, status, ...bill }) => {
     if (bill.spent) addChildSpending(run.budget, childRunId, bill);
     const child = lookUp(run, nodeId)[0].children?.find(({ runId }) => runId === childRunId);
@@ -247,6 +255,24 @@ function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
   const planned = run.plan.node(nodeId);
   assert(planned, 'an event must refer to a node of the definition');
   return [run.nodes[planned.index]!, planned];
+}
+
+function castVote(run: Run, nodeId: string, voter: string, vote: string, time: number): void {
+  const { interrupt } = lookUp(run, nodeId)[0];
+  if (!interrupt) return;
+  interrupt.votes.set(voter, vote);
+  interrupt.votedAt = new Map(interrupt.votedAt).set(voter, time);
+}
+
+/** The inputs of an attempt. One that starts after an approval that it depends on has expired fails instead. */
+function inputsAt(run: Run, planned: PlannedNode, time: number): NodeInputs {
+  for (const [index, until] of run.grants) {
+    const gate = run.plan.nodes[index]!;
+    if (time < until || gate === planned || !reachableFrom(run.plan, gate).includes(planned)) continue;
+    const message = `The approval of ${JSON.stringify(gate.node.id)} has expired.`;
+    return { all: {}, declared: {}, problem: { code: 'approval_expired', message, retryable: false } };
+  }
+  return resolveInputs(run, planned);
 }
 
 function countAddition(run: Run, _payload: unknown, { nodeId }: Envelope): void {

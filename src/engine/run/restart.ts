@@ -36,6 +36,7 @@ export function reopenGates(run: Run, gateIds: readonly string[]): void {
     run.active.delete(index);
     run.suspended.delete(index);
     delete run.outputs[node.id];
+    run.grants.delete(index);
     if (run.exhausted === index) delete run.exhausted;
   }
   for (const { index, incoming } of following) run.tallies[index] = tallyOf(run, incoming);

@@ -27,6 +27,8 @@ export interface RunFacts {
   readonly engineVersion: number;
   readonly limits: RunLimits;
   readonly fork?: Fork | undefined;
+  /** Principals and people who started the run or forked it; the owner alone if absent. */
+  readonly initiators?: readonly string[] | undefined;
 }
 
 /** The origin of a run that began as a copy of another run's history. */
@@ -127,6 +129,8 @@ export interface OpenInterrupt {
   expiresAt?: number;
   /** Votes so far by voter; a second vote of the same voter replaces the first. */
   readonly votes: Map<string, string>;
+  /** When each voter voted. */
+  votedAt?: Map<string, number>;
 }
 
 /** The resolved inputs of an attempt. */
@@ -206,6 +210,12 @@ export interface Run {
   readonly edgeResults: Map<string, EdgeResult>;
   /** Node id to the id of the interrupt that was answered last. */
   readonly answered: Map<string, string>;
+  /** Principal to the person that its key names, as far as the log knows. */
+  readonly people: Map<string, string>;
+  /** Principals who answered questions or changed what was to be approved. */
+  readonly authors: Set<string>;
+  /** Index of a gate to the time until which its approval counts. */
+  readonly grants: Map<number, number>;
   /** Outputs by node id, as expressions see them. */
   readonly outputs: JsonObject;
   readonly variables: JsonObject;
@@ -235,6 +245,9 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     suspended: new Set(),
     edgeResults: new Map(),
     answered: new Map(),
+    people: new Map(),
+    authors: new Set(),
+    grants: new Map(),
     outputs: Object.create(null) as JsonObject,
     variables: initialVariables(plan, facts),
     channels: initialChannels(plan),

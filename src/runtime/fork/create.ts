@@ -6,10 +6,10 @@ import type { Configurable } from '../../protocol/running/runs.ts';
 import type { RunRow } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { recordAndApply } from '../append.ts';
-import { type CreatedRun, createRun, emptyHeldRun, type NewRun } from '../creation.ts';
+import { type CreatedRun, createRun, emptyHeldRun, initiatorsOf, type NewRun } from '../creation.ts';
 import type { PinnedPlan } from '../plans.ts';
 import { decodeEvent, eventIdOf, type Recorded, sequenceOf } from '../recording.ts';
-import { factsOf, type HeldRun, identityOf } from '../run-row.ts';
+import { factsOf, type HeldRun, identityOf, type Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 import { reopeningsOf } from './reopenings.ts';
 import { nodeIdOf, toNewEvent } from './source-history.ts';
@@ -23,6 +23,8 @@ interface ForkRequest {
   readonly fromSeq: number;
   readonly mode: ForkMode;
   readonly overlay: Overlay;
+  /** Who asks for the fork: they have started it as much as whoever started its source. */
+  readonly by: Subject;
 }
 
 /** Values of a branch that replace those of its source. */
@@ -53,9 +55,10 @@ export async function createFork(runtime: Runtime, request: ForkRequest): Promis
   return { held, recorded, isInherited: true };
 }
 
-function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, throughSeq: number): NewRun {
+function newRunOf({ source, workflow, fromSeq, mode, overlay, by }: ForkRequest, throughSeq: number): NewRun {
   const facts = factsOf(source);
   const { subject } = identityOf(source);
+  const { initiators = [subject.principal] } = facts;
   const fork: Fork = {
     sourceRunId: source.run_id,
     fromSeq: mode === 'replay' ? Math.max(fromSeq, 1) : fromSeq,
@@ -73,6 +76,7 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, thr
     engineVersion: facts.engineVersion,
     depth: 0,
     fork,
+    initiators: [...new Set([...initiators, by.principal, ...(initiatorsOf(by) ?? [])])],
   };
 }
 

@@ -41,7 +41,7 @@ export class ReplayService {
     if (isRefusal(workflow)) return workflow;
     const refusal = mode === 'branch' ? this.#checkOverlay(caller, source, workflow, overlay) : undefined;
     if (refusal) return refusal;
-    const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay });
+    const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay, by: caller.subject });
     if ('unknownNode' in created) return refuseUnknownNode(created.unknownNode);
     const start = executor.startRun(created);
     const { reopenings = [] } = created.held.run.facts.fork!;

@@ -59,7 +59,7 @@ describe('the registry of events', () => {
     for (const type of Object.keys(EVENTS)) expect(type).toMatch(vendor);
     const reserved = /^(run|node|approval|clarification|cap|channel|replay)\./;
     const ours = Object.keys(EVENTS).filter((type) => !reserved.test(type) && type.startsWith('capstan.'));
-    expect(ours).toEqual(['capstan.child.changed', 'capstan.pause.requested']);
+    expect(ours).toEqual(['capstan.child.changed', 'capstan.pause.requested', 'capstan.principal.identified']);
   });
 
   it.each([

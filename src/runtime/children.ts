@@ -75,13 +75,13 @@ async function prepareChild(
   }
   const child = createRun(runtime, {
     subject,
+    initiators: parent.run.facts.initiators,
     workflow,
     inputs: variables,
     configurable: budget ? { budget } : {},
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
     depth: depth + 1,
     rootRunId: root.runId,
-    initiators: parent.run.facts.initiators,
   });
   const childRunId = child.held.run.facts.runId;
   return {

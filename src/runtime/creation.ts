@@ -16,6 +16,8 @@ export const RUN_PREFIX = 'run-';
 /** What is needed to create a run. */
 export interface NewRun {
   readonly subject: Subject;
+  /** Who started it, if that is not the subject alone. */
+  readonly initiators?: readonly string[] | undefined;
   readonly workflow: PinnedPlan;
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
@@ -31,8 +33,6 @@ export interface NewRun {
   readonly scopeKey?: string | undefined;
   readonly engineVersion?: number | undefined;
   readonly fork?: Fork | undefined;
-  /** Who started it, if that is not the subject alone. */
-  readonly initiators?: readonly string[] | undefined;
 }
 
 /** A run with its first events, not committed yet. */
@@ -85,6 +85,7 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
       ...(subject.workspace ? { workspace: subject.workspace } : {}),
       principal: subject.principal,
     },
+    initiators: request.initiators ?? initiatorsOf(subject),
     ...storedGivens(request),
     tags: request.tags && redactValue(request.tags),
     metadata: request.metadata && redactValue(request.metadata),
@@ -94,7 +95,6 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     engineVersion: request.engineVersion ?? ENGINE_VERSION,
     limits: effectiveLimits(runtime.limits, request),
     fork: request.fork,
-    initiators: request.initiators ?? initiatorsOf(subject),
   };
 }
 

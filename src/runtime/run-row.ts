@@ -39,6 +39,7 @@ export interface HeldRun {
 /** The immutable facts of a run that have no column of their own: the JSON in the column `facts`. */
 interface StoredFacts {
   readonly tenantName: string;
+  readonly initiators?: readonly string[] | undefined;
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
   readonly tags?: readonly string[] | undefined;
@@ -48,7 +49,6 @@ interface StoredFacts {
   readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
   readonly fork?: Fork | undefined;
-  readonly initiators?: readonly string[] | undefined;
 }
 
 /** The row of a new run. */
@@ -57,6 +57,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
   const { subject, depth, rootRunId, scopeKey } = identity;
   const stored: StoredFacts = {
     tenantName: subject.tenantName,
+    initiators: facts.initiators,
     inputs: facts.inputs,
     configurable: facts.configurable,
     tags: facts.tags,
@@ -66,7 +67,6 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     rootRunId,
     scopeKey,
     fork: facts.fork,
-    initiators: facts.initiators,
   };
   return {
     run_id: facts.runId,
@@ -140,6 +140,7 @@ export function factsOf(row: RunRow): RunFacts {
       ...(row.workspace === null ? {} : { workspace: row.workspace }),
       principal: row.principal,
     },
+    initiators,
     inputs,
     configurable,
     tags,
@@ -149,6 +150,5 @@ export function factsOf(row: RunRow): RunFacts {
     engineVersion: row.engine_version,
     limits,
     fork,
-    initiators,
   };
 }

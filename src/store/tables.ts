@@ -146,7 +146,7 @@ export const CORE_TABLES: readonly Migration[] = [
     ],
   },
   {
-    id: 'core/0004',
+    id: 'core/0005',
     statements: [
       // What the caller of the stored response was allowed to do: nobody gets it with fewer rights.
       'ALTER TABLE idempotency ADD COLUMN rights TEXT',

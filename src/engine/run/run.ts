@@ -17,6 +17,8 @@ export interface RunFacts {
   readonly runId: string;
   readonly workflowId: string;
   readonly owner: Owner;
+  /** Principals and people who started the run or forked it; the owner alone if absent. */
+  readonly initiators?: readonly string[] | undefined;
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
   readonly tags?: readonly string[] | undefined;
@@ -27,8 +29,6 @@ export interface RunFacts {
   readonly engineVersion: number;
   readonly limits: RunLimits;
   readonly fork?: Fork | undefined;
-  /** Principals and people who started the run or forked it; the owner alone if absent. */
-  readonly initiators?: readonly string[] | undefined;
 }
 
 /** The origin of a run that began as a copy of another run's history. */

@@ -6,6 +6,13 @@ import type { Unit } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
 import { Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } from './idempotency.ts';
 
+const REQUEST: KeyedRequest = {
+  scope: 'alpha',
+  operation: 'POST /v1/runs',
+  key: 'key-1',
+  content: { body: { a: 1 } },
+};
+
 describe('the first request with a key', () => {
   it('gets a ticket', async () => {
     const { idempotency } = host();
@@ -231,12 +238,38 @@ describe('a refusal that is final', () => {
   });
 });
 
-const REQUEST: KeyedRequest = {
-  scope: 'alpha',
-  operation: 'POST /v1/runs',
-  key: 'key-1',
-  content: { body: { a: 1 } },
-};
+describe('a record', () => {
+  const asOwner: KeyedRequest = {
+    ...REQUEST,
+    rights: { scopes: new Set(['runs:create', 'keys:manage']), role: 'owner' },
+  };
+  const answered = async () => {
+    const { idempotency, keep } = host();
+    const ticket = await idempotency.begin(asOwner);
+    if (!('done' in ticket)) throw new Error('no ticket');
+    keep(ticket.record({ status: 200, body: {} }));
+    ticket.done();
+    return idempotency;
+  };
+
+  it('is for nobody else, whatever key and request they send', async () => {
+    const idempotency = await answered();
+    expect(await idempotency.begin({ ...asOwner, scope: 'beta' })).toHaveProperty('done');
+  });
+
+  it.each<[string, KeyedRequest['rights'], string]>([
+    ['the same rights', asOwner.rights, 'replay'],
+    ['more rights', { scopes: new Set(['runs:create', 'keys:manage', 'runs:read']), role: 'owner' }, 'replay'],
+    ['a scope less', { scopes: new Set(['runs:create']), role: 'owner' }, 'refused'],
+    ['a lower role', { scopes: new Set(['runs:create', 'keys:manage']), role: 'editor' }, 'refused'],
+    ['no rights', undefined, 'refused'],
+  ])('is given with %s or not: %j is %s', async (_what, rights, outcome) => {
+    const idempotency = await answered();
+    expect(await idempotency.begin({ ...asOwner, rights })).toHaveProperty(outcome);
+  });
+});
+
+type Stored = [string, string, number, string, string | null, string | null];
 
 /** Idempotency on a store that holds its answers in a map. */
 function host() {
@@ -259,8 +292,8 @@ function host() {
     /** Commits the record of a ticket. */
     keep: (unit: Unit) => {
       for (const { params } of unit) {
-        const [record_key, digest, status, body, headers] = params as [string, string, number, string, string | null];
-        rows.set(record_key, { record_key, digest, status, body, headers });
+        const [record_key, digest, status, body, headers, rights] = params as Stored;
+        rows.set(record_key, { record_key, digest, status, body, headers, rights });
       }
     },
   };

@@ -1,6 +1,7 @@
-import type { Reply } from '../capabilities/request.ts';
+import type { Caller, Reply } from '../capabilities/request.ts';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { canonicalJson } from '../protocol/format/json.ts';
+import { meetsRole, ROLES } from '../protocol/trust/scopes.ts';
 import { findIdempotencyRecord, type IdempotencyRow, saveIdempotencyRecord } from '../store/idempotency.ts';
 import type { Unit } from '../store/sql.ts';
 import type { Store } from '../store/store.ts';
@@ -28,10 +29,17 @@ export interface Ticket {
   done(): void;
 }
 
+/** The part of a caller that decides what it may do. */
+export type CallerRights = Pick<Caller, 'scopes' | 'role' | 'claimed'>;
+
 /** A request with an idempotency key. */
 export interface KeyedRequest {
-  /** The namespace of the key: different callers may use the same one. */
+  /** The namespace of the key: the principal, or the token that takes its place. Others may use the same key. */
   readonly scope: string;
+  /** The namespace in earlier releases: the tenant and workspace. Their records last for a day after an upgrade. */
+  readonly formerScope?: string | undefined;
+  /** What the caller may do; absent where nobody signed in. */
+  readonly rights?: CallerRights | undefined;
   /** The method and the path template: `POST /v1/runs/{runId}/cancel`. */
   readonly operation: string;
   readonly key: string;
@@ -41,7 +49,8 @@ export interface KeyedRequest {
 
 /**
  * Retries with the same key get the same answer, and their effect happens once. The reply is stored in the unit of the
- * change that it answers, so a crash leaves both or neither; of two hosts that race, one unit is refused.
+ * change that it answers, so a crash leaves both or neither; of two hosts that race, one unit is refused. A record is for
+ * the principal that made it, and only while the principal may do what it could do then.
  */
 export class Idempotency {
   readonly #store: Store;
@@ -59,15 +68,15 @@ export class Idempotency {
       const message = `Idempotency-Key must have 1 to ${KEY_CHARACTERS_MAX} visible ASCII characters.`;
       return refuse('validation_error', message, { field: 'Idempotency-Key' });
     }
-    const recordKey = sha256Hex([request.scope, request.operation, request.key].join('\n'));
-    const digest = sha256Hex(canonicalJson(request.content));
+    const named = namedRecord(request);
+    const { recordKey } = named;
     const giveUpAt = this.#clock.now() + WAIT_MAX_MS;
     for (let other = this.#inFlight.get(recordKey); other; other = this.#inFlight.get(recordKey)) {
       if (this.#clock.now() >= giveUpAt) return IN_FLIGHT;
       await this.#waitFor(other, giveUpAt);
     }
     const done = this.#enter(recordKey);
-    const stored = await this.#recall(recordKey, digest).catch((error) => {
+    const stored = await this.#recall(named).catch((error) => {
       done();
       throw error;
     });
@@ -75,13 +84,14 @@ export class Idempotency {
       done();
       return stored;
     }
-    return this.#ticket(recordKey, digest, done);
+    return this.#ticket(named, done);
   }
 
   /** The stored reply to this request, or a refusal if the key was used for another one. */
-  async #recall(recordKey: string, digest: string): Promise<Replay | Refusal | undefined> {
-    const [row] = await this.#store.read<IdempotencyRow>(findIdempotencyRecord(recordKey));
+  async #recall({ recordKey, formerKey, digest, rights }: NamedRecord): Promise<Replay | Refusal | undefined> {
+    const [row] = await this.#store.read<IdempotencyRow>(findIdempotencyRecord(recordKey, formerKey));
     if (!row) return undefined;
+    if (row.rights && !covers(rights, JSON.parse(row.rights))) return FEWER_RIGHTS;
     if (row.digest !== digest) {
       return refuse(
         'idempotency_key_mismatch',
@@ -92,19 +102,24 @@ export class Idempotency {
     return { replay: { status: Number(row.status), text: row.body, headers } };
   }
 
-  #ticket(recordKey: string, digest: string, done: () => void): Ticket {
+  #ticket(named: NamedRecord, done: () => void): Ticket {
+    const { recordKey, digest, rights } = named;
     return {
       record: ({ status, body, text, headers }) => {
         const stored = text ?? (body === undefined ? '' : JSON.stringify(redactValue(body)));
         const row = { record_key: recordKey, digest, status, body: stored };
         return [
           saveIdempotencyRecord(
-            { ...row, ...(headers ? { headers: JSON.stringify(headers) } : {}) },
+            {
+              ...row,
+              ...(headers ? { headers: JSON.stringify(headers) } : {}),
+              ...(rights ? { rights: JSON.stringify(rights) } : {}),
+            },
             IDEMPOTENCY_RETENTION_MS,
           ),
         ];
       },
-      recall: () => this.#recall(recordKey, digest),
+      recall: () => this.#recall(named),
       done,
     };
   }
@@ -131,6 +146,45 @@ export class Idempotency {
     });
   }
 }
+
+/** Where a record is, and what it is compared by. */
+interface NamedRecord {
+  readonly recordKey: string;
+  readonly formerKey: string | undefined;
+  readonly digest: string;
+  readonly rights: StoredRights | undefined;
+}
+
+/** Rights as they are stored: sorted names. */
+type StoredRights = Readonly<Record<'scopes' | 'roles' | 'groups', readonly string[]>>;
+
+function namedRecord({ scope, formerScope, operation, key, content, rights }: KeyedRequest): NamedRecord {
+  const keyIn = (namespace: string): string => sha256Hex([namespace, operation, key].join('\n'));
+  return {
+    recordKey: keyIn(scope),
+    formerKey: formerScope === undefined ? undefined : keyIn(formerScope),
+    digest: sha256Hex(canonicalJson(content)),
+    rights: rights && storedRights(rights),
+  };
+}
+
+function storedRights({ scopes, role, claimed }: CallerRights): StoredRights {
+  const roles = [...ROLES.filter((wanted) => meetsRole(role, wanted)), ...(claimed?.roles ?? [])];
+  return { scopes: [...scopes].sort(), roles: [...new Set(roles)].sort(), groups: [...(claimed?.groups ?? [])].sort() };
+}
+
+/** Whether a caller has every right that the stored answer was given to. */
+function covers(rights: StoredRights | undefined, stored: StoredRights): boolean {
+  if (!rights) return false;
+  return (['scopes', 'roles', 'groups'] as const).every((kind) =>
+    stored[kind].every((name) => rights[kind].includes(name)),
+  );
+}
+
+const FEWER_RIGHTS = refuse(
+  'forbidden',
+  'Your credential has fewer rights than the one that first sent this Idempotency-Key, so its answer is not repeated.',
+);
 
 const RETRY_AFTER_S = 1;
 const IN_FLIGHT: Refusal = {

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
 import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf } from './answers.ts';
-import { type Idempotency, isFinal, type Replay, type Ticket } from './idempotency.ts';
+import { type Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } from './idempotency.ts';
 import { routerPath } from './router-path.ts';
 import { validator } from './validation.ts';
 
@@ -46,7 +46,7 @@ async function answerOnce(
   const key = route.method === 'GET' ? undefined : request.headers['idempotency-key'];
   if (key === undefined) return (await check(request)) ?? handle(request, route, options, undefined);
   const ticket = await options.idempotency.begin({
-    scope: scopeOf(request),
+    ...ownershipOf(request),
     operation: `${route.method} ${route.path}`,
     key: String(key),
     content: { params: request.params, query: request.query, body: request.body ?? null },
@@ -76,9 +76,11 @@ async function answerOnce(
   }
 }
 
-/** The namespace of the key. Public operations have no caller; a token in the path takes its place. */
-function scopeOf({ caller, params }: FastifyRequest): string {
-  return caller ? ownerOf(caller.subject) : `#public ${JSON.stringify(params)}`;
+/** Whose key it is. Public operations have no caller; a token in the path takes its place. */
+function ownershipOf({ caller, params }: FastifyRequest): Pick<KeyedRequest, 'scope' | 'formerScope' | 'rights'> {
+  if (!caller) return { scope: `#public ${JSON.stringify(params)}` };
+  const owner = ownerOf(caller.subject);
+  return { scope: `${owner}\n#principal ${caller.subject.principal}`, formerScope: owner, rights: caller };
 }
 
 /** Whether to store an answer. Anonymous requests for unknown resources must not fill the table. */

@@ -4,6 +4,7 @@ import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
 import { own } from '../protocol/format/json.ts';
 import { Closed } from '../protocol/format/schema.ts';
 import { unknownKeys } from '../protocol/format/unknown-keys.ts';
+import type { WorkflowNode } from '../protocol/running/workflows.ts';
 import type { NodeType } from './node-type.ts';
 
 /** Node types that need an optional capability, with its name in discovery: it is named when the type is unknown. */
@@ -17,6 +18,8 @@ const CAPABILITY_OF_TYPE: Record<string, string> = {
 export interface Catalog extends NodeCatalog {
   readonly types: readonly NodeType[];
   get(typeId: string): NodeType | undefined;
+  /** Whether nothing after the node may happen without an approval or a verdict that the node asks for. */
+  asksApproval(node: Pick<WorkflowNode, 'typeId' | 'config'>): boolean;
 }
 
 /** The config of a type that declares none. */
@@ -35,6 +38,10 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     has: (typeId) => byId.has(typeId),
     get: (typeId) => byId.get(typeId),
     isGate: (typeId) => byId.get(typeId)?.isGate === true,
+    asksApproval: ({ typeId, config }) => {
+      const type = byId.get(typeId);
+      return type?.isGate === true || type?.asksApproval?.(config) === true;
+    },
     readsEnvelopes: (typeId) => byId.get(typeId)?.readsEnvelopes === true,
     capabilityFor: (typeId) => own(CAPABILITY_OF_TYPE, typeId),
     checkConfig: (node) => {

@@ -114,6 +114,7 @@ async function prepareChild(
   const causationId = causeOfChild(parent.run, node.id);
   const child = createRun(runtime, {
     subject,
+    initiators: parent.run.facts.initiators,
     workflow,
     inputs: variables,
     configurable: budget ? { budget } : {},

@@ -17,6 +17,8 @@ export const RUN_PREFIX = 'run-';
 /** What is needed to create a run. */
 export interface NewRun {
   readonly subject: Subject;
+  /** Who started it, if that is not the subject alone. */
+  readonly initiators?: readonly string[] | undefined;
   readonly workflow: PinnedPlan;
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
@@ -78,7 +80,7 @@ export function createRun(runtime: Runtime, request: NewRun): CreatedRun {
 }
 
 function factsFor(runtime: Runtime, request: NewRun): RunFacts {
-  const { subject, workflow, configurable, parent } = request;
+  const { subject, workflow, parent } = request;
   const runId = runtime.ids.next(RUN_PREFIX);
   return {
     runId,
@@ -88,8 +90,8 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
       ...(subject.workspace ? { workspace: subject.workspace } : {}),
       principal: subject.principal,
     },
-    inputs: redactValue(request.inputs),
-    configurable: redactConfigurable(configurable),
+    initiators: request.initiators ?? initiatorsOf(subject),
+    ...storedGivens(request),
     tags: request.tags && redactValue(request.tags),
     metadata: request.metadata && redactValue(request.metadata),
     parent,
@@ -100,6 +102,19 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     fork: request.fork,
     trace: request.trace,
   };
+}
+
+/** The names of whoever starts a run: the principal, and the person that its key names. */
+export function initiatorsOf({ principal, person }: Subject): string[] | undefined {
+  return person === undefined ? undefined : [principal, person];
+}
+
+/** The inputs and options of a run as they are stored: without secrets. */
+export function storedGivens({
+  inputs,
+  configurable,
+}: Pick<NewRun, 'inputs' | 'configurable'>): Pick<NewRun, 'inputs' | 'configurable'> {
+  return { inputs: redactValue(inputs), configurable: redactConfigurable(configurable) };
 }
 
 /** Redacts everything but the credential reference, which may look like a secret and is needed to resolve one. */

@@ -94,6 +94,7 @@ export const EVENT_TRAITS: EventTable<EventTraits> = {
   'workflow.loopback-limit': { replay: 'node', call: 'none' },
   'capstan.child.changed': { replay: 'source', call: 'none' },
   'capstan.pause.requested': { replay: 'source', call: 'none' },
+  'capstan.principal.identified': { replay: 'source', call: 'none' },
 };
 
 /** A newer host may have written types that this one does not know: those belong to their node. */

@@ -36,6 +36,8 @@ export interface NodeType {
   check?(config: JsonObject): readonly ConfigProblem[];
   /** The node asks for approval, so a workflow may have a cycle through it. */
   readonly isGate?: boolean;
+  /** Whether a node with this config asks for approval, for types that also do other things. */
+  asksApproval?(config: JsonObject): boolean;
   /** The model that the node asks may send envelopes; see `ai/envelopes`. */
   readonly readsEnvelopes?: boolean;
   /** The node may start any number of children; it is called again whenever one of them has ended. */

@@ -12,6 +12,8 @@ export interface Subject {
   readonly tenantName: string;
   readonly workspace?: string | undefined;
   readonly principal: string;
+  /** The person that the key names, if it names one; known while a request is handled. */
+  readonly person?: string | undefined;
   readonly issuer: string;
   /** How the principal was authenticated, such as an API key or a token. */
   readonly lane: string;
@@ -38,6 +40,7 @@ export interface HeldRun {
 /** The immutable facts of a run that have no column of their own: the JSON in the column `facts`. */
 interface StoredFacts {
   readonly tenantName: string;
+  readonly initiators?: readonly string[] | undefined;
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
   readonly tags?: readonly string[] | undefined;
@@ -56,6 +59,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
   const { subject, depth, rootRunId, scopeKey } = identity;
   const stored: StoredFacts = {
     tenantName: subject.tenantName,
+    initiators: facts.initiators,
     inputs: facts.inputs,
     configurable: facts.configurable,
     tags: facts.tags,
@@ -128,7 +132,7 @@ export function identityOf(row: RunRow): RunIdentity {
 
 /** Reads the facts from a row that the engine folds the run with. */
 export function factsOf(row: RunRow): RunFacts {
-  const { inputs, configurable, tags, metadata, limits, tenantName, fork, trace } = JSON.parse(
+  const { inputs, configurable, tags, metadata, limits, tenantName, fork, trace, initiators } = JSON.parse(
     row.facts,
   ) as StoredFacts;
   return {
@@ -139,6 +143,7 @@ export function factsOf(row: RunRow): RunFacts {
       ...(row.workspace === null ? {} : { workspace: row.workspace }),
       principal: row.principal,
     },
+    initiators,
     inputs,
     configurable,
     tags,

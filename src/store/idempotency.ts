@@ -9,13 +9,20 @@ export interface IdempotencyRow {
   readonly body: string;
   /** JSON of the response headers that a retry must also get. */
   readonly headers?: string | null;
+  /** JSON of the rights that the caller had; absent where nobody signed in, and in rows of earlier releases. */
+  readonly rights?: string | null;
 }
 
-/** Finds the stored response for a key, unless it has expired. */
-export function findIdempotencyRecord(recordKey: string): Statement {
+/**
+ * Finds the stored response for a key, unless it has expired. `formerKey` is what earlier releases stored it under; a
+ * row that this release wrote comes first.
+ */
+export function findIdempotencyRecord(recordKey: string, formerKey: string = recordKey): Statement {
   return sql(
-    'SELECT record_key, digest, status, body, headers FROM idempotency WHERE record_key = $1 AND expires_at > $now',
+    `SELECT record_key, digest, status, body, headers, rights FROM idempotency
+     WHERE record_key IN ($1, $2) AND expires_at > $now ORDER BY CASE WHEN record_key = $1 THEN 0 ELSE 1 END`,
     recordKey,
+    formerKey,
   );
 }
 
@@ -25,13 +32,13 @@ export function findIdempotencyRecord(recordKey: string): Statement {
  */
 export function saveIdempotencyRecord(row: IdempotencyRow, retentionMs: number): Write {
   return {
-    sql: `INSERT INTO idempotency (record_key, digest, status, body, headers, expires_at)
-          VALUES ($1, $2, $3, $4, $5, $now + $6)
+    sql: `INSERT INTO idempotency (record_key, digest, status, body, headers, rights, expires_at)
+          VALUES ($1, $2, $3, $4, $5, $6, $now + $7)
           ON CONFLICT (record_key) DO UPDATE SET
             digest = excluded.digest, status = excluded.status, body = excluded.body, headers = excluded.headers,
-            expires_at = excluded.expires_at
+            rights = excluded.rights, expires_at = excluded.expires_at
           WHERE idempotency.expires_at <= $now`,
-    params: [row.record_key, row.digest, row.status, row.body, row.headers ?? null, retentionMs],
+    params: [row.record_key, row.digest, row.status, row.body, row.headers ?? null, row.rights ?? null, retentionMs],
     expect: 1,
     expectation: 'idempotency',
   };

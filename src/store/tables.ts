@@ -157,4 +157,11 @@ export const CORE_TABLES: readonly Migration[] = [
       'CREATE INDEX run_forks_by_source ON run_forks (tenant, source_run_id, run_id)',
     ],
   },
+  {
+    id: 'core/0005',
+    statements: [
+      // What the caller of the stored response was allowed to do: nobody gets it with fewer rights.
+      'ALTER TABLE idempotency ADD COLUMN rights TEXT',
+    ],
+  },
 ];

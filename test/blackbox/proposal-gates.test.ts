@@ -102,6 +102,21 @@ onEachStore(
       expect(body).toMatchObject({ proposalId: id, sha256: artifactHash, installedBy: 'second-reviewer' });
     });
 
+    it('is not granted by anybody who wrote a revision, whoever wrote the last one', async () => {
+      const { id } = await draft();
+      await revise(reviewer(), id, { note: 'the text' });
+      await revise(second(), id, { note: 'a comma' });
+      expect((await apply(reviewer(), id)).status).toBe(202);
+      const { runId, artifactHash } = await evidenceOf(editor(), id);
+      for (const author of [reviewer(), second()]) {
+        const refused = await grant(author, runId, { artifactHash });
+        expectRefusal(refused, 403, 'forbidden');
+        expect(refused.body.details.reason).toBe('own-revision');
+      }
+      expect((await grant(owner(), runId, { artifactHash })).status).toBe(200);
+      expect(await stateOf(editor(), id)).toBe('applied');
+    });
+
     it('wants to be told what exactly is agreed to, by somebody who may agree', async () => {
       const { id, runId, artifactHash } = await opened();
       expectRefusal(await grant(second(), runId, {}), 400, 'INVALID_RESUME_VALUE');

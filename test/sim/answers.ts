@@ -78,7 +78,9 @@ export class Answers {
 
   async #send(host: SimHost, said: Said): Promise<'taken' | 'refused' | undefined> {
     const { word, runId, nodeId, value, token } = said;
-    const ticket = await host.idempotency.begin({ scope: 'alpha', operation: 'answer', key: word, content: value });
+    // Everybody uses the same key for a question: each must be answered for themselves.
+    const key = `${runId}/${nodeId}`;
+    const ticket = await host.idempotency.begin({ scope: word, operation: 'answer', key, content: value });
     if (isRefusal(ticket)) return undefined;
     if ('replay' in ticket) return 'taken';
     const record = (outcome: MovedRun) => ticket.record({ status: 200, body: outcome });

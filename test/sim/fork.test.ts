@@ -120,6 +120,51 @@ describe('whatever the workflow and whoever meddles with it', () => {
     },
   );
 
+  it.each(SEEDS.slice(0, 30))(
+    'a branch with other inputs passes a gate only by an answer of its own, and so do its forks: seed %i',
+    async (seed) => {
+      const { random } = new World(seed);
+      const source = await runOf(madeUp(random, `wf-${seed}`), random);
+      const fromSeq = random.between(1, (await logOf(source)).length);
+      const overlay = { inputs: { given: { number: 1_000_000 } } };
+      const changed = await forkOf(source, 'branch', fromSeq, overlay);
+      for (let moves = random.between(0, 6); moves > 0; moves--) {
+        await world.run(world.now() + random.between(0, 400));
+        await world.settle(meddle(changed, random));
+      }
+      const log = await endedLog(changed);
+      expect(await unansweredGates(changed, fromSeq)).toEqual([]);
+      for (let count = 0; count < FORKS_PER_RUN; count++) {
+        const at = random.between(1, log.length);
+        const branch = await forkOf(changed, 'branch', at);
+        await endedLog(branch);
+        expect(await unansweredGates(branch, Math.min(at, fromSeq)), `branch of the branch from ${at}`).toEqual([]);
+        const replayed = await endedLog(await forkOf(changed, 'replay', random.between(fromSeq, log.length)));
+        const wanted = withoutCancellation(log).map(shape);
+        expect(replayed.map(shape).slice(0, wanted.length), 'replay of the branch').toEqual(wanted);
+      }
+    },
+  );
+
+  /** Gates that a run has passed without an answer from some event on; a run whose history has ended passes nothing. */
+  async function unansweredGates(runId: string, fromSeq: number): Promise<string[]> {
+    const log = await logOf(runId);
+    if (fromSeq >= log.length) return [];
+    const answered = new Set(
+      log
+        .filter(({ type, sequence }) => type === 'interrupt.resolved' && sequence >= fromSeq)
+        .map(({ nodeId }) => nodeId),
+    );
+    const row = (await host.runtime.reader.row(CALLER.subject, runId))!;
+    const { run } = await host.runtime.reader.load(row);
+    return run.plan.nodes
+      .filter(
+        ({ node: { typeId }, index }) => typeId === 'core.approvalGate' && run.nodes[index]!.status === 'completed',
+      )
+      .map(({ node: { id } }) => id)
+      .filter((id) => !answered.has(id));
+  }
+
   /** Runs a workflow while somebody pauses, resumes, answers and cancels, until it ends or nobody answers any more. */
   async function runOf(definition: WorkflowDefinition, random: Random): Promise<string> {
     await world.settle(registerShared(host.runtime, definition));
@@ -157,8 +202,13 @@ describe('whatever the workflow and whoever meddles with it', () => {
     return change(() => moveRun(host.runtime, CALLER.subject, runId, answer));
   }
 
-  async function forkOf(sourceRunId: string, mode: 'replay' | 'branch', fromSeq: number): Promise<string> {
-    const fork = () => host.replay.fork(CALLER, sourceRunId, { mode, fromSeq, overlay: {} });
+  async function forkOf(
+    sourceRunId: string,
+    mode: 'replay' | 'branch',
+    fromSeq: number,
+    overlay: { inputs?: JsonObject } = {},
+  ): Promise<string> {
+    const fork = () => host.replay.fork(CALLER, sourceRunId, { mode, fromSeq, overlay });
     return must(await world.settle(perform(host.runtime, fork))).runId;
   }
 

@@ -5,6 +5,7 @@ export interface TestKey {
   readonly key: string;
   readonly tenant: string;
   readonly principal: string;
+  readonly person?: string;
   readonly workspace?: string;
   readonly role?: string;
   readonly scopes?: readonly string[];

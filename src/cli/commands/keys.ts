@@ -44,11 +44,12 @@ const create: CommandSpec = {
     '--scope <scope...>': 'a scope, instead of --role',
     '--workspace <name>': 'limit the key to this workspace',
     '--principal <name>': 'the principal that uses the key',
+    '--person <name>': 'whose key it is; several keys of one person count as one',
     '--expires <time>': 'when it expires, for example 2026-12-31T00:00:00Z',
   },
   example: 'keys create ci --role editor',
   async run(context, { args: [name = ''], options }) {
-    const { role, workspace, principal, expires } = options;
+    const { role, workspace, principal, person, expires } = options;
     if (role && !isRole(role)) throw new UsageError(`--role must be one of ${ROLES.join(', ')}.`);
     const scopes = listOption(options.scope);
     const unknown = scopes.find((scope) => !isScope(scope));
@@ -62,6 +63,7 @@ const create: CommandSpec = {
         role,
         workspace: stringOption(workspace),
         principal: stringOption(principal),
+        person: stringOption(person),
         expiresAt: stringOption(expires),
       }),
       ...(scopes.length > 0 ? { scopes } : {}),

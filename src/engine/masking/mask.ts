@@ -143,6 +143,7 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'workflow.loopback-limit': unmasked,
   'capstan.child.changed': unmasked,
   'capstan.pause.requested': unmasked,
+  'capstan.principal.identified': unmasked,
 };
 
 /** Payload members of agent events that may repeat what the agent was shown. */

@@ -3,6 +3,14 @@ import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import type { EventPayload, NewEvent } from '../../protocol/running/events.ts';
 import type { Decision } from '../run/decision.ts';
 import { type Question, type Resolver, settle } from './question.ts';
+import {
+  countedVotes,
+  EXCLUDED,
+  exclusionOf,
+  type SeparationRules,
+  separatesPeople,
+  standingVote,
+} from './separation.ts';
 
 /** Ways to answer an approval. */
 export const APPROVAL_ACTIONS = ['accept', 'reject', 'refine', 'edit-accept', 'ask'] as const;
@@ -10,7 +18,7 @@ export const APPROVAL_ACTIONS = ['accept', 'reject', 'refine', 'edit-accept', 'a
 type ApprovalAction = (typeof APPROVAL_ACTIONS)[number];
 
 /** What an approval shows to its approvers, and the rules by which it is decided. */
-export interface ApprovalData {
+export interface ApprovalData extends SeparationRules {
   readonly artifactId: string;
   readonly artifactType: string;
   readonly title: string;
@@ -38,14 +46,18 @@ const REFINE_MEMBERS: readonly [string, (value: unknown) => boolean][] = [
 /** Handles one person's answer to an approval: it decides, counts towards the quorum, or asks a question back. */
 export function decideApproval(question: Question, data: ApprovalData, value: unknown, by: Resolver): Decision {
   const answer = normalise(value);
-  const refusal = checkAnswer(data, answer) ?? checkApprover(data, answer, by);
+  const refusal =
+    checkAnswer(data, answer) ?? checkApprover(data, answer, by) ?? checkSeparation(question, data, answer, by);
   if (refusal) return refusal;
   const voter = voterOf(answer, by);
   if (answer.action === 'ask') return [askBack(question, answer, voter)];
-  const { nodeId, interrupt } = question;
-  if (interrupt.votes.get(voter) === answer.action) return [];
+  const { nodeId, interrupt, now } = question;
+  if (standingVote(interrupt, voter, now) === answer.action) return [];
   const received: NewEvent = { type: 'approval.received', nodeId, payload: receivedPayload(nodeId, answer, voter) };
-  const isDecided = decides(interrupt.votes, data, voter, answer.action as ApprovalAction);
+  const action = answer.action as ApprovalAction;
+  const person = voter === by.principal ? by.person : undefined;
+  const votes = countedVotes(question.run, interrupt, { voter, person, action, at: now });
+  const isDecided = decides([...votes.values()], data, action);
   return isDecided ? [received, ...settle(question, { ...answer, decidedBy: voter }, by.principal)] : [received];
 }
 
@@ -96,17 +108,32 @@ export function namesApprovers(
 
 /** Where approvers are named, a vote is the principal's own: a label would let anybody vote in the name of an approver. */
 function checkApprover(data: ApprovalData, { voter }: JsonObject, by: Resolver): Refusal | undefined {
-  if (!namesApprovers(data)) return undefined;
+  if (!namesApprovers(data) && !separatesPeople(data)) return undefined;
   if (voter !== undefined) {
-    const message = 'This approval names its approvers, so each votes with their own credential and without `voter`.';
+    const message = namesApprovers(data)
+      ? 'This approval names its approvers, so each votes with their own credential and without `voter`.'
+      : 'This approval has rules about who votes, so each votes with their own credential and without `voter`.';
     return refuse('forbidden', message, { field: 'resumeValue.voter' });
   }
+  if (!namesApprovers(data)) return undefined;
   const { approversList = [], approverRoleRefs = [], approverGroupRefs = [] } = data;
   const isApprover =
     approversList.includes(by.principal) ||
     approverRoleRefs.some((role) => by.hasRole(role)) ||
     approverGroupRefs.some((group) => by.hasGroup(group));
   return isApprover ? undefined : refuse('forbidden', 'You are not one of the approvers that this approval names.');
+}
+
+/** Whoever may not approve may still reject, ask, or say what is to be refined. */
+function checkSeparation(
+  { run }: Question,
+  data: ApprovalData,
+  { action }: JsonObject,
+  by: Resolver,
+): Refusal | undefined {
+  if (action !== 'accept' && action !== 'edit-accept') return undefined;
+  const reason = exclusionOf(run, data, by);
+  return reason && refuse('forbidden', EXCLUDED[reason], { reason });
 }
 
 /**
@@ -131,17 +158,18 @@ function receivedPayload(nodeId: string, answer: JsonObject, decidedBy: string):
 
 /** Whether this vote, with the earlier ones, decides the approval. */
 function decides(
-  votes: ReadonlyMap<string, string>,
-  { requiredApprovals = 1, rejectionPolicy = 'single-veto' }: ApprovalData,
-  voter: string,
+  all: readonly string[],
+  { requiredApprovals = 1, rejectionPolicy = 'single-veto', minDistinctPeople = 1 }: ApprovalData,
   action: ApprovalAction,
 ): boolean {
   if (action === 'refine') return true;
-  const all = [...new Map(votes).set(voter, action).values()];
   const rejections = all.filter((vote) => vote === 'reject').length;
   const needed = rejectionPolicy === 'majority' ? Math.floor(requiredApprovals / 2) + 1 : 1;
   if (action === 'reject') return rejections >= needed;
-  return all.filter((vote) => vote === 'accept' || vote === 'edit-accept').length >= requiredApprovals;
+  return (
+    all.filter((vote) => vote === 'accept' || vote === 'edit-accept').length >=
+    Math.max(requiredApprovals, minDistinctPeople)
+  );
 }
 
 /** Records a question in a variable; the approval stays open. */

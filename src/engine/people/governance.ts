@@ -3,9 +3,10 @@ import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
 import type { Decision } from '../run/decision.ts';
 import { type Question, type Resolver, settle } from './question.ts';
+import { countedVotes, EXCLUDED, exclusionOf, type SeparationRules, standingVote } from './separation.ts';
 
 /** A governance gate: a quorum of principals with a certain role or scope must approve, each under their own name. */
-export interface GateData {
+export interface GateData extends SeparationRules {
   readonly gateId: string;
   readonly requiredRole?: string;
   readonly requiredScope?: string;
@@ -30,6 +31,8 @@ export function decideGate(question: Question, gate: GateData, value: unknown, b
   if (refusal) return refusal;
   const isAllowed = answer.decision === 'overridden' ? mayOverride(gate, by) : mayDecide(gate, by);
   if (!isAllowed) return deny(question, gate, answer, by);
+  const exclusion = answer.decision === 'rejected' ? undefined : exclusionOf(question.run, gate, by);
+  if (exclusion) return exclude(question, gate, answer, by, exclusion);
   const { nodeId } = question;
   const { gateId } = gate;
   const reason = typeof answer.reason === 'string' ? { reason: answer.reason } : {};
@@ -46,13 +49,15 @@ export function decideGate(question: Question, gate: GateData, value: unknown, b
 
 /** A principal counts once, and only an override adds to an earlier vote; the gate opens when the quorum is reached. */
 function grant(question: Question, gate: GateData, answer: JsonObject, by: Resolver): NewEvent[] {
-  const { nodeId, interrupt } = question;
-  const { gateId, quorum = 1, overrideBypassesQuorum = false } = gate;
-  const { principal } = by;
+  const { run, nodeId, interrupt, now } = question;
+  const { gateId, overrideBypassesQuorum = false } = gate;
+  const quorum = Math.max(gate.quorum ?? 1, gate.minDistinctPeople ?? 1);
+  const { principal, person } = by;
   const isOverride = answer.decision === 'overridden';
-  const earlier = interrupt.votes.get(principal);
+  const earlier = standingVote(interrupt, principal, now);
   if (earlier === answer.decision || (earlier !== undefined && !isOverride)) return [];
-  const granted = new Set([...interrupt.votes.keys(), principal]).size;
+  const action = isOverride ? 'overridden' : 'granted';
+  const granted = countedVotes(run, interrupt, { voter: principal, person, action, at: now }).size;
   const voted: NewEvent = isOverride
     ? { type: 'approval.overridden', nodeId, payload: { gateId, principal, reason: answer.reason as string } }
     : {
@@ -62,7 +67,7 @@ function grant(question: Question, gate: GateData, answer: JsonObject, by: Resol
       };
   const isOpen = granted >= quorum || (isOverride && overrideBypassesQuorum);
   if (!isOpen) return [voted];
-  return [voted, ...settle(question, { decision: isOverride ? 'overridden' : 'granted' }, principal)];
+  return [voted, ...settle(question, { decision: action }, principal)];
 }
 
 function checkAnswer(
@@ -97,6 +102,21 @@ function mayDecide({ requiredRole, requiredScope }: GateData, by: Resolver): boo
 
 function mayOverride({ override }: GateData, by: Resolver): boolean {
   return override !== undefined && by.hasRole(override.requiredRole);
+}
+
+/** Refuses the answer of somebody who has the role but may not approve this, and records the attempt. */
+function exclude(
+  { nodeId }: Question,
+  { gateId }: GateData,
+  { decision }: JsonObject,
+  { principal }: Resolver,
+  reason: keyof typeof EXCLUDED,
+): Decision {
+  const payload = { principal, action: `approval.${decision}`, resource: gateId, allowed: false, reason };
+  return {
+    record: [{ type: 'authorization.decided', nodeId, payload }],
+    refusal: refuse('forbidden', EXCLUDED[reason], { reason }),
+  };
 }
 
 /** Refuses the answer and records the denied attempt in the log. */

@@ -7,6 +7,7 @@ import { isTerminal, type OpenInterrupt, type Run, statusOf } from '../run/run.t
 import { type ApprovalData, decideApproval } from './approval.ts';
 import { decideGate, type GateData } from './governance.ts';
 import { type Question, type Resolver, settle } from './question.ts';
+import { identify } from './separation.ts';
 
 /** What a node asks of a person or an external system before it can continue. */
 export interface InterruptRequest {
@@ -99,14 +100,22 @@ export function openInterrupt(run: Run, nodeId: string, interruptId?: string): O
 }
 
 /** Decides what an answer does. A vote that does not complete the quorum is recorded and leaves the interrupt open. */
-export function resolveInterrupt(run: Run, nodeId: string, value: unknown, by: Resolver): Decision {
+export function resolveInterrupt(
+  run: Run,
+  nodeId: string,
+  value: unknown,
+  by: Resolver,
+  now: number = run.updatedAt,
+): Decision {
   const interrupt = openInterrupt(run, nodeId);
   if ('refused' in interrupt) return interrupt;
   if (isTerminal(run)) return refuse('interrupt_gone', 'The run has ended.', { runStatus: statusOf(run) });
   const refusal = checkResumeSchema(interrupt, value);
   if (refusal) return refusal;
-  const question: Question = { run, nodeId, interrupt };
-  return answers[interrupt.kind]?.(question, value, by) ?? settle(question, value, by.principal);
+  const question: Question = { run, nodeId, interrupt, now };
+  const decision = answers[interrupt.kind]?.(question, value, by) ?? settle(question, value, by.principal);
+  const isAnswer = Array.isArray(decision) && decision.length > 0;
+  return isAnswer ? [...identify(run, nodeId, by), ...decision] : decision;
 }
 
 type Answer = (question: Question, value: unknown, by: Resolver) => Decision;

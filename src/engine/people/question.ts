@@ -4,6 +4,8 @@ import type { OpenInterrupt, Run } from '../run/run.ts';
 /** The principal that answers an interrupt. Its permissions come from the credential, never from the request body. */
 export interface Resolver {
   readonly principal: string;
+  /** The person that the key names; several keys of one person count as one. */
+  readonly person?: string | undefined;
   /** Whether it is a program that may vote on behalf of people it names; everybody else votes as themselves. */
   readonly mayNameVoters: boolean;
   hasScope(scope: string): boolean;
@@ -18,6 +20,8 @@ export interface Question {
   readonly run: Run;
   readonly nodeId: string;
   readonly interrupt: OpenInterrupt;
+  /** When the answer is given. */
+  readonly now: number;
 }
 
 /** The events that close an interrupt and resume its node with the answer. */

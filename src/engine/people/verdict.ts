@@ -11,6 +11,11 @@ import { ExpressionError } from '../expressions/expression.ts';
  */
 export type Verdict = 'granted' | 'refused' | 'refine';
 
+/** Whether an interrupt of this kind asks for approval: of an artifact, or of what an agent is not sure about. */
+export function isApprovalKind(kind: unknown): boolean {
+  return kind === 'approval' || kind === 'low-confidence';
+}
+
 const GRANTS: readonly unknown[] = ['accept', 'edit-accept', 'granted', 'overridden'];
 
 /** The verdict of an answer. An approval is granted only by an answer that says so. */

@@ -112,6 +112,7 @@ export const CAUSES: { readonly [T in EventType]: Cause<T> } = {
   'workflow.loopback-limit': (run) => run.causes.settled,
   'capstan.child.changed': (run, { payload }) => run.causes.children.get(payload.childRunId),
   'capstan.pause.requested': outside,
+  'capstan.principal.identified': byQuestion,
 };
 
 /** Each transition of a handoff is caused by the one before it, the first one by the decision. */

@@ -2,9 +2,10 @@ import { type JsonObject, own } from '../../protocol/format/json.ts';
 import type { EventPayload, EventType, RunEvent } from '../../protocol/running/events.ts';
 import type { RunStatus } from '../../protocol/running/runs.ts';
 import { assert } from '../assert.ts';
-import type { Plan, PlannedEdge, PlannedNode } from '../definition/plan.ts';
+import type { Plan, PlannedNode } from '../definition/plan.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
-import { ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
+import { grantTtlOf } from '../people/separation.ts';
+import { isApprovalKind, ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
 import { AGENT_EVENT_HANDLERS, countStep } from './agent-steps.ts';
 import { noteCause } from './causation.ts';
 import { type ChannelOptions, initialState, reduceWrite } from './channels.ts';
@@ -12,15 +13,16 @@ import { edgeResult } from './edge-result.ts';
 import type { Envelope } from './envelope.ts';
 import { detachFork, followFork } from './fork.ts';
 import { resolveInputs } from './inputs.ts';
+import { decide, reachableFrom, reopen, reopenGates, tallyOf, triggers } from './restart.ts';
 import {
   declaredChannel,
   type EdgeResult,
   emptyRun,
   isTerminal,
+  type NodeInputs,
   type NodeState,
   type Run,
   type RunFacts,
-  type Tally,
 } from './run.ts';
 
 /** Rebuilds the state of a run from its events. */
@@ -42,7 +44,9 @@ export function apply(run: Run, event: RunEvent): void {
   run.sequence = event.sequence;
   run.updatedAt = time;
   const { fork } = run.facts;
-  if (fork && !isTerminal(run)) followFork(run, fork);
+  if (!fork || isTerminal(run)) return;
+  for (const { before, gates } of fork.reopenings ?? []) if (run.sequence === before - 1) reopenGates(run, gates);
+  followFork(run, fork);
 }
 
 type Row<T extends EventType> = (run: Run, payload: EventPayload<T>, envelope: Envelope) => void;
@@ -84,7 +88,7 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     run.ready.delete(planned.index);
     // A log of an earlier release may start a node that the rules of this one would skip.
     run.toSkip.delete(planned.index);
-    Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: resolveInputs(run, planned) });
+    Object.assign(state, { status: 'running', attempt, startedAt: time, inputs: inputsAt(run, planned, time) });
     delete state.resumedAt;
     delete state.retryAt;
     delete state.additions;
@@ -140,27 +144,33 @@ const rows: { readonly [T in EventType]: Row<T> } = {
     if (resumeSchema) interrupt.resumeSchema = resumeSchema;
     if (timeoutMs !== undefined) interrupt.expiresAt = time + timeoutMs;
   },
-  'interrupt.resolved': (run, { nodeId, interruptId, resumeValue }) => {
+  'interrupt.resolved': (run, { nodeId, interruptId, resumeValue, resolvedBy }, { time }) => {
     const [state, planned] = lookUp(run, nodeId);
     assert(state.interrupt?.interruptId === interruptId, 'an interrupt must be answered only once');
     run.answered.set(nodeId, interruptId);
     run.suspended.delete(planned.index);
-    state.answer = { value: resumeValue, verdict: verdictOf(state.interrupt.kind, resumeValue) };
+    const { kind, data } = state.interrupt;
+    const verdict = verdictOf(kind, resumeValue);
+    state.answer = { value: resumeValue, verdict };
+    if (resolvedBy && !isApprovalKind(kind)) run.authors.add(resolvedBy);
+    const ttl = grantTtlOf(data);
+    if (ttl !== undefined && verdict === 'granted') run.grants.set(planned.index, time + ttl);
     state.answers = [...(state.answers ?? []), resumeValue];
     delete state.interrupt;
   },
   'node.resumed': (run, { nodeId }, { time }) => {
     Object.assign(lookUp(run, nodeId)[0], { status: 'running', resumedAt: time });
   },
-  'approval.received': (run, { nodeId, action, decidedBy }) => {
-    if (decidedBy) lookUp(run, nodeId)[0].interrupt?.votes.set(decidedBy, action);
+  'approval.received': (run, { nodeId, action, decidedBy }, { time }) => {
+    if (!decidedBy) return;
+    castVote(run, nodeId, decidedBy, action, time);
+    // A label stands for somebody whom the program names: the program wrote it.
+    if (action === 'edit-accept' || action === 'refine') run.authors.add(decidedBy.split('#')[0]!);
   },
-  'approval.granted': (run, { principal }, { nodeId }) => {
-    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'granted');
-  },
-  'approval.overridden': (run, { principal }, { nodeId }) => {
-    lookUp(run, nodeId ?? '')[0].interrupt?.votes.set(principal, 'overridden');
-  },
+  'approval.granted': (run, { principal }, { nodeId = '', time }) => castVote(run, nodeId, principal, 'granted', time),
+  'approval.overridden': (run, { principal }, { nodeId = '', time }) =>
+    castVote(run, nodeId, principal, 'overridden', time),
+  'capstan.principal.identified': (run, { principal, person }) => void run.people.set(principal, person),
   'capstan.child.changed': (run, { nodeId, childRunId, status, ...bill }) => {
     if (bill.spent) addChildSpending(run.budget, childRunId, bill);
     const child = lookUp(run, nodeId)[0].children?.find(({ runId }) => runId === childRunId);
@@ -258,6 +268,24 @@ function lookUp(run: Run, nodeId: string): [NodeState, PlannedNode] {
   return [run.nodes[planned.index]!, planned];
 }
 
+function castVote(run: Run, nodeId: string, voter: string, vote: string, time: number): void {
+  const { interrupt } = lookUp(run, nodeId)[0];
+  if (!interrupt) return;
+  interrupt.votes.set(voter, vote);
+  interrupt.votedAt = new Map(interrupt.votedAt).set(voter, time);
+}
+
+/** The inputs of an attempt. One that starts after an approval that it depends on has expired fails instead. */
+function inputsAt(run: Run, planned: PlannedNode, time: number): NodeInputs {
+  for (const [index, until] of run.grants) {
+    const gate = run.plan.nodes[index]!;
+    if (time < until || gate === planned || !reachableFrom(run.plan, gate).includes(planned)) continue;
+    const message = `The approval of ${JSON.stringify(gate.node.id)} has expired.`;
+    return { all: {}, declared: {}, problem: { code: 'approval_expired', message, retryable: false } };
+  }
+  return resolveInputs(run, planned);
+}
+
 function countAddition(run: Run, _payload: unknown, { nodeId }: Envelope): void {
   const state = run.nodes[run.plan.node(nodeId ?? '')?.index ?? -1];
   if (state) state.additions = (state.additions ?? 0) + 1;
@@ -342,79 +370,6 @@ function restartFrom(run: Run, first: PlannedNode): void {
   for (const { index, incoming } of following) run.tallies[index] = tallyOf(run, incoming);
   run.nodes[first.index]!.status = 'ready';
   run.ready.add(first.index);
-}
-
-/** The nodes that can be reached from a node without loopback edges, itself included. */
-function reachableFrom(plan: Plan, first: PlannedNode): PlannedNode[] {
-  const found = new Set([first]);
-  for (const { outgoing } of found) {
-    for (const { target, isLoopback } of outgoing) if (!isLoopback) found.add(plan.nodes[target]!);
-  }
-  return [...found];
-}
-
-/** Resets a node. Attempt numbers continue, so that no two attempts of a node share one. */
-function reopen(run: Run, { index, outgoing }: PlannedNode): void {
-  const { attempt, visit, interrupts, startedAt } = run.nodes[index]!;
-  const nextAttempt = startedAt === undefined ? attempt : attempt + 1;
-  run.nodes[index] = { status: 'pending', attempt: nextAttempt, failures: 0, visit: visit + 1, interrupts };
-  run.toSkip.delete(index);
-  run.ready.delete(index);
-  // Loopback edges keep their result, because they deliver the inputs of the new iteration.
-  for (const { edge, isLoopback } of outgoing) if (!isLoopback) run.edgeResults.delete(edge.id);
-}
-
-function tallyOf(run: Run, incoming: readonly PlannedEdge[]): Tally {
-  const tally: Tally = { open: 0, succeeded: 0, failed: 0, skipped: 0 };
-  for (const { edge } of incoming) tally[run.edgeResults.get(edge.id) ?? 'open']++;
-  return tally;
-}
-
-type TriggerResult = 'start' | 'wait' | 'upstream_failed' | 'upstream_skipped';
-
-/** Trigger rules: whether a node starts, waits, or is skipped and why. */
-const triggers: Record<PlannedNode['rule'], (tally: Tally) => TriggerResult> = {
-  all_success: ({ open, failed, succeeded }) => {
-    if (open > 0) return 'wait';
-    if (failed > 0) return 'upstream_failed';
-    return succeeded > 0 ? 'start' : 'upstream_skipped';
-  },
-  any_success: ({ open, failed, succeeded }) => {
-    if (succeeded > 0) return 'start';
-    if (open > 0) return 'wait';
-    return failed > 0 ? 'upstream_failed' : 'upstream_skipped';
-  },
-  all_complete: ({ open }) => (open > 0 ? 'wait' : 'start'),
-  none_failed: ({ open, failed }) => {
-    if (failed > 0) return 'upstream_failed';
-    return open > 0 ? 'wait' : 'start';
-  },
-  any_failed: ({ open, failed }) => {
-    if (failed > 0) return 'start';
-    return open > 0 ? 'wait' : 'upstream_skipped';
-  },
-};
-
-function decide(run: Run, planned: PlannedNode): void {
-  const state = run.nodes[planned.index]!;
-  if (state.status !== 'pending' || run.toSkip.has(planned.index)) return;
-  const result = planned.incoming.length === 0 ? 'start' : triggers[planned.rule](run.tallies[planned.index]!);
-  if (result === 'wait') return;
-  if (result !== 'start') {
-    run.toSkip.set(planned.index, skipReason(run, planned, result));
-  } else if (planned.node.disabled) {
-    run.toSkip.set(planned.index, 'disabled');
-  } else {
-    state.status = 'ready';
-    run.ready.add(planned.index);
-  }
-}
-
-function skipReason(run: Run, planned: PlannedNode, result: TriggerResult): string {
-  if (result !== 'upstream_skipped') return result;
-  const completed = planned.incoming.filter(({ source }) => run.nodes[source]!.status === 'completed');
-  if (completed.some(({ condition }) => condition)) return 'edge_condition_false';
-  return completed.length > 0 ? 'nothing_failed' : result;
 }
 
 /** The bounds of a declared channel come from its declaration, those of others from the config of the writing node. */

@@ -19,6 +19,8 @@ export interface RunFacts {
   readonly runId: string;
   readonly workflowId: string;
   readonly owner: Owner;
+  /** Principals and people who started the run or forked it; the owner alone if absent. */
+  readonly initiators?: readonly string[] | undefined;
   readonly inputs: JsonObject;
   readonly configurable: Configurable;
   readonly tags?: readonly string[] | undefined;
@@ -43,6 +45,15 @@ export interface Fork {
   readonly throughSeq: number;
   /** Seed of the source's backoff jitter. */
   readonly seed: string;
+  /** Where approvals in the copied events do not cover what the run does, because something they were for has changed. */
+  readonly reopenings?: readonly Reopening[] | undefined;
+}
+
+/** Gates that are passed again, with everything after them. */
+export interface Reopening {
+  /** Sequence of the first event after the gates were reopened. */
+  readonly before: number;
+  readonly gates: readonly string[];
 }
 
 /** Limits that end a run when exceeded. */
@@ -131,6 +142,8 @@ export interface OpenInterrupt {
   expiresAt?: number;
   /** Votes so far by voter; a second vote of the same voter replaces the first. */
   readonly votes: Map<string, string>;
+  /** When each voter voted. */
+  votedAt?: Map<string, number>;
 }
 
 /** The resolved inputs of an attempt. */
@@ -211,6 +224,12 @@ export interface Run {
   readonly edgeResults: Map<string, EdgeResult>;
   /** Node id to the id of the interrupt that was answered last. */
   readonly answered: Map<string, string>;
+  /** Principal to the person that its key names, as far as the log knows. */
+  readonly people: Map<string, string>;
+  /** Principals who answered questions or changed what was to be approved. */
+  readonly authors: Set<string>;
+  /** Index of a gate to the time until which its approval counts. */
+  readonly grants: Map<number, number>;
   /** Outputs by node id, as expressions see them. */
   readonly outputs: JsonObject;
   readonly variables: JsonObject;
@@ -241,6 +260,9 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     suspended: new Set(),
     edgeResults: new Map(),
     answered: new Map(),
+    people: new Map(),
+    authors: new Set(),
+    grants: new Map(),
     outputs: Object.create(null) as JsonObject,
     variables: initialVariables(plan, facts),
     channels: initialChannels(plan),

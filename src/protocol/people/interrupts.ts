@@ -6,6 +6,20 @@ import { RUN_STATUSES, RunId } from '../running/runs.ts';
 const Optional = Type.Optional;
 const Names = Type.Array(NonEmpty);
 
+/** Separation of duties, for every kind of approval. */
+export const separation = {
+  excludeInitiator: Optional(Type.Boolean({ description: 'Whoever started or forked the run may not approve' })),
+  excludeAuthors: Optional(
+    Type.Boolean({ description: 'Whoever answered a question or edited an artifact of the run may not approve' }),
+  ),
+  minDistinctPeople: Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000, description: 'At least so many different people must approve' }),
+  ),
+  grantTtlMs: Optional(
+    Type.Integer({ minimum: 1, maximum: 31_536_000_000, description: 'For how long an approval counts' }),
+  ),
+};
+
 /** What makes an approval a governance gate. */
 const gateData = {
   gateId: Optional(NonEmpty),
@@ -37,6 +51,7 @@ export const INTERRUPT_DATA = {
     audience: Optional(Closed({ subjects: Optional(Names), groups: Optional(Names), roles: Optional(Names) })),
     prompt: Optional(Type.String()),
     profile: Optional(Type.String()),
+    ...separation,
     ...gateData,
   }),
   clarification: Closed({

@@ -63,7 +63,7 @@ describe('the registry of events', () => {
     for (const type of others) expect(type).toMatch(vendor);
     const reserved = /^(run|node|approval|clarification|cap|channel|replay)\./;
     const ours = Object.keys(EVENTS).filter((type) => !reserved.test(type) && type.startsWith('capstan.'));
-    expect(ours).toEqual(['capstan.child.changed', 'capstan.pause.requested']);
+    expect(ours).toEqual(['capstan.child.changed', 'capstan.pause.requested', 'capstan.principal.identified']);
   });
 
   it.each([

@@ -368,6 +368,10 @@ export const EVENTS = {
     }),
   },
   'capstan.pause.requested': { tier: 'debug', payload: PausePayload },
+  'capstan.principal.identified': {
+    tier: 'debug',
+    payload: Closed({ principal: NonEmpty, person: NonEmpty }),
+  },
 } as const satisfies Record<string, EventRow>;
 
 /** A type from the registry EVENTS. */

@@ -15,6 +15,7 @@ const Name = Type.String({ pattern: NAME.source });
 const members = {
   id: NonEmpty,
   name: NonEmpty,
+  person: Optional(Type.String({ description: 'Whose key it is' })),
   prefix: Type.String({ description: 'First characters of the key, to recognize it' }),
   role: Optional(OneOf(ROLES)),
   scopes: Type.Array(Type.String()),
@@ -50,6 +51,9 @@ export const ApiKeyRequest = Closed({
   scopes: Optional(Type.Array(OneOf(SCOPES), { uniqueItems: true })),
   workspace: Optional(Name),
   principal: Optional(Name),
+  person: Optional(
+    Type.String({ pattern: NAME.source, description: 'Whose key it is: several keys of one person count as one' }),
+  ),
   expiresAt: Optional(Timestamp),
 });
 /** A well-formed request; a key cannot get scopes that its creator lacks. */

@@ -6,11 +6,12 @@ import type { Configurable } from '../../protocol/running/runs.ts';
 import type { RunRow } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { recordAndApply } from '../append.ts';
-import { type CreatedRun, createRun, emptyHeldRun, type NewRun } from '../creation.ts';
+import { type CreatedRun, createRun, emptyHeldRun, initiatorsOf, type NewRun } from '../creation.ts';
 import type { PinnedPlan } from '../plans.ts';
 import { decodeEvent, eventIdOf, type Recorded, sequenceOf } from '../recording.ts';
-import { factsOf, type HeldRun, identityOf } from '../run-row.ts';
+import { factsOf, type HeldRun, identityOf, type Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
+import { reopeningsOf } from './reopenings.ts';
 import { nodeIdOf, toNewEvent } from './source-history.ts';
 
 /** What is needed to fork a run. */
@@ -22,6 +23,8 @@ interface ForkRequest {
   readonly fromSeq: number;
   readonly mode: ForkMode;
   readonly overlay: Overlay;
+  /** Who asks for the fork: they have started it as much as whoever started its source. */
+  readonly by: Subject;
 }
 
 /** Values of a branch that replace those of its source. */
@@ -39,7 +42,7 @@ interface UnknownNode {
 
 /** Creates a run in memory whose first events are copied from its source; the source is not changed. */
 export async function createFork(runtime: Runtime, request: ForkRequest): Promise<CreatedRun | UnknownNode> {
-  const newRun = newRunOf(request, await lastReplayed(runtime, request.source));
+  const newRun = await withReopenings(runtime, request, newRunOf(request, await lastReplayed(runtime, request.source)));
   // A replay copies at least the first event. A branch that copies none is an ordinary new run.
   if (newRun.fork!.fromSeq === 0) return createRun(runtime, newRun);
   const held = emptyHeldRun(runtime, newRun);
@@ -52,9 +55,10 @@ export async function createFork(runtime: Runtime, request: ForkRequest): Promis
   return { held, recorded, isInherited: true };
 }
 
-function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, throughSeq: number): NewRun {
+function newRunOf({ source, workflow, fromSeq, mode, overlay, by }: ForkRequest, throughSeq: number): NewRun {
   const facts = factsOf(source);
   const { subject } = identityOf(source);
+  const { initiators = [subject.principal] } = facts;
   const fork: Fork = {
     sourceRunId: source.run_id,
     fromSeq: mode === 'replay' ? Math.max(fromSeq, 1) : fromSeq,
@@ -72,7 +76,14 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay }: ForkRequest, thr
     engineVersion: facts.engineVersion,
     depth: 0,
     fork,
+    initiators: [...new Set([...initiators, by.principal, ...(initiatorsOf(by) ?? [])])],
   };
+}
+
+/** The run with the gates that it must pass again, according to what it changes about its source. */
+async function withReopenings(runtime: Runtime, { source }: ForkRequest, newRun: NewRun): Promise<NewRun> {
+  const reopenings = await reopeningsOf(runtime, source, newRun, (length) => readHistory(runtime, source, length));
+  return reopenings.length === 0 ? newRun : { ...newRun, fork: { ...newRun.fork!, reopenings } };
 }
 
 /** Event types that a cancellation appends at the end of a log. */

@@ -29,7 +29,14 @@ import type { Installers } from './installers/index.ts';
 import type { Installation, ProposedArtifact } from './installers/installer.ts';
 import { moveProposal, type ProposalDecision } from './moves.ts';
 import type { ProposalNotifications } from './notifications.ts';
-import { findProposal, findProposalOfRun, insertInstalled, type ProposalRow, updateProposal } from './records.ts';
+import {
+  findProposal,
+  findProposalOfRun,
+  insertInstalled,
+  listAuthors,
+  type ProposalRow,
+  updateProposal,
+} from './records.ts';
 import { malformed, refuseMove, stale } from './rules.ts';
 import { gateFor, type ProposalSettings } from './settings.ts';
 
@@ -61,7 +68,7 @@ interface ActivationParts {
  *
  * P1. What is installed is the revision that was stored last, and that the gate asked about.
  * P2. The vote that opens the gate, the installation, the state, the events and the audit entry are one change.
- * P3. The author of the last revision cannot approve it.
+ * P3. Nobody who wrote a revision can approve the proposal.
  */
 export class Activation {
   readonly #host: Pick<Host, 'runtime'>;
@@ -144,6 +151,12 @@ export class Activation {
     return now?.version === row.version ? installation : 'outdated';
   }
 
+  /** Everybody who contributed to the text is its author, whoever came last. */
+  async #isOwnWork({ tenant, proposal_id }: ProposalRow, { principal, person }: Resolver): Promise<boolean> {
+    const authors = await this.#store.read<{ author: string }>(listAuthors(tenant, proposal_id));
+    return authors.some(({ author }) => author === principal || author === person);
+  }
+
   #applyDirectly(run: Run, prepared: PreparedInstallation): ProposalDecision<AppliedProposal> {
     return {
       events: endAppliedDirectly(run, activatedBy(prepared, null)),
@@ -151,8 +164,8 @@ export class Activation {
     };
   }
 
-  /** Opens the gate unless it is open. The caller votes for the proposal, unless the last revision is their own. */
-  #askGate(run: Run, prepared: PreparedInstallation, by: Resolver): ProposalDecision<AppliedProposal> {
+  /** Opens the gate unless it is open. The caller votes for the proposal, unless they wrote a part of it. */
+  async #askGate(run: Run, prepared: PreparedInstallation, by: Resolver): Promise<ProposalDecision<AppliedProposal>> {
     const { row } = prepared;
     const pending = (approvalId: string): AppliedProposal => {
       return { proposalId: row.proposal_id, state: row.state, approvalId };
@@ -161,7 +174,7 @@ export class Activation {
     const request = this.#gateRequestFor(row);
     if (open && !isOverdue(open, request.at)) return unchanged(pending(open.interruptId));
     const { approvalId } = request;
-    const events = openGate(run, request, isOwnWork(row, by) ? NOBODY : by);
+    const events = openGate(run, request, (await this.#isOwnWork(row, by)) ? NOBODY : by);
     const approval = approvalIn(events);
     if (approval === undefined) {
       return { events, rest: ({ at }) => withResult(this.#openGate(prepared, request, at), () => pending(approvalId)) };
@@ -174,7 +187,8 @@ export class Activation {
 
   async #vote(answer: ManagementAnswer, run: Run, row: ProposalRow): Promise<ProposalDecision<MovedRun>> {
     const { value, by, subject, decide } = answer;
-    const decision = refuseOwnVote(row, value, by) ?? decide(run);
+    const isOwnVote = isGrant(value) && (await this.#isOwnWork(row, by));
+    const decision = isOwnVote ? refuseOwnVote(by) : decide(run);
     const approval = Array.isArray(decision) ? approvalIn(decision) : undefined;
     if (!Array.isArray(decision) || approval === undefined) {
       const isRepeated = Array.isArray(decision) && decision.length === 0;
@@ -267,17 +281,16 @@ function activatedBy({ row, ref }: PreparedInstallation, approvalId: string | nu
   return { proposalId: row.proposal_id, kind: row.kind, installedArtifactRef: ref, approvalId };
 }
 
-function isOwnWork({ author }: ProposalRow, { principal }: Resolver): boolean {
-  return author === principal;
+/** An override is no grant: it takes a role and a reason, and the log shows that it was one. */
+function isGrant(value: unknown): boolean {
+  return isObject(value) && value.decision === 'granted';
 }
 
-/** An override is allowed: it takes a role and a reason, and the log shows that it was one. */
-function refuseOwnVote(row: ProposalRow, value: unknown, by: Resolver): Decision | undefined {
-  if (!isOwnWork(row, by) || !isObject(value) || value.decision !== 'granted') return undefined;
+function refuseOwnVote(by: Resolver): Decision {
   const payload = { principal: by.principal, action: 'approval.granted', resource: REVIEW, allowed: false };
   return {
     record: [{ type: 'authorization.decided', nodeId: REVIEW, payload: { ...payload, reason: 'own-revision' } }],
-    refusal: refuse('forbidden', 'You wrote the last revision of this proposal, so somebody else has to approve it.', {
+    refusal: refuse('forbidden', 'You wrote a revision of this proposal, so somebody else has to approve it.', {
       reason: 'own-revision',
     }),
   };

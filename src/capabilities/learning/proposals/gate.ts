@@ -1,6 +1,7 @@
 import { decideGate, type GateData } from '../../../engine/people/governance.ts';
 import { expireInterrupt, suspendNode } from '../../../engine/people/interrupts.ts';
 import type { Resolver } from '../../../engine/people/question.ts';
+import { identify } from '../../../engine/people/separation.ts';
 import { cancelActive } from '../../../engine/run/next.ts';
 import type { OpenInterrupt, Run } from '../../../engine/run/run.ts';
 import { defined, isObject, type JsonObject } from '../../../protocol/format/json.ts';
@@ -88,8 +89,8 @@ function voteFor(run: Run, request: GateRequest, by: Resolver): readonly NewEven
   };
   const grant = { decision: 'granted', artifactHash: request.sha256 };
   const gate = interrupt.data as JsonObject & GateData;
-  const decision = decideGate({ run, nodeId: REVIEW, interrupt }, gate, grant, by);
-  return Array.isArray(decision) ? decision : [];
+  const decision = decideGate({ run, nodeId: REVIEW, interrupt, now: request.at }, gate, grant, by);
+  return Array.isArray(decision) ? [...identify(run, REVIEW, by), ...decision] : [];
 }
 
 /** The decision by which these events approve the proposal; undefined if they do not. */

@@ -162,6 +162,16 @@ export function insertEvidence(owner: string, key: string, proposalId: string): 
   };
 }
 
+/** Everybody who wrote a revision of a proposal. The draft, which the host wrote, has no author. */
+export function listAuthors(tenant: string, proposalId: string): Statement {
+  return sql(
+    `SELECT DISTINCT author FROM proposal_revisions JOIN proposals USING (proposal_id)
+     WHERE proposal_id = $1 AND tenant = $2 AND author IS NOT NULL`,
+    proposalId,
+    tenant,
+  );
+}
+
 /** A revision of the artifact of a proposal. */
 export interface RevisionRow {
   readonly proposal_id: string;

@@ -33,7 +33,7 @@ export async function revised(
     revision: row.revision + 1,
     text,
     sha256: sha256Hex(text),
-    author: by.principal,
+    author: by.person ?? by.principal,
     updated_at: at,
   };
   const artifact = artifactOf(written, by);

@@ -76,6 +76,7 @@ export const DELIVERED: EventTable<'every-run' | 'no-management-run'> = {
   'workflow.loopback-limit': 'every-run',
   'capstan.child.changed': 'every-run',
   'capstan.pause.requested': 'every-run',
+  'capstan.principal.identified': 'every-run',
 };
 
 /** Types that are not delivered from management runs. */

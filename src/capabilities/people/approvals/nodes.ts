@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import { verdictOf } from '../../../engine/people/verdict.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { separation } from '../../../protocol/people/interrupts.ts';
 import { ROLES, SCOPES } from '../../../protocol/trust/scopes.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
 import { decided } from '../interrupts/door.ts';
@@ -17,6 +18,7 @@ const rest = {
   override: Optional(Type.Object({ requiredRole: RoleName, audited: Optional(Type.Literal(true)) })),
   overrideBypassesQuorum: Optional(Type.Boolean()),
   timeoutSec: Optional(Type.Number({ exclusiveMinimum: 0, maximum: 31_536_000 })),
+  ...separation,
   artifactHash: Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
   resumeSchema: Optional(MapOf(Type.Unknown(), { description: 'A remark: what answers look like is fixed' })),
 };

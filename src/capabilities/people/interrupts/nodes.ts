@@ -3,10 +3,10 @@ import { Compile } from 'typebox/compile';
 import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
 import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { APPROVAL_ACTIONS, type ApprovalData } from '../../../engine/people/approval.ts';
-import { type Verdict, verdictOf } from '../../../engine/people/verdict.ts';
+import { isApprovalKind, type Verdict, verdictOf } from '../../../engine/people/verdict.ts';
 import { defined, isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
-import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
+import { INTERRUPT_DATA, separation } from '../../../protocol/people/interrupts.ts';
 import { INTERRUPT_KINDS } from '../../../protocol/running/events.ts';
 import { configProblems } from '../../../runtime/catalog.ts';
 import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
@@ -32,6 +32,7 @@ export const ApprovalConfig = Type.Object({
   timeoutMs: TimeoutMs,
   onTimeout: Optional(OneOf(['reject'], { description: 'What a timeout means; it never means approval' })),
   profile: Optional(Type.String()),
+  ...separation,
 });
 type ApprovalConfig = Static<typeof ApprovalConfig>;
 
@@ -56,6 +57,7 @@ function askForApproval({ config, node, declared }: NodeContext, refineFeedback?
   const { timeoutMs, actions = ['accept', 'reject'], title, artifactType, ...rest } = config as ApprovalConfig;
   const { description, prompt, profile, requiredApprovals, rejectionPolicy } = rest;
   const { approversList, approverGroupRefs, approverRoleRefs, audience } = rest;
+  const { excludeInitiator, excludeAuthors, minDistinctPeople, grantTtlMs } = rest;
   const data: ApprovalData & JsonObject = {
     artifactId: node.id,
     artifactType: artifactType ?? node.artifactType ?? 'approval',
@@ -63,6 +65,7 @@ function askForApproval({ config, node, declared }: NodeContext, refineFeedback?
     actions,
     ...defined({ description, prompt, profile, requiredApprovals, rejectionPolicy, refineFeedback }),
     ...defined({ approversList, approverGroupRefs, approverRoleRefs, audience }),
+    ...defined({ excludeInitiator, excludeAuthors, minDistinctPeople, grantTtlMs }),
     // Inputs of the run must not appear in events, so only ports that the definition declares are shown.
     ...(Object.keys(declared).length > 0 ? { artifactData: declared } : {}),
   };
@@ -118,6 +121,7 @@ const interrupt: NodeType = {
   typeId: 'core.interrupt',
   role: 'pure',
   config: InterruptConfig,
+  asksApproval: ({ kind }) => isApprovalKind(kind),
   check: (config) => {
     const { kind, data, resumeSchema } = config as Static<typeof InterruptConfig>;
     return [...dataProblems(kind, data), ...schemaProblems('.resumeSchema', resumeSchema)];

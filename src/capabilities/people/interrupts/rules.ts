@@ -28,6 +28,7 @@ export const TOKEN_BEARER: Resolver = {
 export function resolverOf({ subject, scopes, role, claimed }: Caller): Resolver {
   return {
     principal: subject.principal,
+    person: subject.person,
     mayNameVoters: subject.lane === KEY_LANE,
     hasScope: (scope) => scopes.has(scope as Scope),
     hasRole: (wanted) => meetsRole(role, wanted) || claimed?.roles.has(wanted) === true,
@@ -48,7 +49,7 @@ export interface NodeAnswer {
 export function decideAnswer(run: Run, { nodeId, interruptId, value, by }: NodeAnswer, now: number): Decision {
   const open = openInterrupt(run, nodeId, interruptId);
   if (isRefusal(open)) return open;
-  if ((open.expiresAt ?? Number.POSITIVE_INFINITY) > now) return resolveInterrupt(run, nodeId, value, by);
+  if ((open.expiresAt ?? Number.POSITIVE_INFINITY) > now) return resolveInterrupt(run, nodeId, value, by, now);
   const refusal =
     open.kind === 'approval'
       ? refuse('interrupt_already_resolved', 'The deadline has passed; the approval was rejected.')

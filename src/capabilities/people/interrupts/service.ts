@@ -1,6 +1,7 @@
 import { maskQuestion } from '../../../engine/masking/mask.ts';
 import { namesApprovers } from '../../../engine/people/approval.ts';
 import { openInterrupt } from '../../../engine/people/interrupts.ts';
+import { separatesPeople } from '../../../engine/people/separation.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { InterruptView } from '../../../protocol/people/interrupts.ts';
@@ -130,7 +131,7 @@ export class InterruptService implements Interrupts {
     const needed = await reader.view({ tenant }, run_id, ({ run }) => {
       if (run.plan.node(node_id)?.node.config.profile === AUTH_REQUIRED) return true;
       const open = openInterrupt(run, node_id);
-      return !isRefusal(open) && namesApprovers(open.data);
+      return !isRefusal(open) && (namesApprovers(open.data) || separatesPeople(open.data));
     });
     return needed === true;
   }

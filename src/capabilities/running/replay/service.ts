@@ -41,10 +41,17 @@ export class ReplayService {
     if (isRefusal(workflow)) return workflow;
     const refusal = mode === 'branch' ? this.#checkOverlay(caller, source, workflow, overlay) : undefined;
     if (refusal) return refusal;
-    const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay });
+    const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay, by: caller.subject });
     if ('unknownNode' in created) return refuseUnknownNode(created.unknownNode);
     const start = executor.startRun(created);
-    const details = { runId: start.result.runId, mode, fromSeq };
+    const { reopenings = [] } = created.held.run.facts.fork!;
+    const reopenedGates = reopenings.filter(({ before }) => before === fromSeq).flatMap(({ gates }) => gates);
+    const details = {
+      runId: start.result.runId,
+      mode,
+      fromSeq,
+      ...(reopenedGates.length > 0 ? { reopenedGates } : {}),
+    };
     return and(start, entryBy(this.#needs.audit, caller.subject, 'run.fork', sourceRunId, details));
   }
 

@@ -110,6 +110,7 @@ export const AUDITED_EVENTS: { readonly [T in EventType]: FactOf<T> } = {
   'workflow.loopback-limit': notAudited,
   'capstan.child.changed': notAudited,
   'capstan.pause.requested': paused,
+  'capstan.principal.identified': notAudited,
 };
 
 /** The start of a child, a fork or a management run follows from an action that is in the audit log already. */

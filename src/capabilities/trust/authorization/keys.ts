@@ -33,6 +33,8 @@ export interface KeyRecord {
   readonly tenant: string;
   readonly workspace?: string | undefined;
   readonly principal: string;
+  /** Whose key it is; several keys of one person count as one where people are counted. */
+  readonly person?: string | undefined;
   readonly role?: Role | undefined;
   readonly scopes: readonly Scope[];
   readonly isTest: boolean;
@@ -74,6 +76,7 @@ export function callerOf(key: KeyRecord): Caller {
       tenantName: key.tenant,
       workspace: key.workspace,
       principal: key.principal,
+      person: key.person,
       issuer: ISSUER,
       lane: KEY_LANE,
     },

@@ -32,6 +32,10 @@ export const KEY_TABLES: readonly Migration[] = [
       'CREATE INDEX api_keys_by_tenant ON api_keys (tenant, is_test, key_id)',
     ],
   },
+  {
+    id: 'authorization/0003',
+    statements: ['ALTER TABLE api_keys ADD COLUMN person TEXT'],
+  },
 ];
 
 /** A stored key: its hash and rights. */
@@ -51,6 +55,7 @@ export interface KeyRow {
   /** May be in the future: a rotated key stays valid for a grace period. */
   readonly revoked_at: number | null;
   readonly last_used_at: number | null;
+  readonly person: string | null;
 }
 
 /** A row with the store's time. Clocks of hosts may differ, so the store's clock decides whether a key is over. */
@@ -92,12 +97,23 @@ export function countKeys(): Statement {
   return sql('SELECT COUNT(*) AS count FROM api_keys');
 }
 
+/** How many valid keys of a tenant, in whatever workspace, have a principal. */
+export function countKeysOf({ tenant, isTest }: KeyRealm, principal: string): Statement {
+  return sql(
+    `SELECT COUNT(*) AS count FROM api_keys WHERE tenant = $1 AND is_test = $2 AND principal = $3
+       AND (revoked_at IS NULL OR revoked_at > $now) AND (expires_at IS NULL OR expires_at > $now)`,
+    tenant,
+    isTest ? 1 : 0,
+    principal,
+  );
+}
+
 /** Stores a new key. */
 export function insertKey(row: KeyRow): Write {
   return {
     sql: `INSERT INTO api_keys (key_id, hash, name, prefix, tenant, workspace, principal, role, scopes, is_test,
-            created_at, expires_at, revoked_at, last_used_at)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+            created_at, expires_at, revoked_at, last_used_at, person)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
     params: [
       row.key_id,
       row.hash,
@@ -113,6 +129,7 @@ export function insertKey(row: KeyRow): Write {
       row.expires_at,
       row.revoked_at,
       row.last_used_at,
+      row.person,
     ],
   };
 }
@@ -179,6 +196,7 @@ export function keyFromRow(row: KeyRow): KeyRecord {
     tenant: row.tenant,
     workspace: row.workspace ?? undefined,
     principal: row.principal,
+    person: row.person ?? undefined,
     role: isRole(row.role) ? row.role : undefined,
     scopes: scopesOf(row.role === null ? { scopes: JSON.parse(row.scopes) } : { role: row.role }),
     isTest: row.is_test === 1,

@@ -40,7 +40,7 @@ const createApiKey = operation({
   scope: 'keys:manage',
   body: ApiKeyRequest,
   replies: { 201: NewApiKey },
-  refusals: [400],
+  refusals: [400, 409],
   handle: ({ caller, body: { expiresAt, ...rest } }, { authorization }) => {
     const request = { ...rest, expiresAt: expiresAt === undefined ? undefined : Date.parse(expiresAt) };
     return transact(() => authorization.create(caller, request), created);

@@ -4,6 +4,8 @@ import type { Role, Scope } from '../../../protocol/trust/scopes.ts';
 import { and, type Change, changeOf, perform, unchanged } from '../../../runtime/change.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { saveIdempotencyRecord } from '../../../store/idempotency.ts';
+import type { Write } from '../../../store/sql.ts';
+import { sha256Hex } from '../../../system/digest.ts';
 import { redactText } from '../../../system/redaction.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy, HOST_ACTOR } from '../audit/door.ts';
@@ -12,6 +14,7 @@ import type { Authorization, Credential } from './door.ts';
 import { hashKey, type KeyRecord, newKey, scopesOf, shownPrefix, USER_LANE } from './keys.ts';
 import {
   countKeys,
+  countKeysOf,
   endKeyIn,
   findKeyById,
   insertKey,
@@ -23,12 +26,22 @@ import {
   revokeKey,
   type TimedKeyRow,
 } from './records.ts';
-import { canReplaceManager, checkGrant, checkRequest, isOver, isRevoked, type KeyRequest } from './rules.ts';
+import {
+  canReplaceManager,
+  checkGrant,
+  checkRequest,
+  isOver,
+  isRevoked,
+  type KeyRequest,
+  PRINCIPAL_IN_USE,
+} from './rules.ts';
 import type { OidcSettings } from './settings.ts';
 
 /** Hosts that start together on an empty store create one owner between them. */
 const FIRST_START = 'first-start';
 const FIRST_START_MS = 60_000;
+/** Longer than it takes from the look for other keys of a principal to the commit of a new one. */
+const CLAIM_MS = 5_000;
 const CREATED_ELSEWHERE = refuse('conflict', 'Another host has created the first key.');
 
 const OVER = refuse('conflict', 'This key has expired, or was revoked or rotated already. Create a new key.');
@@ -41,6 +54,7 @@ const LAST_MANAGER = refuse(
 export interface StoredKey {
   readonly id: string;
   readonly name: string;
+  readonly person?: string;
   readonly prefix: string;
   readonly role?: Role | undefined;
   readonly scopes: readonly Scope[];
@@ -118,7 +132,26 @@ export class AuthorizationService implements Authorization {
 
   async create(caller: Caller, request: KeyRequest): Promise<Change<IssuedKey> | Refusal> {
     const refusal = checkRequest(caller, request, this.#runtime.clock.now());
-    return refusal ?? this.#issue(caller, this.#newKey(realmOf(caller), request));
+    if (refusal) return refusal;
+    const realm = realmOf(caller);
+    const { principal } = request;
+    const made = this.#newKey(realm, request);
+    if (principal === undefined) return this.#issue(caller, made);
+    if (await this.#isInUse(realm, principal)) return PRINCIPAL_IN_USE;
+    const claim = changeOf(undefined, [claimPrincipal(realm, principal)], {
+      refusals: { principal: PRINCIPAL_IN_USE },
+    });
+    return and(this.#issue(caller, made), claim);
+  }
+
+  /** Whether a key that is configured or stored acts as this principal. */
+  async #isInUse(realm: KeyRealm, principal: string): Promise<boolean> {
+    const isConfigured = this.#configured.some(
+      (key) => key.tenant === realm.tenant && key.isTest === realm.isTest && key.principal === principal,
+    );
+    if (isConfigured) return true;
+    const [row] = await this.#runtime.store.read<{ count: number }>(countKeysOf(realm, principal));
+    return Number(row?.count ?? 0) > 0;
   }
 
   /** Issues a new key for the same principal with the same rights; the old one stays valid for a grace period. */
@@ -130,9 +163,9 @@ export class AuthorizationService implements Authorization {
     const refusal = checkGrant(caller, record) ?? (isOver(record, old.now) ? OVER : undefined);
     if (refusal) return refusal;
     const { name, tenant, principal } = old;
-    const { role, scopes, workspace, expiresAt, isTest } = record;
+    const { role, scopes, workspace, expiresAt, isTest, person } = record;
     const rights = role === undefined ? { scopes } : { role };
-    const made = this.#newKey({ tenant, isTest }, { name, principal, workspace, expiresAt, ...rights });
+    const made = this.#newKey({ tenant, isTest }, { name, principal, person, workspace, expiresAt, ...rights });
     const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], { refusals: { key: OVER } });
     const details = { newKeyId: made.issued.id, graceMs };
     // The audit log has entries in the order in which they are made: the rotation before the key that it creates.
@@ -188,6 +221,7 @@ export class AuthorizationService implements Authorization {
       expires_at: expiresAt ?? null,
       revoked_at: null,
       last_used_at: null,
+      person: request.person ?? null,
     };
     return { row, issued: { ...storedKey(row), key } };
   }
@@ -206,13 +240,21 @@ export class AuthorizationService implements Authorization {
   }
 }
 
+/** Of two keys that are created for one principal at the same time, on whatever hosts, one is refused. */
+function claimPrincipal({ tenant, isTest }: KeyRealm, principal: string): Write {
+  const record_key = sha256Hex(JSON.stringify(['principal', tenant, isTest, principal]));
+  const once = saveIdempotencyRecord({ record_key, digest: '', status: 0, body: '' }, CLAIM_MS);
+  return { ...once, expectation: 'principal' };
+}
+
 function realmOf({ subject, isTest }: Caller): KeyRealm {
   return { tenant: subject.tenantName, isTest, workspace: subject.workspace };
 }
 
 /** The rights of a key as the audit log records them, without any part of the key. */
-function rightsOf({ principal, role, scopes }: KeyRow): JsonObject {
-  return role === null ? { principal, scopes: JSON.parse(scopes) } : { principal, role };
+function rightsOf({ principal, person, role, scopes }: KeyRow): JsonObject {
+  const who = { principal, ...(person === null ? {} : { person }) };
+  return role === null ? { ...who, scopes: JSON.parse(scopes) } : { ...who, role };
 }
 
 function storedKey(row: KeyRow): StoredKey {
@@ -220,6 +262,7 @@ function storedKey(row: KeyRow): StoredKey {
   return {
     id: row.key_id,
     name: row.name,
+    ...(row.person === null ? {} : { person: row.person }),
     prefix: row.prefix,
     role,
     scopes,

@@ -21,7 +21,7 @@ export interface OidcSettings {
 const VARIABLES = {
   apiKeys: {
     variable: 'CAPSTAN_API_KEYS',
-    meaning: 'JSON array of API keys: { key, tenant, workspace?, principal, role? | scopes? }',
+    meaning: 'JSON array of API keys: { key, tenant, workspace?, principal, person?, role? | scopes? }',
   },
   oidcIssuer: {
     variable: 'CAPSTAN_OIDC_ISSUER',
@@ -61,7 +61,8 @@ const OIDC_NAMES = [
   'oidcClockSkewS',
 ] as const satisfies readonly (keyof typeof VARIABLES)[];
 const KEY_CHARACTERS_MIN = 8;
-const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'role', 'scopes'];
+const KEY_MEMBERS: readonly string[] = ['key', 'tenant', 'workspace', 'principal', 'person', 'role', 'scopes'];
+const OPTIONAL_NAMES: readonly string[] = ['workspace', 'person'];
 
 /** The configured API keys, and the OIDC issuer if there is one. */
 export const authorizationSettings = defineSettings({
@@ -123,6 +124,7 @@ interface GivenKey {
   readonly tenant: string;
   readonly workspace?: string;
   readonly principal: string;
+  readonly person?: string;
   readonly role?: unknown;
   readonly scopes?: unknown;
 }
@@ -139,9 +141,9 @@ function problemsWithKey(given: Record<string, unknown>): string[] {
   if (typeof given.key !== 'string' || given.key.length < KEY_CHARACTERS_MIN) {
     problems.push(`.key must be a string of at least ${KEY_CHARACTERS_MIN} characters.`);
   }
-  for (const name of ['tenant', 'principal', 'workspace']) {
+  for (const name of ['tenant', 'principal', ...OPTIONAL_NAMES]) {
     const value = given[name];
-    if (typeof value === 'string' ? NAME.test(value) : value === undefined && name === 'workspace') continue;
+    if (typeof value === 'string' ? NAME.test(value) : value === undefined && OPTIONAL_NAMES.includes(name)) continue;
     problems.push(`.${name} must have 1 to 128 characters from A-Z a-z 0-9 . _ ~ - :`);
   }
   if (given.role !== undefined && !isRole(given.role)) problems.push(`.role must be one of ${ROLES.join(', ')}.`);
@@ -151,7 +153,7 @@ function problemsWithKey(given: Record<string, unknown>): string[] {
   return problems;
 }
 
-function keyRecord({ key, tenant, workspace, principal, role, scopes }: GivenKey): KeyRecord {
+function keyRecord({ key, tenant, workspace, principal, person, role, scopes }: GivenKey): KeyRecord {
   const hash = hashKey(key);
   return {
     keyId: `key-configured-${hash.slice(0, 16)}`,
@@ -159,6 +161,7 @@ function keyRecord({ key, tenant, workspace, principal, role, scopes }: GivenKey
     tenant,
     workspace,
     principal,
+    person,
     role: scopes === undefined && isRole(role) ? role : undefined,
     scopes: scopesOf({ role, scopes }),
     isTest: key.startsWith(TEST_KEY_PREFIX),

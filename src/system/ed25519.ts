@@ -47,6 +47,11 @@ export function signatureVerifierOf(publicKey: string): VerifyHex {
   return (hex, signature) => verify(null, Buffer.from(hex, 'hex'), key, Buffer.from(signature, 'base64'));
 }
 
+/** Whether a key, in any accepted notation, signed the UTF-8 bytes of a text. */
+export function isTextSigned(text: string, signature: string, publicKey: string): boolean {
+  return signatureVerifierOf(publicKey)(hexOf(text), signature);
+}
+
 /** Converts a public key in any accepted notation to base64 of its raw 32 bytes. */
 export function rawPublicKeyOf(publicKey: string): string {
   return publicKeyOf(publicKey).export({ type: 'spki', format: 'der' }).subarray(-RAW_KEY_BYTES).toString('base64');

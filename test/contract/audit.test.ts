@@ -11,7 +11,8 @@ import { sql } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
-import { realIds } from '../../src/system/real.ts';
+import { createEgress } from '../../src/system/egress.ts';
+import { realClock, realIds } from '../../src/system/real.ts';
 import { type Bundle, problemsOf } from '../support/audit-log.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -20,6 +21,14 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 const MIGRATIONS = [...CORE_TABLES, ...AUDIT_TABLES];
 const SECONDS = 1_000;
+
+interface LogSettings {
+  readonly keyName?: string;
+  readonly secret?: string;
+  readonly auditSigners?: readonly string[];
+  readonly auditRoots?: readonly string[];
+  readonly auditAnchors?: readonly string[];
+}
 
 interface Opened {
   readonly store: Store;
@@ -175,9 +184,19 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
     });
   });
 
-  async function log(store = opened.store, { keyName, secret }: { keyName?: string; secret?: string } = {}) {
+  async function log(store = opened.store, { keyName, secret, ...more }: LogSettings = {}) {
     stores.add(store);
-    const settings = { apiKeys: [], auditRequests: false, auditKey: keyName, secret };
+    const settings = {
+      apiKeys: [],
+      auditRequests: false,
+      auditKey: keyName,
+      secret,
+      auditSigners: [],
+      auditRoots: [],
+      auditAnchors: [],
+      auditAnchorToken: undefined,
+      ...more,
+    };
     const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const runtime = {
       store,
@@ -186,6 +205,7 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
       log: silent,
       hub: new Hub(),
       mutex: new KeyedMutex(),
+      egress: createEgress({ clock: realClock, allowLoopback: true }),
     } as unknown as Runtime;
     const service = new AuditService({ runtime, executor: { hostId: 'host-1' }, version: '1' }, settings);
     await service.prepare();

@@ -2,7 +2,7 @@ import { PACK_FILE_MAX, type PackSignature } from '../../../protocol/ai/packs.ts
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { hexOf, rawPublicKeyOf, signatureVerifierOf } from '../../../system/ed25519.ts';
+import { isTextSigned, rawPublicKeyOf } from '../../../system/ed25519.ts';
 
 /** Integrity of some bytes, in the notation of lockfiles. */
 export function integrityOf(data: string | Uint8Array): string {
@@ -24,7 +24,7 @@ export function integrityMismatch(expected: string, actual: string): Refusal {
 /** Checks a signature. The key comes back in one spelling, so that signatures by the same key can be recognised. */
 export function checkSignature(file: string, signature: PackSignature): PackSignature | Refusal {
   try {
-    const isSigned = signatureVerifierOf(signature.publicKey)(hexOf(file), signature.value);
+    const isSigned = isTextSigned(file, signature.value, signature.publicKey);
     if (isSigned) return { ...signature, publicKey: rawPublicKeyOf(signature.publicKey) };
   } catch {
     return refuse('pack_signature_invalid', 'The public key is not an Ed25519 key.', { reason: 'key' });

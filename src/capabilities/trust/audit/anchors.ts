@@ -1,8 +1,6 @@
-import { createReadStream, existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
-import type { AnchorRecord } from '../../../protocol/trust/audit-anchors.ts';
-import { anchorRecordFrom } from '../../../protocol/trust/audit-anchors.ts';
+import { type AnchorRecord, anchorRecordFrom } from '../../../protocol/trust/audit-anchors.ts';
+import { readAnchorFile } from '../../../system/anchor-file.ts';
 import type { Egress, EgressRequest, EgressResponse } from '../../../system/egress.ts';
 
 /** A place outside the host that keeps copies of checkpoints. */
@@ -30,7 +28,9 @@ export function anchorProblem(location: string): string | undefined {
 export function openAnchor(location: string, egress: Pick<Egress, 'send'>, token: string | undefined): Anchor {
   if (location.startsWith(FILE)) return fileAnchor(location.slice(FILE.length));
   const send = sender(egress, token);
-  return location.startsWith(OBJECTS) ? objectAnchor(location.slice(OBJECTS.length), send) : webhookAnchor(location, send);
+  return location.startsWith(OBJECTS)
+    ? objectAnchor(location.slice(OBJECTS.length), send)
+    : webhookAnchor(location, send);
 }
 
 /** A file that is only ever appended to, one record per line. */
@@ -47,17 +47,6 @@ function fileAnchor(path: string): Anchor {
     },
     read: (tenant) => readAnchorFile(path, tenant),
   };
-}
-
-/** The records of a tenant in an anchor file; none if there is no file yet. */
-export async function readAnchorFile(path: string, tenant: string): Promise<AnchorRecord[]> {
-  if (!existsSync(path)) return [];
-  const records: AnchorRecord[] = [];
-  for await (const line of createInterface({ input: createReadStream(path, 'utf8') })) {
-    const record = anchorRecordFrom(line);
-    if (record?.tenant === tenant) records.push(record);
-  }
-  return records;
 }
 
 type Send = (request: Pick<EgressRequest, 'url' | 'method' | 'headers' | 'body'>) => Promise<EgressResponse>;

@@ -3,6 +3,7 @@ import { believedKeys, type EndorsedKey, endorsementText } from '../../../protoc
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   hexOf,
+  isTextSigned,
   newKeyPair,
   pemOf,
   rawPublicKeyOf,
@@ -74,7 +75,10 @@ export class CheckpointKeys {
     const unbelieved = this.all.filter(({ isBelieved }) => !isBelieved);
     if (unbelieved.length > 0) {
       const keys = unbelieved.map(({ keyId, spki }) => ({ keyId, publicKey: spki }));
-      log.warn({ keys }, 'audit keys in the store are not believed; if they are yours, list them in CAPSTAN_AUDIT_ROOT');
+      log.warn(
+        { keys },
+        'audit keys in the store are not believed; if they are yours, list them in CAPSTAN_AUDIT_ROOT',
+      );
     }
   }
 
@@ -119,7 +123,8 @@ export class CheckpointKeys {
     const [outside] = this.#outside;
     for (const row of rows) {
       const isMeant = outside ? row.public_key === outside.publicKey : name === undefined || name === row.key_id;
-      const signer = isMeant && this.#known.get(row.key_id)!.isBelieved ? (outside ?? this.#rows.signerOf(row)) : undefined;
+      const signer =
+        isMeant && this.#known.get(row.key_id)!.isBelieved ? (outside ?? this.#rows.signerOf(row)) : undefined;
       if (signer) return { keyId: row.key_id, signer };
     }
     return undefined;
@@ -147,8 +152,7 @@ export class CheckpointKeys {
     key: EndorsedKey,
   ): Promise<Pick<AuditKeyRow, 'endorsed_by' | 'endorsement'>> {
     for (const row of rows.filter(({ key_id }) => this.#known.get(key_id)!.isBelieved)) {
-      const signer =
-        this.#outside.find(({ publicKey }) => publicKey === row.public_key) ?? this.#rows.endorserOf(row);
+      const signer = this.#outside.find(({ publicKey }) => publicKey === row.public_key) ?? this.#rows.endorserOf(row);
       if (!signer) continue;
       const text = endorsementText({ ...key, endorsedBy: row.key_id });
       return { endorsed_by: row.key_id, endorsement: await signer.sign(hexOf(text)) };
@@ -169,8 +173,4 @@ function endorsedKeyOf({ key_id, public_key, endorsed_by, endorsement }: AuditKe
     endorsedBy: endorsed_by ?? undefined,
     endorsement: endorsement ?? undefined,
   };
-}
-
-function isTextSigned(text: string, signature: string, publicKey: string): boolean {
-  return signatureVerifierOf(publicKey)(hexOf(text), signature);
 }

@@ -94,7 +94,7 @@ export class AuditService implements Audit {
   async verify({ subject: { tenant } }: Caller, { fromSeq = 0, toSeq }: AskedRange): Promise<VerifyResult> {
     // Read before the log: what is anchored now was in the log before.
     const anchored = await this.#anchorer.read(tenant);
-    const end = Math.max(await this.#endOf(tenant), ...anchored.map(({ atSequence }) => atSequence));
+    const end = anchored.reduce((last, { atSequence }) => Math.max(last, atSequence), await this.#endOf(tenant));
     return this.#reader.verify(tenant, { from: fromSeq, to: toSeq ?? Math.max(fromSeq, end) }, { end, anchored });
   }
 

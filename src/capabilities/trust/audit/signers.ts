@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { isObject } from '../../../protocol/format/json.ts';
-import type { Egress } from '../../../system/egress.ts';
 import { newKeyPair, publicKeyFrom, signatureVerifierOf, signerOf, spkiOf } from '../../../system/ed25519.ts';
+import type { Egress } from '../../../system/egress.ts';
 import { checkPrivate } from '../../../system/private-files.ts';
 
 /** Something that holds a private key and signs with it. */
@@ -28,9 +28,7 @@ export function signerProblem(location: string): string | undefined {
 /** A signer outside the store: a key file, a program or a service. */
 export async function openSigner(location: string, egress: Pick<Egress, 'send'>): Promise<Signer> {
   if (location.startsWith(FILE)) return signerInFile(location.slice(FILE.length));
-  const ask = location.startsWith(COMMAND)
-    ? askProgram(location.slice(COMMAND.length))
-    : askService(location, egress);
+  const ask = location.startsWith(COMMAND) ? askProgram(location.slice(COMMAND.length)) : askService(location, egress);
   const publicKey = spkiOf(await ask());
   return checked(publicKey, ask);
 }

@@ -39,6 +39,8 @@ type KeysRuntime = Pick<Runtime, 'store' | 'clock' | 'egress' | 'log'>;
 
 /** Of hosts that start together with different signers, each finds a free name after a few tries. */
 const CREATIONS_MAX = 5;
+const NOT_FROM_ROOT =
+  'No audit key in the store leads back to CAPSTAN_AUDIT_ROOT: the key table was changed, or another key is the first. Verify an export with `capstan audit verify --key` before you change the setting.';
 
 /**
  * The keys that sign checkpoints, and nothing else. Their public halves are in the store, so every host can verify what
@@ -62,22 +64,30 @@ export class CheckpointKeys {
   async prepare(): Promise<void> {
     const { egress, log } = this.#runtime;
     this.#outside = await Promise.all(this.#options.signers.map((location) => openSigner(location, egress)));
-    let rows = await this.#load();
-    for (let attempt = 0; attempt < CREATIONS_MAX && !this.#signing; attempt++) {
-      await this.#runtime.store.commit([ensureAuditKey(await this.#newRow(rows))]);
-      rows = await this.#load();
-    }
-    if (!this.#signing) {
-      throw new Error(
-        `The audit key ${this.#options.name} cannot sign: it was sealed under another CAPSTAN_SECRET, or the key before it did not sign it. Set that secret, or name a new key with CAPSTAN_AUDIT_KEY.`,
-      );
-    }
+    await this.#ensureSigning();
     const unbelieved = this.all.filter(({ isBelieved }) => !isBelieved);
     if (unbelieved.length > 0) {
       const keys = unbelieved.map(({ keyId, spki }) => ({ keyId, publicKey: spki }));
       log.warn(
         { keys },
         'audit keys in the store are not believed; if they are yours, list them in CAPSTAN_AUDIT_ROOT',
+      );
+    }
+  }
+
+  /** Creates a key unless there is one to sign with. One that nobody could believe is not created. */
+  async #ensureSigning(): Promise<void> {
+    let rows = await this.#load();
+    for (let attempt = 0; attempt < CREATIONS_MAX && !this.#signing; attempt++) {
+      const row = await this.#newRow(rows);
+      const isCredible = row.endorsed_by !== null || this.#rows.isNewPinned(rows, this.#outside);
+      if (!isCredible) throw new Error(NOT_FROM_ROOT);
+      await this.#runtime.store.commit([ensureAuditKey(row)]);
+      rows = await this.#load();
+    }
+    if (!this.#signing) {
+      throw new Error(
+        `The audit key ${this.#options.name} cannot sign: it was sealed under another CAPSTAN_SECRET, or the key before it did not sign it. Set that secret, or name a new key with CAPSTAN_AUDIT_KEY.`,
       );
     }
   }

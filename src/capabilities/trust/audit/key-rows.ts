@@ -46,6 +46,12 @@ export class KeyRows {
     return new Set(rows.filter(isPinned).map(({ key_id }) => key_id));
   }
 
+  /** Whether a new key would be pinned without an endorsement. */
+  isNewPinned(rows: readonly AuditKeyRow[], outside: readonly Signer[]): boolean {
+    const isFirst = rows.length === 0 && this.#roots.size === 0;
+    return this.#sealing !== undefined || outside.length > 0 || isFirst;
+  }
+
   /** A new row as it is stored: the private key sealed, and everything authenticated. */
   sealed(row: Omit<AuditKeyRow, 'mac'>): AuditKeyRow {
     const key = this.#sealing;

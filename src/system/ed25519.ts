@@ -15,9 +15,9 @@ export function newKeyPair(): KeyPair {
   return { publicKey: publicKey.toString('base64'), privateKey: privateKey.toString('base64') };
 }
 
-/** The UTF-8 bytes of a text as hex, to sign it. */
-export function hexOf(text: string): string {
-  return Buffer.from(text).toString('hex');
+/** Bytes, or the UTF-8 bytes of a text, as hex, to sign them. */
+export function hexOf(data: string | Uint8Array): string {
+  return (typeof data === 'string' ? Buffer.from(data, 'utf8') : Buffer.from(data)).toString('hex');
 }
 
 /** Signs bytes given as hex and returns the signature in base64. */

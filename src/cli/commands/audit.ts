@@ -2,10 +2,10 @@ import { createWriteStream } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { defined } from '../../protocol/format/json.ts';
-import type { AnchorRecord } from '../../protocol/trust/audit-anchors.ts';
+import { type AnchorRecord, anchorRecordsOf } from '../../protocol/trust/audit-anchors.ts';
 import type { Anomaly } from '../../protocol/trust/audit-chain.ts';
-import { readAnchorFile } from '../../system/anchor-file.ts';
 import { rawPublicKeyOf, spkiOf } from '../../system/ed25519.ts';
+import { linesOf } from '../../system/lines.ts';
 import { believedIn, type VerifiedFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
@@ -134,7 +134,7 @@ async function anchoredIn(paths: readonly string[], tenant: string): Promise<rea
   const read = await Promise.all(
     paths.map(async (path) => {
       await access(path);
-      return readAnchorFile(path, tenant);
+      return anchorRecordsOf(tenant, linesOf(path));
     }),
   );
   return read.flat();

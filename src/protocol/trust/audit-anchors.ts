@@ -30,3 +30,13 @@ export function anchorRecordFrom(line: string): AnchorRecord | undefined {
     isHash(merkleRoot);
   return isRecord ? (value as object as AnchorRecord) : undefined;
 }
+
+/** The records of a tenant among the lines of an anchor. */
+export async function anchorRecordsOf(tenant: string, lines: AsyncIterable<string>): Promise<AnchorRecord[]> {
+  const records: AnchorRecord[] = [];
+  for await (const line of lines) {
+    const record = anchorRecordFrom(line);
+    if (record?.tenant === tenant) records.push(record);
+  }
+  return records;
+}

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
-import { type AnchorRecord, anchorRecordFrom } from '../../../protocol/trust/audit-anchors.ts';
-import { readAnchorFile } from '../../../system/anchor-file.ts';
+import { type AnchorRecord, anchorRecordFrom, anchorRecordsOf } from '../../../protocol/trust/audit-anchors.ts';
 import type { Egress, EgressRequest, EgressResponse } from '../../../system/egress.ts';
+import { linesOf } from '../../../system/lines.ts';
 
 /** A place outside the host that keeps copies of checkpoints. */
 export interface Anchor {
@@ -45,7 +45,7 @@ function fileAnchor(path: string): Anchor {
         await file.close();
       }
     },
-    read: (tenant) => readAnchorFile(path, tenant),
+    read: (tenant) => anchorRecordsOf(tenant, linesOf(path)),
   };
 }
 

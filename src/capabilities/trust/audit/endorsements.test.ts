@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { hexOf, isTextSigned, newKeyPair, rawPublicKeyOf, signerOf } from '../../system/ed25519.ts';
-import { believedKeys, type EndorsedKey, endorsementText, firstOf } from './audit-keys.ts';
+import { believedKeys, type EndorsedKey, endorsementText, firstOf } from '../../../protocol/trust/audit-keys.ts';
+import { hexOf, isTextSigned, newKeyPair, rawPublicKeyOf, signerOf } from '../../../system/ed25519.ts';
 
 /** A key, endorsed by the one before it if there is one. */
 function newKey(keyId: string, by?: { key: EndorsedKey; privateKey: string }) {

@@ -39,8 +39,8 @@ type KeysRuntime = Pick<Runtime, 'store' | 'clock' | 'egress' | 'log'>;
 
 /** Of hosts that start together with different signers, each finds a free name after a few tries. */
 const CREATIONS_MAX = 5;
-const NOT_FROM_ROOT =
-  'No audit key in the store leads back to CAPSTAN_AUDIT_ROOT: the key table was changed, or another key is the first. Verify an export with `capstan audit verify --key` before you change the setting.';
+const NOBODY_VOUCHES =
+  'No audit key in the store can vouch for a new one: they are sealed under a CAPSTAN_SECRET that is not set, or the table was changed and none leads back to CAPSTAN_AUDIT_ROOT. Set the secret, or a new one; if neither was changed, verify an export with `capstan audit verify --key`.';
 
 /**
  * The keys that sign checkpoints, and nothing else. Their public halves are in the store, so every host can verify what
@@ -81,7 +81,7 @@ export class CheckpointKeys {
     for (let attempt = 0; attempt < CREATIONS_MAX && !this.#signing; attempt++) {
       const row = await this.#newRow(rows);
       const isCredible = row.endorsed_by !== null || this.#rows.isNewPinned(rows, this.#outside);
-      if (!isCredible) throw new Error(NOT_FROM_ROOT);
+      if (!isCredible) throw new Error(NOBODY_VOUCHES);
       await this.#runtime.store.commit([ensureAuditKey(row)]);
       rows = await this.#load();
     }

@@ -31,6 +31,7 @@ describe('with nothing set', () => {
       mail: undefined,
       workflowsFolder: undefined,
       packFolder: undefined,
+      packRegistries: [],
       publicUrl: undefined,
       conformance: false,
       samples: false,
@@ -55,6 +56,10 @@ describe('with nothing set', () => {
       webhookRetryMs: 1_000,
       auditRequests: false,
       auditKey: undefined,
+      auditSigners: [],
+      auditRoots: [],
+      auditAnchors: [],
+      auditAnchorToken: undefined,
     });
   });
 

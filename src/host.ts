@@ -53,6 +53,8 @@ export interface RunningHost {
 const CAPACITY = 1_000;
 /** How long a stop waits for running steps. */
 const GRACE_MS = 10_000;
+const NO_SECRET =
+  'CAPSTAN_SECRET is not set: whoever reads the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
 const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
 /** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
@@ -61,6 +63,7 @@ export async function startHost<Extra extends object = object>(
   system: System,
   extra: readonly MountedWith<Extra>[] = [],
 ): Promise<RunningHost> {
+  if (config.secret === undefined) system.log.warn({}, NO_SECRET);
   const own = config.conformance ? [...capabilities, ...(await loadConformance())] : capabilities;
   const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);

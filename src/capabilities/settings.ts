@@ -113,6 +113,15 @@ export class SettingsReader<Name extends string> {
     return undefined;
   }
 
+  /** Texts separated by commas. `problemWith` says what is wrong with one; then there are none. */
+  list(name: Name, problemWith: (text: string) => string | undefined): readonly string[] {
+    const texts = (this.text(name) ?? '').split(',').map((text) => text.trim());
+    const given = texts.filter((text) => text !== '');
+    const problems = given.flatMap((text) => problemWith(text) ?? []);
+    this.report(name, ...problems);
+    return problems.length === 0 ? given : [];
+  }
+
   url(name: Name, protocols: readonly string[]): string | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;

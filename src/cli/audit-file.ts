@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { isObject } from '../protocol/format/json.ts';
+import type { AnchorRecord } from '../protocol/trust/audit-anchors.ts';
 import {
   type AuditCheckpoint,
   ChainVerifier,
@@ -7,8 +8,9 @@ import {
   type Proofs,
   type VerifyResult,
 } from '../protocol/trust/audit-chain.ts';
+import { believedKeys, type EndorsedKey, firstOf } from '../protocol/trust/audit-keys.ts';
 import { sha256Hex } from '../system/digest.ts';
-import { signatureVerifierOf, type VerifyHex } from '../system/ed25519.ts';
+import { isTextSigned, rawPublicKeyOf, signatureVerifierOf } from '../system/ed25519.ts';
 import { jsonMembers } from './json-members.ts';
 
 /** The header of an exported audit log: everything but its entries. */
@@ -17,10 +19,24 @@ export interface AuditFile {
   readonly exportedAt: string;
   readonly fromSeq: number;
   readonly toSeq: number;
+  /** The last sequence that the log had when it was exported. */
+  readonly lastSeq: number;
   readonly checkpoints: readonly FileCheckpoint[];
-  /** Public keys in PEM format, by key id. */
-  readonly keys: ReadonlyMap<string, string>;
+  /** The keys in the file. Being there does not make them trusted. */
+  readonly keys: readonly EndorsedKey[];
+  /** The id of the key that signed when the file was exported. */
+  readonly currentKeyId: string;
 }
+
+/** What somebody who verifies a file knows from elsewhere. */
+export interface Evidence {
+  /** Public keys to trust, with those that they endorse. Without any, the first key of the file's current one is. */
+  readonly keys: readonly string[];
+  /** Checkpoints of this tenant that were anchored. */
+  readonly anchored: (tenant: string) => Promise<readonly AnchorRecord[]>;
+}
+
+const NO_EVIDENCE: Evidence = { keys: [], anchored: async () => [] };
 
 interface FileCheckpoint extends AuditCheckpoint {
   readonly keyId: string;
@@ -35,12 +51,12 @@ class InvalidExport extends Error {
  * Verifies an exported audit log. The file is read twice, once for the header and once for the entries, so that it
  * never has to fit in memory. Without a trusted key, signatures are checked with the keys in the file.
  */
-export async function verifyAuditFile(
-  path: string,
-  trusted?: VerifyHex,
-): Promise<{ readonly file: AuditFile; readonly result: VerifyResult }> {
+export async function verifyAuditFile(path: string, evidence = NO_EVIDENCE): Promise<VerifiedFile> {
   const file = await readHeader(path);
-  const { fromSeq, toSeq, checkpoints } = file;
+  const { fromSeq, checkpoints } = file;
+  const anchored = (await evidence.anchored(file.tenant)).filter((record) => concerns(file, record));
+  // A log that was cut off ends before its anchors do.
+  const toSeq = anchored.reduce((last, { atSequence }) => Math.max(last, atSequence), file.toSeq);
   const verifier = new ChainVerifier(
     {
       fromSeq,
@@ -49,25 +65,43 @@ export async function verifyAuditFile(
       last: Math.max(toSeq, checkpoints.at(-1)?.atSequence ?? 0),
       coveredUpTo: fromSeq - 1,
       checkpoints: checkpoints.map(({ keyId: _, ...checkpoint }) => checkpoint),
+      anchored,
     },
-    proofsOf(file, trusted),
+    proofsOf(file, evidence.keys),
   );
   for await (const { name, value } of members(path)) {
     if (name === 'entries') verifier.add((isObject(value) ? value : {}) as unknown as HashedEntry);
   }
-  return { file, result: verifier.finish() };
+  return { file, result: verifier.finish(), anchored: anchored.length };
+}
+
+/** A file, what was found in it, and with how many anchored checkpoints it was compared. */
+export interface VerifiedFile {
+  readonly file: AuditFile;
+  readonly result: VerifyResult;
+  readonly anchored: number;
+}
+
+/** Whether the file should have an anchored checkpoint: not if it is a part that ends earlier, or an older export. */
+function concerns({ fromSeq, toSeq, lastSeq, exportedAt }: AuditFile, { atSequence, signedAt }: AnchorRecord): boolean {
+  if (atSequence < fromSeq) return false;
+  return atSequence <= toSeq || (toSeq === lastSeq && Date.parse(signedAt) <= Date.parse(exportedAt));
 }
 
 async function readHeader(path: string): Promise<AuditFile> {
   const single = new Map<string, unknown>();
   const checkpoints: FileCheckpoint[] = [];
-  const keys = new Map<string, string>();
+  const keys = new Map<string, EndorsedKey>();
+  let currentKeyId = '';
   for await (const { name, value } of members(path)) {
     if (name === 'checkpoints') checkpoints.push(checkpointFrom(value));
-    else if (name === 'signingKeys' || name === 'signingKey') keys.set(...keyFrom(value));
-    else if (name !== 'entries') single.set(name, value);
+    else if (name === 'signingKeys' || name === 'signingKey') {
+      const key = keyFrom(value);
+      keys.set(key.keyId, key);
+      if (name === 'signingKey') currentKeyId = key.keyId;
+    } else if (name !== 'entries') single.set(name, value);
   }
-  const [fromSeq, toSeq] = [single.get('fromSeq'), single.get('toSeq')];
+  const [fromSeq, toSeq, lastSeq] = ['fromSeq', 'toSeq', 'lastSeq'].map((name) => single.get(name));
   if (single.get('bundleVersion') !== '1' || !isSequence(fromSeq) || !isSequence(toSeq)) {
     throw new InvalidExport('it is not an audit log export');
   }
@@ -77,8 +111,10 @@ async function readHeader(path: string): Promise<AuditFile> {
     exportedAt: String(single.get('exportedAt')),
     fromSeq,
     toSeq,
+    lastSeq: isSequence(lastSeq) ? lastSeq : toSeq,
     checkpoints,
-    keys,
+    keys: [...keys.values()],
+    currentKeyId,
   };
 }
 
@@ -102,26 +138,45 @@ function checkpointFrom(value: unknown): FileCheckpoint {
   };
 }
 
-function keyFrom(value: unknown): [string, string] {
-  const { keyId, publicKeyPEM } = isObject(value) ? value : {};
-  return [String(keyId), String(publicKeyPEM)];
-}
-
-function proofsOf({ checkpoints, keys }: AuditFile, trusted: VerifyHex | undefined): Proofs {
-  const checks = new Map([...keys].map(([keyId, pem]) => [keyId, signatureCheckFrom(pem)]));
-  const keyIds = new Map(checkpoints.map(({ checkpoint, keyId }) => [checkpoint, keyId]));
-  const checkOf = ({ checkpoint }: AuditCheckpoint) => trusted ?? checks.get(keyIds.get(checkpoint) ?? '');
+/** A malformed key verifies no signature, so its checkpoints are reported as invalid. */
+function keyFrom(value: unknown): EndorsedKey {
+  const { keyId, publicKeyPEM, endorsedBy, endorsement } = isObject(value) ? value : {};
   return {
-    digest: sha256Hex,
-    isSigned: (checkpoint) => checkOf(checkpoint)?.(checkpoint.merkleRoot, checkpoint.signature) ?? false,
+    keyId: String(keyId),
+    publicKey: rawKeyFrom(String(publicKeyPEM)),
+    ...(typeof endorsedBy === 'string' ? { endorsedBy } : {}),
+    ...(typeof endorsement === 'string' ? { endorsement } : {}),
   };
 }
 
-/** A malformed key verifies no signature, so its checkpoints are reported as invalid. */
-function signatureCheckFrom(pem: string): VerifyHex {
+function rawKeyFrom(pem: string): string {
   try {
-    return signatureVerifierOf(pem);
+    return rawPublicKeyOf(pem);
   } catch {
-    return () => false;
+    return '';
   }
+}
+
+/** The ids of the keys in a file that are believed by somebody who trusts these public keys. */
+export function believedIn({ keys, currentKeyId }: AuditFile, trusted: readonly string[]): ReadonlySet<string> {
+  const first = firstOf(keys, currentKeyId)?.keyId;
+  const pins = new Set(trusted.map(rawPublicKeyOf));
+  const isPinned = ({ keyId, publicKey }: EndorsedKey) => (pins.size > 0 ? pins.has(publicKey) : keyId === first);
+  const wellFormed = keys.filter(({ publicKey }) => publicKey !== '');
+  return believedKeys(wellFormed, isPinned, isTextSigned);
+}
+
+function proofsOf(file: AuditFile, trusted: readonly string[]): Proofs {
+  const believed = believedIn(file, trusted);
+  const checks = new Map(
+    file.keys
+      .filter(({ keyId }) => believed.has(keyId))
+      .map(({ keyId, publicKey }) => [keyId, signatureVerifierOf(publicKey)]),
+  );
+  const keyIds = new Map(file.checkpoints.map(({ checkpoint, keyId }) => [checkpoint, keyId]));
+  return {
+    digest: sha256Hex,
+    isSigned: ({ checkpoint, merkleRoot, signature }) =>
+      checks.get(keyIds.get(checkpoint) ?? '')?.(merkleRoot, signature) ?? false,
+  };
 }

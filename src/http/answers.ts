@@ -7,6 +7,8 @@ import { redactText, redactValue } from '../system/redaction.ts';
 
 /** The media type of JSON answers. */
 export const JSON_TYPE = 'application/json; charset=utf-8';
+/** The header of every answer that keeps browsers from treating it as another media type than it says. */
+export const NO_SNIFFING = ['X-Content-Type-Options', 'nosniff'] as const;
 const KEEP_ALIVE_MS = 15_000;
 
 /** The HTTP status of a refusal: its own, else that of its code in the error registry. */

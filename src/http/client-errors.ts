@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type Refusal, refuse } from '../protocol/errors.ts';
-import { envelopeOf, JSON_TYPE, statusOf } from './answers.ts';
+import { envelopeOf, JSON_TYPE, NO_SNIFFING, statusOf } from './answers.ts';
 
 const REASONS: Record<number, string> = {
   400: 'Bad Request',
@@ -18,9 +18,14 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Socket):
   const refusal = refusalFor(error.code);
   const status = statusOf(refusal);
   const body = JSON.stringify(envelopeOf(refusal));
-  socket.end(
-    `HTTP/1.1 ${status} ${REASONS[status]}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  const head = [
+    `HTTP/1.1 ${status} ${REASONS[status]}`,
+    `Content-Type: ${JSON_TYPE}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    NO_SNIFFING.join(': '),
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
 /** Refuses an Expect header other than 100-continue, which Node answers by itself. */
@@ -29,6 +34,7 @@ export function answerExpectation(_request: IncomingMessage, response: ServerRes
     'expectation_failed',
     'The only supported expectation is 100-continue. Leave the Expect header out.',
   );
+  response.setHeader(...NO_SNIFFING);
   response.writeHead(statusOf(refusal), { 'Content-Type': JSON_TYPE, Connection: 'close' });
   response.end(JSON.stringify(envelopeOf(refusal)));
 }

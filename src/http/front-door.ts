@@ -17,7 +17,6 @@ const CONTENT_SECURITY_POLICY = [
 
 const HEADERS = {
   'Content-Security-Policy': CONTENT_SECURITY_POLICY,
-  'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
   // Browsers revalidate cached files each time, so an upgrade never mixes old and new ones.
   'Cache-Control': 'no-cache',

@@ -82,7 +82,9 @@ export class Gate {
   }
 
   async #check(request: FastifyRequest): Promise<Refusal | undefined> {
-    if (request.headers.host === undefined && request.raw.httpVersion !== '1.0') return HOST_MISSING;
+    const hosts = request.raw.headersDistinct.host?.length ?? 0;
+    if (hosts > 1) return HOST_REPEATED;
+    if (hosts === 0 && request.raw.httpVersion !== '1.0') return HOST_MISSING;
     const { isExempt, scope } = request.routeOptions.config;
     if (isExempt) return undefined;
     if (this.#inFlight.size > this.#options.inFlightMax) return AT_CAPACITY;
@@ -120,5 +122,8 @@ const AT_CAPACITY: Refusal = {
 };
 
 const HOST_MISSING = refuse('validation_error', 'The Host header is missing.', { field: 'Host' });
+
+/** A proxy and this host could each believe another one of them. */
+const HOST_REPEATED = refuse('validation_error', 'There is more than one Host header.', { field: 'Host' });
 
 const UNVERSIONED: Refusal = { ...refuse('validation_error', 'The API of this host is under /v1/.'), status: 400 };

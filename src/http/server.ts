@@ -6,7 +6,7 @@ import type { Authorization } from '../capabilities/trust/authorization/door.ts'
 import { refuse } from '../protocol/errors.ts';
 import { parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { sendRefusal } from './answers.ts';
+import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
 import { Gate } from './gate.ts';
@@ -115,6 +115,8 @@ function createApp({ runtime, maxRequestBodyBytes }: ServerOptions): FastifyInst
     clientErrorHandler: answerClientError,
   });
   app.server.on('checkExpectation', answerExpectation);
+  // Before anything can answer: streams and the framework's own refusals have it too.
+  app.server.prependListener('request', (_request, response) => response.setHeader(...NO_SNIFFING));
   app.decorateRequest('caller', undefined);
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('bodyText', '');

@@ -36,6 +36,8 @@ export * from './starting/observations.ts';
 export * from './starting/schedules.ts';
 export * from './trust/audit.ts';
 export * from './trust/audit-actions.ts';
+export * from './trust/audit-anchors.ts';
 export * from './trust/audit-chain.ts';
+export * from './trust/audit-keys.ts';
 export * from './trust/keys.ts';
 export * from './trust/scopes.ts';

@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
+import { closeFileToOthers, makePrivateFile, makePrivateFolder } from '../system/private-files.ts';
 import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
@@ -29,9 +29,9 @@ const KEPT_PAGES_QUICK = 50_000;
 
 /** Opens the embedded store. One process owns the data folder; a second one that tries to open it fails. */
 export async function openSqlite({ folder, clock, migrations, durable = true }: SqliteOptions): Promise<Store> {
-  mkdirSync(folder, { recursive: true });
+  makePrivateFolder(folder);
   const releaseFolder = lockFolder(folder);
-  const file = join(folder, 'capstan.db');
+  const file = privateDatabase(folder);
   // A transaction starts and ends within one turn of the event loop, so a single connection serves everybody: a read
   // never sees half a transaction, and finds recently written pages in the cache.
   const connection = new Connection(new DatabaseSync(file), clock);
@@ -68,9 +68,19 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
   };
 }
 
+/** The database file. SQLite gives the files that it creates beside it the same permissions. */
+function privateDatabase(folder: string): string {
+  const file = join(folder, 'capstan.db');
+  makePrivateFile(file);
+  for (const suffix of ['-wal', '-shm', '-journal']) closeFileToOthers(`${file}${suffix}`);
+  return file;
+}
+
 /** Takes a lock that the operating system releases when the process ends, even after a crash. */
 function lockFolder(folder: string): () => void {
-  const lock = new DatabaseSync(join(folder, 'owner.lock'), { timeout: 0 });
+  const file = join(folder, 'owner.lock');
+  makePrivateFile(file);
+  const lock = new DatabaseSync(file, { timeout: 0 });
   try {
     lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
   } catch {

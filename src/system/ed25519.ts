@@ -15,6 +15,11 @@ export function newKeyPair(): KeyPair {
   return { publicKey: publicKey.toString('base64'), privateKey: privateKey.toString('base64') };
 }
 
+/** Bytes, or the UTF-8 bytes of a text, as hex, to sign them. */
+export function hexOf(data: string | Uint8Array): string {
+  return (typeof data === 'string' ? Buffer.from(data, 'utf8') : Buffer.from(data)).toString('hex');
+}
+
 /** Signs bytes given as hex and returns the signature in base64. */
 export type SignHex = (hex: string) => string;
 
@@ -22,6 +27,12 @@ export type SignHex = (hex: string) => string;
 export function signerOf(privateKey: string): SignHex {
   const key = createPrivateKey({ key: Buffer.from(privateKey, 'base64'), format: 'der', type: 'pkcs8' });
   return (hex) => sign(null, Buffer.from(hex, 'hex'), key).toString('base64');
+}
+
+/** The public half of a private key, each as base64 of DER; throws if it is not an Ed25519 key. */
+export function publicKeyFrom(privateKey: string): string {
+  const key = createPrivateKey({ key: Buffer.from(privateKey, 'base64'), format: 'der', type: 'pkcs8' });
+  return spkiOf(createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString());
 }
 
 /** Whether `signature` (base64) is a valid signature of the bytes given as hex. */
@@ -36,9 +47,19 @@ export function signatureVerifierOf(publicKey: string): VerifyHex {
   return (hex, signature) => verify(null, Buffer.from(hex, 'hex'), key, Buffer.from(signature, 'base64'));
 }
 
+/** Whether a key, in any accepted notation, signed the UTF-8 bytes of a text. */
+export function isTextSigned(text: string, signature: string, publicKey: string): boolean {
+  return signatureVerifierOf(publicKey)(hexOf(text), signature);
+}
+
 /** Converts a public key in any accepted notation to base64 of its raw 32 bytes. */
 export function rawPublicKeyOf(publicKey: string): string {
   return publicKeyOf(publicKey).export({ type: 'spki', format: 'der' }).subarray(-RAW_KEY_BYTES).toString('base64');
+}
+
+/** Converts a public key in any accepted notation to base64 of its DER form. */
+export function spkiOf(publicKey: string): string {
+  return publicKeyOf(publicKey).export({ type: 'spki', format: 'der' }).toString('base64');
 }
 
 const RAW_KEY_BYTES = 32;

@@ -5,6 +5,7 @@ import { verifyAuditFile } from '../../src/cli/audit-file.ts';
 import type { Config } from '../../src/config.ts';
 import { Api } from '../support/api.ts';
 import { everythingAtRest } from '../support/at-rest.ts';
+import { disarm } from '../support/audit-forger.ts';
 import { type Bundle, isSignedWith, problemsOf } from '../support/audit-log.ts';
 import { freshDatabase, freshFolder, readStore, writeStore } from '../support/database.ts';
 import { node, register, unique, WORKFLOWS, workflow } from '../support/definitions.ts';
@@ -546,14 +547,7 @@ function verifyFile(bundle: Bundle, ...options: string[]) {
 
 /** Whoever owns the database can take the guards away first. */
 async function attack(config: Config, statements: readonly string[]): Promise<void> {
-  const guarded = ['audit_entries', 'audit_checkpoints'];
-  const disarm =
-    config.databaseUrl === undefined
-      ? guarded.flatMap((table) =>
-          ['update', 'delete', 'replace'].map((what) => `DROP TRIGGER IF EXISTS ${table}_no_${what}`),
-        )
-      : guarded.map((table) => `DROP TRIGGER IF EXISTS ${table}_append_only ON ${table}`);
-  await writeStore(config, [...disarm, ...statements]);
+  await writeStore(config, [...disarm(config), ...statements]);
 }
 
 function update(tenant: string, sequence: number, set: string): string {

@@ -32,7 +32,12 @@ onEachStore('kinds of interrupts', (host) => {
       kind: 'approval',
       nodeId: 'gate',
       interruptId: expect.stringMatching(/^int-/),
-      data: { artifactId: 'gate', artifactType: 'approval', title: 'Conformance approval', actions: ['accept', 'reject'] },
+      data: {
+        artifactId: 'gate',
+        artifactType: 'approval',
+        title: 'Conformance approval',
+        actions: ['accept', 'reject'],
+      },
     });
     const answer = await resolve(api(), runId, 'gate', { action: 'accept' });
     expect(answer.status).toBe(200);

@@ -11,7 +11,9 @@ import { sql } from '../../src/store/sql.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
-import { realIds } from '../../src/system/real.ts';
+import { newKeyPair } from '../../src/system/ed25519.ts';
+import { createEgress } from '../../src/system/egress.ts';
+import { realClock, realIds } from '../../src/system/real.ts';
 import { type Bundle, problemsOf } from '../support/audit-log.ts';
 import { freshDatabase, freshFolder } from '../support/database.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -20,6 +22,14 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 const MIGRATIONS = [...CORE_TABLES, ...AUDIT_TABLES];
 const SECONDS = 1_000;
+
+interface LogSettings {
+  readonly keyName?: string;
+  readonly secret?: string;
+  readonly auditSigners?: readonly string[];
+  readonly auditRoots?: readonly string[];
+  readonly auditAnchors?: readonly string[];
+}
 
 interface Opened {
   readonly store: Store;
@@ -173,11 +183,48 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
       expect((await log(opened.store, { secret: `${secret}, changed` })).publicKey).not.toBe(sealed.publicKey);
       await expect(log(opened.store, { keyName: 'audit-1' })).rejects.toThrow('CAPSTAN_SECRET');
     });
+
+    it('by a key of an earlier version, if that was sealed; by one that lay open only if the operator pins it', async () => {
+      const secret = 'a secret of thirty-two characters';
+      const open = await log();
+      await exported(open, 'alpha');
+      const sealed = await log(opened.store, { secret });
+      await opened.store.commit(sealed.record(thing('alpha', 'b')));
+      await exported(sealed, 'alpha');
+      const forget = 'UPDATE audit_keys SET mac = NULL, endorsed_by = NULL, endorsement = NULL';
+      await opened.store.commit([{ sql: forget, params: [] }]);
+      const again = await log(opened.store, { secret });
+      expect(again.publicKey).toBe(sealed.publicKey);
+      const kinds = async (audit: AuditService) =>
+        (await audit.verify(callerOf('alpha'), {})).anomalies.map(({ kind, atSeq }) => `${kind} ${atSeq}`);
+      expect(await kinds(again)).toEqual(['signature-invalid 1']);
+      expect(await kinds(await log(opened.store, { secret, auditRoots: [open.publicKey] }))).toEqual([]);
+    });
+
+    it('by the trusted key alone, though somebody put a newer one with its private half into the table', async () => {
+      const first = await log();
+      const { publicKey, privateKey } = newKeyPair();
+      const columns = 'INSERT INTO audit_keys (key_id, public_key, private_key, created_at) VALUES ($1, $2, $3, $4)';
+      await opened.store.commit([{ sql: columns, params: ['forged', publicKey, privateKey, clock.now() + 1] }]);
+      await opened.store.commit([{ sql: columns, params: ['noise', 'nonsense', '', clock.now() + 2] }]);
+      expect((await log()).publicKey).toBe(first.publicKey);
+      await expect(log(opened.store, { keyName: 'forged' })).rejects.toThrow('the key before it did not sign it');
+    });
   });
 
-  async function log(store = opened.store, { keyName, secret }: { keyName?: string; secret?: string } = {}) {
+  async function log(store = opened.store, { keyName, secret, ...more }: LogSettings = {}) {
     stores.add(store);
-    const settings = { apiKeys: [], auditRequests: false, auditKey: keyName, secret };
+    const settings = {
+      apiKeys: [],
+      auditRequests: false,
+      auditKey: keyName,
+      secret,
+      auditSigners: [],
+      auditRoots: [],
+      auditAnchors: [],
+      auditAnchorToken: undefined,
+      ...more,
+    };
     const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const runtime = {
       store,
@@ -186,6 +233,7 @@ describe.each(Object.keys(STORES))('the audit log on %s', (kind) => {
       log: silent,
       hub: new Hub(),
       mutex: new KeyedMutex(),
+      egress: createEgress({ clock: realClock, allowLoopback: true }),
     } as unknown as Runtime;
     const service = new AuditService({ runtime, executor: { hostId: 'host-1' }, version: '1' }, settings);
     await service.prepare();

@@ -218,7 +218,11 @@ function serviceOn(host: SimHost): ProposalService {
   const { runtime, schedules } = host;
   const entry = ({ action, target }: AuditRecord) => changeOf(undefined, [auditWrite(action, target)]);
   const prompts = new PromptService({ runtime }, { entry }, 'hashed');
-  const packs = new PackService({ runtime, advertises: () => false }, { entry }, { packFolder: undefined });
+  const packs = new PackService(
+    { runtime, advertises: () => false },
+    { entry },
+    { packFolder: undefined, packRegistries: [] },
+  );
   const feed = { entries: () => [], wake: () => {} };
   const settings = { activation: 'approval-gate', gates: [{ timeoutSec: 20 }], pendingMax: 1_000 } as const;
   const service = new ProposalService({ runtime }, { audit: { entry }, feed, prompts, packs, schedules }, settings);

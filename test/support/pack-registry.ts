@@ -47,7 +47,7 @@ export class RegistryPages {
     this.pages.set(path, JSON.stringify(document));
   }
 
-  sign(text: string): Buffer {
+  sign(text: string | Buffer): Buffer {
     return sign(null, Buffer.from(text), this.#keys.privateKey);
   }
 
@@ -58,7 +58,8 @@ export class RegistryPages {
     const listed = { version, integrity: integrityOf(archive), signingKeyId: 'acme', ...more };
     this.say(`/meta/${name}`, { name, latest: version, versions: [listed] });
     this.pages.set(`/v1/packs/${name}/-/${version}.tgz`, archive);
-    this.pages.set(`/v1/packs/${name}/-/${version}.sig`, this.sign(text));
+    // A signature over the archive covers files other than pack.json too.
+    this.pages.set(`/v1/packs/${name}/-/${version}.sig`, this.sign(Object.keys(files).length > 0 ? archive : text));
     return archive;
   }
 

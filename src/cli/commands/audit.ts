@@ -1,14 +1,16 @@
 import { createWriteStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { defined } from '../../protocol/format/json.ts';
-import type { Anomaly, VerifyResult } from '../../protocol/trust/audit-chain.ts';
-import { signatureVerifierOf, type VerifyHex } from '../../system/ed25519.ts';
-import { type AuditFile, verifyAuditFile } from '../audit-file.ts';
+import { type AnchorRecord, anchorRecordsOf } from '../../protocol/trust/audit-anchors.ts';
+import type { Anomaly } from '../../protocol/trust/audit-chain.ts';
+import { rawPublicKeyOf, spkiOf } from '../../system/ed25519.ts';
+import { linesOf } from '../../system/lines.ts';
+import { believedIn, type VerifiedFile, verifyAuditFile } from '../audit-file.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT } from '../exit.ts';
 import { columns, table } from '../text.ts';
-import { parseInteger, stringOption } from '../values.ts';
+import { listOption, parseInteger, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
 /** More findings than this are only counted. */
@@ -19,14 +21,18 @@ const verify: CommandSpec = {
   takes: '<file>',
   summary: 'Verify an exported audit log, without a host',
   flags: {
-    '--key <key>': 'trust only this public key: base64 or the path of a PEM file (default: the keys in the export)',
+    '--key <key...>':
+      'trust this public key and those it leads to: base64 or the path of a PEM file (default: the keys in the export)',
+    '--anchor <file...>': 'compare with the checkpoints in this anchor file, which also shows a log that was cut off',
   },
-  example: 'audit verify audit.json',
-  async run(context, { args: [path = ''], options: { key } }) {
+  example: 'audit verify audit.json --anchor anchors.jsonl',
+  async run(context, { args: [path = ''], options: { key, anchor } }) {
     try {
-      const trusted = key === undefined ? undefined : await trustedKey(String(key));
-      const { file, result } = await verifyAuditFile(path, trusted);
-      context.show(result, () => report(file, result, trusted !== undefined));
+      const keys = await Promise.all(listOption(key).map(trustedKey));
+      const anchors = listOption(anchor);
+      const verified = await verifyAuditFile(path, { keys, anchored: (tenant) => anchoredIn(anchors, tenant) });
+      const { result } = verified;
+      context.show(result, () => report(verified, { keys, hasAnchors: anchors.length > 0 }));
       return result.chainValid ? EXIT.done : EXIT.refused;
     } catch (error) {
       context.terminal.err(`Cannot verify ${path}: ${(error as Error).message}\n`);
@@ -123,10 +129,21 @@ class BadKey extends Error {
   override readonly name = 'BadKey';
 }
 
-async function trustedKey(key: string): Promise<VerifyHex> {
+/** The checkpoints of a tenant in anchor files. A file that does not exist is an error, not an empty anchor. */
+async function anchoredIn(paths: readonly string[], tenant: string): Promise<readonly AnchorRecord[]> {
+  const read = await Promise.all(
+    paths.map(async (path) => {
+      await access(path);
+      return anchorRecordsOf(tenant, linesOf(path));
+    }),
+  );
+  return read.flat();
+}
+
+async function trustedKey(key: string): Promise<string> {
   const text = key.endsWith('.pem') ? await readFile(key, 'utf8') : key;
   try {
-    return signatureVerifierOf(text);
+    return rawPublicKeyOf(text);
   } catch (error) {
     throw new BadKey('--key is not an Ed25519 public key.', { cause: error });
   }
@@ -137,8 +154,12 @@ function isUsage(error: unknown): boolean {
   return error instanceof BadKey || typeof (error as NodeJS.ErrnoException).syscall === 'string';
 }
 
-function report(file: AuditFile, result: VerifyResult, isKeyTrusted: boolean): string[] {
+function report(
+  { file, result, anchored }: VerifiedFile,
+  { keys, hasAnchors }: { readonly keys: readonly string[]; readonly hasAnchors: boolean },
+): string[] {
   const { checkpoints, anomalies } = result;
+  const believed = believedIn(file, keys);
   const covered = checkpoints.at(-1)?.atSequence ?? file.fromSeq - 1;
   const unsigned = Math.max(0, file.toSeq - covered);
   const lines = [
@@ -149,13 +170,19 @@ function report(file: AuditFile, result: VerifyResult, isKeyTrusted: boolean): s
       'Checkpoints',
       `${checkpoints.length}, up to ${covered}${unsigned > 0 ? `; ${unsigned} entries are not signed yet` : ''}`,
     ],
-    ...[...file.keys].map(([keyId, pem]) => ['Key', `${keyId}  ${pem.replace(/-----[^-]*-----|\s/g, '')}`]),
+    ...(hasAnchors ? [['Anchored', `${anchored} checkpoints`]] : []),
+    ...file.keys.map(({ keyId, publicKey }) => [
+      'Key',
+      `${keyId}  ${publicKey && spkiOf(publicKey)}${believed.has(keyId) ? '' : '  not trusted'}`,
+    ]),
     ['Result', result.chainValid ? 'valid' : `TAMPERED WITH: ${anomalies.length} findings`],
   ];
   return [
     ...columns(lines),
     ...findings(anomalies),
-    ...(isKeyTrusted ? [] : ['', 'Checked with the keys in the file. Use --key to check with a key that you trust.']),
+    ...(keys.length > 0
+      ? []
+      : ['', 'Checked with the keys in the file. Use --key to check with a key that you trust.']),
   ];
 }
 
@@ -171,5 +198,6 @@ function findings(anomalies: readonly Anomaly[]): string[] {
 function detailOf(anomaly: Anomaly): string {
   if (anomaly.kind === 'chain-break')
     return `previous hash is ${anomaly.actualPrevHash}, expected ${anomaly.expectedPrevHash}`;
-  return 'checkpoint' in anomaly ? anomaly.checkpoint : (anomaly.detail ?? '');
+  const checkpoint = 'checkpoint' in anomaly ? [anomaly.checkpoint] : [];
+  return [...checkpoint, ...(anomaly.detail === undefined ? [] : [anomaly.detail])].join(': ');
 }

@@ -34,6 +34,9 @@ export interface AuditCheckpoint {
   readonly signature: string;
 }
 
+/** A checkpoint as it was copied to a place outside the host when it was signed. */
+export type AnchoredCheckpoint = Pick<AuditCheckpoint, 'checkpoint' | 'atSequence' | 'merkleRoot'>;
+
 /** A sign of tampering or damage, with the sequence at which it was found. */
 export type Anomaly =
   | {
@@ -123,6 +126,8 @@ export interface ChainRange {
   readonly coveredUpTo: number;
   /** The checkpoints inside the range, in order. */
   readonly checkpoints: readonly AuditCheckpoint[];
+  /** Checkpoints that the log must have, because copies of them are outside. */
+  readonly anchored?: readonly AnchoredCheckpoint[];
 }
 
 /** The cryptographic functions that verification needs. */
@@ -178,6 +183,7 @@ export class ChainVerifier {
   finish(): VerifyResult {
     if (this.#lastSequence < this.#range.last) this.#reportGap(this.#lastSequence + 1, this.#range.last);
     this.#closeCheckpoints(Number.POSITIVE_INFINITY);
+    this.#compareWithAnchors();
     const { fromSeq, toSeq, checkpoints } = this.#range;
     return {
       fromSeq,
@@ -229,6 +235,17 @@ export class ChainVerifier {
     const isComplete = this.#leaves.leaves > 0 && this.#leaves.leaves === atSequence - this.#coveredUpTo;
     if (!isComplete || this.#leaves.root() !== merkleRoot) this.#report({ kind: 'merkle-mismatch', ...place });
     if (!this.#proofs.isSigned(checkpoint)) this.#report({ kind: 'signature-invalid', ...place });
+  }
+
+  /** A log that was cut off or signed again lacks a checkpoint that is anchored, or has another one in its place. */
+  #compareWithAnchors(): void {
+    const { checkpoints, anchored = [] } = this.#range;
+    const roots = new Map(checkpoints.map(({ atSequence, merkleRoot }) => [atSequence, merkleRoot]));
+    for (const { atSequence: atSeq, checkpoint, merkleRoot } of anchored) {
+      if (roots.get(atSeq) === merkleRoot) continue;
+      const detail = roots.has(atSeq) ? 'the anchor has another root' : 'the anchor has it, the log does not';
+      this.#report({ kind: 'merkle-mismatch', atSeq, checkpoint, detail });
+    }
   }
 
   #report(anomaly: Anomaly): void {

@@ -23,8 +23,12 @@ export function resolveAgents(
 
 /** Digest of a version's content: of `pack.json` alone, unless agents refer to other files. */
 export function digestOf(file: string, agents: readonly Agent[]): string {
-  const isWhole = agents.every(({ manifest }) => !manifest.systemPromptRef && !manifest.handoff);
-  return sha256Hex(isWhole ? file : `${file}\n${canonicalJson(agents)}`);
+  return sha256Hex(refersToFiles(agents) ? `${file}\n${canonicalJson(agents)}` : file);
+}
+
+/** Whether a part of the agents is in files other than `pack.json`. */
+export function refersToFiles(agents: readonly Agent[]): boolean {
+  return agents.some(({ manifest }) => manifest.systemPromptRef || manifest.handoff);
 }
 
 class AgentReader {

@@ -47,6 +47,10 @@ export interface PackFile {
   readonly file: string;
   /** The other files of the pack. */
   readonly files?: PackFiles;
+  /** Bytes that stand for every file, which a signature may cover: the archive, or the list of digests. */
+  readonly whole?: string | Uint8Array;
+  /** Whether the sender named the digest of the archive, and so vouches for every file. */
+  readonly isPinned?: boolean;
   /** Integrity of the archive that the pack came in, if it came in one. */
   readonly integrity?: string;
   /** The name and version that were requested; the manifest must have the same. */

@@ -1,7 +1,7 @@
 import type { Agent } from '../../../protocol/ai/agents.ts';
 import type { PackManifest } from '../../../protocol/ai/packs.ts';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { digestOf, resolveAgents } from './agents.ts';
+import { digestOf, refersToFiles, resolveAgents } from './agents.ts';
 import type { PackFile } from './door.ts';
 import { checkSignature, integrityOf, parseManifest } from './pack-file.ts';
 import { checkManifest, invalid } from './rules.ts';
@@ -16,9 +16,9 @@ export interface InspectedPack extends Required<Pick<PackFile, 'file' | 'integri
 
 /** Checks the signature first, then the content. */
 export function inspectPack(pack: PackFile): InspectedPack | Refusal {
-  const { file, files = () => undefined, integrity = integrityOf(file), asked, origin } = pack;
-  const signature = origin.signature && checkSignature(file, origin.signature);
-  if (isRefusal(signature)) return signature;
+  const { file, files = () => undefined, integrity = integrityOf(file), asked, origin, isPinned } = pack;
+  const checked = origin.signature && checkSignature(pack, origin.signature);
+  if (isRefusal(checked)) return checked;
   const parsed = parseManifest(file);
   if (isRefusal(parsed)) return parsed;
   const refusal = checkManifest(parsed.manifest);
@@ -34,6 +34,14 @@ export function inspectPack(pack: PackFile): InspectedPack | Refusal {
   const resolved = 'agents' in manifest ? resolveAgents(manifest, files) : { agents: [] };
   if ('misfits' in resolved) return invalid(resolved.misfits)!;
   const { agents } = resolved;
+  if (checked?.covers === 'manifest' && !isPinned && refersToFiles(agents)) return FILES_UNSIGNED;
   const digest = digestOf(file, agents);
-  return { file, integrity, origin: signature ? { ...origin, signature } : origin, manifest, agents, digest };
+  const known = checked ? { ...origin, signature: checked.signature } : origin;
+  return { file, integrity, origin: known, manifest, agents, digest };
 }
+
+const FILES_UNSIGNED = refuse(
+  'pack_signature_invalid',
+  'The signature covers pack.json alone, and agents of the pack are in other files. Sign every file, or name the integrity of the archive.',
+  { reason: 'files' },
+);

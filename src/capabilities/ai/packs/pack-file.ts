@@ -2,7 +2,8 @@ import { PACK_FILE_MAX, type PackSignature } from '../../../protocol/ai/packs.ts
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
 import { sha256Hex } from '../../../system/digest.ts';
-import { rawPublicKeyOf, signatureVerifierOf } from '../../../system/ed25519.ts';
+import { hexOf, rawPublicKeyOf, signatureVerifierOf } from '../../../system/ed25519.ts';
+import type { PackFile } from './door.ts';
 
 /** Integrity of some bytes, in the notation of lockfiles. */
 export function integrityOf(data: string | Uint8Array): string {
@@ -21,17 +22,35 @@ export function integrityMismatch(expected: string, actual: string): Refusal {
   return refuse('pack_integrity_failure', message, { expected, actual });
 }
 
+/** A signature that was checked, and whether it covers every file of the pack or `pack.json` alone. */
+export interface CheckedSignature {
+  readonly signature: PackSignature;
+  readonly covers: 'whole' | 'manifest';
+}
+
 /** Checks a signature. The key comes back in one spelling, so that signatures by the same key can be recognised. */
-export function checkSignature(file: string, signature: PackSignature): PackSignature | Refusal {
+export function checkSignature(
+  { file, whole }: Pick<PackFile, 'file' | 'whole'>,
+  signature: PackSignature,
+): CheckedSignature | Refusal {
+  const { publicKey, value } = signature;
   try {
-    const isSigned = signatureVerifierOf(signature.publicKey)(Buffer.from(file).toString('hex'), signature.value);
-    if (isSigned) return { ...signature, publicKey: rawPublicKeyOf(signature.publicKey) };
+    const isSigned = (bytes: string | Uint8Array) => signatureVerifierOf(publicKey)(hexOf(bytes), value);
+    const known = { ...signature, publicKey: rawPublicKeyOf(publicKey) };
+    if (isSigned(file)) return { signature: known, covers: 'manifest' };
+    if (whole !== undefined && isSigned(whole)) return { signature: known, covers: 'whole' };
   } catch {
     return refuse('pack_signature_invalid', 'The public key is not an Ed25519 key.', { reason: 'key' });
   }
-  return refuse('pack_signature_invalid', 'The signature does not match pack.json and this key.', {
+  return refuse('pack_signature_invalid', 'The signature does not match the pack and this key.', {
     reason: 'signature',
   });
+}
+
+/** The list of digests of all files, in the notation of `sha256sum` and sorted by path. */
+export function digestList(file: string, files: Readonly<Record<string, string>>): string {
+  const all = Object.entries({ ...files, 'pack.json': file }).sort(([a], [b]) => (a < b ? -1 : 1));
+  return all.map(([path, text]) => `${sha256Hex(text)}  ${path}\n`).join('');
 }
 
 /** Parses `pack.json`; refuses text that is not JSON or could not be stored unchanged. */

@@ -44,6 +44,8 @@ describe('a registry', () => {
     expect(await fetched(registry)).toEqual({
       file,
       files: expect.any(Function),
+      whole: archive,
+      isPinned: false,
       integrity: integrityOf(archive),
       asked: { name, version },
       origin: {

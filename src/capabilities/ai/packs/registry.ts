@@ -8,6 +8,7 @@ import { filesIn, manifestIn, textsIn } from './archive.ts';
 import type { PackFile } from './door.ts';
 import { checkIntegrity, integrityMismatch } from './pack-file.ts';
 import { NO_PAGE, type ReadPage, unreachable } from './registry-pages.ts';
+import { covers } from './sources.ts';
 
 /** Which pack to fetch from which registry. */
 export interface RegistryRequest {
@@ -65,8 +66,8 @@ const ARCHIVE_MAX = 10_000_000;
 const SIGNATURE_BYTES = 64;
 
 /**
- * Fetches a pack. It is accepted if the archive has the integrity that the registry lists, and pack.json is signed with a
- * key that the registry permits for packs of this name.
+ * Fetches a pack. It is accepted if the archive has the integrity that the registry lists, and the archive or pack.json
+ * is signed with a key that the registry permits for packs of this name.
  */
 export function fetchPack(read: ReadPage, request: RegistryRequest): Promise<PackFile | Refusal> {
   return new RegistryClient(read, request.registry).fetch(request);
@@ -90,7 +91,8 @@ class RegistryClient {
     if (!version || version.yanked) return NO_PAGE;
     if (integrity !== undefined && integrity !== version.integrity)
       return integrityMismatch(integrity, version.integrity);
-    return this.#download(directory, name, version);
+    const pack = await this.#download(directory, name, version);
+    return isRefusal(pack) ? pack : { ...pack, isPinned: integrity !== undefined };
   }
 
   async #download(directory: Directory, name: string, version: Version): Promise<PackFile | Refusal> {
@@ -116,6 +118,7 @@ class RegistryClient {
     return {
       file,
       files: textsIn(files),
+      whole: archive,
       integrity: version.integrity,
       asked: names,
       origin: {
@@ -172,11 +175,6 @@ const NO_PACK = refuse('pack_not_found', 'The registry has no such pack.');
 const UNSIGNED = refuse('pack_signature_invalid', 'The pack is not signed with a key that the registry lists.', {
   reason: 'unsigned',
 });
-
-/** `foo.*` matches every name below foo; anything else matches one name. */
-function covers(namespace: string, name: string): boolean {
-  return namespace.endsWith('.*') ? name.startsWith(namespace.slice(0, -1)) : namespace === name;
-}
 
 /** Registries store signatures as bytes or as base64. */
 function base64Of(signature: Buffer): string {

@@ -91,17 +91,6 @@ function checkKind(manifest: JsonObject): Refusal | undefined {
   return refuse('capability_required', message, { requiredCapability });
 }
 
-/** Names that begin with `core.` belong to the protocol; only registries can show that a pack may have one. */
-export function checkNamespace(
-  { name }: PackManifest,
-  { source }: Pick<PackProvenance, 'source'>,
-): Refusal | undefined {
-  if (source !== 'file' || !name.startsWith('core.')) return undefined;
-  const message =
-    'Packs whose names begin with core. can be installed from registries only. Name it vendor.… or private.…';
-  return refuse('pack_namespace_unauthorized', message, { name });
-}
-
 /** Refuses a pack that needs a capability which this host does not advertise. */
 export function checkPeers(manifest: PackManifest, isAdvertised: (capability: string) => boolean): Refusal | undefined {
   const missing = peersOf(manifest).find(({ isOptional, capability }) => !isOptional && !isAdvertised(capability));

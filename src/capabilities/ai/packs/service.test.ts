@@ -32,10 +32,11 @@ const noted = async (): Promise<string[]> =>
   );
 
 const runtime = { store, clock, mutex: new KeyedMutex() } as Partial<Runtime> as Runtime;
+const PINNED = 'https://packs.example';
 const packs = new PackService(
   { runtime, advertises: () => false },
   { entry: ({ actor, action, target }) => changeOf(undefined, [note(`${actor} ${action} ${target} ${clock.now()}`)]) },
-  { packFolder: undefined },
+  { packFolder: undefined, packRegistries: [{ url: PINNED, keys: [], names: ['core.acme.*'] }] },
 );
 
 const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer: 'host', lane: 'user' };
@@ -76,11 +77,14 @@ const origin = { source: 'proposal', proposalId: 'prop-1' } as const;
 const newName = (): string => `private.acme.${unique('learned')}`;
 
 describe('a pack named core.…', () => {
-  it('can be installed from a registry, not from a file', async () => {
+  it('can be installed from the registry that is pinned for it, and from nowhere else', async () => {
     const file = fileOf('core.acme.steps');
     const installFrom = (from: PackFile['origin']) => install({ file, origin: from });
-    expect(await installFrom({ source: 'file' })).toMatchObject({ refused: 'pack_namespace_unauthorized' });
-    expect(await installFrom({ source: 'registry' })).toMatchObject({
+    const elsewhere = { source: 'registry', registry: 'https://elsewhere.example' } as const;
+    for (const from of [{ source: 'file' } as const, origin, elsewhere]) {
+      expect(await installFrom(from)).toMatchObject({ refused: 'pack_namespace_unauthorized' });
+    }
+    expect(await installFrom({ source: 'registry', registry: `${PINNED}/` })).toMatchObject({
       pack: { manifest: { name: 'core.acme.steps' } },
     });
   });

@@ -32,7 +32,7 @@ import type {
 } from './door.ts';
 import { type InspectedPack, inspectPack } from './inspection.ts';
 import { lockfileOf } from './lockfile.ts';
-import { checkIntegrity } from './pack-file.ts';
+import { checkIntegrity, digestList } from './pack-file.ts';
 import {
   type AgentRow,
   findAgent,
@@ -51,7 +51,9 @@ import {
 } from './records.ts';
 import { fetchPack } from './registry.ts';
 import { FOLDER, pagesIn, pagesOver } from './registry-pages.ts';
-import { checkNamespace, checkPeers, checkSuccession, expand } from './rules.ts';
+import { checkPeers, checkSuccession, expand } from './rules.ts';
+import type { PinnedRegistry } from './settings.ts';
+import { PackSources } from './sources.ts';
 
 const PAGE = 200;
 const EXPANSION_DIGITS = 8;
@@ -63,20 +65,28 @@ const READ_ONLY = refuse(
   'This pack comes with the host or belongs to the whole tenant, so you cannot change it.',
 );
 
+/** Where packs may come from. */
+interface PackOptions {
+  readonly packFolder: string | undefined;
+  readonly packRegistries: readonly PinnedRegistry[];
+}
+
 /** Packs, as people and other capabilities read, install and remove them. */
 export class PackService implements Packs {
   readonly #host: Pick<Host, 'runtime' | 'advertises'>;
   readonly #audit: Pick<Audit, 'entry'>;
   readonly #packFolder: string | undefined;
+  readonly #sources: PackSources;
 
   constructor(
     host: Pick<Host, 'runtime' | 'advertises'>,
     audit: Pick<Audit, 'entry'>,
-    { packFolder }: { readonly packFolder: string | undefined },
+    { packFolder, packRegistries }: PackOptions,
   ) {
     this.#host = host;
     this.#audit = audit;
     this.#packFolder = packFolder;
+    this.#sources = new PackSources(packRegistries);
   }
 
   async list({ subject }: Caller, after: PackPlace | undefined, limit: number): Promise<Pack[]> {
@@ -129,11 +139,20 @@ export class PackService implements Packs {
   async load(request: InstallPackRequest, signal: AbortSignal): Promise<PackFile | Refusal> {
     const { manifest, file = JSON.stringify(manifest), files, registry, name, integrity, signature } = request;
     if (registry !== undefined) {
+      const refusal = this.#sources.checkRegistry(registry);
+      if (refusal) return refusal;
       const read = registry === FOLDER ? pagesIn(this.#packFolder) : pagesOver(this.#host.runtime.egress, signal);
       return fetchPack(read, { ...request, registry, name: name! });
     }
     const origin = { source: 'file' as const, ...(signature ? { signature } : {}) };
-    return checkIntegrity(file, integrity) ?? { file, files: (path) => own(files, path), origin };
+    return (
+      checkIntegrity(file, integrity) ?? {
+        file,
+        files: (path) => own(files, path),
+        whole: digestList(file, files ?? {}),
+        origin,
+      }
+    );
   }
 
   check(pack: PackFile): Refusal | undefined {
@@ -223,7 +242,7 @@ export class PackService implements Packs {
     const inspected = inspectPack(pack);
     if (isRefusal(inspected)) return inspected;
     const { manifest, origin } = inspected;
-    return checkNamespace(manifest, origin) ?? checkPeers(manifest, this.#host.advertises) ?? inspected;
+    return this.#sources.check(manifest.name, origin) ?? checkPeers(manifest, this.#host.advertises) ?? inspected;
   }
 
   /** Agent ids are unique among the packs of one owner. */

@@ -2,6 +2,7 @@ import { APPROVAL_ACTIONS } from '../../../engine/people/approval.ts';
 import { INTERRUPT_DATA } from '../../../protocol/people/interrupts.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
 import { defineCapability } from '../../capability.ts';
+import { hostSettings } from '../../host-settings.ts';
 import { bindRoutes } from '../../request.ts';
 import { InboxSources } from '../inbox/door.ts';
 import { Interrupts } from './door.ts';
@@ -18,11 +19,12 @@ import { ROTATE_KEYS, rotateKeysHandler, rotationWork } from './work.ts';
 export const interrupts = defineCapability({
   name: 'interrupts',
   provides: Interrupts,
+  settings: hostSettings,
   tables: INTERRUPT_TABLES,
   nodes: () => INTERRUPT_NODES,
-  build: (host) => {
+  build: (host, _needs, { secret }) => {
     const { store, clock } = host.runtime;
-    const keys = new TokenKeys(host.runtime);
+    const keys = new TokenKeys(host.runtime, secret);
     const service = new InterruptService(host, keys);
     return {
       service,

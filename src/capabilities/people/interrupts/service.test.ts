@@ -23,7 +23,7 @@ afterAll(() => host.close());
 
 const { runtime, clock } = host;
 const runs = new RunService(host, { models: [] });
-const interrupts = new InterruptService(host, new TokenKeys(runtime));
+const interrupts = new InterruptService(host, new TokenKeys(runtime, undefined));
 const ada = callerAs('ada');
 const TIMEOUT_MS = 60_000;
 const asking = workflow([

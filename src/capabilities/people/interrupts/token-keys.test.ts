@@ -27,7 +27,7 @@ describe('keys of tokens', () => {
     folder.remove();
   });
 
-  function newHost(): TokenKeys {
+  function newHost(secret?: string): TokenKeys {
     const counted = {
       ...store,
       read: (statement: never) => {
@@ -36,7 +36,7 @@ describe('keys of tokens', () => {
       },
     };
     const ids = { next: (prefix: string) => `${prefix}${++made}` };
-    return new TokenKeys({ store: counted, clock, ids } as unknown as Runtime);
+    return new TokenKeys({ store: counted, clock, ids } as unknown as Runtime, secret);
   }
   const mint = async (host: TokenKeys): Promise<string> => mintToken(CLAIMS, await host.signing());
   const rotate = async (host: TokenKeys): Promise<void> => void (await store.commit(await host.rotation()));
@@ -53,6 +53,28 @@ describe('keys of tokens', () => {
   it('are known after a restart', async () => {
     const token = await mint(newHost());
     expect(await newHost().read(token)).toMatchObject(CLAIMS);
+  });
+
+  describe('under the secret of the host', () => {
+    const SECRET = 'a secret of thirty-two characters';
+
+    it('lie sealed, and are known to every host that has it', async () => {
+      const token = await mint(newHost(SECRET));
+      expect(await newHost(SECRET).read(token)).toMatchObject(CLAIMS);
+      const rows = await store.read<{ secret: string }>({ sql: 'SELECT secret FROM token_keys', params: [] });
+      expect(rows.filter(({ secret }) => secret.includes('.'))).toHaveLength(1);
+      expect(await newHost().read(token)).toBeUndefined();
+      expect(await newHost(`${SECRET}, but another`).read(token)).toBeUndefined();
+    });
+
+    it('do not count where somebody wrote them into the database', async () => {
+      const forged = { keyId: 'tk-forged', secret: 'made-up' };
+      const insert = 'INSERT INTO token_keys (key_id, secret, created_at) VALUES ($1, $2, $3)';
+      await store.commit([{ sql: insert, params: [forged.keyId, forged.secret, clock.now() + 1] }]);
+      expect(await newHost().read(mintToken(CLAIMS, forged))).toMatchObject(CLAIMS);
+      expect(await newHost(SECRET).read(mintToken(CLAIMS, forged))).toBeUndefined();
+      await store.commit([{ sql: 'DELETE FROM token_keys WHERE key_id = $1', params: [forged.keyId] }]);
+    });
   });
 
   it('are not looked up for every token, nor for every text that is none', async () => {

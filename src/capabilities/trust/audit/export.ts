@@ -26,7 +26,8 @@ export class AuditExport {
   async *file(tenant: string, asked: SequenceRange, end: number): AsyncGenerator<string> {
     const range = await this.#widen(tenant, asked, end);
     const checkpoints = await this.#reader.checkpoints(tenant, range);
-    yield this.#header(tenant, range, checkpoints);
+    await this.#keys.loadUnknown(checkpoints.map(({ key_id }) => key_id));
+    yield this.#header(tenant, range, { checkpoints, end });
     let comma = '';
     for await (const page of this.#reader.entries(tenant, range)) {
       const lines = page.map((row) => JSON.stringify(hashedEntryOf(row)));
@@ -45,9 +46,13 @@ export class AuditExport {
   }
 
   /** The file up to the first entry. */
-  #header(tenant: string, { from, to }: SequenceRange, checkpoints: readonly CheckpointRow[]): string {
+  #header(
+    tenant: string,
+    { from, to }: SequenceRange,
+    { checkpoints, end }: { readonly checkpoints: readonly CheckpointRow[]; readonly end: number },
+  ): string {
     const { current, all } = this.#keys;
-    const used = new Set([current.keyId, ...checkpoints.map(({ key_id }) => key_id)]);
+    const used = new Set(checkpoints.map(({ key_id }) => key_id));
     const header = {
       bundleVersion: '1',
       exportedAt: timeText(this.#runtime.clock.now()),
@@ -55,16 +60,18 @@ export class AuditExport {
       tenant,
       fromSeq: from,
       toSeq: to,
+      lastSeq: Math.max(to, end),
       signingKey: keyDocument(current),
-      signingKeys: all.filter(({ keyId }) => used.has(keyId)).map(keyDocument),
+      signingKeys: all.filter(({ keyId, isBelieved }) => isBelieved || used.has(keyId)).map(keyDocument),
       checkpoints: checkpoints.map(checkpointDocument),
     };
     return `${JSON.stringify(header).slice(0, -1)},"entries":[`;
   }
 }
 
-function keyDocument({ keyId, pem }: PublicKey): object {
-  return { keyId, algorithm: 'ed25519', publicKeyPEM: pem };
+/** With the endorsement, so that whoever trusts the first key can trust this one. */
+function keyDocument({ keyId, pem, endorsedBy, endorsement }: PublicKey): object {
+  return { keyId, algorithm: 'ed25519', publicKeyPEM: pem, endorsedBy, endorsement };
 }
 
 function checkpointDocument(row: CheckpointRow): object {

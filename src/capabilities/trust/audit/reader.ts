@@ -1,4 +1,9 @@
-import { type AuditCheckpoint, ChainVerifier, type VerifyResult } from '../../../protocol/trust/audit-chain.ts';
+import {
+  type AnchoredCheckpoint,
+  type AuditCheckpoint,
+  ChainVerifier,
+  type VerifyResult,
+} from '../../../protocol/trust/audit-chain.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Statement } from '../../../store/sql.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -14,6 +19,13 @@ import {
 } from './records.ts';
 
 const PAGE = 500;
+
+/** What is known of a log besides its rows. */
+interface KnownLog {
+  /** The last sequence that it is known to have had. */
+  readonly end: number;
+  readonly anchored: readonly AnchoredCheckpoint[];
+}
 
 /** Reads and verifies logs of any length in pages, and yields to other requests between pages. */
 export class AuditReader {
@@ -45,8 +57,8 @@ export class AuditReader {
     return { before: row?.before ?? 0, after: row?.after ?? undefined };
   }
 
-  /** Recomputes a part of a chain from its content. `end` is the last sequence that the log is known to have had. */
-  async verify(tenant: string, { from, to }: SequenceRange, end: number): Promise<VerifyResult> {
+  /** Recomputes a part of a chain from its content. */
+  async verify(tenant: string, { from, to }: SequenceRange, { end, anchored }: KnownLog): Promise<VerifyResult> {
     const first = Math.max(1, from);
     const rows = await this.checkpoints(tenant, { from: first, to });
     await this.#keys.loadUnknown(rows.map(({ key_id }) => key_id));
@@ -58,7 +70,7 @@ export class AuditReader {
     const last = Math.min(to, Math.max(end, checkpoints.at(-1)?.atSequence ?? 0));
     const isSigned = (checkpoint: AuditCheckpoint) => this.#keys.isSigned(checkpoint, keyIds.get(checkpoint)!);
     const verifier = new ChainVerifier(
-      { fromSeq: from, toSeq: to, after: start - 1, last, coveredUpTo, checkpoints },
+      { fromSeq: from, toSeq: to, after: start - 1, last, coveredUpTo, checkpoints, anchored },
       { digest: sha256Hex, isSigned },
     );
     for await (const page of this.entries(tenant, { from: start, to: last })) {

@@ -92,6 +92,21 @@ export const AUDIT_TABLES: readonly Migration[] = [
       ...appendOnly('audit_checkpoints', ['tenant', 'at_sequence']),
     ],
   },
+  {
+    id: 'audit/0002',
+    statements: [
+      // The signature of the key before, and the MAC of the row under the host's secret.
+      'ALTER TABLE audit_keys ADD COLUMN endorsed_by TEXT',
+      'ALTER TABLE audit_keys ADD COLUMN endorsement TEXT',
+      'ALTER TABLE audit_keys ADD COLUMN mac TEXT',
+      // Checkpoints that are not in every anchor yet.
+      `CREATE TABLE audit_unanchored (
+        tenant TEXT NOT NULL,
+        at_sequence BIGINT NOT NULL,
+        PRIMARY KEY (tenant, at_sequence)
+      ) $clustered`,
+    ],
+  },
 ];
 
 /** What a record and an entry have in common. `details` is JSON text. */
@@ -365,13 +380,46 @@ export function checkpointsAround(tenant: string, sequence: number): Statement {
   );
 }
 
-/** A key pair that signs checkpoints. */
+/** Notes that a checkpoint has to be copied to the anchors. */
+export function insertUnanchored({ tenant, at_sequence }: CheckpointRow): Write {
+  return { sql: 'INSERT INTO audit_unanchored (tenant, at_sequence) VALUES ($1, $2)', params: [tenant, at_sequence] };
+}
+
+/** Checkpoints that have to be copied to the anchors. */
+export function readUnanchored(limit: number): Statement {
+  return sql(
+    `SELECT c.* FROM audit_unanchored u JOIN audit_checkpoints c
+       ON c.tenant = u.tenant AND c.at_sequence = u.at_sequence
+     ORDER BY u.tenant, u.at_sequence LIMIT $1`,
+    limit,
+  );
+}
+
+/** Notes that a checkpoint is in every anchor. */
+export function removeUnanchored({ tenant, at_sequence }: CheckpointRow): Write {
+  return { sql: 'DELETE FROM audit_unanchored WHERE tenant = $1 AND at_sequence = $2', params: [tenant, at_sequence] };
+}
+
+/** A key that signs checkpoints. `private_key` is empty if the key is held outside the store. */
 export interface AuditKeyRow {
   readonly key_id: string;
   readonly private_key: string;
   readonly public_key: string;
   readonly created_at: number;
+  readonly endorsed_by: string | null;
+  readonly endorsement: string | null;
+  readonly mac: string | null;
 }
+
+const KEY_COLUMNS = [
+  'key_id',
+  'private_key',
+  'public_key',
+  'created_at',
+  'endorsed_by',
+  'endorsement',
+  'mac',
+] as const satisfies readonly (keyof AuditKeyRow)[];
 
 /** The signing keys, newest first. */
 export function listAuditKeys(): Statement {
@@ -379,10 +427,10 @@ export function listAuditKeys(): Statement {
 }
 
 /** Stores a key unless the name is taken: hosts that start together create one between them. */
-export function ensureAuditKey({ key_id, private_key, public_key, created_at }: AuditKeyRow): Write {
+export function ensureAuditKey(row: AuditKeyRow): Write {
   return {
-    sql: `INSERT INTO audit_keys (key_id, private_key, public_key, created_at) VALUES ($1, $2, $3, $4)
+    sql: `INSERT INTO audit_keys (${KEY_COLUMNS.join(', ')}) VALUES ${placeholders(1, KEY_COLUMNS.length)}
           ON CONFLICT (key_id) DO NOTHING`,
-    params: [key_id, private_key, public_key, created_at],
+    params: KEY_COLUMNS.map((column): Param => row[column]),
   };
 }

@@ -7,11 +7,13 @@ import { chainOn } from './chain.ts';
 import type { CheckpointKeys } from './checkpoint-keys.ts';
 import { HOST_STARTED } from './record.ts';
 import {
+  type CheckpointRow,
   type EntryRow,
   HEAD,
   type HeadRow,
   insertCheckpoint,
   insertEntries,
+  insertUnanchored,
   listTails,
   moveHead,
   type PendingRow,
@@ -42,10 +44,16 @@ const TURN = 'audit-seal';
 export class Sealer {
   readonly #runtime: Pick<Runtime, 'store' | 'mutex' | 'clock' | 'ids'>;
   readonly #keys: CheckpointKeys;
+  readonly #isAnchored: boolean;
 
-  constructor(runtime: Pick<Runtime, 'store' | 'mutex' | 'clock' | 'ids'>, keys: CheckpointKeys) {
+  constructor(
+    runtime: Pick<Runtime, 'store' | 'mutex' | 'clock' | 'ids'>,
+    keys: CheckpointKeys,
+    { isAnchored }: { readonly isAnchored: boolean },
+  ) {
     this.#runtime = runtime;
     this.#keys = keys;
+    this.#isAnchored = isAnchored;
   }
 
   /** Seals everything that is pending now, for one tenant or for all. */
@@ -125,8 +133,8 @@ export class Sealer {
     const tree = new MerkleRoot(sha256Hex);
     for (const leaf of leaves.length > 0 ? leaves : [head.hash]) tree.add(isHash(leaf) ? leaf : sha256Hex(leaf));
     const merkleRoot = tree.root();
-    const { keyId, signature } = this.#keys.sign(merkleRoot);
-    const checkpoint = insertCheckpoint({
+    const { keyId, signature } = await this.#keys.sign(merkleRoot);
+    const checkpoint: CheckpointRow = {
       tenant,
       at_sequence: sequence,
       checkpoint_id: this.#runtime.ids.next('cp-'),
@@ -134,8 +142,9 @@ export class Sealer {
       signature,
       key_id: keyId,
       signed_at: this.#runtime.clock.now(),
-    });
-    return { head: { ...head, checkpoint_sequence: sequence, tail_since: null }, writes: [checkpoint] };
+    };
+    const writes = [insertCheckpoint(checkpoint), ...(this.#isAnchored ? [insertUnanchored(checkpoint)] : [])];
+    return { head: { ...head, checkpoint_sequence: sequence, tail_since: null }, writes };
   }
 
   async #head(tenant: string): Promise<HeadRow | undefined> {

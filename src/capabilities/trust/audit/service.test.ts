@@ -8,7 +8,16 @@ import { AuditService } from './service.ts';
 const host = await openCapabilityHost({ tables: AUDIT_TABLES });
 afterAll(() => host.close());
 
-const OPTIONS = { auditRequests: false, auditKey: undefined, secret: undefined, apiKeys: [] };
+const OPTIONS = {
+  auditRequests: false,
+  auditKey: undefined,
+  auditSigners: [],
+  auditRoots: [],
+  auditAnchors: [],
+  auditAnchorToken: undefined,
+  secret: undefined,
+  apiKeys: [],
+};
 const audit = new AuditService(host, OPTIONS);
 await audit.prepare();
 

@@ -6,6 +6,8 @@ import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { storageTenant } from '../../storage-tenant.ts';
+import { Anchorer } from './anchorer.ts';
+import { openAnchor } from './anchors.ts';
 import { CheckpointKeys } from './checkpoint-keys.ts';
 import { type Audit, type AuditRecord, HOST_ACTOR } from './door.ts';
 import { AuditExport } from './export.ts';
@@ -27,6 +29,10 @@ export interface AskedRange {
 interface AuditOptions {
   readonly auditRequests: boolean;
   readonly auditKey: string | undefined;
+  readonly auditSigners: readonly string[];
+  readonly auditRoots: readonly string[];
+  readonly auditAnchors: readonly string[];
+  readonly auditAnchorToken: string | undefined;
   readonly secret: string | undefined;
   /** The configured keys: their tenants have a log from the first start on. */
   readonly apiKeys: readonly { readonly tenant: string; readonly isTest: boolean }[];
@@ -47,6 +53,7 @@ export class AuditService implements Audit {
   readonly #options: AuditOptions;
   readonly #keys: CheckpointKeys;
   readonly #sealer: Sealer;
+  readonly #anchorer: Anchorer;
   readonly #scheduler: SealScheduler;
   readonly #reader: AuditReader;
   readonly #export: AuditExport;
@@ -55,13 +62,15 @@ export class AuditService implements Audit {
     const { runtime, version } = host;
     this.#host = host;
     this.#options = options;
-    this.#keys = new CheckpointKeys(runtime, { name: options.auditKey, secret: options.secret });
-    this.#sealer = new Sealer(runtime, this.#keys);
+    this.#keys = new CheckpointKeys(runtime, keyOptionsOf(options));
+    const anchors = options.auditAnchors.map((place) => openAnchor(place, runtime.egress, options.auditAnchorToken));
+    this.#anchorer = new Anchorer(runtime, this.#keys, anchors);
+    this.#sealer = new Sealer(runtime, this.#keys, { isAnchored: anchors.length > 0 });
     this.#scheduler = new SealScheduler(runtime);
     this.#reader = new AuditReader(runtime, this.#keys);
     this.#export = new AuditExport(runtime, this.#keys, this.#reader, version);
     this.requests = new RequestAuditor(runtime, { audit: this, everyRequest: options.auditRequests });
-    this.handleSealing = sealHandler(runtime, this.#sealer);
+    this.handleSealing = sealHandler(runtime, this.#sealer, this.#anchorer);
   }
 
   record(entry: AuditRecord): Unit {
@@ -81,10 +90,12 @@ export class AuditService implements Audit {
     return this.#store.read<EntryRow>(listEntries(tenant, { ...filter, workspace }, limit));
   }
 
-  /** Recomputes a part of the hash chain from its content. */
+  /** Recomputes a part of the hash chain from its content, and compares it with the anchors. */
   async verify({ subject: { tenant } }: Caller, { fromSeq = 0, toSeq }: AskedRange): Promise<VerifyResult> {
-    const end = await this.#endOf(tenant);
-    return this.#reader.verify(tenant, { from: fromSeq, to: toSeq ?? Math.max(fromSeq, end) }, end);
+    // Read before the log: what is anchored now was in the log before.
+    const anchored = await this.#anchorer.read(tenant);
+    const end = anchored.reduce((last, { atSequence }) => Math.max(last, atSequence), await this.#endOf(tenant));
+    return this.#reader.verify(tenant, { from: fromSeq, to: toSeq ?? Math.max(fromSeq, end) }, { end, anchored });
   }
 
   /** The chunks of a JSON file in which every entry is covered by a checkpoint. */
@@ -96,6 +107,8 @@ export class AuditService implements Audit {
     }
     const end = await this.#endOf(tenant);
     await this.#orUnsealed(tenant, () => this.#sealer.checkpoint(tenant));
+    // The new checkpoint is to be anchored soon.
+    if (this.#anchorer.hasAnchors) this.#scheduler.sealSoon();
     return this.#export.file(tenant, { from: Math.max(1, fromSeq), to: toSeq ?? end }, end);
   }
 
@@ -172,4 +185,8 @@ export class AuditService implements Audit {
     const details = { hostId: executor.hostId };
     return [recordWrite({ tenant, actor: HOST_ACTOR, action: HOST_STARTED, details }, runtime)];
   }
+}
+
+function keyOptionsOf({ auditKey: name, auditSigners: signers, auditRoots: roots, secret }: AuditOptions) {
+  return { name, signers, roots, secret };
 }

@@ -146,7 +146,7 @@ export const CORE_TABLES: readonly Migration[] = [
     ],
   },
   {
-    id: 'core/0004',
+    id: 'core/0005',
     statements: [
       // Host deaths and stalls that an item is suspected of, and when it was put aside for them.
       'ALTER TABLE work ADD COLUMN strikes BIGINT NOT NULL DEFAULT 0',

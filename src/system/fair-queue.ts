@@ -49,9 +49,9 @@ export class FairQueue<T> {
     this.#lines.set(tenant, { items: [item], finish: since + 1 / this.#weightOf(tenant) });
   }
 
-  /** Takes the next item of the tenant that is due first. */
-  shift(): T | undefined {
-    const [tenant, line] = this.#first() ?? [];
+  /** Takes the next item of the tenant that is due first, among those that may have one now. */
+  shift(mayHave: (tenant: string) => boolean = () => true): T | undefined {
+    const [tenant, line] = this.#first(mayHave) ?? [];
     if (tenant === undefined || !line) return undefined;
     const item = line.items.shift()!;
     this.#size--;
@@ -61,9 +61,11 @@ export class FairQueue<T> {
     return item;
   }
 
-  #first(): [string, Line<T>] | undefined {
+  #first(mayHave: (tenant: string) => boolean): [string, Line<T>] | undefined {
     let first: [string, Line<T>] | undefined;
-    for (const entry of this.#lines) if (!first || entry[1].finish < first[1].finish) first = entry;
+    for (const entry of this.#lines) {
+      if ((!first || entry[1].finish < first[1].finish) && mayHave(entry[0])) first = entry;
+    }
     return first;
   }
 

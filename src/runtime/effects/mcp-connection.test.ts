@@ -83,6 +83,7 @@ describe('an address', () => {
     connection = connect({ url: server.url });
     server.instead = answers('<html>');
     await expect(call('echo', { text: 'x' })).rejects.toMatchObject(UNAVAILABLE);
+    await expect(connection.tools()).rejects.toMatchObject(UNAVAILABLE);
     server.instead = undefined;
     await expect(connection.tools()).rejects.toThrow('is not there');
     const asked = call('echo', { text: 'back' });

@@ -47,7 +47,7 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
 function tokenCheck(before: NonNullable<BoundRoute['before']>, { refuseUnread }: OperationOptions) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const refusal = await before({ caller: request.caller!, params: request.params });
-    return refusal?.refused === 'not_found' ? refuseUnread(request, reply, refusal) : undefined;
+    return refusal && statusOf(refusal) === 404 ? refuseUnread(request, reply, refusal) : undefined;
   };
 }
 

@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, inject, it } from 'vitest';
 import { node, register, workflow } from '../support/definitions.ts';
 import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { approval, waitingRun } from '../support/interrupts.ts';
 import { exchange, parseAnswer } from '../support/raw.ts';
 import { onEachStore } from '../support/stores.ts';
 import { Stream } from '../support/stream.ts';
@@ -27,6 +28,9 @@ async function ends(host: TestHost, who: keyof typeof KEYS, workflowId = 'confor
     (status) => status === 'completed',
   );
 }
+
+const program = (code: string) =>
+  workflow([node('c', 'vendor.capstan.code.javascript', { config: { code, timeoutMs: 30_000 } })]);
 
 onEachStore(
   'one tenant that takes all it can',
@@ -77,9 +81,8 @@ onEachStore(
     });
 
     it('has a share of the places for work: endless runs keep nobody else waiting', async () => {
-      const runs = await Promise.all(
-        Array.from({ length: 14 }, () => host().as('editor').run('conformance-cancellable')),
-      );
+      const endless = await register(host().as('editor'), program('for (;;);'));
+      const runs = await Promise.all(Array.from({ length: 14 }, () => host().as('editor').run(endless)));
       await until(
         async () => (await host().anonymous.get('/metrics')).text,
         (text) => /^capstan_work_tenants_at_limit 1$/m.test(text),
@@ -91,8 +94,6 @@ onEachStore(
     });
 
     it('has a share of the sandbox: endless programs keep nobody else waiting', async () => {
-      const program = (code: string) =>
-        workflow([node('c', 'vendor.capstan.code.javascript', { config: { code, timeoutMs: 30_000 } })]);
       const endless = await register(host().as('editor'), program('for (;;);'));
       const quick = await register(host().as('other'), program('return 1;'));
       const runs = [await host().as('editor').run(endless), await host().as('editor').run(endless)];
@@ -157,11 +158,9 @@ describe('callers without a good credential', () => {
   it('have few places of their own', async () => {
     await withHost({ publicInFlightMax: 2 }, async (host) => {
       const editor = host.as('editor');
-      const runId = await editor.run(await register(editor, workflow([node('gate', 'core.approvalGate')])));
-      const token = await until(
-        async () => (await editor.get(`/v1/runs/${runId}/events/poll`)).text,
-        (text) => text.includes('/v1/interrupts/'),
-      ).then((text) => /\/v1\/interrupts\/([^"\\]+)/.exec(text)![1]!);
+      const waiting = await waitingRun(editor, await register(editor, workflow([approval('gate')])));
+      const { runId, interrupt } = waiting;
+      const token = encodeURIComponent(interrupt.interruptToken);
       const { hostname, port } = new URL(host.url);
       const unread = `POST /v1/interrupts/${token} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n`;
       const held: Socket[] = [1, 2].map(() =>

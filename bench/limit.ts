@@ -18,7 +18,9 @@ const insertRun = database.prepare(
      '{"tenantName":"alpha","inputs":{},"configurable":{},"limits":{"maxNodeExecutions":10000,"maxRunDurationMs":30000},"depth":0}',
      1, 2, ?, 'running', 0, ?, NULL, NULL)`,
 );
-const insertWork = database.prepare(`INSERT INTO work VALUES (?, 'run', 'alpha', '', NULL, 'host-1', 1, 0, 0)`);
+const insertWork = database.prepare(
+  `INSERT INTO work VALUES (?, 'run', 'alpha', '', NULL, 'host-1', 1, 0, 0, 0, NULL)`,
+);
 const insertEvent = database.prepare('INSERT INTO events VALUES (?, ?, ?, ?, NULL)');
 const endRun = database.prepare(
   `UPDATE runs SET sequence = 3, status = 'completed', updated_at = ?, ended_at = ? WHERE run_id = ?`,

@@ -7,6 +7,7 @@ import {
   type SettingsSource,
   type Variable,
 } from './capabilities/settings.ts';
+import { shareSettings } from './capabilities/share-settings.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty'] as const;
@@ -40,11 +41,6 @@ const serverSettings = defineSettings({
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
       meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
     },
-    inFlightMax: {
-      variable: 'CAPSTAN_INFLIGHT_CAP',
-      meaning: 'limit of concurrent requests, including streams (2000)',
-    },
-    requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests per second for each key (5000)' },
     leaseMs: {
       variable: 'CAPSTAN_LEASE_MS',
       meaning:
@@ -62,8 +58,6 @@ const serverSettings = defineSettings({
       logLevel: log === 'pretty' ? 'info' : log,
       prettyLog: log === 'pretty',
       discoveryMirror: read.boolean('discoveryMirror'),
-      inFlightMax: read.integer('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
-      requestsPerSecond: read.integer('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
       leaseMs: read.integer('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
     };
   },
@@ -72,7 +66,10 @@ const serverSettings = defineSettings({
 type ValuesOf<S> = S extends SettingsSlice<infer V> ? V : never;
 
 /** Everything that an operator can set: the server's own settings and those of every capability. Read once. */
-export type Config = ValuesOf<typeof serverSettings> & ValuesOf<typeof hostSettings> & CapabilityConfig;
+export type Config = ValuesOf<typeof serverSettings> &
+  ValuesOf<typeof hostSettings> &
+  ValuesOf<typeof shareSettings> &
+  CapabilityConfig;
 
 /** Settings as texts, by name. */
 export type SettingTexts = Readonly<Record<string, string | undefined>>;
@@ -91,6 +88,7 @@ export class BadConfig extends Error {
 const SLICES: readonly SettingsSlice<object>[] = [
   serverSettings,
   hostSettings,
+  shareSettings,
   ...capabilities.flatMap(({ settings }) => settings ?? []),
 ];
 

@@ -9,10 +9,10 @@ import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
-import { RETRY_AFTER_S } from './http/gate.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
 import { createServer, type Server } from './http/server.ts';
+import { RETRY_AFTER_S } from './http/shares.ts';
 import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
 import { WorkflowDefinition } from './protocol/running/workflows.ts';
@@ -22,6 +22,7 @@ import { createRuntime } from './runtime/create-runtime.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
 import { cancelChildHandler } from './runtime/move-run.ts';
+import { countQuarantined } from './store/queue.ts';
 import { openSqlite } from './store/sqlite.ts';
 import { isReachable, type Migration, type Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
@@ -49,8 +50,6 @@ export interface RunningHost {
   stop(): Promise<void>;
 }
 
-/** Work items that one process handles at the same time. */
-const CAPACITY = 1_000;
 /** How long a stop waits for running steps. */
 const GRACE_MS = 10_000;
 const NO_SECRET =
@@ -144,19 +143,24 @@ function buildHost<Extra extends object>(
   system: System,
 ): BuiltHost {
   const contributions = new ContributionView();
+  const weightOf = (tenant: string): number => config.tenantWeights.get(tenant) ?? 1;
   const runtime = createRuntime({
     store,
     ...system,
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
+    weightOf,
     contributed: contributions,
   });
   const kinds = (): ReadonlyMap<string, WorkKind> => work;
   const executor = new Executor(runtime, {
     hostId: system.ids.next('host-'),
     leaseMs: config.leaseMs,
-    capacity: CAPACITY,
+    capacity: config.workMax,
+    perTenant: config.workPerTenant,
+    weightOf,
+    strikesMax: config.quarantineAfter,
     kinds,
   });
   const { extensions, forgetRun, advertises } = contributions;
@@ -182,9 +186,20 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
   const discovery = discoveryDocument(contributions.families(), {
     implementation: { name: 'capstan', version: VERSION, vendor: 'Capstan' },
     mirror: config.discoveryMirror,
-    backpressure: { inflightCap: config.inFlightMax, retryAfterSeconds: RETRY_AFTER_S },
+    backpressure: {
+      inflightCap: config.inFlightMax,
+      inflightPerTenant: config.inFlightPerTenant,
+      inflightPerKey: config.inFlightPerKey,
+      streamsPerTenant: config.streamsPerTenant,
+      streamsPerKey: config.streamsPerKey,
+      retryAfterSeconds: RETRY_AFTER_S,
+    },
   });
   const metrics = (): Metrics => counted;
+  const quarantined = async (): Promise<number> => {
+    const [row] = await runtime.store.read<{ count: number }>(countQuarantined());
+    return Number(row?.count ?? 0);
+  };
   const server = createServer({
     runtime,
     services: assembly.services,
@@ -192,20 +207,23 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     pages: [
       discoveryPage(discovery),
       ...documentPages(routes, VERSION),
-      ...operatorPages({ isReady: () => isReachable(runtime.store), metrics }),
+      ...operatorPages({ isReady: () => isReachable(runtime.store), quarantined, metrics }),
       ...frontDoorPages(),
     ],
     metrics,
     publicUrl: config.publicUrl,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
-    inFlightMax: config.inFlightMax,
-    rateLimit: { perSecond: config.requestsPerSecond, burst: 2 * config.requestsPerSecond },
+    requestTimeoutMs: config.requestTimeoutMs,
+    limits: config,
     hosts: () => executor.hosts,
   });
   const counted = createMetrics({
     inFlight: () => server.gate.inFlight,
     workInHand: () => executor.inHand,
     followed: () => runtime.hub.subscribedRuns,
+    mostOfATenant: () => server.gate.mostOfATenant,
+    tenantsAtLimit: () => executor.tenantsAtLimit,
+    quarantined,
   });
   return server;
 }

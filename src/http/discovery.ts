@@ -6,13 +6,22 @@ import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
 /** The version of the protocol that this host serves. */
 export const PROTOCOL_VERSION = '1.0';
 
+/** How many requests are answered at once, of all and of one tenant or key, and the `Retry-After` of the others. */
+interface Backpressure {
+  readonly inflightCap: number;
+  readonly inflightPerTenant?: number;
+  readonly inflightPerKey?: number;
+  readonly streamsPerTenant?: number;
+  readonly streamsPerKey?: number;
+  readonly retryAfterSeconds: number;
+}
+
 /** What the discovery document says besides what capabilities advertise. */
 interface DiscoveryOptions {
   readonly implementation: { readonly name: string; readonly version: string; readonly vendor: string };
   /** Repeats all families under `capabilities`, for clients that look only there. */
   readonly mirror: boolean;
-  /** How many requests are answered at once, and the `Retry-After` of the others. */
-  readonly backpressure: { readonly inflightCap: number; readonly retryAfterSeconds: number };
+  readonly backpressure: Backpressure;
 }
 
 /** The discovery document as it is served. */

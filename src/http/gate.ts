@@ -8,38 +8,81 @@ import {
 } from '../capabilities/trust/authorization/door.ts';
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { parseTrace, traceHeaders } from '../protocol/format/trace.ts';
+import { LruCache } from '../runtime/lru-cache.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
+import { atLimit, type LimitScope, Share } from './shares.ts';
 
 /** What the gate decides with. */
 interface GateOptions {
   readonly authorization: Pick<Authorization, 'authenticate'>;
   readonly audit: Pick<RequestAudit, 'keyUsed' | 'denied'>;
   readonly clock: Clock;
-  /** Requests that are answered at once; more are refused. */
-  readonly inFlightMax: number;
-  readonly rateLimit: RateLimit;
+  readonly limits: GateLimits;
+  /** Called for each request that a limit turns away. */
+  readonly onLimit: (scope: LimitScope | 'address' | 'rate') => void;
   /** The number of hosts over which requests are balanced. */
   readonly hosts: () => number;
 }
 
-/** The `Retry-After` of a host at capacity. */
-export const RETRY_AFTER_S = 1;
+/** How much the host takes on, and how much of it one caller may have. */
+export interface GateLimits {
+  /** Requests that are answered at once; more are refused. */
+  readonly inFlightMax: number;
+  readonly inFlightPerTenant: number;
+  readonly inFlightPerKey: number;
+  readonly streamsPerTenant: number;
+  readonly streamsPerKey: number;
+  /** Requests without a credential that are answered at once. */
+  readonly publicInFlightMax: number;
+  /** Requests of each key. */
+  readonly requestsPerSecond: number;
+  /** Requests from each address whose credential is not known to be good. */
+  readonly addressPerSecond: number;
+}
+
+/** Credentials that were good lately; requests with them are not counted by address. */
+const KNOWN_MAX = 10_000;
+/** How long the body of a refused request may still arrive before its connection is cut. */
+const UNREAD_BODY_MS = 2_000;
+/** How long a request without a credential may take, answer included. */
+const PUBLIC_MS = 30_000;
+const PUBLIC = 'public';
 const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
-/** Admits requests, in this order: capacity, rate limit, credential, scope. No body has been read by then. */
+/**
+ * Admits requests, in this order: capacity, address, rate limit, credential, the shares of the tenant and the key, scope.
+ * No body has been read by then.
+ */
 export class Gate {
   readonly #options: GateOptions;
-  readonly #limiter: RateLimiter;
+  readonly #keys: RateLimiter;
+  readonly #addresses: RateLimiter;
+  readonly #known = new LruCache<string, true>(KNOWN_MAX);
+  readonly #shares: Record<Exclude<LimitScope, 'host'>, Share>;
   readonly #inFlight = new Set<AbortController>();
   #onEmpty = (): void => {};
 
   constructor(options: GateOptions) {
     this.#options = options;
-    this.#limiter = new RateLimiter(options.rateLimit, options.hosts);
+    const { limits, hosts } = options;
+    this.#keys = new RateLimiter(rateOf(limits.requestsPerSecond), hosts);
+    this.#addresses = new RateLimiter(rateOf(limits.addressPerSecond), hosts, 'address');
+    this.#shares = {
+      public: new Share('public', limits.publicInFlightMax),
+      tenant: new Share('tenant', limits.inFlightPerTenant),
+      key: new Share('key', limits.inFlightPerKey),
+      'tenant-streams': new Share('tenant-streams', limits.streamsPerTenant),
+      'key-streams': new Share('key-streams', limits.streamsPerKey),
+    };
+  }
+
+  /** The most requests that one tenant has in flight. */
+  get mostOfATenant(): number {
+    return this.#shares.tenant.most;
   }
 
   /** The number of requests being answered, open streams included. */
@@ -50,8 +93,21 @@ export class Gate {
   /** The hook that every request passes first. */
   readonly enter = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     this.#begin(request, reply);
-    const refusal = await this.#check(request);
-    return refusal ? sendRefusal(reply, refusal) : undefined;
+    const refusal = await this.#check(request, reply);
+    return refusal ? this.refuse(request, reply, refusal) : undefined;
+  };
+
+  /** Refuses a request whose body has not been read. */
+  readonly refuse = (request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply => {
+    this.#cutUnreadBody(request);
+    return sendRefusal(reply, refusal);
+  };
+
+  /** Takes a place for a stream, until the connection is closed. */
+  readonly openStream = (request: FastifyRequest, reply: FastifyReply): Refusal | undefined => {
+    const { caller } = request;
+    if (!caller) return undefined;
+    return this.#take('tenant-streams', caller.subject.tenant, reply) ?? this.#take('key-streams', caller.keyId, reply);
   };
 
   /** Ends every stream. */
@@ -81,34 +137,82 @@ export class Gate {
     if (request.url.startsWith('/v1/')) reply.header('OpenWOP-Version', PROTOCOL_VERSION);
   }
 
-  async #check(request: FastifyRequest): Promise<Refusal | undefined> {
+  async #check(request: FastifyRequest, reply: FastifyReply): Promise<Refusal | undefined> {
     const hosts = request.raw.headersDistinct.host?.length ?? 0;
     if (hosts > 1) return HOST_REPEATED;
     if (hosts === 0 && request.raw.httpVersion !== '1.0') return HOST_MISSING;
-    const { isExempt, scope } = request.routeOptions.config;
-    if (isExempt) return undefined;
-    if (this.#inFlight.size > this.#options.inFlightMax) return AT_CAPACITY;
+    const { isProbe, isExempt, scope } = request.routeOptions.config;
+    if (isProbe) return undefined;
+    const { inFlightMax } = this.#options.limits;
+    if (!isExempt && this.#inFlight.size > inFlightMax) return this.#limited('host', atLimit('host', inFlightMax));
     const [, text] = BEARER.exec(request.headers.authorization ?? '') ?? [];
     const credential = text === undefined ? undefined : credentialOf(text);
-    // The rate limit counts by credential, wherever its requests come from, and by address without one.
-    const limited = this.#limiter.take(credential?.hash ?? request.ip, this.#options.clock.now());
-    if (limited) return limited;
-    if (scope === 'public') return undefined;
+    const limited = this.#checkRate(request, credential);
+    if (limited || isExempt) return limited;
+    if (scope === 'public') return this.#admitPublic(request, reply);
     if (request.is404 && !request.url.startsWith('/v1/')) return UNVERSIONED;
-    return credential ? this.#admit(request, credential, scope) : UNAUTHENTICATED;
+    return credential ? this.#admit(request, reply, credential) : UNAUTHENTICATED;
+  }
+
+  /**
+   * Counts by credential, wherever its requests come from, and by address as long as the credential is not known to be
+   * good: guessing is limited before anything is looked up, and does not lock out others behind the same proxy.
+   */
+  #checkRate({ ip }: FastifyRequest, credential: Credential | undefined): Refusal | undefined {
+    const now = this.#options.clock.now();
+    const isKnown = credential !== undefined && this.#known.get(credential.hash) !== undefined;
+    const byAddress = isKnown ? undefined : this.#addresses.take(ip, now);
+    if (byAddress) return this.#limited('address', byAddress);
+    const byKey = credential && this.#keys.take(credential.hash, now);
+    return byKey && this.#limited('rate', byKey);
+  }
+
+  /** Requests without a credential have few places of their own, and little time. */
+  #admitPublic(request: FastifyRequest, reply: FastifyReply): Refusal | undefined {
+    const refusal = this.#take(PUBLIC, PUBLIC, reply);
+    if (refusal) return refusal;
+    const cancel = this.#options.clock.after(PUBLIC_MS, () => request.raw.destroy());
+    reply.raw.once('close', cancel);
+    return undefined;
+  }
+
+  #take(scope: Exclude<LimitScope, 'host'>, name: string, reply: FastifyReply): Refusal | undefined {
+    const share = this.#shares[scope];
+    const refusal = share.take(name);
+    if (refusal) return this.#limited(scope, refusal);
+    reply.raw.once('close', () => share.leave(name));
+    return undefined;
+  }
+
+  #limited(scope: LimitScope | 'address' | 'rate', refusal: Refusal): Refusal {
+    this.#options.onLimit(scope);
+    return refusal;
+  }
+
+  /** A caller that was refused must not keep its connection busy with a body that nobody reads. */
+  #cutUnreadBody({ raw }: FastifyRequest): void {
+    const hasBody = raw.headers['transfer-encoding'] !== undefined || Number(raw.headers['content-length'] ?? 0) > 0;
+    if (!hasBody || raw.complete) return;
+    const cancel = this.#options.clock.after(UNREAD_BODY_MS, () => {
+      if (!raw.complete) raw.destroy();
+    });
+    raw.once('close', cancel);
   }
 
   /** Unknown paths are refused only after this: without a credential nobody learns which exist. */
-  async #admit(
-    request: FastifyRequest,
-    credential: Credential,
-    scope: string | undefined,
-  ): Promise<Refusal | undefined> {
+  async #admit(request: FastifyRequest, reply: FastifyReply, credential: Credential): Promise<Refusal | undefined> {
     const { authorization, audit } = this.#options;
+    const { scope } = request.routeOptions.config;
     const caller = await authorization.authenticate(credential);
-    if (isRefusal(caller)) return caller;
+    if (isRefusal(caller)) {
+      this.#known.delete(credential.hash);
+      return caller;
+    }
+    this.#known.set(credential.hash, true);
     request.caller = caller;
     audit.keyUsed(caller);
+    const limited = this.#take('tenant', caller.subject.tenant, reply) ?? this.#take('key', caller.keyId, reply);
+    if (limited) return limited;
     if (scope === undefined || scope === 'any') return undefined;
     if ((caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
     await audit.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });
@@ -116,10 +220,10 @@ export class Gate {
   }
 }
 
-const AT_CAPACITY: Refusal = {
-  ...refuse('service_unavailable', 'This host is at capacity. Try again in a moment.', { retryAfter: RETRY_AFTER_S }),
-  headers: { 'Retry-After': String(RETRY_AFTER_S) },
-};
+/** A burst of twice what is sustained. */
+function rateOf(perSecond: number): RateLimit {
+  return { perSecond, burst: 2 * perSecond };
+}
 
 const HOST_MISSING = refuse('validation_error', 'The Host header is missing.', { field: 'Host' });
 

@@ -5,17 +5,22 @@ interface Gauges {
   readonly inFlight: () => number;
   readonly workInHand: () => number;
   readonly followed: () => number;
+  readonly mostOfATenant: () => number;
+  readonly tenantsAtLimit: () => number;
+  readonly quarantined: () => Promise<number>;
 }
 
 /** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
 export interface Metrics {
   observe(route: string, method: string, status: number, seconds: number): void;
+  /** Counts a request that a limit turned away. */
+  limited(scope: string): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
 
 /** Creates the metrics in the Prometheus format. */
-export function createMetrics({ inFlight, workInHand, followed }: Gauges): Metrics {
+export function createMetrics(gauges: Gauges): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'capstan_' });
   const requests = new Counter({
@@ -31,19 +36,15 @@ export function createMetrics({ inFlight, workInHand, followed }: Gauges): Metri
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
     registers: [registry],
   });
-  const gauge = (name: string, help: string, read: () => number): Gauge =>
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect() {
-        this.set(read());
-      },
-    });
-  gauge('capstan_http_in_flight', 'Requests being answered, open streams included', inFlight);
-  gauge('capstan_work_in_hand', 'Work items that this process is busy with', workInHand);
-  gauge('capstan_runs_followed', 'Runs that somebody streams from this process', followed);
+  const limited = new Counter({
+    name: 'capstan_http_limited_total',
+    help: 'Requests turned away by a limit',
+    labelNames: ['scope'],
+    registers: [registry],
+  });
+  registerGauges(registry, gauges);
   return {
+    limited: (scope) => limited.inc({ scope }),
     observe: (route, method, status, seconds) => {
       requests.inc({ route, method, status });
       durations.observe({ route, method }, seconds);
@@ -51,4 +52,22 @@ export function createMetrics({ inFlight, workInHand, followed }: Gauges): Metri
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };
+}
+
+function registerGauges(registry: Registry, gauges: Gauges): void {
+  const gauge = (name: string, help: string, read: () => number | Promise<number>): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await read());
+      },
+    });
+  gauge('capstan_http_in_flight', 'Requests being answered, open streams included', gauges.inFlight);
+  gauge('capstan_http_in_flight_tenant_max', 'The most requests of one tenant being answered', gauges.mostOfATenant);
+  gauge('capstan_work_in_hand', 'Work items that this process is busy with', gauges.workInHand);
+  gauge('capstan_work_tenants_at_limit', 'Tenants that have taken all places they may have', gauges.tenantsAtLimit);
+  gauge('capstan_runs_followed', 'Runs that somebody streams from this process', gauges.followed);
+  gauge('capstan_runs_quarantined', 'Runs that were put aside because they took hosts down', gauges.quarantined);
 }

@@ -17,6 +17,10 @@ interface OperationOptions {
   readonly retention: Pick<Retention, 'expiry'>;
   readonly idempotency: Idempotency;
   readonly publicUrl: string | undefined;
+  /** Takes a place for a stream. */
+  readonly openStream: (request: FastifyRequest, reply: FastifyReply) => Refusal | undefined;
+  /** Refuses a request whose body has not been read. */
+  readonly refuseUnread: (request: FastifyRequest, reply: FastifyReply, refusal: Refusal) => FastifyReply;
 }
 
 /** Mounts one operation. Its handler gets requests that are admitted, parsed and validated. */
@@ -26,14 +30,25 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
     method: route.method,
     url: routerPath(route.path),
     config: { route: route.path, scope: route.scope },
+    ...(route.scope === 'public' && route.before ? { onRequest: tokenCheck(route.before, options) } : {}),
     handler: async (request, reply) => {
       const answer = await answerOnce(request, route, check, options);
       if ('replay' in answer) return sendReplay(reply, answer);
       if (isRefusal(answer)) return sendRefusal(reply, answer);
+      const refusal = answer.stream && options.openStream(request, reply);
+      if (refusal) return sendRefusal(reply, refusal);
       await sendReply(reply, answer, options.runtime.clock, request.abort.signal);
       return reply;
     },
   });
+}
+
+/** A token in the path is the credential of a public operation: one that names nothing is refused before the body is read. */
+function tokenCheck(before: NonNullable<BoundRoute['before']>, { refuseUnread }: OperationOptions) {
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const refusal = await before({ caller: request.caller!, params: request.params });
+    return refusal && statusOf(refusal) === 404 ? refuseUnread(request, reply, refusal) : undefined;
+  };
 }
 
 /** With an idempotency key, the request is handled once and its answer is stored. */

@@ -13,6 +13,8 @@ export interface PublicPage {
   readonly path: string;
   /** Answered even if the host is at capacity. */
   readonly isExempt?: boolean;
+  /** Answered always: whether the host is alive. */
+  readonly isProbe?: boolean;
   answer(request: FastifyRequest): PageContent | Promise<PageContent>;
 }
 
@@ -71,19 +73,25 @@ export function documentPages(routes: readonly RouteContract[], version: string)
 /** What the pages for operators show. */
 interface Probes {
   readonly isReady: () => Promise<boolean>;
+  /** How many runs were put aside. */
+  readonly quarantined: () => Promise<number>;
   readonly metrics: () => Metrics;
 }
 
 const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store cannot be reached.'));
 
 /** Serves liveness, readiness and metrics. */
-export function operatorPages({ isReady, metrics }: Probes): PublicPage[] {
+export function operatorPages({ isReady, quarantined, metrics }: Probes): PublicPage[] {
   return [
-    { path: '/healthz', isExempt: true, answer: () => json({ status: 'alive' }) },
+    { path: '/healthz', isProbe: true, answer: () => json({ status: 'alive' }) },
     {
       path: '/readyz',
-      isExempt: true,
-      answer: async () => ((await isReady()) ? json({ status: 'ready' }) : json(NOT_READY, 503)),
+      isProbe: true,
+      answer: async () => {
+        if (!(await isReady())) return json(NOT_READY, 503);
+        const count = await quarantined();
+        return json({ status: 'ready', ...(count > 0 ? { quarantined: count } : {}) });
+      },
     },
     {
       path: '/metrics',

@@ -20,14 +20,16 @@ const ROUNDING = 1e-6;
 /** Buckets in memory; a caller whose bucket was evicted starts with a full one. */
 const CALLERS_MAX = 10_000;
 
-/** A token bucket per caller. Hosts that share a store share the rate. */
+/** A token bucket per caller, by key or by address. Hosts that share a store share the rate. */
 export class RateLimiter {
   readonly #limit: RateLimit;
   readonly #hosts: () => number;
+  readonly #scope: 'key' | 'address';
   readonly #buckets = new LruCache<string, Bucket>(CALLERS_MAX);
 
-  constructor(limit: RateLimit, hosts: () => number) {
+  constructor(limit: RateLimit, hosts: () => number, scope: 'key' | 'address' = 'key') {
     this.#limit = limit;
+    this.#scope = scope;
     this.#hosts = hosts;
   }
 
@@ -47,7 +49,7 @@ export class RateLimiter {
     return {
       ...refuse('rate_limited', 'Too many requests. Try again after the time in Retry-After.', {
         retryAfterMs: Math.max(retryAfterMs, (seconds - 1) * 1_000),
-        scope: 'key',
+        scope: this.#scope,
         limit: this.#limit.perSecond,
       }),
       headers: { 'Retry-After': String(seconds) },

@@ -9,12 +9,11 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
-import { Gate } from './gate.ts';
+import { Gate, type GateLimits } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
 import type { Metrics } from './metrics.ts';
 import { mountOperation } from './operations.ts';
 import type { PublicPage } from './pages.ts';
-import type { RateLimit } from './rate-limit.ts';
 import { requestLog } from './request-log.ts';
 import { routerPath } from './router-path.ts';
 
@@ -26,6 +25,8 @@ declare module 'fastify' {
     readonly scope?: BoundRoute['scope'];
     /** Answered even if the host is at capacity. */
     readonly isExempt?: boolean;
+    /** Answered always: whether the host is alive. */
+    readonly isProbe?: boolean;
   }
   interface FastifyRequest {
     caller: Caller | undefined;
@@ -52,8 +53,8 @@ interface ServerOptions {
   readonly metrics: () => Metrics;
   readonly publicUrl: string | undefined;
   readonly maxRequestBodyBytes: number;
-  readonly inFlightMax: number;
-  readonly rateLimit: RateLimit;
+  readonly requestTimeoutMs: number;
+  readonly limits: GateLimits;
   /** The number of hosts over which requests are balanced. */
   readonly hosts: () => number;
 }
@@ -66,7 +67,10 @@ export interface Server {
   close(): Promise<void>;
 }
 
-const REQUEST_TIMEOUT_MS = 60_000;
+/** How long the head of a request may take, and how long a connection may be silent before its first request. */
+const HEAD_MS = 10_000;
+/** How often connections are checked for these deadlines. */
+const DEADLINE_CHECK_MS = 1_000;
 const PARAM_CHARACTERS_MAX = 8_192;
 /** How long requests in flight may take once the server closes. */
 const DRAIN_MS = 5_000;
@@ -77,12 +81,21 @@ export function createServer(options: ServerOptions): Server {
   const { authorization, audit, retention } = options.services;
   const { clock, log, store } = options.runtime;
   const app = createApp(options);
-  const gate = new Gate({ ...options, authorization, audit: audit.requests, clock });
+  const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics().limited(scope);
+  const gate = new Gate({ ...options, authorization, audit: audit.requests, clock, onLimit });
   app.addHook('onRequest', gate.enter);
   app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
 
   const idempotency = new Idempotency(store, clock);
-  for (const route of options.routes) mountOperation(app, route, { ...options, retention, idempotency });
+  for (const route of options.routes) {
+    mountOperation(app, route, {
+      ...options,
+      retention,
+      idempotency,
+      openStream: gate.openStream,
+      refuseUnread: gate.refuse,
+    });
+  }
   for (const page of options.pages) mountPage(app, page);
   refuseOtherMethods(app, options);
 
@@ -101,14 +114,18 @@ export function createServer(options: ServerOptions): Server {
 }
 
 /** Fastify with our parser and error handlers, and without routes. */
-function createApp({ runtime, maxRequestBodyBytes }: ServerOptions): FastifyInstance {
+function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOptions): FastifyInstance {
   const app = Fastify({
     logger: false,
     bodyLimit: maxRequestBodyBytes,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: requestTimeoutMs,
     exposeHeadRoutes: false,
     // Node would answer in its own words: the gate refuses a missing Host header, `answerExpectation` an Expect header.
-    http: { requireHostHeader: false },
+    http: {
+      requireHostHeader: false,
+      headersTimeout: Math.min(HEAD_MS, requestTimeoutMs),
+      connectionsCheckingInterval: DEADLINE_CHECK_MS,
+    },
     routerOptions: { maxParamLength: PARAM_CHARACTERS_MAX },
     genReqId: () => runtime.ids.next('req-'),
     frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOfError(error) ?? internalError()),
@@ -145,12 +162,12 @@ function parseJsonBodies(app: FastifyInstance): void {
   });
 }
 
-function mountPage(app: FastifyInstance, { path, isExempt = false, answer }: PublicPage): void {
+function mountPage(app: FastifyInstance, { path, isExempt = false, isProbe = false, answer }: PublicPage): void {
   app.route({
     method: 'GET',
     url: path,
     exposeHeadRoute: true,
-    config: { route: path, scope: 'public', isExempt },
+    config: { route: path, scope: 'public', isExempt, isProbe },
     handler: async (request, reply) => {
       const { status = 200, type, body, headers = {} } = await answer(request);
       return reply.code(status).headers(headers).type(type).send(body);

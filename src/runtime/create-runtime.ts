@@ -1,6 +1,7 @@
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
+import type { WeightOf } from '../system/fair-queue.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
 import { catalogOf } from './catalog.ts';
@@ -15,6 +16,7 @@ import type { Reaction } from './reaction.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
 import type { ToolSource } from './tools.ts';
+import { Turns } from './turns.ts';
 
 /** What the host provides to build a runtime; the rest is created with it. */
 interface RuntimeParts {
@@ -25,6 +27,8 @@ interface RuntimeParts {
   readonly egress: Egress;
   readonly nodes: readonly NodeType[];
   readonly limits: Runtime['limits'];
+  /** The tenants' shares; equal ones by default. */
+  readonly weightOf?: WeightOf;
   /** Read on first use, because capabilities are mounted after the runtime is created and need it. */
   readonly contributed: RuntimeContributions;
 }
@@ -38,7 +42,7 @@ export interface RuntimeContributions {
 }
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
-export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): Runtime {
+export function createRuntime({ contributed, nodes, weightOf, ...parts }: RuntimeParts): Runtime {
   const { store, clock } = parts;
   const plans = new Plans(store);
   const defaults: SeamDrivers = {
@@ -61,6 +65,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
     plans,
     reader: new RunReader(store, plans, clock),
     mutex: new KeyedMutex(),
+    turns: new Turns(clock, weightOf),
     catalog: catalogOf(nodes),
     get seams() {
       seams ??= { ...defaults, ...contributed.seams };

@@ -20,15 +20,18 @@ import { capabilityNotProvided, nodeStartEvents } from './node-start.ts';
 import { isPure, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import type { Placement } from './start-run.ts';
 
 /** Nodes of one run that execute concurrently in one process. */
 const CONCURRENT_NODES_MAX = 8;
 /** Uncommitted events at which a drive commits and yields to other runs. */
 const PENDING_MAX = 256;
-/** Scheduler steps after which a drive commits and yields to other runs. */
-const STEPS_PER_TURN = 200;
-/** Consecutive host crashes after which the nodes that were running are failed. */
-const CRASHES_MAX = 5;
+/** Scheduler steps after which a drive commits. */
+const STEPS_PER_COMMIT = 200;
+/** Scheduler steps after which a drive yields to other runs. */
+const STEPS_PER_TURN = 25;
+/** A step that keeps the process from everything else for this long is a stall. */
+const STALL_MS = 2_000;
 
 /** What a drive starts from: the claimed work item and the folded run. */
 export interface DriveOptions {
@@ -38,8 +41,16 @@ export interface DriveOptions {
   readonly wakes: number;
   /** Consecutive hosts that crashed while they held this lease. */
   readonly crashes: number;
-  /** Starts to drive a child run that was just created with this host as its owner. */
-  readonly adopt: (lease: Lease, held: HeldRun) => void;
+  /** Host deaths and stalls that the run is suspected of. */
+  readonly strikes: number;
+  readonly strikesMax: number;
+  /** Who executes the children of the run. */
+  readonly placeChild: () => Placement;
+}
+
+/** Thrown when a run must be put aside, because it keeps the process from everything else. */
+export class RunStalls extends Error {
+  override readonly name = 'RunStalls';
 }
 
 /**
@@ -62,6 +73,7 @@ export class Drive {
   #woken: boolean;
   #stopping = false;
   #steps = 0;
+  #strikes: number;
   /** Set on replays only: the rest of the source's log. */
   #history: SourceHistory | undefined;
   #replayer: Replayer | undefined;
@@ -71,6 +83,7 @@ export class Drive {
     this.#runtime = runtime;
     this.#options = options;
     this.#wakes = options.wakes;
+    this.#strikes = options.strikes;
     this.#journal = new Journal(runtime, options.lease, options.held);
     this.#woken = this.#run.nodes.some(({ status }) => status === 'waiting');
     this.#attempts = new Attempts(runtime, options.lease, {
@@ -132,7 +145,7 @@ export class Drive {
   /** One iteration; gives the due time when the run was released. */
   async #iterate(): Promise<{ readonly due: number | null } | undefined> {
     if (this.#woken) await this.#refresh();
-    if (this.#step()) return this.#yieldToOtherRuns();
+    if (this.#stepInTime()) return this.#yieldToOtherRuns();
     if (isTerminal(this.#run)) return this.#release('finish', null);
     if (this.#attempts.count === 0) {
       const due = this.#stopping ? this.#runtime.clock.now() : this.#due();
@@ -141,6 +154,18 @@ export class Drive {
     await this.#commit('hold');
     if (!this.#woken) await this.#waitForSignal();
     return undefined;
+  }
+
+  /** Takes one step, and a strike if that takes too long. */
+  #stepInTime(): boolean {
+    const { clock, log } = this.#runtime;
+    const before = clock.now();
+    const isMore = this.#step();
+    const ms = clock.now() - before;
+    if (ms < STALL_MS) return isMore;
+    log.warn({ runId: this.#run.facts.runId, ms }, 'a run kept the process from everything else');
+    if (++this.#strikes >= this.#options.strikesMax) throw new RunStalls(`one step of the run took ${ms} ms`);
+    return isMore;
   }
 
   /** Handles one message or one scheduler step; false when there is nothing to do but wait. */
@@ -160,9 +185,10 @@ export class Drive {
 
   /** A long chain of quick steps commits now and then and lets other runs proceed. */
   async #yieldToOtherRuns(): Promise<undefined> {
-    if (++this.#steps % STEPS_PER_TURN !== 0 && this.#journal.pendingCount < PENDING_MAX) return;
-    await this.#commit('hold');
-    await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));
+    const isCommitDue = ++this.#steps % STEPS_PER_COMMIT === 0 || this.#journal.pendingCount >= PENDING_MAX;
+    if (isCommitDue) await this.#commit('hold');
+    if (!isCommitDue && this.#steps % STEPS_PER_TURN !== 0) return;
+    await this.#runtime.turns.next(this.#journal.held.identity.subject.tenant);
   }
 
   #handleMessage(message: Message): true {
@@ -242,9 +268,9 @@ export class Drive {
   }
 
   async #prepareChildren(planned: PlannedNode, requests: readonly ChildRequest[]): Promise<PreparedChildren> {
-    const { lease, held } = this.#journal;
+    const { held } = this.#journal;
     const childrenBefore = childCount(held.run, planned);
-    const placement = { owner: lease.owner, adopt: this.#options.adopt };
+    const placement = this.#options.placeChild();
     try {
       return { childrenBefore, children: await prepareChildren(this.#runtime, held, planned, requests, placement) };
     } catch (error) {
@@ -298,19 +324,10 @@ export class Drive {
     );
   }
 
-  /** Records that the run was recovered; nodes that were running in too many crashes fail. */
+  /** Records that the run was recovered. */
   #recoverFromCrash(): void {
     if (isTerminal(this.#run) || this.#run.pause) return;
     this.#journal.record([{ type: 'run.resumed', payload: { recovered: true } }]);
-    if (this.#options.crashes <= CRASHES_MAX) return;
-    for (const index of [...this.#run.active]) {
-      if (this.#run.nodes[index]!.status !== 'running') continue;
-      this.#fail(this.#run.plan.nodes[index]!.node.id, {
-        code: 'runner_unavailable',
-        message: `${CRASHES_MAX} hosts in a row crashed while this node was running.`,
-        retryable: false,
-      });
-    }
   }
 
   /** Reads the wake counter before the log: a wake-up that comes later is noticed when the lease is released. */

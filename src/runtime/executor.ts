@@ -2,30 +2,37 @@ import { InvariantViolation } from '../engine/assert.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import {
   claimDue,
-  claimOrphans,
   countHosts,
+  type DueTenant,
   deleteOtherHosts,
+  dueTenants,
   finishUnlessWoken,
+  freeOrphans,
+  guardLease,
   keepAlive,
   type Lease,
   nextDue,
   ownedWork,
+  quarantine,
   readWorkItem,
   releaseLease,
   removeHost,
   retryWork,
+  STRIKES_MAX,
   type WorkItem,
 } from '../store/queue.ts';
-import type { Write } from '../store/sql.ts';
+import type { Unit } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import type { Change } from './change.ts';
 import type { CreatedRun } from './creation.ts';
-import { Drive, type DriveOptions } from './drive.ts';
+import { Drive, type DriveOptions, RunStalls } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
+import { type PlaceOptions, Places } from './places.ts';
+import { putAside } from './put-aside.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
-import { RUN_WORK, type StartedRun, startRun } from './start-run.ts';
+import { type Placement, RUN_WORK, type StartedRun, startRun } from './start-run.ts';
 
 /** What came of a work item: the change it makes, and when it is due again; without `dueAgainAt` it is finished. */
 export interface WorkResult {
@@ -44,18 +51,22 @@ export interface WorkKind {
 }
 
 /** How an executor is set up. */
-interface ExecutorOptions {
+interface ExecutorOptions extends PlaceOptions {
   readonly hostId: string;
   /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;
-  /** Work items that are active at the same time. */
-  readonly capacity: number;
+  /** A run is put aside after this many host deaths or stalls that it is suspected of. */
+  readonly strikesMax?: number;
   /** The kinds of work items and their handlers; asked once the host is built. */
   readonly kinds: () => ReadonlyMap<string, WorkKind>;
 }
 
 /** Work items that one claim takes at most. */
 const CLAIM_MAX = 64;
+/** Tenants that one claim shares places out to. */
+const TENANTS_PER_CLAIM = 64;
+/** How long a run that is suspected of a host's death is driven before the next suspect is. */
+const TRIAL_MS = 50;
 /** Longest pause between polls: hints can be lost and clocks can differ. */
 const POLL_EVERY_MS = 1_000;
 /** Heartbeats within the time after which a lease is lost. */
@@ -69,9 +80,12 @@ const BUG_PAUSE_MS = 60_000;
 const ABORT_MS = 5_000;
 const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
 
+type Orphan = Pick<WorkItem, 'work_id' | 'tenant'> & { readonly quarantined_at: number | null };
+
 /** A work item that this process is handling; runs have a drive. */
 interface ActiveItem {
   readonly kind: string;
+  readonly tenant: string;
   drive?: Drive;
   /** It was woken while it was being handled. */
   wasWoken?: boolean;
@@ -82,7 +96,7 @@ export class Executor {
   readonly #runtime: Runtime;
   readonly #options: ExecutorOptions;
   readonly #active = new Map<string, ActiveItem>();
-  readonly #counts = new Map<string, number>();
+  readonly #places: Places;
   readonly #idle: (() => void)[] = [];
   readonly #stop = new AbortController();
   #state: 'new' | 'working' | 'stopping' = 'new';
@@ -91,11 +105,16 @@ export class Executor {
   #heartbeat: Cancel | undefined;
   #strays: ReadonlySet<string> = new Set();
   #hosts = 1;
+  /** The suspect that is driven alone now. */
+  #onTrial: string | undefined;
+  /** The tenant after which the next claim begins to share places out. */
+  #sharedTo = '';
   #stopListening: () => void = () => {};
 
   constructor(runtime: Runtime, options: ExecutorOptions) {
     this.#runtime = runtime;
     this.#options = options;
+    this.#places = new Places(options);
   }
 
   get hostId(): string {
@@ -111,8 +130,9 @@ export class Executor {
     return this.#active.size;
   }
 
-  get hasRoom(): boolean {
-    return this.#state === 'working' && this.#active.size < this.#options.capacity;
+  /** Tenants whose work items wait although the process has room for others. */
+  get tenantsAtLimit(): number {
+    return this.#places.tenantsAtLimit;
   }
 
   async start(): Promise<void> {
@@ -122,7 +142,7 @@ export class Executor {
     // A store with one owner: the process that held leases before is gone, so its work continues at once.
     if (this.#hasOneOwner) await this.#runtime.store.commit([deleteOtherHosts(this.hostId)]);
     this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#onWake(workId, dueAt));
-    await this.#claimOrphans();
+    await this.#freeOrphans();
     this.#poll();
   }
 
@@ -150,16 +170,20 @@ export class Executor {
       .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
   }
 
-  /** Starts a run on this host if it has room, on the next one that has if not. */
+  /** Starts a run on this host if it has room for the tenant, on the next one that has if not. */
   startRun(created: CreatedRun): Change<StartedRun> {
-    const placement = { owner: this.hostId, adopt: this.adopt.bind(this) };
-    return startRun(this.#runtime, created, this.hasRoom ? placement : 'queued');
+    return startRun(this.#runtime, created, this.#placementFor(created.held.identity.subject.tenant));
+  }
+
+  #placementFor(tenant: string): Placement {
+    const hasRoom = this.#state === 'working' && this.#places.hasRoomFor(tenant);
+    return hasRoom ? { owner: this.hostId, adopt: this.adopt.bind(this) } : 'queued';
   }
 
   /** Starts to drive a run that was created with this host as its owner. */
   adopt(lease: Lease, held: HeldRun): void {
     if (this.#active.has(lease.workId)) return;
-    void this.#driveUntilReleased(lease, { held, wakes: 0, crashes: 0 });
+    void this.#driveUntilReleased(lease, { held, wakes: 0, crashes: 0, strikes: 0 });
   }
 
   get #hasOneOwner(): boolean {
@@ -193,17 +217,40 @@ export class Executor {
   }
 
   async #claim(): Promise<boolean> {
-    const room = Math.min(this.#options.capacity - this.#active.size, CLAIM_MAX);
+    if (this.#places.room === 0 || this.#state !== 'working') return false;
     const except = this.#kindsAtLimit();
+    const unshared = Math.min(this.#places.unshared, CLAIM_MAX);
+    return unshared > 0 ? this.#claimOldest(unshared, except) : this.#claimShares(except);
+  }
+
+  /** Claims what has been due for longest; there is room for everybody. */
+  async #claimOldest(limit: number, except: readonly string[]): Promise<boolean> {
     const due = await this.#nextDue(except);
-    if (due === null || room <= 0 || this.#state !== 'working') return false;
+    if (due === null || this.#state !== 'working') return false;
     if (due > this.#runtime.clock.now()) {
       this.#pollAt(due);
       return false;
     }
-    const items = await this.#commitClaim(claimDue(this.hostId, room, except));
-    for (const item of items) this.#handleClaimed(item);
-    return items.length > 0;
+    return this.#commitClaim([claimDue(this.hostId, limit, { except }), ...this.#claimSuspect()]);
+  }
+
+  /** Shares the free places out to tenants with due items, some tenants at a time; true if there may be more to claim. */
+  async #claimShares(except: readonly string[]): Promise<boolean> {
+    const { store } = this.#runtime;
+    const found = await store.read<DueTenant>(dueTenants(this.#sharedTo, TENANTS_PER_CLAIM, except));
+    if (this.#state !== 'working') return false;
+    const isLastPart = found.length < TENANTS_PER_CLAIM;
+    this.#sharedTo = isLastPart ? '' : found.at(-1)!.tenant;
+    const due = found.filter(({ is_due }) => is_due === 1);
+    for (const { due_at, is_due } of found) if (is_due === 0 && due_at !== null) this.#pollAt(due_at);
+    const shares = this.#places.share(Math.min(this.#places.room, CLAIM_MAX), due);
+    const claims = [...shares].map(([tenant, count]) => claimDue(this.hostId, count, { except, tenant }));
+    return (await this.#commitClaim([...claims, ...this.#claimSuspect()])) || !isLastPart;
+  }
+
+  /** The claim of one run that was executing when a host died. Such runs are driven one at a time: the next death tells. */
+  #claimSuspect(): Unit {
+    return this.#onTrial === undefined ? [claimDue(this.hostId, 1, { isSuspect: true })] : [];
   }
 
   /** Kinds at their concurrency limit. */
@@ -213,29 +260,40 @@ export class Executor {
 
   #isAtLimit(kind: string): boolean {
     const { atOnce = Number.POSITIVE_INFINITY } = this.#options.kinds().get(kind) ?? {};
-    return this.#countOf(kind) >= atOnce;
-  }
-
-  #countOf(kind: string): number {
-    return this.#counts.get(kind) ?? 0;
+    return this.#places.ofKind(kind) >= atOnce;
   }
 
   async #nextDue(except: readonly string[]): Promise<number | null> {
-    const [row] = await this.#runtime.store.read<{ due_at: number | null }>(nextDue(except));
+    const [row] = await this.#runtime.store.read<{ due_at: number | null }>(
+      nextDue(except, { withSuspects: this.#onTrial === undefined }),
+    );
     return row?.due_at ?? null;
   }
 
-  async #claimOrphans(): Promise<void> {
+  /**
+   * Returns the items of dead hosts to the queue. Runs that were executing become suspects; those that were suspects
+   * already are put aside before anything is driven.
+   */
+  async #freeOrphans(): Promise<void> {
+    const { store } = this.#runtime;
+    const { strikesMax = STRIKES_MAX } = this.#options;
     for (;;) {
-      const items = await this.#commitClaim(claimOrphans(this.hostId, CLAIM_MAX));
-      for (const item of items) this.#handleClaimed(item);
-      if (items.length < CLAIM_MAX) return;
+      const outcome = await store.commit([freeOrphans(CLAIM_MAX, { kind: RUN_WORK, strikesMax })]);
+      const freed = outcome.committed ? (outcome.rows[0] as unknown as Orphan[]) : [];
+      for (const { work_id, tenant, quarantined_at } of freed) {
+        if (quarantined_at !== null) void putAside(this.#runtime, tenant, work_id);
+      }
+      if (freed.length < CLAIM_MAX) return;
     }
   }
 
-  async #commitClaim(claim: Write): Promise<WorkItem[]> {
-    const outcome = await this.#runtime.store.commit([claim]);
-    return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
+  /** Claims items and handles them; true if there were any. */
+  async #commitClaim(claims: Unit): Promise<boolean> {
+    if (claims.length === 0) return false;
+    const outcome = await this.#runtime.store.commit(claims);
+    const items = outcome.committed ? (outcome.rows.flat() as unknown as WorkItem[]) : [];
+    for (const item of items) this.#handleClaimed(item);
+    return items.length > 0;
   }
 
   #pollAt(time: number): void {
@@ -251,6 +309,7 @@ export class Executor {
 
   #handleClaimed(item: WorkItem): void {
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
+    if (item.strikes > 0) this.#onTrial = item.work_id;
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
     else void this.#handle(lease, item);
   }
@@ -258,21 +317,22 @@ export class Executor {
   /** Drives a run until it is released. After a store failure the run is loaded again and driving continues. */
   async #driveUntilReleased(
     lease: Lease,
-    start: { held: HeldRun; wakes: number; crashes: number } | WorkItem,
+    start: { held: HeldRun; wakes: number; crashes: number; strikes: number } | WorkItem,
   ): Promise<void> {
-    const { wakes, crashes } = start;
+    const { wakes, crashes, strikes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
-    const active = this.#track(lease.workId, RUN_WORK);
+    const active = this.#track(lease.workId, RUN_WORK, tenant);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
       try {
         held ??= await this.#load(tenant, lease.workId);
-        const due = await this.#drive(active, { lease, held, wakes, crashes });
+        const due = await this.#drive(active, { lease, held, wakes, crashes, strikes });
         return this.#untrack(lease.workId, active, due);
       } catch (error) {
         held = undefined;
         if (!(error instanceof StoreFailure)) {
-          await this.#pauseAfterBug(lease, error);
+          if (error instanceof RunStalls) await this.#quarantine(tenant, lease);
+          else await this.#pauseAfterBug(lease, error);
           return this.#untrack(lease.workId, active, null);
         }
         this.#runtime.log.warn(
@@ -286,13 +346,38 @@ export class Executor {
     }
   }
 
-  async #drive(active: ActiveItem, options: Omit<DriveOptions, 'adopt'>): Promise<number | null> {
-    const drive = new Drive(this.#runtime, { ...options, adopt: (lease, held) => this.adopt(lease, held) });
+  async #drive(active: ActiveItem, options: Omit<DriveOptions, 'placeChild' | 'strikesMax'>): Promise<number | null> {
+    const { strikesMax = STRIKES_MAX } = this.#options;
+    const placeChild = (): Placement => this.#placementFor(active.tenant);
+    const drive = new Drive(this.#runtime, { ...options, strikesMax, placeChild });
     active.drive = drive;
+    if (this.#onTrial === options.lease.workId) this.#acquitLater(options.lease);
     if (this.#state === 'stopping') drive.stop({ cut: true });
     const due = await drive.drive();
     this.#runtime.reader.release(drive.held);
     return due;
+  }
+
+  /** A suspect that has been driven for a while without harm is one no more. */
+  #acquitLater(lease: Lease): void {
+    this.#runtime.clock.after(TRIAL_MS, () => {
+      if (this.#onTrial !== lease.workId) return;
+      void this.#runtime.store
+        .commit([guardLease(lease, true)])
+        .catch((error) => this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted'))
+        .then(() => this.#endTrial(lease.workId));
+    });
+  }
+
+  #endTrial(workId: string): void {
+    if (this.#onTrial !== workId) return;
+    this.#onTrial = undefined;
+    this.#poll();
+  }
+
+  async #quarantine(tenant: string, lease: Lease): Promise<void> {
+    await this.#runtime.store.commit([quarantine(lease)]).catch(() => {});
+    await putAside(this.#runtime, tenant, lease.workId);
   }
 
   async #load(tenant: string, runId: string): Promise<HeldRun> {
@@ -313,7 +398,7 @@ export class Executor {
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {
-    const active = this.#track(lease.workId, item.kind);
+    const active = this.#track(lease.workId, item.kind, item.tenant);
     let due: number | null = null;
     try {
       due = await this.#handleUntilFinished(lease, item);
@@ -351,10 +436,10 @@ export class Executor {
     }
   }
 
-  #track(workId: string, kind: string): ActiveItem {
-    const active: ActiveItem = { kind };
+  #track(workId: string, kind: string, tenant: string): ActiveItem {
+    const active: ActiveItem = { kind, tenant };
     this.#active.set(workId, active);
-    this.#counts.set(kind, this.#countOf(kind) + 1);
+    this.#places.take(kind, tenant);
     return active;
   }
 
@@ -362,10 +447,11 @@ export class Executor {
   #untrack(workId: string, active: ActiveItem, due: number | null): void {
     if (this.#active.get(workId) === active) this.#active.delete(workId);
     const wasAtLimit = this.#isAtLimit(active.kind);
-    this.#counts.set(active.kind, this.#countOf(active.kind) - 1);
+    const wasAwaited = this.#places.leave(active.kind, active.tenant);
+    this.#endTrial(workId);
     if (due !== null) this.#pollAt(due);
-    // Claiming had stopped at the capacity, and a wake-up that came after the release reached nobody.
-    if (this.#active.size === this.#options.capacity - 1 || active.wasWoken || wasAtLimit) this.#poll();
+    // Claiming had stopped at a limit, and a wake-up that came after the release reached nobody.
+    if (wasAwaited || active.wasWoken || wasAtLimit) this.#poll();
     if (this.#active.size === 0) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -397,7 +483,8 @@ export class Executor {
   }
 
   async #reconcile(): Promise<void> {
-    await this.#claimOrphans();
+    await this.#freeOrphans();
+    this.#poll();
     const [alive] = await this.#runtime.store.read<{ count: number }>(countHosts());
     this.#hosts = Math.max(1, Number(alive?.count ?? 1));
     const owned = await this.#runtime.store.read<WorkItem & { due_at: number | null }>(ownedWork(this.hostId));

@@ -1,8 +1,8 @@
 import { cancelRun } from '../engine/run/commands.ts';
 import type { Decision } from '../engine/run/decision.ts';
 import { isTerminal, type Run, statusOf } from '../engine/run/run.ts';
-import { isRefusal, NOT_FOUND, type Refusal } from '../protocol/errors.ts';
-import type { NewEvent } from '../protocol/running/events.ts';
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../protocol/errors.ts';
+import { isTerminalEvent, type NewEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
 import type { Visibility } from '../store/log.ts';
 import { dropWork, wake } from '../store/queue.ts';
@@ -39,8 +39,24 @@ export async function moveRun(
     runtime.reader.release(held);
     return decision;
   }
+  const events = 'refusal' in decision ? decision.record : decision;
+  if (isLogFull(held.run, events)) {
+    runtime.reader.release(held);
+    return 'refusal' in decision ? decision.refusal : LOG_FULL;
+  }
   if (!('refusal' in decision)) return append(runtime, held, decision);
-  return { ...append(runtime, held, decision.record), refusal: decision.refusal };
+  return { ...append(runtime, held, events), refusal: decision.refusal };
+}
+
+/** Events for each node execution that a run may have, and those that everybody else may add to its log. */
+const EVENTS_PER_EXECUTION = 10;
+const EVENTS_OF_OTHERS = 10_000;
+const LOG_FULL = refuse('conflict', 'The log of this run is full. It can only be cancelled.');
+
+/** Whether callers have appended as much as they may: questions, votes, denied votes, pauses. A run can always end. */
+function isLogFull({ sequence, facts }: Run, events: readonly NewEvent[]): boolean {
+  const max = EVENTS_PER_EXECUTION * facts.limits.maxNodeExecutions + EVENTS_OF_OTHERS;
+  return events.length > 0 && sequence + events.length > max && !events.some(({ type }) => isTerminalEvent(type));
 }
 
 /** Appends to a run that is held in memory; the caller must have read it from the store in the same decision. */

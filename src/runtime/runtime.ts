@@ -12,6 +12,7 @@ import type { Plans } from './plans.ts';
 import type { Reaction } from './reaction.ts';
 import type { RunReader } from './reader.ts';
 import type { ToolSource } from './tools.ts';
+import type { Turns } from './turns.ts';
 
 /** The services that executing and changing runs is built on; there is one per host. */
 export interface Runtime {
@@ -24,6 +25,8 @@ export interface Runtime {
   readonly reader: RunReader;
   /** Changes of the same resource wait for each other here instead of conflicting in the store. */
   readonly mutex: KeyedMutex;
+  /** Runs with much to do at once take turns here. */
+  readonly turns: Turns;
   readonly catalog: Catalog;
   readonly seams: SeamDrivers;
   /** A replay asks no model; it compares what the host knows of one with what the source recorded. */

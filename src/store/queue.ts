@@ -15,8 +15,8 @@ export interface WorkItem {
   readonly wakes: number;
   /** Consecutive attempts that ended because the host died or the handler failed. */
   readonly crashes: number;
-  /** Set if the item was taken over from a host that died while holding it. */
-  readonly previous_owner?: string | null;
+  /** Host deaths and stalls that the item is suspected of. */
+  readonly strikes: number;
 }
 
 /**
@@ -111,44 +111,127 @@ export function addOrWakeEach({ with: tables = '', workId, from, params }: WorkS
   };
 }
 
-/**
- * Claims free items that are due, oldest first. `except` lists kinds of which the host is already running its maximum.
- */
-export function claimDue(owner: string, limit: number, except: readonly string[]): Write {
+/** Which items to claim. */
+interface ClaimOptions {
+  /** Kinds of which the host is already running its maximum. */
+  readonly except?: readonly string[];
+  /** Claim only items of this tenant. */
+  readonly tenant?: string;
+  /** Claim an item that is suspected of having taken its host down, instead of one that is not. */
+  readonly isSuspect?: boolean;
+}
+
+const COLUMNS = 'work_id, kind, tenant, payload, epoch, wakes, crashes, strikes';
+const FREE = 'owner IS NULL AND quarantined_at IS NULL';
+
+/** Claims free items that are due, oldest first. */
+export function claimDue(owner: string, limit: number, options: ClaimOptions = {}): Write {
+  const { except = [], tenant, isSuspect = false } = options;
+  const ofTenant = tenant === undefined ? '' : `AND tenant = $${except.length + 3}`;
   return {
     sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL WHERE work_id IN (
-            SELECT work_id FROM work WHERE owner IS NULL AND due_at <= $now ${notOf(except, 3)}
-            ORDER BY due_at LIMIT $2 $skipLocked
-          ) AND owner IS NULL RETURNING work_id, kind, tenant, payload, epoch, wakes, crashes`,
-    params: [owner, limit, ...except],
+            SELECT work_id FROM work WHERE ${FREE} AND due_at <= $now AND strikes ${isSuspect ? '> 0' : '= 0'}
+            ${notOf(except, 3)} ${ofTenant} ORDER BY due_at LIMIT $2 $skipLocked
+          ) AND owner IS NULL RETURNING ${COLUMNS}`,
+    params: [owner, limit, ...except, ...(tenant === undefined ? [] : [tenant])],
     returns: true,
   };
+}
+
+/** A tenant with free items that have a due time, and whether one of them can be claimed now. */
+export interface DueTenant {
+  readonly tenant: string;
+  readonly due_at: number | null;
+  readonly is_due: number;
+}
+
+/**
+ * The next `limit` tenants, by name after `after`, that have free items with a due time. It looks at one row for each
+ * tenant: how much one of them has in the queue makes no difference.
+ */
+export function dueTenants(after: string, limit: number, except: readonly string[]): Statement {
+  const waiting = 'owner IS NULL AND due_at IS NOT NULL';
+  const claimable = `${waiting} AND quarantined_at IS NULL AND strikes = 0 ${notOf(except, 3)}`;
+  return sql(
+    `WITH RECURSIVE found(tenant, place) AS (
+       SELECT (SELECT MIN(tenant) FROM work WHERE ${waiting} AND tenant > CAST($1 AS TEXT)), 1
+       UNION ALL
+       SELECT (SELECT MIN(work.tenant) FROM work WHERE ${waiting} AND work.tenant > found.tenant), place + 1
+       FROM found WHERE found.tenant IS NOT NULL AND place < CAST($2 AS BIGINT)
+     ), first AS (
+       SELECT tenant, (SELECT MIN(due_at) FROM work WHERE work.tenant = found.tenant AND ${claimable}) AS due_at
+       FROM found WHERE tenant IS NOT NULL
+     )
+     SELECT tenant, due_at, CASE WHEN due_at <= $now THEN 1 ELSE 0 END AS is_due FROM first ORDER BY tenant`,
+    after,
+    limit,
+    ...except,
+  );
 }
 
 function notOf(kinds: readonly string[], firstPlace: number): string {
   return kinds.length === 0 ? '' : `AND kind NOT IN (${kinds.map((_, index) => `$${firstPlace + index}`).join(', ')})`;
 }
 
-/** Claims items whose owner has no valid heartbeat, and counts a crash for each. */
-export function claimOrphans(owner: string, limit: number): Write {
+/** Strikes with which an item is put aside, unless the operator says otherwise. */
+export const STRIKES_MAX = 2;
+
+/** Which items get a strike when their host dies, and with how many they are put aside. */
+interface StrikeOptions {
+  readonly kind: string;
+  readonly strikesMax: number;
+}
+
+/**
+ * Frees items whose owner has no valid heartbeat, and counts a crash for each. Those that get their last strike are put
+ * aside in the same statement, so that no host claims them again.
+ */
+export function freeOrphans(limit: number, { kind, strikesMax }: StrikeOptions): Write {
   return {
-    sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL, crashes = crashes + 1 WHERE work_id IN (
+    sql: `UPDATE work SET owner = NULL, due_at = $now, crashes = crashes + 1,
+            strikes = CASE WHEN kind = $2 THEN strikes + 1 ELSE strikes END,
+            quarantined_at = CASE WHEN kind = $2 AND strikes + 1 >= $3 THEN $now ELSE quarantined_at END
+          WHERE work_id IN (
             SELECT work_id FROM work WHERE owner IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM hosts WHERE host_id = work.owner AND alive_until >= $now)
-            LIMIT $2 $skipLocked
-          ) RETURNING work_id, kind, tenant, payload, epoch, wakes, crashes, 'lost' AS previous_owner`,
-    params: [owner, limit],
+            LIMIT $1 $skipLocked
+          ) RETURNING work_id, tenant, strikes, quarantined_at`,
+    params: [limit, kind, strikesMax],
     returns: true,
   };
 }
 
+/** Puts an item aside that the caller holds: no host claims it until it is given back. */
+export function quarantine({ workId, owner, epoch }: Lease): Write {
+  return {
+    sql: `UPDATE work SET owner = NULL, due_at = NULL, epoch = epoch + 1, strikes = strikes + 1, quarantined_at = $now
+          WHERE work_id = $1 AND owner = $2 AND epoch = $3`,
+    params: [workId, owner, epoch],
+  };
+}
+
+/** Gives an item back that was put aside; it is due at once, and tried alone once more. */
+export function endQuarantine(workId: string): Write {
+  return {
+    sql: `UPDATE work SET due_at = $now, strikes = 1, quarantined_at = NULL
+          WHERE work_id = $1 AND quarantined_at IS NOT NULL`,
+    params: [workId],
+  };
+}
+
+/** Counts the items that were put aside, of all tenants. */
+export function countQuarantined(): Statement {
+  return sql('SELECT COUNT(*) AS count FROM work WHERE quarantined_at IS NOT NULL');
+}
+
 /**
  * Fails the expectation `lease` unless the caller still holds the item; part of every unit written under a lease.
- * `progressed` resets the crash count.
+ * `progressed` resets the crash count and the strikes.
  */
 export function guardLease({ workId, owner, epoch }: Lease, progressed: boolean): Write {
+  const moved = progressed ? 'crashes = 0, strikes = 0' : 'crashes = crashes';
   return {
-    sql: `UPDATE work SET crashes = ${progressed ? '0' : 'crashes'} WHERE work_id = $1 AND owner = $2 AND epoch = $3`,
+    sql: `UPDATE work SET ${moved} WHERE work_id = $1 AND owner = $2 AND epoch = $3`,
     params: [workId, owner, epoch],
     expect: 1,
     expectation: 'lease',
@@ -161,7 +244,7 @@ export function guardLease({ workId, owner, epoch }: Lease, progressed: boolean)
  */
 export function releaseLease({ workId, owner, epoch }: Lease, dueAt: number | null, wakes: number): Write {
   return {
-    sql: `UPDATE work SET owner = NULL, due_at = $1, crashes = 0
+    sql: `UPDATE work SET owner = NULL, due_at = $1, crashes = 0, strikes = 0
           WHERE work_id = $2 AND owner = $3 AND epoch = $4 AND wakes = $5`,
     params: [dueAt, workId, owner, epoch, wakes],
     expect: 1,
@@ -242,7 +325,7 @@ export function makeDueNow(workId: string): Write {
 
 /** Lists the items that a host holds; `due_at` is set on those that were woken since they were claimed. */
 export function ownedWork(owner: string): Statement {
-  return sql('SELECT work_id, kind, tenant, payload, epoch, wakes, crashes, due_at FROM work WHERE owner = $1', owner);
+  return sql(`SELECT ${COLUMNS}, due_at FROM work WHERE owner = $1`, owner);
 }
 
 /** Reads the lease, the number of wake-ups and the checkpoint of an item. */
@@ -251,9 +334,10 @@ export function readWorkItem(workId: string): Statement {
 }
 
 /** Finds when the next free item is due, so that the host can sleep until then; `except` lists kinds to ignore. */
-export function nextDue(except: readonly string[]): Statement {
+export function nextDue(except: readonly string[], { withSuspects = true } = {}): Statement {
   return sql(
-    `SELECT MIN(due_at) AS due_at FROM work WHERE owner IS NULL AND due_at IS NOT NULL ${notOf(except, 1)}`,
+    `SELECT MIN(due_at) AS due_at FROM work
+     WHERE ${FREE} AND due_at IS NOT NULL ${withSuspects ? '' : 'AND strikes = 0'} ${notOf(except, 1)}`,
     ...except,
   );
 }

@@ -164,4 +164,15 @@ export const CORE_TABLES: readonly Migration[] = [
       'ALTER TABLE idempotency ADD COLUMN rights TEXT',
     ],
   },
+  {
+    id: 'core/0006',
+    statements: [
+      // Host deaths and stalls that an item is suspected of, and when it was put aside for them.
+      'ALTER TABLE work ADD COLUMN strikes BIGINT NOT NULL DEFAULT 0',
+      'ALTER TABLE work ADD COLUMN quarantined_at BIGINT',
+      'CREATE INDEX work_quarantined ON work (tenant, quarantined_at) WHERE quarantined_at IS NOT NULL',
+      // To share places out by tenant without a look at everything that one of them has in the queue.
+      'CREATE INDEX work_due_by_tenant ON work (tenant, due_at) WHERE owner IS NULL AND due_at IS NOT NULL',
+    ],
+  },
 ];

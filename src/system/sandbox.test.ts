@@ -13,7 +13,7 @@ async function run(code: string, inputs: unknown = {}, timeoutMs = 20_000): Prom
     memoryBytes: 16 * 1_048_576,
     resultCharactersMax: 100_000,
   };
-  const answer = await sandbox.run(job, timeoutMs, new AbortController().signal);
+  const answer = await sandbox.run('alpha', job, timeoutMs, new AbortController().signal);
   return 'text' in answer ? JSON.parse(answer.text) : answer;
 }
 
@@ -119,8 +119,54 @@ describe('a program', { timeout: 30_000 }, () => {
 
   it('waits for a thread, and is dropped when aborted', async () => {
     const job = { code: 'return 1;', inputs: '{}', now: 0, seed: 0, memoryBytes: 4_194_304, resultCharactersMax: 10 };
-    expect(await sandbox.run(job, 1_000, AbortSignal.abort())).toEqual({ problem: 'timeout' });
+    expect(await sandbox.run('alpha', job, 1_000, AbortSignal.abort())).toEqual({ problem: 'timeout' });
     const many = await Promise.all(Array.from({ length: 8 }, (_, index) => run('return inputs;', index)));
     expect(many).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+  });
+});
+
+describe('tenants that share the threads', () => {
+  const job = { code: '', inputs: '{}', now: 0, seed: 0, memoryBytes: 0, resultCharactersMax: 0 };
+
+  /** A sandbox whose programs end when the test says so. */
+  function heldSandbox() {
+    const ends: (() => void)[] = [];
+    const began: string[] = [];
+    const shared = createSandbox({
+      threads: 2,
+      runProgram: ({ code }) =>
+        new Promise((resolve) => {
+          began.push(code);
+          ends.push(() => resolve({ text: 'null' }));
+        }),
+    });
+    const start = (tenant: string) =>
+      shared.run(tenant, { ...job, code: tenant }, 60_000, new AbortController().signal);
+    const endNext = async (): Promise<void> => {
+      ends.shift()!();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    return { start, began, endNext };
+  }
+
+  it('leave one for each other, and take turns', async () => {
+    const { start, began, endNext } = heldSandbox();
+    for (let program = 0; program < 100; program++) void start('noisy');
+    await Promise.resolve();
+    expect(began).toEqual(['noisy']);
+    for (let program = 0; program < 3; program++) void start('quiet');
+    await Promise.resolve();
+    expect(began).toEqual(['noisy', 'quiet']);
+    await endNext();
+    await endNext();
+    expect(began.filter((tenant) => tenant === 'quiet')).toHaveLength(2);
+  });
+
+  it('have a limited number in line', async () => {
+    const { start } = heldSandbox();
+    for (let program = 0; program < 501; program++) void start('noisy');
+    expect(await start('noisy')).toEqual({ problem: 'busy' });
+    const others = start('quiet');
+    expect(await Promise.race([others, 'runs'])).toBe('runs');
   });
 });

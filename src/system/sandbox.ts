@@ -1,47 +1,73 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import { FairQueue, type WeightOf } from './fair-queue.ts';
 import type { SandboxJob, SandboxResult } from './sandbox-worker.ts';
 
 /** Runs untrusted programs, each in a new thread that has no state and is terminated afterwards. */
 export interface Sandbox {
   /**
    * Runs a program. The timeout starts when the program gets its thread; aborting the signal ends the wait at once.
-   * `busy` means that the queue is full.
+   * `busy` means that the tenant has too many programs in line.
    */
   run(
+    tenant: string,
     job: SandboxJob,
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<SandboxResult | { readonly problem: 'timeout' | 'busy' }>;
 }
 
+/** Programs in line, of all tenants and of one. */
 const QUEUE_MAX = 1_000;
+const QUEUE_OF_TENANT_MAX = 500;
 /** Limits of the thread itself, which needs little; the program's memory is limited inside the interpreter. */
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 };
 /** The worker's file, as TypeScript source or as built JavaScript, like this file. */
 const PROGRAM = new URL(`./sandbox-worker${extname(import.meta.url)}`, import.meta.url);
 
-/** Makes a sandbox that runs at most `threads` programs at a time; others wait in line. */
-export function createSandbox({ threads }: { readonly threads: number }): Sandbox {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  const enter = async (): Promise<void> => {
-    if (running >= threads) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running++;
+/** How a sandbox is set up. */
+interface SandboxOptions {
+  /** Programs that run at the same time. */
+  readonly threads: number;
+  readonly weightOf?: WeightOf;
+  /** Runs one program; a test has its own. */
+  readonly runProgram?: typeof runInThread;
+}
+
+/**
+ * Makes a sandbox that runs at most `threads` programs at a time. Others wait in line, in fair order by tenant, and one
+ * tenant never has all threads if there are several.
+ */
+export function createSandbox({ threads, weightOf, runProgram = runInThread }: SandboxOptions): Sandbox {
+  const waiting = new FairQueue<{ readonly tenant: string; begin(): void }>(weightOf);
+  const running = new Map<string, number>();
+  let total = 0;
+  const ofTenant = (tenant: string): number => running.get(tenant) ?? 0;
+  const count = (tenant: string, change: 1 | -1): void => {
+    total += change;
+    if (ofTenant(tenant) + change === 0) running.delete(tenant);
+    else running.set(tenant, ofTenant(tenant) + change);
   };
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next) next();
-    else running--;
+  const beginNext = (): void => {
+    while (total < threads) {
+      const next = waiting.shift((tenant) => ofTenant(tenant) < Math.max(1, threads - 1));
+      if (!next) return;
+      count(next.tenant, 1);
+      next.begin();
+    }
   };
   return {
-    async run(job, timeoutMs, signal) {
-      if (waiting.length >= QUEUE_MAX) return { problem: 'busy' };
-      await enter();
+    async run(tenant, job, timeoutMs, signal) {
+      if (waiting.size >= QUEUE_MAX || waiting.countOf(tenant) >= QUEUE_OF_TENANT_MAX) return { problem: 'busy' };
+      await new Promise<void>((begin) => {
+        waiting.push(tenant, { tenant, begin });
+        beginNext();
+      });
       try {
-        return await runInThread(job, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+        return await runProgram(job, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
       } finally {
-        leave();
+        count(tenant, -1);
+        beginNext();
       }
     },
   };

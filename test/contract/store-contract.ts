@@ -32,11 +32,15 @@ import {
   addOrWakeEach,
   addWork,
   claimDue,
-  claimOrphans,
+  countQuarantined,
+  type DueTenant,
   deleteOtherHosts,
+  dueTenants,
+  endQuarantine,
   ensureWork,
   finishUnlessWoken,
   finishWork,
+  freeOrphans,
   guardLease,
   keepAlive,
   type Lease,
@@ -129,7 +133,7 @@ export function storeContract(name: string, open: OpenStore): void {
 
       it('gives back the rows that it asked for', async () => {
         await commit([addWork({ workId: 'w', kind: 'k', tenant: 't', dueAt: 0 })]);
-        const outcome = await store.commit([claimDue('host-a', 5, [])]);
+        const outcome = await store.commit([claimDue('host-a', 5)]);
         expect(outcome).toMatchObject({ committed: true, rows: [[{ work_id: 'w', epoch: 2 }]] });
       });
 
@@ -255,13 +259,13 @@ export function storeContract(name: string, open: OpenStore): void {
     describe('the queue', () => {
       const due = (workId: string, dueAt: number | null = 0) => addWork({ workId, kind: 'k', tenant: 'alpha', dueAt });
       const claimed = async (through: Store, owner: string, limit = 10, except: string[] = []): Promise<WorkItem[]> => {
-        const outcome = await through.commit([claimDue(owner, limit, except)]);
+        const outcome = await through.commit([claimDue(owner, limit, { except })]);
         return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
       };
       const leaseOf = (item: WorkItem, owner: string): Lease => ({ workId: item.work_id, owner, epoch: item.epoch });
       const orphansFor = async (owner: string): Promise<WorkItem[]> => {
-        const outcome = await store.commit([claimOrphans(owner, 10)]);
-        return outcome.committed ? ([...outcome.rows[0]!] as unknown as WorkItem[]) : [];
+        await commit([freeOrphans(10, { kind: 'run', strikesMax: 2 })]);
+        return claimed(store, owner);
       };
 
       it('gives each item to one host, however many ask', async () => {
@@ -343,6 +347,60 @@ export function storeContract(name: string, open: OpenStore): void {
         const [fourth] = await orphansFor('host-d');
         await commit([guardLease(leaseOf(fourth!, 'host-d'), true)]);
         expect(await orphansFor('host-e')).toMatchObject([{ crashes: 1 }]);
+      });
+
+      it('passes over tenants, one row for each, and says which of them have something due', async () => {
+        const of = (tenant: string, workId: string, dueAt: number) => addWork({ workId, kind: 'k', tenant, dueAt });
+        const many = Array.from({ length: 50 }, (_, index) => of('alpha', `a${index}`, 0));
+        await commit([...many, of('beta', 'b', 1), of('gamma', 'c', clock.now() + 5_000), of('delta', 'd', 0)]);
+        const tenants = async (after: string, limit: number, except: string[] = []) =>
+          (await store.read<DueTenant>(dueTenants(after, limit, except))).map(({ tenant, is_due }) => [tenant, is_due]);
+        expect(await tenants('', 10)).toEqual([
+          ['alpha', 1],
+          ['beta', 1],
+          ['delta', 1],
+          ['gamma', 0],
+        ]);
+        expect(await tenants('alpha', 2)).toEqual([
+          ['beta', 1],
+          ['delta', 1],
+        ]);
+        expect(await tenants('gamma', 2)).toEqual([]);
+        expect(await tenants('delta', 2, ['k'])).toEqual([['gamma', 0]]);
+        const outcome = await store.commit([
+          claimDue('host-a', 2, { tenant: 'alpha' }),
+          claimDue('host-a', 2, { tenant: 'beta', except: ['other'] }),
+        ]);
+        expect(outcome).toMatchObject({ rows: [{ length: 2 }, [{ work_id: 'b', tenant: 'beta' }]] });
+      });
+
+      it('puts a run aside with the second host that dies while it holds it alone', async () => {
+        const runItem = (workId: string) => addWork({ workId, kind: 'run', tenant: 'alpha', dueAt: 0 });
+        const free = () => commit([freeOrphans(10, { kind: 'run', strikesMax: 2 })]);
+        const suspects = async (owner: string): Promise<WorkItem[]> => {
+          const outcome = await store.commit([claimDue(owner, 1, { isSuspect: true })]);
+          return outcome.committed ? (outcome.rows[0] as unknown as WorkItem[]) : [];
+        };
+        await commit([runItem('a'), runItem('b'), due('w')]);
+        expect(await claimed(store, 'host-a')).toHaveLength(3);
+        await free();
+        // What is not a run is due again like anything else.
+        expect(await claimed(store, 'host-b')).toMatchObject([{ work_id: 'w', crashes: 1, strikes: 0 }]);
+        const [first] = await suspects('host-b');
+        expect(first).toMatchObject({ crashes: 1, strikes: 1 });
+        await free();
+        const [second] = await suspects('host-c');
+        expect(second!.work_id).not.toBe(first!.work_id);
+        expect(await store.read(countQuarantined())).toEqual([{ count: 1 }]);
+        // A wake-up does not bring it back, a person does.
+        await commit([wake(first!.work_id)]);
+        expect(await suspects('host-c')).toEqual([]);
+        await commit([endQuarantine(first!.work_id)]);
+        expect(await suspects('host-c')).toMatchObject([{ work_id: first!.work_id, strikes: 1 }]);
+        // One that makes progress is a suspect no more.
+        await commit([guardLease(leaseOf(second!, 'host-c'), true)]);
+        await free();
+        expect(await store.read(countQuarantined())).toEqual([{ count: 1 }]);
       });
 
       it('does not let a wake-up get lost between looking and letting go', async () => {

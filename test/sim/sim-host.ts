@@ -104,7 +104,13 @@ export function createSimHost(options: SimHostOptions) {
     contributed: contributions,
   });
   const kinds = new Map<string, WorkKind>([[CANCEL_CHILD, { handle: cancelChildHandler(runtime) }]]);
-  const executor = new Executor(runtime, { hostId: name, leaseMs: LEASE_MS, capacity: 50, kinds: () => kinds });
+  const executor = new Executor(runtime, {
+    hostId: name,
+    leaseMs: LEASE_MS,
+    capacity: 50,
+    strikesMax: 1_000,
+    kinds: () => kinds,
+  });
   const { extensions, forgetRun } = contributions;
   const host: Host = { runtime, executor, version: '0', extensions, forgetRun, advertises: () => false };
   const { services, parts } = buildCapabilities(mounted(options), host, SETTINGS, standIns(observed));

@@ -32,7 +32,7 @@ export function evaluator<Row extends StarterColumns, Request extends RunRequest
 ): (id: string) => Promise<WorkResult & { readonly isCommitted: boolean }> {
   const { handle } = new StarterWork(host, STARTER_NEEDS, family);
   return async (id) => {
-    const item = { work_id: id, tenant: TENANT, kind: '', payload: '', epoch: 0, wakes: 0, crashes: 0 };
+    const item = { work_id: id, tenant: TENANT, kind: '', payload: '', epoch: 0, wakes: 0, crashes: 0, strikes: 0 };
     const result = await handle(item);
     const isCommitted = result.change ? (await store.commit(result.change.writes)).committed : false;
     return { ...result, isCommitted };

@@ -168,6 +168,16 @@ describe('asking back', () => {
     expect(vote({ action: 'accept' })).toBe('decided');
   });
 
+  it('has an end, after which the approval can still be decided', () => {
+    const { story, vote } = asking();
+    for (let count = 0; count < 50; count++) expect(vote({ action: 'ask', question: `${count}?` })).toBe('open');
+    const { sequence } = story.run;
+    expect(vote({ action: 'ask', question: 'One more?' })).toBe('conflict');
+    expect(vote({ action: 'ask', question: 'x'.repeat(2_001) })).toBe('validation_error');
+    expect(story.run.sequence).toBe(sequence);
+    expect(vote({ action: 'accept' })).toBe('decided');
+  });
+
   it('is not a vote', () => {
     const { vote } = asking({ requiredApprovals: 2 });
     vote({ action: 'ask', question: '?', voter: 'ada' });

@@ -34,6 +34,10 @@ export interface ApprovalData extends SeparationRules {
 }
 
 const REFINE_SCOPES: readonly unknown[] = ['whole', 'section', 'items'];
+/** Questions that can be asked back at one approval, and the length of each. */
+const QUESTIONS_MAX = 50;
+const QUESTION_CHARACTERS_MAX = 2_000;
+
 const isText = (value: unknown): boolean => typeof value === 'string';
 const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
 const REFINE_MEMBERS: readonly [string, (value: unknown) => boolean][] = [
@@ -50,7 +54,7 @@ export function decideApproval(question: Question, data: ApprovalData, value: un
     checkAnswer(data, answer) ?? checkApprover(data, answer, by) ?? checkSeparation(question, data, answer, by);
   if (refusal) return refusal;
   const voter = voterOf(answer, by);
-  if (answer.action === 'ask') return [askBack(question, answer, voter)];
+  if (answer.action === 'ask') return askBack(question, answer, voter);
   const { nodeId, interrupt, now } = question;
   if (standingVote(interrupt, voter, now) === answer.action) return [];
   const received: NewEvent = { type: 'approval.received', nodeId, payload: receivedPayload(nodeId, answer, voter) };
@@ -86,9 +90,14 @@ function checkAnswer({ actions }: ApprovalData, answer: JsonObject): Refusal | u
   if (answer.action === 'edit-accept' && answer.editedArtifactData === undefined) {
     return wrong('editedArtifactData', 'The action edit-accept needs editedArtifactData.');
   }
-  if (answer.action === 'ask' && typeof answer.question !== 'string')
-    return wrong('question', 'The action ask needs a question.');
+  if (answer.action === 'ask' && !isQuestion(answer.question)) {
+    return wrong('question', `The action ask needs a question of at most ${QUESTION_CHARACTERS_MAX} characters.`);
+  }
   return undefined;
+}
+
+function isQuestion(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= QUESTION_CHARACTERS_MAX;
 }
 
 function isRefineFeedback(value: unknown): boolean {
@@ -172,14 +181,18 @@ function decides(
   );
 }
 
-/** Records a question in a variable; the approval stays open. */
-function askBack({ run, nodeId }: Question, { question }: JsonObject, askedBy: string): NewEvent {
+/** Records a question in a variable; the approval stays open. Each event repeats all questions, so there are few. */
+function askBack({ run, nodeId }: Question, { question }: JsonObject, askedBy: string): Decision {
   const name = `_askExchanges:${nodeId}`;
   const before = run.variables[name];
-  const next = [...(Array.isArray(before) ? before : []), { question, askedBy }];
-  return {
-    type: 'variable.changed',
-    nodeId,
-    payload: { name, ...(before === undefined ? {} : { previous: before }), next, nodeId },
+  const asked = Array.isArray(before) ? before : [];
+  if (asked.length >= QUESTIONS_MAX) {
+    return refuse('conflict', `This approval has ${QUESTIONS_MAX} questions already. Decide, or ask elsewhere.`);
+  }
+  const payload = {
+    name,
+    ...(before === undefined ? {} : { previous: before }),
+    next: [...asked, { question, askedBy }],
   };
+  return [{ type: 'variable.changed', nodeId, payload: { ...payload, nodeId } }];
 }

@@ -6,7 +6,7 @@ const Optional = Type.Optional;
 /** Something that waits for a person's decision. */
 export const InboxItem = Type.Object(
   {
-    kind: OneOf(['interrupt', 'gate', 'feedback', 'proposal', 'goal', 'dispute']),
+    kind: OneOf(['interrupt', 'gate', 'feedback', 'proposal', 'goal', 'dispute', 'quarantine']),
     id: NonEmpty,
     title: Type.String(),
     createdAt: Timestamp,

@@ -29,7 +29,15 @@ const PROGRAM = { command: process.execPath, args: [STDIO] };
 
 function call(name: string, args: Record<string, unknown> = {}, more: object = {}): Promise<unknown> {
   const { signal } = new AbortController();
-  return connection.call({ name, arguments: args, key: 'effect-1', timeoutMs: 20_000, signal, ...more });
+  return connection.call({
+    tenant: 'alpha',
+    name,
+    arguments: args,
+    key: 'effect-1',
+    timeoutMs: 20_000,
+    signal,
+    ...more,
+  });
 }
 
 beforeEach(async () => {
@@ -75,6 +83,7 @@ describe('an address', () => {
     connection = connect({ url: server.url });
     server.instead = answers('<html>');
     await expect(call('echo', { text: 'x' })).rejects.toMatchObject(UNAVAILABLE);
+    await expect(connection.tools()).rejects.toMatchObject(UNAVAILABLE);
     server.instead = undefined;
     await expect(connection.tools()).rejects.toThrow('is not there');
     const asked = call('echo', { text: 'back' });
@@ -130,12 +139,31 @@ describe('a program', () => {
   });
 
   it('that says nothing again and again is started anew', async () => {
-    connection = connect(PROGRAM);
+    connection = connect({ ...PROGRAM, timeoutMs: 3_000 });
     const first = await pid();
     for (let count = 0; count < 4; count++) {
-      await expect(call('silence', {}, { timeoutMs: 100 })).rejects.toMatchObject(UNAVAILABLE);
+      await expect(call('silence', {}, { timeoutMs: 3_000 })).rejects.toMatchObject(UNAVAILABLE);
     }
     await until(() => isGone(first), Boolean);
+  });
+
+  it('stays for others, however often an impatient caller gets no answer', async () => {
+    connection = connect(PROGRAM);
+    const first = await pid();
+    const asked = call('silence', {}, { tenant: 'beta' });
+    asked.catch(() => {});
+    for (let count = 0; count < 6; count++) {
+      await expect(call('silence', {}, { timeoutMs: 20 })).rejects.toMatchObject(UNAVAILABLE);
+    }
+    expect(await pid()).toBe(first);
+    expect(Number(await call('process', {}, { tenant: 'beta' }))).toBe(first);
+  });
+
+  it("that dies with one tenant's call is there for another at once", async () => {
+    connection = connect(PROGRAM);
+    await expect(call('crash')).rejects.toMatchObject(UNAVAILABLE);
+    await expect(call('crash', {}, { tenant: 'beta' })).rejects.toMatchObject(UNAVAILABLE);
+    expect(Number(await call('process', {}, { tenant: 'gamma' }))).toBeGreaterThan(0);
   });
 
   it('stays when somebody loses interest in an answer', async () => {

@@ -4,6 +4,7 @@ import type { TraceHeaders } from '../../protocol/format/trace.ts';
 import { type Clock, sleep } from '../../system/clock.ts';
 import { type Egress, EgressFailure } from '../../system/egress.ts';
 import { redactValue, secretRedactor } from '../../system/redaction.ts';
+import { LruCache } from '../lru-cache.ts';
 import { NodeFailure } from '../node-failure.ts';
 import { ToolFailure } from '../tools.ts';
 import { egressFetch } from './egress-fetch.ts';
@@ -33,6 +34,8 @@ interface McpConnectionParts {
 
 /** A tool call. */
 interface McpCall {
+  /** On whose behalf: failures of one tenant's calls are no reason to keep others from the server. */
+  readonly tenant: string;
   readonly name: string;
   readonly arguments: JsonObject;
   /** The idempotency key, for servers that know the member. */
@@ -52,13 +55,25 @@ const PAGES_MAX = 10;
 const TOOLS_MAX = 500;
 /** How long a list of tools is cached. */
 const LIST_MS = 60_000;
-/** The connection is opened anew after this many calls in a row that timed out. */
+/** Tenants whose failures are remembered. */
+const BREAKERS_MAX = 1_000;
+/** The connection is opened anew after this many calls of a tenant in a row that timed out. */
 const TIMEOUTS_MAX = 3;
 const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 60_000;
 
+/** The failures of one tenant's calls: after some, its next ones wait, and nobody else's. */
+interface Breaker {
+  failures: number;
+  closedUntil: number;
+}
+
+/** The list of tools is asked for on behalf of all tenants. */
+const ALL_TENANTS = '*';
+
 /**
- * The connection to one server. It is opened with the first call and again after a failure, with exponential backoff.
+ * The connection to one server, which all tenants share. It is opened with the first call and again after a failure, with
+ * exponential backoff for the tenant whose call failed.
  * Answers are untrusted: they are limited in size, redacted and passed on as data.
  */
 export class McpConnection {
@@ -67,8 +82,8 @@ export class McpConnection {
   readonly #redact: (text: string) => string;
   #client: Promise<Client> | undefined;
   #list: { readonly tools: Promise<readonly Tool[]>; readonly until: number } | undefined;
-  #failures = 0;
-  #closedUntil = 0;
+  readonly #breakers = new LruCache<string, Breaker>(BREAKERS_MAX);
+  #callsInFlight = 0;
   #isStopped = false;
 
   constructor(address: McpServerAddress, parts: McpConnectionParts) {
@@ -79,11 +94,12 @@ export class McpConnection {
 
   /** The tools of the server, as it describes them. With a signal, it waits until a failed server may be asked again. */
   async tools(signal?: AbortSignal): Promise<readonly Tool[]> {
-    if (signal) await this.#rest(signal);
+    if (signal) await this.#rest(ALL_TENANTS, signal);
     const now = this.#parts.clock.now();
     if (this.#list && this.#list.until > now) return this.#list.tools;
-    const tools = this.#use(async (client) => {
-      const listed = await client.listTools(undefined, { timeout: this.#address.timeoutMs });
+    const { timeoutMs } = this.#address;
+    const tools = this.#use({ tenant: ALL_TENANTS, timeoutMs }, async (client) => {
+      const listed = await client.listTools(undefined, { timeout: timeoutMs });
       return listed.tools.slice(0, TOOLS_MAX);
     });
     this.#list = { tools, until: now + LIST_MS };
@@ -97,14 +113,13 @@ export class McpConnection {
    * Calls a tool. Throws ToolFailure if the server answers with an error, and a retryable NodeFailure if it does not
    * answer: whether the tool did anything is unknown then, and the next attempt has the same key.
    */
-  async call({ name, arguments: args, key, trace, timeoutMs, signal }: McpCall): Promise<unknown> {
+  async call({ tenant, name, arguments: args, key, trace, timeoutMs, signal }: McpCall): Promise<unknown> {
     const params = { name, arguments: args, _meta: { ...trace, 'capstan/idempotencyKey': key } };
     // With a definition of ours, the SDK does not validate the answer against a schema of the server.
     const toolDefinition = { name, inputSchema: { type: 'object' as const } };
-    await this.#rest(signal);
-    const answer = await this.#use(
-      (client) => client.callTool(params, { timeout: timeoutMs, signal, toolDefinition }),
-      signal,
+    await this.#rest(tenant, signal);
+    const answer = await this.#use({ tenant, timeoutMs, signal }, (client) =>
+      client.callTool(params, { timeout: timeoutMs, signal, toolDefinition }),
     );
     const value = contentOf(answer);
     if (answer.isError) throw new ToolFailure(this.#shown(typeof value === 'string' ? value : JSON.stringify(value)));
@@ -124,10 +139,11 @@ export class McpConnection {
     await (await client?.catch(() => undefined))?.close();
   }
 
-  async #use<T>(ask: (client: Client) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async #use<T>({ tenant, timeoutMs, signal }: Use, ask: (client: Client) => Promise<T>): Promise<T> {
+    this.#callsInFlight++;
     try {
-      const result = await ask(await this.#open());
-      this.#failures = 0;
+      const result = await ask(await this.#open(tenant));
+      this.#breakers.delete(tenant);
       return result;
     } catch (error) {
       if (this.#isStopped) throw new LeaseLost('this host is stopping');
@@ -136,10 +152,23 @@ export class McpConnection {
       if (signal?.aborted) throw this.#unavailable(`was not waited for: ${said}`);
       const kind = await kindOf(error);
       if (kind === 'answer') throw new ToolFailure(`The server ${this.#address.name} refused the call: ${said}`);
-      await this.#failed(kind === 'timeout' && this.#failures < TIMEOUTS_MAX);
+      // A caller with less patience than the operator's says nothing about the server.
+      const isImpatient = kind === 'timeout' && timeoutMs < this.#address.timeoutMs;
+      if (!isImpatient) await this.#failed(tenant, kind === 'timeout' && this.#isKeptAfterTimeout(tenant));
       if (kind === 'refused') throw this.#refused(said);
       throw this.#unavailable(`gave no answer: ${said}`);
+    } finally {
+      this.#callsInFlight--;
     }
+  }
+
+  /** Others may be waiting for an answer that comes; the last one whose call times out closes the connection. */
+  #isKeptAfterTimeout(tenant: string): boolean {
+    return this.#breakerOf(tenant).failures < TIMEOUTS_MAX || this.#callsInFlight > 1;
+  }
+
+  #breakerOf(tenant: string): Breaker {
+    return this.#breakers.get(tenant) ?? { failures: 0, closedUntil: 0 };
   }
 
   #unavailable(what: string): NodeFailure {
@@ -155,17 +184,17 @@ export class McpConnection {
     return new NodeFailure({ code: 'upstream_refused', message, details: { service: name }, retryable: false });
   }
 
-  /** Waits for the end of the pause after a failure, unless that takes longer than a call may. */
-  async #rest(signal: AbortSignal): Promise<void> {
-    const waitMs = this.#closedUntil - this.#parts.clock.now();
-    if (this.#client || waitMs <= 0 || waitMs > this.#address.timeoutMs) return;
+  /** Waits for the end of the tenant's pause after a failure, unless that takes longer than a call may. */
+  async #rest(tenant: string, signal: AbortSignal): Promise<void> {
+    const waitMs = this.#breakerOf(tenant).closedUntil - this.#parts.clock.now();
+    if (waitMs <= 0 || waitMs > this.#address.timeoutMs) return;
     await sleep(this.#parts.clock, waitMs, signal);
   }
 
-  #open(): Promise<Client> {
+  #open(tenant: string): Promise<Client> {
     if (this.#isStopped) throw new Error('this host is stopping');
-    const waitMs = this.#closedUntil - this.#parts.clock.now();
-    if (!this.#client && waitMs > 0) {
+    const waitMs = this.#breakerOf(tenant).closedUntil - this.#parts.clock.now();
+    if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1_000);
       throw this.#unavailable(`is not there. Try again in ${seconds} s.`);
     }
@@ -185,7 +214,7 @@ export class McpConnection {
       await transport.close();
       throw error;
     });
-    client.onclose = () => void this.#failed(false, client);
+    client.onclose = () => void this.#onClose(client);
     return client;
   }
 
@@ -205,18 +234,29 @@ export class McpConnection {
     });
   }
 
-  /** Counts a failure. Unless the connection is kept, the next call opens another one after a pause. */
-  async #failed(isKept: boolean, closed?: Client): Promise<void> {
-    if (closed && (await this.#client?.catch(() => undefined)) !== closed) return;
-    this.#failures++;
-    if (isKept) return;
-    this.#closedUntil = this.#parts.clock.now() + Math.min(PAUSE_MS * 2 ** (this.#failures - 1), PAUSE_MAX_MS);
-    await this.#close().catch(() => {});
+  /** The server closed the connection; calls in progress fail by themselves. */
+  async #onClose(closed: Client): Promise<void> {
+    if ((await this.#client?.catch(() => undefined)) === closed) await this.#close().catch(() => {});
+  }
+
+  /** Counts a failure of a tenant. Unless the connection is kept, its next call opens another one after a pause. */
+  async #failed(tenant: string, isKept: boolean): Promise<void> {
+    const failures = this.#breakerOf(tenant).failures + 1;
+    const pauseMs = isKept ? 0 : Math.min(PAUSE_MS * 2 ** (failures - 1), PAUSE_MAX_MS);
+    this.#breakers.set(tenant, { failures, closedUntil: this.#parts.clock.now() + pauseMs });
+    if (!isKept) await this.#close().catch(() => {});
   }
 
   #shown(text: string): string {
     return this.#redact(text).slice(0, MESSAGE_CHARACTERS_MAX);
   }
+}
+
+/** On whose behalf the connection is used, and for how long. */
+interface Use {
+  readonly tenant: string;
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
 }
 
 const HTTP_REFUSALS: readonly unknown[] = [401, 403];

@@ -98,7 +98,7 @@ export class Replayer {
       this.#attempts.abortAll();
       this.#continueFromLog();
     }
-    await new Promise<void>((resolve) => this.#runtime.clock.soon(resolve));
+    await this.#runtime.turns.next(this.#journal.held.identity.subject.tenant);
   }
 
   /** Produces and records the event that the source recorded next; false if it is a different one. */

@@ -2,6 +2,7 @@ import { isObject } from '../../../protocol/format/json.ts';
 import { McpConnection } from '../../../runtime/effects/mcp-connection.ts';
 import { NodeFailure } from '../../../runtime/node-failure.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { TenantSlots } from '../../../runtime/tenant-slots.ts';
 import { type CallableTool, ToolFailure, type ToolSource, type ToolTraits } from '../../../runtime/tools.ts';
 import type { Visibility } from '../../../store/log.ts';
 import { withTimeout } from '../../../system/clock.ts';
@@ -12,6 +13,8 @@ import type { McpServerSettings } from './settings.ts';
 interface Server {
   readonly settings: McpServerSettings;
   readonly connection: McpConnection;
+  /** Calls of each tenant at the same time; more wait, so that the server has time for other tenants. */
+  readonly calls: TenantSlots;
 }
 
 type ListedTool = Awaited<ReturnType<McpConnection['tools']>>[number];
@@ -20,6 +23,8 @@ const SCOPE = 'mcp:';
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,128}$/;
 const DESCRIPTION_CHARACTERS_MAX = 1_024;
 const TITLE_CHARACTERS_MAX = 128;
+/** Calls of one tenant to one server at the same time. */
+const CALLS_PER_TENANT = 8;
 /** How long the list of all tools waits for a server that does not answer. */
 const LIST_MS = 5_000;
 
@@ -40,6 +45,7 @@ export class McpClientService implements ToolSource {
     this.#servers = servers.map((settings) => ({
       settings,
       connection: new McpConnection(settings, { clock, egress, version }),
+      calls: new TenantSlots(settings.callsPerTenant ?? CALLS_PER_TENANT),
     }));
   }
 
@@ -138,7 +144,7 @@ function unavailableTool({ settings }: Server, name: string, failure: Error): Ca
   };
 }
 
-function toolOf({ settings, connection }: Server, listed: ListedTool, name: string): CallableTool {
+function toolOf({ settings, connection, calls }: Server, listed: ListedTool, name: string): CallableTool {
   const { title, description = '', inputSchema } = listed;
   return {
     name,
@@ -147,8 +153,10 @@ function toolOf({ settings, connection }: Server, listed: ListedTool, name: stri
     inputSchema: isObject(inputSchema) ? redactValue(inputSchema) : {},
     transport: 'mcp',
     ...traitsOf(settings),
-    call: (args, { effectId, trace, signal, timeoutMs = settings.timeoutMs }) =>
-      connection.call({ name: listed.name, arguments: args, key: effectId, trace, timeoutMs, signal }),
+    call: (args, { tenant, effectId, trace, signal, timeoutMs = settings.timeoutMs }) =>
+      calls.within(tenant, signal, () =>
+        connection.call({ tenant, name: listed.name, arguments: args, key: effectId, trace, timeoutMs, signal }),
+      ),
   };
 }
 

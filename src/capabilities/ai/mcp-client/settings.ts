@@ -9,6 +9,8 @@ export interface McpServerSettings extends McpServerAddress {
   /** The tenants that may use it, and which of its tools; all by default. */
   readonly tenants?: readonly string[] | undefined;
   readonly tools?: readonly string[] | undefined;
+  /** Calls of one tenant at the same time. */
+  readonly callsPerTenant?: number | undefined;
 }
 
 const Optional = Type.Optional;
@@ -24,6 +26,7 @@ const Entry = Closed({
   tenants: Optional(Type.Array(NonEmpty)),
   tools: Optional(Type.Array(NonEmpty)),
   timeoutMs: Optional(Type.Integer({ minimum: 100, maximum: 300_000 })),
+  callsPerTenant: Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
 });
 type Entry = Static<typeof Entry>;
 
@@ -53,7 +56,18 @@ function problemsOf({ url, command, credentialRef, args, env = {} }: Entry, envi
 }
 
 function settingsOf(entry: Entry, environment: Environment): McpServerSettings {
-  const { name, url, command, credentialRef, args = [], env = {}, tenants, tools, timeoutMs = TIMEOUT_MS } = entry;
+  const {
+    name,
+    url,
+    command,
+    credentialRef,
+    args = [],
+    env = {},
+    tenants,
+    tools,
+    timeoutMs = TIMEOUT_MS,
+    callsPerTenant,
+  } = entry;
   const references = [...Object.values(env), ...(credentialRef === undefined ? [] : [credentialRef])];
   return {
     name,
@@ -66,6 +80,7 @@ function settingsOf(entry: Entry, environment: Environment): McpServerSettings {
     timeoutMs,
     tenants,
     tools,
+    callsPerTenant,
   };
 }
 
@@ -75,7 +90,7 @@ export const mcpClientSettings = defineSettings({
     mcpServers: {
       variable: 'CAPSTAN_MCP_SERVERS',
       meaning:
-        'JSON array of MCP servers: { name, url, credentialRef? } or { name, command, args?, env? }, and tenants?, tools?, timeoutMs?',
+        'JSON array of MCP servers: { name, url, credentialRef? } or { name, command, args?, env? }, and tenants?, tools?, timeoutMs?, callsPerTenant?',
     },
   },
   read: (read) => {

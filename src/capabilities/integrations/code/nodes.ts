@@ -48,7 +48,7 @@ export function javascript(sandbox: Sandbox): NodeType {
         memoryBytes: memoryMb * 1_048_576,
         resultCharactersMax: RESULT_CHARACTERS_MAX,
       };
-      const answer = await sandbox.run(job, timeoutMs, context.signal);
+      const answer = await sandbox.run(context.owner.tenant, job, timeoutMs, context.signal);
       if ('text' in answer) return outputsOf(answer.text);
       const message = 'message' in answer ? answer.message : `The program took longer than ${timeoutMs} ms.`;
       return { failed: { ...FAILURES[answer.problem], message: redactText(message) } };

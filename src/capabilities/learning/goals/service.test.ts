@@ -81,7 +81,7 @@ async function create(request: Partial<GoalRequest> = {}): Promise<Goal> {
 const find = async (id: string): Promise<Goal> => (await goals.find(ADA, id)) as Goal;
 const start = (id: string) => perform(runtime, () => goals.start(ADA, id, undefined));
 const handle = (id: string) =>
-  worker.handle({ work_id: id, tenant: TENANT, kind: '', payload: '', epoch: 0, wakes: 0, crashes: 0 });
+  worker.handle({ work_id: id, tenant: TENANT, kind: '', payload: '', epoch: 0, wakes: 0, crashes: 0, strikes: 0 });
 
 /** Has a contributing run end, without running it, and its goal's work item handled. */
 async function endRun(goalId: string, runId: string) {

@@ -86,7 +86,16 @@ async function given(): Promise<{ readonly webhookId: string; readonly item: Wor
     addWork({ workId, kind: DELIVERY, tenant: 'alpha', payload, dueAt: null, owner: 'host-1' }),
   ]);
   if (!outcome.committed) throw new Error(outcome.failedExpectation);
-  const item = { work_id: workId, kind: DELIVERY, tenant: 'alpha', payload, epoch: FIRST_EPOCH, wakes: 0, crashes: 0 };
+  const item = {
+    work_id: workId,
+    kind: DELIVERY,
+    tenant: 'alpha',
+    payload,
+    epoch: FIRST_EPOCH,
+    wakes: 0,
+    crashes: 0,
+    strikes: 0,
+  };
   return { webhookId: issued.webhookId, item };
 }
 

@@ -3,7 +3,7 @@ import type { Caller } from '../../request.ts';
 
 /** Something that waits for a person. */
 export interface InboxEntry {
-  readonly kind: 'interrupt' | 'gate' | 'feedback' | 'proposal' | 'goal' | 'dispute';
+  readonly kind: 'interrupt' | 'gate' | 'feedback' | 'proposal' | 'goal' | 'dispute' | 'quarantine';
   readonly id: string;
   readonly title: string;
   readonly createdAt: number;

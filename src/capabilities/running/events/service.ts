@@ -7,6 +7,8 @@ import { follow } from './follow.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 
 const JSON_PAGE = 500;
+/** A poll answers with about this many characters; the rest comes with the next one. */
+const POLL_CHARACTERS = 1_000_000;
 
 /** Event logs, as streams, polls and documents. */
 export class EventService implements Events {
@@ -29,7 +31,7 @@ export class EventService implements Events {
   async poll(row: RunRow, after: number, waitMs: number, signal: AbortSignal): Promise<PolledEvents> {
     let events: StoredEvent[] = [];
     for await (const batch of follow(this.#runtime, row, { after, signal, waitMs })) {
-      events = batch;
+      events = firstPage(batch);
       break;
     }
     const now = (await this.#runtime.reader.row({ tenant: row.tenant }, row.run_id)) ?? row;
@@ -48,4 +50,16 @@ export class EventService implements Events {
     }
     yield ']}';
   }
+}
+
+/** The first events, one at least, that fit into one answer. */
+function firstPage(events: StoredEvent[]): StoredEvent[] {
+  const page: StoredEvent[] = [];
+  let characters = 0;
+  for (const event of events) {
+    characters += event.body.length;
+    if (page.length > 0 && characters > POLL_CHARACTERS) break;
+    page.push(event);
+  }
+  return page;
 }

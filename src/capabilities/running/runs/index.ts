@@ -5,11 +5,13 @@ import { defineCapability, optional } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
 import { Webhooks } from '../../operations/webhooks/door.ts';
 import { Feedback } from '../../people/feedback/door.ts';
+import { InboxSources } from '../../people/inbox/door.ts';
 import { Interrupts } from '../../people/interrupts/door.ts';
 import { bindRoutes } from '../../request.ts';
 import { joinSettings } from '../../settings.ts';
 import { TEST_KEY_PREFIX } from '../../trust/authorization/door.ts';
 import { Runs } from './door.ts';
+import { quarantineInboxSource } from './inbox-source.ts';
 import { routes } from './routes.ts';
 import { FORCED_ENGINE_VERSIONS } from './rules.ts';
 import { RunService } from './service.ts';
@@ -36,6 +38,7 @@ export const runs = defineCapability({
           forceEngineVersionRange: FORCED_ENGINE_VERSIONS,
         },
       }),
+      extensions: [InboxSources.of(quarantineInboxSource(host))],
       routes: bindRoutes(routes, { runs: service, runtime: host.runtime, ...needs }),
     };
   },

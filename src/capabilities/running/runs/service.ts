@@ -19,10 +19,12 @@ import {
   type RunFilter,
   type RunRow,
 } from '../../../store/log.ts';
+import { endQuarantine } from '../../../store/queue.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { MockProviders, type Pausing, type RunArguments, type RunRequest, type Runs } from './door.ts';
+import { findQuarantined, type QuarantinedRow } from './records.ts';
 import { checkCreation, type RunRules } from './rules.ts';
 
 /** Runs, as people and other capabilities start, read and move them. */
@@ -94,9 +96,18 @@ export class RunService implements Runs {
     );
   }
 
-  resume(caller: Caller, runId: string, reason?: string): Promise<Change<MovedRun> | Refusal> {
+  async resume(caller: Caller, runId: string, reason?: string): Promise<Change<MovedRun> | Refusal> {
     const resumedBy = caller.subject.principal;
-    return this.#move(caller, runId, (run) => resumeRun(run, { reason, resumedBy }));
+    const resumed = await this.#move(caller, runId, (run) => resumeRun(run, { reason, resumedBy }));
+    // A run that was put aside is tried once more; a person has said so.
+    const giveBack = changeOf(undefined, [endQuarantine(runId)]);
+    if (!isRefusal(resumed)) return and(resumed, giveBack);
+    const { store, hub, clock } = this.#host.runtime;
+    if (resumed.refused !== 'run_state_conflict') return resumed;
+    const [aside] = await store.read<QuarantinedRow>(findQuarantined(caller.subject, runId));
+    if (!aside) return resumed;
+    const moved = { status: resumed.details?.runStatus as RunStatus, at: clock.now() };
+    return changeOf(moved, giveBack.writes, { announce: [() => hub.wakeWorkers(runId)] });
   }
 
   list(caller: Caller, filter: RunFilter, limit: number): Promise<RunRow[]> {

@@ -20,7 +20,16 @@ export async function evaluateTwice(
   const { commitment_id: work_id, tenant } = row;
   await commitOrThrow(store, [records.insert(row, Number.MAX_SAFE_INTEGER)]);
   for (let evaluation = 0; evaluation < 2; evaluation++) {
-    const { change } = await handle({ work_id, tenant, kind: '', payload: '', epoch: 0, wakes: 0, crashes: 0 });
+    const { change } = await handle({
+      work_id,
+      tenant,
+      kind: '',
+      payload: '',
+      epoch: 0,
+      wakes: 0,
+      crashes: 0,
+      strikes: 0,
+    });
     if (!change || !(await store.commit(change.writes)).committed) continue;
     for (const tell of change.announce) tell();
   }

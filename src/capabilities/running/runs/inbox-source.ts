@@ -1,0 +1,19 @@
+import type { Host } from '../../capability.ts';
+import type { InboxSource } from '../../people/inbox/door.ts';
+import { listQuarantined, type QuarantinedRow } from './records.ts';
+
+/** Runs that were put aside because they took their hosts down: a person resumes or cancels them. */
+export function quarantineInboxSource({ runtime }: Pick<Host, 'runtime'>): InboxSource {
+  return async ({ subject }, before, limit) => {
+    const rows = await runtime.store.read<QuarantinedRow>(listQuarantined(subject, before, limit));
+    return rows.map(({ work_id: runId, quarantined_at }) => ({
+      kind: 'quarantine',
+      id: runId,
+      title: 'A run was put aside because it took its host down or stalled it (runner_unavailable)',
+      createdAt: quarantined_at,
+      link: `/console/runs/${runId}`,
+      runId,
+      requiredScope: 'runs:cancel',
+    }));
+  };
+}

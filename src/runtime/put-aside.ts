@@ -1,0 +1,24 @@
+import { pauseRun } from '../engine/run/commands.ts';
+import { perform } from './change.ts';
+import { moveRun } from './move-run.ts';
+import type { Runtime } from './runtime.ts';
+
+/** The reason in the log of a run that was put aside because it took its host down or stalled it. */
+export const PUT_ASIDE_REASON = 'runner_unavailable';
+
+/**
+ * Pauses a run whose work item is in quarantine, so that everybody sees why it does not move. The quarantine is committed
+ * before: if reading the run is what harms the host, the run still cannot come back.
+ */
+export async function putAside(runtime: Runtime, tenant: string, runId: string): Promise<void> {
+  runtime.log.error({ runId, tenant }, 'a run took its host down or stalled it again; it is put aside');
+  const pause = () =>
+    moveRun(runtime, { tenant }, runId, (run) =>
+      pauseRun(run, { reason: PUT_ASIDE_REASON, drainPolicy: 'immediate', pausedBy: 'host' }),
+    );
+  try {
+    await perform(runtime, pause, { mutexKey: runId });
+  } catch (error) {
+    runtime.log.error({ runId, err: error }, 'the run that was put aside could not be marked as paused');
+  }
+}

@@ -1,0 +1,87 @@
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, inject, it } from 'vitest';
+import { freshDatabase, freshFolder } from '../support/database.ts';
+import { node, register, workflow } from '../support/definitions.ts';
+import { type HostProcess, spawnHost } from '../support/process.ts';
+import { STORES } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+
+/**
+ * Goal: a run that takes its host down is put aside before the third start, and nothing else is. Method: real hosts with
+ * a node type that kills the process.
+ */
+const PROGRAM = {
+  path: fileURLToPath(new URL('../support/poison-host.ts', import.meta.url)),
+  folder: fileURLToPath(new URL('../../', import.meta.url)),
+};
+
+describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
+  const folder = freshFolder();
+  const hosts: HostProcess[] = [];
+  let environment: Record<string, string>;
+
+  const start = async (): Promise<HostProcess> => {
+    environment ??= {
+      CAPSTAN_LEASE_MS: '600',
+      ...(kind === 'sqlite' ? { CAPSTAN_DATA: folder.path } : {}),
+      ...(kind === 'postgres' ? { DATABASE_URL: await freshDatabase(inject('postgresUrl')!) } : {}),
+    };
+    const host = await spawnHost(environment, PROGRAM);
+    hosts.push(host);
+    return host;
+  };
+  /** A start that the run may not let come to its end. */
+  const startAndDie = async (): Promise<void> => {
+    const host = await start().catch(() => undefined);
+    await host?.exit;
+  };
+
+  afterAll(async () => {
+    for (const host of hosts) host.signal('SIGKILL');
+    for (const host of hosts) await host.exit;
+    folder.remove();
+  });
+
+  it('is put aside with the second host that it takes down, and tried again when a person says so', async () => {
+    const first = await start();
+    const editor = first.as('editor');
+    const poison = await register(editor, workflow([node('p', 'vendor.test.poison')]));
+    const code = 'for (;;);';
+    const busy = node('busy', 'vendor.capstan.code.javascript', { config: { code, timeoutMs: 30_000 } });
+    const innocent = await editor.run(await register(editor, workflow([busy])));
+    const created = await editor.post('/v1/runs', { workflowId: poison }).catch(() => undefined);
+    expect(await first.exit).toBe('SIGKILL');
+    await startAndDie();
+    const third = await start();
+    const owner = third.as('owner');
+    const { items } = (await owner.get('/v1/host/capstan/runs?status=paused')).body;
+    const [{ runId }] = items;
+    if (created) expect(runId).toBe(created.body.runId);
+    expect(items).toHaveLength(1);
+    const events = (await owner.get(`/v1/runs/${runId}/events/poll`)).body.events;
+    expect(events.at(-1)).toMatchObject({ type: 'run.paused', payload: { reason: 'runner_unavailable' } });
+    const aside = async (who: 'owner' | 'other') =>
+      (await third.as(who).get('/v1/host/capstan/inbox')).body.items.filter(
+        ({ kind: ofItem }: { kind: string }) => ofItem === 'quarantine',
+      );
+    expect(await aside('owner')).toMatchObject([{ runId }]);
+    expect(await aside('other')).toEqual([]);
+    expect((await owner.get('/readyz')).body).toEqual({ status: 'ready', quarantined: 1 });
+    expect((await owner.get('/metrics')).text).toMatch(/^capstan_runs_quarantined 1$/m);
+    // The other run that was executing when both hosts died goes on.
+    const status = async () => (await owner.get(`/v1/runs/${innocent}`)).body.status;
+    await until(status, (now) => now === 'running');
+    const next = await owner.run('conformance-noop');
+    await until(
+      async () => (await owner.get(`/v1/runs/${next}`)).body.status,
+      (now) => now === 'completed',
+    );
+
+    await owner.post(`/v1/runs/${runId}:resume`).catch(() => undefined);
+    expect(await third.exit).toBe('SIGKILL');
+    const fourth = await start();
+    expect((await fourth.as('owner').get('/readyz')).body).toEqual({ status: 'ready', quarantined: 1 });
+    await fourth.as('owner').post(`/v1/runs/${runId}/cancel`);
+    expect((await fourth.as('owner').get('/readyz')).body).toEqual({ status: 'ready' });
+  });
+});

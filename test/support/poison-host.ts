@@ -1,0 +1,26 @@
+import { defineCapability } from '../../src/capabilities/capability.ts';
+import { readConfig } from '../../src/config.ts';
+import { startHost } from '../../src/host.ts';
+import { realClock, realIds, realLog } from '../../src/system/real.ts';
+
+/** A host with a node type that takes the process down, as running out of memory does. */
+const poison = defineCapability({
+  name: 'poison',
+  nodes: () => [
+    {
+      typeId: 'vendor.test.poison',
+      role: 'pure',
+      run: () => {
+        process.kill(process.pid, 'SIGKILL');
+        return { done: {} };
+      },
+    },
+  ],
+  build: () => ({}),
+});
+
+const config = readConfig();
+const host = await startHost(config, { clock: realClock, ids: realIds(), log: await realLog('silent', false) }, [
+  poison,
+]);
+console.log(`listening on ${host.url}`);

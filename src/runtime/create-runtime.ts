@@ -14,6 +14,7 @@ import type { Reaction } from './reaction.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
 import type { ToolSource } from './tools.ts';
+import type { SchemaValidator } from './validation/schema-validator.ts';
 
 /** What the host provides to build a runtime; the rest is created with it. */
 interface RuntimeParts {
@@ -22,6 +23,7 @@ interface RuntimeParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly egress: Egress;
+  readonly schemas: SchemaValidator;
   readonly nodes: readonly NodeType[];
   readonly limits: Runtime['limits'];
   /** Read on first use, because capabilities are mounted after the runtime is created and need it. */
@@ -37,7 +39,7 @@ export interface RuntimeContributions {
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
 export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): Runtime {
-  const { store, clock } = parts;
+  const { store, clock, schemas } = parts;
   const plans = new Plans(store);
   const defaults: SeamDrivers = {
     model: unprovidedSeam('aiProviders'),
@@ -48,7 +50,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
     kv: unprovidedSeam('kvStorage'),
     memory: unprovidedSeam('memory'),
     agent: unprovidedSeam('agents'),
-    tool: (...call) => toolSeam(contributed.tools, clock)(...call),
+    tool: (...call) => toolSeam(contributed.tools, { clock, schemas })(...call),
     verifiers: unprovidedSeam('verifiers'),
     envelopeKind: unprovidedSeam('supportedEnvelopes'),
   };

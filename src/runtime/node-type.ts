@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { ConfigProblem } from '../engine/definition/check.ts';
+import type { ConfigProblem, SchemaAt } from '../engine/definition/check.ts';
 import type { InterruptRequest } from '../engine/people/interrupts.ts';
 import type { NodeResult } from '../engine/run/outcome.ts';
 import type { ChildState } from '../engine/run/run.ts';
@@ -11,6 +11,7 @@ import type { Configurable } from '../protocol/running/runs.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
 import type { ChildRequest, ChildResult } from './child-request.ts';
 import type { Effects } from './effects/seams.ts';
+import type { SchemaValidator } from './validation/schema-validator.ts';
 
 export { NodeFailure } from './node-failure.ts';
 
@@ -28,6 +29,8 @@ export interface NodeType {
   readonly config?: TSchema;
   /** Finds problems that the schema cannot express; called only with a config that fits it but for unknown keys. */
   check?(config: JsonObject): readonly ConfigProblem[];
+  /** The JSON Schemas in a config, which must be valid; called only with a config that has no other problem. */
+  schemas?(config: JsonObject): readonly SchemaAt[];
   /** The node asks for approval, so a workflow may have a cycle through it. */
   readonly isGate?: boolean;
   /** The model that the node asks may send envelopes; see `ai/envelopes`. */
@@ -92,6 +95,8 @@ export interface NodeContext {
   readonly children: readonly ChildState[];
   /** The result of one of them; it must have ended. */
   childResult(runId: string): Promise<ChildResult>;
+  /** Validates with JSON Schemas of callers, which the node must not compile itself. */
+  readonly schemas: Pick<SchemaValidator, 'validate'>;
   /** The only way to the outside world; on a replay every effect fails. */
   readonly effects: Effects;
   /** Waits in memory; fails the attempt if it is aborted meanwhile. */

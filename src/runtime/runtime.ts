@@ -11,6 +11,7 @@ import type { Plans } from './plans.ts';
 import type { Reaction } from './reaction.ts';
 import type { RunReader } from './reader.ts';
 import type { ToolSource } from './tools.ts';
+import type { SchemaValidator } from './validation/schema-validator.ts';
 
 /** The services that executing and changing runs is built on; there is one per host. */
 export interface Runtime {
@@ -24,6 +25,8 @@ export interface Runtime {
   /** Changes of the same resource wait for each other here instead of conflicting in the store. */
   readonly mutex: KeyedMutex;
   readonly catalog: Catalog;
+  /** Validates with the JSON Schemas of callers. */
+  readonly schemas: SchemaValidator;
   readonly seams: SeamDrivers;
   /** Sources of the tools that agents may call. */
   readonly tools: readonly ToolSource[];

@@ -22,6 +22,7 @@ import { Idempotency } from '../../src/http/idempotency.ts';
 import { CANCEL_CHILD } from '../../src/runtime/append.ts';
 import { changeOf } from '../../src/runtime/change.ts';
 import { createRuntime } from '../../src/runtime/create-runtime.ts';
+import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { cancelChildHandler } from '../../src/runtime/move-run.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
@@ -98,6 +99,7 @@ export function createSimHost(options: SimHostOptions) {
     ids,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBug },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
+    schemas: localSchemaValidator(),
     nodes: simCatalog(world),
     limits: SETTINGS,
     contributed: contributions,

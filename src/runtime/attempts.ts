@@ -87,7 +87,10 @@ export class Attempts {
     const current = { attempt, controller: new AbortController() };
     // Registered before the call, so that events which the node emits before its first await are accepted.
     this.#inFlight.set(nodeId, current);
-    const outcome = this.#checked(held.run, callNode(type, this.#contextOf(planned, held, current.controller.signal, call)));
+    const outcome = this.#checked(
+      held.run,
+      callNode(type, this.#contextOf(planned, held, current.controller.signal, call)),
+    );
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);
       return outcome;
@@ -143,7 +146,8 @@ export class Attempts {
 
   /** Validates what the node writes to channels; synchronous where there is nothing to validate. */
   #checked(run: Run, outcome: Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
-    if (outcome instanceof Promise) return outcome.then((settled) => checkWrites(run.plan, settled, this.#runtime.schemas));
+    if (outcome instanceof Promise)
+      return outcome.then((settled) => checkWrites(run.plan, settled, this.#runtime.schemas));
     return checkWrites(run.plan, outcome, this.#runtime.schemas);
   }
 

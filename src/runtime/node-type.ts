@@ -96,7 +96,7 @@ export interface NodeContext {
   /** The result of one of them; it must have ended. */
   childResult(runId: string): Promise<ChildResult>;
   /** Validates with JSON Schemas of callers, which the node must not compile itself. */
-  readonly schemas: Pick<SchemaValidator, 'validate'>;
+  readonly schemas: SchemaValidator;
   /** The only way to the outside world; on a replay every effect fails. */
   readonly effects: Effects;
   /** Waits in memory; fails the attempt if it is aborted meanwhile. */

@@ -1,9 +1,9 @@
 import type { Extension, Host } from '../../src/capabilities/capability.ts';
 import type { Caller } from '../../src/capabilities/request.ts';
 import { createRuntime, type RuntimeContributions } from '../../src/runtime/create-runtime.ts';
-import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import { Executor } from '../../src/runtime/executor.ts';
 import type { NodeType } from '../../src/runtime/node-type.ts';
+import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';

@@ -69,9 +69,14 @@ const OPTIONS = {
  * meta-schemas, which few schemas refer to.
  */
 function validatorOf(schema: object | boolean, meta: boolean): ValidateFunction {
-  if (typeof schema === 'boolean') return dialectOf(undefined).compiler({ ...OPTIONS, meta }).compile(schema);
+  if (typeof schema === 'boolean')
+    return dialectOf(undefined)
+      .compiler({ ...OPTIONS, meta })
+      .compile(schema);
   const { $schema, $id: _id, id: _oldId, $async: _async, ...rest } = schema as Record<string, unknown>;
   const { compiler, checkSchema } = dialectOf($schema);
   checkSchema(rest);
-  return compiler({ ...OPTIONS, meta }).removeKeyword('id').compile(rest);
+  return compiler({ ...OPTIONS, meta })
+    .removeKeyword('id')
+    .compile(rest);
 }

@@ -1,4 +1,10 @@
-import { checkDefinition, type NodeCatalog, type Problem, type SchemaAt, schemasIn } from '../../engine/definition/check.ts';
+import {
+  checkDefinition,
+  type NodeCatalog,
+  type Problem,
+  type SchemaAt,
+  schemasIn,
+} from '../../engine/definition/check.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { SchemaValidator } from './schema-validator.ts';
 

@@ -16,6 +16,20 @@ export class UnusableSchema extends Error {
   override readonly name = 'UnusableSchema';
 }
 
+/** The problems of a value, for callers to whom an unusable schema is a problem like any other. */
+export async function problemsOf(
+  schemas: Pick<SchemaValidator, 'validate'>,
+  schema: unknown,
+  value: unknown,
+): Promise<readonly string[]> {
+  try {
+    return await schemas.validate(schema, value);
+  } catch (error) {
+    if (!(error instanceof UnusableSchema)) throw error;
+    return [`cannot be checked: ${error.message}`];
+  }
+}
+
 /** A question to a compiled schema. Without `value`, only the schema is checked. */
 export interface SchemaRequest {
   /** The schema as JSON. */

@@ -1,4 +1,3 @@
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { NodeContext, Outcome } from '../../../runtime/node-type.ts';
 
@@ -8,21 +7,19 @@ export function agentNeededBy({ requiresAgentId }: JsonObject): string | undefin
 }
 
 /** Checks the run's inputs as a task for the agent, or a result that it might have given: an empty object. */
-export async function tryHandoff({ inputs, effects }: NodeContext, agentId: string): Promise<Outcome> {
+export async function tryHandoff({ inputs, effects, schemas }: NodeContext, agentId: string): Promise<Outcome> {
   const { agent } = await effects.agent({ agentId });
   if (!agent) return failed('agent_not_found', `The agent ${JSON.stringify(agentId)} does not exist.`);
   const { scenario, ...task } = inputs;
+  const violation = async (code: string, schema: JsonObject | undefined, value: unknown) => {
+    const problems = schema ? await schemas.validate(schema, value) : [];
+    const message = `The handoff does not match its schema: ${problems.join('; ')}.`;
+    return problems.length > 0 ? failed(code, message) : undefined;
+  };
   if (scenario === 'mock-return-violation') {
-    return violation('handoff_return_schema_violation', agent.returnSchema, {}) ?? { done: {} };
+    return (await violation('handoff_return_schema_violation', agent.returnSchema, {})) ?? { done: {} };
   }
-  return violation('handoff_task_schema_violation', agent.taskSchema, task) ?? { done: {} };
-}
-
-function violation(code: string, schema: JsonObject | undefined, value: unknown): Outcome | undefined {
-  const problems = schema ? compileSchema(schema)(value) : [];
-  return problems.length > 0
-    ? failed(code, `The handoff does not match its schema: ${problems.join('; ')}.`)
-    : undefined;
+  return (await violation('handoff_task_schema_violation', agent.taskSchema, task)) ?? { done: {} };
 }
 
 function failed(code: string, message: string): Outcome {

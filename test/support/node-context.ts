@@ -8,6 +8,7 @@ import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { type Effects, SEAMS } from '../../src/runtime/effects/seams.ts';
 import type { NodeContext, NodeType, Outcome } from '../../src/runtime/node-type.ts';
+import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import { node as definitionNode } from './definitions.ts';
 
 /** When the nodes of tests start. */
@@ -51,6 +52,7 @@ export function configProblems(typeId: string, config: Record<string, unknown>):
 export function contextOf(typeId: string, given: Partial<NodeContext> = {}): NodeContext {
   const { config = {} } = given;
   return {
+    schemas: localSchemaValidator(),
     runId: 'run-1',
     owner: { tenant: 'alpha', principal: 'somebody' },
     workflow: { id: 'wf', name: 'A workflow', nodes: [], edges: [], metadata: {} },

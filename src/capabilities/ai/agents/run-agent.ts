@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Agent } from '../../../protocol/ai/agents.ts';
-import { type JsonObject, own } from '../../../protocol/format/json.ts';
+import { own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage } from '../../../runtime/effects/model.ts';

@@ -166,7 +166,8 @@ export class PackService implements Packs {
   }
 
   async installShared(manifest: PackManifest, files: PackFiles = () => undefined): Promise<Change<unknown> | Refusal> {
-    const inspected = inspectPack({ file: JSON.stringify(manifest), files, origin: { source: 'host' } });
+    const file = JSON.stringify(manifest);
+    const inspected = await inspectPack({ file, files, origin: { source: 'host' } }, this.#host.runtime.schemas);
     if (isRefusal(inspected)) return inspected;
     const history = await this.#historyOf(HOST_OWNER, manifest.name);
     const isKnown = history.versions.some(({ version }) => version === manifest.version);

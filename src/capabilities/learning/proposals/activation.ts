@@ -174,7 +174,7 @@ export class Activation {
 
   async #vote(answer: ManagementAnswer, run: Run, row: ProposalRow): Promise<ProposalDecision<MovedRun>> {
     const { value, by, subject, decide } = answer;
-    const decision = refuseOwnVote(row, value, by) ?? decide(run);
+    const decision = refuseOwnVote(row, value, by) ?? (await decide(run));
     const approval = Array.isArray(decision) ? approvalIn(decision) : undefined;
     if (!Array.isArray(decision) || approval === undefined) {
       const isRepeated = Array.isArray(decision) && decision.length === 0;

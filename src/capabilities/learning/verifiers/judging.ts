@@ -105,7 +105,7 @@ export class Judging {
     const workflow = await this.#workflowFor(subject, spec);
     if (!workflow) return undecided(`The workflow ${spec.workflowId} no longer exists.`, name);
     const configurable = this.#configurableFor(request, spec);
-    const refusal = this.#needs.runs.check({ isTest: false }, { inputs, configurable }, workflow.plan);
+    const refusal = await this.#needs.runs.check({ isTest: false }, { inputs, configurable }, workflow.plan);
     if (refusal) return undecided(`The judging run cannot start: ${refusal.message}`, name);
     const { goalId, run, wakes } = request;
     const created = createRun(runtime, {

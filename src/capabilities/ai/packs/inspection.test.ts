@@ -6,12 +6,11 @@ const CHAIN = {
   chainId: 'vendor.acme.greet',
   label: 'Greet',
   description: 'Greets somebody',
-  category: 'control',
   version: '1.0.0',
   dag: { nodes: [{ id: 'n', typeId: 'core.noop' }] },
   parameters: { type: 'object' },
 };
-const AGENT = { agentId: 'vendor.acme.triage', persona: 'Triage', modelClass: 'chat', systemPrompt: 'Sort.' };
+const AGENT = { agentId: 'vendor.acme.triage', persona: 'Triage', modelClass: 'classification', systemPrompt: 'Sort.' };
 const PACK = { name: 'vendor.acme.greetings', version: '1.0.0', engines: { openwop: '>=1.0.0 <2.0.0' } };
 const DECLARATIVE = { runtime: { language: 'remote', entry: 'pack.json' } };
 

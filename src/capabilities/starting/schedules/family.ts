@@ -30,7 +30,7 @@ export function scheduleFamily(clock: Clock): StarterFamily<ScheduleRow, Schedul
     },
     lentColumns: {},
 
-    check: async () => undefined,
+    check: () => undefined,
     newRow: (request, { id, now, columns }) => {
       const requested = requestColumns(request, undefined, now);
       if (isRefusal(requested)) return requested;

@@ -22,6 +22,7 @@ import { createRuntime } from './runtime/create-runtime.ts';
 import { Executor, type WorkKind } from './runtime/executor.ts';
 import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/maintenance.ts';
 import { cancelChildHandler } from './runtime/move-run.ts';
+import { threadedSchemaValidator } from './runtime/validation/schema-threads.ts';
 import { countQuarantined } from './store/queue.ts';
 import { openSqlite } from './store/sqlite.ts';
 import { isReachable, type Migration, type Store } from './store/store.ts';
@@ -110,6 +111,7 @@ function runningHost(
     await server.close();
     await stopCapabilities(assembly);
     await executor.stop(GRACE_MS);
+    await runtime.schemas.close();
     await runtime.store.close();
   };
   return {
@@ -148,6 +150,7 @@ function buildHost<Extra extends object>(
     store,
     ...system,
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
+    schemas: threadedSchemaValidator(system.clock),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
     weightOf,

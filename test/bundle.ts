@@ -24,7 +24,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const folder = await mkdtemp(join(ROOT, '.bundle-'));
   const bundle = await rolldown({
     cwd: ROOT,
-    input: { main: 'src/cli/main.ts', 'sandbox-worker': 'src/system/sandbox-worker.ts' },
+    input: {
+      main: 'src/cli/main.ts',
+      'sandbox-worker': 'src/system/sandbox-worker.ts',
+      'schema-worker': 'src/runtime/validation/schema-worker.ts',
+    },
     platform: 'node',
     external: EXTERNAL,
     logLevel: 'silent',

@@ -1,5 +1,5 @@
-import { Compile } from 'typebox/compile';
-import { deepEqual, isObject } from '../protocol/format/json.ts';
+import { Compile, type Validator } from 'typebox/compile';
+import { canonicalJson, deepEqual, isObject } from '../protocol/format/json.ts';
 
 /** A part of a value that does not match its schema, and why. Values are never repeated: they may be secret. */
 export interface FieldProblem {
@@ -32,9 +32,23 @@ interface Schema {
 
 const PROBLEMS_MAX = 10;
 
-/** Lists what is wrong with a value, for its author to correct. */
+/**
+ * Lists what is wrong with a value, for its author to correct. It stops after PROBLEMS_MAX problems, and takes time
+ * linear in the value.
+ */
 export function explain(schema: object, value: unknown): FieldProblem[] {
-  return [...problemsAt(schema as Schema, value, '')].slice(0, PROBLEMS_MAX);
+  return problemsAt(schema as Schema, value, '')
+    .take(PROBLEMS_MAX)
+    .toArray();
+}
+
+/** Validators by schema. The schemas are those of our own routes, so there is a bounded number of them. */
+const validators = new WeakMap<Schema, Validator>();
+
+function matches(schema: Schema, value: unknown): boolean {
+  const validator = validators.get(schema) ?? Compile(schema);
+  validators.set(schema, validator);
+  return validator.Check(value);
 }
 
 function* problemsAt(schema: Schema, value: unknown, path: string): Generator<FieldProblem> {
@@ -65,7 +79,7 @@ function articleFor(type: string): string {
 }
 
 function matchesOneOf(alternatives: readonly Schema[], value: unknown): boolean {
-  return alternatives.some((alternative) => Compile(alternative).Check(value));
+  return alternatives.some((alternative) => matches(alternative, value));
 }
 
 /** The alternative whose tag the value has, else one of the value's type, else the first. */
@@ -102,7 +116,7 @@ function* textProblems(schema: Schema, value: unknown, path: string): Generator<
   else if (value.length > maxLength) yield { path, message: `must have at most ${maxLength} characters` };
   else if (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value)) {
     yield { path, message: `must match ${schema.pattern}` };
-  } else if (schema.format !== undefined && !Compile(schema).Check(value)) {
+  } else if (schema.format !== undefined && !matches(schema, value)) {
     yield { path, message: `must be a ${schema.format}` };
   }
 }
@@ -120,9 +134,8 @@ function* listProblems(schema: Schema, value: readonly unknown[], path: string):
   const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
   if (value.length < minItems) yield { path, message: `must have at least ${minItems} items` };
   if (value.length > maxItems) yield { path, message: `must have at most ${maxItems} items` };
-  const isDuplicate = (item: unknown, index: number): boolean =>
-    value.findIndex((other) => deepEqual(other, item)) < index;
-  if (schema.uniqueItems && value.some(isDuplicate)) yield { path, message: 'must not contain duplicates' };
+  if (schema.uniqueItems && new Set(value.map(canonicalJson)).size < value.length)
+    yield { path, message: 'must not contain duplicates' };
   if (schema.items)
     for (const [index, item] of value.entries()) yield* problemsAt(schema.items, item, `${path}[${index}]`);
 }

@@ -18,9 +18,11 @@ import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamName } from './effects/seams.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
-import { type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
+import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import { checkWrites } from './validation/channel-writes.ts';
+import { UnusableSchema } from './validation/schema-validator.ts';
 
 /** A message from an attempt in flight to the drive. */
 export type Message =
@@ -87,7 +89,10 @@ export class Attempts {
     const current = { attempt, controller: new AbortController() };
     // Registered before the call, so that events which the node emits before its first await are accepted.
     this.#inFlight.set(nodeId, current);
-    const outcome = callNode(type, this.#contextOf(planned, held, current.controller.signal, call));
+    const outcome = this.#checked(
+      held.run,
+      callNode(type, this.#contextOf(planned, held, current.controller.signal, call)),
+    );
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);
       return outcome;
@@ -139,6 +144,13 @@ export class Attempts {
         arrive(isOurs ? { broken: error } : { nodeId, attempt, outcome: failureOf(error) });
       },
     );
+  }
+
+  /** Validates what the node writes to channels; synchronous where there is nothing to validate. */
+  #checked(run: Run, outcome: Outcome | Promise<Outcome>): Outcome | Promise<Outcome> {
+    if (outcome instanceof Promise)
+      return outcome.then((settled) => checkWrites(run.plan, settled, this.#runtime.schemas));
+    return checkWrites(run.plan, outcome, this.#runtime.schemas);
   }
 
   #contextOf(
@@ -193,6 +205,7 @@ export class Attempts {
         fork?.mode === 'replay'
           ? NO_EFFECTS
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
+      schemas: this.#runtime.schemas,
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
@@ -307,5 +320,6 @@ function sleepUnlessAborted({ clock }: Runtime, ms: number, signal: AbortSignal)
 
 function failureOf(error: unknown): Outcome {
   if (error instanceof NodeFailure) return { failed: error.error };
+  if (error instanceof UnusableSchema) return invalid(`A JSON Schema cannot be used: ${error.message}.`);
   return { failed: { code: 'node_failed', message: redactText((error as Error)?.message || 'The node failed.') } };
 }

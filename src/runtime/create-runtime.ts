@@ -17,6 +17,7 @@ import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
 import type { ToolSource } from './tools.ts';
 import { Turns } from './turns.ts';
+import type { SchemaValidator } from './validation/schema-validator.ts';
 
 /** What the host provides to build a runtime; the rest is created with it. */
 interface RuntimeParts {
@@ -25,6 +26,7 @@ interface RuntimeParts {
   readonly ids: Ids;
   readonly log: Log;
   readonly egress: Egress;
+  readonly schemas: SchemaValidator;
   readonly nodes: readonly NodeType[];
   readonly limits: Runtime['limits'];
   /** The tenants' shares; equal ones by default. */
@@ -43,7 +45,7 @@ export interface RuntimeContributions {
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
 export function createRuntime({ contributed, nodes, weightOf, ...parts }: RuntimeParts): Runtime {
-  const { store, clock } = parts;
+  const { store, clock, schemas } = parts;
   const plans = new Plans(store);
   const defaults: SeamDrivers = {
     model: unprovidedSeam('aiProviders'),
@@ -54,7 +56,7 @@ export function createRuntime({ contributed, nodes, weightOf, ...parts }: Runtim
     kv: unprovidedSeam('kvStorage'),
     memory: unprovidedSeam('memory'),
     agent: unprovidedSeam('agents'),
-    tool: (...call) => toolSeam(contributed.tools, clock)(...call),
+    tool: (...call) => toolSeam(contributed.tools, { clock, schemas })(...call),
     verifiers: unprovidedSeam('verifiers'),
     envelopeKind: unprovidedSeam('supportedEnvelopes'),
   };

@@ -1,5 +1,4 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
-import { compileSchema } from '../engine/expressions/json-schema.ts';
 import type { Run } from '../engine/run/run.ts';
 import { NodeFailure } from './node-failure.ts';
 import type { NodeType } from './node-type.ts';
@@ -24,7 +23,7 @@ export function nodeTypeIn(
     run: async (context) => {
       const { agent } = await context.effects.agent({ agentId });
       if (!agent) throw failure('agent_not_found', `The workflow needs the agent ${JSON.stringify(agentId)}.`);
-      const problems = agent.taskSchema ? compileSchema(agent.taskSchema)(run.facts.inputs) : [];
+      const problems = agent.taskSchema ? await context.schemas.validate(agent.taskSchema, run.facts.inputs) : [];
       if (problems.length === 0) return type.run(context);
       const message = `The inputs do not match the task schema of the agent that the workflow needs: ${problems.join('; ')}.`;
       throw failure('handoff_task_schema_violation', message);

@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { ConfigProblem } from '../engine/definition/check.ts';
+import type { ConfigProblem, SchemaAt } from '../engine/definition/check.ts';
 import type { InterruptRequest } from '../engine/people/interrupts.ts';
 import type { NodeResult } from '../engine/run/outcome.ts';
 import type { ChildState } from '../engine/run/run.ts';
@@ -12,6 +12,7 @@ import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workf
 import type { ChildRequest, ChildResult } from './child-request.ts';
 import type { Effects } from './effects/seams.ts';
 import { NodeFailure } from './node-failure.ts';
+import type { SchemaValidator } from './validation/schema-validator.ts';
 
 export { NodeFailure } from './node-failure.ts';
 
@@ -34,6 +35,8 @@ export interface NodeType {
   readonly config?: TSchema;
   /** Finds problems that the schema cannot express; called only with a config that fits it but for unknown keys. */
   check?(config: JsonObject): readonly ConfigProblem[];
+  /** The JSON Schemas in a config, which must be valid; called only with a config that has no other problem. */
+  schemas?(config: JsonObject): readonly SchemaAt[];
   /** The node asks for approval, so a workflow may have a cycle through it. */
   readonly isGate?: boolean;
   /** Whether a node with this config asks for approval, for types that also do other things. */
@@ -102,6 +105,8 @@ export interface NodeContext {
   readonly children: readonly ChildState[];
   /** The result of one of them; it must have ended. */
   childResult(runId: string): Promise<ChildResult>;
+  /** Validates with JSON Schemas of callers, which the node must not compile itself. */
+  readonly schemas: SchemaValidator;
   /** The only way to the outside world; on a replay every effect fails. */
   readonly effects: Effects;
   /** Waits in memory; fails the attempt if it is aborted meanwhile. */

@@ -13,6 +13,7 @@ import type { Reaction } from './reaction.ts';
 import type { RunReader } from './reader.ts';
 import type { ToolSource } from './tools.ts';
 import type { Turns } from './turns.ts';
+import type { SchemaValidator } from './validation/schema-validator.ts';
 
 /** The services that executing and changing runs is built on; there is one per host. */
 export interface Runtime {
@@ -28,6 +29,8 @@ export interface Runtime {
   /** Runs with much to do at once take turns here. */
   readonly turns: Turns;
   readonly catalog: Catalog;
+  /** Validates with the JSON Schemas of callers. */
+  readonly schemas: SchemaValidator;
   readonly seams: SeamDrivers;
   /** A replay asks no model; it compares what the host knows of one with what the source recorded. */
   readonly stanceOf: StanceOf;

@@ -27,6 +27,7 @@ import { Executor, type WorkKind } from '../../src/runtime/executor.ts';
 import { cancelChildHandler } from '../../src/runtime/move-run.ts';
 import { NodeFailure, type NodeType } from '../../src/runtime/node-type.ts';
 import { fixedTools } from '../../src/runtime/tools.ts';
+import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import { createEgress, type Egress } from '../../src/system/egress.ts';
 import type { Ids } from '../../src/system/ids.ts';
 import type { SimAgents } from './agents.ts';
@@ -99,6 +100,7 @@ export function createSimHost(options: SimHostOptions) {
     ids,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: failOnBug },
     egress: egress ?? createEgress({ clock, allowLoopback: false }),
+    schemas: localSchemaValidator(),
     nodes: simCatalog(world),
     limits: SETTINGS,
     contributed: contributions,

@@ -5,14 +5,17 @@ import { httpFetch } from '../../src/capabilities/integrations/http-client/nodes
 import { KV_NODES } from '../../src/capabilities/integrations/storage/nodes.ts';
 import { INTERRUPT_NODES } from '../../src/capabilities/people/interrupts/nodes.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
+import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { type Effects, SEAMS } from '../../src/runtime/effects/seams.ts';
 import type { NodeContext, NodeType, Outcome } from '../../src/runtime/node-type.ts';
+import { localSchemaValidator, schemaAnswerer } from '../../src/runtime/validation/schema-validator.ts';
 import { node as definitionNode } from './definitions.ts';
 
 /** When the nodes of tests start. */
 export const STARTED_AT = Date.parse('2026-01-01T00:00:00Z');
 
+const answerLocally = schemaAnswerer();
 const catalog = catalogOf([
   ...NODES,
   ...INTERRUPT_NODES,
@@ -44,13 +47,22 @@ export function outputsOf(typeId: string, given: Partial<NodeContext> = {}): unk
 
 /** Paths of the problems that the config of a node has. */
 export function configProblems(typeId: string, config: Record<string, unknown>): string[] {
-  return catalog.checkConfig(definitionNode('a', typeId, { config })).map(({ path }) => path);
+  const node = definitionNode('a', typeId, { config });
+  const paths = catalog.checkConfig(node).map(({ path }) => path);
+  return paths.length > 0 ? paths : unusableSchemas(node).map(({ path }) => path);
+}
+
+function unusableSchemas(node: WorkflowNode) {
+  return catalog
+    .schemasIn(node)
+    .filter(({ schema }) => 'unusable' in answerLocally({ schema: JSON.stringify(schema) }));
 }
 
 /** A context in which everything that is not given is empty, or fails when it is used. */
 export function contextOf(typeId: string, given: Partial<NodeContext> = {}): NodeContext {
   const { config = {} } = given;
   return {
+    schemas: localSchemaValidator(),
     runId: 'run-1',
     owner: { tenant: 'alpha', principal: 'somebody' },
     workflow: { id: 'wf', name: 'A workflow', nodes: [], edges: [], metadata: {} },

@@ -3,6 +3,7 @@ import type { Caller } from '../../src/capabilities/request.ts';
 import { createRuntime, type RuntimeContributions } from '../../src/runtime/create-runtime.ts';
 import { Executor } from '../../src/runtime/executor.ts';
 import type { NodeType } from '../../src/runtime/node-type.ts';
+import { localSchemaValidator } from '../../src/runtime/validation/schema-validator.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import type { Migration, Store } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
@@ -41,6 +42,7 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
     ids: sortableIds(clock.now, () => String(ids++).padStart(10, '0')),
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
     egress: createEgress({ clock, allowLoopback: false }),
+    schemas: localSchemaValidator(),
     nodes,
     limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 86_400_000 },
     contributed: { reactions: [], seams: {}, tools: [], stanceOf: () => undefined, ...contributed },

@@ -10,7 +10,7 @@ import { sql } from '../../src/store/sql.ts';
 import { callerOf, type ServiceHost } from './service-host.ts';
 
 /** Stand-ins for what starters need: nothing is audited, and every input is accepted. */
-export const STARTER_NEEDS = { audit: { record: () => [] }, runs: { check: () => undefined } };
+export const STARTER_NEEDS = { audit: { record: () => [] }, runs: { check: async () => undefined } };
 
 /** The tables of schedules, for tests of capabilities that use schedules. */
 export { SCHEDULE_TABLES } from '../../src/capabilities/starting/schedules/records.ts';

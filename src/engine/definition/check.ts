@@ -10,7 +10,6 @@ import {
   type WorkflowVariable,
 } from '../../protocol/running/workflows.ts';
 import { compileCondition, compilePort } from '../expressions/condition.ts';
-import { compileSchema } from '../expressions/json-schema.ts';
 import { isKnownReducer, takesTtl } from '../run/channels.ts';
 import { topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
@@ -44,13 +43,21 @@ export interface NodeCatalog {
   capabilityFor(typeId: string): string | undefined;
   /** Validates the config of a node whose type exists. */
   checkConfig(node: WorkflowNode): readonly ConfigProblem[];
+  /** The JSON Schemas in the config of a node. The config must be valid otherwise. */
+  schemasIn(node: WorkflowNode): readonly SchemaAt[];
+}
+
+/** A JSON Schema in a document, and where it stands. */
+export interface SchemaAt {
+  readonly path: string;
+  readonly schema: unknown;
 }
 
 const PROBLEMS_MAX = 20;
 
 /**
  * Finds what is wrong with a definition before it runs, up to PROBLEMS_MAX problems. The document must already match
- * its schema.
+ * its schema. The JSON Schemas in it are not compiled here, because that can take long: see `schemasIn`.
  */
 export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
   const ids: NodeIds = new Set(definition.nodes.map(({ id }) => id));
@@ -63,11 +70,29 @@ export function checkDefinition(definition: WorkflowDefinition, catalog: NodeCat
     ...checkVariables(definition),
     ...checkChannels(definition),
     ...checkTriggers(definition, ids),
-    ...checkConfigurableSchema(definition),
     ...checkSettings(definition),
     ...checkMetadata(definition),
     ...checkUnsupported(definition),
   ].slice(0, PROBLEMS_MAX);
+}
+
+/** The JSON Schemas in a definition that has no other problem, each with the id of its node if it has one. */
+export function schemasIn(
+  { nodes, channels, configurableSchema }: WorkflowDefinition,
+  catalog: NodeCatalog,
+): (SchemaAt & Pick<Problem, 'nodeId'>)[] {
+  const ofNodes = nodes.flatMap((node, index) =>
+    catalog.schemasIn(node).map(({ path, schema }) => ({
+      path: `nodes[${index}].config${path}`,
+      schema,
+      nodeId: node.id,
+    })),
+  );
+  const ofChannels = Object.entries(channels ?? {}).flatMap(([name, { schema }]) =>
+    schema ? [{ path: `channels.${name}.schema`, schema }] : [],
+  );
+  const own = configurableSchema ? [{ path: 'configurableSchema', schema: configurableSchema }] : [];
+  return [...ofNodes, ...ofChannels, ...own];
 }
 
 type NodeIds = ReadonlySet<string>;
@@ -248,20 +273,13 @@ function checkVariables({ variables, channels }: WorkflowDefinition): Problem[] 
 }
 
 function checkChannels({ channels }: WorkflowDefinition): Problem[] {
-  return Object.entries(channels ?? {}).flatMap(([name, { reducer, ttlMs, schema }]): Problem[] => {
+  return Object.entries(channels ?? {}).flatMap(([name, { reducer, ttlMs }]): Problem[] => {
     const path = `channels.${name}`;
-    const [broken] = schema ? failure(() => compileSchema(schema)) : [];
-    if (broken) return [{ path: `${path}.schema`, message: broken }];
     if (!isKnownReducer(reducer))
       return [{ path: `${path}.reducer`, message: `Unknown reducer ${JSON.stringify(reducer)}.` }];
     if (ttlMs === undefined || takesTtl(reducer)) return [];
     return [{ path: `${path}.ttlMs`, message: `A channel with the reducer ${reducer} does not support ttlMs.` }];
   });
-}
-
-function checkConfigurableSchema({ configurableSchema }: WorkflowDefinition): Problem[] {
-  if (!configurableSchema) return [];
-  return failure(() => compileSchema(configurableSchema)).map((message) => ({ path: 'configurableSchema', message }));
 }
 
 function checkTriggers({ triggers }: WorkflowDefinition, ids: NodeIds): Problem[] {

@@ -10,6 +10,7 @@ const catalog = {
   readsEnvelopes: () => false,
   capabilityFor: () => undefined,
   checkConfig: () => [],
+  schemasIn: () => [],
 };
 const nodes = [node('lead', 'core.orchestrator.supervisor'), node('send', 'core.dispatch'), node('after', 'core.noop')];
 const definition = workflow(nodes, [edge('lead', 'send'), edge('send', 'lead'), edge('send', 'after')]);

@@ -7,7 +7,6 @@ import type {
 } from '../../protocol/running/workflows.ts';
 import { type Condition, compileCondition, compilePort } from '../expressions/condition.ts';
 import type { Expression } from '../expressions/expression.ts';
-import { compileSchema, type SchemaCheck } from '../expressions/json-schema.ts';
 import { type SensitivePorts, sensitiveNames, sensitivePorts } from '../masking/sensitivity.ts';
 import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
@@ -28,10 +27,6 @@ export interface Plan {
   readonly maskingMode: MaskingMode;
   /** How often a loopback edge may restart a node. */
   readonly maxLoopbacks: number;
-  /** Validators for what nodes write to declared channels. */
-  readonly channelSchemas: ReadonlyMap<string, SchemaCheck>;
-  /** Validator for the `configurable` that a run is created with. */
-  readonly configurableSchema: SchemaCheck | undefined;
   node(id: string): PlannedNode | undefined;
 }
 
@@ -114,19 +109,11 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
     ),
     maskingMode: definition.metadata.complianceConfig?.maskingMode ?? 'mask',
     maxLoopbacks: definition.settings.maxLoopbackIterations ?? LOOPBACKS_MAX,
-    channelSchemas: channelSchemas(definition),
-    configurableSchema: definition.configurableSchema && compileSchema(definition.configurableSchema),
     node: (id) => {
       const position = index.get(id);
       return position === undefined ? undefined : nodes[position];
     },
   };
-}
-
-function channelSchemas({ channels }: WorkflowDefinition): Map<string, SchemaCheck> {
-  return new Map(
-    Object.entries(channels ?? {}).flatMap(([name, { schema }]) => (schema ? [[name, compileSchema(schema)]] : [])),
-  );
 }
 
 function portExpressions(node: WorkflowNode): Map<string, Expression> {

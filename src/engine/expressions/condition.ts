@@ -1,7 +1,7 @@
 import { deepEqual, isObject, type JsonObject, valueAt } from '../../protocol/format/json.ts';
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { type Expression, expressionLanguage } from './expression.ts';
-import { compilePattern } from './pattern.ts';
+import { compilePattern, matchBounded } from './pattern.ts';
 
 /** The names that an edge condition or a port expression can refer to. */
 export interface Scope {
@@ -47,7 +47,7 @@ const tests: Record<Exclude<EdgeCondition['type'], 'expression'>, (right: unknow
   regex: (right) => {
     if (typeof right !== 'string') throw new Error('a condition of type regex needs a pattern in `right`');
     const pattern = compilePattern(right);
-    return (value) => typeof value === 'string' && pattern.test(value);
+    return (value) => typeof value === 'string' && matchBounded(pattern, value);
   },
   truthy: () => Boolean,
   falsy: () => (value) => !value,

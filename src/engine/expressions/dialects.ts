@@ -3,24 +3,45 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { DRAFT_04 } from './draft-04.ts';
 
-/** A version of JSON Schema: what compiles its schemas, and the meta-schema that the compiler does not check itself. */
+/** A version of JSON Schema. */
 interface Dialect {
+  /** Makes a compiler of its schemas. */
   readonly compiler: (options: Options) => Pick<Ajv, 'compile' | 'removeKeyword'>;
-  readonly metaSchema?: object;
+  /** Throws if a schema does not match the meta-schema. */
+  readonly checkSchema: (schema: object) => void;
+}
+
+/** The check against a meta-schema, which is compiled once: that takes longer than compiling most schemas. */
+function metaCheck(make: () => Pick<Ajv, 'validateSchema'>): (schema: object) => void {
+  let ajv: Pick<Ajv, 'validateSchema'> | undefined;
+  return (schema) => {
+    ajv ??= make();
+    ajv.validateSchema(schema, true);
+  };
+}
+
+function dialect(compiler: (options: Options) => Ajv, metaSchema?: object): Dialect {
+  const make = (): Ajv => {
+    const options = { strict: false, validateFormats: false, logger: false } as const;
+    return metaSchema
+      ? new Ajv({ ...options, defaultMeta: 'draft-04' }).addMetaSchema(metaSchema, 'draft-04', false)
+      : compiler(options);
+  };
+  return { compiler, checkSchema: metaCheck(make) };
 }
 
 /** Before 2019-09, what stands beside a `$ref` means nothing. */
 const draft = (options: Options): Ajv => new Ajv({ ...options, ignoreKeywordsWithRef: true });
 
-const LATEST: Dialect = { compiler: (options) => new Ajv2020(options) };
+const LATEST = dialect((options) => new Ajv2020(options));
 
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['schema', LATEST],
   ['draft/2020-12/schema', LATEST],
-  ['draft/2019-09/schema', { compiler: (options) => new Ajv2019(options) }],
-  ['draft-07/schema', { compiler: draft }],
-  ['draft-06/schema', { compiler: (options) => without(draft(options), 'if') }],
-  ['draft-04/schema', { compiler: draft04, metaSchema: DRAFT_04 }],
+  ['draft/2019-09/schema', dialect((options) => new Ajv2019(options))],
+  ['draft-07/schema', dialect(draft)],
+  ['draft-06/schema', dialect((options) => without(draft(options), 'if'))],
+  ['draft-04/schema', dialect(draft04, DRAFT_04)],
 ]);
 
 /** The dialect that `$schema` names, by default 2020-12; throws if this host does not know it. Nothing is fetched. */

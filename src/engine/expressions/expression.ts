@@ -1,15 +1,22 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
-import { compilePattern } from './pattern.ts';
+import { compilePattern, PATTERN_SIZE_MAX, type Pattern } from './pattern.ts';
 
 /**
  * Limit on the work of one evaluation. A loop iteration costs one step, other parts of the expression a fraction, long
  * texts and lists more.
  */
 const STEPS_MAX = 100_000;
-const PARTS_PER_STEP = 8;
-const CHARS_PER_STEP = 64;
+const PARTS_PER_STEP = 5;
+const CHARS_PER_STEP = 40;
 const ITEMS_PER_STEP = 8;
+/** Characters that a pattern of one instruction matches for a step. */
+const MATCHES_PER_STEP = 10;
+/** Compiling a pattern, for each of its instructions. */
+const STEPS_PER_INSTRUCTION = 50;
+/** Functions of the library that take far longer than others. */
+const DURATION_STEPS = 25;
+const TIME_ZONE_STEPS = 250;
 const PATTERN_CHARS_MAX = 1_000;
 const EXPRESSION_CHARS_MAX = 4_096;
 const LIMITS = { maxAstNodes: 1_000, maxDepth: 40, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
@@ -125,9 +132,24 @@ function registerMixedArithmetic(environment: Environment): void {
 /** The steps that the current evaluation may still use. */
 class Budget {
   #left = 0;
+  /** The pattern that each `matches` used last in this evaluation, so that one in a loop is compiled once. */
+  readonly #patterns = new Map<Node, { readonly source: string; readonly pattern: Pattern }>();
 
   refill(): void {
     this.#left = STEPS_MAX;
+    this.#patterns.clear();
+  }
+
+  /** Compiles a pattern and charges for it. What it costs does not depend on earlier evaluations. */
+  patternFor(node: Node, source: string): Pattern {
+    const last = this.#patterns.get(node);
+    if (last?.source === source) return last.pattern;
+    const pattern = compiled(source);
+    // A loop goes on after an error, so a pattern that is not valid costs as much as the largest one.
+    this.spend((pattern?.size ?? PATTERN_SIZE_MAX) * STEPS_PER_INSTRUCTION);
+    if (!pattern) throw new ExpressionError('the pattern is not valid');
+    this.#patterns.set(node, { source, pattern });
+    return pattern;
   }
 
   spend(steps: number): void {
@@ -140,8 +162,13 @@ class Budget {
     this.spend((typeof value === 'string' ? value.length / CHARS_PER_STEP : 0) + 1 / PARTS_PER_STEP);
   }
 
-  /** Charges for a list that was newly created. */
-  spendOnCopy(value: unknown): void {
+  /** Charges for counting the characters of a text, which takes longer than reading it. */
+  spendOnCounting(value: unknown): void {
+    if (typeof value === 'string') this.spend((2 * value.length) / CHARS_PER_STEP);
+  }
+
+  /** Charges for going through a list once, as creating one does. */
+  spendOnItems(value: unknown): void {
     if (Array.isArray(value)) this.spend(value.length / ITEMS_PER_STEP);
   }
 
@@ -150,7 +177,24 @@ class Budget {
     this.spendOn(value);
     if (value instanceof Map) for (const item of value.values()) this.spendOnAll(item);
     else if (Array.isArray(value)) for (const item of value) this.spendOnAll(item);
-    else if (isObject(value)) for (const key of Object.keys(value)) this.spendOnAll(value[key]);
+    else if (isObject(value)) this.#spendOnMembers(value);
+  }
+
+  /** Members of an object cost a step each: listing them takes far longer than going through a list. */
+  #spendOnMembers(value: JsonObject): void {
+    for (const key in value) {
+      this.spend(1);
+      this.spendOnAll(value[key]);
+    }
+  }
+}
+
+function compiled(source: string): Pattern | undefined {
+  if (source.length > PATTERN_CHARS_MAX) throw new ExpressionError('the pattern is too long');
+  try {
+    return compilePattern(source);
+  } catch {
+    return undefined;
   }
 }
 
@@ -180,23 +224,23 @@ const COMPARING = new Set(['==', '!=', 'in']);
  */
 function bound(ast: ASTNode, budget: Budget): void {
   const seen = new Set<Node>();
-  const visit = (value: unknown, isCompared: boolean): void => {
-    if (Array.isArray(value)) for (const item of value) visit(item, isCompared);
-    else if (isNode(value)) visitNode(value, isCompared);
-    else if (isObject(value)) for (const item of Object.values(value)) visit(item, isCompared);
+  const visit = (value: unknown, use: Use): void => {
+    if (Array.isArray(value)) for (const item of value) visit(item, use);
+    else if (isNode(value)) visitNode(value, use);
+    else if (isObject(value)) for (const item of Object.values(value)) visit(item, use);
   };
-  const visitNode = (node: Node, isCompared: boolean): void => {
+  const visitNode = (node: Node, use: Use): void => {
     if (seen.has(node)) return;
     seen.add(node);
     if (node.op === 'comprehension') chargeIterations(node.args as Comprehension, budget);
-    if (isCallOf(node, 'matches')) matchLinearly(node);
-    chargeValue(node, budget, isCompared);
-    if (node.meta.alternate) visit(node.meta.alternate, isCompared);
+    if (isCallOf(node, 'matches')) matchLinearly(node, budget);
+    chargeValue(node, budget, use);
+    if (node.meta.alternate) visit(node.meta.alternate, use);
     // A comprehension also refers to its evaluation context, which is not part of the tree.
     const { iterable, init, step } = Object(node.args) as Comprehension;
-    visit(node.op === 'comprehension' ? [iterable, init, step] : node.args, COMPARING.has(node.op));
+    visit(node.op === 'comprehension' ? [iterable, init, step] : node.args, useBy(node));
   };
-  visit(ast, false);
+  visit(ast, 'read');
 }
 
 function chargeIterations(loop: Comprehension, budget: Budget): void {
@@ -207,29 +251,45 @@ function chargeIterations(loop: Comprehension, budget: Budget): void {
   };
 }
 
-function chargeValue(node: Node, budget: Budget, isCompared: boolean): void {
+/** What a part of the expression does with the values of its own parts: how much of them it goes through. */
+type Use = 'read' | 'measured' | 'traversed';
+
+function useBy(node: Node): Use {
+  if (COMPARING.has(node.op) || isCallOf(node, 'join')) return 'traversed';
+  const isSize = node.op === 'call' && Array.isArray(node.args) && node.args[0] === 'size';
+  return isSize || isCallOf(node, 'size') ? 'measured' : 'read';
+}
+
+function chargeValue(node: Node, budget: Budget, use: Use): void {
   const evaluate = node.meta.evaluate;
+  const extra = extraSteps(node);
   node.setMeta('evaluate', ((evaluator, self, context) => {
+    budget.spend(extra);
     const value = evaluate(evaluator, self, context);
-    if (isCompared) budget.spendOnAll(value);
+    if (use === 'traversed') budget.spendOnAll(value);
     else budget.spendOn(value);
-    if (LIST_CREATING.has(self.op)) budget.spendOnCopy(value);
+    if (use === 'measured') budget.spendOnCounting(value);
+    if (LIST_CREATING.has(self.op)) budget.spendOnItems(value);
     return value;
   }) satisfies Evaluate);
 }
 
-function matchLinearly(node: Node): void {
+/** What a call costs beyond its value. A time zone is looked up by the getters of timestamps, which take it. */
+function extraSteps(node: Node): number {
+  if (node.op === 'call' && Array.isArray(node.args) && node.args[0] === 'duration') return DURATION_STEPS;
+  const [name, , parameters] = node.op === 'rcall' ? (node.args as [string, Node, Node[]]) : ['', undefined, []];
+  return name.startsWith('get') && parameters.length > 0 ? TIME_ZONE_STEPS : 0;
+}
+
+function matchLinearly(node: Node, budget: Budget): void {
   const [, receiver, parameters] = node.args as [string, Node, Node[]];
   node.setMeta('evaluate', ((evaluator, _self, context) => {
     const text = evaluator.run(receiver, context);
     const pattern = evaluator.run(parameters[0]!, context);
     if (typeof text !== 'string' || typeof pattern !== 'string') throw new ExpressionError('matches() takes strings');
-    if (pattern.length > PATTERN_CHARS_MAX) throw new ExpressionError('the pattern is too long');
-    try {
-      return compilePattern(pattern).test(text);
-    } catch {
-      throw new ExpressionError('the pattern is not valid');
-    }
+    const { size, test } = budget.patternFor(node, pattern);
+    budget.spend((size * text.length) / MATCHES_PER_STEP);
+    return test(text);
   }) satisfies Evaluate);
 }
 

@@ -1,12 +1,57 @@
 import { RE2JS } from 're2js';
 
 /** A regular expression from an untrusted source. Matching takes time linear in the text, whatever the pattern. */
-interface Pattern {
+export interface Pattern {
+  /** The instructions of the compiled program. Matching takes up to this many operations for each character. */
+  readonly size: number;
   test(text: string): boolean;
 }
 
+/** The largest program of a pattern. A larger one takes tens of milliseconds to compile. */
+export const PATTERN_SIZE_MAX = 1_000;
+/** Operations of one match on the main thread; about 50 ms in the worst case. */
+const OPERATIONS_MAX = 1_000_000;
+
 /** Compiles an RE2 pattern; throws on anything RE2 lacks, such as back-references and lookaround. */
 export function compilePattern(source: string): Pattern {
+  // Counted before compiling, because `(…){1000}` takes a thousand times the time of its length.
+  if (expandedSize(source) > 2 * PATTERN_SIZE_MAX) throw new Error('the pattern is too complex');
   const compiled = RE2JS.compile(source);
-  return { test: (text) => compiled.matcher(text).find() };
+  const size = compiled.programSize();
+  if (size > PATTERN_SIZE_MAX) throw new Error('the pattern is too complex');
+  return { size, test: (text) => compiled.matcher(text).find() };
+}
+
+/** Matches a text on the main thread; throws if the text is too long for the pattern. */
+export function matchBounded(pattern: Pattern, text: string): boolean {
+  if (pattern.size * text.length > OPERATIONS_MAX) throw new Error('the text is too long for the pattern');
+  return pattern.test(text);
+}
+
+/** An escape, a class, a quantifier or a single character. */
+const TOKEN = /\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gsu;
+
+/** About how many instructions a pattern has: its atoms, each as often as its quantifiers repeat it. */
+function expandedSize(source: string): number {
+  const outer: number[] = [];
+  let size = 0;
+  let last = 0;
+  for (const [token, min, max] of source.matchAll(TOKEN)) {
+    if (token === '(') {
+      outer.push(size);
+      size = 0;
+      last = 0;
+    } else if (token === ')') {
+      last = size + 2;
+      size = (outer.pop() ?? 0) + last;
+    } else if (min !== undefined) {
+      const repeated = last * Math.max(Number(min), Number(max ?? 0), 1);
+      size += repeated - last;
+      last = repeated;
+    } else {
+      last = 1;
+      size += last;
+    }
+  }
+  return size + outer.reduce((sum, each) => sum + each, 0);
 }

@@ -7,7 +7,6 @@ import {
   type VerifierSpec,
 } from '../../protocol/learning/verifiers.ts';
 import { ExpressionError, expressionLanguage } from '../expressions/expression.ts';
-import { compileSchema } from '../expressions/json-schema.ts';
 
 /** The data that a verifier's expressions can refer to. */
 export interface JudgedRun {
@@ -36,14 +35,13 @@ export function checkCriterion(expression: string): void {
   CRITERIA.compile(expression);
 }
 
-/** Evaluates the verifiers that need no further run or model call; undefined for other kinds. */
+/** Evaluates the verifiers that consist of expressions; undefined for other kinds. */
 export function judgeLocally(
-  { kind, criteria = [], items = [], schema }: VerifierSpec,
+  { kind, criteria = [], items = [] }: VerifierSpec,
   judged: JudgedRun,
 ): Finding | undefined {
   if (kind === 'criteria') return judgeCriteria(criteria, judged);
-  if (kind === 'checklist') return judgeChecklist(items, judged);
-  return kind === 'schema' ? judgeSchema(schema, judged) : undefined;
+  return kind === 'checklist' ? judgeChecklist(items, judged) : undefined;
 }
 
 /** Satisfied if there are criteria and all of them are true. */
@@ -59,9 +57,8 @@ export function judgeChecklist(items: readonly ChecklistItem[], judged: JudgedRu
   return { satisfied: required.length > 0 && required.every(({ met }) => met), evidence };
 }
 
-/** Satisfied if the outputs match the schema. */
-function judgeSchema(schema: unknown, { outputs }: JudgedRun): Finding {
-  const problems = problemsOf(schema, outputs);
+/** Satisfied if there are no problems: the outputs match the schema. */
+export function judgeSchema(problems: readonly string[]): Finding {
   const met = problems.length === 0;
   return { satisfied: met, evidence: [evidenceOf({ key: 'schema', met, detail: problems.join('; ') })] };
 }
@@ -94,14 +91,6 @@ function evidenceFor({ key, expression }: Criterion, judged: JudgedRun): Evidenc
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     return evidenceOf({ key, met: false, detail: `The expression failed: ${error.message}.` });
-  }
-}
-
-function problemsOf(schema: unknown, value: unknown): readonly string[] {
-  try {
-    return compileSchema(schema)(value);
-  } catch (error) {
-    return [`The schema is invalid: ${(error as Error).message}.`];
   }
 }
 

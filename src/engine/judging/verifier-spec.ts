@@ -1,6 +1,5 @@
 import type { Criterion, VerifierKind, VerifierSpec } from '../../protocol/learning/verifiers.ts';
 import { type ConfigProblem, failure } from '../definition/check.ts';
-import { compileSchema } from '../expressions/json-schema.ts';
 import { checkCriterion } from './verdict.ts';
 
 /** The field that each kind of verifier requires, and the one it accepts in addition. */
@@ -13,7 +12,7 @@ const FIELDS: Record<VerifierKind, { readonly needs: keyof VerifierSpec; readonl
 };
 const ALL = ['criteria', 'schema', 'items', 'workflowId', 'rubric', 'model'] as const;
 
-/** Validates a verifier: required and unexpected fields, expressions and schema. */
+/** Validates a verifier: required and unexpected fields and expressions. Its JSON Schema is not compiled here. */
 export function specProblems(spec: VerifierSpec): ConfigProblem[] {
   const { needs, takes } = FIELDS[spec.kind];
   const unexpected = ALL.filter((field) => spec[field] !== undefined && field !== needs && field !== takes);
@@ -27,7 +26,6 @@ export function specProblems(spec: VerifierSpec): ConfigProblem[] {
     })),
     ...criteriaProblems('.criteria', spec.criteria ?? []),
     ...itemProblems(spec),
-    ...(spec.schema === undefined ? [] : at('.schema', () => compileSchema(spec.schema))),
   ];
 }
 

@@ -6,7 +6,7 @@ import { cancelRun, pauseRun } from '../run/commands.ts';
 import { dueAt, next } from '../run/next.ts';
 import { statusOf } from '../run/run.ts';
 import { NOW, TestRun } from '../testing.ts';
-import { expireInterrupt, type InterruptRequest, openInterrupt, resolveInterrupt } from './interrupts.ts';
+import { answerChecks, expireInterrupt, type InterruptRequest, openInterrupt, resolveInterrupt } from './interrupts.ts';
 import type { Resolver } from './question.ts';
 
 const SOMEBODY: Resolver = {
@@ -158,18 +158,28 @@ describe('an answer', () => {
   it.each([
     [QUESTION, undefined],
     [QUESTION, { answers: {} }],
-    [QUESTION, { answers: { q: 7 } }],
     [QUESTION, { answers: [{ id: 'q' }] }],
     [QUESTION, { answers: [['q', 'because']] }],
-    [{ ...CUSTOM, resumeSchema: { type: 'string' } }, 7],
   ] as const)('must be valid: %j is not answered by %j', (request, value) => {
     const story = asking(request);
     expect(answer(story, value)).toBe('validation_error');
     expect(why(story)).toBe('int-1');
   });
 
-  it('to a gate must match its schema, with the error code of gates', () => {
-    expect(answer(asking({ ...GATE, resumeSchema: { required: ['why'] } }), {})).toBe('INVALID_RESUME_VALUE');
+  it('must match the schemas of the interrupt and of its questions, each with a refusal of its own', () => {
+    const checksOf = (request: InterruptRequest, value: unknown) => {
+      const open = openInterrupt(asking(request).run, 'n');
+      if (isRefusal(open)) throw new Error(open.message);
+      return answerChecks(open, value).map(({ refusal, ...check }) => ({ ...check, code: refusal('wrong').refused }));
+    };
+    const schema = { type: 'string' };
+    expect(checksOf({ ...CUSTOM, resumeSchema: schema }, 7)).toEqual([{ schema, value: 7, code: 'validation_error' }]);
+    expect(checksOf({ ...GATE, resumeSchema: schema }, 7)).toMatchObject([{ code: 'INVALID_RESUME_VALUE' }]);
+    const asked = { schema, value: 7, code: 'validation_error' };
+    expect(checksOf(QUESTION, { answers: { q: 7 } })).toEqual([asked]);
+    expect(checksOf(QUESTION, { answers: [{ id: 'q', answer: 7 }] })).toEqual([asked]);
+    expect(checksOf(QUESTION, { answers: {} })).toEqual([]);
+    expect(checksOf(CUSTOM, 7)).toEqual([]);
   });
 
   it.each([

@@ -1,7 +1,6 @@
 import { type Refusal, refuse } from '../../protocol/errors.ts';
 import { deepEqual, isObject, type JsonObject, own } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
-import { compileSchema } from '../expressions/json-schema.ts';
 import type { Decision } from '../run/decision.ts';
 import { isTerminal, type OpenInterrupt, type Run, statusOf } from '../run/run.ts';
 import { type ApprovalData, decideApproval } from './approval.ts';
@@ -99,7 +98,10 @@ export function openInterrupt(run: Run, nodeId: string, interruptId?: string): O
   return refuse('interrupt_not_found', 'This node has no open interrupt.');
 }
 
-/** Decides what an answer does. A vote that does not complete the quorum is recorded and leaves the interrupt open. */
+/**
+ * Decides what an answer does. A vote that does not complete the quorum is recorded and leaves the interrupt open. The
+ * answer must have passed the checks that `answerChecks` lists.
+ */
 export function resolveInterrupt(
   run: Run,
   nodeId: string,
@@ -110,8 +112,6 @@ export function resolveInterrupt(
   const interrupt = openInterrupt(run, nodeId);
   if ('refused' in interrupt) return interrupt;
   if (isTerminal(run)) return refuse('interrupt_gone', 'The run has ended.', { runStatus: statusOf(run) });
-  const refusal = checkResumeSchema(interrupt, value);
-  if (refusal) return refusal;
   const question: Question = { run, nodeId, interrupt, now };
   const decision = answers[interrupt.kind]?.(question, value, by) ?? settle(question, value, by.principal);
   const isAnswer = Array.isArray(decision) && decision.length > 0;
@@ -137,12 +137,34 @@ const answers: Partial<Record<OpenInterrupt['kind'], Answer>> = {
   },
 };
 
-function checkResumeSchema({ resumeSchema, data }: OpenInterrupt, value: unknown): Refusal | undefined {
-  if (!resumeSchema) return undefined;
-  const [problem] = compileSchema(resumeSchema)(value);
-  if (problem === undefined) return undefined;
+/** A part of an answer that must match a JSON Schema, and the refusal if it does not. */
+export interface AnswerCheck {
+  readonly schema: JsonObject;
+  readonly value: unknown;
+  readonly refusal: (problem: string) => Refusal;
+}
+
+/** The checks of an answer that need a JSON Schema. They are separate because evaluating a schema can take long. */
+export function answerChecks(interrupt: OpenInterrupt, value: unknown): AnswerCheck[] {
+  const { resumeSchema, data, kind } = interrupt;
   const code = isGate(data) ? 'INVALID_RESUME_VALUE' : 'validation_error';
-  return refuse(code, `The answer does not match the resume schema: ${problem}.`, { field: 'resumeValue' });
+  const refusal = (problem: string): Refusal =>
+    refuse(code, `The answer does not match the resume schema: ${problem}.`, { field: 'resumeValue' });
+  const whole = resumeSchema ? [{ schema: resumeSchema, value, refusal }] : [];
+  return kind === 'clarification' ? [...whole, ...questionChecks(interrupt, value)] : whole;
+}
+
+function questionChecks({ data }: OpenInterrupt, value: unknown): AnswerCheck[] {
+  const given = answerMap(isObject(value) ? value.answers : undefined);
+  return (data.questions as AskedQuestion[]).flatMap(({ id, schema }) => {
+    const answer = given && own(given, id);
+    if (!schema || answer === undefined) return [];
+    const refusal = (problem: string): Refusal =>
+      refuse('validation_error', `The answer to ${JSON.stringify(id)} does not match its schema: ${problem}.`, {
+        field: `resumeValue.answers.${id}`,
+      });
+    return [{ schema, value: answer, refusal }];
+  });
 }
 
 interface AskedQuestion {
@@ -156,16 +178,11 @@ function answerQuestions(question: Question, value: unknown, by: Resolver): Deci
   const answersGiven = answerMap(isObject(value) ? value.answers : undefined);
   if (!answersGiven)
     return refuse('validation_error', 'The answer needs a member `answers`.', { field: 'resumeValue.answers' });
-  for (const { id, schema } of asked) {
+  const missing = asked.find(({ id }) => own(answersGiven, id) === undefined);
+  if (missing) {
+    const { id } = missing;
     const field = `resumeValue.answers.${id}`;
-    const answer = own(answersGiven, id);
-    if (answer === undefined)
-      return refuse('validation_error', `The question ${JSON.stringify(id)} has no answer.`, { field });
-    const [problem] = schema ? compileSchema(schema)(answer) : [];
-    if (problem)
-      return refuse('validation_error', `The answer to ${JSON.stringify(id)} does not match its schema: ${problem}.`, {
-        field,
-      });
+    return refuse('validation_error', `The question ${JSON.stringify(id)} has no answer.`, { field });
   }
   const { nodeId } = question;
   return [

@@ -19,6 +19,8 @@ interface ChannelWrite {
   /** Used only if the workflow does not declare the channel. */
   readonly reducer: string;
   readonly ttlMs?: number | undefined;
+  /** Why the value does not match the channel's schema. */
+  readonly problem?: string;
 }
 
 const RETRY_DELAY_MAX_MS = 30_000;
@@ -65,7 +67,7 @@ function refusedWrite(run: Run, nodeId: string, write: ChannelWrite, state: unkn
   const declared = declaredChannel(run, write.channel);
   const { node } = run.plan.node(nodeId)!;
   if (!mayAccess(declared, node, 'writers')) return accessDenied(write.channel, node);
-  const [problem] = checkEntry(run, write);
+  const { problem } = write;
   if (problem) return permanent('validation_error', `Channel ${JSON.stringify(write.channel)}: ${problem}.`);
   if (!overflows(state, declared?.reducer ?? write.reducer, write.value, declared?.maxSize)) return undefined;
   return permanent('validation_error', `Channel ${JSON.stringify(write.channel)} is full.`);
@@ -78,13 +80,6 @@ function stateAfter(run: Run, { channel, reducer, value }: ChannelWrite, state: 
   const declared = declaredChannel(run, channel);
   if (!declared?.maxSize || isListReducer(declared.reducer)) return state;
   return reduceWrite(state, { reducer: declared.reducer ?? reducer, value, now: 0 }, {});
-}
-
-/** A channel's schema describes one entry or, for a list channel, the list; a value that matches either is valid. */
-function checkEntry(run: Run, { channel, value }: ChannelWrite): readonly string[] {
-  const check = run.plan.channelSchemas.get(channel);
-  const problems = check?.(value) ?? [];
-  return problems.length > 0 && check?.([value]).length === 0 ? [] : problems;
 }
 
 function permanent(code: string, message: string, details?: JsonObject): RunError {

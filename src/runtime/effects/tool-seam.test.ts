@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../../test/support/manual-clock.ts';
 import { NodeFailure } from '../node-type.ts';
 import { type CallableTool, fixedTools, type Tool, ToolFailure } from '../tools.ts';
+import { localSchemaValidator } from '../validation/schema-validator.ts';
 import type { Firing } from './firing.ts';
 import { type ToolRequest, toolSeam } from './tool-seam.ts';
 
@@ -30,7 +31,10 @@ function call(
   args: Record<string, unknown> = { text: 'hello' },
   more: Partial<ToolRequest> = {},
 ) {
-  const seam = toolSeam([fixedTools('test', tool ? [tool] : [])], new ManualClock());
+  const seam = toolSeam([fixedTools('test', tool ? [tool] : [])], {
+    clock: new ManualClock(),
+    schemas: localSchemaValidator(),
+  });
   return seam({ agentId: 'core.test.agent', name, arguments: args, ...more }, firing);
 }
 

@@ -1,10 +1,10 @@
-import { compileSchema } from '../../engine/expressions/json-schema.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
-import type { Clock } from '../../system/clock.ts';
 import type { ChildRequest, ChildResult } from '../child-request.ts';
 import { NodeFailure } from '../node-failure.ts';
+import type { Runtime } from '../runtime.ts';
 import { type CallableTool, findTool, type Tool, type ToolCaller, ToolFailure, type ToolSource } from '../tools.ts';
+import type { SchemaValidator } from '../validation/schema-validator.ts';
 import type { Firing, SeamDriver } from './firing.ts';
 
 /** A tool call of a node. */
@@ -28,11 +28,14 @@ export type ToolResult = {
 /** The longest result as JSON: it is part of every further question to the model. */
 const RESULT_CHARACTERS_MAX = 100_000;
 
+type SeamParts = Pick<Runtime, 'clock' | 'schemas'>;
+
 /** The seam to the tools of all sources. A failing tool is a result; one that cannot be reached fails the attempt. */
-export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDriver<ToolRequest, ToolResult> {
+export function toolSeam(sources: readonly ToolSource[], parts: SeamParts): SeamDriver<ToolRequest, ToolResult> {
+  const { clock, schemas } = parts;
   return async (request, firing) => {
     const startedAt = clock.now();
-    const answer = await answerOf(sources, request, firing);
+    const answer = await answerOf(sources, request, firing, schemas);
     return { ...answer, durationMs: clock.now() - startedAt };
   };
 }
@@ -40,11 +43,16 @@ export function toolSeam(sources: readonly ToolSource[], clock: Clock): SeamDriv
 type Answer = Omit<ToolResult, 'durationMs'> &
   ({ readonly outcome: unknown } | { readonly error: { readonly code: string; readonly message: string } });
 
-async function answerOf(sources: readonly ToolSource[], request: ToolRequest, firing: Firing): Promise<Answer> {
+async function answerOf(
+  sources: readonly ToolSource[],
+  request: ToolRequest,
+  firing: Firing,
+  schemas: SchemaValidator,
+): Promise<Answer> {
   const { name, arguments: args, agentId, timeoutMs, run } = request;
   const tool = await findTool(sources, firing, name, firing.signal);
   if (!tool) return failed('tool_not_found', `The tool ${JSON.stringify(name)} does not exist.`);
-  const problems = problemsWith(tool, args);
+  const problems = await problemsWith(tool, args, schemas);
   if (problems.length > 0)
     return failed('tool_arguments_invalid', `The arguments do not match the tool's schema: ${problems.join('; ')}.`);
   try {
@@ -80,9 +88,13 @@ function withinBounds(outcome: unknown): Answer {
 }
 
 /** The problems with the arguments. A tool whose schema is invalid accepts none. */
-function problemsWith({ inputSchema }: Tool, args: JsonObject): readonly string[] {
+async function problemsWith(
+  { inputSchema }: Tool,
+  args: JsonObject,
+  schemas: SchemaValidator,
+): Promise<readonly string[]> {
   try {
-    return compileSchema(inputSchema)(args);
+    return await schemas.validate(inputSchema, args);
   } catch (error) {
     return [`the tool's schema is invalid: ${(error as Error).message}`];
   }

@@ -1,6 +1,6 @@
 import { readJsonAnswer } from '../../../engine/expressions/json-answer.ts';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
+import type { SchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 
 /** The decision of an agent. */
 export interface Decision {
@@ -19,14 +19,18 @@ export interface SchemaRule {
  * Reads a decision from a model's answer: the envelope `{ decision, … }` if there is one, else the JSON value if a
  * schema is given, else the text as it is.
  */
-export function readDecision(text: string, rule: SchemaRule | undefined): Decision | { readonly problem: string } {
+export async function readDecision(
+  text: string,
+  rule: SchemaRule | undefined,
+  schemas: Pick<SchemaValidator, 'validate'>,
+): Promise<Decision | { readonly problem: string }> {
   const read = readJsonAnswer(text);
   const decision =
     isObject(read?.value) && Object.hasOwn(read.value, 'decision') ? fromEnvelope(read.value) : undefined;
   if (!rule) return decision ?? { value: text };
   if (!read) return { problem: 'It is not JSON.' };
   const found = decision ?? { value: read.value };
-  const problems = compileSchema(rule.schema)(found.value);
+  const problems = await schemas.validate(rule.schema, found.value);
   return problems.length > 0 ? { problem: `${problems.join('; ')}.` } : found;
 }
 

@@ -1,4 +1,3 @@
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { formatToolResult } from '../../../engine/models/prompt-text.ts';
 import { isOver } from '../../../engine/run/run.ts';
 import { type Agent, CONFIDENCE_THRESHOLD } from '../../../protocol/ai/agents.ts';
@@ -65,8 +64,9 @@ export class Invocation {
       description,
       inputSchema,
     }));
-    const check = assignment.rule && compileSchema(assignment.rule.schema);
-    const isAnswer = (value: unknown): boolean => check?.(value).length === 0;
+    const { rule } = assignment;
+    const isAnswer = async (value: unknown): Promise<boolean> =>
+      rule !== undefined && (await context.schemas.validate(rule.schema, value)).length === 0;
     this.#mailbox = assignment.readsEnvelopes ? new Mailbox(context, new Rounds(context), isAnswer) : undefined;
     this.#messages = [...(this.#mailbox?.brief(messages) ?? messages)];
   }
@@ -86,7 +86,7 @@ export class Invocation {
       }
       const calls = callsIn(answer);
       if (calls.length === 0) {
-        const outcome = this.#conclude(answer, step);
+        const outcome = await this.#conclude(answer, step);
         if (outcome) return outcome;
       } else if (step < stepsMax) {
         await this.#use(answer, calls);
@@ -189,9 +189,9 @@ export class Invocation {
   }
 
   /** The outcome of the node, or undefined if the model has to correct its answer. */
-  #conclude(answer: ModelAnswer, steps: number): Outcome | undefined {
+  async #conclude(answer: ModelAnswer, steps: number): Promise<Outcome | undefined> {
     const { rule } = this.#assignment;
-    const decision = readDecision(answer.content, rule);
+    const decision = await readDecision(answer.content, rule, this.#context.schemas);
     if ('problem' in decision) return this.#sendBack(answer, decision.problem);
     this.#reason(decision.reasoning);
     this.#tell({

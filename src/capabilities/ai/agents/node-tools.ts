@@ -139,6 +139,7 @@ function contextOf(runtime: Runtime, { typeId }: NodeType, args: JsonObject, by:
     children: [],
     childResult: async () => unavailable(),
     effects: effectsOf(runtime, by, unavailable),
+    schemas: runtime.schemas,
     sleep: async () => unavailable(),
     emit: () => {},
     emitStep: () => {},

@@ -1,8 +1,6 @@
 import { type Static, Type } from 'typebox';
-import { failure as failureIn } from '../../../engine/definition/check.ts';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { Agent } from '../../../protocol/ai/agents.ts';
-import { type JsonObject, own } from '../../../protocol/format/json.ts';
+import { own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import type { ResolvedAgent } from '../../../runtime/effects/agent.ts';
 import type { ModelMessage } from '../../../runtime/effects/model.ts';
@@ -48,7 +46,8 @@ export const runAgent: NodeType = {
   // A workflow that the agent calls as a tool becomes a child run of this node.
   fansOut: true,
   config: Config,
-  check: (config) => [...promptRefProblems(config), ...schemaProblems(config)],
+  check: promptRefProblems,
+  schemas: ({ outputSchema }) => (outputSchema === undefined ? [] : [{ path: '.outputSchema', schema: outputSchema }]),
   async run(context): Promise<Outcome> {
     const { maxSteps = STEPS } = context.config as Config;
     const resolved = await resolveAgent(context);
@@ -56,7 +55,7 @@ export const runAgent: NodeType = {
     const id = invocationId(context);
     recordStart(context, { id, agentId, resolved });
     try {
-      checkTask(context, resolved.agent);
+      await checkTask(context, resolved.agent);
       const rule = ruleOf(resolved.agent, context.config);
       const messages = await buildMessages(context, resolved, rule);
       const assignment = { id, resolved, agentId, messages, rule, stepsMax: maxSteps, readsEnvelopes: true };
@@ -68,11 +67,6 @@ export const runAgent: NodeType = {
     }
   },
 };
-
-function schemaProblems({ outputSchema }: JsonObject) {
-  const [problem] = outputSchema === undefined ? [] : failureIn(() => compileSchema(outputSchema));
-  return problem === undefined ? [] : [{ path: '.outputSchema', message: problem }];
-}
 
 /** The agent that the node names, with the tools it may use. Fails the node if the agent does not exist. */
 export async function resolveAgent({ node, config, effects }: NodeContext): Promise<ResolvedAgent> {
@@ -122,8 +116,8 @@ function taskOf({ inputs, declared, node }: NodeContext): unknown {
   return own(inputs, 'task') ?? (Object.keys(node.inputs).length > 0 ? declared : inputs);
 }
 
-function checkTask(context: NodeContext, agent: Agent | null): void {
-  const problems = agent?.taskSchema ? compileSchema(agent.taskSchema)(taskOf(context)) : [];
+async function checkTask(context: NodeContext, agent: Agent | null): Promise<void> {
+  const problems = agent?.taskSchema ? await context.schemas.validate(agent.taskSchema, taskOf(context)) : [];
   if (problems.length === 0) return;
   const message = `The task does not match the agent's task schema: ${problems.join('; ')}.`;
   throw new NodeFailure({ code: 'handoff_task_schema_violation', message, retryable: false });

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ENVELOPE_KINDS, UNIVERSAL_KINDS } from '../../../protocol/ai/envelopes.ts';
+import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import { checkPayload, findEnvelopes, hasDrifted, isInContract, parseShape } from './checks.ts';
 
 const id = fc.string({ minLength: 1, maxLength: 128 });
@@ -35,26 +36,28 @@ const GOOD = {
   meta: { source: 'ai-generation' as const, ts: '2026-05-18T10:00:00Z' },
 };
 
+const schemas = localSchemaValidator();
+
 describe('finding envelopes', () => {
-  it('finds every well-formed one, as it is or in a fence, alone or in a list', () => {
-    fc.assert(
-      fc.property(fc.array(shape, { minLength: 1, maxLength: 4 }), fc.boolean(), (envelopes, isFenced) => {
+  it('finds every well-formed one, as it is or in a fence, alone or in a list', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(shape, { minLength: 1, maxLength: 4 }), fc.boolean(), async (envelopes, isFenced) => {
         const json = JSON.stringify(envelopes.length === 1 ? envelopes[0] : envelopes);
         const text = isFenced ? `So:\n\`\`\`json\n${json}\n\`\`\`\n` : json;
         fc.pre(!isFenced || !json.includes('```'));
-        const found = findEnvelopes(text);
+        const found = await findEnvelopes(text);
         expect(found.map(({ value }) => value)).toEqual(JSON.parse(JSON.stringify(envelopes)));
         expect(found.every(({ byteOffset }) => (byteOffset !== undefined) === isFenced)).toBe(true);
       }),
     );
   });
 
-  it('never throws, and finds nothing in prose', () => {
-    fc.assert(
-      fc.property(fc.string(), fc.jsonValue(), (text, value) => {
-        expect(Array.isArray(findEnvelopes(text))).toBe(true);
-        expect(Array.isArray(findEnvelopes(JSON.stringify(value)))).toBe(true);
-        expect(findEnvelopes(`In words: ${text.replaceAll('`', '')}.`)).toEqual([]);
+  it('never throws, and finds nothing in prose', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string(), fc.jsonValue(), async (text, value) => {
+        expect(Array.isArray(await findEnvelopes(text))).toBe(true);
+        expect(Array.isArray(await findEnvelopes(JSON.stringify(value)))).toBe(true);
+        expect(await findEnvelopes(`In words: ${text.replaceAll('`', '')}.`)).toEqual([]);
       }),
     );
   });
@@ -67,14 +70,14 @@ describe('finding envelopes', () => {
     [{ type: 'order', meta: {}, payload: {} }],
     [[{ ...GOOD }, 1]],
     [{ __proto__: null, payload: 1 }],
-  ])('leaves other JSON alone: %j', (value) => {
-    expect(findEnvelopes(JSON.stringify(value))).toEqual([]);
+  ])('leaves other JSON alone: %j', async (value) => {
+    expect(await findEnvelopes(JSON.stringify(value))).toEqual([]);
   });
 
-  it('takes what fits the answer for an answer, but a universal kind never', () => {
+  it('takes what fits the answer for an answer, but a universal kind never', async () => {
     const other = { ...GOOD, type: 'vendor.acme.note' };
-    expect(findEnvelopes(JSON.stringify(other), () => true)).toEqual([]);
-    expect(findEnvelopes(JSON.stringify(GOOD), () => true)).toHaveLength(1);
+    expect(await findEnvelopes(JSON.stringify(other), async () => true)).toEqual([]);
+    expect(await findEnvelopes(JSON.stringify(GOOD), async () => true)).toHaveLength(1);
   });
 });
 
@@ -112,35 +115,39 @@ describe('the shape of an envelope', () => {
 });
 
 describe('the payload of an envelope', () => {
-  const payload = (type: string, value: unknown) => checkPayload({ ...GOOD, type, payload: value }, undefined);
+  const payload = (type: string, value: unknown) => checkPayload({ ...GOOD, type, payload: value }, undefined, schemas);
 
-  it('is checked by the schema of its kind', () => {
-    expect(payload('error', { code: 'x', message: 'y', reasoning: 'z' })).toBeUndefined();
-    expect(payload('schema.response', { envelopeType: 'error', ack: true })).toBeUndefined();
-    expect(payload('schema.request', { envelopeType: 'error' })).toBeUndefined();
-    expect(payload('schema.response', { envelopeType: 'error', ack: false })).toMatchObject({
+  it('is checked by the schema of its kind', async () => {
+    expect(await payload('error', { code: 'x', message: 'y', reasoning: 'z' })).toBeUndefined();
+    expect(await payload('schema.response', { envelopeType: 'error', ack: true })).toBeUndefined();
+    expect(await payload('schema.request', { envelopeType: 'error' })).toBeUndefined();
+    expect(await payload('schema.response', { envelopeType: 'error', ack: false })).toMatchObject({
       refused: 'envelope_invalid',
     });
-    expect(payload('schema.request', { envelopeType: 'error', reason: 'x'.repeat(1_025) })).toBeDefined();
-    expect(payload('clarification.request', { questions: [{ id: 'q', question: 'Why?', more: 1 }] })).toBeDefined();
+    expect(await payload('schema.request', { envelopeType: 'error', reason: 'x'.repeat(1_025) })).toBeDefined();
+    expect(
+      await payload('clarification.request', { questions: [{ id: 'q', question: 'Why?', more: 1 }] }),
+    ).toBeDefined();
   });
 
-  it('is any JSON that fits for nobody else', () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...UNIVERSAL_KINDS), fc.jsonValue(), (type, value) => {
-        const refusal = payload(type, value);
+  it('is any JSON that fits for nobody else', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...UNIVERSAL_KINDS), fc.jsonValue(), async (type, value) => {
+        const refusal = await payload(type, value);
         expect(refusal === undefined || refusal.refused === 'envelope_invalid').toBe(true);
       }),
     );
   });
 
-  it('is refused in a version that is too new, and has drifted in one that is older', () => {
+  it('is refused in a version that is too new, and has drifted in one that is older', async () => {
     const kind = { version: 2, schema: { type: 'object' } };
     const sent = { ...GOOD, type: 'vendor.acme.note', payload: {} };
-    expect(checkPayload({ ...sent, schemaVersion: 3 }, kind)).toMatchObject({ refused: 'unknown_schema_version' });
-    expect(checkPayload({ ...sent, schemaVersion: 2 }, kind)).toBeUndefined();
+    expect(await checkPayload({ ...sent, schemaVersion: 3 }, kind, schemas)).toMatchObject({
+      refused: 'unknown_schema_version',
+    });
+    expect(await checkPayload({ ...sent, schemaVersion: 2 }, kind, schemas)).toBeUndefined();
     expect([1, 2].map((schemaVersion) => hasDrifted({ ...sent, schemaVersion }, kind))).toEqual([true, false]);
-    expect(checkPayload({ ...sent, payload: [] }, kind)).toMatchObject({ refused: 'envelope_invalid' });
+    expect(await checkPayload({ ...sent, payload: [] }, kind, schemas)).toMatchObject({ refused: 'envelope_invalid' });
   });
 });
 

@@ -10,6 +10,8 @@ import {
 } from '../../../protocol/ai/envelopes.ts';
 import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import type { EnvelopeKind } from '../../../runtime/effects/seams.ts';
+import { schemaProblems } from '../../../runtime/validation/definition-problems.ts';
+import type { SchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 
 /** Something in a model's output that is meant as an envelope. */
 export interface Found {
@@ -38,26 +40,35 @@ export function isUniversal(type: unknown): type is UniversalKind {
  * Finds the envelopes in a model's output: JSON that is the whole output or stands in fenced blocks. A value that
  * `isAnswer` holds for is an answer, unless it names a universal kind.
  */
-export function findEnvelopes(text: string, isAnswer: (value: unknown) => boolean = () => false): Found[] {
+export async function findEnvelopes(text: string, isAnswer: IsAnswer = async () => false): Promise<Found[]> {
   if (!text.includes('"')) return [];
-  return readJsonBlocks(text).flatMap(({ value, path, byteOffset }) => {
+  const found: Found[] = [];
+  for (const { value, path, byteOffset } of readJsonBlocks(text)) {
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    const isMeant = values.length > 0 && values.every((one) => isEnvelopeLike(one, isAnswer));
-    if (!isMeant) return [];
-    return values.map((one) => ({ value: one, ...(path === 'direct' ? {} : { byteOffset }) }));
-  });
+    if (!(await areEnvelopes(values, isAnswer))) continue;
+    found.push(...values.map((one) => ({ value: one, ...(path === 'direct' ? {} : { byteOffset }) })));
+  }
+  return found;
+}
+
+/** Whether a value matches the schema of the answer that the model was asked for. */
+export type IsAnswer = (value: unknown) => Promise<boolean>;
+
+async function areEnvelopes(values: readonly unknown[], isAnswer: IsAnswer): Promise<boolean> {
+  for (const value of values) if (!(await isEnvelopeLike(value, isAnswer))) return false;
+  return values.length > 0;
 }
 
 /**
  * A universal kind with any other member of an envelope is meant as one. Other JSON must have members that occur
  * together in envelopes only, because a workflow may ask its model for any JSON.
  */
-function isEnvelopeLike(value: unknown, isAnswer: (value: unknown) => boolean): boolean {
+async function isEnvelopeLike(value: unknown, isAnswer: IsAnswer): Promise<boolean> {
   if (!isObject(value)) return false;
   const has = (name: string): boolean => Object.hasOwn(value, name);
   if (isUniversal(value.type)) return has('payload') || has('envelopeId') || has('correlationId');
   const others = ['correlationId', 'payload', 'meta'].filter(has).length;
-  return (has('envelopeId') ? others > 0 : others === 3) && !isAnswer(value);
+  return (has('envelopeId') ? others > 0 : others === 3) && !(await isAnswer(value));
 }
 
 const envelopeCheck = once(() => compileSchema({ ...AiEnvelope }));
@@ -73,9 +84,7 @@ export function parseShape(value: unknown): AiEnvelope | Refusal {
 }
 
 const UNIVERSAL_CHECKS: Record<UniversalKind, () => SchemaCheck> = {
-  'clarification.request': once(() =>
-    allOf(compileSchema({ ...ENVELOPE_KINDS['clarification.request'] }), questionProblems),
-  ),
+  'clarification.request': once(() => compileSchema({ ...ENVELOPE_KINDS['clarification.request'] })),
   'schema.request': once(() => compileSchema({ ...ENVELOPE_KINDS['schema.request'] })),
   'schema.response': once(() => compileSchema({ ...ENVELOPE_KINDS['schema.response'] })),
   error: once(() => compileSchema({ ...ENVELOPE_KINDS.error })),
@@ -90,42 +99,42 @@ function once(compile: () => SchemaCheck): () => SchemaCheck {
   };
 }
 
-/** The second check gets only what has passed the first. */
-function allOf(first: SchemaCheck, second: SchemaCheck): SchemaCheck {
-  return (value) => {
-    const problems = first(value);
-    return problems.length > 0 ? problems : second(value);
-  };
-}
-
 /** Answers are found by the ids of their questions, and checked with their schemas. */
-function questionProblems(payload: unknown): string[] {
+async function questionProblems(payload: unknown, schemas: SchemaValidator): Promise<string[]> {
   const { questions } = payload as { questions: readonly { id: string; schema?: JsonObject }[] };
   const ids = new Set(questions.map(({ id }) => id));
   const repeated = ids.size < questions.length ? ['/questions has an id twice'] : [];
-  return [...repeated, ...questions.flatMap(({ schema }, index) => schemaProblem(schema, index))];
-}
-
-function schemaProblem(schema: JsonObject | undefined, index: number): string[] {
-  if (!schema) return [];
-  try {
-    compileSchema(schema);
-    return [];
-  } catch (error) {
-    return [`/questions/${index}/schema is not valid: ${(error as Error).message}`];
-  }
+  const found = questions.flatMap(({ schema }, index) =>
+    schema ? [{ path: `/questions/${index}/schema`, schema }] : [],
+  );
+  const invalid = await schemaProblems(found, schemas);
+  return [...repeated, ...invalid.map(({ path, message }) => `${path} is not valid: ${message}`)];
 }
 
 /** Checks the version and the payload by the rules of the kind; undefined if they are right. */
-export function checkPayload(envelope: AiEnvelope, kind: EnvelopeKind | undefined): Refusal | undefined {
+export async function checkPayload(
+  envelope: AiEnvelope,
+  kind: EnvelopeKind | undefined,
+  schemas: SchemaValidator,
+): Promise<Refusal | undefined> {
   const { type, schemaVersion = 0, payload } = envelope;
   const version = kind?.version ?? ENVELOPE_SCHEMA_VERSION;
   if (schemaVersion > version) {
     return refuse('unknown_schema_version', `The newest version of this kind is ${version}.`);
   }
-  const check = isUniversal(type) ? UNIVERSAL_CHECKS[type]() : compileSchema(kind!.schema);
-  const problems = check(payload);
+  const problems = isUniversal(type)
+    ? await universalProblems(type, payload, schemas)
+    : await schemas.validate(kind!.schema, payload);
   return problems.length > 0 ? refuse('envelope_invalid', `In the payload, ${problems.join('; ')}.`) : undefined;
+}
+
+async function universalProblems(
+  type: UniversalKind,
+  payload: unknown,
+  schemas: SchemaValidator,
+): Promise<readonly string[]> {
+  const problems = UNIVERSAL_CHECKS[type]()(payload);
+  return problems.length > 0 || type !== 'clarification.request' ? problems : questionProblems(payload, schemas);
 }
 
 /** Whether the sender used an older schema than the one that its payload was checked with. */

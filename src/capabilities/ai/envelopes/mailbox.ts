@@ -12,6 +12,7 @@ import {
   type Found,
   findEnvelopes,
   hasDrifted,
+  type IsAnswer,
   isInContract,
   isUniversal,
   parseShape,
@@ -52,7 +53,7 @@ const UNTRUSTED_END = '</UNTRUSTED>';
 export class Mailbox {
   readonly #context: NodeContext;
   readonly #rounds: Rounds;
-  readonly #isAnswer: ((value: unknown) => boolean) | undefined;
+  readonly #isAnswer: IsAnswer | undefined;
   /** What was accepted, by correlation id. */
   readonly #accepted = new Map<string, { readonly type: string; readonly routed: Routed }>();
   #clarifications = 0;
@@ -61,7 +62,7 @@ export class Mailbox {
   #isNewTurn = false;
   #answersUsed = 0;
 
-  constructor(context: NodeContext, rounds: Rounds, isAnswer?: (value: unknown) => boolean) {
+  constructor(context: NodeContext, rounds: Rounds, isAnswer?: IsAnswer) {
     this.#context = context;
     this.#rounds = rounds;
     this.#isAnswer = isAnswer;
@@ -87,7 +88,7 @@ export class Mailbox {
   async receive(answer: ModelAnswer, messages: readonly ModelMessage[]): Promise<Reception | undefined> {
     const { content, end, result } = answer;
     if (result.refusal || end.finishReason === 'length' || (end.toolCalls ?? []).length > 0) return undefined;
-    const found = findEnvelopes(content, this.#isAnswer);
+    const found = await findEnvelopes(content, this.#isAnswer);
     if (found.length === 0) return undefined;
     this.#recordRecovery(found);
     if (this.#isNewTurn) this.#inTurn = 0;
@@ -130,7 +131,7 @@ export class Mailbox {
     if ('refused' in envelope) return envelope;
     const kind = await this.#kindOf(envelope.type);
     if (kind === null) return refuse('unknown_envelope_kind', `Its type is not one of those that this host knows.`);
-    const refusal = checkPayload(envelope, kind);
+    const refusal = await checkPayload(envelope, kind, this.#context.schemas);
     if (refusal) return refusal;
     const masked = redactValue(envelope);
     const origin = originOf(masked, messages);

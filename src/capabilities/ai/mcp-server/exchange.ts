@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../protocol/format/json.ts';
 import { parseTrace } from '../../../protocol/format/trace.ts';
 import type { Log } from '../../../system/log.ts';
 import type { Caller, Reply } from '../../request.ts';
-import { type McpToolResult, problemsWith, RUN_STATUS, STATUS_TOOL } from './rules.ts';
+import { type McpToolResult, RUN_STATUS, STATUS_TOOL } from './rules.ts';
 import type { McpServerService } from './service.ts';
 import type { Waiting } from './tool-runs.ts';
 
@@ -93,7 +93,7 @@ function serveTools(server: Server, serving: Serving): void {
 
 async function statusOf(serving: Serving, context: ServerContext, args: JsonObject) {
   const { sdk, service, exchange } = serving;
-  const problems = problemsWith(RUN_STATUS, args);
+  const problems = await service.problemsWith(RUN_STATUS, args);
   if (problems.length > 0) throw new sdk.ProtocolError(sdk.INVALID_PARAMS, problems.join('; '));
   const waiting = waitingFor(exchange, context);
   return { ...(await outcomeOf(serving, service.status(exchange.caller, args.runId as string, waiting))) };

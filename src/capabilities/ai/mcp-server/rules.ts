@@ -1,9 +1,10 @@
 import { inactivityOf } from '../../../engine/definition/activity.ts';
 import { argumentsSchema } from '../../../engine/definition/workflow-arguments.ts';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import { isTerminalStatus, type RunSnapshot } from '../../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { problemsOf } from '../../../runtime/validation/schema-validator.ts';
 import { isLoopbackName, reachOf } from '../../../system/addresses.ts';
 
 /** A tool as MCP clients see it. */
@@ -58,8 +59,12 @@ export function toolOf(definition: WorkflowDefinition): McpTool {
 }
 
 /** Violations of the tool's input schema. */
-export function problemsWith({ inputSchema }: McpTool, args: unknown): readonly string[] {
-  return compileSchema(inputSchema)(args);
+export function problemsWith(
+  { inputSchema }: McpTool,
+  args: unknown,
+  { schemas }: Pick<Runtime, 'schemas'>,
+): Promise<readonly string[]> {
+  return problemsOf(schemas, inputSchema, args);
 }
 
 /** A run as the result of the call that started it. */

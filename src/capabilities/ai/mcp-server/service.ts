@@ -78,10 +78,15 @@ export class McpServerService {
   async call(caller: Caller, call: ToolCall, waiting: Waiting): Promise<McpToolResult | Refusal> {
     const found = await this.#needs.workflows.find(caller, call.name);
     if (!found || !isExposed(found.definition)) return refuse('not_found', 'There is no such tool.');
-    const problems = problemsWith(toolOf(found.definition), call.arguments);
+    const problems = await problemsWith(toolOf(found.definition), call.arguments, this.#runtime);
     if (problems.length > 0) return refuse('validation_error', `The arguments are invalid: ${problems.join('; ')}.`);
     const runId = await this.#toolRuns.start(caller, call);
     return isRefusal(runId) ? runId : this.status(caller, runId, waiting);
+  }
+
+  /** Violations of a tool's input schema. */
+  problemsWith(tool: McpTool, args: unknown): Promise<readonly string[]> {
+    return problemsWith(tool, args, this.#runtime);
   }
 
   /** Waits for a run and describes it. */

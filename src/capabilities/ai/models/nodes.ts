@@ -1,5 +1,4 @@
 import { type Static, Type } from 'typebox';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
@@ -82,7 +81,8 @@ const structuredOutput: NodeType = {
   role: 'side-effect',
   readsEnvelopes: true,
   config: StructuredConfig,
-  check: (config) => [...promptRefProblems(config), ...schemaProblems(config)],
+  check: promptRefProblems,
+  schemas: ({ outputSchema }) => [{ path: '.outputSchema', schema: outputSchema }],
   async run(context): Promise<Outcome> {
     const { outputSchema } = context.config as Static<typeof StructuredConfig>;
     const request = { ...modelChoice(context), messages: await buildMessages(context) };
@@ -146,13 +146,4 @@ function sumOf(calls: readonly ProviderUsage[]): JsonObject {
   const inputTokens = calls.reduce((sum, call) => sum + call.inputTokens, 0);
   const outputTokens = calls.reduce((sum, call) => sum + call.outputTokens, 0);
   return { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
-}
-
-function schemaProblems({ outputSchema }: JsonObject): ReturnType<typeof promptRefProblems> {
-  try {
-    compileSchema(outputSchema);
-    return [];
-  } catch (error) {
-    return [{ path: '.outputSchema', message: (error as Error).message }];
-  }
 }

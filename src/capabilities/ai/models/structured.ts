@@ -1,5 +1,4 @@
 import { readJsonAnswer } from '../../../engine/expressions/json-answer.ts';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { ProviderUsage } from '../../../protocol/ai/models.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { askModel, type ModelAnswer } from '../../../runtime/ask-model.ts';
@@ -27,7 +26,7 @@ interface Unusable extends Misfit {
   readonly next: ModelRequest;
 }
 
-type Judge<T> = (answer: ModelAnswer, asked: ModelRequest) => { readonly data: T } | Unusable;
+type Judge<T> = (answer: ModelAnswer, asked: ModelRequest) => Promise<{ readonly data: T } | Unusable>;
 
 interface Asking<T> {
   readonly rounds: Rounds;
@@ -40,15 +39,15 @@ interface Asking<T> {
 export function askForText(context: NodeContext, request: ModelRequest): Promise<Heard<string>> {
   const rounds = new Rounds(context);
   const mailbox = new Mailbox(context, rounds);
-  return ask(context, request, { rounds, mailbox, judge: ({ content }) => ({ data: content }) });
+  return ask(context, request, { rounds, mailbox, judge: async ({ content }) => ({ data: content }) });
 }
 
 /** Asks for JSON that matches a schema, until it does or the limit is reached; the node fails if none matches. */
 export function askForData(context: NodeContext, request: ModelRequest, schema: JsonObject): Promise<Heard<unknown>> {
   const rounds = new Rounds(context);
-  const check = compileSchema(schema);
-  const mailbox = new Mailbox(context, rounds, (value) => check(value).length === 0);
-  const judge: Judge<unknown> = (answer, asked) => judgeJson(context, answer, asked, check);
+  const isAnswer = async (value: unknown) => (await context.schemas.validate(schema, value)).length === 0;
+  const mailbox = new Mailbox(context, rounds, isAnswer);
+  const judge: Judge<unknown> = (answer, asked) => judgeJson(context, answer, asked, schema);
   return ask(context, { ...request, outputSchema: schema }, { rounds, mailbox, judge });
 }
 
@@ -58,8 +57,7 @@ export async function askForJson(
   request: ModelRequest,
   schema: JsonObject,
 ): Promise<{ readonly data: unknown }> {
-  const check = compileSchema(schema);
-  const judge: Judge<unknown> = (answer, asked) => judgeJson(context, answer, asked, check);
+  const judge: Judge<unknown> = (answer, asked) => judgeJson(context, answer, asked, schema);
   const heard = await ask(context, { ...request, outputSchema: schema }, { rounds: new Rounds(context), judge });
   return (heard as Facts<unknown>).said as { readonly data: unknown };
 }
@@ -77,7 +75,7 @@ async function ask<T>(context: NodeContext, request: ModelRequest, asking: Askin
       asked = withMessages(asked, received.messages);
       continue;
     }
-    const said = received ?? judge(answer, asked);
+    const said = received ?? (await judge(answer, asked));
     if (!('reason' in said)) return { answer, usage, retries: rounds.retries, said };
     rounds.again(said);
     asked = said.next;
@@ -88,17 +86,17 @@ function withMessages(request: ModelRequest, messages: readonly ModelMessage[]):
   return messages.length > 0 ? { ...request, messages } : request;
 }
 
-function judgeJson(
+async function judgeJson(
   context: NodeContext,
   answer: ModelAnswer,
   asked: ModelRequest,
-  check: (value: unknown) => readonly string[],
-): { readonly data: unknown } | Unusable {
+  schema: JsonObject,
+): Promise<{ readonly data: unknown } | Unusable> {
   if (answer.result.refusal) throw refused(context, answer);
   if (answer.end.finishReason === 'length') return truncated(context, answer, asked);
   const read = readJsonAnswer(answer.content);
   if (!read) return corrected(asked, answer, 'parse-error', 'It is not JSON.');
-  const problems = check(read.value);
+  const problems = await context.schemas.validate(schema, read.value);
   if (problems.length > 0) return corrected(asked, answer, 'schema-violation', problems.join('; '));
   if (read.path !== 'direct') {
     const { path, byteOffset } = read;

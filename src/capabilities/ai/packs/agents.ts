@@ -1,5 +1,4 @@
-import { failure } from '../../../engine/definition/check.ts';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
+import type { SchemaAt } from '../../../engine/definition/check.ts';
 import type { Agent, AgentManifest } from '../../../protocol/ai/agents.ts';
 import type { AgentPackManifest } from '../../../protocol/ai/packs.ts';
 import { canonicalJson, isObject, type JsonObject } from '../../../protocol/format/json.ts';
@@ -19,6 +18,14 @@ export function resolveAgents(
   const read = manifest.agents.map((agent, index) => new AgentReader(agent, `/agents/${index}`, files).read(manifest));
   const misfits = read.flatMap((agent) => agent.misfits);
   return misfits.length > 0 ? { misfits } : { agents: read.map(({ agent }) => agent) };
+}
+
+/** The JSON Schemas of agents that were read, and where their manifests name them. */
+export function agentSchemas(agents: readonly Agent[]): SchemaAt[] {
+  return agents.flatMap(({ taskSchema, returnSchema }, index) => [
+    ...(taskSchema ? [{ path: `/agents/${index}/handoff/taskSchemaRef`, schema: taskSchema }] : []),
+    ...(returnSchema ? [{ path: `/agents/${index}/handoff/returnSchemaRef`, schema: returnSchema }] : []),
+  ]);
 }
 
 /** Digest of a version's content: of `pack.json` alone, unless agents refer to other files. */
@@ -101,9 +108,9 @@ class AgentReader {
     const text = ref === undefined ? undefined : this.#file(`/handoff/${member}`, ref);
     if (text === undefined) return undefined;
     const schema = jsonIn(text);
-    const [problem] = isObject(schema) ? failure(() => compileSchema(schema)) : ['it is not an object'];
-    if (problem !== undefined) this.#misfit(`/handoff/${member}`, `does not name a JSON Schema: ${problem}`);
-    return isObject(schema) ? schema : undefined;
+    if (isObject(schema)) return schema;
+    this.#misfit(`/handoff/${member}`, 'does not name a JSON Schema: it is not an object');
+    return undefined;
   }
 
   #file(member: string, path: string): string | undefined {

@@ -21,7 +21,7 @@ export interface Packs {
   /** An agent of the current version of its pack, or of the version that is named. */
   agent(from: Visibility, agentId: string, version?: string): Promise<PackedAgent | undefined>;
   /** Refuses a pack that this host cannot install, whoever wants to. */
-  check(pack: PackFile): Refusal | undefined;
+  check(pack: PackFile): Promise<Refusal | undefined>;
   /** Installs a version and makes it current. Earlier versions stay installed. */
   install(author: Author, pack: PackFile): Promise<Change<InstalledPack> | Refusal>;
   /** Installs a pack that comes with the host. A version that exists stays as it is. */

@@ -1,10 +1,12 @@
 import type { Agent } from '../../../protocol/ai/agents.ts';
 import type { PackManifest } from '../../../protocol/ai/packs.ts';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
-import { digestOf, refersToFiles, resolveAgents } from './agents.ts';
+import { schemaProblems } from '../../../runtime/validation/definition-problems.ts';
+import type { SchemaValidator } from '../../../runtime/validation/schema-validator.ts';
+import { agentSchemas, digestOf, refersToFiles, resolveAgents } from './agents.ts';
 import type { PackFile } from './door.ts';
 import { checkSignature, integrityOf, parseManifest } from './pack-file.ts';
-import { checkManifest, invalid } from './rules.ts';
+import { chainSchemas, checkManifest, invalid, type Misfit } from './rules.ts';
 
 /** A pack that can be installed. */
 export interface InspectedPack extends Required<Pick<PackFile, 'file' | 'integrity' | 'origin'>> {
@@ -15,7 +17,7 @@ export interface InspectedPack extends Required<Pick<PackFile, 'file' | 'integri
 }
 
 /** Checks the signature first, then the content. */
-export function inspectPack(pack: PackFile): InspectedPack | Refusal {
+export async function inspectPack(pack: PackFile, schemas: SchemaValidator): Promise<InspectedPack | Refusal> {
   const { file, files = () => undefined, integrity = integrityOf(file), asked, origin, isPinned } = pack;
   const checked = origin.signature && checkSignature(pack, origin.signature);
   if (isRefusal(checked)) return checked;
@@ -35,6 +37,8 @@ export function inspectPack(pack: PackFile): InspectedPack | Refusal {
   if ('misfits' in resolved) return invalid(resolved.misfits)!;
   const { agents } = resolved;
   if (checked?.covers === 'manifest' && !isPinned && refersToFiles(agents)) return FILES_UNSIGNED;
+  const unusable = invalid(await schemaMisfits(manifest, agents, schemas));
+  if (unusable) return unusable;
   const digest = digestOf(file, agents);
   const known = checked ? { ...origin, signature: checked.signature } : origin;
   return { file, integrity, origin: known, manifest, agents, digest };
@@ -45,3 +49,16 @@ const FILES_UNSIGNED = refuse(
   'The signature covers pack.json alone, and agents of the pack are in other files. Sign every file, or name the integrity of the archive.',
   { reason: 'files' },
 );
+
+async function schemaMisfits(
+  manifest: PackManifest,
+  agents: readonly Agent[],
+  schemas: SchemaValidator,
+): Promise<Misfit[]> {
+  const ofChains = await schemaProblems(chainSchemas(manifest), schemas);
+  const ofAgents = await schemaProblems(agentSchemas(agents), schemas);
+  return [
+    ...ofChains.map(({ path, message }) => ({ path, message: `is not a JSON Schema: ${message}` })),
+    ...ofAgents.map(({ path, message }) => ({ path, message: `does not name a JSON Schema: ${message}` })),
+  ];
+}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { WorkflowChain } from '../../../protocol/ai/packs.ts';
 import { catalogOf } from '../../../runtime/catalog.ts';
+import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import { NODES } from '../../running/nodes/standard.ts';
 import { checkManifest, checkSuccession, expand } from './rules.ts';
 
@@ -86,7 +87,6 @@ describe('a manifest', () => {
     ['two nodes and no edges', '/chains/0/dag/edges', (m) => (m.chains[0].dag = two(undefined))],
     ['an edge to nowhere', '/chains/0/dag/edges/0/to', (m) => (m.chains[0].dag = two([{ from: 'a' }]))],
     ['a trait of its own', '/chains/0/capabilities/0', (m) => (m.chains[0].capabilities = ['magic'])],
-    ['parameters that are no schema', '/chains/0/parameters', (m) => (m.chains[0].parameters = { type: 'poem' })],
     [
       'a secret',
       '/chains/0/dag/nodes/0/config/text',
@@ -131,36 +131,36 @@ describe('a manifest', () => {
 });
 
 describe('a chain', () => {
-  const catalog = catalogOf(NODES);
+  const checks = { catalog: catalogOf(NODES), schemas: localSchemaValidator() };
   const expansion = (more: object = {}, parameters: Record<string, unknown> = { who: 'Ada' }) =>
-    expand(chain(more), { parameters, expansionId: 'e' }, catalog);
+    expand(chain(more), { parameters, expansionId: 'e' }, checks);
 
-  it('is expanded', () => {
-    expect(expansion()).toMatchObject({ nodes: [{ config: { text: 'Hello Ada' } }], workflow: { edges: [] } });
+  it('is expanded', async () => {
+    expect(await expansion()).toMatchObject({ nodes: [{ config: { text: 'Hello Ada' } }], workflow: { edges: [] } });
   });
 
   it.each<[string, Record<string, unknown>, string]>([
     ['one that is missing', {}, '/who'],
     ['one of another type', { who: 7 }, '/who'],
     ['a secret', { who: `sk-ant-${'a1B2'.repeat(12)}` }, '/who'],
-  ])('is not filled in with %s', (_what, parameters, path) => {
-    expect(expansion({}, parameters)).toMatchObject({ refused: 'chain_parameter_invalid', details: { path } });
+  ])('is not filled in with %s', async (_what, parameters, path) => {
+    expect(await expansion({}, parameters)).toMatchObject({ refused: 'chain_parameter_invalid', details: { path } });
   });
 
-  it('is not expanded beyond the maximum size', () => {
+  it('is not expanded beyond the maximum size', async () => {
     const nodes = [{ id: 'n', typeId: 'core.noop', config: { all: Array(2_000).fill('{{params.who}}') } }];
-    expect(expansion({ dag: { nodes } }, { who: 'x'.repeat(2_000) })).toMatchObject({
+    expect(await expansion({ dag: { nodes } }, { who: 'x'.repeat(2_000) })).toMatchObject({
       refused: 'chain_parameter_invalid',
       details: { path: '' },
     });
   });
 
-  it('needs node types that the host has, whatever its parameters are', () => {
+  it('needs node types that the host has, whatever its parameters are', async () => {
     const nodes = [
       { id: 'a', typeId: 'core.noop' },
       { id: 'b', typeId: 'made.up.foo' },
     ];
-    expect(expansion({ dag: { nodes, edges: [] } }, {})).toMatchObject({
+    expect(await expansion({ dag: { nodes, edges: [] } }, {})).toMatchObject({
       refused: 'chain_unresolvable_typeid',
       details: { typeId: 'made.up.foo', chainId: 'vendor.acme.greet', nodeId: 'b' },
     });
@@ -168,55 +168,57 @@ describe('a chain', () => {
 
   it.each([{ type: 'truthy' }, { type: 'equals', right: 1 }, { type: 'expression', expression: '1 +' }, '1 +'])(
     'has no edge with the condition %j',
-    (condition) => {
-      expect(expansion({ dag: two([{ from: 'a', to: 'b', condition }]) })).toMatchObject({
+    async (condition) => {
+      expect(await expansion({ dag: two([{ from: 'a', to: 'b', condition }]) })).toMatchObject({
         refused: 'chain_edge_condition_invalid',
         details: { from: 'a', to: 'b' },
       });
     },
   );
 
-  it('may refer to nodes of the surrounding workflow', () => {
+  it('may refer to nodes of the surrounding workflow', async () => {
     const inputs = { in: { type: 'connection', nodeId: 'before', outputKey: 'out' } };
     const nodes = [{ id: 'a', typeId: 'core.noop', inputs }];
     const edges = [
       { from: 'before', to: 'a' },
       { from: 'a', to: 'after.in' },
     ];
-    expect(expansion({ dag: { nodes, edges } })).toMatchObject({ edges: [{ from: 'before' }, { to: 'after.in' }] });
+    expect(await expansion({ dag: { nodes, edges } })).toMatchObject({
+      edges: [{ from: 'before' }, { to: 'after.in' }],
+    });
   });
 
-  it('must not have cycles or invalid node configuration', () => {
+  it('must not have cycles or invalid node configuration', async () => {
     const edges = [
       { from: 'a', to: 'b' },
       { from: 'b', to: 'a' },
     ];
-    expect(expansion({ dag: two(edges) })).toMatchObject({ refused: 'validation_error', status: 422 });
+    expect(await expansion({ dag: two(edges) })).toMatchObject({ refused: 'validation_error', status: 422 });
     const delay = { nodes: [{ id: 'a', typeId: 'core.delay', config: { delayMs: '{{params.who}}' } }] };
-    expect(expansion({ dag: delay })).toMatchObject({ refused: 'validation_error', status: 422 });
+    expect(await expansion({ dag: delay })).toMatchObject({ refused: 'validation_error', status: 422 });
   });
 
-  it('with features that this host does not serve is refused', () => {
-    expect(expansion({ subChains: [{ ref: 'other' }] })).toMatchObject({ refused: 'sub_chain_unsupported' });
-    expect(expansion({ compensation: {} })).toMatchObject({ refused: 'capability_required' });
-    expect(expansion({ producedVariables: [] })).toMatchObject({ refused: 'capability_required' });
+  it('with features that this host does not serve is refused', async () => {
+    expect(await expansion({ subChains: [{ ref: 'other' }] })).toMatchObject({ refused: 'sub_chain_unsupported' });
+    expect(await expansion({ compensation: {} })).toMatchObject({ refused: 'capability_required' });
+    expect(await expansion({ producedVariables: [] })).toMatchObject({ refused: 'capability_required' });
     const nodes = [{ id: 'a', typeId: 'core.noop', compensation: { nodeTypeId: 'core.noop' } }];
-    expect(expansion({ dag: { nodes } })).toMatchObject({
+    expect(await expansion({ dag: { nodes } })).toMatchObject({
       refused: 'capability_required',
       details: { requiredCapability: 'compensation' },
     });
   });
 
-  it('does not write secrets into workflows', () => {
+  it('does not write secrets into workflows', async () => {
     const parameters = { properties: { who: { type: 'string', 'x-openwop-sensitive': true } } };
-    expect(expansion({ parameters })).toMatchObject({
+    expect(await expansion({ parameters })).toMatchObject({
       refused: 'sensitive_param_not_deferrable',
       details: { parameter: 'who' },
     });
   });
 });
 
-describe('the next version', () => {
+describe('the next version', async () => {
   const known = (version: string, digest: string, key?: string, removed_at: number | null = null) => ({
     version,
     digest,
@@ -230,18 +232,18 @@ describe('the next version', () => {
     signature: publicKey === undefined ? undefined : { algorithm: 'ed25519' as const, publicKey, value: 'v' },
   });
 
-  it('is a new one, or one with the same content', () => {
+  it('is a new one, or one with the same content', async () => {
     expect(checkSuccession(next('2.0.0', 'b'), [known('3.0.0', 'a')])).toBeUndefined();
     expect(checkSuccession(next('3.0.0', 'a'), [known('3.0.0', 'a')])).toBeUndefined();
   });
 
-  it('never has other content than before, even after it was removed', () => {
+  it('never has other content than before, even after it was removed', async () => {
     expect(checkSuccession(next('1.0.0', 'b'), [known('1.0.0', 'a', undefined, 5)])).toMatchObject({
       refused: 'version_conflict',
     });
   });
 
-  it('is signed with the key of the current version', () => {
+  it('is signed with the key of the current version', async () => {
     const signed = [known('1.0.0', 'a', 'K')];
     expect(checkSuccession(next('2.0.0', 'b', 'K'), signed)).toBeUndefined();
     for (const key of [undefined, 'L']) {

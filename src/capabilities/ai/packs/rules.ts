@@ -6,8 +6,7 @@ import {
   expandedSize,
   parametersUsed,
 } from '../../../engine/definition/chain.ts';
-import { checkDefinition, failure, type NodeCatalog } from '../../../engine/definition/check.ts';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
+import type { NodeCatalog, SchemaAt } from '../../../engine/definition/check.ts';
 import {
   AgentPackManifest,
   agentsOf,
@@ -23,6 +22,9 @@ import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isObject, type JsonObject, own, pointerOf } from '../../../protocol/format/json.ts';
 import type { WorkflowEdge, WorkflowNode } from '../../../protocol/running/workflows.ts';
 import { schemaProblemsByPointer } from '../../../runtime/catalog.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { definitionProblems } from '../../../runtime/validation/definition-problems.ts';
+import { problemsOf, type SchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import { findSecret } from '../../../system/redaction.ts';
 import { refuseProblems } from '../../running/workflows/door.ts';
 import type { KnownVersion } from './records.ts';
@@ -150,15 +152,21 @@ function engineMisfits(range: string): Misfit[] {
   return [{ path: '/engines/openwop', message }];
 }
 
-function chainMisfits({ dag, parameters }: WorkflowChain, path: string): Misfit[] {
-  const [broken] = failure(() => compileSchema(parameters));
+/** The JSON Schemas of a pack's chains. */
+export function chainSchemas(manifest: PackManifest): SchemaAt[] {
+  return chainsOf(manifest).map(({ parameters }, index) => ({
+    path: `/chains/${index}/parameters`,
+    schema: parameters,
+  }));
+}
+
+function chainMisfits({ dag }: WorkflowChain, path: string): Misfit[] {
   return [
     ...repeated(
       dag.nodes.map(({ id }) => id),
       (index) => `${path}/dag/nodes/${index}/id`,
     ),
     ...(dag.nodes.length > 1 && !dag.edges ? [{ path: `${path}/dag/edges`, message: 'is missing' }] : []),
-    ...(broken === undefined ? [] : [{ path: `${path}/parameters`, message: `is not a JSON Schema: ${broken}` }]),
   ];
 }
 
@@ -176,18 +184,23 @@ interface ExpansionRequest {
   readonly expansionId: string;
 }
 
+type Checks = Pick<Runtime, 'catalog' | 'schemas'>;
+
 /** Expands a chain into nodes and edges that are valid in a workflow of this host. */
-export function expand(
+export async function expand(
   chain: WorkflowChain,
   { parameters, expansionId }: ExpansionRequest,
-  catalog: NodeCatalog,
-): (Expansion & Pick<ExpandChainReply, 'workflow'>) | Refusal {
+  { catalog, schemas }: Checks,
+): Promise<(Expansion & Pick<ExpandChainReply, 'workflow'>) | Refusal> {
   const refusal =
-    checkServed(chain) ?? checkTypes(chain, catalog) ?? checkSensitive(chain) ?? checkParameters(chain, parameters);
+    checkServed(chain) ??
+    checkTypes(chain, catalog) ??
+    checkSensitive(chain) ??
+    (await checkParameters(chain, parameters, schemas));
   if (refusal) return refusal;
   const expansion = expandChain(chain, parameters, expansionId);
   const workflow = asWorkflow(chain, expansion, expansionId);
-  return checkWorkflow(chain, workflow, catalog) ?? { ...expansion, workflow };
+  return (await checkWorkflow(chain, workflow, { catalog, schemas })) ?? { ...expansion, workflow };
 }
 
 /** Refuses features of chains that this host would silently ignore. */
@@ -225,8 +238,12 @@ function checkSensitive(chain: WorkflowChain): Refusal | undefined {
   return refuse('sensitive_param_not_deferrable', message, { parameter, chainId: chain.chainId });
 }
 
-function checkParameters(chain: WorkflowChain, parameters: JsonObject): Refusal | undefined {
-  const [problem] = compileSchema(chain.parameters)(parameters);
+async function checkParameters(
+  chain: WorkflowChain,
+  parameters: JsonObject,
+  schemas: SchemaValidator,
+): Promise<Refusal | undefined> {
+  const [problem] = await problemsOf(schemas, chain.parameters, parameters);
   if (problem !== undefined) return invalidParameter(pointerOfProblem(problem), problem);
   const secret = findSecret(parameters);
   if (secret !== undefined) return invalidParameter(pointerOf(secret), 'This looks like a secret.');
@@ -247,12 +264,13 @@ function pointerOfProblem(problem: string): string {
 }
 
 /** The expansion must be a valid workflow, given stand-ins for the outside nodes that it refers to. */
-function checkWorkflow(
+async function checkWorkflow(
   { chainId, dag }: WorkflowChain,
   { nodes, edges }: ExpandChainReply['workflow'],
-  catalog: NodeCatalog,
-): Refusal | undefined {
-  const problems = checkDefinition({ ...EMPTY, nodes: [...nodes, ...outsideNodes(nodes, edges)], edges }, catalog);
+  checks: Checks,
+): Promise<Refusal | undefined> {
+  const whole = { ...EMPTY, nodes: [...nodes, ...outsideNodes(nodes, edges)], edges };
+  const problems = await definitionProblems(whole, checks);
   const condition = problems.find(({ path }) => /^edges\[\d+\]\.condition$/.test(path));
   if (!condition) return refuseProblems(problems);
   const { from, to } = dag.edges![Number(/\d+/.exec(condition.path)![0])]!;

@@ -6,6 +6,7 @@ import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { and, changeOf, type Decide, perform, UnitRefused } from '../../../runtime/change.ts';
 import { KeyedMutex } from '../../../runtime/keyed-mutex.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import type { Write } from '../../../store/sql.ts';
 import { openSqlite } from '../../../store/sqlite.ts';
 import type { Author, InstalledPack, PackFile, PackTarget } from './door.ts';
@@ -31,7 +32,8 @@ const noted = async (): Promise<string[]> =>
     ({ text }) => text,
   );
 
-const runtime = { store, clock, mutex: new KeyedMutex() } as Partial<Runtime> as Runtime;
+const schemas = localSchemaValidator();
+const runtime = { store, clock, schemas, mutex: new KeyedMutex() } as Partial<Runtime> as Runtime;
 const PINNED = 'https://packs.example';
 const packs = new PackService(
   { runtime, advertises: () => false },

@@ -155,13 +155,13 @@ export class PackService implements Packs {
     );
   }
 
-  check(pack: PackFile): Refusal | undefined {
-    const inspected = this.#inspect(pack);
+  async check(pack: PackFile): Promise<Refusal | undefined> {
+    const inspected = await this.#inspect(pack);
     return isRefusal(inspected) ? inspected : undefined;
   }
 
   async install(author: Author, pack: PackFile): Promise<Change<InstalledPack> | Refusal> {
-    const inspected = this.#inspect(pack);
+    const inspected = await this.#inspect(pack);
     if (isRefusal(inspected)) return inspected;
     const { manifest, digest, origin, agents } = inspected;
     const { name, version } = manifest;
@@ -185,7 +185,8 @@ export class PackService implements Packs {
   }
 
   async installShared(manifest: PackManifest, files: PackFiles = () => undefined): Promise<Change<unknown> | Refusal> {
-    const inspected = inspectPack({ file: JSON.stringify(manifest), files, origin: { source: 'host' } });
+    const file = JSON.stringify(manifest);
+    const inspected = await inspectPack({ file, files, origin: { source: 'host' } }, this.#host.runtime.schemas);
     if (isRefusal(inspected)) return inspected;
     const history = await this.#historyOf(HOST_OWNER, manifest.name);
     const isKnown = history.versions.some(({ version }) => version === manifest.version);
@@ -212,7 +213,7 @@ export class PackService implements Packs {
 
   async expand(from: Visibility, request: ExpandChainRequest): Promise<ExpandChainReply | Refusal> {
     const { packName, chainId, parameters = {}, version } = request;
-    const { ids, catalog } = this.#host.runtime;
+    const { ids, catalog, schemas } = this.#host.runtime;
     const pack = await this.find(from, { name: packName, version });
     if (!pack) return refuse('pack_not_found', `No pack ${packName} is installed here.`, { packName });
     const chain = chainsOf(pack.manifest).find((other) => other.chainId === chainId);
@@ -220,7 +221,7 @@ export class PackService implements Packs {
       return refuse('chain_not_found', `The pack ${packName} has no chain ${chainId}.`, { packName, chainId });
     }
     const expansionId = request.expansionId ?? sha256Hex(ids.next('')).slice(0, EXPANSION_DIGITS);
-    const expansion = expand(chain, { parameters, expansionId }, catalog);
+    const expansion = await expand(chain, { parameters, expansionId }, { catalog, schemas });
     if (isRefusal(expansion)) return expansion;
     return { expansionId, chainId, packName, packVersion: pack.manifest.version, ...expansion };
   }
@@ -238,8 +239,8 @@ export class PackService implements Packs {
   }
 
   /** Checks the pack itself, then whether a host with these capabilities can serve it. */
-  #inspect(pack: PackFile): InspectedPack | Refusal {
-    const inspected = inspectPack(pack);
+  async #inspect(pack: PackFile): Promise<InspectedPack | Refusal> {
+    const inspected = await inspectPack(pack, this.#host.runtime.schemas);
     if (isRefusal(inspected)) return inspected;
     const { manifest, origin } = inspected;
     return this.#sources.check(manifest.name, origin) ?? checkPeers(manifest, this.#host.advertises) ?? inspected;

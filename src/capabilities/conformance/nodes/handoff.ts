@@ -1,4 +1,3 @@
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import type { NodeContext, Outcome } from '../../../runtime/node-type.ts';
 
 /** The agent whose result a fixture wants to be wrong, so that the refusal can be tested. */
@@ -7,9 +6,9 @@ export function agentThatErrs({ workflow, inputs }: Pick<NodeContext, 'workflow'
 }
 
 /** Checks an empty object as the result of an agent. */
-export async function returnNothing({ effects }: NodeContext, agentId: string): Promise<Outcome> {
+export async function returnNothing({ effects, schemas }: NodeContext, agentId: string): Promise<Outcome> {
   const { agent } = await effects.agent({ agentId });
-  const problems = agent?.returnSchema ? compileSchema(agent.returnSchema)({}) : [];
+  const problems = agent?.returnSchema ? await schemas.validate(agent.returnSchema, {}) : [];
   if (problems.length === 0) return { done: {} };
   const message = `The result of the agent does not match its schema: ${problems.join('; ')}.`;
   return { failed: { code: 'handoff_return_schema_violation', message, retryable: false } };

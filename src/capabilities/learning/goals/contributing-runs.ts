@@ -48,7 +48,7 @@ export class ContributingRuns {
     if (!workflow) return missingWorkflow(goal, plan.workflowId);
     const inputs = { ...plan.inputs, ...initiator.inputs, goal: briefing(goal) };
     const given = { inputs, configurable: budgetOf(goal) };
-    const refusal = this.#runs.check({ isTest: false }, given, workflow.plan);
+    const refusal = await this.#runs.check({ isTest: false }, given, workflow.plan);
     if (refusal) return refusal;
     const tags = [`goal:${row.goal_id}`];
     const metadata = { goalId: row.goal_id, iteration: progress.started };

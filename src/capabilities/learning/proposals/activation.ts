@@ -188,7 +188,7 @@ export class Activation {
   async #vote(answer: ManagementAnswer, run: Run, row: ProposalRow): Promise<ProposalDecision<MovedRun>> {
     const { value, by, subject, decide } = answer;
     const isOwnVote = isGrant(value) && (await this.#isOwnWork(row, by));
-    const decision = isOwnVote ? refuseOwnVote(by) : decide(run);
+    const decision = isOwnVote ? refuseOwnVote(by) : await decide(run);
     const approval = Array.isArray(decision) ? approvalIn(decision) : undefined;
     if (!Array.isArray(decision) || approval === undefined) {
       const isRepeated = Array.isArray(decision) && decision.length === 0;

@@ -1,4 +1,4 @@
-import { extractFinding, type Finding, judgeLocally } from '../../../engine/judging/verdict.ts';
+import { extractFinding, type Finding } from '../../../engine/judging/verdict.ts';
 import { finalOutputs } from '../../../engine/run/next.ts';
 import { type Run, visibleVariables } from '../../../engine/run/run.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
@@ -19,6 +19,7 @@ import type { Host } from '../../capability.ts';
 import type { Feedback } from '../../people/feedback/door.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import type { JudgedRun, Judgement, JudgeRequest, Pending, Undecided, Verdict } from './door.ts';
+import { judgeOnHost } from './judge-on-host.ts';
 import { modelNamed } from './nodes.ts';
 import { awaitJudgingRun } from './records.ts';
 
@@ -60,7 +61,7 @@ export class Judging {
     const judge = await this.#choose(subject, request);
     if ('undecided' in judge) return judge;
     const { snapshot, ...rest } = request.run;
-    const finding = judgeLocally(judge.spec, { run: snapshot, ...rest });
+    const finding = await judgeOnHost(judge.spec, { run: snapshot, ...rest }, this.#host.runtime.schemas);
     return finding ? verdictOf(judge.name, finding) : this.#ask(subject, request, judge);
   }
 
@@ -104,7 +105,7 @@ export class Judging {
     const workflow = await this.#workflowFor(subject, spec);
     if (!workflow) return undecided(`The workflow ${spec.workflowId} no longer exists.`, name);
     const configurable = this.#configurableFor(request, spec);
-    const refusal = this.#needs.runs.check({ isTest: false }, { inputs, configurable }, workflow.plan);
+    const refusal = await this.#needs.runs.check({ isTest: false }, { inputs, configurable }, workflow.plan);
     if (refusal) return undecided(`The judging run cannot start: ${refusal.message}`, name);
     const { goalId, run, wakes } = request;
     const created = createRun(runtime, {

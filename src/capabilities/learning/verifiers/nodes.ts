@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { extractFinding, type Finding, judgeLocally, parseFinding } from '../../../engine/judging/verdict.ts';
+import { extractFinding, type Finding, parseFinding } from '../../../engine/judging/verdict.ts';
 import { specProblems } from '../../../engine/judging/verifier-spec.ts';
 import { asSegment } from '../../../engine/models/prompt-text.ts';
 import { VERIFY } from '../../../engine/people/verdict.ts';
@@ -10,6 +10,7 @@ import { modelChoice } from '../../../runtime/ask-model.ts';
 import type { ModelRequest } from '../../../runtime/effects/model.ts';
 import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import { askForJson } from '../../ai/models/door.ts';
+import { judgeOnHost } from './judge-on-host.ts';
 
 const Optional = Type.Optional;
 const MATERIAL_CHARS_MAX = 60_000;
@@ -100,6 +101,7 @@ const verify: NodeType = {
     }));
     return verifierRef === undefined ? specProblems(spec as VerifierSpec) : strays;
   },
+  schemas: ({ schema }) => (schema === undefined ? [] : [{ path: '.schema', schema }]),
   async run(context): Promise<Outcome> {
     const chosen = await chooseJudge(context);
     if ('failed' in chosen) return chosen;
@@ -137,7 +139,8 @@ async function findingOf(context: NodeContext, spec: VerifierSpec): Promise<Find
   if (spec.kind === 'model') {
     return askJudge(context, choiceFor(context, spec), { rubric: spec.rubric!, material: shownTo(context).outputs });
   }
-  return judgeLocally(spec, { run: runSeen(context), outputs, variables, annotations: [] })!;
+  const judged = { run: runSeen(context), outputs, variables, annotations: [] };
+  return (await judgeOnHost(spec, judged, context.schemas))!;
 }
 
 /** A model belongs to its provider, so a spec that names one replaces both. */

@@ -17,7 +17,7 @@ const opened = await openServiceHost({ tables: VERIFIER_TABLES, nodes: NODES });
 const { host, store } = opened;
 const { runtime } = host;
 await registerShared(runtime, judging);
-const needs = { audit: { record: () => [] }, runs: { check: () => undefined }, feedback: undefined };
+const needs = { audit: { record: () => [] }, runs: { check: async () => undefined }, feedback: undefined };
 const verifiers = new VerifierService(host, { ...needs, judgeModel: undefined });
 const ada = callerOf('alpha');
 afterAll(opened.close);

@@ -4,6 +4,8 @@ import type { Verifier, VerifierRequest } from '../../../protocol/learning/verif
 import { type Change, changeOf } from '../../../runtime/change.ts';
 import type { SeamDrivers } from '../../../runtime/effects/seams.ts';
 import type { Subject } from '../../../runtime/run-row.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { schemaProblems } from '../../../runtime/validation/definition-problems.ts';
 import { ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Host } from '../../capability.ts';
@@ -54,7 +56,8 @@ export class VerifierService implements Verifiers {
   }
 
   async put({ subject }: Caller, request: VerifierRequest): Promise<Change<Verifier> | Refusal> {
-    const refusal = checkVerifier(request) ?? (await this.#refuseMissingWorkflow(subject, request));
+    const refusal =
+      (await checkVerifier(request, this.#host.runtime)) ?? (await this.#refuseMissingWorkflow(subject, request));
     if (refusal) return refusal;
     const { store, ids, clock } = this.#host.runtime;
     const { id = ids.next('ver-'), ...spec } = request;
@@ -126,8 +129,13 @@ export class VerifierService implements Verifiers {
 }
 
 /** Refuses an inconsistent verifier, and secrets: verifiers are stored for good and shown to many. */
-function checkVerifier(request: VerifierRequest): Refusal | undefined {
-  const [problem] = specProblems(request);
+async function checkVerifier(
+  request: VerifierRequest,
+  { schemas }: Pick<Runtime, 'schemas'>,
+): Promise<Refusal | undefined> {
+  const { schema } = request;
+  const found = schema === undefined ? [] : [{ path: '.schema', schema }];
+  const [problem = (await schemaProblems(found, schemas))[0]] = specProblems(request);
   if (problem) {
     const field = problem.path.slice(1);
     return refuse('validation_error', `${field}: ${problem.message}`, { field });

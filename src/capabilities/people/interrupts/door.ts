@@ -47,7 +47,7 @@ export interface ManagementAnswer {
   /** Absent where a token is the only credential. */
   readonly subject?: Subject | undefined;
   /** What the answer does to the run by the rules of the interrupt itself. */
-  readonly decide: (run: Run) => Decision;
+  readonly decide: (run: Run) => Decision | Promise<Decision>;
 }
 
 /** Decides what an answer to an interrupt of its management workflow changes, beyond the run itself. */

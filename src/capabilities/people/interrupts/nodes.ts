@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type ConfigProblem, failure } from '../../../engine/definition/check.ts';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
+import type { ConfigProblem, SchemaAt } from '../../../engine/definition/check.ts';
 import { APPROVAL_ACTIONS, type ApprovalData } from '../../../engine/people/approval.ts';
 import { isApprovalKind, type Verdict, verdictOf } from '../../../engine/people/verdict.ts';
 import { defined, isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
@@ -97,7 +96,7 @@ const clarificationGate: NodeType = {
   typeId: 'core.clarificationGate',
   role: 'pure',
   config: ClarificationConfig,
-  check: ({ questions }) => questionProblems('.questions', questions),
+  schemas: ({ questions }) => questionSchemas('.questions', questions),
   run: ({ config, answer }) => {
     if (answer) return { done: { outputs: { answers: (answer.value as JsonObject).answers } } };
     const { questions, contextType, timeoutMs } = config as Static<typeof ClarificationConfig>;
@@ -123,8 +122,13 @@ const interrupt: NodeType = {
   config: InterruptConfig,
   asksApproval: ({ kind }) => isApprovalKind(kind),
   check: (config) => {
-    const { kind, data, resumeSchema } = config as Static<typeof InterruptConfig>;
-    return [...dataProblems(kind, data), ...schemaProblems('.resumeSchema', resumeSchema)];
+    const { kind, data } = config as Static<typeof InterruptConfig>;
+    return dataProblems(kind, data);
+  },
+  schemas: (config) => {
+    const { data, resumeSchema } = config as Static<typeof InterruptConfig>;
+    const own = resumeSchema === undefined ? [] : [{ path: '.resumeSchema', schema: resumeSchema }];
+    return [...questionSchemas('.data.questions', data.questions), ...own];
   },
   run: (context) => {
     const { config, answer } = context;
@@ -143,21 +147,14 @@ function dataProblems(kind: string, data: JsonObject): ConfigProblem[] {
     const message = 'This host does not support conversations.';
     return [{ path: '.kind', message, requiredCapability: 'conversationPrimitive' }];
   }
-  const misfits = configProblems(schema, Compile(schema), data).map((misfit) => ({
-    ...misfit,
-    path: `.data${misfit.path}`,
-  }));
-  return misfits.length > 0 ? misfits : questionProblems('.data.questions', data.questions);
+  return configProblems(schema, Compile(schema), data).map((misfit) => ({ ...misfit, path: `.data${misfit.path}` }));
 }
 
-function questionProblems(path: string, questions: unknown): ConfigProblem[] {
+function questionSchemas(path: string, questions: unknown): SchemaAt[] {
   const asked = (questions ?? []) as { schema?: unknown }[];
-  return asked.flatMap(({ schema }, index) => schemaProblems(`${path}.${index}.schema`, schema));
-}
-
-/** Finds schemas that do not compile at registration, not only when somebody answers. */
-function schemaProblems(path: string, schema: unknown): ConfigProblem[] {
-  return schema === undefined ? [] : failure(() => compileSchema(schema)).map((message) => ({ path, message }));
+  return asked.flatMap(({ schema }, index) =>
+    schema === undefined ? [] : [{ path: `${path}.${index}.schema`, schema }],
+  );
 }
 
 /** Node types that wait for an answer. */

@@ -1,9 +1,11 @@
-import { expireInterrupt, openInterrupt, resolveInterrupt } from '../../../engine/people/interrupts.ts';
+import { answerChecks, expireInterrupt, openInterrupt, resolveInterrupt } from '../../../engine/people/interrupts.ts';
 import type { Resolver } from '../../../engine/people/question.ts';
 import type { Decision } from '../../../engine/run/decision.ts';
-import type { Run } from '../../../engine/run/run.ts';
+import type { OpenInterrupt, Run } from '../../../engine/run/run.ts';
 import { isRefusal, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { meetsRole, type Scope } from '../../../protocol/trust/scopes.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { problemsOf, type SchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import type { Caller } from '../../request.ts';
 import { KEY_LANE } from '../../trust/authorization/door.ts';
 import type { InterruptRow } from './records.ts';
@@ -46,15 +48,34 @@ export interface NodeAnswer {
 }
 
 /** What an answer does to a run. An answer after the deadline expires the interrupt first, and is then refused. */
-export function decideAnswer(run: Run, { nodeId, interruptId, value, by }: NodeAnswer, now: number): Decision {
+export async function decideAnswer(
+  run: Run,
+  { nodeId, interruptId, value, by }: NodeAnswer,
+  { clock, schemas }: Pick<Runtime, 'clock' | 'schemas'>,
+): Promise<Decision> {
   const open = openInterrupt(run, nodeId, interruptId);
   if (isRefusal(open)) return open;
-  if ((open.expiresAt ?? Number.POSITIVE_INFINITY) > now) return resolveInterrupt(run, nodeId, value, by, now);
+  const now = clock.now();
+  if ((open.expiresAt ?? Number.POSITIVE_INFINITY) > now) {
+    return (await refuseMismatch(open, value, schemas)) ?? resolveInterrupt(run, nodeId, value, by, now);
+  }
   const refusal =
     open.kind === 'approval'
       ? refuse('interrupt_already_resolved', 'The deadline has passed; the approval was rejected.')
       : EXPIRED;
   return { record: expireInterrupt(run, nodeId), refusal };
+}
+
+async function refuseMismatch(
+  open: OpenInterrupt,
+  value: unknown,
+  schemas: SchemaValidator,
+): Promise<Refusal | undefined> {
+  for (const { schema, value: part, refusal } of answerChecks(open, value)) {
+    const [problem] = await problemsOf(schemas, schema, part);
+    if (problem !== undefined) return refusal(problem);
+  }
+  return undefined;
 }
 
 /** Refuses a token whose interrupt is unknown, closed or expired. */

@@ -98,7 +98,7 @@ export class InterruptService implements Interrupts {
   async #answer({ nodeId, interruptId, ...answer }: Answer): Promise<Change<MovedRun> | Refusal> {
     const { runtime } = this.#host;
     const { from, runId } = answer;
-    const decide = (run: Run) => decideAnswer(run, { nodeId, interruptId, ...answer }, runtime.clock.now());
+    const decide = (run: Run) => decideAnswer(run, { nodeId, interruptId, ...answer }, runtime);
     const row = await runtime.reader.row(from, runId);
     const decider = this.#host.extensions(AnswerDeciders).find(({ workflowId }) => workflowId === row?.workflow_id);
     return decider ? decider.decide({ ...answer, decide }) : moveRun(runtime, from, runId, decide);

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { compilePattern } from '../../../engine/expressions/pattern.ts';
+import { compilePattern, matchBounded } from '../../../engine/expressions/pattern.ts';
 import { deepEqual, own, valueAt } from '../../../protocol/format/json.ts';
 import { AnyObject, MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { invalid, type NodeType } from '../../../runtime/node-type.ts';
@@ -32,7 +32,7 @@ const OPERATORS = {
       : typeof value === 'string' && value.includes(String(operand)),
   'starts-with': text((value, operand) => value.startsWith(operand)),
   'ends-with': text((value, operand) => value.endsWith(operand)),
-  regex: text((value, operand) => compilePattern(operand).test(value)),
+  regex: text((value, operand) => matchBounded(compilePattern(operand), value)),
   exists: (value) => value !== undefined,
   'not-exists': (value) => value === undefined,
   truthy: (value) => Boolean(value),

@@ -27,16 +27,17 @@ describe('JSON', () => {
     expect(write({ indent: 2 })).toEqual({ text: '{\n  "a": [\n    1\n  ]\n}' });
   });
 
-  it('is held against a schema', () => {
+  it('is held against a schema', async () => {
     const validate = (value: unknown) => {
       const schema = { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } };
-      return outputsOf('core.openwop.data.json-schema-validate', { inputs: { value, schema } });
+      return run('core.openwop.data.json-schema-validate', { inputs: { value, schema } });
     };
-    expect(validate({ id: 1 })).toEqual({ valid: true, errors: [] });
-    expect(validate({ id: 'x' })).toEqual({ valid: false, errors: ['/id must be integer'] });
-    expect(validate(undefined)).toMatchObject({ valid: false });
+    expect(await validate({ id: 1 })).toEqual({ done: { outputs: { valid: true, errors: [] } } });
+    expect(await validate({ id: 'x' })).toMatchObject({ done: { outputs: { errors: ['/id must be integer'] } } });
+    expect(await validate(undefined)).toMatchObject({ done: { outputs: { valid: false } } });
     for (const schema of [undefined, 7, { type: 'nonsense' }, { $ref: 'https://example.com/schema' }]) {
-      expect(run('core.openwop.data.json-schema-validate', { inputs: { value: 1, schema } })).toMatchObject(INVALID);
+      const outcome = await run('core.openwop.data.json-schema-validate', { inputs: { value: 1, schema } });
+      expect(outcome).toMatchObject(INVALID);
     }
   });
 });

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { compileSchema } from '../../../engine/expressions/json-schema.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import { BadJson, parseJson } from '../../../protocol/format/parse-json.ts';
 import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
+import { UnusableSchema } from '../../../runtime/validation/schema-validator.ts';
 import { ITEMS_MAX } from './arrays.ts';
 import { parseCsv, writeCsv } from './csv.ts';
 
@@ -37,12 +37,13 @@ const jsonStringify: NodeType = {
 const jsonSchemaValidate: NodeType = {
   typeId: 'core.openwop.data.json-schema-validate',
   role: 'pure',
-  run: ({ inputs: { value = null, schema } }): Outcome => {
+  async run({ inputs: { value = null, schema }, schemas }): Promise<Outcome> {
     try {
-      const errors = compileSchema(schema)(value);
+      const errors = await schemas.validate(schema, value);
       return { done: { outputs: { valid: errors.length === 0, errors: [...errors] } } };
     } catch (error) {
-      return invalid(`The input \`schema\` is not usable: ${(error as Error).message}.`);
+      if (!(error instanceof UnusableSchema)) throw error;
+      return invalid(`The input \`schema\` is not usable: ${error.message}.`);
     }
   },
 };

@@ -39,7 +39,7 @@ export class ReplayService {
     if (unfit) return unfit;
     const workflow = await this.#workflowOf(source, overlay.workflowVersion);
     if (isRefusal(workflow)) return workflow;
-    const refusal = mode === 'branch' ? this.#checkOverlay(caller, source, workflow, overlay) : undefined;
+    const refusal = mode === 'branch' ? await this.#checkOverlay(caller, source, workflow, overlay) : undefined;
     if (refusal) return refusal;
     const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay, by: caller.subject });
     if ('unknownNode' in created) return refuseUnknownNode(created.unknownNode);
@@ -73,7 +73,7 @@ export class ReplayService {
     source: RunRow,
     { plan }: PinnedPlan,
     { inputs, configurable, metadata }: ForkOptions['overlay'],
-  ): Refusal | undefined {
+  ): Promise<Refusal | undefined> {
     const facts = factsOf(source);
     const given = { inputs: inputs ?? facts.inputs, configurable: configurable ?? facts.configurable, metadata };
     return this.#needs.runs.check(caller, given, plan);

@@ -16,7 +16,7 @@ export interface Runs {
   /** Starts a run of the current version of a workflow. */
   create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal>;
   /** Refuses what this caller may not give to a run of this workflow. */
-  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Refusal | undefined;
+  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Promise<Refusal | undefined>;
   snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal>;
   row(caller: Caller, runId: string): Promise<RunRow | undefined>;
   /** Cancels a run. A run that has ended keeps its status, which is not an error. */

@@ -4,6 +4,7 @@ import type { Plan } from '../../../engine/definition/plan.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { type JsonObject, own } from '../../../protocol/format/json.ts';
 import { type Configurable, ENGINE_VERSION } from '../../../protocol/running/runs.ts';
+import { problemsOf, type SchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import type { ModelSettings } from '../../ai/models/settings.ts';
 import type { Caller } from '../../request.ts';
 import type { MockProviders, RunArguments } from './door.ts';
@@ -20,21 +21,22 @@ export interface RunRules {
 }
 
 /** Refuses arguments that this caller may not give, or that the workflow does not take. */
-export function checkCreation(
+export async function checkCreation(
   caller: Pick<Caller, 'isTest'>,
   creation: RunArguments,
   plan: Plan,
   settings: RunRules,
-): Refusal | undefined {
+  schemas: Pick<SchemaValidator, 'validate'>,
+): Promise<Refusal | undefined> {
   return (
     checkActivity(plan) ??
     checkMock(caller, creation.configurable, settings) ??
     checkEngineVersion(caller, creation.engineVersion) ??
     checkModels(creation.configurable, settings) ??
     checkBudget(creation.configurable) ??
-    checkConfigurable(plan, creation.configurable) ??
     checkInputs(plan, creation.inputs) ??
-    checkMetadata(creation.metadata)
+    checkMetadata(creation.metadata) ??
+    (await checkConfigurable(plan, creation.configurable, schemas))
   );
 }
 
@@ -106,8 +108,12 @@ function notEnforced(name: string): Refusal {
   });
 }
 
-function checkConfigurable({ configurableSchema }: Plan, configurable: Configurable): Refusal | undefined {
-  const problems = configurableSchema?.(configurable) ?? [];
+async function checkConfigurable(
+  { definition: { configurableSchema } }: Plan,
+  configurable: Configurable,
+  schemas: Pick<SchemaValidator, 'validate'>,
+): Promise<Refusal | undefined> {
+  const problems = configurableSchema ? await problemsOf(schemas, configurableSchema, configurable) : [];
   if (problems.length === 0) return undefined;
   return refuse('validation_error', 'configurable does not match the schema of the workflow.', {
     field: 'configurable',

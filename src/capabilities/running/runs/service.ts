@@ -42,7 +42,7 @@ export class RunService implements Runs {
     const { subject } = caller;
     const workflow = await runtime.plans.current(subject, request.workflowId);
     if (!workflow) return refuse('not_found', 'There is no such workflow.');
-    const refusal = this.check(caller, request, workflow.plan);
+    const refusal = await this.check(caller, request, workflow.plan);
     if (refusal) return refusal;
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
     const created = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
@@ -50,9 +50,9 @@ export class RunService implements Runs {
     return scopeKey ? and(start, this.#acquireScope(scopeKey, start.result.runId, request.exclusive)) : start;
   }
 
-  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Refusal | undefined {
+  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
     const mockProviders = this.#host.extensions(MockProviders);
-    return checkCreation(caller, given, plan, { ...this.#settings, mockProviders });
+    return checkCreation(caller, given, plan, { ...this.#settings, mockProviders }, this.#host.runtime.schemas);
   }
 
   async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {

@@ -1,8 +1,10 @@
-import { checkDefinition, type NodeCatalog, type Problem } from '../../../engine/definition/check.ts';
+import type { Problem } from '../../../engine/definition/check.ts';
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import { isManagement } from '../../../protocol/running/management.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { definitionProblems } from '../../../runtime/validation/definition-problems.ts';
 import type { LatestVersion } from '../../../store/definitions.ts';
 import { findSecret } from '../../../system/redaction.ts';
 
@@ -13,14 +15,14 @@ export interface SharedRegistration {
 }
 
 /** Refuses a definition that no run could execute, that uses a reserved id or that contains a secret. */
-export function checkRegistration(
+export async function checkRegistration(
   definition: WorkflowDefinition,
-  catalog: NodeCatalog,
+  runtime: Pick<Runtime, 'catalog' | 'schemas'>,
   { hasCanary = false }: SharedRegistration = {},
-): Refusal | undefined {
+): Promise<Refusal | undefined> {
   return (
     refuseReservedId(definition) ??
-    refuseProblems(checkDefinition(definition, catalog)) ??
+    refuseProblems(await definitionProblems(definition, runtime)) ??
     (hasCanary ? undefined : refuseSecret(definition))
   );
 }

@@ -49,7 +49,7 @@ export class WorkflowService implements Workflows {
   }
 
   async register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {
-    const refusal = checkRegistration(definition, this.#host.runtime.catalog);
+    const refusal = await checkRegistration(definition, this.#host.runtime);
     if (refusal) return refusal;
     const owner = ownerOf(caller.subject);
     const versioning = await this.#versioning(owner, definition);
@@ -71,7 +71,7 @@ export class WorkflowService implements Workflows {
     definition: WorkflowDefinition,
     options: SharedRegistration = {},
   ): Promise<Change<RegisteredWorkflow> | Refusal> {
-    const refusal = checkRegistration(definition, this.#host.runtime.catalog, options);
+    const refusal = await checkRegistration(definition, this.#host.runtime, options);
     if (refusal) return refusal;
     const versioning = await this.#versioning(HOST_OWNER, definition);
     return this.#storeVersion(HOST_OWNER, definition, versioning, !versioning.isCurrent);

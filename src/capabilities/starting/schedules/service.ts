@@ -49,7 +49,7 @@ export class ScheduleService
       const owner = ownerOf(trigger);
       const row = obsolete.get(ownerText(owner));
       obsolete.delete(ownerText(owner));
-      const change = this.#synchronizeOne(subject, plan!, request, owner, row);
+      const change = await this.#synchronizeOne(subject, plan!, request, owner, row);
       if (isRefusal(change)) return { ...change, details: { ...change.details, trigger } };
       changes.push(change);
     }
@@ -57,16 +57,16 @@ export class ScheduleService
     return and(unchanged(undefined), ...removals, ...changes);
   }
 
-  #synchronizeOne(
+  async #synchronizeOne(
     subject: Subject,
     plan: Plan,
     request: ScheduleRequest,
     owner: StarterOwner,
     known: ScheduleRow | undefined,
-  ): Change<Schedule> | Refusal {
+  ): Promise<Change<Schedule> | Refusal> {
     const timing = timingOf(request);
     if (isRefusal(timing)) return timing;
-    const inputs = this.creation.columnsFor(plan, request.inputs);
+    const inputs = await this.creation.columnsFor(plan, request.inputs);
     if (isRefusal(inputs)) return inputs;
     if (!known) {
       const row = this.newRow(subject, request, inputs, owner);

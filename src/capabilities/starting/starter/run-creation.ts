@@ -53,8 +53,8 @@ export class RunCreation {
   }
 
   /** The columns for inputs of a workflow whose plan is known. */
-  columnsFor(plan: Plan, inputs: JsonObject | undefined): InputColumns | Refusal {
-    const refusal = this.#runs.check({ isTest: false }, { inputs: inputs ?? {}, configurable: {} }, plan);
+  async columnsFor(plan: Plan, inputs: JsonObject | undefined): Promise<InputColumns | Refusal> {
+    const refusal = await this.#runs.check({ isTest: false }, { inputs: inputs ?? {}, configurable: {} }, plan);
     if (refusal) return refusal;
     if (inputs === undefined) return NO_INPUTS;
     const { sensitive, maskingMode } = plan;
@@ -66,7 +66,7 @@ export class RunCreation {
   async create(subject: Subject, { workflowId, inputs, tags, metadata }: PlannedRun): Promise<RunStart | Refusal> {
     const workflow = await this.#runtime.plans.current(subject, workflowId);
     if (!workflow) return refuse('not_found', `The workflow ${workflowId} no longer exists.`);
-    const refusal = this.#runs.check({ isTest: false }, { inputs, configurable: {} }, workflow.plan);
+    const refusal = await this.#runs.check({ isTest: false }, { inputs, configurable: {} }, workflow.plan);
     if (refusal) return refusal;
     return {
       created: createRun(this.#runtime, { subject, workflow, inputs, configurable: {}, tags, metadata, depth: 0 }),

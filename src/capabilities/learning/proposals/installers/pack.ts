@@ -23,7 +23,7 @@ export function packInstaller(packs: Packs, contents: Contents): Installer {
     async check(artifact) {
       const problem = contentProblem(JSON.parse(artifact.text), contents);
       if (problem) return [problem];
-      const refusal = packs.check(packFileOf(artifact));
+      const refusal = await packs.check(packFileOf(artifact));
       return refusal ? problemsOf(refusal) : [];
     },
 

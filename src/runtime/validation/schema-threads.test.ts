@@ -1,0 +1,64 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { realClock } from '../../system/real.ts';
+import { threadedSchemaValidator } from './schema-threads.ts';
+import { problemsOf, UnusableSchema } from './schema-validator.ts';
+
+const schemas = threadedSchemaValidator(realClock);
+afterAll(() => schemas.close());
+
+/** Every level of the value doubles the work. */
+const TWICE = { properties: { next: { allOf: [{ $ref: '#' }, { $ref: '#' }] } } };
+
+function chain(levels: number): object {
+  let value: object = {};
+  for (let level = 0; level < levels; level++) value = { next: value };
+  return value;
+}
+
+describe('validation in threads', () => {
+  it('finds the problems of values and of schemas', async () => {
+    expect(await schemas.validate({ type: 'string' }, 'x')).toEqual([]);
+    expect(await schemas.validate({ type: 'string' }, 7)).toEqual(['/ must be string']);
+    expect(await schemas.problemWith({ type: 'string' })).toBeUndefined();
+    expect(await schemas.problemWith({ type: 'strange' })).toMatch(/schema is invalid/);
+    expect(await schemas.problemWith(undefined)).toMatch(/must be an object or a boolean/);
+    expect(await schemas.problemWith({ title: 'x'.repeat(70_000) })).toMatch(/longer than/);
+    await expect(schemas.validate({ type: 'strange' }, 7)).rejects.toThrow(UnusableSchema);
+    expect(await problemsOf(schemas, { type: 'strange' }, 7)).toEqual([expect.stringMatching(/cannot be checked/)]);
+  });
+
+  it('fails after a deadline, while others are answered', async () => {
+    const attack = schemas.validate(TWICE, chain(60)).then(
+      () => 'valid',
+      (error: Error) => error.message,
+    );
+    const order: string[] = [];
+    await Promise.all([
+      attack.then(() => order.push('attack')),
+      ...Array.from({ length: 20 }, () => schemas.validate({ type: 'string' }, 'x').then(() => order.push('other'))),
+    ]);
+    expect(order.at(-1)).toBe('attack');
+    expect(await attack).toMatch(/takes longer than/);
+    expect(await Promise.all([1, 2, 3].map((value) => schemas.validate({ type: 'number' }, value)))).toEqual([
+      [],
+      [],
+      [],
+    ]);
+  });
+
+  it('fails when it takes too much memory', async () => {
+    const items = { items: { $ref: '#' }, uniqueItems: true };
+    const patterns = Object.fromEntries(
+      Array.from({ length: 60 }, (_, index) => [`(${'x{1,100}'.repeat(8)}){1,5}${index}`, {}]),
+    );
+    expect(await schemas.problemWith({ ...items, patternProperties: patterns })).toBeDefined();
+    expect(await schemas.validate(items, [[1], [2]])).toEqual([]);
+  });
+
+  it('answers nothing once it is closed', async () => {
+    const closing = threadedSchemaValidator(realClock);
+    expect(await closing.validate(true, 1)).toEqual([]);
+    await closing.close();
+    expect(await closing.problemWith(true)).toMatch(/stopping/);
+  });
+});

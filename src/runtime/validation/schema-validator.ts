@@ -1,0 +1,93 @@
+import { compileSchema, SCHEMA_CHARS_MAX, type SchemaCheck } from '../../engine/expressions/json-schema.ts';
+import { LruCache } from '../lru-cache.ts';
+
+/** Validates values with JSON Schemas from untrusted sources: definitions, packs, models, tools of other servers. */
+export interface SchemaValidator {
+  /** Why a schema cannot be used; undefined if it can. */
+  problemWith(schema: unknown): Promise<string | undefined>;
+  /** The problems of a value, with their locations; empty if it is valid. Throws UnusableSchema. */
+  validate(schema: unknown, value: unknown): Promise<readonly string[]>;
+  /** Frees what the validator holds. Nothing may be validated afterwards. */
+  close(): Promise<void>;
+}
+
+/** Thrown if a schema is invalid, too complex, or takes too long or too much memory with the value that it was given. */
+export class UnusableSchema extends Error {
+  override readonly name = 'UnusableSchema';
+}
+
+/** The problems of a value, for callers to whom an unusable schema is a problem like any other. */
+export async function problemsOf(
+  schemas: Pick<SchemaValidator, 'validate'>,
+  schema: unknown,
+  value: unknown,
+): Promise<readonly string[]> {
+  try {
+    return await schemas.validate(schema, value);
+  } catch (error) {
+    if (!(error instanceof UnusableSchema)) throw error;
+    return [`cannot be checked: ${error.message}`];
+  }
+}
+
+/** A question to a compiled schema. Without `value`, only the schema is checked. */
+export interface SchemaRequest {
+  /** The schema as JSON. */
+  readonly schema: string;
+  readonly value?: { readonly given: unknown };
+}
+
+/** The answer: the problems of the value, or why the schema cannot be used. */
+export type SchemaReply = { readonly problems: readonly string[] } | { readonly unusable: string };
+
+/** How a question is answered: in this thread or in another one. */
+type Answer = (request: SchemaRequest) => SchemaReply | Promise<SchemaReply>;
+
+/** Makes a validator of a function that answers single questions. */
+export function validatorFrom(answer: Answer, close: () => Promise<void>): SchemaValidator {
+  const ask = async (schema: unknown, value?: { given: unknown }): Promise<SchemaReply> => {
+    const text = JSON.stringify(schema) ?? 'null';
+    // Checked here, so that a long text is not copied.
+    if (text.length > SCHEMA_CHARS_MAX) {
+      return { unusable: `the schema is longer than ${SCHEMA_CHARS_MAX} characters` };
+    }
+    return answer({ schema: text, ...(value ? { value } : {}) });
+  };
+  return {
+    async problemWith(schema) {
+      const reply = await ask(schema);
+      return 'unusable' in reply ? reply.unusable : undefined;
+    },
+    async validate(schema, given) {
+      const reply = await ask(schema, { given });
+      if ('unusable' in reply) throw new UnusableSchema(reply.unusable);
+      return reply.problems;
+    },
+    close,
+  };
+}
+
+const COMPILED_MAX = 500;
+
+/** Answers questions in this thread, and keeps the compiled schemas that were used last. */
+export function schemaAnswerer(): (request: SchemaRequest) => SchemaReply {
+  const compiled = new LruCache<string, SchemaCheck>(COMPILED_MAX);
+  const checkOf = (text: string): SchemaCheck => {
+    const check = compiled.get(text) ?? compileSchema(JSON.parse(text));
+    compiled.set(text, check);
+    return check;
+  };
+  return ({ schema, value }) => {
+    try {
+      const check = checkOf(schema);
+      return { problems: value ? check(value.given) : [] };
+    } catch (error) {
+      return { unusable: (error as Error).message };
+    }
+  };
+}
+
+/** A validator without a thread and a deadline, for schemas of the own user and for the simulation. */
+export function localSchemaValidator(): SchemaValidator {
+  return validatorFrom(schemaAnswerer(), async () => {});
+}

@@ -7,7 +7,7 @@ import { type BenchServer, startCapstan } from './servers.ts';
 
 const QUIET = 'bench-key-of-quiet';
 const NOISY = 'bench-key-of-noisy';
-const ROUNDS = 2;
+const ROUNDS = 3;
 /** No-op runs of the quiet tenant in each half of a round. */
 const RUNS = 150;
 

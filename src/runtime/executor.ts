@@ -1,17 +1,12 @@
 import { InvariantViolation } from '../engine/assert.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import {
-  claimDue,
   countHosts,
-  type DueTenant,
   deleteOtherHosts,
-  dueTenants,
   finishUnlessWoken,
-  freeOrphans,
   guardLease,
   keepAlive,
   type Lease,
-  nextDue,
   ownedWork,
   quarantine,
   readWorkItem,
@@ -21,10 +16,10 @@ import {
   STRIKES_MAX,
   type WorkItem,
 } from '../store/queue.ts';
-import type { Unit } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import type { Change } from './change.ts';
+import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions, RunStalls } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
@@ -61,10 +56,6 @@ interface ExecutorOptions extends PlaceOptions {
   readonly kinds: () => ReadonlyMap<string, WorkKind>;
 }
 
-/** Work items that one claim takes at most. */
-const CLAIM_MAX = 64;
-/** Tenants that one claim shares places out to. */
-const TENANTS_PER_CLAIM = 64;
 /** How long a run that is suspected of a host's death is driven before the next suspect is. */
 const TRIAL_MS = 50;
 /** Longest pause between polls: hints can be lost and clocks can differ. */
@@ -79,8 +70,6 @@ const BUG_PAUSE_MS = 60_000;
 /** How long a stop waits for aborted attempts to end. */
 const ABORT_MS = 5_000;
 const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
-
-type Orphan = Pick<WorkItem, 'work_id' | 'tenant'> & { readonly quarantined_at: number | null };
 
 /** A work item that this process is handling; runs have a drive. */
 interface ActiveItem {
@@ -97,6 +86,7 @@ export class Executor {
   readonly #options: ExecutorOptions;
   readonly #active = new Map<string, ActiveItem>();
   readonly #places: Places;
+  readonly #claims: Claims;
   readonly #idle: (() => void)[] = [];
   readonly #stop = new AbortController();
   #state: 'new' | 'working' | 'stopping' = 'new';
@@ -105,16 +95,13 @@ export class Executor {
   #heartbeat: Cancel | undefined;
   #strays: ReadonlySet<string> = new Set();
   #hosts = 1;
-  /** The suspect that is driven alone now. */
-  #onTrial: string | undefined;
-  /** The tenant after which the next claim begins to share places out. */
-  #sharedTo = '';
   #stopListening: () => void = () => {};
 
   constructor(runtime: Runtime, options: ExecutorOptions) {
     this.#runtime = runtime;
     this.#options = options;
     this.#places = new Places(options);
+    this.#claims = new Claims(runtime, options.hostId, this.#places);
   }
 
   get hostId(): string {
@@ -142,7 +129,7 @@ export class Executor {
     // A store with one owner: the process that held leases before is gone, so its work continues at once.
     if (this.#hasOneOwner) await this.#runtime.store.commit([deleteOtherHosts(this.hostId)]);
     this.#stopListening = this.#runtime.hub.onWork((workId, dueAt) => this.#onWake(workId, dueAt));
-    await this.#freeOrphans();
+    await returnOrphans(this.#runtime, this.#strikesMax);
     this.#poll();
   }
 
@@ -183,7 +170,24 @@ export class Executor {
   /** Starts to drive a run that was created with this host as its owner. */
   adopt(lease: Lease, held: HeldRun): void {
     if (this.#active.has(lease.workId)) return;
+    if (this.#places.hasRoomFor(held.identity.subject.tenant)) this.#driveNew(lease, held);
+    else void this.#queueNew(lease, held);
+  }
+
+  #driveNew(lease: Lease, held: HeldRun): void {
     void this.#driveUntilReleased(lease, { held, wakes: 0, crashes: 0, strikes: 0 });
+  }
+
+  /** There was room when the run was created; others that were created at the same time have taken it. */
+  async #queueNew(lease: Lease, held: HeldRun): Promise<void> {
+    const { store, clock } = this.#runtime;
+    const outcome = await store.commit([releaseLease(lease, clock.now(), 0)]).catch(() => undefined);
+    if (outcome?.committed) this.#poll();
+    else this.#driveNew(lease, held);
+  }
+
+  get #strikesMax(): number {
+    return this.#options.strikesMax ?? STRIKES_MAX;
   }
 
   get #hasOneOwner(): boolean {
@@ -218,39 +222,11 @@ export class Executor {
 
   async #claim(): Promise<boolean> {
     if (this.#places.room === 0 || this.#state !== 'working') return false;
-    const except = this.#kindsAtLimit();
-    const unshared = Math.min(this.#places.unshared, CLAIM_MAX);
-    return unshared > 0 ? this.#claimOldest(unshared, except) : this.#claimShares(except);
-  }
-
-  /** Claims what has been due for longest; there is room for everybody. */
-  async #claimOldest(limit: number, except: readonly string[]): Promise<boolean> {
-    const due = await this.#nextDue(except);
-    if (due === null || this.#state !== 'working') return false;
-    if (due > this.#runtime.clock.now()) {
-      this.#pollAt(due);
-      return false;
-    }
-    return this.#commitClaim([claimDue(this.hostId, limit, { except }), ...this.#claimSuspect()]);
-  }
-
-  /** Shares the free places out to tenants with due items, some tenants at a time; true if there may be more to claim. */
-  async #claimShares(except: readonly string[]): Promise<boolean> {
-    const { store } = this.#runtime;
-    const found = await store.read<DueTenant>(dueTenants(this.#sharedTo, TENANTS_PER_CLAIM, except));
-    if (this.#state !== 'working') return false;
-    const isLastPart = found.length < TENANTS_PER_CLAIM;
-    this.#sharedTo = isLastPart ? '' : found.at(-1)!.tenant;
-    const due = found.filter(({ is_due }) => is_due === 1);
-    for (const { due_at, is_due } of found) if (is_due === 0 && due_at !== null) this.#pollAt(due_at);
-    const shares = this.#places.share(Math.min(this.#places.room, CLAIM_MAX), due);
-    const claims = [...shares].map(([tenant, count]) => claimDue(this.hostId, count, { except, tenant }));
-    return (await this.#commitClaim([...claims, ...this.#claimSuspect()])) || !isLastPart;
-  }
-
-  /** The claim of one run that was executing when a host died. Such runs are driven one at a time: the next death tells. */
-  #claimSuspect(): Unit {
-    return this.#onTrial === undefined ? [claimDue(this.hostId, 1, { isSuspect: true })] : [];
+    const isWorking = (): boolean => this.#state === 'working';
+    const { items, mightBeMore, dueAt } = await this.#claims.next({ except: this.#kindsAtLimit(), isWorking });
+    if (dueAt !== undefined) this.#pollAt(dueAt);
+    for (const item of items) this.#handleClaimed(item);
+    return mightBeMore;
   }
 
   /** Kinds at their concurrency limit. */
@@ -261,39 +237,6 @@ export class Executor {
   #isAtLimit(kind: string): boolean {
     const { atOnce = Number.POSITIVE_INFINITY } = this.#options.kinds().get(kind) ?? {};
     return this.#places.ofKind(kind) >= atOnce;
-  }
-
-  async #nextDue(except: readonly string[]): Promise<number | null> {
-    const [row] = await this.#runtime.store.read<{ due_at: number | null }>(
-      nextDue(except, { withSuspects: this.#onTrial === undefined }),
-    );
-    return row?.due_at ?? null;
-  }
-
-  /**
-   * Returns the items of dead hosts to the queue. Runs that were executing become suspects; those that were suspects
-   * already are put aside before anything is driven.
-   */
-  async #freeOrphans(): Promise<void> {
-    const { store } = this.#runtime;
-    const { strikesMax = STRIKES_MAX } = this.#options;
-    for (;;) {
-      const outcome = await store.commit([freeOrphans(CLAIM_MAX, { kind: RUN_WORK, strikesMax })]);
-      const freed = outcome.committed ? (outcome.rows[0] as unknown as Orphan[]) : [];
-      for (const { work_id, tenant, quarantined_at } of freed) {
-        if (quarantined_at !== null) void putAside(this.#runtime, tenant, work_id);
-      }
-      if (freed.length < CLAIM_MAX) return;
-    }
-  }
-
-  /** Claims items and handles them; true if there were any. */
-  async #commitClaim(claims: Unit): Promise<boolean> {
-    if (claims.length === 0) return false;
-    const outcome = await this.#runtime.store.commit(claims);
-    const items = outcome.committed ? (outcome.rows.flat() as unknown as WorkItem[]) : [];
-    for (const item of items) this.#handleClaimed(item);
-    return items.length > 0;
   }
 
   #pollAt(time: number): void {
@@ -309,7 +252,7 @@ export class Executor {
 
   #handleClaimed(item: WorkItem): void {
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
-    if (item.strikes > 0) this.#onTrial = item.work_id;
+    if (item.strikes > 0) this.#claims.onTrial = item.work_id;
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
     else void this.#handle(lease, item);
   }
@@ -347,11 +290,11 @@ export class Executor {
   }
 
   async #drive(active: ActiveItem, options: Omit<DriveOptions, 'placeChild' | 'strikesMax'>): Promise<number | null> {
-    const { strikesMax = STRIKES_MAX } = this.#options;
+    const strikesMax = this.#strikesMax;
     const placeChild = (): Placement => this.#placementFor(active.tenant);
     const drive = new Drive(this.#runtime, { ...options, strikesMax, placeChild });
     active.drive = drive;
-    if (this.#onTrial === options.lease.workId) this.#acquitLater(options.lease);
+    if (this.#claims.onTrial === options.lease.workId) this.#acquitLater(options.lease);
     if (this.#state === 'stopping') drive.stop({ cut: true });
     const due = await drive.drive();
     this.#runtime.reader.release(drive.held);
@@ -361,7 +304,7 @@ export class Executor {
   /** A suspect that has been driven for a while without harm is one no more. */
   #acquitLater(lease: Lease): void {
     this.#runtime.clock.after(TRIAL_MS, () => {
-      if (this.#onTrial !== lease.workId) return;
+      if (this.#claims.onTrial !== lease.workId) return;
       void this.#runtime.store
         .commit([guardLease(lease, true)])
         .catch((error) => this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted'))
@@ -370,8 +313,8 @@ export class Executor {
   }
 
   #endTrial(workId: string): void {
-    if (this.#onTrial !== workId) return;
-    this.#onTrial = undefined;
+    if (this.#claims.onTrial !== workId) return;
+    this.#claims.onTrial = undefined;
     this.#poll();
   }
 
@@ -483,7 +426,7 @@ export class Executor {
   }
 
   async #reconcile(): Promise<void> {
-    await this.#freeOrphans();
+    await returnOrphans(this.#runtime, this.#strikesMax);
     this.#poll();
     const [alive] = await this.#runtime.store.read<{ count: number }>(countHosts());
     this.#hosts = Math.max(1, Number(alive?.count ?? 1));

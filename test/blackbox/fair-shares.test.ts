@@ -169,7 +169,7 @@ describe('callers without a good credential', () => {
         }),
       );
       const refused = await until(
-        () => host.anonymous.get('/v1/openapi.json'),
+        () => answerTo(host, 'GET /v1/openapi.json HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
         ({ status }) => status === 503,
       );
       expect(refused.body.details).toMatchObject({ scope: 'public', limit: 2 });

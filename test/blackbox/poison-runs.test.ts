@@ -54,7 +54,10 @@ describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
     await startAndDie();
     const third = await start();
     const owner = third.as('owner');
-    const { items } = (await owner.get('/v1/host/capstan/runs?status=paused')).body;
+    const { items } = await until(
+      async () => (await owner.get('/v1/host/capstan/runs?status=paused')).body,
+      (page) => page.items.length > 0,
+    );
     const [{ runId }] = items;
     if (created) expect(runId).toBe(created.body.runId);
     expect(items).toHaveLength(1);
@@ -80,7 +83,10 @@ describe.each(STORES)('a poison run, on %s', { timeout: 120_000 }, (kind) => {
     await owner.post(`/v1/runs/${runId}:resume`).catch(() => undefined);
     expect(await third.exit).toBe('SIGKILL');
     const fourth = await start();
-    expect((await fourth.as('owner').get('/readyz')).body).toEqual({ status: 'ready', quarantined: 1 });
+    await until(
+      async () => (await fourth.as('owner').get('/readyz')).body,
+      ({ quarantined }) => quarantined === 1,
+    );
     await fourth.as('owner').post(`/v1/runs/${runId}/cancel`);
     expect((await fourth.as('owner').get('/readyz')).body).toEqual({ status: 'ready' });
   });

@@ -1,0 +1,107 @@
+import { claimDue, type DueTenant, dueTenants, freeOrphans, nextDue, type WorkItem } from '../store/queue.ts';
+import type { Unit } from '../store/sql.ts';
+import type { Places } from './places.ts';
+import { putAside } from './put-aside.ts';
+import type { Runtime } from './runtime.ts';
+import { RUN_WORK } from './start-run.ts';
+
+/** Work items that one claim takes at most. */
+const CLAIM_MAX = 64;
+/** Tenants that one claim shares places out to. */
+const TENANTS_PER_CLAIM = 64;
+
+/** What a claim came to. */
+interface Claimed {
+  readonly items: readonly WorkItem[];
+  /** Whether another claim may find more. */
+  readonly mightBeMore: boolean;
+  /** When an item that could not be claimed yet is due. */
+  readonly dueAt?: number | undefined;
+}
+
+const NOTHING: Claimed = { items: [], mightBeMore: false };
+
+/** What to claim, and whether this host still works when it comes to it. */
+interface ClaimRequest {
+  /** Kinds of which the host is already running its maximum. */
+  readonly except: readonly string[];
+  readonly isWorking: () => boolean;
+}
+
+/** Decides which due work items a host claims: whoever is due while there is room for all, fair shares when not. */
+export class Claims {
+  readonly #runtime: Runtime;
+  readonly #hostId: string;
+  readonly #places: Places;
+  /** The tenant after which the next claim begins to share places out. */
+  #sharedTo = '';
+  /** The suspect that is driven alone now. */
+  onTrial: string | undefined;
+
+  constructor(runtime: Runtime, hostId: string, places: Places) {
+    this.#runtime = runtime;
+    this.#hostId = hostId;
+    this.#places = places;
+  }
+
+  next(request: ClaimRequest): Promise<Claimed> {
+    const unshared = Math.min(this.#places.unshared, CLAIM_MAX);
+    return unshared > 0 ? this.#claimOldest(unshared, request) : this.#claimShares(request);
+  }
+
+  /** Claims what has been due for longest; there is room for everybody. */
+  async #claimOldest(limit: number, { except, isWorking }: ClaimRequest): Promise<Claimed> {
+    const { store, clock } = this.#runtime;
+    const query = nextDue(except, { withSuspects: this.onTrial === undefined });
+    const [row] = await store.read<{ due_at: number | null }>(query);
+    const dueAt = row?.due_at ?? null;
+    if (dueAt === null || !isWorking()) return NOTHING;
+    if (dueAt > clock.now()) return { ...NOTHING, dueAt };
+    const items = await this.#commit([claimDue(this.#hostId, limit, { except }), ...this.#claimSuspect()]);
+    return { items, mightBeMore: items.length > 0 };
+  }
+
+  /** Shares the free places out to tenants with due items, some tenants at a time. */
+  async #claimShares({ except, isWorking }: ClaimRequest): Promise<Claimed> {
+    const query = dueTenants(this.#sharedTo, TENANTS_PER_CLAIM, except);
+    const found = await this.#runtime.store.read<DueTenant>(query);
+    if (!isWorking()) return NOTHING;
+    const isLastPart = found.length < TENANTS_PER_CLAIM;
+    this.#sharedTo = isLastPart ? '' : found.at(-1)!.tenant;
+    const due = found.filter(({ is_due }) => is_due === 1);
+    const later = found.flatMap(({ due_at, is_due }) => (is_due === 0 && due_at !== null ? [due_at] : []));
+    const shares = this.#places.share(Math.min(this.#places.room, CLAIM_MAX), due);
+    const claims = [...shares].map(([tenant, count]) => claimDue(this.#hostId, count, { except, tenant }));
+    const items = await this.#commit([...claims, ...this.#claimSuspect()]);
+    const dueAt = later.length > 0 ? Math.min(...later) : undefined;
+    return { items, mightBeMore: items.length > 0 || !isLastPart, dueAt };
+  }
+
+  /** The claim of one run that was executing when a host died. Such runs are driven one at a time: the next death tells. */
+  #claimSuspect(): Unit {
+    return this.onTrial === undefined ? [claimDue(this.#hostId, 1, { isSuspect: true })] : [];
+  }
+
+  async #commit(claims: Unit): Promise<readonly WorkItem[]> {
+    if (claims.length === 0) return [];
+    const outcome = await this.#runtime.store.commit(claims);
+    return outcome.committed ? (outcome.rows.flat() as unknown as WorkItem[]) : [];
+  }
+}
+
+type Orphan = Pick<WorkItem, 'work_id' | 'tenant'> & { readonly quarantined_at: number | null };
+
+/**
+ * Returns the items of dead hosts to the queue. Runs that were executing become suspects; those that were suspects
+ * already are put aside before anything is driven.
+ */
+export async function returnOrphans(runtime: Runtime, strikesMax: number): Promise<void> {
+  for (;;) {
+    const outcome = await runtime.store.commit([freeOrphans(CLAIM_MAX, { kind: RUN_WORK, strikesMax })]);
+    const freed = outcome.committed ? (outcome.rows[0] as unknown as Orphan[]) : [];
+    for (const { work_id, tenant, quarantined_at } of freed) {
+      if (quarantined_at !== null) void putAside(runtime, tenant, work_id);
+    }
+    if (freed.length < CLAIM_MAX) return;
+  }
+}

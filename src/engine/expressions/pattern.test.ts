@@ -2,12 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { compilePattern, matchBounded } from './pattern.ts';
 
 describe('a pattern', () => {
-  it.each(['x{1000}{1}', '(x{100}){9}y{300}', '[a-z]{1,900}', '(ab|c){2,200}', '\\d{4}-\\d{2}'])(
-    'may be %s',
-    (source) => {
-      expect(compilePattern(source).size).toBeLessThanOrEqual(1_000);
-    },
-  );
+  it.each(['x{900}', '(x{100}){9}', '[a-z]{1,450}', '(ab|c){2,100}', '\\d{4}-\\d{2}'])('may be %s', (source) => {
+    expect(compilePattern(source).size).toBeLessThanOrEqual(1_000);
+  });
 
   it.each([
     'x{1000}x{1000}x{1000}',

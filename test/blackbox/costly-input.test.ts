@@ -99,7 +99,7 @@ onEachStore('costly input', (host) => {
   });
 
   it('fails the expression that compiles a pattern for each item', async () => {
-    const config = { expression: 'inputs.items.all(x, !x.matches("(a{1,99}){1,4}|" + x))' };
+    const config = { expression: 'inputs.items.all(x, !"b".matches("(a{1,99}){1,4}" + x))' };
     const items = Array.from({ length: 10_000 }, (_, index) => `text ${index}`);
     const definition = workflow([
       node('eval', 'vendor.capstan.data.evaluate', { config, inputs: { items: fixed(items) } }),

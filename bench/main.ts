@@ -1,7 +1,7 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
- * `-- synthesis`, `-- redaction`, `-- neighbour` or `-- memory` measures one of them.
+ * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation` or `-- memory` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,7 @@ import { benchNoisyNeighbour } from './noisy-neighbour.ts';
 import { benchRedaction } from './redaction.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
 import { benchSynthesis } from './synthesis.ts';
+import { benchValidation } from './validation.ts';
 
 const CONCURRENCY = 32;
 const RUNS = 6_000;
@@ -28,6 +29,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   synthesis: benchSynthesis,
   redaction: benchRedaction,
   neighbour: benchNoisyNeighbour,
+  validation: benchValidation,
   memory: benchMemory,
 };
 const [only] = process.argv.slice(2);

@@ -151,7 +151,8 @@ describe('limits', () => {
   it('allow ordinary expressions', () => {
     expect(language.compile('inputs.list.map(x, x + 1).filter(x, x % 2 == 0).size()')(scope)).toBe(1_000);
     expect(language.compile('inputs.texts.join(",").size()')(scope)).toBe(7_999);
-    expect(language.compile('inputs.text.matches("^a+$")')(scope)).toBe(true);
+    const text = 'a'.repeat(100_000);
+    expect(language.compile('inputs.text.matches("^a+$")')({ ...scope, inputs: { text } })).toBe(true);
   });
 
   it('are reset for each evaluation', () => {
@@ -195,7 +196,7 @@ describe('limits', () => {
   });
 
   it('apply to patterns: none of them backtracks', () => {
-    const text = `${'a'.repeat(50_000)}!`;
+    const text = `${'a'.repeat(5_000)}!`;
     const run = language.compile('variables.text.matches(variables.pattern)');
     for (const pattern of ['^(a+)+$', '^(a|a)*$', '^(a|aa)+$', '^(.*a){20}$', '(a*)*b']) {
       expect(run({ variables: { text, pattern }, inputs: {} }), pattern).toBe(false);
@@ -203,7 +204,23 @@ describe('limits', () => {
   });
 
   it('apply to literal patterns in the expression', () => {
-    expect(language.compile('inputs.text.matches("^(a+)+!$")')(scope)).toBe(false);
+    const text = 'a'.repeat(50_000);
+    expect(language.compile('inputs.text.matches("^(a+)+!$")')({ ...scope, inputs: { text } })).toBe(false);
+  });
+
+  it.each([
+    ['a long text with a large pattern', 'inputs.text.matches("((a|b|ab)*c?){40}$")'],
+    ['patterns that are compiled again and again', 'inputs.few.all(x, !"a".matches("(x{1,99}){1,4}" + string(x)))'],
+    ['patterns that are not valid, though the loop goes on', 'inputs.few.exists(x, "a".matches("(x{1,99}){1,99}"))'],
+    ['time zones', 'inputs.list.all(x, timestamp("2026-01-01T00:00:00Z").getHours("Europe/Berlin") >= 0)'],
+    ['durations', 'inputs.list.all(x, inputs.few.all(y, duration("1h2m3s") > duration("1s")))'],
+  ])('charge what it costs to use %s', (_what, expression) => {
+    expect(() => language.compile(expression)(scope)).toThrow(/more than 100000 steps/);
+  });
+
+  it('do not charge for the members of a map that is only looked into', () => {
+    const map = Object.fromEntries(numbers(30_000).map((key) => [`k${key}`, key]));
+    expect(language.compile('inputs.few.all(x, inputs.map["k1"] == 1)')({ inputs: { few: [1], map } })).toBe(true);
   });
 
   it.each(['(?=a)', '(a)\\\\1', '('])('refuse the pattern %s, which RE2 does not support', (pattern) => {

@@ -16,7 +16,7 @@ const MATCHES_PER_STEP = 10;
 const STEPS_PER_INSTRUCTION = 50;
 /** Functions of the library that take far longer than others. */
 const DURATION_STEPS = 25;
-const TIME_ZONE_STEPS = 250;
+const TIME_ZONE_STEPS = 500;
 const PATTERN_CHARS_MAX = 1_000;
 const EXPRESSION_CHARS_MAX = 4_096;
 const LIMITS = { maxAstNodes: 1_000, maxDepth: 40, maxListElements: 500, maxMapEntries: 500, maxCallArguments: 16 };
@@ -170,6 +170,7 @@ class Budget {
   /** Charges for going through a list once, as creating one does. */
   spendOnItems(value: unknown): void {
     if (Array.isArray(value)) this.spend(value.length / ITEMS_PER_STEP);
+    else if (value instanceof Map) this.spend(value.size / ITEMS_PER_STEP);
   }
 
   /** Charges for a deep traversal of a value, which comparison needs. */

@@ -2,6 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../system/clock.ts';
 import { type SchemaReply, type SchemaRequest, type SchemaValidator, validatorFrom } from './schema-validator.ts';
+import type { ThreadMessage } from './schema-worker.ts';
 
 const THREADS = 2;
 const DEADLINE_MS = 2_000;
@@ -75,7 +76,7 @@ class SchemaThread {
       stderr: true,
       resourceLimits: THREAD_LIMITS,
     });
-    worker.on('message', (reply: SchemaReply) => this.#settle(reply));
+    worker.on('message', (message: ThreadMessage) => this.#settle(message === 'ready' ? { problems: [] } : message));
     // Out of memory is an error, and an exit follows every error.
     worker.on('error', () => {});
     worker.on('exit', () => {

@@ -1,0 +1,111 @@
+import { expect, it } from 'vitest';
+import type { Api } from '../support/api.ts';
+import { fixed, node, register, WORKFLOWS, workflow } from '../support/definitions.ts';
+import { expectRefusal } from '../support/envelope.ts';
+import { onEachStore } from '../support/stores.ts';
+
+/**
+ * Goal: what one caller sends cannot keep the others waiting, however much work it asks for.
+ * Method: each attack is sent once. It is refused, or others are served before it is answered.
+ */
+
+const VALIDATE = 'core.openwop.data.json-schema-validate';
+
+/** 45 definitions, each of which refers to the next one twice. */
+const DOUBLING = {
+  $ref: '#/$defs/d0',
+  $defs: {
+    ...Object.fromEntries(
+      Array.from({ length: 45 }, (_, level) => {
+        const next = { $ref: `#/$defs/d${level + 1}` };
+        return [`d${level}`, { allOf: [next, next] }];
+      }),
+    ),
+    d45: { type: 'object' },
+  },
+};
+/** Each level of a value doubles the work, so that only the value shows what it costs. */
+const RECURSIVE = { properties: { next: { allOf: [{ $ref: '#' }, { $ref: '#' }] } } };
+
+function chain(levels: number): object {
+  let value: object = {};
+  for (let level = 0; level < levels; level++) value = { next: value };
+  return value;
+}
+
+onEachStore('costly input', (host) => {
+  const api = (): Api => host().as('editor');
+
+  /** The names in the order in which they were answered. */
+  async function order(...requests: readonly (readonly [string, () => Promise<unknown>])[]): Promise<string[]> {
+    const answered: string[] = [];
+    await Promise.all(requests.map(([name, send]) => send().then(() => answered.push(name))));
+    return answered;
+  }
+
+  it('is refused if it is a schema with doubling references, wherever schemas are', async () => {
+    const places = [
+      workflow([node('a')], [], { configurableSchema: DOUBLING }),
+      workflow([node('a')], [], { channels: { c: { reducer: 'append', schema: DOUBLING } } }),
+      workflow([node('ask', 'core.interrupt', { config: { kind: 'custom', data: {}, resumeSchema: DOUBLING } })]),
+    ];
+    for (const definition of places) expectRefusal(await api().post(WORKFLOWS, definition), 422, 'validation_error');
+    const inputs = { value: fixed({}), schema: fixed(DOUBLING) };
+    const runId = await api().run(await register(api(), workflow([node('check', VALIDATE, { inputs })])));
+    expect(await api().ended(runId)).toMatchObject({ status: 'failed', error: { code: 'validation_error' } });
+  });
+
+  it('fails the node if a schema takes too long with its value, and others run meanwhile', async () => {
+    const inputs = { value: fixed(chain(28)), schema: fixed(RECURSIVE) };
+    const attack = await register(api(), workflow([node('check', VALIDATE, { inputs })]));
+    const ordinary = await register(
+      api(),
+      workflow([node('check', VALIDATE, { inputs: { ...inputs, value: fixed(1) } })]),
+    );
+    const ended = async (workflowId: string) => api().ended(await api().run(workflowId));
+    expect(
+      await order(
+        ['attack', async () => expect(await ended(attack)).toMatchObject({ error: { code: 'validation_error' } })],
+        ['other', async () => expect(await ended(ordinary)).toMatchObject({ status: 'completed' })],
+      ),
+    ).toEqual(['other', 'attack']);
+  });
+
+  it('is refused if there are too many schemas', async () => {
+    const channels = Object.fromEntries(
+      Array.from({ length: 1_200 }, (_, index) => [
+        `c${index}`,
+        { reducer: 'append', schema: { type: 'object', properties: { [`p${index}`]: { type: 'string' } } } },
+      ]),
+    );
+    const answered = await order(
+      [
+        'attack',
+        async () =>
+          expectRefusal(await api().post(WORKFLOWS, workflow([node('a')], [], { channels })), 422, 'validation_error'),
+      ],
+      ['other', async () => expect((await api().get('/healthz')).status).toBe(200)],
+    );
+    expect(answered).toEqual(['other', 'attack']);
+  });
+
+  it('is reported with ten problems, however many there are', async () => {
+    const inputs = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`p${index}`, fixed(1)]));
+    const right = node('right', 'core.noop', { inputs });
+    const wrong = Array.from({ length: 1_000 }, (_, index) => ({ id: `n${index}`, typeId: 7 }));
+    const refused = await api().post(WORKFLOWS, { ...workflow([right]), nodes: [right, ...wrong] });
+    expectRefusal(refused, 422, 'validation_error');
+    expect(refused.body.details.fields).toHaveLength(10);
+  });
+
+  it('fails the expression that compiles a pattern for each item', async () => {
+    const config = { expression: 'inputs.items.all(x, !"b".matches("(a{1,99}){1,4}" + x))' };
+    const items = Array.from({ length: 10_000 }, (_, index) => `text ${index}`);
+    const definition = workflow([
+      node('eval', 'vendor.capstan.data.evaluate', { config, inputs: { items: fixed(items) } }),
+    ]);
+    const ended = await api().ended(await api().run(await register(api(), definition)));
+    expect(ended).toMatchObject({ status: 'failed' });
+    expect(JSON.stringify(ended)).toContain('steps');
+  });
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BadConfig, type Config, readConfig, VARIABLES } from './config.ts';
+import { OUTPUT_LIMITS } from './engine/limits/output-limits.ts';
 import { ROLE_SCOPES } from './protocol/trust/scopes.ts';
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -43,6 +44,7 @@ describe('with nothing set', () => {
       promptObservability: 'hashed',
       maxNodeExecutions: 10_000,
       maxRunDurationMs: 30 * DAY_MS,
+      outputLimits: OUTPUT_LIMITS,
       maxRequestBodyBytes: 1_048_576,
       inFlightMax: 2_000,
       requestsPerSecond: 5_000,
@@ -102,6 +104,10 @@ describe('a setting', () => {
     ['CAPSTAN_SYNTHESIS_EVERY_MINUTES', '60', { synthesis: { ...SYNTHESIS, everyMs: HOUR_MS } }],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '1', { maxNodeExecutions: 1 }],
     ['CAPSTAN_MAX_RUN_DURATION_MS', '1000', { maxRunDurationMs: 1_000 }],
+    ['CAPSTAN_MAX_OUTPUT_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, output: 1_024 } }],
+    ['CAPSTAN_MAX_VARIABLE_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, variable: 1_024 } }],
+    ['CAPSTAN_MAX_STATE_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, state: 1_024 } }],
+    ['CAPSTAN_MAX_LOG_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, log: 1_024 } }],
     ['CAPSTAN_MAX_BODY_BYTES', '1024', { maxRequestBodyBytes: 1_024 }],
     ['CAPSTAN_INFLIGHT_CAP', '1', { inFlightMax: 1 }],
     ['CAPSTAN_RATE_LIMIT', '1', { requestsPerSecond: 1 }],
@@ -153,6 +159,7 @@ describe('a setting', () => {
     ['CAPSTAN_DISCOVERY_MIRROR', '2'],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '0'],
     ['CAPSTAN_MAX_RUN_DURATION_MS', '999'],
+    ['CAPSTAN_MAX_OUTPUT_CHARACTERS', '1023'],
     ['CAPSTAN_MAX_BODY_BYTES', '1023'],
     ['CAPSTAN_MAX_BODY_BYTES', '104857601'],
     ['CAPSTAN_INFLIGHT_CAP', '0'],

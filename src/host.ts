@@ -147,6 +147,7 @@ function buildHost<Extra extends object>(
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
+    outputLimits: config.outputLimits,
     contributed: contributions,
   });
   const kinds = (): ReadonlyMap<string, WorkKind> => work;

@@ -4,7 +4,7 @@ import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
-import { advanceRun, insertEvents, releaseScope } from '../store/log.ts';
+import { advanceRun, insertEvents, releaseScope, type StoredEvent } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Append } from './reaction.ts';
@@ -21,7 +21,13 @@ export function recordAndApply(held: HeldRun, event: NewEvent, time: number, dig
     digest,
   );
   apply(held.run, recorded.event);
+  countStored(held.run, recorded.stored);
   return recorded;
+}
+
+/** Adds a stored event to the length of the run's log. */
+export function countStored(run: Run, { body, hidden }: StoredEvent): void {
+  run.logCharacters += body.length + (hidden?.length ?? 0);
 }
 
 /** How far a run had come before an append: the append expects this sequence in the store. */

@@ -1,4 +1,6 @@
 import type { Plan, PlannedNode } from '../engine/definition/plan.ts';
+import { OutputLimitExceeded } from '../engine/limits/output-budget.ts';
+import { OutputGuard } from '../engine/limits/output-limits.ts';
 import { maskMembers } from '../engine/masking/mask.ts';
 import { mayCallTools } from '../engine/models/budget.ts';
 import { isRouted } from '../engine/people/verdict.ts';
@@ -63,12 +65,14 @@ export class Attempts {
   readonly #hooks: AttemptHooks;
   readonly #inFlight = new Map<string, InFlight>();
   readonly #models: ModelCalls;
+  readonly #guard: OutputGuard;
 
   constructor(runtime: Runtime, lease: Lease, hooks: AttemptHooks) {
     this.#runtime = runtime;
     this.#lease = lease;
     this.#hooks = hooks;
     this.#models = new ModelCalls(hooks.run);
+    this.#guard = new OutputGuard(runtime.outputLimits);
   }
 
   get count(): number {
@@ -90,14 +94,25 @@ export class Attempts {
     const outcome = callNode(type, this.#contextOf(planned, held, current.controller.signal, call));
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);
-      return outcome;
+      return this.#bounded(outcome);
     }
     this.#listen(
       nodeId,
       current,
-      outcome.then((settled) => ({ outcome: settled })),
+      outcome.then((settled) => ({ outcome: this.#bounded(settled) })),
     );
     return undefined;
+  }
+
+  /** The outcome, unless it is too large for the run: then the attempt fails, before any event is made of it. */
+  #bounded(outcome: Outcome): Outcome {
+    try {
+      if ('done' in outcome) this.#guard.checkResult(this.#hooks.run(), outcome.done);
+      if ('interrupt' in outcome) this.#guard.checkQuestion(this.#hooks.run(), outcome.interrupt);
+      return outcome;
+    } catch (error) {
+      return failureOf(error);
+    }
   }
 
   /** Waits until the children that a node asked for are prepared. */
@@ -193,6 +208,7 @@ export class Attempts {
         fork?.mode === 'replay'
           ? NO_EFFECTS
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
+      budget: this.#guard.forOutput(),
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
@@ -210,7 +226,16 @@ export class Attempts {
   /** Drops messages of an aborted attempt, even when the same attempt was started again. */
   #send(nodeId: string, signal: AbortSignal, ...events: NewEvent[]): void {
     const current = this.#inFlight.get(nodeId);
-    if (current?.controller.signal === signal) this.#hooks.send({ nodeId, attempt: current.attempt, events });
+    if (current?.controller.signal !== signal) return;
+    const { attempt } = current;
+    try {
+      this.#guard.checkEvents(this.#hooks.run(), events);
+    } catch (error) {
+      this.abort(nodeId);
+      this.#hooks.send({ nodeId, attempt, outcome: failureOf(error) });
+      return;
+    }
+    this.#hooks.send({ nodeId, attempt, events });
   }
 
   /**
@@ -230,6 +255,7 @@ export class Attempts {
           fire(request, {
             ...{ effectId, signal, tenant, workspace, runId, nodeId },
             trace: trace && traceHeaders(trace, spanIdOf(effectId)),
+            budget: this.#guard.forOutput(),
             ...more,
           }),
         );
@@ -306,6 +332,6 @@ function sleepUnlessAborted({ clock }: Runtime, ms: number, signal: AbortSignal)
 }
 
 function failureOf(error: unknown): Outcome {
-  if (error instanceof NodeFailure) return { failed: error.error };
+  if (error instanceof NodeFailure || error instanceof OutputLimitExceeded) return { failed: error.error };
   return { failed: { code: 'node_failed', message: redactText((error as Error)?.message || 'The node failed.') } };
 }

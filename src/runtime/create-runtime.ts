@@ -1,3 +1,4 @@
+import { OUTPUT_LIMITS, type OutputLimits } from '../engine/limits/output-limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
@@ -24,6 +25,8 @@ interface RuntimeParts {
   readonly egress: Egress;
   readonly nodes: readonly NodeType[];
   readonly limits: Runtime['limits'];
+  /** Those of a host whose operator sets none, unless given. */
+  readonly outputLimits?: OutputLimits;
   /** Read on first use, because capabilities are mounted after the runtime is created and need it. */
   readonly contributed: RuntimeContributions;
 }
@@ -54,6 +57,7 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
   };
   let seams: SeamDrivers | undefined;
   return {
+    outputLimits: OUTPUT_LIMITS,
     ...parts,
     hub: new Hub(),
     plans,

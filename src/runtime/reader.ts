@@ -2,6 +2,7 @@ import { apply, fold } from '../engine/run/fold.ts';
 import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
+import { countStored } from './append.ts';
 import { LruCache } from './lru-cache.ts';
 import type { Plans } from './plans.ts';
 import { decodeEvent } from './recording.ts';
@@ -76,7 +77,10 @@ export class RunReader {
     while (run.sequence < through) {
       const events = await this.events(row, run.sequence, Math.min(EVENTS_PER_PAGE, through - run.sequence));
       if (events.length === 0) throw new Error(`the log of ${row.run_id} ends before sequence ${through}`);
-      for (const event of events) apply(run, decodeEvent(event));
+      for (const event of events) {
+        apply(run, decodeEvent(event));
+        countStored(run, event);
+      }
       // Between the pages of a long log the event loop serves others.
       if (run.sequence < through) await new Promise<void>((resolve) => this.#clock.soon(resolve));
     }

@@ -1,3 +1,4 @@
+import type { OutputLimits } from '../engine/limits/output-limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
@@ -35,4 +36,6 @@ export interface Runtime {
   readonly provided: ReadonlySet<string>;
   /** Upper bounds of the limits of every run. */
   readonly limits: { readonly maxNodeExecutions: number; readonly maxRunDurationMs: number };
+  /** How much each run may hold. */
+  readonly outputLimits: OutputLimits;
 }

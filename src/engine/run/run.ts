@@ -170,6 +170,8 @@ export interface Run {
   readonly facts: RunFacts;
   /** Sequence of the last event; -1 before the first. */
   sequence: number;
+  /** Length of all events as stored text, to enforce the limit on the log; counted by whoever reads or writes them. */
+  logCharacters: number;
   ended?: 'completed' | 'failed' | 'cancelled';
   startedAt?: number;
   endedAt?: number;
@@ -225,6 +227,7 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     plan,
     facts,
     sequence: -1,
+    logCharacters: 0,
     updatedAt: facts.createdAt,
     executions: 0,
     budget: emptyBudget(),

@@ -48,6 +48,7 @@ describe('with nothing set', () => {
       maxRequestBodyBytes: 1_048_576,
       inFlightMax: 2_000,
       requestsPerSecond: 5_000,
+      blockedMs: 250,
       leaseMs: 10_000,
       retentionMs: 30 * DAY_MS,
       retentionOf: new Map(),
@@ -111,6 +112,7 @@ describe('a setting', () => {
     ['CAPSTAN_MAX_BODY_BYTES', '1024', { maxRequestBodyBytes: 1_024 }],
     ['CAPSTAN_INFLIGHT_CAP', '1', { inFlightMax: 1 }],
     ['CAPSTAN_RATE_LIMIT', '1', { requestsPerSecond: 1 }],
+    ['CAPSTAN_BLOCKED_MS', '10', { blockedMs: 10 }],
     ['CAPSTAN_LEASE_MS', '300', { leaseMs: 300 }],
     ['CAPSTAN_RETENTION_DAYS', '7', { retentionMs: 7 * DAY_MS }],
     [
@@ -164,6 +166,7 @@ describe('a setting', () => {
     ['CAPSTAN_MAX_BODY_BYTES', '104857601'],
     ['CAPSTAN_INFLIGHT_CAP', '0'],
     ['CAPSTAN_RATE_LIMIT', '0'],
+    ['CAPSTAN_BLOCKED_MS', '9'],
     ['CAPSTAN_LEASE_MS', '299'],
     ['CAPSTAN_RETENTION_DAYS', '6'],
     ['CAPSTAN_RETENTION_TENANTS', 'acme'],

@@ -45,6 +45,10 @@ const serverSettings = defineSettings({
       meaning: 'limit of concurrent requests, including streams (2000)',
     },
     requestsPerSecond: { variable: 'CAPSTAN_RATE_LIMIT', meaning: 'requests per second for each key (5000)' },
+    blockedMs: {
+      variable: 'CAPSTAN_BLOCKED_MS',
+      meaning: 'log and count what keeps the event loop from turning for so many milliseconds (250)',
+    },
     leaseMs: {
       variable: 'CAPSTAN_LEASE_MS',
       meaning:
@@ -64,6 +68,7 @@ const serverSettings = defineSettings({
       discoveryMirror: read.boolean('discoveryMirror'),
       inFlightMax: read.integer('inFlightMax', { otherwise: 2_000, min: 1, max: 1_000_000 }),
       requestsPerSecond: read.integer('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
+      blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       leaseMs: read.integer('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
     };
   },

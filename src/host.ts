@@ -93,6 +93,7 @@ async function startOn<Extra extends object>(
   } catch (error) {
     await stopCapabilities(assembly);
     await host.executor.stop(0);
+    host.runtime.watchdog.stop();
     throw error;
   }
   return runningHost(built, server, firstKey);
@@ -108,6 +109,7 @@ function runningHost(
     await server.close();
     await stopCapabilities(assembly);
     await executor.stop(GRACE_MS);
+    runtime.watchdog.stop();
     await runtime.store.close();
   };
   return {
@@ -204,6 +206,10 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     inFlight: () => server.gate.inFlight,
     workInHand: () => executor.inHand,
     followed: () => runtime.hub.subscribedRuns,
+  });
+  runtime.watchdog.start(config.blockedMs, (operation, ms) => {
+    counted.blocked(operation, ms / 1_000);
+    runtime.log.warn({ operation, ms }, 'the event loop was blocked');
   });
   return server;
 }

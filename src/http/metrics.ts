@@ -10,6 +10,8 @@ interface Gauges {
 /** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
 export interface Metrics {
   observe(route: string, method: string, status: number, seconds: number): void;
+  /** Counts an operation that kept the event loop from turning. */
+  blocked(operation: string, seconds: number): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -31,6 +33,13 @@ export function createMetrics({ inFlight, workInHand, followed }: Gauges): Metri
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
     registers: [registry],
   });
+  const blocked = new Histogram({
+    name: 'capstan_event_loop_blocked_seconds',
+    help: 'How long operations kept the event loop from turning, those beyond CAPSTAN_BLOCKED_MS',
+    labelNames: ['operation'],
+    buckets: [0.1, 0.25, 0.5, 1, 5],
+    registers: [registry],
+  });
   const gauge = (name: string, help: string, read: () => number): Gauge =>
     new Gauge({
       name,
@@ -48,6 +57,7 @@ export function createMetrics({ inFlight, workInHand, followed }: Gauges): Metri
       requests.inc({ route, method, status });
       durations.observe({ route, method }, seconds);
     },
+    blocked: (operation, seconds) => blocked.observe({ operation }, seconds),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -43,7 +43,12 @@ describe('the pages for operators', () => {
   const pages = (isReady: boolean) =>
     operatorPages({
       isReady: async () => isReady,
-      metrics: () => ({ observe: () => {}, text: async () => 'metric 1', contentType: 'text/plain' }),
+      metrics: () => ({
+        observe: () => {},
+        blocked: () => {},
+        text: async () => 'metric 1',
+        contentType: 'text/plain',
+      }),
     });
   const answer = async (isReady: boolean, path: string) =>
     pages(isReady)

@@ -91,6 +91,7 @@ export class Attempts {
     const current = { attempt, controller: new AbortController() };
     // Registered before the call, so that events which the node emits before its first await are accepted.
     this.#inFlight.set(nodeId, current);
+    this.#runtime.watchdog.note(`node ${type.typeId}`);
     const outcome = callNode(type, this.#contextOf(planned, held, current.controller.signal, call));
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);

@@ -4,6 +4,7 @@ import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
+import { Watchdog } from '../system/watchdog.ts';
 import { catalogOf } from './catalog.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
@@ -55,13 +56,15 @@ export function createRuntime({ contributed, nodes, ...parts }: RuntimeParts): R
     verifiers: unprovidedSeam('verifiers'),
     envelopeKind: unprovidedSeam('supportedEnvelopes'),
   };
+  const watchdog = new Watchdog(clock);
   let seams: SeamDrivers | undefined;
   return {
     outputLimits: OUTPUT_LIMITS,
     ...parts,
     hub: new Hub(),
     plans,
-    reader: new RunReader(store, plans, clock),
+    watchdog,
+    reader: new RunReader(store, plans, clock, watchdog),
     mutex: new KeyedMutex(),
     catalog: catalogOf(nodes),
     get seams() {

@@ -145,6 +145,7 @@ export class Drive {
 
   /** Handles one message or one scheduler step; false when there is nothing to do but wait. */
   #step(): boolean {
+    this.#runtime.watchdog.note('drive');
     this.#attempts.abortObsolete(this.#run);
     const message = this.#inbox.shift();
     if (message) return this.#handleMessage(message);

@@ -2,6 +2,7 @@ import { apply, fold } from '../engine/run/fold.ts';
 import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
+import type { Watchdog } from '../system/watchdog.ts';
 import { countStored } from './append.ts';
 import { LruCache } from './lru-cache.ts';
 import type { Plans } from './plans.ts';
@@ -22,9 +23,11 @@ export class RunReader {
   readonly #store: Store;
   readonly #plans: Plans;
   readonly #clock: Clock;
+  readonly #watchdog: Watchdog;
   readonly #cache = new LruCache<string, HeldRun>(CACHED_EVENTS_MAX, ({ run }) => run.sequence + RUN_WEIGHT);
 
-  constructor(store: Store, plans: Plans, clock: Clock) {
+  constructor(store: Store, plans: Plans, clock: Clock, watchdog: Watchdog) {
+    this.#watchdog = watchdog;
     this.#store = store;
     this.#plans = plans;
     this.#clock = clock;
@@ -77,6 +80,7 @@ export class RunReader {
     while (run.sequence < through) {
       const events = await this.events(row, run.sequence, Math.min(EVENTS_PER_PAGE, through - run.sequence));
       if (events.length === 0) throw new Error(`the log of ${row.run_id} ends before sequence ${through}`);
+      this.#watchdog.note('fold');
       for (const event of events) {
         apply(run, decodeEvent(event));
         countStored(run, event);

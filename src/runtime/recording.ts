@@ -1,6 +1,9 @@
 import type { Plan } from '../engine/definition/plan.ts';
+import type { KnownValues } from '../engine/masking/known-values.ts';
+import { learnFromEvent, maskKnown } from '../engine/masking/learning.ts';
 import { type Digest, hasSensitiveParts, maskPayload } from '../engine/masking/mask.ts';
 import type { RunFacts } from '../engine/run/run.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
 import { ENVELOPE_NODE_ID_MAX, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
 import { EVENT_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { StoredEvent } from '../store/log.ts';
@@ -23,7 +26,7 @@ const SEQUENCE_DIGITS = 6;
 
 /** Redacts, masks and encodes a new event. It is encoded once: storage, streams and deliveries use the same text. */
 export function recordEvent(
-  { plan, facts }: { readonly plan: Plan; readonly facts: RunFacts },
+  { plan, facts, known }: { readonly plan: Plan; readonly facts: RunFacts; readonly known?: KnownValues },
   newEvent: NewEvent,
   at: { readonly sequence: number; readonly time: number },
   digest: Digest,
@@ -43,7 +46,9 @@ export function recordEvent(
     schemaVersion: EVENT_SCHEMA_VERSION,
     engineVersion: String(facts.engineVersion),
   } as RunEvent;
-  const visible = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload, nodeId } as NewEvent, digest) : payload;
+  const byPlace = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload, nodeId } as NewEvent, digest) : payload;
+  if (known) learnFromEvent(plan, known, event);
+  const visible = known ? maskKnown(known, byPlace as JsonObject) : byPlace;
   const fitsEnvelope = nodeId === undefined || nodeId.length <= ENVELOPE_NODE_ID_MAX;
   const isMasked = visible !== payload;
   const body =

@@ -8,7 +8,7 @@ import type {
 import { type Condition, compileCondition, compilePort } from '../expressions/condition.ts';
 import type { Expression } from '../expressions/expression.ts';
 import { compileSchema, type SchemaCheck } from '../expressions/json-schema.ts';
-import { type SensitivePorts, sensitiveNames, sensitivePorts } from '../masking/sensitivity.ts';
+import { analyseSensitivity, type SensitivePorts, sensitiveNames } from '../masking/sensitivity.ts';
 import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
 
@@ -102,16 +102,11 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
     };
   });
 
-  const sensitive = sensitiveNames(definition);
   return {
     definition,
     version,
     nodes,
-    sensitive,
-    sensitivePorts: sensitivePorts(
-      nodes.toSorted((a, b) => a.order - b.order),
-      sensitive,
-    ),
+    ...sensitivityOf(nodes, sensitiveNames(definition)),
     maskingMode: definition.metadata.complianceConfig?.maskingMode ?? 'mask',
     maxLoopbacks: definition.settings.maxLoopbackIterations ?? LOOPBACKS_MAX,
     channelSchemas: channelSchemas(definition),
@@ -121,6 +116,18 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
       return position === undefined ? undefined : nodes[position];
     },
   };
+}
+
+function sensitivityOf(nodes: readonly PlannedNode[], marked: ReadonlySet<string>) {
+  const inOrder = nodes.toSorted((a, b) => a.order - b.order);
+  const { names, ports } = analyseSensitivity(inOrder, marked);
+  return { sensitive: names, sensitivePorts: ports };
+}
+
+/** The plan of a run that gets sensitive values on inputs that its definition does not mark. */
+export function withSensitiveInputs(plan: Plan, names: readonly string[]): Plan {
+  if (names.length === 0) return plan;
+  return { ...plan, ...sensitivityOf(plan.nodes, new Set([...plan.sensitive, ...names])) };
 }
 
 function channelSchemas({ channels }: WorkflowDefinition): Map<string, SchemaCheck> {

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, own } from '../../protocol/format/json.ts';
 import type { EventPayload, EventType, NewEvent } from '../../protocol/running/events.ts';
 import type { MaskingMode } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
+import { EveryPort } from './sensitivity.ts';
 
 /** Computes a hex digest of a text; passed in because the engine is pure and has no crypto. */
 export type Digest = (text: string) => string;
@@ -70,8 +71,8 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'node.started': unmasked,
   'node.completed': (plan, { payload }, digest) =>
     payload.outputs ? { ...payload, outputs: maskOutputs(plan, payload.nodeId, payload.outputs, digest) } : payload,
-  'node.failed': unmasked,
-  'node.retried': unmasked,
+  'node.failed': (plan, { payload }) => withMember(payload, 'error', maskError(plan, payload, payload.error)),
+  'node.retried': (plan, { payload }) => withMember(payload, 'lastError', maskError(plan, payload, payload.lastError)),
   'node.skipped': unmasked,
   'node.cancelled': unmasked,
   'node.suspended': unmasked,
@@ -102,7 +103,8 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
     plan.sensitive.has(payload.channel)
       ? { ...payload, value: maskValue(payload.value, plan.maskingMode, digest) ?? null }
       : payload,
-  'output.chunk': unmasked,
+  'output.chunk': (plan, { payload }) =>
+    withMember(payload, 'chunk', hidesAll(plan, payload.nodeId) ? REDACTED : payload.chunk),
   'log.appended': unmasked,
   'agent.promptResolved': unmasked,
   'prompt.composed': unmasked,
@@ -143,6 +145,24 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'capstan.child.changed': unmasked,
   'capstan.pause.requested': unmasked,
 };
+
+/** Whether everything that a node says is masked, because it computes with something sensitive. */
+function hidesAll(plan: Plan, nodeId: string): boolean {
+  return plan.maskingMode !== 'passthrough' && plan.sensitivePorts.get(nodeId) instanceof EveryPort;
+}
+
+/** The code of an error whose message a program of the author words. */
+const WORDED_BY_PROGRAM = 'code_error';
+
+/** Whether the error of a node that failed may repeat, in other words, what it computed with. */
+export function leaksThroughError(plan: Plan, payload: JsonObject): boolean {
+  const error = payload.error ?? payload.lastError;
+  return hidesAll(plan, String(payload.nodeId)) && isObject(error) && error.code === WORDED_BY_PROGRAM;
+}
+
+function maskError<E extends object | undefined>(plan: Plan, payload: JsonObject, error: E): E {
+  return error && leaksThroughError(plan, payload) ? { ...error, message: REDACTED } : error;
+}
 
 /** Payload members of agent events that may repeat what the agent was shown. */
 const AGENT_CONTENT: readonly string[] = ['reasoning', 'delta', 'inputs', 'outcome', 'error', 'decision'];

@@ -4,11 +4,11 @@ import { apply } from '../engine/run/fold.ts';
 import { isOver, isTerminal, type Run, statusOf } from '../engine/run/run.ts';
 import type { NewEvent, RunEvent } from '../protocol/running/events.ts';
 import type { RunStatus } from '../protocol/running/runs.ts';
-import { advanceRun, insertEvents, releaseScope, type StoredEvent } from '../store/log.ts';
+import { advanceRun, insertEvents, releaseScope } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Append } from './reaction.ts';
-import { type Recorded, recordEvent } from './recording.ts';
+import { countStored, type Recorded, recordEvent } from './recording.ts';
 import { type HeldRun, moveOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -23,11 +23,6 @@ export function recordAndApply(held: HeldRun, event: NewEvent, time: number, dig
   apply(held.run, recorded.event);
   countStored(held.run, recorded.stored);
   return recorded;
-}
-
-/** Adds a stored event to the length of the run's log. */
-export function countStored(run: Run, { body, hidden }: StoredEvent): void {
-  run.logCharacters += body.length + (hidden?.length ?? 0);
 }
 
 /** How far a run had come before an append: the append expects this sequence in the store. */

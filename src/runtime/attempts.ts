@@ -1,6 +1,7 @@
-import type { Plan, PlannedNode } from '../engine/definition/plan.ts';
+import type { PlannedNode } from '../engine/definition/plan.ts';
 import { OutputLimitExceeded } from '../engine/limits/output-budget.ts';
 import { OutputGuard } from '../engine/limits/output-limits.ts';
+import { learnValues } from '../engine/masking/learning.ts';
 import { maskMembers } from '../engine/masking/mask.ts';
 import { mayCallTools } from '../engine/models/budget.ts';
 import { isRouted } from '../engine/people/verdict.ts';
@@ -35,6 +36,9 @@ export type Message =
 
 /** Upper bound of effects in one visit; it keeps the ordinals of visits apart. */
 const EFFECTS_PER_VISIT = 1_000_000;
+
+/** Seams to what people and other runs read: sensitive values of a run stay out of it. */
+const READABLE_SEAMS: ReadonlySet<SeamName> = new Set(['memory', 'annotate']);
 
 /** What a node is called with besides what the log says. */
 interface Call {
@@ -86,6 +90,7 @@ export class Attempts {
   /** Calls a node. A synchronous outcome is returned; an asynchronous one arrives as a message. */
   begin(type: NodeType, planned: PlannedNode, held: HeldRun, call: Call): Outcome | undefined {
     const { id: nodeId } = planned.node;
+    this.#learn(call.child);
     const { attempt, inputs } = held.run.nodes[planned.index]!;
     if (inputs?.problem) return { failed: inputs.problem };
     const current = { attempt, controller: new AbortController() };
@@ -103,6 +108,11 @@ export class Attempts {
       outcome.then((settled) => ({ outcome: this.#bounded(settled) })),
     );
     return undefined;
+  }
+
+  /** What is sensitive in a child is sensitive in its parent, as soon as the parent gets its result. */
+  #learn(child: ChildResult | undefined): void {
+    if (child?.known) learnValues(this.#hooks.run(), child.known);
   }
 
   /** The outcome, unless it is too large for the run: then the attempt fails, before any event is made of it. */
@@ -189,7 +199,7 @@ export class Attempts {
       inputs: all,
       declared: inputs?.declared ?? {},
       variables,
-      masked: () => maskedOf(run.plan, node.id, all, variables),
+      masked: () => maskedOf(run, node.id, all, variables),
       configurable,
       attempt,
       isLastAttempt: state.failures >= maxRetries,
@@ -204,7 +214,11 @@ export class Attempts {
       routes: (outputs) => isRouted(outgoing, scopeOf(run), outputs),
       child,
       children,
-      childResult: (childRunId) => childResult(this.#runtime, { tenant, runId: childRunId }),
+      childResult: async (childRunId) => {
+        const result = await childResult(this.#runtime, { tenant, runId: childRunId });
+        this.#learn(result);
+        return result;
+      },
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
@@ -248,7 +262,9 @@ export class Attempts {
     const { committed } = this.#hooks;
     let ordinal = visit * EFFECTS_PER_VISIT;
     let place = 0;
-    const through = async (seam: SeamName, request: unknown): Promise<unknown> => {
+    const through = async (seam: SeamName, asked: unknown): Promise<unknown> => {
+      const { known } = this.#hooks.run();
+      const request = known && READABLE_SEAMS.has(seam) ? known.mask(asked) : asked;
       const effect = { ...scope, ordinal: ordinal++, providerKey: seam };
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
@@ -298,9 +314,11 @@ function after(count: number, say: (event: NewEvent) => void): (event: NewEvent)
   };
 }
 
-function maskedOf(plan: Plan, nodeId: string, inputs: JsonObject, variables: JsonObject) {
-  const masked = (values: JsonObject, names: ReadonlySet<string> | undefined): JsonObject =>
-    maskMembers(values, (name) => names?.has(name) === true, plan.maskingMode, sha256Hex);
+function maskedOf({ plan, known }: Run, nodeId: string, inputs: JsonObject, variables: JsonObject) {
+  const masked = (values: JsonObject, names: ReadonlySet<string> | undefined): JsonObject => {
+    const byPlace = maskMembers(values, (name) => names?.has(name) === true, plan.maskingMode, sha256Hex);
+    return known ? known.mask(byPlace) : byPlace;
+  };
   return {
     inputs: masked(inputs, plan.sensitivePorts.get(nodeId)),
     variables: masked(variables, plan.sensitive),

@@ -1,4 +1,5 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
+import { learnValues } from '../engine/masking/learning.ts';
 import { childBudget } from '../engine/models/budget.ts';
 import { suspendNode } from '../engine/people/interrupts.ts';
 import { dueAt, next } from '../engine/run/next.ts';
@@ -124,6 +125,7 @@ export class Drive {
   async #repeatSource(fork: Fork): Promise<void> {
     const history = await SourceHistory.load(this.#runtime, this.#journal.held.identity.subject, fork);
     this.#history = history;
+    if (history.known) learnValues(this.#run, history.known);
     if (this.#run.isDetached) return;
     this.#replayer = new Replayer(this.#runtime, this.#options.lease, this.#journal, history);
     await this.#replayer.run();

@@ -43,6 +43,7 @@ interface StoredFacts {
   readonly tags?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;
   readonly limits: RunLimits;
+  readonly sensitiveInputs?: readonly string[] | undefined;
   readonly depth: number;
   readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
@@ -61,6 +62,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     tags: facts.tags,
     metadata: facts.metadata,
     limits: facts.limits,
+    sensitiveInputs: facts.sensitiveInputs,
     depth,
     rootRunId,
     scopeKey,
@@ -128,7 +130,7 @@ export function identityOf(row: RunRow): RunIdentity {
 
 /** Reads the facts from a row that the engine folds the run with. */
 export function factsOf(row: RunRow): RunFacts {
-  const { inputs, configurable, tags, metadata, limits, tenantName, fork, trace } = JSON.parse(
+  const { inputs, configurable, tags, metadata, limits, sensitiveInputs, tenantName, fork, trace } = JSON.parse(
     row.facts,
   ) as StoredFacts;
   return {
@@ -147,6 +149,7 @@ export function factsOf(row: RunRow): RunFacts {
     createdAt: row.created_at,
     engineVersion: row.engine_version,
     limits,
+    sensitiveInputs,
     fork,
     trace,
   };

@@ -15,6 +15,12 @@ export function knownAtStart(plan: Plan, variables: JsonObject, channels: Readon
   return known;
 }
 
+/** Tracks in a run what is sensitive in another one. */
+export function learnValues(run: { known?: KnownValues }, values: KnownValues): void {
+  run.known ??= new KnownValues();
+  run.known.learnFrom(values);
+}
+
 /** Tracks the sensitive values that an event brings. It is given unmasked. */
 export function learnFromEvent(plan: Plan, known: KnownValues, { type, payload }: Pick<NewEvent, 'type' | 'payload'>) {
   const values: JsonObject = payload;

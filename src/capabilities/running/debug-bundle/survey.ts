@@ -3,7 +3,7 @@ import { type Cost, Spending } from '../../../engine/models/spending.ts';
 import { apply } from '../../../engine/run/fold.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
+import { learnStored } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -30,7 +30,7 @@ export async function surveyLog(runtime: Runtime, row: RunRow): Promise<Survey> 
   let eventBytes = 0;
   for await (const page of logPages(runtime, row)) {
     for (const stored of page) {
-      const event = decodeEvent(stored);
+      const event = learnStored(run, stored);
       apply(run, event);
       spans.add(event);
       if (event.type === 'provider.usage') spending.add(event.payload);

@@ -29,14 +29,15 @@ export function maskValue(value: unknown, mode: MaskingMode, digest: Digest): un
 /** Masks the members of an object for which `isSensitive` is true; returns the same object if there are none. */
 export function maskMembers(
   values: JsonObject,
-  isSensitive: (name: string) => boolean,
+  isSensitive: (name: string, value: unknown) => boolean,
   mode: MaskingMode,
   digest: Digest,
 ): JsonObject {
-  if (mode === 'passthrough' || !Object.keys(values).some(isSensitive)) return values;
-  const masked = Object.entries(values).map(([name, value]) => [
+  const entries = Object.entries(values);
+  if (mode === 'passthrough' || !entries.some(([name, value]) => isSensitive(name, value))) return values;
+  const masked = entries.map(([name, value]) => [
     name,
-    isSensitive(name) ? maskValue(value, mode, digest) : value,
+    isSensitive(name, value) ? maskValue(value, mode, digest) : value,
   ]);
   return Object.fromEntries(masked.filter(([, value]) => value !== undefined));
 }
@@ -218,7 +219,16 @@ function maskAnswer(plan: Plan, nodeId: string, value: unknown, digest: Digest):
 export function maskOutputs(plan: Plan, nodeId: string, outputs: JsonObject, digest: Digest): JsonObject {
   const ports = plan.sensitivePorts.get(nodeId);
   if (!ports) return outputs;
-  return maskMembers(outputs, (port) => ports.has(port), plan.maskingMode, digest);
+  const isShown = (port: string, value: unknown): boolean =>
+    (typeof value === 'boolean' || value === null) && isComputed(plan, nodeId, port);
+  return maskMembers(outputs, (port, value) => ports.has(port) && !isShown(port, value), plan.maskingMode, digest);
+}
+
+/** Whether a port is sensitive because it is computed. A yes or no is shown then: the path that the run takes shows it too. */
+function isComputed(plan: Plan, nodeId: string, port: string): boolean {
+  if (plan.sensitivePorts.get(nodeId) instanceof EveryPort) return true;
+  const { node } = plan.node(nodeId) ?? {};
+  return node?.outputSensitivity?.[port] !== true && own(node?.inputs, port)?.type === 'expression';
 }
 
 /** Masks the outputs of a run, which are grouped by node id. */

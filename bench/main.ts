@@ -1,13 +1,14 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
- * `-- synthesis`, `-- redaction` or `-- memory` measures one of them.
+ * `-- synthesis`, `-- redaction`, `-- loop` or `-- memory` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
 import { benchFeedback } from './feedback.ts';
+import { benchLoopDelay } from './loop-delay.ts';
 import { benchRedaction } from './redaction.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
 import { benchSynthesis } from './synthesis.ts';
@@ -26,6 +27,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   feedback: benchFeedback,
   synthesis: benchSynthesis,
   redaction: benchRedaction,
+  loop: benchLoopDelay,
   memory: benchMemory,
 };
 const [only] = process.argv.slice(2);

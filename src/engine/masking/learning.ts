@@ -23,6 +23,7 @@ export function learnValues(run: { known?: KnownValues }, values: KnownValues): 
 
 /** Tracks the sensitive values that an event brings. It is given unmasked. */
 export function learnFromEvent(plan: Plan, known: KnownValues, { type, payload }: Pick<NewEvent, 'type' | 'payload'>) {
+  if (plan.maskingMode === 'passthrough') return;
   const values: JsonObject = payload;
   const ports = plan.sensitivePorts.get(String(values.nodeId));
   if (type === 'variable.changed' && plan.sensitive.has(String(values.name)))

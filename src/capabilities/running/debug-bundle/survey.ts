@@ -1,4 +1,5 @@
 import { Spans } from '../../../engine/inspection/spans.ts';
+import { maskKnown } from '../../../engine/masking/learning.ts';
 import { type Cost, Spending } from '../../../engine/models/spending.ts';
 import { apply } from '../../../engine/run/fold.ts';
 import type { Run } from '../../../engine/run/run.ts';
@@ -32,7 +33,7 @@ export async function surveyLog(runtime: Runtime, row: RunRow): Promise<Survey> 
     for (const stored of page) {
       const event = learnStored(run, stored);
       apply(run, event);
-      spans.add(event);
+      spans.add(run.known ? ({ ...event, payload: maskKnown(run.known, event.payload) } as RunEvent) : event);
       if (event.type === 'provider.usage') spending.add(event.payload);
       const nodeId = nodeIdOf(event);
       if (nodeId !== undefined) nodeIds.add(nodeId);

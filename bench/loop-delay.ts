@@ -102,6 +102,7 @@ async function driveNodes(server: BenchServer, undriven: string[]): Promise<Dela
     const id = `loop-${typeId}`;
     const registered = await send(server, 'POST', '/v1/host/capstan/workflows', definitionOf(id, typeId));
     if (registered.status !== 201) {
+      console.log(registered.text);
       undriven.push(typeId);
       continue;
     }

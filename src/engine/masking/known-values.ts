@@ -11,14 +11,30 @@ const TEXT_LENGTH_MAX = 100_000;
 const VALUES_MAX = 10_000;
 const DEPTH_MAX = 256;
 
+/** Values that begin alike. */
+interface Parts {
+  readonly texts: Set<string>;
+  /** The different lengths of the texts, longest first. */
+  readonly lengths: number[];
+}
+
+/** How many lengths are tried at one place; beyond that everything that begins alike is masked to the end. */
+const LENGTHS_MAX = 64;
+
+/** The length of the longest value at a place of a text. */
+function lengthAt(text: string, index: number, { texts, lengths }: Parts): number | undefined {
+  if (lengths.length > LENGTHS_MAX) return text.length - index;
+  return lengths.find((length) => texts.has(text.slice(index, index + length)));
+}
+
 /**
  * The sensitive values that a run has seen, so that they are masked wherever they turn up again: in an error, a prompt,
  * a comment or an output of another node. Masking takes time in proportion to the text, however many values there are.
  */
 export class KnownValues {
   readonly #wholes = new Set<string>();
-  /** Values that may be part of a text, by their first characters; the longest first. */
-  readonly #parts = new Map<string, string[]>();
+  /** Values that may be part of a text, by their first characters. */
+  readonly #parts = new Map<string, Parts>();
   readonly #firsts = new Set<number>();
 
   /** Tracks every text and long number in a value. */
@@ -64,11 +80,11 @@ export class KnownValues {
     for (const spelling of new Set([text, JSON.stringify(text).slice(1, -1)])) {
       if (spelling.length < PART_LENGTH_MIN) continue;
       const beginning = spelling.slice(0, PART_LENGTH_MIN);
-      const same = [...(this.#parts.get(beginning) ?? []), spelling];
-      this.#parts.set(
-        beginning,
-        same.sort((a, b) => b.length - a.length),
-      );
+      const parts = this.#parts.get(beginning) ?? { lengths: [], texts: new Set() };
+      this.#parts.set(beginning, parts);
+      parts.texts.add(spelling);
+      if (!parts.lengths.includes(spelling.length)) parts.lengths.push(spelling.length);
+      parts.lengths.sort((a, b) => b - a);
       this.#firsts.add(spelling.charCodeAt(0));
     }
   }
@@ -97,11 +113,11 @@ export class KnownValues {
     let from = 0;
     for (let index = 0; index + PART_LENGTH_MIN <= text.length; index++) {
       if (!this.#firsts.has(text.charCodeAt(index))) continue;
-      const candidates = this.#parts.get(text.slice(index, index + PART_LENGTH_MIN));
-      const found = candidates?.find((candidate) => text.startsWith(candidate, index));
-      if (found === undefined) continue;
+      const parts = this.#parts.get(text.slice(index, index + PART_LENGTH_MIN));
+      const length = parts && lengthAt(text, index, parts);
+      if (length === undefined) continue;
       masked += text.slice(from, index) + REDACTED;
-      from = index + found.length;
+      from = index + length;
       index = from - 1;
     }
     return from === 0 ? text : masked + text.slice(from);

@@ -99,10 +99,9 @@ async function driveNodes(server: BenchServer, undriven: string[]): Promise<Dela
   const types = capabilities.flatMap(({ nodes }) => nodes(config)).map(({ typeId }) => typeId);
   const delays: Delay[] = [];
   for (const typeId of types) {
-    const id = `loop-${typeId}`;
+    const id = `loop-${typeId.toLowerCase().replaceAll('.', '-')}`;
     const registered = await send(server, 'POST', '/v1/host/capstan/workflows', definitionOf(id, typeId));
     if (registered.status !== 201) {
-      console.log(registered.text);
       undriven.push(typeId);
       continue;
     }

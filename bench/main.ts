@@ -1,13 +1,14 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
- * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation` or `-- memory` measures one of them.
+ * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- loop` or `-- memory` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { WorkflowDefinition } from '../src/protocol/running/workflows.ts';
 import { benchFeedback } from './feedback.ts';
+import { benchLoopDelay } from './loop-delay.ts';
 import { benchNoisyNeighbour } from './noisy-neighbour.ts';
 import { benchRedaction } from './redaction.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
@@ -30,6 +31,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   redaction: benchRedaction,
   neighbour: benchNoisyNeighbour,
   validation: benchValidation,
+  loop: benchLoopDelay,
   memory: benchMemory,
 };
 const [only] = process.argv.slice(2);

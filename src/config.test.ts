@@ -4,6 +4,7 @@ import { ROLE_SCOPES } from './protocol/trust/scopes.ts';
 
 const HOUR_MS = 60 * 60 * 1_000;
 const DAY_MS = 24 * HOUR_MS;
+const OUTPUT_LIMITS = { output: 2_097_152, variable: 2_097_152, state: 8_388_608, log: 33_554_432 };
 const SYNTHESIS = {
   supportMin: 3,
   periodMinMs: HOUR_MS,
@@ -44,6 +45,7 @@ describe('with nothing set', () => {
       promptObservability: 'hashed',
       maxNodeExecutions: 10_000,
       maxRunDurationMs: 30 * DAY_MS,
+      outputLimits: OUTPUT_LIMITS,
       maxRequestBodyBytes: 1_048_576,
       inFlightMax: 2_000,
       inFlightPerTenant: 1_000,
@@ -58,6 +60,7 @@ describe('with nothing set', () => {
       workPerTenant: 500,
       tenantWeights: new Map(),
       quarantineAfter: 2,
+      blockedMs: 250,
       leaseMs: 10_000,
       retentionMs: 30 * DAY_MS,
       retentionOf: new Map(),
@@ -118,6 +121,10 @@ describe('a setting', () => {
     ['CAPSTAN_SYNTHESIS_EVERY_MINUTES', '60', { synthesis: { ...SYNTHESIS, everyMs: HOUR_MS } }],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '1', { maxNodeExecutions: 1 }],
     ['CAPSTAN_MAX_RUN_DURATION_MS', '1000', { maxRunDurationMs: 1_000 }],
+    ['CAPSTAN_MAX_OUTPUT_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, output: 1_024 } }],
+    ['CAPSTAN_MAX_VARIABLE_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, variable: 1_024 } }],
+    ['CAPSTAN_MAX_STATE_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, state: 1_024 } }],
+    ['CAPSTAN_MAX_LOG_CHARACTERS', '1024', { outputLimits: { ...OUTPUT_LIMITS, log: 1_024 } }],
     ['CAPSTAN_MAX_BODY_BYTES', '1024', { maxRequestBodyBytes: 1_024 }],
     ['CAPSTAN_INFLIGHT_CAP', '1', { inFlightMax: 1, inFlightPerKey: 1 }],
     ['CAPSTAN_INFLIGHT_PER_TENANT', '7', { inFlightPerTenant: 7 }],
@@ -135,6 +142,7 @@ describe('a setting', () => {
       },
     ],
     ['CAPSTAN_RATE_LIMIT', '1', { requestsPerSecond: 1 }],
+    ['CAPSTAN_BLOCKED_MS', '10', { blockedMs: 10 }],
     ['CAPSTAN_LEASE_MS', '300', { leaseMs: 300 }],
     ['CAPSTAN_RETENTION_DAYS', '7', { retentionMs: 7 * DAY_MS }],
     [
@@ -183,12 +191,14 @@ describe('a setting', () => {
     ['CAPSTAN_DISCOVERY_MIRROR', '2'],
     ['CAPSTAN_MAX_NODE_EXECUTIONS', '0'],
     ['CAPSTAN_MAX_RUN_DURATION_MS', '999'],
+    ['CAPSTAN_MAX_OUTPUT_CHARACTERS', '1023'],
     ['CAPSTAN_MAX_BODY_BYTES', '1023'],
     ['CAPSTAN_MAX_BODY_BYTES', '104857601'],
     ['CAPSTAN_INFLIGHT_CAP', '0'],
     ['CAPSTAN_TENANT_WEIGHTS', 'acme=0'],
     ['CAPSTAN_TENANT_WEIGHTS', 'acme'],
     ['CAPSTAN_RATE_LIMIT', '0'],
+    ['CAPSTAN_BLOCKED_MS', '9'],
     ['CAPSTAN_LEASE_MS', '299'],
     ['CAPSTAN_RETENTION_DAYS', '6'],
     ['CAPSTAN_RETENTION_TENANTS', 'acme'],

@@ -41,6 +41,10 @@ const serverSettings = defineSettings({
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
       meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
     },
+    blockedMs: {
+      variable: 'CAPSTAN_BLOCKED_MS',
+      meaning: 'log and count what keeps the event loop from turning for so many milliseconds (250)',
+    },
     leaseMs: {
       variable: 'CAPSTAN_LEASE_MS',
       meaning:
@@ -58,6 +62,7 @@ const serverSettings = defineSettings({
       logLevel: log === 'pretty' ? 'info' : log,
       prettyLog: log === 'pretty',
       discoveryMirror: read.boolean('discoveryMirror'),
+      blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       leaseMs: read.integer('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
     };
   },

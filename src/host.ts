@@ -96,6 +96,7 @@ async function startOn<Extra extends object>(
   } catch (error) {
     await stopCapabilities(assembly);
     await host.executor.stop(0);
+    host.runtime.watchdog.stop();
     throw error;
   }
   return runningHost(built, server, firstKey);
@@ -112,6 +113,7 @@ function runningHost(
     await stopCapabilities(assembly);
     await executor.stop(GRACE_MS);
     await runtime.schemas.close();
+    runtime.watchdog.stop();
     await runtime.store.close();
   };
   return {
@@ -154,6 +156,7 @@ function buildHost<Extra extends object>(
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
     weightOf,
+    outputLimits: config.outputLimits,
     contributed: contributions,
   });
   const kinds = (): ReadonlyMap<string, WorkKind> => work;
@@ -227,6 +230,10 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     mostOfATenant: () => server.gate.mostOfATenant,
     tenantsAtLimit: () => executor.tenantsAtLimit,
     quarantined,
+  });
+  runtime.watchdog.start(config.blockedMs, (operation, ms) => {
+    counted.blocked(operation, ms / 1_000);
+    runtime.log.warn({ operation, ms }, 'the event loop was blocked');
   });
   return server;
 }

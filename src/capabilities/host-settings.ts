@@ -1,7 +1,10 @@
+import { OUTPUT_LIMITS } from '../engine/limits/output-limits.ts';
 import { defineSettings } from './settings.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const SECRET_CHARACTERS_MIN = 32;
+/** What a run can be allowed to hold. */
+const SIZES = { min: 1_024, max: 536_870_912 };
 
 /** Settings of the host as a whole that several capabilities depend on. */
 export const hostSettings = defineSettings({
@@ -29,6 +32,22 @@ export const hostSettings = defineSettings({
       variable: 'CAPSTAN_MAX_RUN_DURATION_MS',
       meaning: 'limit of the duration of a run, including waits (30 days)',
     },
+    maxOutputCharacters: {
+      variable: 'CAPSTAN_MAX_OUTPUT_CHARACTERS',
+      meaning: 'limit of the outputs of one node, as JSON text (2097152)',
+    },
+    maxVariableCharacters: {
+      variable: 'CAPSTAN_MAX_VARIABLE_CHARACTERS',
+      meaning: 'limit of the value of a variable and of a write to a channel, as JSON text (2097152)',
+    },
+    maxStateCharacters: {
+      variable: 'CAPSTAN_MAX_STATE_CHARACTERS',
+      meaning: 'limit of all outputs, variables and channels of a run, as JSON text (8388608)',
+    },
+    maxLogCharacters: {
+      variable: 'CAPSTAN_MAX_LOG_CHARACTERS',
+      meaning: 'limit of all events of a run, as JSON text (33554432)',
+    },
     maxRequestBodyBytes: { variable: 'CAPSTAN_MAX_BODY_BYTES', meaning: 'limit of the request body (1048576)' },
     secret: {
       variable: 'CAPSTAN_SECRET',
@@ -51,6 +70,13 @@ export const hostSettings = defineSettings({
       allowLoopback: conformance && loopback,
       maxNodeExecutions: read.integer('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
       maxRunDurationMs: read.integer('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
+      /** How much each run may hold. */
+      outputLimits: {
+        output: read.integer('maxOutputCharacters', { otherwise: OUTPUT_LIMITS.output, ...SIZES }),
+        variable: read.integer('maxVariableCharacters', { otherwise: OUTPUT_LIMITS.variable, ...SIZES }),
+        state: read.integer('maxStateCharacters', { otherwise: OUTPUT_LIMITS.state, ...SIZES }),
+        log: read.integer('maxLogCharacters', { otherwise: OUTPUT_LIMITS.log, ...SIZES }),
+      },
       maxRequestBodyBytes: read.integer('maxRequestBodyBytes', {
         otherwise: 1_048_576,
         min: 1_024,

@@ -15,6 +15,8 @@ export interface Metrics {
   observe(route: string, method: string, status: number, seconds: number): void;
   /** Counts a request that a limit turned away. */
   limited(scope: string): void;
+  /** Counts an operation that kept the event loop from turning. */
+  blocked(operation: string, seconds: number): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -36,6 +38,13 @@ export function createMetrics(gauges: Gauges): Metrics {
     buckets: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
     registers: [registry],
   });
+  const blocked = new Histogram({
+    name: 'capstan_event_loop_blocked_seconds',
+    help: 'How long operations kept the event loop from turning, those beyond CAPSTAN_BLOCKED_MS',
+    labelNames: ['operation'],
+    buckets: [0.1, 0.25, 0.5, 1, 5],
+    registers: [registry],
+  });
   const limited = new Counter({
     name: 'capstan_http_limited_total',
     help: 'Requests turned away by a limit',
@@ -49,6 +58,7 @@ export function createMetrics(gauges: Gauges): Metrics {
       requests.inc({ route, method, status });
       durations.observe({ route, method }, seconds);
     },
+    blocked: (operation, seconds) => blocked.observe({ operation }, seconds),
     text: () => registry.metrics(),
     contentType: registry.contentType,
   };

@@ -32,6 +32,7 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
     config: { route: route.path, scope: route.scope },
     ...(route.scope === 'public' && route.before ? { onRequest: tokenCheck(route.before, options) } : {}),
     handler: async (request, reply) => {
+      options.runtime.watchdog.note(`${route.method} ${route.path}`);
       const answer = await answerOnce(request, route, check, options);
       if ('replay' in answer) return sendReplay(reply, answer);
       if (isRefusal(answer)) return sendRefusal(reply, answer);

@@ -47,6 +47,7 @@ describe('the pages for operators', () => {
       metrics: () => ({
         observe: () => {},
         limited: () => {},
+        blocked: () => {},
         text: async () => 'metric 1',
         contentType: 'text/plain',
       }),

@@ -138,7 +138,7 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('bodyText', '');
   app.decorateRequest('abort');
-  parseJsonBodies(app);
+  parseJsonBodies(app, runtime);
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const refusal = refusalOfError(error);
     if (refusal) return sendRefusal(reply, refusal);
@@ -150,11 +150,12 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   return app;
 }
 
-function parseJsonBodies(app: FastifyInstance): void {
+function parseJsonBodies(app: FastifyInstance, { watchdog }: Runtime): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/, { parseAs: 'string' }, (request, text, done) => {
     try {
       request.bodyText = text as string;
+      watchdog.note(`parse ${request.routeOptions.config.route ?? 'none'}`);
       done(null, parseJson(request.bodyText));
     } catch (error) {
       done(error as Error);

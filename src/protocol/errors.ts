@@ -80,6 +80,7 @@ export const ERRORS = {
   recursion_limit_exceeded: 0,
   run_timeout: 0,
   node_timeout: 0,
+  output_limit_exceeded: 0,
   loopback_limit_exceeded: 0,
   approval_rejected: 0,
   approval_timeout: 0,

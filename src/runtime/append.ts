@@ -8,7 +8,7 @@ import { advanceRun, insertEvents, releaseScope } from '../store/log.ts';
 import { ensureWork, wake } from '../store/queue.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Append } from './reaction.ts';
-import { type Recorded, recordEvent } from './recording.ts';
+import { countStored, type Recorded, recordEvent } from './recording.ts';
 import { type HeldRun, moveOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -21,6 +21,7 @@ export function recordAndApply(held: HeldRun, event: NewEvent, time: number, dig
     digest,
   );
   apply(held.run, recorded.event);
+  countStored(held.run, recorded.stored);
   return recorded;
 }
 

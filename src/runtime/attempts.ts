@@ -1,4 +1,7 @@
-import type { Plan, PlannedNode } from '../engine/definition/plan.ts';
+import type { PlannedNode } from '../engine/definition/plan.ts';
+import { OutputLimitExceeded } from '../engine/limits/output-budget.ts';
+import { OutputGuard } from '../engine/limits/output-limits.ts';
+import { learnValues } from '../engine/masking/learning.ts';
 import { maskMembers } from '../engine/masking/mask.ts';
 import { mayCallTools } from '../engine/models/budget.ts';
 import { isRouted } from '../engine/people/verdict.ts';
@@ -36,6 +39,9 @@ export type Message =
 /** Upper bound of effects in one visit; it keeps the ordinals of visits apart. */
 const EFFECTS_PER_VISIT = 1_000_000;
 
+/** Seams to what people and other runs read: sensitive values of a run stay out of it. */
+const READABLE_SEAMS: ReadonlySet<SeamName> = new Set(['memory', 'annotate']);
+
 /** What a node is called with besides what the log says. */
 interface Call {
   readonly child?: ChildResult | undefined;
@@ -65,12 +71,14 @@ export class Attempts {
   readonly #hooks: AttemptHooks;
   readonly #inFlight = new Map<string, InFlight>();
   readonly #models: ModelCalls;
+  readonly #guard: OutputGuard;
 
   constructor(runtime: Runtime, lease: Lease, hooks: AttemptHooks) {
     this.#runtime = runtime;
     this.#lease = lease;
     this.#hooks = hooks;
     this.#models = new ModelCalls(hooks.run);
+    this.#guard = new OutputGuard(runtime.outputLimits);
   }
 
   get count(): number {
@@ -84,25 +92,43 @@ export class Attempts {
   /** Calls a node. A synchronous outcome is returned; an asynchronous one arrives as a message. */
   begin(type: NodeType, planned: PlannedNode, held: HeldRun, call: Call): Outcome | undefined {
     const { id: nodeId } = planned.node;
+    this.#learn(call.child);
     const { attempt, inputs } = held.run.nodes[planned.index]!;
     if (inputs?.problem) return { failed: inputs.problem };
     const current = { attempt, controller: new AbortController() };
     // Registered before the call, so that events which the node emits before its first await are accepted.
     this.#inFlight.set(nodeId, current);
+    this.#runtime.watchdog.note(`node ${type.typeId}`);
     const outcome = this.#checked(
       held.run,
       callNode(type, this.#contextOf(planned, held, current.controller.signal, call)),
     );
     if (!(outcome instanceof Promise)) {
       this.#inFlight.delete(nodeId);
-      return outcome;
+      return this.#bounded(outcome);
     }
     this.#listen(
       nodeId,
       current,
-      outcome.then((settled) => ({ outcome: settled })),
+      outcome.then((settled) => ({ outcome: this.#bounded(settled) })),
     );
     return undefined;
+  }
+
+  /** What is sensitive in a child is sensitive in its parent, as soon as the parent gets its result. */
+  #learn(child: ChildResult | undefined): void {
+    if (child?.known) learnValues(this.#hooks.run(), child.known);
+  }
+
+  /** The outcome, unless it is too large for the run: then the attempt fails, before any event is made of it. */
+  #bounded(outcome: Outcome): Outcome {
+    try {
+      if ('done' in outcome) this.#guard.checkResult(this.#hooks.run(), outcome.done);
+      if ('interrupt' in outcome) this.#guard.checkQuestion(this.#hooks.run(), outcome.interrupt);
+      return outcome;
+    } catch (error) {
+      return failureOf(error);
+    }
   }
 
   /** Waits until the children that a node asked for are prepared. */
@@ -185,7 +211,7 @@ export class Attempts {
       inputs: all,
       declared: inputs?.declared ?? {},
       variables,
-      masked: () => maskedOf(run.plan, node.id, all, variables),
+      masked: () => maskedOf(run, node.id, all, variables),
       configurable,
       attempt,
       isLastAttempt: state.failures >= maxRetries,
@@ -200,12 +226,17 @@ export class Attempts {
       routes: (outputs) => isRouted(outgoing, scopeOf(run), outputs),
       child,
       children,
-      childResult: (childRunId) => childResult(this.#runtime, { tenant, runId: childRunId }),
+      childResult: async (childRunId) => {
+        const result = await childResult(this.#runtime, { tenant, runId: childRunId });
+        this.#learn(result);
+        return result;
+      },
       effects:
         fork?.mode === 'replay'
           ? NO_EFFECTS
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
       schemas: this.#runtime.schemas,
+      budget: this.#guard.forOutput(),
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
@@ -223,7 +254,16 @@ export class Attempts {
   /** Drops messages of an aborted attempt, even when the same attempt was started again. */
   #send(nodeId: string, signal: AbortSignal, ...events: NewEvent[]): void {
     const current = this.#inFlight.get(nodeId);
-    if (current?.controller.signal === signal) this.#hooks.send({ nodeId, attempt: current.attempt, events });
+    if (current?.controller.signal !== signal) return;
+    const { attempt } = current;
+    try {
+      this.#guard.checkEvents(this.#hooks.run(), events);
+    } catch (error) {
+      this.abort(nodeId);
+      this.#hooks.send({ nodeId, attempt, outcome: failureOf(error) });
+      return;
+    }
+    this.#hooks.send({ nodeId, attempt, events });
   }
 
   /**
@@ -235,7 +275,9 @@ export class Attempts {
     const { committed } = this.#hooks;
     let ordinal = visit * EFFECTS_PER_VISIT;
     let place = 0;
-    const through = async (seam: SeamName, request: unknown): Promise<unknown> => {
+    const through = async (seam: SeamName, asked: unknown): Promise<unknown> => {
+      const { known } = this.#hooks.run();
+      const request = known && READABLE_SEAMS.has(seam) ? known.mask(asked) : asked;
       const effect = { ...scope, ordinal: ordinal++, providerKey: seam };
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
@@ -243,6 +285,7 @@ export class Attempts {
           fire(request, {
             ...{ effectId, signal, tenant, workspace, runId, nodeId },
             trace: trace && traceHeaders(trace, spanIdOf(effectId)),
+            budget: this.#guard.forOutput(),
             ...more,
           }),
         );
@@ -284,9 +327,11 @@ function after(count: number, say: (event: NewEvent) => void): (event: NewEvent)
   };
 }
 
-function maskedOf(plan: Plan, nodeId: string, inputs: JsonObject, variables: JsonObject) {
-  const masked = (values: JsonObject, names: ReadonlySet<string> | undefined): JsonObject =>
-    maskMembers(values, (name) => names?.has(name) === true, plan.maskingMode, sha256Hex);
+function maskedOf({ plan, known }: Run, nodeId: string, inputs: JsonObject, variables: JsonObject) {
+  const masked = (values: JsonObject, names: ReadonlySet<string> | undefined): JsonObject => {
+    const byPlace = maskMembers(values, (name) => names?.has(name) === true, plan.maskingMode, sha256Hex);
+    return known ? known.mask(byPlace) : byPlace;
+  };
   return {
     inputs: masked(inputs, plan.sensitivePorts.get(nodeId)),
     variables: masked(variables, plan.sensitive),
@@ -319,7 +364,7 @@ function sleepUnlessAborted({ clock }: Runtime, ms: number, signal: AbortSignal)
 }
 
 function failureOf(error: unknown): Outcome {
-  if (error instanceof NodeFailure) return { failed: error.error };
+  if (error instanceof NodeFailure || error instanceof OutputLimitExceeded) return { failed: error.error };
   if (error instanceof UnusableSchema) return invalid(`A JSON Schema cannot be used: ${error.message}.`);
   return { failed: { code: 'node_failed', message: redactText((error as Error)?.message || 'The node failed.') } };
 }

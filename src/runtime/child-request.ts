@@ -1,3 +1,4 @@
+import type { KnownValues } from '../engine/masking/known-values.ts';
 import type { RunError } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/format/json.ts';
 
@@ -17,6 +18,8 @@ export interface ChildResult {
   readonly variables: JsonObject;
   /** Outputs of its last nodes, by node id. */
   readonly outputs?: Readonly<Record<string, JsonObject>>;
+  /** The values in it that are sensitive in the child, and so in its parent. */
+  readonly known?: KnownValues | undefined;
   /** The outputs with sensitive values masked. */
   readonly shown?: JsonObject;
   readonly error?: RunError | undefined;

@@ -6,6 +6,7 @@ import { causeOfChild } from '../engine/run/causation.ts';
 import { finalOutputs } from '../engine/run/next.ts';
 import { type ChildState, isOver, type Run, visibleVariables } from '../engine/run/run.ts';
 import type { RunError } from '../protocol/errors.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
 import type { TraceContext } from '../protocol/format/trace.ts';
 import type { EventPayload, NewEvent } from '../protocol/running/events.ts';
 import { childRunsAmong, incrementDescendants, type RunRef, type RunRow, readDescendantCount } from '../store/log.ts';
@@ -117,6 +118,7 @@ async function prepareChild(
     initiators: parent.run.facts.initiators,
     workflow,
     inputs: variables,
+    sensitiveInputs: sensitiveAmong(parent.run, variables),
     configurable: budget ? { budget } : {},
     parent: { runId: parent.run.facts.runId, nodeId: node.id },
     causationId,
@@ -135,6 +137,18 @@ async function prepareChild(
     created: child,
     change: and(startRun(runtime, child, placement), changeOf(undefined, [incrementDescendants(root)])),
   };
+}
+
+/** The names of a child's inputs that hold sensitive values of its parent. */
+function sensitiveAmong({ known }: Run, variables: JsonObject): string[] | undefined {
+  const names = known ? Object.keys(variables).filter((name) => known.holds(variables[name])) : [];
+  return names.length > 0 ? names : undefined;
+}
+
+/** The final outputs as readers see them. */
+function shownOutputs(run: Run): JsonObject {
+  const masked = maskRunOutputs(run.plan, finalOutputs(run), sha256Hex);
+  return run.known ? run.known.mask(masked) : masked;
 }
 
 /** The child belongs to the parent's trace, under the node that started it. */
@@ -218,7 +232,8 @@ async function resultOf({ reader }: Runtime, row: RunRow): Promise<ChildResult> 
     status: run.ended!,
     variables: Object.assign(Object.create(null), visibleVariables(run)),
     outputs: finalOutputs(run),
-    shown: maskRunOutputs(run.plan, finalOutputs(run), sha256Hex),
+    shown: shownOutputs(run),
+    known: run.known,
     error: run.error as RunError | undefined,
   };
   reader.release(held);

@@ -1,9 +1,11 @@
+import { OUTPUT_LIMITS, type OutputLimits } from '../engine/limits/output-limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
 import type { WeightOf } from '../system/fair-queue.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
+import { Watchdog } from '../system/watchdog.ts';
 import { catalogOf } from './catalog.ts';
 import type { StanceOf } from './effects/model.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
@@ -31,6 +33,8 @@ interface RuntimeParts {
   readonly limits: Runtime['limits'];
   /** The tenants' shares; equal ones by default. */
   readonly weightOf?: WeightOf;
+  /** Those of a host whose operator sets none, unless given. */
+  readonly outputLimits?: OutputLimits;
   /** Read on first use, because capabilities are mounted after the runtime is created and need it. */
   readonly contributed: RuntimeContributions;
 }
@@ -60,12 +64,15 @@ export function createRuntime({ contributed, nodes, weightOf, ...parts }: Runtim
     verifiers: unprovidedSeam('verifiers'),
     envelopeKind: unprovidedSeam('supportedEnvelopes'),
   };
+  const watchdog = new Watchdog(clock);
   let seams: SeamDrivers | undefined;
   return {
+    outputLimits: OUTPUT_LIMITS,
     ...parts,
     hub: new Hub(),
     plans,
-    reader: new RunReader(store, plans, clock),
+    watchdog,
+    reader: new RunReader(store, plans, clock, watchdog),
     mutex: new KeyedMutex(),
     turns: new Turns(clock, weightOf),
     catalog: catalogOf(nodes),

@@ -21,6 +21,8 @@ export interface NewRun {
   readonly initiators?: readonly string[] | undefined;
   readonly workflow: PinnedPlan;
   readonly inputs: JsonObject;
+  /** Names of inputs that hold sensitive values of the parent. */
+  readonly sensitiveInputs?: readonly string[] | undefined;
   readonly configurable: Configurable;
   readonly tags?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;
@@ -99,6 +101,7 @@ function factsFor(runtime: Runtime, request: NewRun): RunFacts {
     createdAt: timeOf(runId, RUN_PREFIX),
     engineVersion: request.engineVersion ?? ENGINE_VERSION,
     limits: effectiveLimits(runtime.limits, request),
+    sensitiveInputs: request.sensitiveInputs,
     fork: request.fork,
     trace: request.trace,
   };

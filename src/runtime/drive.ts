@@ -1,4 +1,5 @@
 import type { PlannedNode } from '../engine/definition/plan.ts';
+import { learnValues } from '../engine/masking/learning.ts';
 import { childBudget } from '../engine/models/budget.ts';
 import { suspendNode } from '../engine/people/interrupts.ts';
 import { dueAt, next } from '../engine/run/next.ts';
@@ -137,6 +138,7 @@ export class Drive {
   async #repeatSource(fork: Fork): Promise<void> {
     const history = await SourceHistory.load(this.#runtime, this.#journal.held.identity.subject, fork);
     this.#history = history;
+    if (history.known) learnValues(this.#run, history.known);
     if (this.#run.isDetached) return;
     this.#replayer = new Replayer(this.#runtime, this.#options.lease, this.#journal, history);
     await this.#replayer.run();
@@ -170,6 +172,7 @@ export class Drive {
 
   /** Handles one message or one scheduler step; false when there is nothing to do but wait. */
   #step(): boolean {
+    this.#runtime.watchdog.note('drive');
     this.#attempts.abortObsolete(this.#run);
     const message = this.#inbox.shift();
     if (message) return this.#handleMessage(message);

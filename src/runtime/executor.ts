@@ -361,6 +361,7 @@ export class Executor {
     const kind = this.#options.kinds().get(claimed.kind);
     if (!kind) throw new Error(`no handler for work of kind ${claimed.kind}`);
     for (let item = claimed; ; ) {
+      this.#runtime.watchdog.note(`work ${item.kind}`);
       const { change, dueAgainAt } = await kind.handle(item);
       const end =
         dueAgainAt === undefined ? finishUnlessWoken(lease, item.wakes) : releaseLease(lease, dueAgainAt, item.wakes);

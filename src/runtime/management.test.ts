@@ -10,6 +10,7 @@ import { listRuns, type RunRow } from '../store/log.ts';
 import { openSqlite } from '../store/sqlite.ts';
 import { CORE_TABLES } from '../store/tables.ts';
 import { sortableIds } from '../system/ids.ts';
+import { Watchdog } from '../system/watchdog.ts';
 import { commitOrThrow, perform } from './change.ts';
 import { Hub } from './hub.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
@@ -40,7 +41,7 @@ const runtime = {
   plans,
   ids: sortableIds(clock.now, () => '0123456789ab'),
   mutex: new KeyedMutex(),
-  reader: new RunReader(store, plans, clock),
+  reader: new RunReader(store, plans, clock, new Watchdog(clock)),
   reactions: [],
   limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 1_000 },
 } as unknown as Runtime;

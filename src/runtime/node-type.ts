@@ -1,5 +1,6 @@
 import type { TSchema } from 'typebox';
 import type { ConfigProblem, SchemaAt } from '../engine/definition/check.ts';
+import type { OutputBudget } from '../engine/limits/output-budget.ts';
 import type { InterruptRequest } from '../engine/people/interrupts.ts';
 import type { NodeResult } from '../engine/run/outcome.ts';
 import type { ChildState } from '../engine/run/run.ts';
@@ -109,6 +110,8 @@ export interface NodeContext {
   readonly schemas: SchemaValidator;
   /** The only way to the outside world; on a replay every effect fails. */
   readonly effects: Effects;
+  /** Texts and lists that a node builds are taken from here piece by piece; too much fails the attempt. */
+  readonly budget: OutputBudget;
   /** Waits in memory; fails the attempt if it is aborted meanwhile. */
   sleep(ms: number): Promise<void>;
   /** Records events while the node is running: all of them, or after a crash none. */

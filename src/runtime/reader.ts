@@ -1,10 +1,11 @@
-import { apply, fold } from '../engine/run/fold.ts';
+import { fold } from '../engine/run/fold.ts';
 import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
+import type { Watchdog } from '../system/watchdog.ts';
 import { LruCache } from './lru-cache.ts';
 import type { Plans } from './plans.ts';
-import { decodeEvent } from './recording.ts';
+import { applyStored } from './recording.ts';
 import { factsOf, type HeldRun, identityOf } from './run-row.ts';
 
 /** Events that one query reads. */
@@ -21,9 +22,11 @@ export class RunReader {
   readonly #store: Store;
   readonly #plans: Plans;
   readonly #clock: Clock;
+  readonly #watchdog: Watchdog;
   readonly #cache = new LruCache<string, HeldRun>(CACHED_EVENTS_MAX, ({ run }) => run.sequence + RUN_WEIGHT);
 
-  constructor(store: Store, plans: Plans, clock: Clock) {
+  constructor(store: Store, plans: Plans, clock: Clock, watchdog: Watchdog) {
+    this.#watchdog = watchdog;
     this.#store = store;
     this.#plans = plans;
     this.#clock = clock;
@@ -76,7 +79,8 @@ export class RunReader {
     while (run.sequence < through) {
       const events = await this.events(row, run.sequence, Math.min(EVENTS_PER_PAGE, through - run.sequence));
       if (events.length === 0) throw new Error(`the log of ${row.run_id} ends before sequence ${through}`);
-      for (const event of events) apply(run, decodeEvent(event));
+      this.#watchdog.note('fold');
+      for (const event of events) applyStored(run, event);
       // Between the pages of a long log the event loop serves others.
       if (run.sequence < through) await new Promise<void>((resolve) => this.#clock.soon(resolve));
     }

@@ -1,7 +1,11 @@
 import type { Plan } from '../engine/definition/plan.ts';
+import { KnownValues } from '../engine/masking/known-values.ts';
+import { learnFromEvent, maskKnown } from '../engine/masking/learning.ts';
 import { type Digest, hasSensitiveParts, maskPayload } from '../engine/masking/mask.ts';
-import type { RunFacts } from '../engine/run/run.ts';
-import { ENVELOPE_NODE_ID_MAX, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
+import { apply } from '../engine/run/fold.ts';
+import type { Run, RunFacts } from '../engine/run/run.ts';
+import type { JsonObject } from '../protocol/format/json.ts';
+import { ENVELOPE_NODE_ID_MAX, type EventType, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
 import { EVENT_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { StoredEvent } from '../store/log.ts';
 import { digits } from '../system/ids.ts';
@@ -23,7 +27,7 @@ const SEQUENCE_DIGITS = 6;
 
 /** Redacts, masks and encodes a new event. It is encoded once: storage, streams and deliveries use the same text. */
 export function recordEvent(
-  { plan, facts }: { readonly plan: Plan; readonly facts: RunFacts },
+  { plan, facts, known }: { readonly plan: Plan; readonly facts: RunFacts; readonly known?: KnownValues },
   newEvent: NewEvent,
   at: { readonly sequence: number; readonly time: number },
   digest: Digest,
@@ -43,7 +47,9 @@ export function recordEvent(
     schemaVersion: EVENT_SCHEMA_VERSION,
     engineVersion: String(facts.engineVersion),
   } as RunEvent;
-  const visible = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload, nodeId } as NewEvent, digest) : payload;
+  const byPlace = hasSensitiveParts(plan) ? maskPayload(plan, { type, payload, nodeId } as NewEvent, digest) : payload;
+  if (known) learnFromEvent(plan, known, event);
+  const visible = known ? maskKnown(known, byPlace as JsonObject) : byPlace;
   const fitsEnvelope = nodeId === undefined || nodeId.length <= ENVELOPE_NODE_ID_MAX;
   const isMasked = visible !== payload;
   const body =
@@ -78,6 +84,37 @@ export function sequenceOf(eventId: string): number {
 /** Whether a text is the id of an event of this run. */
 export function isEventIdOf(runId: string, text: string): boolean {
   return text.startsWith(eventIdOf(runId, 0).slice(0, -SEQUENCE_DIGITS)) && eventIdOf(runId, sequenceOf(text)) === text;
+}
+
+/** Events that bring values into a run. */
+const BRINGS_VALUES: ReadonlySet<string> = new Set<EventType>([
+  'node.completed',
+  'variable.changed',
+  'channel.written',
+]);
+
+/**
+ * Decodes a stored event for the fold. What its text masks is sensitive, even if the definition does not say so: it may
+ * have come from a child run.
+ */
+export function learnStored(run: Pick<Run, 'known'>, stored: StoredEvent): RunEvent {
+  const event = decodeEvent(stored);
+  if (stored.hidden !== null && BRINGS_VALUES.has(stored.type)) {
+    run.known ??= new KnownValues();
+    run.known.learnMasked(event.payload, (JSON.parse(stored.body) as RunEvent).payload);
+  }
+  return event;
+}
+
+/** Applies a stored event to a run. */
+export function applyStored(run: Run, stored: StoredEvent): void {
+  apply(run, learnStored(run, stored));
+  countStored(run, stored);
+}
+
+/** Adds a stored event to the length of the run's log. */
+export function countStored(run: Run, { body, hidden }: StoredEvent): void {
+  run.logCharacters += body.length + (hidden?.length ?? 0);
 }
 
 /** Decodes a stored event for the fold, with its hidden parts; never show the result to a caller. */

@@ -46,6 +46,7 @@ interface StoredFacts {
   readonly tags?: readonly string[] | undefined;
   readonly metadata?: JsonObject | undefined;
   readonly limits: RunLimits;
+  readonly sensitiveInputs?: readonly string[] | undefined;
   readonly depth: number;
   readonly rootRunId?: string | undefined;
   readonly scopeKey?: string | undefined;
@@ -65,6 +66,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
     tags: facts.tags,
     metadata: facts.metadata,
     limits: facts.limits,
+    sensitiveInputs: facts.sensitiveInputs,
     depth,
     rootRunId,
     scopeKey,
@@ -132,9 +134,8 @@ export function identityOf(row: RunRow): RunIdentity {
 
 /** Reads the facts from a row that the engine folds the run with. */
 export function factsOf(row: RunRow): RunFacts {
-  const { inputs, configurable, tags, metadata, limits, tenantName, fork, trace, initiators } = JSON.parse(
-    row.facts,
-  ) as StoredFacts;
+  const { inputs, configurable, tags, metadata, limits, sensitiveInputs, tenantName, fork, trace, initiators } =
+    JSON.parse(row.facts) as StoredFacts;
   return {
     runId: row.run_id,
     workflowId: row.workflow_id,
@@ -152,6 +153,7 @@ export function factsOf(row: RunRow): RunFacts {
     createdAt: row.created_at,
     engineVersion: row.engine_version,
     limits,
+    sensitiveInputs,
     fork,
     trace,
   };

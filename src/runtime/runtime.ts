@@ -1,8 +1,10 @@
+import type { OutputLimits } from '../engine/limits/output-limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Egress } from '../system/egress.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
+import type { Watchdog } from '../system/watchdog.ts';
 import type { Catalog } from './catalog.ts';
 import type { StanceOf } from './effects/model.ts';
 import type { SeamDrivers } from './effects/seams.ts';
@@ -21,6 +23,8 @@ export interface Runtime {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+  /** Whatever may take long on the main thread notes its name here. */
+  readonly watchdog: Watchdog;
   readonly hub: Hub;
   readonly plans: Plans;
   readonly reader: RunReader;
@@ -44,4 +48,6 @@ export interface Runtime {
   readonly provided: ReadonlySet<string>;
   /** Upper bounds of the limits of every run. */
   readonly limits: { readonly maxNodeExecutions: number; readonly maxRunDurationMs: number };
+  /** How much each run may hold. */
+  readonly outputLimits: OutputLimits;
 }

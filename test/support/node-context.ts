@@ -5,6 +5,8 @@ import { httpFetch } from '../../src/capabilities/integrations/http-client/nodes
 import { KV_NODES } from '../../src/capabilities/integrations/storage/nodes.ts';
 import { INTERRUPT_NODES } from '../../src/capabilities/people/interrupts/nodes.ts';
 import { NODES } from '../../src/capabilities/running/nodes/standard.ts';
+import { OutputBudget } from '../../src/engine/limits/output-budget.ts';
+import { OUTPUT_LIMITS } from '../../src/engine/limits/output-limits.ts';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import { catalogOf } from '../../src/runtime/catalog.ts';
 import { type Effects, SEAMS } from '../../src/runtime/effects/seams.ts';
@@ -88,6 +90,7 @@ export function contextOf(typeId: string, given: Partial<NodeContext> = {}): Nod
     children: [],
     childResult: unexpected,
     effects: effectsOf({}),
+    budget: new OutputBudget('The output', OUTPUT_LIMITS.output),
     sleep: unexpected,
     emit: unexpected,
     emitStep: unexpected,

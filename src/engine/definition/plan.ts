@@ -7,7 +7,7 @@ import type {
 } from '../../protocol/running/workflows.ts';
 import { type Condition, compileCondition, compilePort } from '../expressions/condition.ts';
 import type { Expression } from '../expressions/expression.ts';
-import { type SensitivePorts, sensitiveNames, sensitivePorts } from '../masking/sensitivity.ts';
+import { analyseSensitivity, type SensitivePorts, sensitiveNames } from '../masking/sensitivity.ts';
 import { type Arc, backEdges, topologicalOrder } from './graph.ts';
 import { scheduledEdges } from './orchestration.ts';
 
@@ -97,16 +97,11 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
     };
   });
 
-  const sensitive = sensitiveNames(definition);
   return {
     definition,
     version,
     nodes,
-    sensitive,
-    sensitivePorts: sensitivePorts(
-      nodes.toSorted((a, b) => a.order - b.order),
-      sensitive,
-    ),
+    ...sensitivityOf(nodes, sensitiveNames(definition)),
     maskingMode: definition.metadata.complianceConfig?.maskingMode ?? 'mask',
     maxLoopbacks: definition.settings.maxLoopbackIterations ?? LOOPBACKS_MAX,
     node: (id) => {
@@ -114,6 +109,18 @@ export function makePlan(definition: WorkflowDefinition, version: number): Plan 
       return position === undefined ? undefined : nodes[position];
     },
   };
+}
+
+function sensitivityOf(nodes: readonly PlannedNode[], marked: ReadonlySet<string>) {
+  const inOrder = nodes.toSorted((a, b) => a.order - b.order);
+  const { names, ports } = analyseSensitivity(inOrder, marked);
+  return { sensitive: names, sensitivePorts: ports };
+}
+
+/** The plan of a run that gets sensitive values on inputs that its definition does not mark. */
+export function withSensitiveInputs(plan: Plan, names: readonly string[]): Plan {
+  if (names.length === 0) return plan;
+  return { ...plan, ...sensitivityOf(plan.nodes, new Set([...plan.sensitive, ...names])) };
 }
 
 function portExpressions(node: WorkflowNode): Map<string, Expression> {

@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { render } from './template.ts';
+import { OutputBudget } from '../limits/output-budget.ts';
+import { render as renderWithin } from './template.ts';
+
+const render = (template: string, values: unknown): string =>
+  renderWithin(template, values, new OutputBudget('The text', 10_000));
 
 describe('a template', () => {
   it.each([
@@ -62,3 +66,11 @@ const VALUES = {
   zero: 0,
   nothing: null,
 };
+
+describe('a template that repeats a long value', () => {
+  it('is given up before the text is built', () => {
+    const template = '{{a}}'.repeat(1_000);
+    expect(() => render(template, { a: 'x'.repeat(1_000) })).toThrow('more than 10000 characters');
+    expect(() => render(template, { a: ['x'.repeat(1_000)] })).toThrow('more than 10000 characters');
+  });
+});

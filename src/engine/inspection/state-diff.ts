@@ -56,15 +56,16 @@ export class ComparedRunBuilder {
  * Masks ports that receive sensitive values. If anything in the workflow is sensitive, results of expressions are
  * masked too, because they may derive from it.
  */
-function shownInputs({ plan, nodes }: Run, nodeId: string, digest: Digest): JsonObject {
+function shownInputs({ plan, nodes, known }: Run, nodeId: string, digest: Digest): JsonObject {
   const { node, index } = plan.node(nodeId)!;
   const given = maskOutputs(plan, nodeId, nodes[index]!.inputs?.all ?? {}, digest);
-  if (plan.sensitive.size === 0) return given;
+  if (plan.sensitive.size === 0) return known ? known.mask(given) : given;
   const shown = Object.entries(given).map(([port, value]) => [
     port,
     own(node.inputs, port)?.type === 'expression' ? maskValue(value, plan.maskingMode, digest) : value,
   ]);
-  return Object.fromEntries(shown.filter(([, value]) => value !== undefined));
+  const masked = Object.fromEntries(shown.filter(([, value]) => value !== undefined));
+  return known ? known.mask(masked) : masked;
 }
 
 /** The values of both runs; a missing value is omitted. */

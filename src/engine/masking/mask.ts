@@ -2,6 +2,7 @@ import { isObject, type JsonObject, own } from '../../protocol/format/json.ts';
 import type { EventPayload, EventType, NewEvent } from '../../protocol/running/events.ts';
 import type { MaskingMode } from '../../protocol/running/workflows.ts';
 import type { Plan } from '../definition/plan.ts';
+import { EveryPort } from './sensitivity.ts';
 
 /** Computes a hex digest of a text; passed in because the engine is pure and has no crypto. */
 export type Digest = (text: string) => string;
@@ -28,14 +29,15 @@ export function maskValue(value: unknown, mode: MaskingMode, digest: Digest): un
 /** Masks the members of an object for which `isSensitive` is true; returns the same object if there are none. */
 export function maskMembers(
   values: JsonObject,
-  isSensitive: (name: string) => boolean,
+  isSensitive: (name: string, value: unknown) => boolean,
   mode: MaskingMode,
   digest: Digest,
 ): JsonObject {
-  if (mode === 'passthrough' || !Object.keys(values).some(isSensitive)) return values;
-  const masked = Object.entries(values).map(([name, value]) => [
+  const entries = Object.entries(values);
+  if (mode === 'passthrough' || !entries.some(([name, value]) => isSensitive(name, value))) return values;
+  const masked = entries.map(([name, value]) => [
     name,
-    isSensitive(name) ? maskValue(value, mode, digest) : value,
+    isSensitive(name, value) ? maskValue(value, mode, digest) : value,
   ]);
   return Object.fromEntries(masked.filter(([, value]) => value !== undefined));
 }
@@ -70,8 +72,8 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'node.started': unmasked,
   'node.completed': (plan, { payload }, digest) =>
     payload.outputs ? { ...payload, outputs: maskOutputs(plan, payload.nodeId, payload.outputs, digest) } : payload,
-  'node.failed': unmasked,
-  'node.retried': unmasked,
+  'node.failed': (plan, { payload }) => withMember(payload, 'error', maskError(plan, payload, payload.error)),
+  'node.retried': (plan, { payload }) => withMember(payload, 'lastError', maskError(plan, payload, payload.lastError)),
   'node.skipped': unmasked,
   'node.cancelled': unmasked,
   'node.suspended': unmasked,
@@ -102,7 +104,8 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
     plan.sensitive.has(payload.channel)
       ? { ...payload, value: maskValue(payload.value, plan.maskingMode, digest) ?? null }
       : payload,
-  'output.chunk': unmasked,
+  'output.chunk': (plan, { payload }) =>
+    withMember(payload, 'chunk', hidesAll(plan, payload.nodeId) ? REDACTED : payload.chunk),
   'log.appended': unmasked,
   'agent.promptResolved': unmasked,
   'prompt.composed': unmasked,
@@ -145,6 +148,24 @@ export const MASKS: { readonly [T in EventType]: Mask<T> } = {
   'capstan.pause.requested': unmasked,
   'capstan.principal.identified': unmasked,
 };
+
+/** Whether everything that a node says is masked, because it computes with something sensitive. */
+function hidesAll(plan: Plan, nodeId: string): boolean {
+  return plan.maskingMode !== 'passthrough' && plan.sensitivePorts.get(nodeId) instanceof EveryPort;
+}
+
+/** The code of an error whose message a program of the author words. */
+const WORDED_BY_PROGRAM = 'code_error';
+
+/** Whether the error of a node that failed may repeat, in other words, what it computed with. */
+export function leaksThroughError(plan: Plan, payload: JsonObject): boolean {
+  const error = payload.error ?? payload.lastError;
+  return hidesAll(plan, String(payload.nodeId)) && isObject(error) && error.code === WORDED_BY_PROGRAM;
+}
+
+function maskError<E extends object | undefined>(plan: Plan, payload: JsonObject, error: E): E {
+  return error && leaksThroughError(plan, payload) ? { ...error, message: REDACTED } : error;
+}
 
 /** Payload members of agent events that may repeat what the agent was shown. */
 const AGENT_CONTENT: readonly string[] = ['reasoning', 'delta', 'inputs', 'outcome', 'error', 'decision'];
@@ -200,7 +221,16 @@ function maskAnswer(plan: Plan, nodeId: string, value: unknown, digest: Digest):
 export function maskOutputs(plan: Plan, nodeId: string, outputs: JsonObject, digest: Digest): JsonObject {
   const ports = plan.sensitivePorts.get(nodeId);
   if (!ports) return outputs;
-  return maskMembers(outputs, (port) => ports.has(port), plan.maskingMode, digest);
+  const isShown = (port: string, value: unknown): boolean =>
+    (typeof value === 'boolean' || value === null) && isComputed(plan, nodeId, port);
+  return maskMembers(outputs, (port, value) => ports.has(port) && !isShown(port, value), plan.maskingMode, digest);
+}
+
+/** Whether a port is sensitive because it is computed. A yes or no is shown then: the path that the run takes shows it too. */
+function isComputed(plan: Plan, nodeId: string, port: string): boolean {
+  if (plan.sensitivePorts.get(nodeId) instanceof EveryPort) return true;
+  const { node } = plan.node(nodeId) ?? {};
+  return node?.outputSensitivity?.[port] !== true && own(node?.inputs, port)?.type === 'expression';
 }
 
 /** Masks the outputs of a run, which are grouped by node id. */

@@ -1,3 +1,4 @@
+import { own } from '../../protocol/format/json.ts';
 import type { PortValue, WorkflowDefinition, WorkflowEdge, WorkflowNode } from '../../protocol/running/workflows.ts';
 
 /** The node type that copies a variable to its output `value`. */
@@ -23,12 +24,55 @@ interface NodeWithEdges {
   readonly incoming: readonly { readonly edge: WorkflowEdge }[];
 }
 
+/** Every port of a node that computes with something sensitive, whatever it is called. */
+export class EveryPort extends Set<string> {
+  override has(_port: string): boolean {
+    return true;
+  }
+}
+
+/** The result of the taint analysis. */
+interface Sensitivity {
+  /** Variables and channels: those that the definition marks, and those that nodes write sensitive values to. */
+  readonly names: ReadonlySet<string>;
+  readonly ports: SensitivePorts;
+}
+
 /**
- * Taint analysis: a value that is passed on stays sensitive. Besides the ports marked in the definition, a port is
- * sensitive if an input of the same name comes directly from something sensitive. `inOrder` lists sources before
- * targets.
+ * Taint analysis: what is computed from a sensitive value is sensitive, and so is the variable or channel that it is
+ * written to. Writing may make another node's inputs sensitive, so the analysis is repeated until nothing is added.
  */
-export function sensitivePorts(inOrder: readonly NodeWithEdges[], names: ReadonlySet<string>): SensitivePorts {
+export function analyseSensitivity(inOrder: readonly NodeWithEdges[], marked: ReadonlySet<string>): Sensitivity {
+  for (let names = marked; ; ) {
+    const ports = sensitivePorts(inOrder, names);
+    const written = inOrder.flatMap(({ node }) => writtenName(node, names, ports));
+    if (written.every((name) => names.has(name))) return { names, ports };
+    names = new Set([...names, ...written]);
+  }
+}
+
+/** The member of the config that names what a node writes its input `value` to, by node type. */
+const WRITES: Readonly<Record<string, string>> = { 'core.setVariable': 'name', 'core.channelWrite': 'channelName' };
+
+function writtenName(
+  { id, typeId, config }: WorkflowNode,
+  names: ReadonlySet<string>,
+  ports: SensitivePorts,
+): string[] {
+  const member = own(WRITES, typeId);
+  if (member === undefined || names.size + ports.size === 0) return [];
+  return ports.get(id)?.has('value') ? [String(config[member])] : [];
+}
+
+/** Node types whose outputs are computed from all their inputs. */
+const COMPUTING =
+  /^(core\.openwop\.data\.|vendor\.capstan\.(data|code)\.|core\.flow\.(sort|limit|distinct|aggregate-|merge|iterator)|core\.(merge|loop)$)/;
+
+/**
+ * Besides the ports marked in the definition, a port is sensitive if an input of the same name comes from something
+ * sensitive, and every port is if the node computes with such an input. `inOrder` lists sources before targets.
+ */
+function sensitivePorts(inOrder: readonly NodeWithEdges[], names: ReadonlySet<string>): SensitivePorts {
   const found = new Map<string, ReadonlySet<string>>();
   for (const planned of inOrder) {
     const ports = new Set(deliveredPorts(planned, names, found));
@@ -38,8 +82,9 @@ export function sensitivePorts(inOrder: readonly NodeWithEdges[], names: Readonl
     }
     if (readsOneOf(planned.node, names)) ports.add(READS_VARIABLE.port);
     if (editsSome(planned.node, ports)) ports.add(EDITS.port);
-    for (const port of markedPorts(planned.node)) ports.add(port);
-    if (ports.size > 0) found.set(planned.node.id, ports);
+    const marked = markedPorts(planned.node);
+    if (ports.size > 0 && COMPUTING.test(planned.node.typeId)) found.set(planned.node.id, new EveryPort(ports));
+    else if (ports.size + marked.length > 0) found.set(planned.node.id, new Set([...ports, ...marked]));
   }
   return found;
 }
@@ -60,6 +105,7 @@ function deliveredPorts({ incoming }: NodeWithEdges, names: ReadonlySet<string>,
 
 function comesFrom(value: PortValue, names: ReadonlySet<string>, found: SensitivePorts): boolean {
   if (value.type === 'variable') return names.has(value.variableName);
+  if (value.type === 'expression') return mentions(value.expression, names, found);
   return value.type === 'connection' && found.get(value.nodeId)?.has(value.outputKey) === true;
 }
 
@@ -69,4 +115,16 @@ function editsSome({ typeId, inputs }: WorkflowNode, ports: ReadonlySet<string>)
 
 function readsOneOf({ typeId, config }: WorkflowNode, names: ReadonlySet<string>): boolean {
   return typeId === READS_VARIABLE.typeId && names.has(String(config.name));
+}
+
+/** Words of an expression: names, and texts in quotes, which may be names in brackets. */
+const WORDS = /[A-Za-z_$][\w$]*|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g;
+
+/** Whether an expression may read something sensitive: it names it, or it looks members up by a computed name. */
+function mentions(expression: string, names: ReadonlySet<string>, found: SensitivePorts): boolean {
+  if (names.size + found.size === 0) return false;
+  if (/\b(variables|inputs|nodes)\s*(\[\s*[^'"\s]|[^\s.[\w])|\b(variables|inputs|nodes)\s*$/.test(expression))
+    return true;
+  const words = (expression.match(WORDS) ?? []).map((word) => word.replace(/^['"]|['"]$/g, ''));
+  return words.some((word) => names.has(word) || found.has(word));
 }

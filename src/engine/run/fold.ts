@@ -3,6 +3,7 @@ import type { EventPayload, EventType, RunEvent } from '../../protocol/running/e
 import type { RunStatus } from '../../protocol/running/runs.ts';
 import { assert } from '../assert.ts';
 import type { Plan, PlannedNode } from '../definition/plan.ts';
+import { learnFromEvent } from '../masking/learning.ts';
 import { addChildSpending, spend } from '../models/budget.ts';
 import { grantTtlOf } from '../people/separation.ts';
 import { isApprovalKind, ownVerdict, type Verdict, verdictOf } from '../people/verdict.ts';
@@ -37,6 +38,7 @@ export function apply(run: Run, event: RunEvent): void {
   assert(event.sequence === run.sequence + 1, 'events must arrive in order, without gaps');
   assert(!isTerminal(run), `no event may follow the end of a run, got ${event.type}`);
   const time = Date.parse(event.timestamp);
+  if (run.known) learnFromEvent(run.plan, run.known, event);
   // Unknown types are ignored: a newer host may have written them.
   const row = own(rows as Record<string, unknown>, event.type) as Row<EventType> | undefined;
   row?.(run, event.payload, { time, nodeId: event.nodeId, eventId: event.eventId });

@@ -6,7 +6,9 @@ import type { DrainPolicy, InterruptKind, Owner } from '../../protocol/running/e
 import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable, RunStatus } from '../../protocol/running/runs.ts';
 import type { AgentRef, ChannelDeclaration } from '../../protocol/running/workflows.ts';
-import type { Plan } from '../definition/plan.ts';
+import { type Plan, withSensitiveInputs } from '../definition/plan.ts';
+import type { KnownValues } from '../masking/known-values.ts';
+import { knownAtStart } from '../masking/learning.ts';
 import { type BudgetState, emptyBudget } from '../models/budget-state.ts';
 import { Spending } from '../models/spending.ts';
 import type { Verdict } from '../people/verdict.ts';
@@ -30,6 +32,8 @@ export interface RunFacts {
   /** Version of the engine that created the run. */
   readonly engineVersion: number;
   readonly limits: RunLimits;
+  /** Names of inputs that hold sensitive values of the parent, whatever the definition says. */
+  readonly sensitiveInputs?: readonly string[] | undefined;
   readonly fork?: Fork | undefined;
   /** The trace of the request that started the run, or of the parent's node. */
   readonly trace?: TraceContext | undefined;
@@ -185,6 +189,8 @@ export interface Run {
   readonly facts: RunFacts;
   /** Sequence of the last event; -1 before the first. */
   sequence: number;
+  /** Length of all events as stored text, to enforce the limit on the log; counted by whoever reads or writes them. */
+  logCharacters: number;
   ended?: 'completed' | 'failed' | 'cancelled';
   startedAt?: number;
   endedAt?: number;
@@ -234,6 +240,8 @@ export interface Run {
   readonly outputs: JsonObject;
   readonly variables: JsonObject;
   readonly channels: Map<string, unknown>;
+  /** Sensitive values seen so far, which readers get nowhere; absent while there are none. */
+  known?: KnownValues;
   /** Pinned versions by change id (`version.pinned`). */
   readonly pins: Map<string, number>;
   /** Edge conditions that failed to evaluate and are not logged yet: edge id to message. */
@@ -241,11 +249,16 @@ export interface Run {
 }
 
 /** The state of a run before its first event. */
-export function emptyRun(plan: Plan, facts: RunFacts): Run {
+export function emptyRun(shared: Plan, facts: RunFacts): Run {
+  const plan = withSensitiveInputs(shared, facts.sensitiveInputs ?? []);
+  const variables = initialVariables(plan, facts);
+  const channels = initialChannels(plan);
+  const known = knownAtStart(plan, variables, channels);
   return {
     plan,
     facts,
     sequence: -1,
+    logCharacters: 0,
     updatedAt: facts.createdAt,
     executions: 0,
     budget: emptyBudget(),
@@ -264,8 +277,9 @@ export function emptyRun(plan: Plan, facts: RunFacts): Run {
     authors: new Set(),
     grants: new Map(),
     outputs: Object.create(null) as JsonObject,
-    variables: initialVariables(plan, facts),
-    channels: initialChannels(plan),
+    variables,
+    channels,
+    ...(known ? { known } : {}),
     pins: new Map(),
     warnings: new Map(),
   };

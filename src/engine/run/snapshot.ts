@@ -1,10 +1,21 @@
 import { defined, type JsonObject } from '../../protocol/format/json.ts';
 import { EVENT_LOG_SCHEMA_VERSION, type NodeStateDoc, type RunSnapshot } from '../../protocol/running/runs.ts';
+import { maskKnown } from '../masking/learning.ts';
 import { type Digest, maskMembers, maskOutputs, maskQuestion, maskValue } from '../masking/mask.ts';
 import { type NodeState, type Run, statusOf, visibleVariables } from './run.ts';
 
 /** The run as callers see it: sensitive values masked, times in ISO 8601. */
 export function snapshotOf(run: Run, digest: Digest): RunSnapshot {
+  const snapshot = maskedByPlace(run, digest);
+  if (!run.known) return snapshot;
+  const { inputs, variables, channels, nodeStates: states, error, interrupt, tags, metadata } = snapshot;
+  const nodes = Object.entries(states ?? {}).map(([nodeId, state]) => [nodeId, maskKnown(run.known!, state)]);
+  const shown = maskKnown(run.known, defined({ inputs, variables, channels, error, tags, metadata }));
+  const asked = interrupt && { interrupt: maskKnown(run.known, interrupt) };
+  return { ...snapshot, ...shown, ...asked, nodeStates: Object.fromEntries(nodes) } as RunSnapshot;
+}
+
+function maskedByPlace(run: Run, digest: Digest): RunSnapshot {
   const { facts, plan } = run;
   const sensitive = (name: string): boolean => plan.sensitive.has(name);
   const endedAt = iso(run.endedAt);

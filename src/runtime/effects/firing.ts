@@ -1,3 +1,4 @@
+import type { OutputBudget } from '../../engine/limits/output-budget.ts';
 import type { Allowance } from '../../engine/models/budget.ts';
 import type { TraceHeaders } from '../../protocol/format/trace.ts';
 
@@ -12,6 +13,8 @@ export interface Firing {
   readonly nodeId: string;
   /** The headers that make a request part of the run's trace; none if the run has no trace. */
   readonly trace?: TraceHeaders | undefined;
+  /** What comes back may be this large. */
+  readonly budget?: OutputBudget | undefined;
   /** What a model call may use, if the run has a budget. */
   readonly allowance?: Allowance | undefined;
 }

@@ -1,3 +1,4 @@
+import type { OutputBudget } from '../../engine/limits/output-budget.ts';
 import type { ProviderUsage } from '../../protocol/ai/models.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { TraceHeaders } from '../../protocol/format/trace.ts';
@@ -114,6 +115,8 @@ export interface ProviderCall {
   readonly nodeId: string;
   /** The headers that make the call part of the run's trace. */
   readonly trace?: TraceHeaders | undefined;
+  /** The answer is taken from here as it arrives; too much ends the call. */
+  readonly budget?: OutputBudget | undefined;
   onChunk(chunk: ModelChunk, isLast: boolean): void;
   onReasoning?(text: string): void;
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { OutputBudget } from '../../engine/limits/output-budget.ts';
 import { createEgress } from '../../system/egress.ts';
 import { realClock } from '../../system/real.ts';
 import type { ModelResult, ProviderQuestion } from './model.ts';
@@ -38,7 +39,12 @@ interface Exchange {
 }
 
 /** Asks a provider of some kind, which says these events. */
-async function ask(kind: NetworkProvider['kind'], base: string, lines: readonly string[]): Promise<Exchange> {
+async function ask(
+  kind: NetworkProvider['kind'],
+  base: string,
+  lines: readonly string[],
+  budget?: OutputBudget,
+): Promise<Exchange> {
   let seen: Omit<Exchange, 'result'> | undefined;
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -67,6 +73,7 @@ async function ask(kind: NetworkProvider['kind'], base: string, lines: readonly 
     effectId: 'e',
     tenant: 't',
     nodeId: 'n',
+    budget,
     onChunk: () => {},
   });
   return { ...seen!, result };
@@ -102,6 +109,14 @@ describe('an anthropic provider', () => {
     expect(textOf(result)).toBe('Rain.');
     expect(result.usage).toMatchObject({ provider: 'acme', model: 'large', inputTokens: 12, outputTokens: 7 });
     expect(result.chunks.at(-1)!.meta.finishReason).toBe('stop');
+  });
+
+  it('is cut off when its answer is longer than an output may be', async () => {
+    const endless = Array.from({ length: 50 }, () => text('Rain. '.repeat(100))).flat();
+    const budget = new OutputBudget('The output', 10_000);
+    await expect(ask('anthropic', '/v1', [begin, ...endless, ...end('end_turn')], budget)).rejects.toMatchObject({
+      error: { code: 'output_limit_exceeded', retryable: false },
+    });
   });
 
   it('says when it refuses, and when it was cut off', async () => {

@@ -1,4 +1,5 @@
 import { APICallError, type LanguageModelV4, type LanguageModelV4StreamPart } from '@ai-sdk/provider';
+import { OutputLimitExceeded } from '../../engine/limits/output-budget.ts';
 import type { ProviderUsage } from '../../protocol/ai/models.ts';
 import { isObject } from '../../protocol/format/json.ts';
 import type { ChunkMeta } from '../../protocol/running/events.ts';
@@ -128,10 +129,13 @@ class Answer {
   #read(part: LanguageModelV4StreamPart): void {
     if (part.type === 'reasoning-delta') this.#reasoning.add(part.delta);
     else if (part.type === 'text-delta' || part.type === 'tool-call' || part.type === 'finish') this.#reasoning.flush();
+    const { budget } = this.#options.call;
     if (part.type === 'text-delta') {
+      budget?.take(part.delta.length);
       this.#text += part.delta;
       this.#chunker.add(part.delta);
     } else if (part.type === 'tool-call') {
+      budget?.take(part.input.length);
       this.#toolCalls.push({ id: part.toolCallId, name: part.toolName, arguments: argumentsOf(part.input) });
     } else if (part.type === 'raw') this.#refusal += refusalIn(part.rawValue);
     else if (part.type === 'finish') this.#finish = part;
@@ -210,6 +214,7 @@ interface Asked {
 
 /** Busy and unreachable providers are retryable; a rejected request is not. */
 function failureOf(error: unknown, { provider, model, redact }: Asked): NodeFailure {
+  if (error instanceof OutputLimitExceeded) return new NodeFailure(error.error);
   const status = APICallError.isInstance(error) ? error.statusCode : undefined;
   const said = redact((error as Error)?.message ?? '').slice(0, MESSAGE_CHARACTERS_MAX);
   const details = { provider, model, ...(status === undefined ? {} : { status }) };

@@ -3,12 +3,12 @@ import type { JsonObject } from '../../protocol/format/json.ts';
 import type { EventType, RunEvent } from '../../protocol/running/events.ts';
 import type { ForkMode } from '../../protocol/running/forks.ts';
 import type { Configurable } from '../../protocol/running/runs.ts';
-import type { RunRow } from '../../store/log.ts';
+import type { RunRow, StoredEvent } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { recordAndApply } from '../append.ts';
 import { type CreatedRun, createRun, emptyHeldRun, initiatorsOf, type NewRun } from '../creation.ts';
 import type { PinnedPlan } from '../plans.ts';
-import { decodeEvent, eventIdOf, type Recorded, sequenceOf } from '../recording.ts';
+import { eventIdOf, learnStored, type Recorded, sequenceOf } from '../recording.ts';
 import { factsOf, type HeldRun, identityOf, type Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 import { reopeningsOf } from './reopenings.ts';
@@ -47,7 +47,8 @@ export async function createFork(runtime: Runtime, request: ForkRequest): Promis
   if (newRun.fork!.fromSeq === 0) return createRun(runtime, newRun);
   const held = emptyHeldRun(runtime, newRun);
   const recorded: Recorded[] = [];
-  for await (const event of readHistory(runtime, request.source, newRun.fork!.fromSeq)) {
+  for await (const stored of readHistory(runtime, request.source, newRun.fork!.fromSeq)) {
+    const event = learnStored(held.run, stored);
     const nodeId = nodeIdOf(event);
     if (nodeId !== undefined && !held.run.plan.node(nodeId)) return { unknownNode: nodeId };
     recorded.push(recordCopy(held, event));
@@ -70,6 +71,7 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay, by }: ForkRequest,
     subject,
     workflow,
     inputs: overlay.inputs ?? facts.inputs,
+    sensitiveInputs: facts.sensitiveInputs,
     configurable: overlay.configurable ?? facts.configurable,
     tags: overlay.tags ?? facts.tags,
     metadata: overlay.metadata ?? facts.metadata,
@@ -100,11 +102,11 @@ async function lastReplayed(runtime: Runtime, source: RunRow): Promise<number> {
 /** Events that one query reads. */
 const EVENTS_PER_PAGE = 500;
 
-async function* readHistory(runtime: Runtime, source: RunRow, length: number): AsyncGenerator<RunEvent> {
+async function* readHistory(runtime: Runtime, source: RunRow, length: number): AsyncGenerator<StoredEvent> {
   for (let after = -1; after < length - 1; ) {
     const page = await runtime.reader.events(source, after, Math.min(EVENTS_PER_PAGE, length - 1 - after));
     if (page.length === 0) throw new Error(`the log of ${source.run_id} ends before sequence ${length - 1}`);
-    for (const event of page) yield decodeEvent(event);
+    yield* page;
     after = page.at(-1)!.sequence;
   }
 }

@@ -2,12 +2,12 @@ import type { Plan } from '../../engine/definition/plan.ts';
 import { isApprovalKind } from '../../engine/people/verdict.ts';
 import type { Reopening } from '../../engine/run/run.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/format/json.ts';
-import type { RunEvent } from '../../protocol/running/events.ts';
 import type { Configurable } from '../../protocol/running/runs.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
-import { childRuns, type RunRow } from '../../store/log.ts';
+import { childRuns, type RunRow, type StoredEvent } from '../../store/log.ts';
 import { sha256Hex } from '../../system/digest.ts';
 import { type NewRun, storedGivens } from '../creation.ts';
+import { decodeEvent } from '../recording.ts';
 import { factsOf } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -21,7 +21,7 @@ interface ApprovalBasis {
   readonly configurable: Configurable;
 }
 
-type History = (length: number) => AsyncIterable<RunEvent>;
+type History = (length: number) => AsyncIterable<StoredEvent>;
 
 /**
  * Where the approvals that a fork copies are not for it. A replay repeats its source with every reopening of it. A branch
@@ -56,11 +56,12 @@ async function gatesOf(
   runtime: Runtime,
   { tenant }: RunRow,
   plan: Plan,
-  history: AsyncIterable<RunEvent>,
+  history: AsyncIterable<StoredEvent>,
 ): Promise<string[]> {
   const { catalog } = runtime;
   const gates = new Set(plan.nodes.filter(({ node }) => catalog.asksApproval(node)).map(({ node }) => node.id));
-  for await (const { type, nodeId, payload } of history) {
+  for await (const stored of history) {
+    const { type, nodeId, payload } = decodeEvent(stored);
     if (nodeId === undefined || gates.has(nodeId)) continue;
     const isGate =
       (type === 'interrupt.requested' && isApprovalKind(payload.kind)) ||

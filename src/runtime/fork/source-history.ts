@@ -1,8 +1,9 @@
-import type { Fork } from '../../engine/run/run.ts';
+import type { KnownValues } from '../../engine/masking/known-values.ts';
+import type { Fork, Run } from '../../engine/run/run.ts';
 import { defined } from '../../protocol/format/json.ts';
 import type { NewEvent, RunEvent } from '../../protocol/running/events.ts';
 import { traitsOf } from '../event-traits.ts';
-import { decodeEvent, isEventIdOf } from '../recording.ts';
+import { isEventIdOf, learnStored } from '../recording.ts';
 import type { Subject } from '../run-row.ts';
 import type { Runtime } from '../runtime.ts';
 
@@ -12,7 +13,11 @@ export class SourceHistory {
   readonly #byNode: ReadonlyMap<string | undefined, readonly RunEvent[]>;
   #position = 0;
 
-  constructor(events: readonly RunEvent[]) {
+  /** What is sensitive in the source. */
+  readonly known: KnownValues | undefined;
+
+  constructor(events: readonly RunEvent[], known?: KnownValues) {
+    this.known = known;
     this.#events = events;
     this.#byNode = Map.groupBy(this.#events, nodeIdOf);
   }
@@ -21,13 +26,16 @@ export class SourceHistory {
   static async load(runtime: Runtime, { tenant }: Subject, fork: Fork): Promise<SourceHistory> {
     const row = await runtime.reader.row({ tenant }, fork.sourceRunId);
     const events: RunEvent[] = [];
+    const source: Pick<Run, 'known'> = {};
     for (let after = fork.fromSeq - 1; row && after < fork.throughSeq; ) {
       const page = await runtime.reader.events(row, after);
       if (page.length === 0) break;
-      events.push(...page.filter(({ sequence }) => sequence <= fork.throughSeq).map(decodeEvent));
+      events.push(
+        ...page.filter(({ sequence }) => sequence <= fork.throughSeq).map((stored) => learnStored(source, stored)),
+      );
       after = page.at(-1)!.sequence;
     }
-    return new SourceHistory(events);
+    return new SourceHistory(events, source.known);
   }
 
   /** The event at the cursor; undefined at the end. */

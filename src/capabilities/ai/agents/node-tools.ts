@@ -1,3 +1,4 @@
+import { OutputBudget } from '../../../engine/limits/output-budget.ts';
 import { isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
 import type { Effects, SeamName } from '../../../runtime/effects/seams.ts';
 import { SEAMS } from '../../../runtime/effects/seams.ts';
@@ -140,6 +141,7 @@ function contextOf(runtime: Runtime, { typeId }: NodeType, args: JsonObject, by:
     childResult: async () => unavailable(),
     effects: effectsOf(runtime, by, unavailable),
     schemas: runtime.schemas,
+    budget: new OutputBudget('The output', runtime.outputLimits.output),
     sleep: async () => unavailable(),
     emit: () => {},
     emitStep: () => {},

@@ -67,7 +67,8 @@ export class InterruptService implements Interrupts {
     const view = await this.#host.runtime.reader.view({ tenant: row.tenant }, row.run_id, ({ run }) => {
       const open = openInterrupt(run, row.node_id, row.interrupt_id);
       if (isRefusal(open)) return open;
-      return viewOf({ ...open, data: maskQuestion(run.plan, row.node_id, open.data, sha256Hex) }, claims);
+      const masked = maskQuestion(run.plan, row.node_id, open.data, sha256Hex);
+      return viewOf({ ...open, data: run.known ? run.known.mask(masked) : masked }, claims);
     });
     return view ?? NOT_FOUND;
   }

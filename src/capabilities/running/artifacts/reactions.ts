@@ -13,7 +13,8 @@ export const storeArtifacts: Reaction = ({ events, run, identity }) =>
     const { artifactType } = planned.node;
     if (!artifactType) return [];
     const artifactId = artifactIdOf(planned);
-    const data = maskOutputs(run.plan, nodeId, outputs, sha256Hex);
+    const masked = maskOutputs(run.plan, nodeId, outputs, sha256Hex);
+    const data = run.known ? run.known.mask(masked) : masked;
     const { runId } = run.facts;
     const body = JSON.stringify({ artifactId, artifactType, runId, nodeId, createdAt: event.timestamp, data });
     return [upsertArtifact({ run_id: runId, artifact_id: artifactId, tenant: identity.subject.tenant, body })];

@@ -1,9 +1,10 @@
 import { Spans } from '../../../engine/inspection/spans.ts';
+import { maskKnown } from '../../../engine/masking/learning.ts';
 import { type Cost, Spending } from '../../../engine/models/spending.ts';
 import { apply } from '../../../engine/run/fold.ts';
 import type { Run } from '../../../engine/run/run.ts';
 import type { RunEvent } from '../../../protocol/running/events.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
+import { learnStored } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -30,9 +31,9 @@ export async function surveyLog(runtime: Runtime, row: RunRow): Promise<Survey> 
   let eventBytes = 0;
   for await (const page of logPages(runtime, row)) {
     for (const stored of page) {
-      const event = decodeEvent(stored);
+      const event = learnStored(run, stored);
       apply(run, event);
-      spans.add(event);
+      spans.add(run.known ? ({ ...event, payload: maskKnown(run.known, event.payload) } as RunEvent) : event);
       if (event.type === 'provider.usage') spending.add(event.payload);
       const nodeId = nodeIdOf(event);
       if (nodeId !== undefined) nodeIds.add(nodeId);

@@ -3,7 +3,7 @@ import { type ComparedRun, ComparedRunBuilder, diffStates, diffUsage } from '../
 import { NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import type { JsonObject } from '../../../protocol/format/json.ts';
 import { isTerminalStatus } from '../../../protocol/running/runs.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
+import { learnStored } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import { sha256Hex } from '../../../system/digest.ts';
@@ -64,7 +64,7 @@ export class DiffService {
       sitting,
       next: async () => {
         const { value: page = [] } = await pages.next();
-        for (const event of page) sitting.add(decodeEvent(event));
+        for (const event of page) sitting.add(learnStored(run, event));
         return page;
       },
     };

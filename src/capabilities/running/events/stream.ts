@@ -1,9 +1,8 @@
-import { apply } from '../../../engine/run/fold.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { type EventType, isTerminalEvent } from '../../../protocol/running/events.ts';
 import type { Configurable, RunSnapshot } from '../../../protocol/running/runs.ts';
 import { modeIncludes, type StreamMode } from '../../../protocol/running/stream-modes.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
+import { applyStored } from '../../../runtime/recording.ts';
 import type { HeldRun } from '../../../runtime/run-row.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
@@ -152,7 +151,7 @@ async function* valueFrames(
   for await (const batch of follow(runtime, row, { after: held.run.sequence, signal })) {
     const frames: string[] = [];
     for (const event of batch) {
-      apply(held.run, decodeEvent(event));
+      applyStored(held.run, event);
       if (modeIncludes('values', event.type)) frames.push(snapshotFrame(held));
     }
     if (frames.length > 0) yield frames.join('');

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { render } from '../../../engine/expressions/template.ts';
+import type { OutputBudget } from '../../../engine/limits/output-budget.ts';
 import { deepEqual, isObject, type JsonObject, valueAt } from '../../../protocol/format/json.ts';
 import { OneOf } from '../../../protocol/format/schema.ts';
 import { invalid, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
@@ -15,16 +16,16 @@ function listNode<C>(typeId: string, port: string, config: NodeType['config'], w
     typeId,
     role: 'pure',
     ...(config ? { config } : {}),
-    run: ({ config: given, inputs }): Outcome => {
+    run: ({ config: given, inputs, budget }): Outcome => {
       const list = inputs[port];
       if (!Array.isArray(list)) return invalid(`The input \`${port}\` must be an array.`);
       if (list.length > ITEMS_MAX) return invalid(`The input \`${port}\` has more than ${ITEMS_MAX} items.`);
-      return { done: { outputs: work(list, given as C) } };
+      return { done: { outputs: work(list, given as C, budget) } };
     },
   };
 }
 
-type Work<C> = (list: readonly unknown[], config: C) => JsonObject;
+type Work<C> = (list: readonly unknown[], config: C, budget: OutputBudget) => JsonObject;
 
 function at(item: unknown, path = ''): unknown {
   return path === '' ? item : valueAt(item, path);
@@ -44,7 +45,7 @@ const arrayMap = listNode<{ template: string }>(
   'core.openwop.data.array-map',
   'array',
   Type.Object({ template: Type.String({ description: '`{{ path }}` tokens are looked up in each item' }) }),
-  (list, { template }) => ({ array: list.map((item) => render(template, item)) }),
+  (list, { template }, budget) => ({ array: list.map((item) => render(template, item, budget)) }),
 );
 
 const SortKey = Type.Object({
@@ -186,8 +187,14 @@ const aggregateText = listNode<AggregateText>(
     path: Type.Optional(Path),
     template: Type.Optional(Type.String({ description: '`{{ path }}` tokens are looked up in each item' })),
   }),
-  (list, { separator = '', path, template }) => {
-    const pieces = list.map((item) => (template === undefined ? toText(at(item, path)) : render(template, item)));
+  (list, { separator = '', path, template }, budget) => {
+    const pieces = list.map((item) => {
+      budget.take(separator.length);
+      if (template !== undefined) return render(template, item, budget);
+      const value = at(item, path);
+      budget.takeJson(value);
+      return toText(value);
+    });
     return { text: pieces.join(separator), count: pieces.length };
   },
 );

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { compilePattern, matchBounded } from '../../../engine/expressions/pattern.ts';
+import type { OutputBudget } from '../../../engine/limits/output-budget.ts';
 import { deepEqual, own, valueAt } from '../../../protocol/format/json.ts';
 import { AnyObject, MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
 import { invalid, type NodeType } from '../../../runtime/node-type.ts';
@@ -144,26 +145,48 @@ const MergeConfig = Type.Object({
   keyPath: Type.Optional(NonEmpty),
 });
 
-type Merge = (lists: readonly unknown[][], keyPath: string) => unknown[];
+type Merge = (lists: readonly unknown[][], keyPath: string, budget: OutputBudget) => unknown[];
 
 const MERGES: Record<NonNullable<Static<typeof MergeConfig>['mode']>, Merge> = {
   append: (lists) => lists.flat(),
-  'combine-by-key': (lists, keyPath) => {
+  'combine-by-key': (lists, keyPath, budget) => {
     const combined = new Map<string, object>();
     for (const item of lists.flat()) {
       const key = JSON.stringify(valueAt(item, keyPath) ?? null);
-      combined.set(key, { ...combined.get(key), ...(item as object) });
+      // In place: copying what has grown for each of many items would take quadratic time.
+      const target = combined.get(key) ?? {};
+      combined.set(key, target);
+      assign(target, [item], budget);
     }
     return [...combined.values()];
   },
-  'combine-by-position': (lists) => {
-    const longest = Math.max(0, ...lists.map((list) => list.length));
-    return Array.from({ length: longest }, (_, index) => Object.assign({}, ...lists.map((list) => list[index])));
+  'combine-by-position': (lists, _keyPath, budget) => {
+    const longest = lists.reduce((most, list) => Math.max(most, list.length), 0);
+    return Array.from({ length: longest }, (_, index) =>
+      assign(
+        {},
+        lists.map((list) => list[index]),
+        budget,
+      ),
+    );
   },
-  multiplex: (lists) =>
-    lists.reduce<unknown[]>((left, right) => left.flatMap((a) => right.map((b) => Object.assign({}, a, b))), [{}]),
+  multiplex: (lists, _keyPath, budget) =>
+    lists.reduce<unknown[]>((left, right) => left.flatMap((a) => right.map((b) => assign({}, [a, b], budget))), [{}]),
   'choose-branch': (lists) => lists.find((list) => list.length > 0) ?? [],
 };
+
+/** What each character of a text takes as a member of its own, which is what assigning a text makes of it. */
+const MEMBER_CHARACTERS = 16;
+
+/** Adds the members of each source to the target, once they are taken from the budget. */
+function assign(target: object, sources: readonly unknown[], budget: OutputBudget): object {
+  for (const source of sources) {
+    if (typeof source === 'string') budget.take(source.length * MEMBER_CHARACTERS);
+    else budget.takeJson(source);
+    Object.assign(target, source);
+  }
+  return target;
+}
 
 const MERGED_ITEMS_MAX = 100_000;
 
@@ -171,13 +194,13 @@ const MERGED_ITEMS_MAX = 100_000;
 const merge: Omit<NodeType, 'typeId'> = {
   role: 'pure',
   config: MergeConfig,
-  run: ({ config, inputs }) => {
+  run: ({ config, inputs, budget }) => {
     const { mode = 'append', keyPath = 'id' } = config as Static<typeof MergeConfig>;
     const given = Array.isArray(inputs.inputs) ? inputs.inputs : Object.values(inputs);
     const lists = given.map((list: unknown) => (Array.isArray(list) ? list : [list]));
     const size = mode === 'multiplex' ? lists.reduce((product, list) => product * list.length, 1) : 0;
     if (size > MERGED_ITEMS_MAX) return invalid(`The lists would multiply to more than ${MERGED_ITEMS_MAX} items.`);
-    return { done: { outputs: { merged: MERGES[mode](lists, keyPath) } } };
+    return { done: { outputs: { merged: MERGES[mode](lists, keyPath, budget) } } };
   },
 };
 

@@ -6,9 +6,9 @@ import { invalid, type NodeType } from '../../../runtime/node-type.ts';
 export const stringFormat: NodeType = {
   typeId: 'core.openwop.data.string-format',
   role: 'pure',
-  run: ({ inputs }) => {
+  run: ({ inputs, budget }) => {
     const { template, context } = inputs;
     if (typeof template !== 'string') return invalid('The input `template` must be a string.');
-    return { done: { outputs: { text: render(template, isObject(context) ? context : inputs) } } };
+    return { done: { outputs: { text: render(template, isObject(context) ? context : inputs, budget) } } };
   },
 };

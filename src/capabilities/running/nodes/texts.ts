@@ -28,9 +28,11 @@ const jsonStringify: NodeType = {
   typeId: 'core.openwop.data.json-stringify',
   role: 'pure',
   config: Type.Object({ indent: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })) }),
-  run: ({ config, inputs: { value = null } }) => ({
-    done: { outputs: { text: JSON.stringify(value, null, config.indent as number | undefined) } },
-  }),
+  run: ({ config, inputs: { value = null }, budget }) => {
+    const indent = config.indent as number | undefined;
+    budget.takeJson(value, indent);
+    return { done: { outputs: { text: JSON.stringify(value, null, indent) } } };
+  },
 };
 
 /** Validates a value against a JSON Schema (2020-12). */
@@ -53,12 +55,14 @@ const csvParse: NodeType = {
   typeId: 'core.openwop.data.csv-parse',
   role: 'pure',
   config: Type.Object({ hasHeader: Type.Optional(Type.Boolean({ default: true })) }),
-  run: ({ config, inputs: { text } }): Outcome => {
+  run: ({ config, inputs: { text }, budget }): Outcome => {
     if (typeof text !== 'string') return invalid('The input `text` must be a string.');
     const parsed = parseCsv(text, ITEMS_MAX);
     if ('problem' in parsed) return invalid(parsed.problem);
     if (config.hasHeader === false) return { done: { outputs: { rows: parsed.rows, headers: [] } } };
     const [headers = [], ...rows] = parsed.rows;
+    // Few characters of text can be many rows of many columns.
+    for (const _row of rows) budget.takeJson(headers);
     return { done: { outputs: { headers, rows: rows.map((row) => named(headers, row)) } } };
   },
 };
@@ -72,10 +76,14 @@ const csvStringify: NodeType = {
   typeId: 'core.openwop.data.csv-stringify',
   role: 'pure',
   config: Type.Object({ includeHeader: Type.Optional(Type.Boolean({ default: true })) }),
-  run: ({ config, inputs: { rows, headers } }): Outcome => {
+  run: ({ config, inputs: { rows, headers }, budget }): Outcome => {
     if (!Array.isArray(rows)) return invalid('The input `rows` must be an array.');
     const names = Array.isArray(headers) ? headers.map(String) : namesIn(rows);
-    const cells = rows.map((row: unknown) => (Array.isArray(row) ? row : names.map((name) => own(Object(row), name))));
+    const cells = rows.map((row: unknown) => {
+      budget.take(names.length);
+      budget.takeJson(row);
+      return Array.isArray(row) ? row : names.map((name) => own(Object(row), name));
+    });
     const hasHeader = config.includeHeader !== false && names.length > 0;
     return { done: { outputs: { text: writeCsv(hasHeader ? [names, ...cells] : cells) } } };
   },

@@ -1,8 +1,7 @@
-import { apply } from '../../../engine/run/fold.ts';
 import { snapshotOf } from '../../../engine/run/snapshot.ts';
 import { NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { RunSnapshot } from '../../../protocol/running/runs.ts';
-import { decodeEvent } from '../../../runtime/recording.ts';
+import { applyStored } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import { logPages } from '../../log-pages.ts';
@@ -24,7 +23,7 @@ export class TimeTravelService {
     if (sequence > row.sequence) return refuseFutureState(row.sequence);
     const { run } = await reader.load(row, -1);
     for await (const page of logPages(this.#runtime, { ...row, sequence })) {
-      for (const event of page) apply(run, decodeEvent(event));
+      for (const event of page) applyStored(run, event);
     }
     return snapshotOf(run, sha256Hex);
   }

@@ -1,12 +1,13 @@
 import type { JsonObject } from '../protocol/format/json.ts';
 import type { StanceOf } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
-import type { Executor, WorkKind } from '../runtime/executor.ts';
+import type { Executor } from '../runtime/executor.ts';
 import type { AppendListener, HintListener } from '../runtime/hub.ts';
 import type { NodeType } from '../runtime/node-type.ts';
 import type { Reaction } from '../runtime/reaction.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ToolSource } from '../runtime/tools.ts';
+import type { WorkKind } from '../runtime/work-kind.ts';
 import type { RunRef } from '../store/log.ts';
 import type { Unit, Write } from '../store/sql.ts';
 import type { Migration } from '../store/store.ts';

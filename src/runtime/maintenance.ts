@@ -4,7 +4,7 @@ import { deleteDeadHosts, ensureWork } from '../store/queue.ts';
 import type { Write } from '../store/sql.ts';
 import type { Clock } from '../system/clock.ts';
 import { changeOf } from './change.ts';
-import type { WorkHandler } from './executor.ts';
+import type { WorkHandler } from './work-kind.ts';
 
 /** Kind of the work item that deletes expired rows, and its id. */
 export const MAINTENANCE = 'maintenance';

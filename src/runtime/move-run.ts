@@ -9,9 +9,9 @@ import { dropWork, wake } from '../store/queue.ts';
 import { sha256Hex } from '../system/digest.ts';
 import { announce, appendWrites, positionOf, recordAndApply } from './append.ts';
 import { type Change, changeOf, perform } from './change.ts';
-import type { WorkHandler } from './executor.ts';
 import type { HeldRun } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
+import type { WorkHandler } from './work-kind.ts';
 
 /** A run that was moved by a command. */
 export interface MovedRun {

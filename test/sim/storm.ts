@@ -1,4 +1,4 @@
-import type { WorkKind } from '../../src/runtime/executor.ts';
+import type { WorkKind } from '../../src/runtime/work-kind.ts';
 import { openSqlite } from '../../src/store/sqlite.ts';
 import { type Migration, type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';

@@ -5,7 +5,7 @@ import type { RunRequest, StarterFamily } from '../../src/capabilities/starting/
 import type { StarterColumns } from '../../src/capabilities/starting/starter/records.ts';
 import { StarterWork } from '../../src/capabilities/starting/starter/work.ts';
 import { type Decide, perform } from '../../src/runtime/change.ts';
-import type { WorkResult } from '../../src/runtime/executor.ts';
+import type { WorkResult } from '../../src/runtime/work-kind.ts';
 import { sql } from '../../src/store/sql.ts';
 import { callerOf, type ServiceHost } from './service-host.ts';
 

@@ -6,8 +6,8 @@ import { Audit } from '../../src/capabilities/trust/audit/door.ts';
 import type { Refusal } from '../../src/protocol/errors.ts';
 import { Closed } from '../../src/protocol/format/schema.ts';
 import { type Change, changeOf } from '../../src/runtime/change.ts';
-import type { WorkHandler } from '../../src/runtime/executor.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import type { WorkHandler } from '../../src/runtime/work-kind.ts';
 import { ensureWork } from '../../src/store/queue.ts';
 import { sql } from '../../src/store/sql.ts';
 

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { NewEvent } from '../../protocol/running/events.ts';
+import type { Clock } from '../../system/clock.ts';
 import type { ChildRequest, ChildResult } from '../child-request.ts';
 import { NodeFailure } from '../node-failure.ts';
-import type { Runtime } from '../runtime.ts';
 import { type CallableTool, findTool, type Tool, type ToolCaller, ToolFailure, type ToolSource } from '../tools.ts';
 import type { SchemaValidator } from '../validation/schema-validator.ts';
 import type { Firing, SeamDriver } from './firing.ts';
@@ -28,7 +28,10 @@ export type ToolResult = {
 /** The longest result as JSON: it is part of every further question to the model. */
 const RESULT_CHARACTERS_MAX = 100_000;
 
-type SeamParts = Pick<Runtime, 'clock' | 'schemas'>;
+interface SeamParts {
+  readonly clock: Clock;
+  readonly schemas: SchemaValidator;
+}
 
 /** The seam to the tools of all sources. A failing tool is a result; one that cannot be reached fails the attempt. */
 export function toolSeam(sources: readonly ToolSource[], parts: SeamParts): SeamDriver<ToolRequest, ToolResult> {

@@ -1,8 +1,8 @@
 import { escalate, expire, isClosed, reopen } from '../../../engine/judging/goal.ts';
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { and, type Change, perform, unchanged, withResult } from '../../../runtime/change.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import type { Statement } from '../../../store/sql.ts';
 import { HOST_ACTOR } from '../../trust/audit/door.ts';
 import type { Arms } from './arms.ts';

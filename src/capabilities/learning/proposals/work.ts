@@ -1,7 +1,7 @@
 import { isRefusal } from '../../../protocol/errors.ts';
 import { perform } from '../../../runtime/change.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import type { Activation } from './activation.ts';
 
 /** Closes a gate whose time is up. The item is due again when the run has a later gate by then. */

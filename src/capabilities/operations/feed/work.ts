@@ -1,6 +1,6 @@
 import { commitOrThrow } from '../../../runtime/change.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import type { Write } from '../../../store/sql.ts';
 import { Numbering } from './numbering.ts';

@@ -1,5 +1,5 @@
 import { changeOf } from '../../../runtime/change.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import { ensureWork, wake } from '../../../store/queue.ts';
 import type { Unit } from '../../../store/sql.ts';
 import { deleteNextEvents, deleteRuns, type RetentionHost } from './deletion.ts';

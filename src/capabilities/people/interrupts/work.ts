@@ -1,5 +1,5 @@
 import { changeOf } from '../../../runtime/change.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import { ensureWork } from '../../../store/queue.ts';
 import type { Write } from '../../../store/sql.ts';
 import type { Clock } from '../../../system/clock.ts';

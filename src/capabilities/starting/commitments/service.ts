@@ -1,7 +1,7 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import type { Commitment, CommitmentRequest } from '../../../protocol/starting/commitments.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import { timestamp } from '../../timestamps.ts';
 import type { Author } from '../starter/door.ts';
 import type { StarterFamily } from '../starter/family.ts';

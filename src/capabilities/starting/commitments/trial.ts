@@ -1,8 +1,8 @@
 import type { CommitmentFired } from '../../../protocol/starting/commitment-events.ts';
 import { commitOrThrow } from '../../../runtime/change.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
 import { decodeEvent } from '../../../runtime/recording.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import { listRuns, type RunRow, readEvents, type StoredEvent } from '../../../store/log.ts';
 import type { StarterRecords } from '../starter/records.ts';
 import type { CommitmentTrial } from './door.ts';

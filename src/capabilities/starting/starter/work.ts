@@ -1,6 +1,6 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
 import { and, changeOf } from '../../../runtime/change.ts';
-import type { WorkHandler, WorkResult } from '../../../runtime/executor.ts';
+import type { WorkHandler, WorkResult } from '../../../runtime/work-kind.ts';
 import type { Host } from '../../capability.ts';
 import type { Runs } from '../../running/runs/door.ts';
 import { subjectOf } from '../../subject-columns.ts';

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../../protocol/errors.ts';
 import type { VerifyResult } from '../../../protocol/trust/audit-chain.ts';
 import { type Change, changeOf, commitOrThrow } from '../../../runtime/change.ts';
-import type { WorkHandler } from '../../../runtime/executor.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import type { Unit } from '../../../store/sql.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';

@@ -1,5 +1,5 @@
-import type { WorkHandler } from '../../../runtime/executor.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
+import type { WorkHandler } from '../../../runtime/work-kind.ts';
 import type { Anchorer } from './anchorer.ts';
 import { oldestTail } from './records.ts';
 import { CHECKPOINT_SECONDS, type Sealer } from './sealer.ts';

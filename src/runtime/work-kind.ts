@@ -1,0 +1,18 @@
+import type { WorkItem } from '../store/queue.ts';
+import type { Change } from './change.ts';
+
+/** What came of a work item: the change it makes, and when it is due again; without `dueAgainAt` it is finished. */
+export interface WorkResult {
+  readonly change?: Change<unknown> | undefined;
+  readonly dueAgainAt?: number | undefined;
+}
+
+/** Handles work items of one kind. Its change is committed in the unit that finishes or reschedules the item. */
+export type WorkHandler = (item: WorkItem) => Promise<WorkResult>;
+
+/** A kind of work item. */
+export interface WorkKind {
+  readonly handle: WorkHandler;
+  /** Concurrency limit: at this many active items no more are claimed, so that slow ones do not starve others. */
+  readonly atOnce?: number;
+}

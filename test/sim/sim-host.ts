@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { runAgent } from '../../src/capabilities/ai/agents/run-agent.ts';
 import { buildCapabilities, ContributionView, type Mountable } from '../../src/capabilities/build.ts';
 import type { Contributions, Extension, Host } from '../../src/capabilities/capability.ts';
@@ -166,6 +167,7 @@ function simCatalog(world: World): NodeType[] {
     },
     {
       typeId: 'sim.slow',
+      config: Type.Object({ ms: Type.Number() }),
       role: 'pure',
       run: async ({ config, sleep }) => {
         await sleep(config.ms as number);

@@ -33,13 +33,16 @@ export class Claims {
   readonly #runtime: Runtime;
   readonly #hostId: string;
   readonly #places: Places;
+  /** Strikes from which on a run is driven alone: the next one would be its last. */
+  readonly #suspectFrom: number;
   /** The tenant after which the next claim begins to share places out. */
   #sharedTo = '';
   /** The suspect that is driven alone now. */
   onTrial: string | undefined;
 
-  constructor(runtime: Runtime, hostId: string, places: Places) {
+  constructor(runtime: Runtime, hostId: string, places: Places, suspectFrom: number) {
     this.#runtime = runtime;
+    this.#suspectFrom = suspectFrom;
     this.#hostId = hostId;
     this.#places = places;
   }
@@ -52,18 +55,24 @@ export class Claims {
   /** Claims what has been due for longest; there is room for everybody. */
   async #claimOldest(limit: number, { except, isWorking }: ClaimRequest): Promise<Claimed> {
     const { store, clock } = this.#runtime;
-    const query = nextDue(except, { withSuspects: this.onTrial === undefined });
+    const query = nextDue(except, {
+      withSuspects: this.onTrial === undefined,
+      suspectFrom: this.#suspectFrom,
+    });
     const [row] = await store.read<{ due_at: number | null }>(query);
     const dueAt = row?.due_at ?? null;
     if (dueAt === null || !isWorking()) return NOTHING;
     if (dueAt > clock.now()) return { ...NOTHING, dueAt };
-    const items = await this.#commit([claimDue(this.#hostId, limit, { except }), ...this.#claimSuspect()]);
+    const items = await this.#commit([
+      claimDue(this.#hostId, limit, { except, suspectFrom: this.#suspectFrom }),
+      ...this.#claimSuspect(),
+    ]);
     return { items, mightBeMore: items.length > 0 };
   }
 
   /** Shares the free places out to tenants with due items, some tenants at a time. */
   async #claimShares({ except, isWorking }: ClaimRequest): Promise<Claimed> {
-    const query = dueTenants(this.#sharedTo, TENANTS_PER_CLAIM, except);
+    const query = dueTenants(this.#sharedTo, TENANTS_PER_CLAIM, except, this.#suspectFrom);
     const found = await this.#runtime.store.read<DueTenant>(query);
     if (!isWorking()) return NOTHING;
     const isLastPart = found.length < TENANTS_PER_CLAIM;
@@ -71,7 +80,9 @@ export class Claims {
     const due = found.filter(({ is_due }) => is_due === 1);
     const later = found.flatMap(({ due_at, is_due }) => (is_due === 0 && due_at !== null ? [due_at] : []));
     const shares = this.#places.share(Math.min(this.#places.room, CLAIM_MAX), due);
-    const claims = [...shares].map(([tenant, count]) => claimDue(this.#hostId, count, { except, tenant }));
+    const claims = [...shares].map(([tenant, count]) =>
+      claimDue(this.#hostId, count, { except, tenant, suspectFrom: this.#suspectFrom }),
+    );
     const items = await this.#commit([...claims, ...this.#claimSuspect()]);
     const dueAt = later.length > 0 ? Math.min(...later) : undefined;
     return { items, mightBeMore: items.length > 0 || !isLastPart, dueAt };
@@ -79,7 +90,9 @@ export class Claims {
 
   /** The claim of one run that was executing when a host died. Such runs are driven one at a time: the next death tells. */
   #claimSuspect(): Unit {
-    return this.onTrial === undefined ? [claimDue(this.#hostId, 1, { isSuspect: true })] : [];
+    return this.onTrial === undefined
+      ? [claimDue(this.#hostId, 1, { isSuspect: true, suspectFrom: this.#suspectFrom })]
+      : [];
   }
 
   async #commit(claims: Unit): Promise<readonly WorkItem[]> {

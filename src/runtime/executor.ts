@@ -86,7 +86,7 @@ export class Executor {
     this.#runtime = runtime;
     this.#options = options;
     this.#places = new Places(options);
-    this.#claims = new Claims(runtime, options.hostId, this.#places);
+    this.#claims = new Claims(runtime, options.hostId, this.#places, this.#suspectFrom);
   }
 
   get hostId(): string {
@@ -175,6 +175,10 @@ export class Executor {
     return this.#options.strikesMax ?? STRIKES_MAX;
   }
 
+  get #suspectFrom(): number {
+    return Math.max(1, this.#strikesMax - 1);
+  }
+
   get #hasOneOwner(): boolean {
     return !this.#runtime.store.isShared;
   }
@@ -237,7 +241,7 @@ export class Executor {
 
   #handleClaimed(item: WorkItem): void {
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
-    if (item.strikes > 0) this.#claims.onTrial = item.work_id;
+    if (item.strikes >= this.#suspectFrom) this.#claims.onTrial = item.work_id;
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
     else void this.#handle(lease, item);
   }
@@ -275,9 +279,8 @@ export class Executor {
   }
 
   async #drive(active: ActiveItem, options: Omit<DriveOptions, 'placeChild' | 'strikesMax'>): Promise<number | null> {
-    const strikesMax = this.#strikesMax;
     const placeChild = (): Placement => this.#placementFor(active.tenant);
-    const drive = new Drive(this.#runtime, { ...options, strikesMax, placeChild });
+    const drive = new Drive(this.#runtime, { ...options, strikesMax: this.#strikesMax, placeChild });
     active.drive = drive;
     if (this.#claims.onTrial === options.lease.workId) this.#acquitLater(options.lease);
     if (this.#state === 'stopping') drive.stop({ cut: true });

@@ -119,6 +119,8 @@ interface ClaimOptions {
   readonly tenant?: string;
   /** Claim an item that is suspected of having taken its host down, instead of one that is not. */
   readonly isSuspect?: boolean;
+  /** Strikes from which on an item counts as a suspect. */
+  readonly suspectFrom?: number;
 }
 
 const COLUMNS = 'work_id, kind, tenant, payload, epoch, wakes, crashes, strikes';
@@ -126,11 +128,11 @@ const FREE = 'owner IS NULL AND quarantined_at IS NULL';
 
 /** Claims free items that are due, oldest first. */
 export function claimDue(owner: string, limit: number, options: ClaimOptions = {}): Write {
-  const { except = [], tenant, isSuspect = false } = options;
+  const { except = [], tenant, isSuspect = false, suspectFrom = 1 } = options;
   const ofTenant = tenant === undefined ? '' : `AND tenant = $${except.length + 3}`;
   return {
     sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL WHERE work_id IN (
-            SELECT work_id FROM work WHERE ${FREE} AND due_at <= $now AND strikes ${isSuspect ? '> 0' : '= 0'}
+            SELECT work_id FROM work WHERE ${FREE} AND due_at <= $now AND strikes ${isSuspect ? '>=' : '<'} ${suspectFrom}
             ${notOf(except, 3)} ${ofTenant} ORDER BY due_at LIMIT $2 $skipLocked
           ) AND owner IS NULL RETURNING ${COLUMNS}`,
     params: [owner, limit, ...except, ...(tenant === undefined ? [] : [tenant])],
@@ -149,9 +151,9 @@ export interface DueTenant {
  * The next `limit` tenants, by name after `after`, that have free items with a due time. It looks at one row for each
  * tenant: how much one of them has in the queue makes no difference.
  */
-export function dueTenants(after: string, limit: number, except: readonly string[]): Statement {
+export function dueTenants(after: string, limit: number, except: readonly string[], suspectFrom = 1): Statement {
   const waiting = 'owner IS NULL AND due_at IS NOT NULL';
-  const claimable = `${waiting} AND quarantined_at IS NULL AND strikes = 0 ${notOf(except, 3)}`;
+  const claimable = `${waiting} AND quarantined_at IS NULL AND strikes < ${suspectFrom} ${notOf(except, 3)}`;
   return sql(
     `WITH RECURSIVE found(tenant, place) AS (
        SELECT (SELECT MIN(tenant) FROM work WHERE ${waiting} AND tenant > CAST($1 AS TEXT)), 1
@@ -334,10 +336,10 @@ export function readWorkItem(workId: string): Statement {
 }
 
 /** Finds when the next free item is due, so that the host can sleep until then; `except` lists kinds to ignore. */
-export function nextDue(except: readonly string[], { withSuspects = true } = {}): Statement {
+export function nextDue(except: readonly string[], { withSuspects = true, suspectFrom = 1 } = {}): Statement {
   return sql(
     `SELECT MIN(due_at) AS due_at FROM work
-     WHERE ${FREE} AND due_at IS NOT NULL ${withSuspects ? '' : 'AND strikes = 0'} ${notOf(except, 1)}`,
+     WHERE ${FREE} AND due_at IS NOT NULL ${withSuspects ? '' : `AND strikes < ${suspectFrom}`} ${notOf(except, 1)}`,
     ...except,
   );
 }

@@ -139,9 +139,9 @@ describe('whatever the workflow and whoever meddles with it', () => {
         const branch = await forkOf(changed, 'branch', at);
         await endedLog(branch);
         expect(await unansweredGates(branch, Math.min(at, fromSeq)), `branch of the branch from ${at}`).toEqual([]);
-        const replayed = await endedLog(await forkOf(changed, 'replay', random.between(fromSeq, log.length)));
-        const wanted = withoutCancellation(log).map(shape);
-        expect(replayed.map(shape).slice(0, wanted.length), 'replay of the branch').toEqual(wanted);
+        const fired = firings.length;
+        await endedLog(await forkOf(changed, 'replay', at));
+        expect(firings.length, 'effects of a replay of the branch').toBe(fired);
       }
     },
   );

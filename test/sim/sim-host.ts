@@ -176,6 +176,7 @@ function simCatalog(world: World): NodeType[] {
     },
     {
       typeId: 'sim.slow',
+      config: Type.Object({ ms: Type.Number() }),
       role: 'pure',
       config: Type.Object({ ms: Type.Number() }),
       run: async ({ config, sleep }) => {

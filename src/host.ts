@@ -195,10 +195,6 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     mirror: config.discoveryMirror,
     backpressure: {
       inflightCap: config.inFlightMax,
-      inflightPerTenant: config.inFlightPerTenant,
-      inflightPerKey: config.inFlightPerKey,
-      streamsPerTenant: config.streamsPerTenant,
-      streamsPerKey: config.streamsPerKey,
       retryAfterSeconds: RETRY_AFTER_S,
     },
   });

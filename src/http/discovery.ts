@@ -6,13 +6,9 @@ import { IDEMPOTENCY_RETENTION_MS } from './idempotency.ts';
 /** The version of the protocol that this host serves. */
 export const PROTOCOL_VERSION = '1.0';
 
-/** How many requests are answered at once, of all and of one tenant or key, and the `Retry-After` of the others. */
+/** How many requests are answered at once, and the `Retry-After` of the others. The block is closed: shares are in the docs. */
 interface Backpressure {
   readonly inflightCap: number;
-  readonly inflightPerTenant?: number;
-  readonly inflightPerKey?: number;
-  readonly streamsPerTenant?: number;
-  readonly streamsPerKey?: number;
   readonly retryAfterSeconds: number;
 }
 

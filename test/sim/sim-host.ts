@@ -178,7 +178,6 @@ function simCatalog(world: World): NodeType[] {
       typeId: 'sim.slow',
       config: Type.Object({ ms: Type.Number() }),
       role: 'pure',
-      config: Type.Object({ ms: Type.Number() }),
       run: async ({ config, sleep }) => {
         await sleep(config.ms as number);
         return { done: {} };

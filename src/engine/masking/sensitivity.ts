@@ -74,19 +74,42 @@ const COMPUTING =
  */
 function sensitivePorts(inOrder: readonly NodeWithEdges[], names: ReadonlySet<string>): SensitivePorts {
   const found = new Map<string, ReadonlySet<string>>();
+  // What other nodes can read of a node: less than its ports by name, for it gives out only what its definition names.
+  const readable = new Map<string, ReadonlySet<string>>();
   for (const planned of inOrder) {
+    const { node } = planned;
     const ports = new Set(deliveredPorts(planned, names, found));
-    for (const [port, value] of Object.entries(planned.node.inputs)) {
-      if (comesFrom(value, names, found)) ports.add(port);
+    for (const [port, value] of Object.entries(node.inputs)) {
+      if (comesFrom(value, names, readable)) ports.add(port);
       else ports.delete(port);
     }
-    if (readsOneOf(planned.node, names)) ports.add(READS_VARIABLE.port);
-    if (editsSome(planned.node, ports)) ports.add(EDITS.port);
-    const marked = markedPorts(planned.node);
-    if (ports.size > 0 && COMPUTING.test(planned.node.typeId)) found.set(planned.node.id, new EveryPort(ports));
-    else if (ports.size + marked.length > 0) found.set(planned.node.id, new Set([...ports, ...marked]));
+    if (readsOneOf(node, names)) ports.add(READS_VARIABLE.port);
+    if (editsSome(node, ports)) ports.add(EDITS.port);
+    for (const port of markedPorts(node)) ports.add(port);
+    const all = computesWith(planned, names, ports, readable) ? new EveryPort(ports) : ports;
+    const given = all === ports ? givenPorts(node, ports) : all;
+    if (all.size > 0) found.set(node.id, all);
+    if (given.size > 0) readable.set(node.id, given);
   }
   return found;
+}
+
+/** Whether a node computes its outputs with something sensitive: a declared input, or what it was sent otherwise. */
+function computesWith(
+  planned: NodeWithEdges,
+  names: ReadonlySet<string>,
+  ports: ReadonlySet<string>,
+  readable: SensitivePorts,
+): boolean {
+  const { node } = planned;
+  if (!COMPUTING.test(node.typeId)) return false;
+  const declared = Object.keys(node.inputs);
+  return declared.some((port) => ports.has(port)) || deliveredPorts(planned, names, readable).length > 0;
+}
+
+function givenPorts(node: WorkflowNode, ports: ReadonlySet<string>): ReadonlySet<string> {
+  const named = new Set([...Object.keys(node.inputs), ...markedPorts(node), READS_VARIABLE.port, EDITS.port]);
+  return new Set([...ports].filter((port) => named.has(port)));
 }
 
 function markedPorts({ outputSensitivity = {} }: WorkflowNode): string[] {
@@ -120,11 +143,29 @@ function readsOneOf({ typeId, config }: WorkflowNode, names: ReadonlySet<string>
 /** Words of an expression: names, and texts in quotes, which may be names in brackets. */
 const WORDS = /[A-Za-z_$][\w$]*|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"/g;
 
+/** Asks whether a node has run, or a variable is there, and reads neither. */
+const MEMBERSHIP = /\bin\s+(variables|inputs|nodes)\b(?!\s*[.[])/g;
+/** All variables, inputs or nodes as a whole, or one of them by a computed name. */
+const WHOLE = /\b(variables|inputs|nodes)\s*(\[\s*[^'"\s]|[^\s.[\w])|\b(variables|inputs|nodes)\s*$/;
+
 /** Whether an expression may read something sensitive: it names it, or it looks members up by a computed name. */
-function mentions(expression: string, names: ReadonlySet<string>, found: SensitivePorts): boolean {
-  if (names.size + found.size === 0) return false;
-  if (/\b(variables|inputs|nodes)\s*(\[\s*[^'"\s]|[^\s.[\w])|\b(variables|inputs|nodes)\s*$/.test(expression))
-    return true;
-  const words = (expression.match(WORDS) ?? []).map((word) => word.replace(/^['"]|['"]$/g, ''));
-  return words.some((word) => names.has(word) || found.has(word));
+function mentions(expression: string, names: ReadonlySet<string>, readable: SensitivePorts): boolean {
+  if (names.size + readable.size === 0) return false;
+  const read = expression.replace(MEMBERSHIP, '');
+  if (WHOLE.test(read)) return true;
+  const words = new Set((read.match(WORDS) ?? []).map((word) => word.replace(/^['"]|['"]$/g, '')));
+  if ([...names].some((name) => words.has(name))) return true;
+  return [...readable].some(([nodeId, ports]) => words.has(nodeId) && readsPort(read, nodeId, ports, words));
+}
+
+/** Whether an expression that names a node reads a sensitive port of it, or the node as a whole. */
+function readsPort(
+  expression: string,
+  nodeId: string,
+  ports: ReadonlySet<string>,
+  words: ReadonlySet<string>,
+): boolean {
+  if (ports instanceof EveryPort || [...ports].some((port) => words.has(port))) return true;
+  const rest = expression.slice(expression.indexOf(nodeId) + nodeId.length);
+  return !/^['"]?\]?\s*\.\s*[A-Za-z_$]/.test(rest);
 }

@@ -140,8 +140,10 @@ describe('whatever the workflow and whoever meddles with it', () => {
         await endedLog(branch);
         expect(await unansweredGates(branch, Math.min(at, fromSeq)), `branch of the branch from ${at}`).toEqual([]);
         const fired = firings.length;
-        await endedLog(await forkOf(changed, 'replay', at));
+        const replayed = await endedLog(await forkOf(changed, 'replay', at));
         expect(firings.length, 'effects of a replay of the branch').toBe(fired);
+        const wanted = withoutCancellation(log).map(shape);
+        expect(replayed.map(shape).slice(0, wanted.length), `replay of the branch from ${at}`).toEqual(wanted);
       }
     },
   );

@@ -1,4 +1,4 @@
-import type { Fork, NodeState, Run } from './run.ts';
+import type { BranchPoint, Fork, NodeState, Run, RunFacts } from './run.ts';
 
 /**
  * Sequence of the last event that comes from the source: for a branch the end of the copied events, for a replay the
@@ -13,6 +13,7 @@ function lastGiven({ mode, fromSeq, throughSeq }: Fork): number {
  * together.
  */
 export function followFork(run: Run, fork: Fork): void {
+  for (const { before, at } of fork.branchPoints ?? []) if (run.sequence === before - 1) leaveSource(run, at);
   if (run.sequence === fork.fromSeq - 1) dropCommands(run);
   if (run.sequence === lastGiven(fork)) detachFork(run);
 }
@@ -36,13 +37,26 @@ function dropCommands(run: Run): void {
 export function detachFork(run: Run): void {
   if (run.isDetached) return;
   run.isDetached = true;
-  dropCommands(run);
-  for (const index of run.active) restartNode(run, index);
+  leaveSource(run, run.facts.createdAt);
 }
 
-function restartNode(run: Run, index: number): void {
+function leaveSource(run: Run, at: number): void {
+  run.leftSourceAt = at;
+  dropCommands(run);
+  for (const index of run.active) restartNode(run, index, at);
+}
+
+/**
+ * Where the branches in the history of a run left their sources. Nothing in the log tells of it, so a fork of a branch
+ * keeps it.
+ */
+export function branchPointsOf({ fork, createdAt }: Pick<RunFacts, 'fork' | 'createdAt'>): readonly BranchPoint[] {
+  const { branchPoints = [], mode, fromSeq = 0 } = fork ?? {};
+  return mode === 'branch' && fromSeq > 0 ? [...branchPoints, { before: fromSeq, at: createdAt }] : branchPoints;
+}
+
+function restartNode(run: Run, index: number, now: number): void {
   const state = run.nodes[index]!;
-  const now = run.facts.createdAt;
   if (mustRunAgain(state)) {
     state.status = 'running';
     state.startedAt = now;

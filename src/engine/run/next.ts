@@ -60,8 +60,8 @@ function deadline(run: Run): number {
 }
 
 /** When the run's clock started; a detached fork's first event is older than the fork itself. */
-function beganAt({ startedAt, facts, isDetached }: Run): number {
-  return isDetached ? facts.createdAt : (startedAt ?? facts.createdAt);
+function beganAt({ startedAt, facts, leftSourceAt }: Run): number {
+  return leftSourceAt ?? startedAt ?? facts.createdAt;
 }
 
 /** The time that a person took to answer does not count. */

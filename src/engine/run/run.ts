@@ -51,6 +51,15 @@ export interface Fork {
   readonly seed: string;
   /** Where approvals in the copied events do not cover what the run does, because something they were for has changed. */
   readonly reopenings?: readonly Reopening[] | undefined;
+  /** Where in the copied events branches left their sources; see `branchPointsOf`. */
+  readonly branchPoints?: readonly BranchPoint[] | undefined;
+}
+
+/** Where and when a branch began to run on its own. */
+export interface BranchPoint {
+  /** Sequence of its first own event. */
+  readonly before: number;
+  readonly at: number;
 }
 
 /** Gates that are passed again, with everything after them. */
@@ -204,6 +213,8 @@ export interface Run {
   failure?: Failure;
   /** Whether a fork has left its source's history. */
   isDetached?: boolean;
+  /** When the fork, or a branch whose history it repeats, left its source: it may take so long from then on. */
+  leftSourceAt?: number;
   /** Index of a node that exceeded the loopback limit. */
   exhausted?: number;
   /** Number of attempts started, to enforce `maxNodeExecutions`. */

@@ -1,3 +1,4 @@
+import { branchPointsOf } from '../../engine/run/fork.ts';
 import type { Fork } from '../../engine/run/run.ts';
 import type { JsonObject } from '../../protocol/format/json.ts';
 import type { EventType, RunEvent } from '../../protocol/running/events.ts';
@@ -60,9 +61,12 @@ function newRunOf({ source, workflow, fromSeq, mode, overlay, by }: ForkRequest,
   const facts = factsOf(source);
   const { subject } = identityOf(source);
   const { initiators = [subject.principal] } = facts;
+  const branchPoints = branchPointsOf(facts).filter(({ before }) => mode === 'replay' || before <= fromSeq);
   const fork: Fork = {
     sourceRunId: source.run_id,
-    fromSeq: mode === 'replay' ? Math.max(fromSeq, 1) : fromSeq,
+    // What a branch copied from its own source it did not execute, perhaps with other inputs: a replay copies it too.
+    fromSeq: mode === 'replay' ? Math.max(fromSeq, 1, ...branchPoints.map(({ before }) => before)) : fromSeq,
+    ...(branchPoints.length === 0 ? {} : { branchPoints }),
     mode,
     throughSeq,
     seed: facts.fork?.mode === 'replay' ? facts.fork.seed : source.run_id,

@@ -77,6 +77,7 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ...all('role scopes', ['keys', 'a key has its role, or the scopes it was given, or nothing']),
     workspace: ['keys', 'whoever has the whole tenant makes keys of any workspace'],
     principal: ['keys', 'a principal may be chosen, and is opaque'],
+    person: ['separation', 'counts two keys of one person as one vote in every quorum'],
     expiresAt: ['keys', 'an end is kept, and said'],
   },
   rotateApiKey: { graceSeconds: ['keys', 'leaves the old key the grace that is advertised, unless it is revoked'] },

@@ -123,11 +123,9 @@ onEachStore(
         const { runId } = await waiting(by('editor'), nodes, 'gate', 'wait', 'pay');
         expect((await resolve(by('owner'), runId, 'gate', yes)).status).toBe(200);
         const { status, error, nodeStates } = await by('editor').ended(runId);
-        expect({ status, code: error.code, pay: nodeStates.pay.status }).toEqual({
-          status: 'failed',
-          code: 'approval_expired',
-          pay: 'failed',
-        });
+        expect({ status, code: error.code }).toEqual({ status: 'failed', code: 'approval_expired' });
+        // On a slow machine the approval has expired before even the delay begins.
+        expect(nodeStates.pay?.status).not.toBe('completed');
       });
     });
 

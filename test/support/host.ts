@@ -55,6 +55,8 @@ export async function startTestHost(
     databaseUrl,
     leaseMs: 600,
     samples: false,
+    // All tests come from one address, and many try bad credentials as fast as they can.
+    addressPerSecond: 1_000_000,
     ...overrides,
   };
   return start(config, folder.remove, clock);

@@ -14,7 +14,7 @@ import { isTextSigned, rawPublicKeyOf, signatureVerifierOf } from '../system/ed2
 import { jsonMembers } from './json-members.ts';
 
 /** The header of an exported audit log: everything but its entries. */
-export interface AuditFile {
+interface AuditFile {
   readonly tenant: string;
   readonly exportedAt: string;
   readonly fromSeq: number;
@@ -29,7 +29,7 @@ export interface AuditFile {
 }
 
 /** What somebody who verifies a file knows from elsewhere. */
-export interface Evidence {
+interface Evidence {
   /** Public keys to trust, with those that they endorse. Without any, the first key of the file's current one is. */
   readonly keys: readonly string[];
   /** Checkpoints of this tenant that were anchored. */

@@ -30,7 +30,7 @@ export interface Ticket {
 }
 
 /** The part of a caller that decides what it may do. */
-export type CallerRights = Pick<Caller, 'scopes' | 'role' | 'claimed'>;
+type CallerRights = Pick<Caller, 'scopes' | 'role' | 'claimed'>;
 
 /** A request with an idempotency key. */
 export interface KeyedRequest {

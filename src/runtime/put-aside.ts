@@ -4,7 +4,7 @@ import { moveRun } from './move-run.ts';
 import type { Runtime } from './runtime.ts';
 
 /** The reason in the log of a run that was put aside because it took its host down or stalled it. */
-export const PUT_ASIDE_REASON = 'runner_unavailable';
+const PUT_ASIDE_REASON = 'runner_unavailable';
 
 /**
  * Pauses a run whose work item is in quarantine, so that everybody sees why it does not move. The quarantine is committed

@@ -21,7 +21,7 @@ export function hexOf(data: string | Uint8Array): string {
 }
 
 /** Signs bytes given as hex and returns the signature in base64. */
-export type SignHex = (hex: string) => string;
+type SignHex = (hex: string) => string;
 
 /** Makes a signing function; parses the private key only once. */
 export function signerOf(privateKey: string): SignHex {

@@ -83,7 +83,7 @@ export class FairQueue<T> {
 }
 
 /** A tenant that wants places: how many it holds already, and how many it may hold. */
-export interface Claimant {
+interface Claimant {
   readonly tenant: string;
   readonly held: number;
   readonly max: number;

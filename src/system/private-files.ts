@@ -8,7 +8,7 @@ const FILE_MODE = 0o600;
 const HAS_MODES = process.platform !== 'win32';
 
 /** A file or folder is open to other users of the machine, and that cannot be changed. */
-export class NotPrivate extends Error {
+class NotPrivate extends Error {
   override readonly name = 'NotPrivate';
 }
 

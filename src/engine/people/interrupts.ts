@@ -138,7 +138,7 @@ const answers: Partial<Record<OpenInterrupt['kind'], Answer>> = {
 };
 
 /** A part of an answer that must match a JSON Schema, and the refusal if it does not. */
-export interface AnswerCheck {
+interface AnswerCheck {
   readonly schema: JsonObject;
   readonly value: unknown;
   readonly refusal: (problem: string) => Refusal;

@@ -16,7 +16,7 @@ export interface SeparationRules {
 }
 
 /** The names of the rules, as the data of an approval has them. */
-export type SeparationRule = keyof SeparationRules;
+type SeparationRule = keyof SeparationRules;
 
 /** Whether an approval has rules that need to know who votes, so that labels and tokens do not count. */
 export function separatesPeople(data: { readonly [K in SeparationRule]?: unknown }): boolean {
@@ -53,7 +53,7 @@ export function identify(run: Run, nodeId: string, { principal, person = princip
 }
 
 /** A vote that is being cast. */
-export interface NewVote {
+interface NewVote {
   readonly voter: string;
   /** The person that the voter's key names. */
   readonly person: string | undefined;

@@ -5,7 +5,7 @@ import type { ProviderQuestion } from './model.ts';
 const RECIPE = 'openwop-semantic-request-v2';
 
 /** What a question means, apart from how it is sent and for whom. */
-export interface SemanticRequest {
+interface SemanticRequest {
   readonly provider: string;
   readonly model: string;
   readonly request: {

@@ -23,7 +23,7 @@ export function integrityMismatch(expected: string, actual: string): Refusal {
 }
 
 /** A signature that was checked, and whether it covers every file of the pack or `pack.json` alone. */
-export interface CheckedSignature {
+interface CheckedSignature {
   readonly signature: PackSignature;
   readonly covers: 'whole' | 'manifest';
 }

@@ -1,13 +1,11 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { freshFolder } from '../support/database.ts';
 import { line, node, register, unique, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { approval, resolve, waits } from '../support/interrupts.ts';
+import { killableHosts } from '../support/killed.ts';
 import { ModelServer, type Speech } from '../support/model-server.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -514,32 +512,20 @@ describe.each(STORES)('agents at work, on %s', (kind) => {
 });
 
 describe('a host that dies while an agent is at work', () => {
-  const folder = freshFolder();
-  const hosts: HostProcess[] = [];
+  const { start, kill, newFolder } = killableHosts();
   let server: ModelServer;
   beforeAll(async () => {
     server = await ModelServer.open();
   });
-  afterAll(async () => {
-    for (const each of hosts) each.signal('SIGKILL');
-    await Promise.all(hosts.map(({ exit }) => exit));
-    server.close();
-    folder.remove();
-  });
-  const startHost = async (environment: Record<string, string>): Promise<HostProcess> => {
-    const started = await spawnHost(environment);
-    hosts.push(started);
-    return started;
-  };
-
+  afterAll(() => server.close());
   it('is followed by one that goes on where the agent was', async () => {
     const environment = {
-      CAPSTAN_DATA: join(folder.path, 'data'),
+      CAPSTAN_DATA: newFolder(),
       CAPSTAN_MODELS: JSON.stringify([
         { provider: 'acme', kind: 'openai-compatible', baseUrl: server.url, models: ['crash'], timeoutMs: 60_000 },
       ]),
     };
-    const first = await startHost(environment);
+    const first = await start(environment);
     const agentId = await installAgent(first.as('reviewer'), { toolAllowlist: ['capstan.kv:set'] });
     const definition = workflow([agentNode(agentId, 'crash')]);
     await register(first.as('reviewer'), definition);
@@ -550,11 +536,10 @@ describe('a host that dies while an agent is at work', () => {
       () => first.as('reviewer').get(`/v1/runs/${runId}`),
       () => server.asked('crash').length === 2,
     );
-    first.signal('SIGKILL');
-    await first.exit;
+    await kill(first);
 
     script(server, 'crash', () => {}, says(SURE));
-    const second = await startHost(environment);
+    const second = await start(environment);
     const api = second.as('reviewer');
     const ended = await api.ended(runId);
     expect(ended.nodeStates.agent.outputs).toMatchObject({ result: 'billing', steps: 2 });

@@ -1,13 +1,13 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { WorkflowNode } from '../../src/protocol/running/workflows.ts';
 import type { Answer, Api } from '../support/api.ts';
-import { freshDatabase, freshFolder } from '../support/database.ts';
+import { freshDatabase } from '../support/database.ts';
 import { node, register, unique, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { resolve, waits } from '../support/interrupts.ts';
+import { killableHosts } from '../support/killed.ts';
 import { ModelServer } from '../support/model-server.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
+import type { HostProcess } from '../support/process.ts';
 import { loadSchemas } from '../support/schemas.ts';
 import { STORES } from '../support/stores.ts';
 
@@ -475,33 +475,24 @@ describe.each(STORES)('the envelopes of a model, on %s', (kind) => {
 });
 
 describe.each(STORES)('a host that dies around a clarification, on %s', (kind) => {
-  const folder = freshFolder();
-  const hosts: HostProcess[] = [];
+  const { start, kill, newFolder } = killableHosts();
   let server: ModelServer;
   beforeAll(async () => {
     server = await ModelServer.open();
   });
-  afterAll(async () => {
-    for (const each of hosts) each.signal('SIGKILL');
-    await Promise.all(hosts.map(({ exit }) => exit));
-    server.close();
-    folder.remove();
-  });
+  afterAll(() => server.close());
 
   it('is followed by one that asks nothing twice', async () => {
     const databaseUrl = kind === 'postgres' ? await freshDatabase(inject('postgresUrl')) : undefined;
     const environment = {
-      CAPSTAN_DATA: join(folder.path, 'data'),
+      CAPSTAN_DATA: newFolder(),
       CAPSTAN_MODELS: JSON.stringify(providers(server)),
       ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
     };
+    let host: HostProcess;
     const begin = async (): Promise<Api> => {
-      hosts.push(await spawnHost(environment));
-      return hosts.at(-1)!.as('reviewer');
-    };
-    const kill = async (): Promise<void> => {
-      hosts.at(-1)!.signal('SIGKILL');
-      await hosts.at(-1)!.exit;
+      host = await start(environment);
+      return host.as('reviewer');
     };
     // While the model is thinking about its first envelope.
     const first = await begin();
@@ -511,12 +502,12 @@ describe.each(STORES)('a host that dies around a clarification, on %s', (kind) =
     const workflowId = await register(first, workflow([asking()]));
     const runId = await first.run(workflowId, { inputs: { prompt: 'Paint it.' } });
     await thinking;
-    await kill();
+    await kill(host!);
     // While the person is thinking.
     says(server, envelope('schema.response', { envelopeType: 'error', ack: true }), clarification());
     const second = await begin();
     await waits(second, runId);
-    await kill();
+    await kill(host!);
     // After the answer, while the model is thinking about what it means.
     const third = await begin();
     await waits(third, runId);
@@ -526,7 +517,7 @@ describe.each(STORES)('a host that dies around a clarification, on %s', (kind) =
     });
     expect((await resolve(third, runId, 'ask', { answers: { colour: 'red' } })).status).toBe(200);
     await pondering;
-    await kill();
+    await kill(host!);
     says(server, {}, {}, 'Painted red.');
     const last = await begin();
     const ended = await last.ended(runId);

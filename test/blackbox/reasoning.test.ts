@@ -1,11 +1,9 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Answer, Api } from '../support/api.ts';
-import { freshFolder } from '../support/database.ts';
 import { node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
+import { killableHosts } from '../support/killed.ts';
 import { ModelServer, type Speech } from '../support/model-server.ts';
-import { type HostProcess, spawnHost } from '../support/process.ts';
 import { STORES } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
@@ -128,30 +126,18 @@ describe.each(STORES)('the reasoning of a model, on %s', (kind) => {
 });
 
 describe('a host that dies while a model is thinking', () => {
-  const folder = freshFolder();
-  const hosts: HostProcess[] = [];
+  const { start, kill, newFolder } = killableHosts();
   let server: ModelServer;
   beforeAll(async () => {
     server = await ModelServer.open();
   });
-  afterAll(async () => {
-    for (const each of hosts) each.signal('SIGKILL');
-    await Promise.all(hosts.map(({ exit }) => exit));
-    server.close();
-    folder.remove();
-  });
-  const startHost = async (): Promise<HostProcess> => {
+  afterAll(() => server.close());
+  it('is followed by one where it thinks anew, and no step is told twice', async () => {
     const environment = {
-      CAPSTAN_DATA: join(folder.path, 'data'),
+      CAPSTAN_DATA: newFolder(),
       CAPSTAN_MODELS: JSON.stringify(models(server, ['crash'])),
     };
-    const started = await spawnHost(environment);
-    hosts.push(started);
-    return started;
-  };
-
-  it('is followed by one where it thinks anew, and no step is told twice', async () => {
-    const first = await startHost();
+    const first = await start(environment);
     const early = first.as('reviewer');
     server.on('crash', (_asked, speech) => void think(speech, 'A thought that is lost. '));
     const runId = await early.run(await register(early, agent('crash')), { inputs: { userPrompt: 'Go' } });
@@ -159,11 +145,10 @@ describe('a host that dies while a model is thinking', () => {
       () => early.events(runId),
       (events) => deltasOf(events).length > 0,
     );
-    first.signal('SIGKILL');
-    await first.exit;
+    await kill(first);
 
     server.on('crash', (_asked, speech) => think(speech, 'A better one. ').text(DECISION).end());
-    const api = (await startHost()).as('reviewer');
+    const api = (await start(environment)).as('reviewer');
     expect((await api.ended(runId)).nodeStates.agent.outputs.result).toBe('billing');
     const events = (await api.events(runId)).filter(({ type }) => type.startsWith('agent.'));
     expect(events.map(({ type, payload }) => [type, payload.sequence ?? payload.reasoning])).toEqual([

@@ -17,7 +17,7 @@ export async function findOpenInterrupt(
 ): Promise<OpenInterrupt> {
   const { interrupt, status } = await client.getRun(runId);
   if (interrupt && (nodeId ?? interrupt.nodeId) === interrupt.nodeId) return interrupt;
-  const found = interrupt && nodeId !== undefined ? await findInterruptInLog(client, runId, nodeId) : undefined;
+  const found = nodeId === undefined ? undefined : await findInterruptInLog(client, runId, nodeId);
   if (found) return found;
   const where = nodeId === undefined ? '' : ` at ${nodeId}`;
   throw new UsageError(
@@ -25,7 +25,10 @@ export async function findOpenInterrupt(
   );
 }
 
-/** Reads the event log, because a run snapshot shows only one of several open interrupts. */
+/**
+ * Reads the event log, because a run snapshot shows only one of several open interrupts, and none while
+ * another node is at work.
+ */
 async function findInterruptInLog(client: Client, runId: string, nodeId: string): Promise<OpenInterrupt | undefined> {
   let open: OpenInterrupt | undefined;
   let lastSequence = -1;
@@ -52,7 +55,7 @@ export async function submitAnswer(
   exitWhenResolved: ExitCode,
 ): Promise<ExitCode> {
   const reply = await client.resolveInterruptByRun(runId, nodeId, { resumeValue });
-  const isOpen = reply.status.startsWith('waiting-') && (await client.getRun(runId)).interrupt?.nodeId === nodeId;
+  const isOpen = (await client.getRun(runId)).nodeStates?.[nodeId]?.status === 'suspended';
   context.show(reply, () => [
     isOpen
       ? `Vote counted. ${nodeId} of ${runId} needs more votes.`

@@ -297,6 +297,20 @@ describe('capstan approvals', () => {
     }
     expect((await owner().ended(runId)).status).toBe('completed');
   });
+
+  it('finds the question of a node while another node is at work', async () => {
+    const busy = node('busy', 'core.delay', { config: { delayMs: 600_000 } });
+    const gate = governanceGate('gate', { quorum: 2, requiredScope: 'approvals:respond' });
+    const runId = await owner().run(await registered([approval('one'), gate, busy]));
+    await owner().until(
+      runId,
+      ({ nodeStates: { one, gate: two } }) => one?.status === 'suspended' && two?.status === 'suspended',
+    );
+    expect((await owner().get(`/v1/runs/${runId}`)).body.status).toBe('running');
+    expect((await run(`approvals get ${runId} one`)).out).toContain('Approve one');
+    expect((await run(`approvals approve ${runId} one`)).code).toBe(DONE);
+    expect((await run(`approvals approve ${runId} gate`)).code).toBe(WAITING);
+  });
 });
 
 describe('capstan workflows', () => {

@@ -58,7 +58,7 @@ export class Api {
   }
 
   /** The snapshot, once it is as wanted. Waits by polling the log, never by the clock alone. */
-  async until(runId: string, isWanted: (snapshot: { status: string }) => boolean): Promise<Answer['body']> {
+  async until(runId: string, isWanted: (snapshot: Answer['body']) => boolean): Promise<Answer['body']> {
     const giveUpAt = Date.now() + DEADLINE_MS;
     let last = -1;
     for (;;) {

@@ -3,7 +3,7 @@ import type { ConfigProblem } from '../engine/definition/check.ts';
 import type { InterruptRequest } from '../engine/people/interrupts.ts';
 import { isOver } from '../engine/run/run.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
-import type { NodeContext, NodeType, Outcome } from '../runtime/node-type.ts';
+import { type NodeContext, NodeFailure, type NodeType, type Outcome } from '../runtime/node-type.ts';
 import type { ChildOutcome, NodeCall, OwnNode, PureCall } from './define-node.ts';
 import { checkOf, isStandard, jsonSchemaOf, type StandardSchema, type ValueCheck } from './value-schema.ts';
 
@@ -81,7 +81,7 @@ async function callOwn(
 ): Promise<Outcome> {
   const waiting = new Waiting(context);
   const given = node.safety === 'pure' ? call : fullCall(call, waiting, context);
-  const returned = (async () => node.run(given as never))();
+  const returned = (async () => node.run(given as never))().catch((error) => Promise.reject(recognised(error)));
   const outcome = await Promise.race([
     returned.then(async (value): Promise<Outcome> => {
       const outputs = await checkOutputs(value ?? {});
@@ -131,6 +131,12 @@ function fullCall(
   };
 }
 
+/** A failure as this host knows it, also if `fatal` or `retryable` of another copy of this package made it. */
+function recognised(error: unknown): unknown {
+  const isForeign = error instanceof Error && error.name === 'NodeFailure' && !(error instanceof NodeFailure);
+  return isForeign ? new NodeFailure((error as NodeFailure).error) : error;
+}
+
 /** Answers may come as a map or as a list. */
 function answerOf(answers: unknown): unknown {
   if (Array.isArray(answers)) return (answers[0] as { answer?: unknown } | undefined)?.answer ?? answers[0];
@@ -162,7 +168,14 @@ class Waiting {
   }
 
   effect<T>(name: string, perform: (call: { idempotencyKey: string }) => T | Promise<T>): Promise<T> {
-    const performed = this.#context.effects.step({ name, perform: async (call) => perform(call) }) as Promise<T>;
+    const attempt = async (call: { idempotencyKey: string }): Promise<T> => {
+      try {
+        return await perform(call);
+      } catch (error) {
+        throw recognised(error);
+      }
+    };
+    const performed = this.#context.effects.step({ name, perform: attempt }) as Promise<T>;
     this.#effects.add(performed);
     return performed.finally(() => this.#effects.delete(performed));
   }

@@ -19,7 +19,7 @@ import { childResult, type PreparedChildren } from './children.ts';
 import { LeaseLost, performOnce } from './effects/ledger.ts';
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
-import { type Effects, SEAMS, type SeamName } from './effects/seams.ts';
+import { type Effects, SEAMS, type SeamName, type StepRequest } from './effects/seams.ts';
 import { SOURCE_MISSING } from './fork/source-missing.ts';
 import { invalid, type NodeContext, NodeFailure, type NodeType, type Outcome } from './node-type.ts';
 import type { HeldRun } from './run-row.ts';
@@ -273,12 +273,22 @@ export class Attempts {
   #effectsFor({ workspace, trace, ...scope }: EffectScope, visit: number, signal: AbortSignal): Effects {
     const { tenant, runId, nodeId } = scope;
     const { committed } = this.#hooks;
-    let ordinal = visit * EFFECTS_PER_VISIT;
+    const first = visit * EFFECTS_PER_VISIT;
+    let ordinal = first;
+    const steps = new Map<string, number>();
+    const identify = (seam: SeamName, asked: unknown): { ordinal: number; providerKey: string } => {
+      if (seam !== 'step') return { ordinal: ordinal++, providerKey: seam };
+      // Own code may start several at once, so their names tell them apart, not the order in which they start.
+      const { name } = asked as StepRequest;
+      const count = steps.get(name) ?? 0;
+      steps.set(name, count + 1);
+      return { ordinal: first + count, providerKey: `step:${name}` };
+    };
     let place = 0;
     const through = async (seam: SeamName, asked: unknown): Promise<unknown> => {
       const { known } = this.#hooks.run();
       const request = known && READABLE_SEAMS.has(seam) ? known.mask(asked) : asked;
-      const effect = { ...scope, ordinal: ordinal++, providerKey: seam };
+      const effect = { ...scope, ...identify(seam, asked) };
       const fire = this.#runtime.seams[seam] as (request: unknown, firing: object) => Promise<unknown>;
       const perform = (more: object): Promise<unknown> =>
         performOnce(this.#runtime.store, this.#lease, effect, (effectId) =>

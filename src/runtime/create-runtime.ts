@@ -63,6 +63,7 @@ export function createRuntime({ contributed, nodes, weightOf, ...parts }: Runtim
     tool: (...call) => toolSeam(contributed.tools, { clock, schemas })(...call),
     verifiers: unprovidedSeam('verifiers'),
     envelopeKind: unprovidedSeam('supportedEnvelopes'),
+    step: ({ perform }, { effectId }) => perform({ idempotencyKey: effectId }),
   };
   const watchdog = new Watchdog(clock);
   let seams: SeamDrivers | undefined;

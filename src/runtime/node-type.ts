@@ -46,12 +46,22 @@ export interface NodeType {
   readonly readsEnvelopes?: boolean;
   /** The node may start any number of children; it is called again whenever one of them has ended. */
   readonly fansOut?: boolean;
+  /** Set if agents may call the node as a tool. */
+  readonly tool?: NodeAsTool;
   /** Ids of capabilities that the host must provide; without them the node fails when it starts. */
   readonly requires?: readonly string[];
   /** Events that precede the failure of a node for lack of what its type requires. */
   explainMissing?(nodeId: string): readonly NewEvent[];
   /** Called for every attempt, and again after an interrupt, a sleep, a child or a crash. */
   run(context: NodeContext): Outcome | Promise<Outcome>;
+}
+
+/** What agents and those who allow them know of a node that is a tool. */
+export interface NodeAsTool {
+  readonly description: string;
+  readonly safety: 'pure' | 'read' | 'write';
+  /** JSON Schema of the inputs. */
+  readonly inputs: TSchema;
 }
 
 /** Whether the node may be called again at any time, also by a replay. */

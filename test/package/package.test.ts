@@ -80,7 +80,7 @@ describe('the package', () => {
   it('has types that fit what runs, at every entry', async () => {
     const result = await checkPackage(createPackageFromTarballData(readFileSync(tarball())));
     if (!result.types) throw new Error('there are no types');
-    const entries = ['.', './client', './protocol', './engine'];
+    const entries = ['.', './build', './client', './protocol', './engine'];
     expect(Object.keys(result.entrypoints)).toEqual(expect.arrayContaining(entries));
     const problems = result.problems.filter(
       (problem) => !('resolutionKind' in problem && OUT_OF_DATE.includes(problem.resolutionKind)),

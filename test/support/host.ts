@@ -1,3 +1,4 @@
+import type { MountedWith } from '../../src/capabilities/index.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
 import type { Clock } from '../../src/system/clock.ts';
@@ -44,6 +45,7 @@ export async function startTestHost(
   postgresUrl: string | undefined,
   overrides: Partial<Config> = {},
   clock: Clock = realClock,
+  extra: readonly MountedWith<object>[] = [],
 ): Promise<TestHost> {
   const folder = freshFolder();
   const databaseUrl = kind === 'postgres' ? await freshDatabase(postgresUrl!) : undefined;
@@ -59,12 +61,17 @@ export async function startTestHost(
     addressPerSecond: 1_000_000,
     ...overrides,
   };
-  return start(config, folder.remove, clock);
+  return start(config, folder.remove, clock, extra);
 }
 
-async function start(config: Config, cleanUp: () => void, clock: Clock): Promise<TestHost> {
+async function start(
+  config: Config,
+  cleanUp: () => void,
+  clock: Clock,
+  extra: readonly MountedWith<object>[],
+): Promise<TestHost> {
   const log = await realLog('silent', false);
-  const host = await startHost(config, { clock, ids: realIds(), log });
+  const host = await startHost(config, { clock, ids: realIds(), log }, extra);
   recorder.watch(host.url);
   return {
     url: host.url,
@@ -72,7 +79,7 @@ async function start(config: Config, cleanUp: () => void, clock: Clock): Promise
     anonymous: new Api(host.url),
     firstOwner: new Api(host.url, host.firstKey),
     config,
-    another: (overrides = {}, itsClock = clock) => start({ ...config, ...overrides }, () => {}, itsClock),
+    another: (overrides = {}, itsClock = clock) => start({ ...config, ...overrides }, () => {}, itsClock, extra),
     stop: async () => {
       await host.stop();
       cleanUp();

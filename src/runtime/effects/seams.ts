@@ -32,6 +32,7 @@ export const SEAMS = {
   tool: { kind: 'tool', guardedBy: 'replayGuard' },
   verifiers: { kind: 'database', guardedBy: 'replayGuard' },
   envelopeKind: { kind: 'settings', guardedBy: 'replayGuard' },
+  step: { kind: 'own-code', guardedBy: 'replayGuard' },
 } as const satisfies Record<string, Seam>;
 
 /** The name of a seam. */
@@ -53,6 +54,13 @@ interface SeamShapes {
   tool: { request: ToolRequest; result: ToolResult };
   verifiers: { request: { readonly verifierRef: string }; result: { readonly verifier: Verifier | null } };
   envelopeKind: { request: { readonly type: string }; result: { readonly kind: EnvelopeKind | null } };
+  step: { request: StepRequest; result: unknown };
+}
+
+/** Code of a node that touches the world, with a name that tells it from the others of the node. */
+export interface StepRequest {
+  readonly name: string;
+  readonly perform: (call: { readonly idempotencyKey: string }) => Promise<unknown>;
 }
 
 /** A kind of envelope that the operator has configured. */

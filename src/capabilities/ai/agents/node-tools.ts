@@ -1,8 +1,9 @@
+import { type TSchema, Type } from 'typebox';
 import { OutputBudget } from '../../../engine/limits/output-budget.ts';
 import { isObject, type JsonObject, own } from '../../../protocol/format/json.ts';
-import type { Effects, SeamName } from '../../../runtime/effects/seams.ts';
+import type { Effects, SeamName, StepRequest } from '../../../runtime/effects/seams.ts';
 import { SEAMS } from '../../../runtime/effects/seams.ts';
-import type { NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
+import type { NodeAsTool, NodeContext, NodeType, Outcome } from '../../../runtime/node-type.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import {
   type CallableTool,
@@ -20,6 +21,8 @@ interface NodeTool {
   readonly traits: ToolTraits;
   /** JSON Schemas that replace those of config members. */
   readonly config?: JsonObject;
+  /** JSON Schema of the inputs; any object by default. */
+  readonly inputs?: TSchema;
 }
 
 const COMPUTES: ToolTraits = { safetyTier: 'pure', egress: 'none', replayPolicy: 'deterministic' };
@@ -54,13 +57,13 @@ const NODE_TOOLS: Readonly<Record<string, NodeTool>> = {
 };
 
 /** The seams that a node may use when it is called as a tool. Its calls are part of the effect that the tool call is. */
-const TOOL_SEAMS: ReadonlySet<SeamName> = new Set<SeamName>(['http', 'mail']);
+const TOOL_SEAMS: ReadonlySet<SeamName> = new Set<SeamName>(['http', 'mail', 'step']);
 
 /** Node types as tools: `openwop:<typeId>`, called with the config and the inputs of a node. */
 export function nodeTools(runtime: Runtime): ToolSource {
   const toolOf = (typeId: string): CallableTool | undefined => {
-    const tool = own(NODE_TOOLS, typeId);
-    const type = tool && runtime.catalog.get(typeId);
+    const type = runtime.catalog.get(typeId);
+    const tool = own(NODE_TOOLS, typeId) ?? (type?.tool && ownTool(type.tool));
     const isProvided = type?.requires?.every((id) => runtime.provided.has(id)) ?? true;
     return tool && type && isProvided ? nodeTool(runtime, type, tool) : undefined;
   };
@@ -68,16 +71,27 @@ export function nodeTools(runtime: Runtime): ToolSource {
     scope: SCOPE,
     kind: 'node-pack',
     find: async (_user, name) => toolOf(name.slice(SCOPE.length + 1)),
-    list: async () => Object.keys(NODE_TOOLS).flatMap((typeId) => toolOf(typeId) ?? []),
+    list: async () => {
+      const added = runtime.catalog.types.filter(({ tool }) => tool).map(({ typeId }) => typeId);
+      return [...Object.keys(NODE_TOOLS), ...added].flatMap((typeId) => toolOf(typeId) ?? []);
+    },
   };
 }
 
-function nodeTool(runtime: Runtime, type: NodeType, { description, traits, config }: NodeTool): CallableTool {
+/** What a node of an operator's own code may do is what its author says. */
+function ownTool({ description, safety, inputs }: NodeAsTool): NodeTool {
+  const traits: ToolTraits =
+    safety === 'pure' ? COMPUTES : { safetyTier: safety, egress: 'host-owned', replayPolicy: 'non-deterministic' };
+  return { description, traits, inputs };
+}
+
+function nodeTool(runtime: Runtime, type: NodeType, tool: NodeTool): CallableTool {
+  const { description, traits } = tool;
   return {
     name: `${SCOPE}:${type.typeId}`,
     title: type.typeId,
     description,
-    inputSchema: argumentsOf(type, config),
+    inputSchema: argumentsOf(type, tool),
     transport: traits.safetyTier === 'pure' ? 'native' : 'http',
     ...traits,
     call: async (args, by) => {
@@ -89,7 +103,10 @@ function nodeTool(runtime: Runtime, type: NodeType, { description, traits, confi
   };
 }
 
-function argumentsOf({ config = {} }: NodeType, narrowed: JsonObject = {}): JsonObject {
+function argumentsOf(
+  { config = {} }: NodeType,
+  { config: narrowed = {}, inputs = Type.Object({}) }: NodeTool,
+): JsonObject {
   const { properties = {}, required = [] } = config as { properties?: JsonObject; required?: readonly string[] };
   const settings = {
     type: 'object',
@@ -99,7 +116,7 @@ function argumentsOf({ config = {} }: NodeType, narrowed: JsonObject = {}): Json
   };
   return {
     type: 'object',
-    properties: { config: settings, inputs: { type: 'object' } },
+    properties: { config: settings, inputs },
     required: required.length > 0 ? ['config'] : [],
     additionalProperties: false,
   };
@@ -151,10 +168,16 @@ function contextOf(runtime: Runtime, { typeId }: NodeType, args: JsonObject, by:
 function effectsOf(runtime: Runtime, by: ToolCaller, unavailable: () => never): Effects {
   const through = (seam: SeamName) => {
     const fire = runtime.seams[seam] as (request: unknown, firing: ToolCaller) => Promise<unknown>;
-    return async (request: unknown) => (TOOL_SEAMS.has(seam) ? fire(request, by) : unavailable());
+    return async (request: unknown) => (TOOL_SEAMS.has(seam) ? fire(request, within(by, request)) : unavailable());
   };
   const names = Object.keys(SEAMS) as SeamName[];
   return Object.fromEntries(names.map((seam) => [seam, through(seam)])) as Effects;
+}
+
+/** Each step of a node's own code has a key of its own within that of the tool call. */
+function within(by: ToolCaller, request: unknown): ToolCaller {
+  const { name } = request as Partial<StepRequest>;
+  return name === undefined ? by : { ...by, effectId: `${by.effectId}:${name}` };
 }
 
 function outputsOf({ typeId }: NodeType, outcome: Outcome): JsonObject {

@@ -5,6 +5,7 @@ import { closeFileToOthers, makePrivateFile, makePrivateFolder } from '../system
 import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
+import { WalFlush } from './wal-flush.ts';
 
 /** Options of the embedded store. */
 interface SqliteOptions {
@@ -36,22 +37,27 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
   // never sees half a transaction, and finds recently written pages in the cache.
   const connection = new Connection(new DatabaseSync(file), clock);
   connection.exec(`PRAGMA journal_mode = WAL`);
-  connection.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}`);
+  connection.exec(`PRAGMA synchronous = ${durable ? 'NORMAL' : 'OFF'}`);
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
   migrate(connection, migrations, clock.now());
   reclaim(connection, Number.POSITIVE_INFINITY);
-  const group = new GroupCommit(async (units) => commitGroup(connection, units), clock);
+  const wal = durable ? new WalFlush(`${file}-wal`) : undefined;
+  const group = new GroupCommit(async (units) => {
+    wal?.check();
+    const outcomes = commitGroup(connection, units);
+    await wal?.flush();
+    return outcomes;
+  }, clock);
   let closed: Promise<void> | undefined;
 
   return {
     isShared: false,
     read: async <R>(statement: Statement) => {
-      try {
-        return connection.all(statement) as R[];
-      } catch (error) {
-        throw new StoreFailure('SQLite: the query failed.', { cause: error });
-      }
+      wal?.check();
+      const rows = query<R>(connection, statement);
+      if (wal?.settled()) await wal.settled();
+      return rows;
     },
     commit: (unit) => group.commit(unit),
     // With a single process there is nobody to notify.
@@ -60,12 +66,21 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
     reclaim: async () => reclaim(connection, KEPT_PAGES_QUICK),
     close: () => {
       closed ??= group.drained().then(() => {
+        wal?.close();
         connection.close();
         releaseFolder();
       });
       return closed;
     },
   };
+}
+
+function query<R>(connection: Connection, statement: Statement): R[] {
+  try {
+    return connection.all(statement) as R[];
+  } catch (error) {
+    throw new StoreFailure('SQLite: the query failed.', { cause: error });
+  }
 }
 
 /** The database file. SQLite gives the files that it creates beside it the same permissions. */

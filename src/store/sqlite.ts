@@ -5,7 +5,7 @@ import { closeFileToOthers, makePrivateFile, makePrivateFolder } from '../system
 import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
-import { WalFlush } from './wal-flush.ts';
+import { type FlushFile, WalFlush } from './wal-flush.ts';
 
 /** Options of the embedded store. */
 interface SqliteOptions {
@@ -15,6 +15,8 @@ interface SqliteOptions {
   readonly migrations: readonly Migration[];
   /** If false, commits do not wait for the disk and a power failure may lose the last ones; for simulations. */
   readonly durable?: boolean;
+  /** How the write-ahead log gets to the disk; tests delay it and let it fail. */
+  readonly flushFile?: FlushFile;
 }
 
 /** Size of the write-ahead log, in pages, at which SQLite checkpoints it. */
@@ -29,7 +31,13 @@ const FREE_PART_MIN = 0.25;
 const KEPT_PAGES_QUICK = 50_000;
 
 /** Opens the embedded store. One process owns the data folder; a second one that tries to open it fails. */
-export async function openSqlite({ folder, clock, migrations, durable = true }: SqliteOptions): Promise<Store> {
+export async function openSqlite({
+  folder,
+  clock,
+  migrations,
+  durable = true,
+  flushFile,
+}: SqliteOptions): Promise<Store> {
   makePrivateFolder(folder);
   const releaseFolder = lockFolder(folder);
   const file = privateDatabase(folder);
@@ -42,11 +50,11 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
   migrate(connection, migrations, clock.now());
   reclaim(connection, Number.POSITIVE_INFINITY);
-  const wal = durable ? new WalFlush(`${file}-wal`) : undefined;
+  const wal = durable ? new WalFlush(`${file}-wal`, flushFile) : undefined;
   const group = new GroupCommit(async (units) => {
     wal?.check();
     const outcomes = commitGroup(connection, units);
-    await wal?.flush();
+    if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
     return outcomes;
   }, clock);
   let closed: Promise<void> | undefined;
@@ -56,7 +64,7 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
     read: async <R>(statement: Statement) => {
       wal?.check();
       const rows = query<R>(connection, statement);
-      if (wal?.settled()) await wal.settled();
+      await wal?.settled();
       return rows;
     },
     commit: (unit) => group.commit(unit),

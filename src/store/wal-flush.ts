@@ -1,5 +1,9 @@
 import { closeSync, fdatasync, openSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { StoreFailure } from './store.ts';
+
+/** Writes what the system holds of an open file to the disk. */
+export type FlushFile = (file: number) => Promise<void>;
 
 /**
  * Flushes SQLite's write-ahead log on the thread pool, so that the event loop goes on while the disk works. The
@@ -8,48 +12,49 @@ import { StoreFailure } from './store.ts';
  */
 export class WalFlush {
   readonly #file: number;
+  readonly #flushFile: FlushFile;
   #inFlight: Promise<void> | undefined;
   #failure: StoreFailure | undefined;
 
-  /** Opens the log of a database whose first transaction has been committed. */
-  constructor(path: string) {
+  /** Opens the log of a database in which something has been written. */
+  constructor(path: string, flushFile: FlushFile = promisify(fdatasync)) {
     this.#file = openSync(path, 'r+');
+    this.#flushFile = flushFile;
   }
 
   /** Settles once everything that was committed before this call is on the disk. */
-  flush(): Promise<void> {
-    this.#inFlight = new Promise((resolve, reject) => {
-      fdatasync(this.#file, (error) => {
-        this.#inFlight = undefined;
-        if (error) reject(this.#fail(error));
-        else resolve();
-      });
-    });
-    return this.#inFlight;
+  async flush(): Promise<void> {
+    this.#inFlight = this.#flushFile(this.#file);
+    try {
+      await this.#inFlight;
+    } catch (error) {
+      this.#failure = new StoreFailure(STOPPED, { cause: error });
+      throw this.#failure;
+    } finally {
+      this.#inFlight = undefined;
+    }
   }
 
-  /** Settles when what a reader has just seen is on the disk: nobody is shown a commit that a power failure could undo. */
-  settled(): Promise<void> | undefined {
-    return this.#inFlight;
+  /** Settles when what was read before this call is on the disk: nobody sees a commit that a power failure may undo. */
+  async settled(): Promise<void> {
+    if (!this.#inFlight) return;
+    await this.#inFlight.catch(() => {});
+    this.check();
   }
 
   /**
    * Throws once a flush has failed. The system may have dropped what it could not write, and a second flush would
-   * report success, so nothing more may be acknowledged until a restart has read back what the disk really has.
+   * report success; so nothing more is acknowledged until a restart has read what the disk really has.
    */
   check(): void {
     if (this.#failure) throw this.#failure;
   }
 
+  /** Closes the file; nothing may be in flight. */
   close(): void {
     closeSync(this.#file);
   }
-
-  #fail(error: Error): StoreFailure {
-    this.#failure = new StoreFailure(
-      'SQLite: the disk could not take what was written, so the store has stopped. Check the disk, then restart the host.',
-      { cause: error },
-    );
-    return this.#failure;
-  }
 }
+
+const STOPPED =
+  'SQLite: the disk did not take what was written, so the store has stopped. Check the disk, then restart the host.';

@@ -20,6 +20,7 @@ export interface Assembly<Services> {
 
 interface Collected extends RuntimeContributions {
   readonly parts: readonly Contributions[];
+  readonly extensions: readonly Extension[];
 }
 
 /** What all capabilities contribute. It is passed to them while they are built, and usable once `complete` was called. */
@@ -31,6 +32,7 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
     if (this.#collected) throw new Error('the host is built already');
     this.#collected = Object.freeze({
       parts,
+      extensions: Object.freeze(parts.flatMap(({ extensions = [] }) => extensions)),
       reactions: Object.freeze(parts.flatMap(({ reactions = [] }) => reactions)),
       seams: Object.freeze(Object.assign({}, ...parts.map(({ seams = {} }) => seams)) as Partial<SeamDrivers>),
       tools: Object.freeze(parts.flatMap(({ tools = [] }) => tools)),
@@ -63,17 +65,13 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
     throw new Error('a capability asked for contributions of others while the host was being built');
   }
 
-  readonly extensions: Host['extensions'] = (point) => point.among(this.#extensions);
+  readonly extensions: Host['extensions'] = (point) => point.among(this.#all.extensions);
   readonly forgetRun: Host['forgetRun'] = (run) => this.parts.flatMap((part) => part.forgetRun?.(run) ?? []);
   readonly advertises: Host['advertises'] = (capability) => isAdvertised(this.families(), capability);
 
   /** The families of the discovery document, as they are now. */
   families(): JsonObject {
     return this.parts.map((part) => part.advertise?.() ?? {}).reduce<JsonObject>(combine, {});
-  }
-
-  get #extensions(): readonly Extension[] {
-    return this.parts.flatMap(({ extensions = [] }) => extensions);
   }
 }
 

@@ -148,8 +148,9 @@ export interface RunRef {
 /** Reads a page of a run's log, in order, starting after the sequence `after`. */
 export function readEvents({ tenant, runId }: RunRef, after: number, limit: number): Statement {
   return sql(
+    // Not EXISTS: SQLite would then sort what it has already read in order.
     `SELECT sequence, type, body, hidden FROM events
-     WHERE run_id = $1 AND sequence > $2 AND EXISTS (SELECT 1 FROM runs WHERE run_id = $1 AND tenant = $3)
+     WHERE run_id = (SELECT run_id FROM runs WHERE run_id = $1 AND tenant = $3) AND sequence > $2
      ORDER BY sequence LIMIT $4`,
     runId,
     after,

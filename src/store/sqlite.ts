@@ -5,6 +5,7 @@ import { closeFileToOthers, makePrivateFile, makePrivateFolder } from '../system
 import { GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
+import { type FlushFile, WalFlush } from './wal-flush.ts';
 
 /** Options of the embedded store. */
 interface SqliteOptions {
@@ -14,6 +15,8 @@ interface SqliteOptions {
   readonly migrations: readonly Migration[];
   /** If false, commits do not wait for the disk and a power failure may lose the last ones; for simulations. */
   readonly durable?: boolean;
+  /** How the write-ahead log gets to the disk; tests delay it and let it fail. */
+  readonly flushFile?: FlushFile;
 }
 
 /** Size of the write-ahead log, in pages, at which SQLite checkpoints it. */
@@ -28,7 +31,13 @@ const FREE_PART_MIN = 0.25;
 const KEPT_PAGES_QUICK = 50_000;
 
 /** Opens the embedded store. One process owns the data folder; a second one that tries to open it fails. */
-export async function openSqlite({ folder, clock, migrations, durable = true }: SqliteOptions): Promise<Store> {
+export async function openSqlite({
+  folder,
+  clock,
+  migrations,
+  durable = true,
+  flushFile,
+}: SqliteOptions): Promise<Store> {
   makePrivateFolder(folder);
   const releaseFolder = lockFolder(folder);
   const file = privateDatabase(folder);
@@ -36,22 +45,27 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
   // never sees half a transaction, and finds recently written pages in the cache.
   const connection = new Connection(new DatabaseSync(file), clock);
   connection.exec(`PRAGMA journal_mode = WAL`);
-  connection.exec(`PRAGMA synchronous = ${durable ? 'FULL' : 'OFF'}`);
+  connection.exec(`PRAGMA synchronous = ${durable ? 'NORMAL' : 'OFF'}`);
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
   migrate(connection, migrations, clock.now());
   reclaim(connection, Number.POSITIVE_INFINITY);
-  const group = new GroupCommit(async (units) => commitGroup(connection, units), clock);
+  const wal = durable ? new WalFlush(`${file}-wal`, flushFile) : undefined;
+  const group = new GroupCommit(async (units) => {
+    wal?.check();
+    const outcomes = commitGroup(connection, units);
+    if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
+    return outcomes;
+  }, clock);
   let closed: Promise<void> | undefined;
 
   return {
     isShared: false,
     read: async <R>(statement: Statement) => {
-      try {
-        return connection.all(statement) as R[];
-      } catch (error) {
-        throw new StoreFailure('SQLite: the query failed.', { cause: error });
-      }
+      wal?.check();
+      const rows = query<R>(connection, statement);
+      await wal?.settled();
+      return rows;
     },
     commit: (unit) => group.commit(unit),
     // With a single process there is nobody to notify.
@@ -60,12 +74,21 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
     reclaim: async () => reclaim(connection, KEPT_PAGES_QUICK),
     close: () => {
       closed ??= group.drained().then(() => {
+        wal?.close();
         connection.close();
         releaseFolder();
       });
       return closed;
     },
   };
+}
+
+function query<R>(connection: Connection, statement: Statement): R[] {
+  try {
+    return connection.all(statement) as R[];
+  } catch (error) {
+    throw new StoreFailure('SQLite: the query failed.', { cause: error });
+  }
 }
 
 /** The database file. SQLite gives the files that it creates beside it the same permissions. */

@@ -1,0 +1,126 @@
+import { copyFileSync, fstatSync, statSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { freshFolder } from '../../test/support/database.ts';
+import { realClock } from '../system/real.ts';
+import { openSqlite } from './sqlite.ts';
+import { type Migration, type Store, StoreFailure } from './store.ts';
+import type { FlushFile } from './wal-flush.ts';
+
+/** Goal: nothing is acknowledged or shown before it is on the disk. Method: a flush that tests hold back and let fail. */
+
+const TABLE: Migration = { id: 'test/0001', statements: ['CREATE TABLE items (id BIGINT PRIMARY KEY, body TEXT)'] };
+const insert = (id: number, body = '') => [{ sql: 'INSERT INTO items (id, body) VALUES ($1, $2)', params: [id, body] }];
+const COUNT = { sql: 'SELECT COUNT(*) AS count FROM items', params: [] };
+
+let folder: ReturnType<typeof freshFolder>;
+let opened: Store | undefined;
+const open = async (flushFile: FlushFile): Promise<Store> => {
+  opened = await openSqlite({ folder: folder.path, clock: realClock, migrations: [TABLE], flushFile });
+  return opened;
+};
+beforeEach(() => {
+  folder = freshFolder();
+});
+afterEach(async () => {
+  await opened?.close();
+  folder.remove();
+});
+
+describe('a commit', () => {
+  it('is acknowledged, and shown, once it is on the disk', async () => {
+    const disk = heldBackDisk();
+    const store = await open(disk.flushFile);
+    const seen: string[] = [];
+    const committed = store.commit(insert(1)).then(() => seen.push('acknowledged'));
+    await disk.asked();
+    const read = store.read(COUNT).then((rows) => seen.push(`shown ${JSON.stringify(rows)}`));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen).toEqual([]);
+    disk.finish();
+    await Promise.all([committed, read]);
+    expect(seen.sort()).toEqual(['acknowledged', 'shown [{"count":1}]']);
+  });
+
+  it('that changes nothing asks nothing of the disk', async () => {
+    let flushes = 0;
+    const store = await open(async () => void flushes++);
+    const refused = await store.commit([{ sql: 'DELETE FROM items', params: [], expect: 1, expectation: 'there' }]);
+    expect(refused).toEqual({ committed: false, failedExpectation: 'there' });
+    expect(flushes).toBe(0);
+  });
+});
+
+describe('a flush that fails', () => {
+  it('stops the store: nothing is acknowledged or shown any more', async () => {
+    const store = await open(() => Promise.reject(new Error('EIO')));
+    await expect(store.commit(insert(1))).rejects.toThrow(StoreFailure);
+    await expect(store.commit(insert(2))).rejects.toThrow('restart the host');
+    await expect(store.read(COUNT)).rejects.toThrow('restart the host');
+  });
+
+  it('is not shown to those who read while it was under way', async () => {
+    const disk = heldBackDisk();
+    const store = await open(disk.flushFile);
+    const committed = store.commit(insert(1));
+    await disk.asked();
+    const read = store.read(COUNT);
+    disk.fail();
+    await expect(committed).rejects.toThrow(StoreFailure);
+    await expect(read).rejects.toThrow(StoreFailure);
+  });
+});
+
+describe('a power failure', () => {
+  it('loses nothing that was acknowledged, wherever the log is cut after the last flush', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 6 }), fc.nat(), losePower),
+      { numRuns: 25 },
+    );
+  });
+});
+
+/** Commits groups of rows, then copies the files with the log cut somewhere after what was flushed, and counts the rows. */
+async function losePower(groups: readonly number[], cut: number): Promise<void> {
+  const [before, after] = [freshFolder(), freshFolder()];
+  const disk = { flushed: 0, works: true };
+  const flushFile: FlushFile = async (file) => {
+    if (disk.works) disk.flushed = fstatSync(file).size;
+  };
+  const host = await openSqlite({ folder: before.path, clock: realClock, migrations: [TABLE], flushFile });
+  let rows = 0;
+  const rowsOf = (size: number) => Array.from({ length: size }, () => insert(rows++, 'x'.repeat(3_000))).flat();
+  for (const size of groups) await host.commit(rowsOf(size));
+  const acknowledged = rows;
+  // The last transaction is under way: the disk may have any part of it.
+  disk.works = false;
+  await host.commit(rowsOf(5));
+  copyFileSync(join(before.path, 'capstan.db'), join(after.path, 'capstan.db'));
+  const log = join(after.path, 'capstan.db-wal');
+  copyFileSync(join(before.path, 'capstan.db-wal'), log);
+  truncateSync(log, disk.flushed + (cut % (statSync(log).size - disk.flushed)));
+  const recovered = await openSqlite({ folder: after.path, clock: realClock, migrations: [TABLE] });
+  const [found] = await recovered.read<{ count: number }>(COUNT);
+  await Promise.all([host.close(), recovered.close()]);
+  before.remove();
+  after.remove();
+  expect([acknowledged, rows]).toContain(found!.count);
+}
+
+/** A disk that takes its time until it is told to finish or to fail. */
+function heldBackDisk() {
+  const asked = Promise.withResolvers<void>();
+  const done = Promise.withResolvers<void>();
+  const flushFile: FlushFile = () => {
+    asked.resolve();
+    return done.promise;
+  };
+  return {
+    flushFile,
+    /** Settles when something is to be written. */
+    asked: () => asked.promise,
+    finish: () => done.resolve(),
+    fail: () => done.reject(new Error('EIO')),
+  };
+}

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import type { Config } from '../../src/config.ts';
 import type { Write } from '../../src/store/sql.ts';
+import { scratchFolder } from './scratch.ts';
 
 /** A database of one's own on the test server. */
 export async function freshDatabase(serverUrl: string): Promise<string> {
@@ -21,7 +21,7 @@ export async function freshDatabase(serverUrl: string): Promise<string> {
 
 /** A folder of one's own; `remove` takes it away. */
 export function freshFolder(): { readonly path: string; remove(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'capstan-test-'));
+  const path = mkdtempSync(join(scratchFolder(), 'capstan-test-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 

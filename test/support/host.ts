@@ -3,7 +3,7 @@ import { startHost } from '../../src/host.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 import { Api } from './api.ts';
-import { freshDatabase, freshFolder } from './database.ts';
+import { freshDatabase, freshFolder, migratedDatabase } from './database.ts';
 import { recorder } from './recorder/recorder.ts';
 
 export type StoreKind = 'sqlite' | 'postgres';
@@ -46,7 +46,9 @@ export async function startTestHost(
   clock: Clock = realClock,
 ): Promise<TestHost> {
   const folder = freshFolder();
-  const databaseUrl = kind === 'postgres' ? await freshDatabase(postgresUrl!) : undefined;
+  const { conformance = true } = overrides;
+  const makeDatabase = conformance ? migratedDatabase : freshDatabase;
+  const databaseUrl = kind === 'postgres' ? await makeDatabase(postgresUrl!) : undefined;
   const config: Config = {
     ...readConfig(
       { conformance: '1', port: '0', log: 'silent', data: folder.path, apiKeys: JSON.stringify(Object.values(KEYS)) },

@@ -4,7 +4,7 @@ import { type StoreKind, startTestHost, type TestHost } from './host.ts';
 
 export const STORES: readonly StoreKind[] = ['sqlite', 'postgres'];
 
-export type Scenarios = (host: () => TestHost) => void;
+export type Scenarios = (host: () => TestHost, kind: StoreKind) => void;
 
 /** Runs the same scenarios against a real host on each store. `host()` is the running one. */
 export function onEachStore(title: string, scenarios: Scenarios, overrides: Partial<Config> = {}): void {
@@ -16,6 +16,6 @@ export function onEachStore(title: string, scenarios: Scenarios, overrides: Part
     afterAll(async () => {
       await host?.stop();
     });
-    scenarios(() => host!);
+    scenarios(() => host!, kind);
   });
 }

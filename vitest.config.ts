@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 /** Tests that need a PostgreSQL server share the one that the set-up file starts. */
 const withPostgres = {
-  globalSetup: ['test/postgres.ts', 'test/bundle.ts'],
+  globalSetup: ['test/postgres.ts'],
   testTimeout: 60_000,
   hookTimeout: 60_000,
   isolate: false,
@@ -22,7 +22,7 @@ export default defineConfig({
           name: 'blackbox',
           include: ['test/blackbox/**/*.test.ts'],
           ...withPostgres,
-          globalSetup: [...withPostgres.globalSetup, 'test/recordings.ts'],
+          globalSetup: [...withPostgres.globalSetup, 'test/migrated.ts', 'test/bundle.ts', 'test/recordings.ts'],
           setupFiles: ['test/recorder.ts'],
         },
       },

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import type { EventEmitter } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { scratchFolder } from './support/scratch.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -15,7 +15,7 @@ declare module 'vitest' {
 /** Starts a real PostgreSQL server for the tests of a project, and stops it when they are done. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // Made by the server itself, so that it belongs to whichever user the server runs as.
-  const folder = join(tmpdir(), `capstan-postgres-${randomBytes(8).toString('hex')}`);
+  const folder = join(scratchFolder(), `capstan-postgres-${randomBytes(8).toString('hex')}`);
   const port = await freePort();
   const EmbeddedPostgres = await importServer();
   const server = new EmbeddedPostgres({

@@ -113,8 +113,11 @@ function fineRequests({
   ];
 }
 
-onEachStore('hostile names and texts', (host) => {
+onEachStore('hostile names and texts', (host, kind) => {
   const owner = (): Api => host().as('owner');
+  // What is wrong with these names is wrong before a store is asked, so every request with one is sent on one store.
+  const inherited = kind === 'sqlite' ? INHERITED : [];
+  const hostileHere = [...inherited, ...UNSTORABLE];
 
   async function expectNoFailure({ method, path, body, headers = {} }: Sent): Promise<Answer> {
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
@@ -169,7 +172,7 @@ onEachStore('hostile names and texts', (host) => {
       .filter((parameter: { in: string }) => parameter.in === 'query')
       .map(({ name }: { name: string }) => name);
 
-  it.each(INHERITED)('never fail for %s as a query', async (name) => {
+  it.each(inherited)('never fail for %s as a query', async (name) => {
     const count = await overAll((operation, ids) =>
       [`${name}=1`, `${name}[x]=1`, ...queriesOf(operation).map((query) => `${query}=${name}`)].map((query) => ({
         method: operation.method,
@@ -191,7 +194,7 @@ onEachStore('hostile names and texts', (host) => {
     );
   });
 
-  it.each(HOSTILE)('never fail for %j as a part of the path', async (hostile) => {
+  it.each(hostileHere)('never fail for %j as a part of the path', async (hostile) => {
     const find = await schemas();
     await overAll((operation, ids) => {
       const schema = bodySchema(operation);
@@ -204,7 +207,7 @@ onEachStore('hostile names and texts', (host) => {
     });
   });
 
-  it.each(INHERITED)('never fail for %s as a header', async (name) => {
+  it.each(inherited)('never fail for %s as a header', async (name) => {
     await overAll((operation, ids) =>
       // Apart from the others: a refused key would hide them.
       [['idempotency-key'], HEADERS].map((headers) => ({
@@ -216,7 +219,7 @@ onEachStore('hostile names and texts', (host) => {
     );
   });
 
-  it.each(HOSTILE)('never fail for %j as a key or a value in the body', async (hostile) => {
+  it.each(hostileHere)('never fail for %j as a key or a value in the body', async (hostile) => {
     const find = await schemas();
     const count = await overAll((operation, ids) => {
       const schema = bodySchema(operation);

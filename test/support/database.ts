@@ -1,18 +1,33 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import type { Config } from '../../src/config.ts';
 import type { Write } from '../../src/store/sql.ts';
+import { scratchFolder } from './scratch.ts';
 
-/** A database of one's own on the test server. */
-export async function freshDatabase(serverUrl: string): Promise<string> {
-  const name = `test_${randomBytes(8).toString('hex')}`;
+/** The database that `test/migrated.ts` makes: every table is there, and nothing in it. */
+export const MIGRATED = 'migrated';
+
+/** An empty database of one's own on the test server. */
+export function freshDatabase(serverUrl: string): Promise<string> {
+  return createDatabase(serverUrl, freshName());
+}
+
+/** A database of one's own with the tables of a host under the conformance switch. */
+export function migratedDatabase(serverUrl: string): Promise<string> {
+  // Copying the files is cheaper than logging their pages.
+  return createDatabase(serverUrl, freshName(), `TEMPLATE ${MIGRATED} STRATEGY FILE_COPY`);
+}
+
+const freshName = (): string => `test_${randomBytes(8).toString('hex')}`;
+
+/** Creates a database on the test server, and gives its address. */
+export async function createDatabase(serverUrl: string, name: string, like = ''): Promise<string> {
   const server = new pg.Client(serverUrl);
   await server.connect();
-  await server.query(`CREATE DATABASE ${name}`);
+  await server.query(`CREATE DATABASE ${name} ${like}`);
   await server.end();
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
@@ -21,7 +36,7 @@ export async function freshDatabase(serverUrl: string): Promise<string> {
 
 /** A folder of one's own; `remove` takes it away. */
 export function freshFolder(): { readonly path: string; remove(): void } {
-  const path = mkdtempSync(join(tmpdir(), 'capstan-test-'));
+  const path = mkdtempSync(join(scratchFolder(), 'capstan-test-'));
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 

@@ -4,7 +4,7 @@ import { startHost } from '../../src/host.ts';
 import type { Clock } from '../../src/system/clock.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 import { Api } from './api.ts';
-import { freshDatabase, freshFolder } from './database.ts';
+import { freshDatabase, freshFolder, migratedDatabase } from './database.ts';
 import { recorder } from './recorder/recorder.ts';
 
 export type StoreKind = 'sqlite' | 'postgres';
@@ -48,7 +48,9 @@ export async function startTestHost(
   extra: readonly MountedWith<object>[] = [],
 ): Promise<TestHost> {
   const folder = freshFolder();
-  const databaseUrl = kind === 'postgres' ? await freshDatabase(postgresUrl!) : undefined;
+  const { conformance = true } = overrides;
+  const makeDatabase = conformance ? migratedDatabase : freshDatabase;
+  const databaseUrl = kind === 'postgres' ? await makeDatabase(postgresUrl!) : undefined;
   const config: Config = {
     ...readConfig(
       { conformance: '1', port: '0', log: 'silent', data: folder.path, apiKeys: JSON.stringify(Object.values(KEYS)) },

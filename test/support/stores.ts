@@ -5,7 +5,7 @@ import { type StoreKind, startTestHost, type TestHost } from './host.ts';
 
 export const STORES: readonly StoreKind[] = ['sqlite', 'postgres'];
 
-export type Scenarios = (host: () => TestHost) => void;
+export type Scenarios = (host: () => TestHost, kind: StoreKind) => void;
 
 /** Runs the same scenarios against a real host on each store. `host()` is the running one. */
 export function onEachStore(
@@ -22,6 +22,6 @@ export function onEachStore(
     afterAll(async () => {
       await host?.stop();
     });
-    scenarios(() => host!);
+    scenarios(() => host!, kind);
   });
 }

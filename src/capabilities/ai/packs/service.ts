@@ -10,6 +10,7 @@ import {
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { own } from '../../../protocol/format/json.ts';
 import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
+import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import { HOST_OWNER, ownerOf } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
 import type { Statement } from '../../../store/sql.ts';
@@ -186,7 +187,8 @@ export class PackService implements Packs {
 
   async installShared(manifest: PackManifest, files: PackFiles = () => undefined): Promise<Change<unknown> | Refusal> {
     const file = JSON.stringify(manifest);
-    const inspected = await inspectPack({ file, files, origin: { source: 'host' } }, this.#host.runtime.schemas);
+    // The host's own schemas are checked without a thread, which would take longer to start than the rest.
+    const inspected = await inspectPack({ file, files, origin: { source: 'host' } }, localSchemaValidator());
     if (isRefusal(inspected)) return inspected;
     const history = await this.#historyOf(HOST_OWNER, manifest.name);
     const isKnown = history.versions.some(({ version }) => version === manifest.version);

@@ -2,6 +2,7 @@ import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts'
 import { canonicalJson } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
+import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import {
   findWorkflow,
   HOST_OWNER,
@@ -32,6 +33,8 @@ interface WorkflowNeeds {
 export class WorkflowService implements Workflows {
   readonly #host: Pick<Host, 'runtime' | 'extensions'>;
   readonly #needs: WorkflowNeeds;
+  /** Of the operator, who is trusted: checked without a thread, which would take longer to start than the rest. */
+  readonly #ownSchemas = localSchemaValidator();
 
   constructor(host: Pick<Host, 'runtime' | 'extensions'>, needs: WorkflowNeeds) {
     this.#host = host;
@@ -71,7 +74,8 @@ export class WorkflowService implements Workflows {
     definition: WorkflowDefinition,
     options: SharedRegistration = {},
   ): Promise<Change<RegisteredWorkflow> | Refusal> {
-    const refusal = await checkRegistration(definition, this.#host.runtime, options);
+    const { catalog } = this.#host.runtime;
+    const refusal = await checkRegistration(definition, { catalog, schemas: this.#ownSchemas }, options);
     if (refusal) return refusal;
     const versioning = await this.#versioning(HOST_OWNER, definition);
     return this.#storeVersion(HOST_OWNER, definition, versioning, !versioning.isCurrent);

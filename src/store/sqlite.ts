@@ -53,7 +53,7 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
         throw new StoreFailure('SQLite: the query failed.', { cause: error });
       }
     },
-    commit: (unit) => group.commit(unit),
+    commit: (unit, tenant) => group.commit(unit, tenant),
     // With a single process there is nobody to notify.
     hint: () => {},
     onHint: () => {},

@@ -5,7 +5,15 @@ import { Turns } from './turns.ts';
 class ManualLoop {
   time = 0;
   #actions: (() => void)[] = [];
-  readonly turns = new Turns({ now: () => this.time, soon: (action) => void this.#actions.push(action) });
+  #timers: { at: number; action: () => void }[] = [];
+  readonly turns = new Turns({
+    now: () => this.time,
+    soon: (action) => void this.#actions.push(action),
+    after: (ms, action) => {
+      this.#timers.push({ at: this.time + ms, action });
+      return () => {};
+    },
+  });
   readonly taken: string[] = [];
 
   /** Work that goes on for ever, and holds the loop for so long with each piece. */
@@ -19,6 +27,10 @@ class ManualLoop {
 
   /** One turn of the loop: what is added meanwhile comes with the next one. */
   async turn(): Promise<void> {
+    if (this.#actions.length === 0) this.time = Math.max(this.time, Math.min(...this.#timers.map(({ at }) => at)));
+    const due = this.#timers.filter(({ at }) => at <= this.time);
+    this.#timers = this.#timers.filter(({ at }) => at > this.time);
+    for (const { action } of due) action();
     for (const action of this.#actions.splice(0)) {
       action();
       for (let tick = 0; tick < 5; tick++) await Promise.resolve();
@@ -59,6 +71,21 @@ describe('turns', () => {
     await loop.turn();
     await loop.turn();
     expect(loop.taken.slice(0, 2)).toContain('quiet');
+  });
+
+  it('leave the loop free for half of the time while another tenant is active', async () => {
+    const loop = new ManualLoop();
+    void loop.turns.next('quiet');
+    for (let run = 0; run < 100; run++) void loop.work('noisy', 10);
+    while (loop.time < 800) await loop.turn();
+    expect(loop.msOf('noisy', 10) / loop.time).toBeCloseTo(0.5, 1);
+  });
+
+  it('are not held back while nobody else is active', async () => {
+    const loop = new ManualLoop();
+    for (let run = 0; run < 100; run++) void loop.work('noisy', 10);
+    while (loop.time < 800) await loop.turn();
+    expect(loop.msOf('noisy', 10)).toBe(loop.time);
   });
 
   it('serve many quick pieces in one turn of the loop', async () => {

@@ -43,6 +43,11 @@ export class FairQueue<T> {
     return this.#lines.get(tenant)?.entries.length ?? 0;
   }
 
+  /** The tenants that have items in line. */
+  tenants(): string[] {
+    return [...this.#lines.keys()];
+  }
+
   push(tenant: string, item: T, cost = 1): void {
     this.#size++;
     const line = this.#lines.get(tenant);

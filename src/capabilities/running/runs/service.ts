@@ -42,7 +42,8 @@ export class RunService implements Runs {
     const { subject } = caller;
     const workflow = await runtime.plans.current(subject, request.workflowId);
     if (!workflow) return refuse('not_found', 'There is no such workflow.');
-    const refusal = await this.check(caller, request, workflow.plan);
+    const refusal =
+      (await this.check(caller, request, workflow.plan)) ?? (await runtime.storage.refusal(subject.tenant));
     if (refusal) return refusal;
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
     const created = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });

@@ -154,7 +154,7 @@ function buildHost<Extra extends object>(
     store,
     ...system,
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
-    schemas: threadedSchemaValidator(system.clock),
+    schemas: threadedSchemaValidator(system.clock, weightOf),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
     weightOf,

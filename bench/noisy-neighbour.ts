@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { call, noisyDefinitions, WORKFLOWS } from './noise.ts';
@@ -36,7 +37,7 @@ export async function benchNoisyNeighbour(): Promise<void> {
       await stopNoise(noise);
       ratios.push(beside.p99 / alone.p99);
       console.log(
-        `  round ${round}: alone p50 ${alone.p50.toFixed(1)} ms, p99 ${alone.p99.toFixed(1)} ms   beside p50 ${beside.p50.toFixed(1)} ms, p99 ${beside.p99.toFixed(1)} ms   ratio ${ratios.at(-1)!.toFixed(2)}`,
+        `  round ${round}: alone ${show(alone)}   beside ${show(beside)}   ratio ${ratios.at(-1)!.toFixed(2)}`,
       );
     }
   } finally {
@@ -48,11 +49,25 @@ export async function benchNoisyNeighbour(): Promise<void> {
 
 const agent = new Agent({ keepAlive: true });
 
+interface Latencies {
+  readonly p50: number;
+  readonly p99: number;
+  /** For each run, how long the host's main thread computed, and how long it waited for a processor. */
+  readonly cpu: number;
+  readonly starved: number;
+}
+
+function show({ p50, p99, cpu, starved }: Latencies): string {
+  const [p50Ms, p99Ms, cpuMs, starvedMs] = [p50, p99, cpu, starved].map((ms) => ms.toFixed(1));
+  return `p50 ${p50Ms} ms, p99 ${p99Ms} ms (host ${cpuMs} ms on a processor and ${starvedMs} ms without one for each run)`;
+}
+
 /** Milliseconds from POST to the end of the run, one run after the other. */
-async function latencies(server: BenchServer): Promise<{ readonly p50: number; readonly p99: number }> {
+async function latencies(server: BenchServer): Promise<Latencies> {
   const all: number[] = [];
+  const before = mainThread(server);
   for (let run = 0; run < RUNS; run++) {
-    const before = performance.now();
+    const startedAt = performance.now();
     const { runId } = JSON.parse(
       (await call(agent, server.url, QUIET, 'POST', '/v1/runs', { workflowId: 'conformance-noop' })).text,
     );
@@ -64,10 +79,29 @@ async function latencies(server: BenchServer): Promise<{ readonly p50: number; r
       isComplete = polled.isComplete;
       last = polled.lastEventSeq;
     }
-    all.push(performance.now() - before);
+    all.push(performance.now() - startedAt);
   }
   all.sort((a, b) => a - b);
-  return { p50: all[Math.floor(all.length * 0.5)]!, p99: all[Math.floor(all.length * 0.99)]! };
+  const after = mainThread(server);
+  return {
+    p50: all[Math.floor(all.length * 0.5)]!,
+    p99: all[Math.floor(all.length * 0.99)]!,
+    cpu: (after.cpu - before.cpu) / RUNS,
+    starved: (after.starved - before.starved) / RUNS,
+  };
+}
+
+/**
+ * What the host's main thread has had of the machine, as far as the system tells: on a machine with few cores, the noise
+ * and whatever else runs there take processors from the host, which no order inside of it can mend.
+ */
+function mainThread({ pid }: BenchServer): { readonly cpu: number; readonly starved: number } {
+  const file = `/proc/${pid}/schedstat`;
+  if (!existsSync(file)) return { cpu: Number.NaN, starved: Number.NaN };
+  const [cpu = 0, starved = 0] = readFileSync(file, 'utf8')
+    .split(' ')
+    .map((nanoseconds) => Number(nanoseconds) / 1e6);
+  return { cpu, starved };
 }
 
 /** The noise comes from a process of its own, so that it does not slow the clock it is measured with. */

@@ -149,20 +149,22 @@ function buildHost<Extra extends object>(
 ): BuiltHost {
   const contributions = new ContributionView();
   const weightOf = (tenant: string): number => config.tenantWeights.get(tenant) ?? 1;
+  const hostId = system.ids.next('host-');
   const runtime = createRuntime({
     store,
     ...system,
     egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
-    schemas: threadedSchemaValidator(system.clock),
+    schemas: threadedSchemaValidator(system.clock, weightOf),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
     weightOf,
+    storage: { perTenant: config.storagePerTenant, shard: store.isShared ? hostId : undefined },
     outputLimits: config.outputLimits,
     contributed: contributions,
   });
   const kinds = (): ReadonlyMap<string, WorkKind> => work;
   const executor = new Executor(runtime, {
-    hostId: system.ids.next('host-'),
+    hostId,
     leaseMs: config.leaseMs,
     capacity: config.workMax,
     perTenant: config.workPerTenant,
@@ -227,6 +229,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     mostOfATenant: () => server.gate.mostOfATenant,
     tenantsAtLimit: () => executor.tenantsAtLimit,
     quarantined,
+    storage: () => runtime.storage.most(),
   });
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
     counted.blocked(operation, ms / 1_000);

@@ -45,6 +45,10 @@ export const shareSettings = defineSettings({
       variable: 'CAPSTAN_WORK_PER_TENANT',
       meaning: 'work items of one tenant that one process handles at once (half of the limit)',
     },
+    storagePerTenant: {
+      variable: 'CAPSTAN_STORAGE_PER_TENANT',
+      meaning: 'bytes that the runs of one tenant may take in the store (10737418240)',
+    },
     tenantWeights: {
       variable: 'CAPSTAN_TENANT_WEIGHTS',
       meaning: 'shares of single tenants, for example "acme=3,beta=2"; all others have 1',
@@ -70,6 +74,11 @@ export const shareSettings = defineSettings({
       requestTimeoutMs: read.integer('requestTimeoutMs', { otherwise: 30_000, min: 100, max: 3_600_000 }),
       workMax,
       workPerTenant: read.integer('workPerTenant', partOf(workMax, 2)),
+      storagePerTenant: read.integer('storagePerTenant', {
+        otherwise: 10 * 1_024 ** 3,
+        min: 1,
+        max: Number.MAX_SAFE_INTEGER,
+      }),
       /** By the tenant's name in the store, if it differs from 1. */
       tenantWeights: weightsByTenant(read),
       quarantineAfter: read.integer('quarantineAfter', { otherwise: 2, min: 1, max: 1_000_000 }),

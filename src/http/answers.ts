@@ -32,11 +32,20 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(JSON.stringify(envelopeOf(refusal)));
 }
 
+/** What it takes to send a reply that may be a stream. */
+interface Sending {
+  readonly clock: Clock;
+  /** Aborted when the caller has disconnected. */
+  readonly signal: AbortSignal;
+  /** Waits for the caller's turn, before each chunk of a stream. */
+  readonly turn: () => Promise<void>;
+}
+
 /** Sends a reply: a JSON value, text, or a stream. */
-export async function sendReply(reply: FastifyReply, answer: Reply, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function sendReply(reply: FastifyReply, answer: Reply, sending: Sending): Promise<void> {
   for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value);
   reply.code(answer.status);
-  if (answer.stream) return sendStream(reply, answer.stream(signal), clock, signal);
+  if (answer.stream) return sendStream(reply, answer.stream(sending.signal), sending);
   if (answer.text === undefined && answer.body === undefined) {
     await reply.send();
     return;
@@ -49,8 +58,7 @@ export async function sendReply(reply: FastifyReply, answer: Reply, clock: Clock
 async function sendStream(
   reply: FastifyReply,
   chunks: AsyncIterable<string>,
-  clock: Clock,
-  signal: AbortSignal,
+  { clock, signal, turn }: Sending,
 ): Promise<void> {
   reply.hijack();
   const { raw } = reply;
@@ -59,6 +67,7 @@ async function sendStream(
   const stopKeepAlive = keepAlive(reply, clock);
   try {
     for await (const chunk of chunks) {
+      await turn();
       if (signal.aborted) break;
       if (!raw.write(chunk)) await drained(raw);
     }

@@ -9,6 +9,7 @@ import {
 import { isRefusal, type Refusal, refuse } from '../protocol/errors.ts';
 import { parseTrace, traceHeaders } from '../protocol/format/trace.ts';
 import { LruCache } from '../runtime/lru-cache.ts';
+import type { Turns } from '../runtime/turns.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
@@ -21,6 +22,7 @@ interface GateOptions {
   readonly authorization: Pick<Authorization, 'authenticate'>;
   readonly audit: Pick<RequestAudit, 'keyUsed' | 'denied'>;
   readonly clock: Clock;
+  readonly turns: Pick<Turns, 'next'>;
   readonly limits: GateLimits;
   /** Called for each request that a limit turns away. */
   readonly onLimit: (scope: LimitScope | 'address' | 'rate') => void;
@@ -54,8 +56,8 @@ const PUBLIC = 'public';
 const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
 /**
- * Admits requests, in this order: capacity, address, rate limit, credential, the shares of the tenant and the key, scope.
- * No body has been read by then.
+ * Admits requests, in this order: capacity, address, rate limit, credential, the shares of the tenant and the key, its turn,
+ * scope. No body has been read by then.
  */
 export class Gate {
   readonly #options: GateOptions;
@@ -213,6 +215,7 @@ export class Gate {
     audit.keyUsed(caller);
     const limited = this.#take('tenant', caller.subject.tenant, reply) ?? this.#take('key', caller.keyId, reply);
     if (limited) return limited;
+    await this.#options.turns.next(caller.subject.tenant);
     if (scope === undefined || scope === 'any') return undefined;
     if ((caller.scopes as ReadonlySet<string>).has(scope)) return undefined;
     await audit.denied(caller, { method: request.method, route: request.routeOptions.config.route ?? 'none', scope });

@@ -8,6 +8,7 @@ interface Gauges {
   readonly mostOfATenant: () => number;
   readonly tenantsAtLimit: () => number;
   readonly quarantined: () => Promise<number>;
+  readonly storage: () => Promise<{ readonly bytes: number; readonly tenantsAtLimit: number }>;
 }
 
 /** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
@@ -80,4 +81,12 @@ function registerGauges(registry: Registry, gauges: Gauges): void {
   gauge('capstan_work_tenants_at_limit', 'Tenants that have taken all places they may have', gauges.tenantsAtLimit);
   gauge('capstan_runs_followed', 'Runs that somebody streams from this process', gauges.followed);
   gauge('capstan_runs_quarantined', 'Runs that were put aside because they took hosts down', gauges.quarantined);
+  gauge('capstan_storage_tenant_max_bytes', 'The most that one tenant has stored in its runs', async () => {
+    const { bytes } = await gauges.storage();
+    return bytes;
+  });
+  gauge('capstan_storage_tenants_at_limit', 'Tenants that have stored as much as they may', async () => {
+    const { tenantsAtLimit } = await gauges.storage();
+    return tenantsAtLimit;
+  });
 }

@@ -38,10 +38,19 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
       if (isRefusal(answer)) return sendRefusal(reply, answer);
       const refusal = answer.stream && options.openStream(request, reply);
       if (refusal) return sendRefusal(reply, refusal);
-      await sendReply(reply, answer, options.runtime.clock, request.abort.signal);
+      await sendReply(reply, answer, {
+        clock: options.runtime.clock,
+        signal: request.abort.signal,
+        turn: turnOf(request, options),
+      });
       return reply;
     },
   });
+}
+
+/** Waits for the caller's turn; whoever has no credential is no tenant. */
+function turnOf({ caller }: FastifyRequest, { runtime }: OperationOptions): () => Promise<void> {
+  return () => runtime.turns.next(caller?.subject.tenant ?? '');
 }
 
 /** A token in the path is the credential of a public operation: one that names nothing is refused before the body is read. */
@@ -141,7 +150,8 @@ function performFor(
   { runtime }: OperationOptions,
   record: ((reply: Reply) => Unit) | undefined,
 ): Promise<Reply | Refusal> {
-  return perform(runtime, transaction, { mutexKey: isAdditive ? undefined : mutexKeyOf(request), record });
+  const mutexKey = isAdditive ? undefined : mutexKeyOf(request);
+  return perform(runtime, transaction, { mutexKey, record, tenant: request.caller?.subject.tenant });
 }
 
 /** Runs have the key that the host itself uses for them; other names may be the same in several tenants. */

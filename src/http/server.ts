@@ -1,4 +1,4 @@
-import Fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
 import type { Retention } from '../capabilities/operations/retention/door.ts';
 import type { BoundRoute, Caller } from '../capabilities/request.ts';
 import type { Audit } from '../capabilities/trust/audit/door.ts';
@@ -71,6 +71,8 @@ export interface Server {
 const HEAD_MS = 10_000;
 /** How often connections are checked for these deadlines. */
 const DEADLINE_CHECK_MS = 1_000;
+/** A body that takes so long to parse that it waits for the turn of its tenant. */
+const LONG_BODY_CHARACTERS = 16_384;
 const PARAM_CHARACTERS_MAX = 8_192;
 /** How long requests in flight may take once the server closes. */
 const DRAIN_MS = 5_000;
@@ -79,10 +81,10 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 /** The edge: turns sockets into validated requests, and answers into bytes. */
 export function createServer(options: ServerOptions): Server {
   const { authorization, audit, retention } = options.services;
-  const { clock, log, store } = options.runtime;
+  const { clock, log, store, turns } = options.runtime;
   const app = createApp(options);
   const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics().limited(scope);
-  const gate = new Gate({ ...options, authorization, audit: audit.requests, clock, onLimit });
+  const gate = new Gate({ ...options, authorization, audit: audit.requests, clock, turns, onLimit });
   app.addHook('onRequest', gate.enter);
   app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
 
@@ -150,17 +152,15 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   return app;
 }
 
-function parseJsonBodies(app: FastifyInstance, { watchdog }: Runtime): void {
+function parseJsonBodies(app: FastifyInstance, { watchdog, turns }: Runtime): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/, { parseAs: 'string' }, (request, text, done) => {
-    try {
-      request.bodyText = text as string;
-      watchdog.note(`parse ${request.routeOptions.config.route ?? 'none'}`);
-      done(null, parseJson(request.bodyText));
-    } catch (error) {
-      done(error as Error);
-    }
-  });
+  const parser = async (request: FastifyRequest, text: string): Promise<unknown> => {
+    if (text.length >= LONG_BODY_CHARACTERS) await turns.next(request.caller?.subject.tenant ?? '');
+    request.bodyText = text;
+    watchdog.note(`parse ${request.routeOptions.config.route ?? 'none'}`);
+    return parseJson(text);
+  };
+  app.addContentTypeParser(/^application\/([\w.-]+\+)?json\b/, { parseAs: 'string' }, parser);
 }
 
 function mountPage(app: FastifyInstance, { path, isExempt = false, isProbe = false, answer }: PublicPage): void {

@@ -51,6 +51,10 @@ export function appendWrites(
       run.facts.runId,
       recorded.map(({ stored }) => stored),
     ),
+    runtime.storage.count(
+      held.identity.subject.tenant,
+      recorded.map(({ stored }) => stored),
+    ),
     ...(concernsParent(run, before) ? [wake(run.facts.parent!.runId)] : []),
     ...(isTerminal(run) ? endWrites(held) : []),
     ...cancelledChildren(held, recorded).map((childRunId) => cancelChild(held, childRunId)),

@@ -235,7 +235,7 @@ export class Attempts {
         fork?.mode === 'replay'
           ? NO_EFFECTS
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
-      schemas: this.#runtime.schemas,
+      schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (...events) => this.#send(node.id, signal, ...events),

@@ -10,6 +10,7 @@ const Config = Closed({
   waits: Type.Optional(Type.Literal(true)),
   choice: Type.Optional(Type.Union([OneOf(['auto', 'none']), Closed({ name: Type.String() })])),
   seconds: Type.Optional(Type.Number({ maximum: 60 })),
+  names: Type.Optional(Type.Array(Type.String(), { uniqueItems: true })),
 });
 
 const problems = (config: object) =>
@@ -18,6 +19,14 @@ const problems = (config: object) =>
   );
 
 describe('checking a config', () => {
+  it('reports duplicates in a long list without going through all of it', () => {
+    expect(problems({ size: 'small', names: Array.from({ length: 200_000 }, () => 'x') })).toMatchObject([
+      { path: '.names' },
+    ]);
+    const names = [...Array.from({ length: 2_000 }, (_, index) => `n${index}`), 'n0'];
+    expect(problems({ size: 'small', names })).toMatchObject([{ message: expect.stringMatching(/long list/) }]);
+  });
+
   it('finds nothing wrong with one that matches the schema', () => {
     expect(problems({ size: 'small', waits: true, choice: { name: 'x' }, seconds: 60 })).toEqual([]);
   });

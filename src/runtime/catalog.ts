@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
-import { own } from '../protocol/format/json.ts';
+import { isObject, own } from '../protocol/format/json.ts';
 import { Closed } from '../protocol/format/schema.ts';
 import { unknownKeys } from '../protocol/format/unknown-keys.ts';
 import type { WorkflowNode } from '../protocol/running/workflows.ts';
@@ -73,7 +73,9 @@ function elsewhere(problems: readonly ConfigProblem[], reported: readonly Config
 /** Validates a value and lists every problem with a JSON pointer, also to a member that is missing or unknown. */
 export function schemaProblemsByPointer(validator: Validator, value: unknown): { path: string; message: string }[] {
   if (validator.Check(value)) return [];
-  return validator.Errors(value).flatMap(({ keyword, instancePath, message, params }) => {
+  const errors = validator.Errors(withShortLists(value));
+  if (errors.length === 0) return [{ path: '', message: 'has a long list that does not match its schema' }];
+  return errors.flatMap(({ keyword, instancePath, message, params }) => {
     if (keyword === 'required') {
       const { requiredProperties } = params as { requiredProperties: string[] };
       return requiredProperties.map((name) => ({ path: `${instancePath}/${name}`, message: 'is missing' }));
@@ -82,6 +84,15 @@ export function schemaProblemsByPointer(validator: Validator, value: unknown): {
     if (keyword === 'additionalProperties' || keyword === 'anyOf') return [];
     return [{ path: instancePath, message: messageFor(keyword, params) ?? message }];
   });
+}
+
+/** Items of a list that a report goes through: the validator's report on duplicates takes time quadratic in them. */
+const REPORTED_ITEMS_MAX = 1_000;
+
+function withShortLists(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, REPORTED_ITEMS_MAX).map(withShortLists);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withShortLists(member)]));
 }
 
 /** Messages for keywords whose default message does not name the allowed values. */

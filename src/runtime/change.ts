@@ -89,27 +89,29 @@ interface PerformOptions<T> {
   readonly mutexKey?: string | undefined;
   /** Added to the unit: the idempotency record of the answer that the result becomes. */
   readonly record?: ((result: T) => Unit) | undefined;
+  /** Whose share of the store's time it takes; the host's own if omitted. */
+  readonly tenant?: string | undefined;
 }
 
 /** Decides, commits and announces; decides again after a conflict. */
 export function perform<T>(
   { store, mutex }: { readonly store: Store; readonly mutex: KeyedMutex },
   decide: Decide<T>,
-  { mutexKey, record }: PerformOptions<T> = {},
+  { mutexKey, ...options }: PerformOptions<T> = {},
 ): Promise<T | Refusal> {
-  const attempt = () => performUntilCommitted(store, decide, record);
+  const attempt = () => performUntilCommitted(store, decide, options);
   return mutexKey === undefined ? attempt() : mutex.runExclusive(mutexKey, attempt);
 }
 
 async function performUntilCommitted<T>(
   store: Store,
   decide: Decide<T>,
-  record: ((result: T) => Unit) | undefined,
+  options: PerformOptions<T>,
 ): Promise<T | Refusal> {
   for (let conflicts = 0; conflicts < CONFLICTS_MAX; conflicts++) {
     const change = await decide();
     if (isRefusal(change)) return change;
-    const outcome = await commitChange(store, change, change.refusal ? undefined : record);
+    const outcome = await commitChange(store, change, options);
     if (outcome !== 'conflict') return outcome;
   }
   return TOO_MUCH_CONTENTION;
@@ -118,12 +120,12 @@ async function performUntilCommitted<T>(
 async function commitChange<T>(
   store: Store,
   change: Change<T>,
-  record: ((result: T) => Unit) | undefined,
+  { record, tenant }: PerformOptions<T>,
 ): Promise<T | Refusal | 'conflict'> {
   const { result, announce, retryOn, refusals, refusal } = change;
-  const writes = record ? [...change.writes, ...record(result)] : change.writes;
+  const writes = record && !refusal ? [...change.writes, ...record(result)] : change.writes;
   if (writes.length > 0) {
-    const outcome = await store.commit(writes);
+    const outcome = await store.commit(writes, tenant);
     if (!outcome.committed) {
       if (retryOn.includes(outcome.failedExpectation)) return 'conflict';
       const answer = refusals[outcome.failedExpectation];

@@ -17,6 +17,7 @@ import { Plans } from './plans.ts';
 import type { Reaction } from './reaction.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
+import { StorageShares } from './storage-shares.ts';
 import type { ToolSource } from './tools.ts';
 import { Turns } from './turns.ts';
 import type { SchemaValidator } from './validation/schema-validator.ts';
@@ -33,6 +34,8 @@ interface RuntimeParts {
   readonly limits: Runtime['limits'];
   /** The tenants' shares; equal ones by default. */
   readonly weightOf?: WeightOf;
+  /** What each tenant may store; no limit by default. */
+  readonly storage?: ConstructorParameters<typeof StorageShares>[1];
   /** Those of a host whose operator sets none, unless given. */
   readonly outputLimits?: OutputLimits;
   /** Read on first use, because capabilities are mounted after the runtime is created and need it. */
@@ -48,7 +51,7 @@ export interface RuntimeContributions {
 }
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
-export function createRuntime({ contributed, nodes, weightOf, ...parts }: RuntimeParts): Runtime {
+export function createRuntime({ contributed, nodes, weightOf, storage, ...parts }: RuntimeParts): Runtime {
   const { store, clock, schemas } = parts;
   const plans = new Plans(store);
   const defaults: SeamDrivers = {
@@ -76,6 +79,7 @@ export function createRuntime({ contributed, nodes, weightOf, ...parts }: Runtim
     reader: new RunReader(store, plans, clock, watchdog),
     mutex: new KeyedMutex(),
     turns: new Turns(clock, weightOf),
+    storage: new StorageShares(store, storage),
     catalog: catalogOf(nodes),
     get seams() {
       seams ??= { ...defaults, ...contributed.seams };

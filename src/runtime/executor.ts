@@ -255,6 +255,8 @@ export class Executor {
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
     const active = this.#track(lease.workId, RUN_WORK, tenant);
+    // Many may be claimed at once; to load and begin all of them would hold up everybody else.
+    await this.#runtime.turns.next(tenant);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
       try {
         held ??= await this.#load(tenant, lease.workId);

@@ -75,11 +75,12 @@ export class Journal {
     if (pending.length === 0 && move === 'hold') return true;
     this.#pending = [];
     this.#changes = [];
-    const outcome = await this.#runtime.store.commit([
+    const unit = [
       ...this.#leaseWrites(move, pending),
       ...this.#eventWrites(pending),
       ...changes.flatMap(({ writes }) => writes),
-    ]);
+    ];
+    const outcome = await this.#runtime.store.commit(unit, this.#held.identity.subject.tenant);
     if (!outcome.committed) {
       this.#discard(pending);
       return this.#conflict(outcome.failedExpectation, move);

@@ -2,6 +2,7 @@ import { deleteExpiredEffects } from '../store/effects.ts';
 import { deleteExpiredIdempotencyRecords } from '../store/idempotency.ts';
 import { deleteDeadHosts, ensureWork } from '../store/queue.ts';
 import type { Write } from '../store/sql.ts';
+import { mergeShards } from '../store/tenant-storage.ts';
 import type { Clock } from '../system/clock.ts';
 import { changeOf } from './change.ts';
 import type { WorkHandler } from './work-kind.ts';
@@ -17,12 +18,13 @@ export function maintenanceWork(): Write {
   return ensureWork({ workId: MAINTENANCE, kind: MAINTENANCE, tenant: '*', dueAt: 0 });
 }
 
-/** Handles the maintenance item: deletes expired idempotency records, effect records and dead hosts. */
+/** Handles the maintenance item: deletes expired idempotency records, effect records and dead hosts, and adds up what those counted. */
 export function maintenanceHandler(clock: Clock): WorkHandler {
   const deletions = [
     deleteExpiredIdempotencyRecords(ROWS_PER_PASS),
     deleteExpiredEffects(ROWS_PER_PASS),
     deleteDeadHosts(),
+    ...mergeShards(),
   ];
   return async () => ({
     change: changeOf(undefined, deletions),

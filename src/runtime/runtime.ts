@@ -13,6 +13,7 @@ import type { KeyedMutex } from './keyed-mutex.ts';
 import type { Plans } from './plans.ts';
 import type { Reaction } from './reaction.ts';
 import type { RunReader } from './reader.ts';
+import type { StorageShares } from './storage-shares.ts';
 import type { ToolSource } from './tools.ts';
 import type { Turns } from './turns.ts';
 import type { SchemaValidator } from './validation/schema-validator.ts';
@@ -30,8 +31,10 @@ export interface Runtime {
   readonly reader: RunReader;
   /** Changes of the same resource wait for each other here instead of conflicting in the store. */
   readonly mutex: KeyedMutex;
-  /** Runs with much to do at once take turns here. */
+  /** Whatever a tenant wants done waits for its turn here. */
   readonly turns: Turns;
+  /** How much each tenant has stored, and whether it may store more. */
+  readonly storage: StorageShares;
   readonly catalog: Catalog;
   /** Validates with the JSON Schemas of callers. */
   readonly schemas: SchemaValidator;

@@ -36,9 +36,11 @@ export function startRun(runtime: Runtime, created: CreatedRun, placement: Place
   const isDriven = placement !== 'undriven' && !isTerminal(run);
   const stored = recorded.map((event) => event.stored);
   const result = { runId, status: statusOf(run) };
+  const row = rowOf(held);
   const writes = [
-    insertRun(rowOf(held)),
+    insertRun(row),
     ...insertEvents(runId, stored),
+    runtime.storage.count(tenant, stored, row.facts),
     ...insertTags({ tenant, runId }, tags),
     ...(fork ? [insertFork({ tenant, runId }, fork.sourceRunId)] : []),
     ...reactionsTo(runtime, held, recorded, { isInherited }),

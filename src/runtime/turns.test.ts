@@ -1,24 +1,97 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Turns } from './turns.ts';
 
-it('lets one run continue at a time, and a tenant with a hundred of them no more often than one with a single run', async () => {
-  const actions: (() => void)[] = [];
-  const turns = new Turns({ soon: (action) => void actions.push(action) });
-  const taken: string[] = [];
-  const loop = async (tenant: string): Promise<void> => {
+/** A loop that turns when the test says so, and a clock that moves with what is done. */
+class ManualLoop {
+  time = 0;
+  #actions: (() => void)[] = [];
+  #timers: { at: number; action: () => void }[] = [];
+  readonly turns = new Turns({
+    now: () => this.time,
+    soon: (action) => void this.#actions.push(action),
+    after: (ms, action) => {
+      this.#timers.push({ at: this.time + ms, action });
+      return () => {};
+    },
+  });
+  readonly taken: string[] = [];
+
+  /** Work that goes on for ever, and holds the loop for so long with each piece. */
+  async work(tenant: string, ms: number): Promise<void> {
     for (;;) {
-      await turns.next(tenant);
-      taken.push(tenant);
+      await this.turns.next(tenant);
+      this.taken.push(tenant);
+      this.time += ms;
     }
-  };
-  for (let run = 0; run < 100; run++) void loop('noisy');
-  void loop('quiet');
-  for (let turn = 1; turn <= 40; turn++) {
-    expect(actions).toHaveLength(1);
-    actions.pop()!();
-    await Promise.resolve();
-    await Promise.resolve();
-    expect(taken).toHaveLength(turn);
   }
-  expect(taken.filter((tenant) => tenant === 'quiet')).toHaveLength(20);
+
+  /** One turn of the loop: what is added meanwhile comes with the next one. */
+  async turn(): Promise<void> {
+    if (this.#actions.length === 0) this.time = Math.max(this.time, Math.min(...this.#timers.map(({ at }) => at)));
+    const due = this.#timers.filter(({ at }) => at <= this.time);
+    this.#timers = this.#timers.filter(({ at }) => at > this.time);
+    for (const { action } of due) action();
+    for (const action of this.#actions.splice(0)) {
+      action();
+      for (let tick = 0; tick < 5; tick++) await Promise.resolve();
+    }
+  }
+
+  msOf(tenant: string, ms: number): number {
+    return this.taken.filter((name) => name === tenant).length * ms;
+  }
+}
+
+describe('turns', () => {
+  it('share the time of the loop out, however much work a tenant has and however long its pieces take', async () => {
+    const loop = new ManualLoop();
+    for (let run = 0; run < 100; run++) void loop.work('noisy', 8);
+    void loop.work('quiet', 1);
+    for (let turn = 0; turn < 200; turn++) await loop.turn();
+    const [noisy, quiet] = [loop.msOf('noisy', 8), loop.msOf('quiet', 1)];
+    expect(quiet).toBeGreaterThan(100);
+    expect(noisy / quiet).toBeLessThan(3);
+  });
+
+  it('begin no more pieces once some milliseconds are used, so that the loop turns', async () => {
+    const loop = new ManualLoop();
+    for (let run = 0; run < 100; run++) void loop.work('noisy', 1);
+    await loop.turn();
+    expect(loop.taken).toHaveLength(3);
+    await loop.turn();
+    expect(loop.taken).toHaveLength(6);
+  });
+
+  it('serve a tenant that comes late next, while another has a hundred pieces in line', async () => {
+    const loop = new ManualLoop();
+    for (let run = 0; run < 100; run++) void loop.work('noisy', 10);
+    for (let turn = 0; turn < 10; turn++) await loop.turn();
+    loop.taken.length = 0;
+    void loop.work('quiet', 1);
+    await loop.turn();
+    await loop.turn();
+    expect(loop.taken.slice(0, 2)).toContain('quiet');
+  });
+
+  it('leave the loop free for half of the time while another tenant is active', async () => {
+    const loop = new ManualLoop();
+    void loop.turns.next('quiet');
+    for (let run = 0; run < 100; run++) void loop.work('noisy', 10);
+    while (loop.time < 800) await loop.turn();
+    expect(loop.msOf('noisy', 10) / loop.time).toBeCloseTo(0.5, 1);
+  });
+
+  it('are not held back while nobody else is active', async () => {
+    const loop = new ManualLoop();
+    for (let run = 0; run < 100; run++) void loop.work('noisy', 10);
+    while (loop.time < 800) await loop.turn();
+    expect(loop.msOf('noisy', 10)).toBe(loop.time);
+  });
+
+  it('serve many quick pieces in one turn of the loop', async () => {
+    const loop = new ManualLoop();
+    for (let run = 0; run < 20; run++) void loop.work('only', 0);
+    await loop.turn();
+    expect(loop.taken).toHaveLength(20);
+  });
 });

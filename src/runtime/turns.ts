@@ -1,34 +1,98 @@
 import type { Clock } from '../system/clock.ts';
-import { FairQueue, type WeightOf } from '../system/fair-queue.ts';
+import { EQUAL_WEIGHTS, FairQueue, type WeightOf } from '../system/fair-queue.ts';
+
+/** Pieces of work that may begin in one turn of the event loop, and the time after which no more do. */
+const PIECES_PER_ROUND = 32;
+const ROUND_MS = 3;
+/** How long a tenant counts as active after it has asked for a turn. */
+const ACTIVE_MS = 1_000;
+
+interface Piece {
+  readonly tenant: string;
+  readonly begin: () => void;
+}
 
 /**
- * Turns of the process among runs that have much to do at once. Only one of them continues at a time, in fair order by
- * tenant; requests and other work come in between.
+ * Turns of the event loop among tenants: requests, streams and the steps of runs ask here before they begin. Who waits
+ * is served in fair order by the time that each tenant's work has held the loop. Once some milliseconds are used, the
+ * loop turns, so that others get a word in. While several tenants are active, each one pauses for as long as it has held
+ * the loop: whoever comes next mostly finds it free, and does not wait behind work that has just begun.
  */
 export class Turns {
-  readonly #clock: Pick<Clock, 'soon'>;
-  readonly #waiting: FairQueue<() => void>;
-  #isServing = false;
+  readonly #clock: Pick<Clock, 'soon' | 'now' | 'after'>;
+  readonly #weightOf: WeightOf;
+  readonly #waiting: FairQueue<Piece>;
+  /** Until when tenants that have held the loop pause. */
+  readonly #pauses = new Map<string, number>();
+  /** The two tenants that asked last, and when. */
+  #asked: readonly { readonly tenant: string; readonly at: number }[] = [];
+  /** When the first piece of this round began. */
+  #startedAt: number | undefined;
+  /** Pieces of this round that have not had their chance yet. */
+  #ahead = 0;
+  #current: { readonly tenant: string; readonly since: number } | undefined;
 
-  constructor(clock: Pick<Clock, 'soon'>, weightOf?: WeightOf) {
+  constructor(clock: Pick<Clock, 'soon' | 'now' | 'after'>, weightOf: WeightOf = EQUAL_WEIGHTS) {
     this.#clock = clock;
+    this.#weightOf = weightOf;
     this.#waiting = new FairQueue(weightOf);
   }
 
-  /** Resolves when it is this tenant's turn. */
+  /** Resolves when it is this tenant's turn. What follows without waiting for anything is charged to it. */
   next(tenant: string): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(tenant, resolve);
-      if (!this.#isServing) this.#serve();
+    this.#asked = [{ tenant, at: this.#clock.now() }, ...this.#asked.filter((last) => last.tenant !== tenant)].slice(
+      0,
+      2,
+    );
+    return new Promise((begin) => {
+      this.#waiting.push(tenant, { tenant, begin });
+      if (this.#startedAt === undefined && this.#ahead < PIECES_PER_ROUND) this.#schedule();
     });
   }
 
-  #serve(): void {
-    this.#isServing = true;
-    this.#clock.soon(() => {
-      this.#waiting.shift()?.();
-      if (this.#waiting.size > 0) this.#serve();
-      else this.#isServing = false;
-    });
+  /** Actions of one turn of the loop follow each other, and what one of them set off is done before the next. */
+  #schedule(): void {
+    this.#ahead++;
+    this.#clock.soon(() => this.#begin());
+    this.#clock.soon(() => this.#end());
+  }
+
+  #begin(): void {
+    const now = this.#clock.now();
+    this.#startedAt ??= now;
+    if (now - this.#startedAt >= ROUND_MS) return;
+    const piece = this.#waiting.shift((tenant) => (this.#pauses.get(tenant) ?? 0) <= now);
+    if (!piece) return;
+    this.#current = { tenant: piece.tenant, since: now };
+    piece.begin();
+  }
+
+  /** Charges the piece that has just been served. The last one of a round begins the next. */
+  #end(): void {
+    const now = this.#clock.now();
+    if (this.#current) this.#charge(this.#current.tenant, now - this.#current.since, now);
+    this.#current = undefined;
+    if (--this.#ahead > 0) return;
+    this.#startedAt = undefined;
+    this.#scheduleNext(now);
+  }
+
+  #charge(tenant: string, ms: number, now: number): void {
+    if (ms <= 0) return;
+    this.#waiting.charge(tenant, ms);
+    const isContended = this.#asked.some((last) => last.tenant !== tenant && now - last.at < ACTIVE_MS);
+    if (isContended) this.#pauses.set(tenant, now + ms / this.#weightOf(tenant));
+  }
+
+  /** Begins the next round at once, or when the first of those that wait has paused for long enough. */
+  #scheduleNext(now: number): void {
+    for (const [tenant, until] of this.#pauses) if (until <= now) this.#pauses.delete(tenant);
+    if (this.#waiting.size === 0) return;
+    const pauseMs = Math.min(...this.#waiting.tenants().map((tenant) => (this.#pauses.get(tenant) ?? now) - now));
+    if (pauseMs > 0) {
+      this.#clock.after(pauseMs, () => this.#ahead === 0 && this.#schedule());
+      return;
+    }
+    for (let more = Math.min(this.#waiting.size, PIECES_PER_ROUND); more > 0; more--) this.#schedule();
   }
 }

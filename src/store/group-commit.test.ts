@@ -72,6 +72,39 @@ describe('units that arrive while a transaction is in flight', () => {
   });
 });
 
+describe('units of several tenants', () => {
+  it('share a transaction, and the long ones of one tenant wait for the next', async () => {
+    const store = new ManualStore();
+    const commits = [
+      ...['n1', 'n2', 'n3'].map((name) => store.commits.commit(unit(name, 'x'.repeat(900_000)), 'noisy')),
+      store.commits.commit(unit('q1'), 'quiet'),
+      store.commits.commit(unit('h1')),
+    ];
+    for (let group = 0; group < 4; group++) {
+      store.turn();
+      store.answer(store.groups.at(-1)!.map(done));
+      await store.settled();
+    }
+    await Promise.all(commits);
+    expect(store.groups).toEqual([['q1', 'h1'], ['n1'], ['n2'], ['n3']]);
+  });
+
+  it('take turns if one tenant has more than a transaction takes', async () => {
+    const store = new ManualStore();
+    const names = Array.from({ length: 400 }, (_, index) => `n${index}`);
+    const noisy = Promise.all(names.map((name) => store.commits.commit(unit(name), 'noisy')));
+    const quiet = store.commits.commit(unit('q'), 'quiet');
+    for (let group = 0; group < 4; group++) {
+      store.turn();
+      store.answer(store.groups.at(-1)!.map(done));
+      await store.settled();
+    }
+    await Promise.all([noisy, quiet]);
+    expect(store.groups[0]).toContain('q');
+    expect(store.groups.flat().filter((name) => name !== 'q')).toEqual(names);
+  });
+});
+
 describe('a transaction that fails', () => {
   it('fails its own units, and the next transaction is not affected', async () => {
     const store = new ManualStore();
@@ -132,8 +165,8 @@ describe('drained', () => {
 
 const done = (name: string): CommitOutcome => ({ committed: true, rows: [[{ name }]] });
 
-function unit(name: string): Unit {
-  return [{ sql: name, params: [] }];
+function unit(name: string, ...params: string[]): Unit {
+  return [{ sql: name, params }];
 }
 
 /** A fake store whose event-loop turns and transactions advance only when the test says so. */

@@ -73,7 +73,7 @@ export async function openPostgres({ url, clock, migrations, useOwnClock }: Post
         throw new StoreFailure('PostgreSQL: the query failed.', { cause: error });
       }
     },
-    commit: (unit) => group.commit(unit),
+    commit: (unit, tenant) => group.commit(unit, tenant),
     hint: (topics) => hints.add(topics),
     onHint: (listener) => hints.onTopic(listener),
     reclaim: async () => {},

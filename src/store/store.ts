@@ -14,9 +14,10 @@ export interface Store {
   read<R = Row>(statement: Statement): Promise<R[]>;
   /**
    * Applies a unit atomically and durably, or reports which expectation failed. Units that arrive together share one
-   * transaction (group commit), so that a thousand writers do not cause a thousand flushes.
+   * transaction (group commit), so that a thousand writers do not cause a thousand flushes. If one is not enough for
+   * all, tenants get their share of it.
    */
-  commit(unit: Unit): Promise<CommitOutcome>;
+  commit(unit: Unit, tenant?: string): Promise<CommitOutcome>;
   /**
    * Notifies other hosts that something changed under these topics. A hint only shortens a wait: it may be lost, so
    * readers also poll.

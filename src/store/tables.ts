@@ -175,4 +175,21 @@ export const CORE_TABLES: readonly Migration[] = [
       'CREATE INDEX work_due_by_tenant ON work (tenant, due_at) WHERE owner IS NULL AND due_at IS NOT NULL',
     ],
   },
+  {
+    id: 'core/0007',
+    statements: [
+      // Bytes that each tenant has stored in its runs, counted by each host in a row of its own.
+      `CREATE TABLE tenant_storage (
+        tenant TEXT NOT NULL,
+        shard TEXT NOT NULL,
+        bytes BIGINT NOT NULL,
+        PRIMARY KEY (tenant, shard)
+      ) $clustered`,
+      `INSERT INTO tenant_storage (tenant, shard, bytes)
+       SELECT tenant, '*', SUM(octet_length(facts) + COALESCE(
+         (SELECT SUM(octet_length(body) + COALESCE(octet_length(hidden), 0)) FROM events
+          WHERE events.run_id = runs.run_id), 0))
+       FROM runs GROUP BY tenant`,
+    ],
+  },
 ];

@@ -4,17 +4,23 @@ export type WeightOf = (tenant: string) => number;
 /** Every tenant is due the same. */
 export const EQUAL_WEIGHTS: WeightOf = () => 1;
 
+/** An item in line, and how much of the resource it takes. */
+interface Entry<T> {
+  readonly item: T;
+  readonly cost: number;
+}
+
 /** A tenant with items in line. */
 interface Line<T> {
-  readonly items: T[];
+  readonly entries: Entry<T>[];
   /** The virtual time at which the tenant's next item is served. */
   finish: number;
 }
 
 /**
  * A queue that serves tenants in proportion to their weights, however many items each one has in line (weighted fair
- * queueing). The items of one tenant keep their order. A tenant that comes back after a pause has no claim on the turns
- * that it did not use.
+ * queueing by cost). The items of one tenant keep their order. A tenant that comes back after a pause has no claim on the
+ * turns that it did not use.
  */
 export class FairQueue<T> {
   readonly #weightOf: WeightOf;
@@ -34,37 +40,54 @@ export class FairQueue<T> {
 
   /** The number of items that a tenant has in line. */
   countOf(tenant: string): number {
-    return this.#lines.get(tenant)?.items.length ?? 0;
+    return this.#lines.get(tenant)?.entries.length ?? 0;
   }
 
-  push(tenant: string, item: T): void {
+  /** The tenants that have items in line. */
+  tenants(): string[] {
+    return [...this.#lines.keys()];
+  }
+
+  push(tenant: string, item: T, cost = 1): void {
     this.#size++;
     const line = this.#lines.get(tenant);
     if (line) {
-      line.items.push(item);
+      line.entries.push({ item, cost });
       return;
     }
     const since = Math.max(this.#virtualTime, this.#finished.get(tenant) ?? 0);
     this.#finished.delete(tenant);
-    this.#lines.set(tenant, { items: [item], finish: since + 1 / this.#weightOf(tenant) });
+    this.#lines.set(tenant, { entries: [{ item, cost }], finish: since + cost / this.#weightOf(tenant) });
   }
 
-  /** Takes the next item of the tenant that is due first, among those that may have one now. */
-  shift(mayHave: (tenant: string) => boolean = () => true): T | undefined {
+  /** Takes the next item of the tenant that is due first, among those that may have theirs now. */
+  shift(mayHave: (tenant: string, item: T) => boolean = () => true): T | undefined {
     const [tenant, line] = this.#first(mayHave) ?? [];
     if (tenant === undefined || !line) return undefined;
-    const item = line.items.shift()!;
+    const { item, cost } = line.entries.shift()!;
     this.#size--;
-    this.#virtualTime = Math.max(this.#virtualTime, line.finish - 1 / this.#weightOf(tenant));
-    if (line.items.length > 0) line.finish += 1 / this.#weightOf(tenant);
+    this.#virtualTime = Math.max(this.#virtualTime, line.finish - cost / this.#weightOf(tenant));
+    const [next] = line.entries;
+    if (next) line.finish += next.cost / this.#weightOf(tenant);
     else this.#rest(tenant, line.finish);
     return item;
   }
 
-  #first(mayHave: (tenant: string) => boolean): [string, Line<T>] | undefined {
+  /** Charges a tenant for what an item turned out to cost beyond what it was put in line with. */
+  charge(tenant: string, cost: number): void {
+    const used = cost / this.#weightOf(tenant);
+    const line = this.#lines.get(tenant);
+    if (line) line.finish += used;
+    else if (this.#lines.size > 0) {
+      this.#finished.set(tenant, Math.max(this.#virtualTime, this.#finished.get(tenant) ?? 0) + used);
+    }
+  }
+
+  #first(mayHave: (tenant: string, item: T) => boolean): [string, Line<T>] | undefined {
     let first: [string, Line<T>] | undefined;
     for (const entry of this.#lines) {
-      if ((!first || entry[1].finish < first[1].finish) && mayHave(entry[0])) first = entry;
+      const [tenant, { finish, entries }] = entry;
+      if ((!first || finish < first[1].finish) && mayHave(tenant, entries[0]!.item)) first = entry;
     }
     return first;
   }

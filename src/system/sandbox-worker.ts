@@ -7,6 +7,7 @@ import {
   type QuickJSHandle,
   type QuickJSSyncVariant,
 } from 'quickjs-emscripten-core';
+import { lowerThreadPriority } from './thread-priority.ts';
 
 /**
  * A thread that runs one untrusted program in a JavaScript interpreter compiled to WebAssembly. The program has the
@@ -136,6 +137,7 @@ function describe(context: QuickJSContext, error: QuickJSHandle, member: string)
   return context.typeof(value) === 'string' ? context.getString(value) : '';
 }
 
+lowerThreadPriority();
 run()
   .catch((error: Error): SandboxResult => {
     const isMemory = /memory|allocation/i.test(error.message);

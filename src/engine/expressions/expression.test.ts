@@ -213,6 +213,10 @@ describe('limits', () => {
     ['patterns that are compiled again and again', 'inputs.few.all(x, !"a".matches("(x{1,99}){1,4}" + string(x)))'],
     ['patterns that are not valid, though the loop goes on', 'inputs.few.exists(x, "a".matches("(x{1,99}){1,99}"))'],
     ['time zones', 'inputs.list.all(x, timestamp("2026-01-01T00:00:00Z").getHours("Europe/Berlin") >= 0)'],
+    [
+      'maps that are made again and again',
+      `inputs.list.all(x, {${numbers(120).map((key) => `'k${key}': 1`)}}.size() > 0)`,
+    ],
     ['durations', 'inputs.list.all(x, inputs.few.all(y, duration("1h2m3s") > duration("1s")))'],
   ])('charge what it costs to use %s', (_what, expression) => {
     expect(() => language.compile(expression)(scope)).toThrow(/more than 100000 steps/);

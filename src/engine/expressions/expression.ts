@@ -16,6 +16,8 @@ const MATCHES_PER_STEP = 10;
 const STEPS_PER_INSTRUCTION = 50;
 /** Functions of the library that take far longer than others. */
 const DURATION_STEPS = 25;
+/** Adding an entry to a map that the expression makes. */
+const ENTRY_STEPS = 1;
 const TIME_ZONE_STEPS = 500;
 const PATTERN_CHARS_MAX = 1_000;
 const EXPRESSION_CHARS_MAX = 4_096;
@@ -275,8 +277,9 @@ function chargeValue(node: Node, budget: Budget, use: Use): void {
   }) satisfies Evaluate);
 }
 
-/** What a call costs beyond its value. A time zone is looked up by the getters of timestamps, which take it. */
+/** What a part costs beyond its value. A time zone is looked up by the getters of timestamps, which take it. */
 function extraSteps(node: Node): number {
+  if (node.op === 'map' && Array.isArray(node.args)) return node.args.length * ENTRY_STEPS;
   if (node.op === 'call' && Array.isArray(node.args) && node.args[0] === 'duration') return DURATION_STEPS;
   const [name, , parameters] = node.op === 'rcall' ? (node.args as [string, Node, Node[]]) : ['', undefined, []];
   return name.startsWith('get') && parameters.length > 0 ? TIME_ZONE_STEPS : 0;

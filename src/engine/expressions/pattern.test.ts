@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compilePattern, matchBounded } from './pattern.ts';
+import { BoundedMatcher, compilePattern, matchBounded } from './pattern.ts';
 
 describe('a pattern', () => {
   it.each(['x{900}', '(x{100}){9}', '[a-z]{1,450}', '(ab|c){2,100}', '\\d{4}-\\d{2}'])('may be %s', (source) => {
@@ -20,5 +20,24 @@ describe('a pattern', () => {
     const pattern = compilePattern('^(a|b)*c$');
     expect(matchBounded(pattern, `${'ab'.repeat(20_000)}c`)).toBe(true);
     expect(() => matchBounded(pattern, 'ab'.repeat(500_000))).toThrow(/too long for the pattern/);
+  });
+
+  it('is one of many in a step, which are bounded together', () => {
+    const matcher = new BoundedMatcher();
+    const match = (count: number): void => {
+      for (let index = 0; index < count; index++) matcher.test(`^(a|b)*c{${index + 1}}$`, `${'ab'.repeat(100)}c`);
+    };
+    expect(() => match(20)).not.toThrow();
+    expect(() => match(1_000)).toThrow(/too long for the pattern/);
+  });
+
+  it('is compiled by whoever keeps it', () => {
+    let compiled = 0;
+    const pattern = compilePattern('^a');
+    const matcher = new BoundedMatcher(() => {
+      compiled++;
+      return pattern;
+    });
+    expect([matcher.test('^a', 'abc'), matcher.test('^a', 'cba'), compiled]).toEqual([true, false, 2]);
   });
 });

@@ -28,6 +28,33 @@ export function matchBounded(pattern: Pattern, text: string): boolean {
   return pattern.test(text);
 }
 
+/** Compiling takes as long as so many operations, for each instruction. */
+const OPERATIONS_PER_INSTRUCTION = 400;
+
+/**
+ * Matches texts on the main thread, as one step of a run does: all of them together take a bounded time. What a match
+ * costs does not depend on earlier steps.
+ */
+export class BoundedMatcher {
+  readonly #compile: (source: string) => Pattern;
+  #left = OPERATIONS_MAX;
+  #patterns = 0;
+
+  /** `compile` may keep the patterns that it has compiled. */
+  constructor(compile: (source: string) => Pattern = compilePattern) {
+    this.#compile = compile;
+  }
+
+  /** Throws if the pattern is not valid, and if this is too much work. */
+  test(source: string, text: string): boolean {
+    const pattern = this.#compile(source);
+    if (this.#patterns++ > 0) this.#left -= pattern.size * OPERATIONS_PER_INSTRUCTION;
+    this.#left -= pattern.size * text.length;
+    if (this.#left < 0) throw new Error('the text is too long for the pattern');
+    return pattern.test(text);
+  }
+}
+
 /** An escape, a class, a quantifier or a single character. */
 const TOKEN = /\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gsu;
 

@@ -46,6 +46,31 @@ describe('validation in threads', () => {
     ]);
   });
 
+  it('answers one tenant while another has a thousand schemas in line', async () => {
+    const order: string[] = [];
+    const noisy = schemas.of('noisy');
+    const questions = Array.from({ length: 1_000 }, (_, index) =>
+      noisy.problemWith({ properties: { [`p${index}`]: { type: 'string' } } }).then(() => order.push('noisy')),
+    );
+    const quiet = schemas
+      .of('quiet')
+      .validate({ type: 'string' }, 'x')
+      .then(() => order.push('quiet'));
+    await Promise.all([...questions, quiet]);
+    expect(order.indexOf('quiet')).toBeLessThan(10);
+  });
+
+  it('never gives all threads to one tenant', async () => {
+    const noisy = schemas.of('noisy');
+    const order: string[] = [];
+    const attacks = [1, 2].map((attack) =>
+      noisy.validate({ ...TWICE, title: `attack ${attack}` }, chain(60)).catch(() => order.push('attack')),
+    );
+    const quiet = schemas.of('quiet');
+    await Promise.all([...attacks, quiet.validate({ type: 'string' }, 'x').then(() => order.push('quiet'))]);
+    expect(order).toEqual(['quiet', 'attack', 'attack']);
+  });
+
   it('fails when it takes too much memory', async () => {
     const items = { items: { $ref: '#' }, uniqueItems: true };
     const patterns = Object.fromEntries(

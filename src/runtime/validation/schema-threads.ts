@@ -1,7 +1,14 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../system/clock.ts';
-import { type SchemaReply, type SchemaRequest, type SchemaValidator, validatorFrom } from './schema-validator.ts';
+import { FairQueue, type WeightOf } from '../../system/fair-queue.ts';
+import {
+  HOST_LINE,
+  type SchemaReply,
+  type SchemaRequest,
+  type SchemaValidator,
+  validatorFrom,
+} from './schema-validator.ts';
 import type { ThreadMessage } from './schema-worker.ts';
 
 const THREADS = 2;
@@ -17,25 +24,39 @@ const STOPPED: SchemaReply = { unusable: 'the host is stopping' };
 
 /**
  * A validator that compiles and evaluates schemas in threads. Each thread answers one question at a time and is
- * terminated when it takes too long or too much memory, so that only that question fails.
+ * terminated when it takes too long or too much memory, so that only that question fails. Questions wait in fair order
+ * by tenant, and one tenant never has all threads.
  */
-export function threadedSchemaValidator(clock: Pick<Clock, 'after' | 'soon'>): SchemaValidator {
+export function threadedSchemaValidator(clock: Pick<Clock, 'after' | 'soon'>, weightOf?: WeightOf): SchemaValidator {
   const threads = Array.from({ length: THREADS }, () => new SchemaThread(clock));
   const idle = [...threads];
-  const waiting: ((thread: SchemaThread) => void)[] = [];
-  const take = (): Promise<SchemaThread> | SchemaThread =>
-    idle.pop() ?? new Promise<SchemaThread>((resolve) => waiting.push(resolve));
-  const giveBack = (thread: SchemaThread): void => {
-    const next = waiting.shift();
-    if (next) next(thread);
-    else idle.push(thread);
+  const waiting = new FairQueue<{ readonly tenant: string; begin(thread: SchemaThread): void }>(weightOf);
+  const busy = new Map<string, number>();
+  const mayHaveOne = (tenant: string): boolean => tenant === HOST_LINE || (busy.get(tenant) ?? 0) < THREADS - 1;
+  const beginNext = (): void => {
+    while (idle.length > 0) {
+      const next = waiting.shift(mayHaveOne);
+      if (!next) return;
+      busy.set(next.tenant, (busy.get(next.tenant) ?? 0) + 1);
+      next.begin(idle.pop()!);
+    }
   };
-  const answer = async (request: SchemaRequest): Promise<SchemaReply> => {
-    const thread = await take();
+  const giveBack = (tenant: string, thread: SchemaThread): void => {
+    idle.push(thread);
+    const left = busy.get(tenant)! - 1;
+    if (left > 0) busy.set(tenant, left);
+    else busy.delete(tenant);
+    beginNext();
+  };
+  const answer = async (request: SchemaRequest, tenant: string): Promise<SchemaReply> => {
+    const thread = await new Promise<SchemaThread>((begin) => {
+      waiting.push(tenant, { tenant, begin });
+      beginNext();
+    });
     try {
       return await thread.answer(request);
     } finally {
-      giveBack(thread);
+      giveBack(tenant, thread);
     }
   };
   const close = async (): Promise<void> => {

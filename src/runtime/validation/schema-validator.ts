@@ -7,6 +7,8 @@ export interface SchemaValidator {
   problemWith(schema: unknown): Promise<string | undefined>;
   /** The problems of a value, with their locations; empty if it is valid. Throws UnusableSchema. */
   validate(schema: unknown, value: unknown): Promise<readonly string[]>;
+  /** The same validator, for a tenant: its questions wait in a line of their own. */
+  of(tenant: string): SchemaValidator;
   /** Frees what the validator holds. Nothing may be validated afterwards. */
   close(): Promise<void>;
 }
@@ -40,18 +42,21 @@ export interface SchemaRequest {
 /** The answer: the problems of the value, or why the schema cannot be used. */
 export type SchemaReply = { readonly problems: readonly string[] } | { readonly unusable: string };
 
-/** How a question is answered: in this thread or in another one. */
-type Answer = (request: SchemaRequest) => SchemaReply | Promise<SchemaReply>;
+/** How a question of a tenant is answered: in this thread or in another one. */
+type Answer = (request: SchemaRequest, tenant: string) => SchemaReply | Promise<SchemaReply>;
+
+/** The line of the host's own questions. */
+export const HOST_LINE = '';
 
 /** Makes a validator of a function that answers single questions. */
-export function validatorFrom(answer: Answer, close: () => Promise<void>): SchemaValidator {
+export function validatorFrom(answer: Answer, close: () => Promise<void>, line = HOST_LINE): SchemaValidator {
   const ask = async (schema: unknown, value?: { given: unknown }): Promise<SchemaReply> => {
     const text = JSON.stringify(schema) ?? 'null';
     // Checked here, so that a long text is not copied.
     if (text.length > SCHEMA_CHARS_MAX) {
       return { unusable: `the schema is longer than ${SCHEMA_CHARS_MAX} characters` };
     }
-    return answer({ schema: text, ...(value ? { value } : {}) });
+    return answer({ schema: text, ...(value ? { value } : {}) }, line);
   };
   return {
     async problemWith(schema) {
@@ -63,6 +68,7 @@ export function validatorFrom(answer: Answer, close: () => Promise<void>): Schem
       if ('unusable' in reply) throw new UnusableSchema(reply.unusable);
       return reply.problems;
     },
+    of: (tenant) => validatorFrom(answer, close, tenant),
     close,
   };
 }

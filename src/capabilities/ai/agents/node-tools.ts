@@ -157,7 +157,7 @@ function contextOf(runtime: Runtime, { typeId }: NodeType, args: JsonObject, by:
     children: [],
     childResult: async () => unavailable(),
     effects: effectsOf(runtime, by, unavailable),
-    schemas: runtime.schemas,
+    schemas: runtime.schemas.of(by.tenant),
     budget: new OutputBudget('The output', runtime.outputLimits.output),
     sleep: async () => unavailable(),
     emit: () => {},

@@ -65,13 +65,14 @@ export function noteExpired({ run_id, tenant, workspace }: EndedRun, eventsLeft:
 /** A run that was deleted. */
 export interface ExpiredRow {
   readonly run_id: string;
+  readonly tenant: string;
   readonly expired_at: number;
   readonly events_left: number;
 }
 
 /** A deleted run, if it was visible. */
 export function findExpired({ tenant, workspace }: Visibility, runId: string): Statement {
-  const found = 'SELECT run_id, expired_at, events_left FROM expired_runs WHERE run_id = $1 AND tenant = $2';
+  const found = 'SELECT run_id, tenant, expired_at, events_left FROM expired_runs WHERE run_id = $1 AND tenant = $2';
   return workspace === undefined
     ? sql(found, runId, tenant)
     : sql(`${found} AND workspace = $3`, runId, tenant, workspace);
@@ -79,7 +80,9 @@ export function findExpired({ tenant, workspace }: Visibility, runId: string): S
 
 /** A deleted run that still has events. */
 export function findUncleared(): Statement {
-  return sql('SELECT run_id, expired_at, events_left FROM expired_runs WHERE events_left > 0 ORDER BY run_id LIMIT 1');
+  return sql(
+    'SELECT run_id, tenant, expired_at, events_left FROM expired_runs WHERE events_left > 0 ORDER BY run_id LIMIT 1',
+  );
 }
 
 /** Stores how many events have yet to be deleted. */

@@ -3,8 +3,10 @@ import { callerAs, openCapabilityHost } from '../../../../test/support/capabilit
 import { node, workflow } from '../../../../test/support/definitions.ts';
 import { registerShared } from '../../../../test/support/register-shared.ts';
 import { isRefusal } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
 import { commitOrThrow, perform } from '../../../runtime/change.ts';
 import type { WorkItem } from '../../../store/queue.ts';
+import { bytesOfTenant } from '../../../store/tenant-storage.ts';
 import { RunService } from '../../running/runs/service.ts';
 import { RETENTION_TABLES } from './records.ts';
 import { RetentionService, retentionWindows } from './service.ts';
@@ -23,8 +25,8 @@ const ada = callerAs('ada');
 const definition = workflow([node('only')]);
 await registerShared(runtime, definition);
 
-const start = async (caller = ada): Promise<string> => {
-  const request = { workflowId: definition.id, inputs: {}, configurable: {}, exclusive: false };
+const start = async (caller = ada, inputs: JsonObject = {}): Promise<string> => {
+  const request = { workflowId: definition.id, inputs, configurable: {}, exclusive: false };
   const started = await perform(runtime, () => runs.create(caller, request));
   if (isRefusal(started)) throw new Error(started.message);
   await host.runToRest(started.runId, caller.subject.tenant);
@@ -62,6 +64,18 @@ it('lets a run expire before its time', async () => {
   expect(await retention.expire(ada, runId)).toBeUndefined();
   expect(await retention.expiry(ada.subject, runId)).toMatchObject({ refused: 'run_expired' });
   expect(await retention.expire(ada, runId)).toMatchObject({ refused: 'not_found' });
+});
+
+it('gives the storage of a run back to the byte', async () => {
+  const bytes = async () => {
+    const [row] = await runtime.store.read<{ bytes: number }>(bytesOfTenant(ada.subject.tenant));
+    return row!.bytes;
+  };
+  const before = await bytes();
+  const runId = await start(ada, { text: '😀ü'.repeat(100) });
+  expect(await bytes()).toBeGreaterThan(before + 1_200);
+  await retention.expire(ada, runId);
+  expect(await bytes()).toBe(before);
 });
 
 it('knows nothing of runs that never existed', async () => {

@@ -34,7 +34,7 @@ export class RetentionService implements Retention {
   }
 
   async expire(caller: Caller, runId: string): Promise<Refusal | undefined> {
-    const { runtime, forgetRun } = this.#host;
+    const { runtime } = this.#host;
     const found = await runtime.reader.row(caller.subject, runId);
     if (!found) return NOT_FOUND;
     if (found.ended_at === null) {
@@ -43,7 +43,7 @@ export class RetentionService implements Retention {
     }
     const deleted = await perform(runtime, async () => {
       const row = (await runtime.reader.row(caller.subject, runId)) ?? found;
-      return changeOf(undefined, [...deleteRuns([row], forgetRun), wake(SWEEP)], {
+      return changeOf(undefined, [...deleteRuns([row], this.#host), wake(SWEEP)], {
         announce: [() => runtime.hub.wakeWorkers(SWEEP)],
       });
     });

@@ -27,8 +27,8 @@ export function startSweep(): Unit {
 }
 
 /** Deletes a limited number of expired runs in one transaction, and is due again at once while there are more. */
-export function sweepHandler({ runtime, forgetRun }: RetentionHost, windows: RetentionWindows): WorkHandler {
-  const { store, clock, log } = runtime;
+export function sweepHandler(host: RetentionHost, windows: RetentionWindows): WorkHandler {
+  const { store, clock, log } = host.runtime;
   return async () => {
     const batch = await nextBatch();
     if (batch.length > 0) return { change: changeOf(undefined, batch), dueAgainAt: clock.now() };
@@ -41,9 +41,9 @@ export function sweepHandler({ runtime, forgetRun }: RetentionHost, windows: Ret
 
   async function nextBatch(): Promise<Unit> {
     const [uncleared] = await store.read<ExpiredRow>(findUncleared());
-    if (uncleared) return deleteNextEvents(uncleared);
+    if (uncleared) return deleteNextEvents(uncleared, host);
     const ended = await store.read<EndedRun>(findEndedBefore(windows, RUNS_PER_SWEEP));
     if (ended.length > 0) log.info({ runs: ended.length }, 'deleting expired runs');
-    return deleteRuns(ended, forgetRun);
+    return deleteRuns(ended, host);
   }
 }

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { RE2JS } from 're2js';
+import { describe, expect, it, vi } from 'vitest';
 import { configProblems, outputsOf, run } from '../../../../test/support/node-context.ts';
 
 describe.each(['core.flow.if', 'core.conditional'])('%s', (typeId) => {
@@ -234,5 +235,31 @@ describe('core.flow.stop-and-error', () => {
     expect(run('core.flow.stop-and-error')).toMatchObject({ failed: { code: 'WORKFLOW_STOPPED', retryable: false } });
     const config = { code: 'too_late', message: 'The shop is closed.', details: { until: '9:00' } };
     expect(run('core.flow.stop-and-error', { config })).toEqual({ failed: { ...config, retryable: false } });
+  });
+});
+
+describe('a pattern in a predicate', () => {
+  it('is compiled once for all runs', () => {
+    const compile = vi.spyOn(RE2JS, 'compile');
+    const predicate = { path: '', op: 'regex', value: '^compiled-(once|never)$' };
+    for (let call = 0; call < 100; call++) {
+      expect(outputsOf('core.flow.filter', { config: { predicate }, inputs: { value: 'compiled-once' } })).toEqual({
+        passed: true,
+        value: 'compiled-once',
+      });
+    }
+    expect(compile).toHaveBeenCalledTimes(1);
+    compile.mockRestore();
+  });
+
+  it('is one of so many that a router takes no longer than with one', () => {
+    const routes = Array.from({ length: 1_000 }, (_, index) => ({
+      label: `r${index}`,
+      predicate: { path: '', op: 'regex', value: `^(a|b){1,50}c{${index + 1}}$` },
+    }));
+    const value = 'ab'.repeat(500);
+    expect(() => run('core.flow.router', { config: { routes, mode: 'all-match' }, inputs: { value } })).toThrow(
+      /too long for the pattern/,
+    );
   });
 });

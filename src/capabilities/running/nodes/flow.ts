@@ -1,11 +1,22 @@
 import { type Static, Type } from 'typebox';
-import { compilePattern, matchBounded } from '../../../engine/expressions/pattern.ts';
+import { BoundedMatcher, compilePattern, type Pattern } from '../../../engine/expressions/pattern.ts';
 import type { OutputBudget } from '../../../engine/limits/output-budget.ts';
 import { deepEqual, own, valueAt } from '../../../protocol/format/json.ts';
 import { AnyObject, MapOf, NonEmpty, OneOf } from '../../../protocol/format/schema.ts';
+import { LruCache } from '../../../runtime/lru-cache.ts';
 import { invalid, type NodeType } from '../../../runtime/node-type.ts';
 
-type Operator = (value: unknown, operand: unknown) => boolean;
+/** Patterns that were used last: those of one definition are compiled once for all its runs. */
+const PATTERNS_MAX = 500;
+const patterns = new LruCache<string, Pattern>(PATTERNS_MAX);
+
+function patternOf(source: string): Pattern {
+  const pattern = patterns.get(source) ?? compilePattern(source);
+  patterns.set(source, pattern);
+  return pattern;
+}
+
+type Operator = (value: unknown, operand: unknown, matcher: BoundedMatcher) => boolean;
 
 const text = (test: (value: string, operand: string) => boolean): Operator => {
   return (value, operand) => typeof value === 'string' && test(value, String(operand));
@@ -33,7 +44,8 @@ const OPERATORS = {
       : typeof value === 'string' && value.includes(String(operand)),
   'starts-with': text((value, operand) => value.startsWith(operand)),
   'ends-with': text((value, operand) => value.endsWith(operand)),
-  regex: text((value, operand) => matchBounded(compilePattern(operand), value)),
+  regex: (value, operand, matcher) =>
+    typeof value === 'string' && typeof operand === 'string' && matcher.test(operand, value),
   exists: (value) => value !== undefined,
   'not-exists': (value) => value === undefined,
   truthy: (value) => Boolean(value),
@@ -47,8 +59,13 @@ const Predicate = Type.Object({
 });
 type Predicate = Static<typeof Predicate>;
 
-function holds({ path, op, value: operand }: Predicate, value: unknown): boolean {
-  return OPERATORS[op](path === '' ? value : valueAt(value, path), operand);
+function holds(
+  { path, op, value: operand }: Predicate,
+  value: unknown,
+  matcher = new BoundedMatcher(patternOf),
+): boolean {
+  const operator: Operator = OPERATORS[op];
+  return operator(path === '' ? value : valueAt(value, path), operand, matcher);
 }
 
 /** Chooses one of two branches; edges have conditions on `branch`. */
@@ -73,7 +90,10 @@ const router: Omit<NodeType, 'typeId'> = {
   config: RouterConfig,
   run: ({ config, inputs: { value } }) => {
     const { routes, mode = 'first-match', defaultLabel } = config as Static<typeof RouterConfig>;
-    const matching = routes.filter(({ predicate }) => !predicate || holds(predicate, value)).map(({ label }) => label);
+    const matcher = new BoundedMatcher(patternOf);
+    const matching = routes
+      .filter(({ predicate }) => !predicate || holds(predicate, value, matcher))
+      .map(({ label }) => label);
     const taken = mode === 'first-match' ? matching.slice(0, 1) : matching;
     const branches = taken.length === 0 && defaultLabel !== undefined ? [defaultLabel] : taken;
     return { done: { outputs: { branches, ...given(value) } } };

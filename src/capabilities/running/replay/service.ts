@@ -40,7 +40,8 @@ export class ReplayService {
     const workflow = await this.#workflowOf(source, overlay.workflowVersion);
     if (isRefusal(workflow)) return workflow;
     const refusal = mode === 'branch' ? await this.#checkOverlay(caller, source, workflow, overlay) : undefined;
-    if (refusal) return refusal;
+    const full = refusal ?? (await runtime.storage.refusal(caller.subject.tenant));
+    if (full) return full;
     const created = await createFork(runtime, { source, workflow, fromSeq, mode, overlay, by: caller.subject });
     if ('unknownNode' in created) return refuseUnknownNode(created.unknownNode);
     const start = executor.startRun(created);

@@ -11,12 +11,15 @@ import type { RunFilter, RunRow } from '../../../store/log.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
+/** Who wants to start a run: a caller, or the host itself. */
+export type RunStarter = Pick<Caller, 'isTest'> & Partial<Pick<Caller, 'subject'>>;
+
 /** Starting, reading, cancelling, pausing and finding runs. */
 export interface Runs {
   /** Starts a run of the current version of a workflow. */
   create(caller: Caller, request: RunRequest): Promise<Change<StartedRun> | Refusal>;
   /** Refuses what this caller may not give to a run of this workflow. */
-  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Promise<Refusal | undefined>;
+  check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined>;
   snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal>;
   row(caller: Caller, runId: string): Promise<RunRow | undefined>;
   /** Cancels a run. A run that has ended keeps its status, which is not an error. */

@@ -23,7 +23,7 @@ import { endQuarantine } from '../../../store/queue.ts';
 import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
-import { MockProviders, type Pausing, type RunArguments, type RunRequest, type Runs } from './door.ts';
+import { MockProviders, type Pausing, type RunArguments, type RunRequest, type RunStarter, type Runs } from './door.ts';
 import { findQuarantined, type QuarantinedRow } from './records.ts';
 import { checkCreation, type RunRules } from './rules.ts';
 
@@ -42,7 +42,8 @@ export class RunService implements Runs {
     const { subject } = caller;
     const workflow = await runtime.plans.current(subject, request.workflowId);
     if (!workflow) return refuse('not_found', 'There is no such workflow.');
-    const refusal = await this.check(caller, request, workflow.plan);
+    const refusal =
+      (await this.check(caller, request, workflow.plan)) ?? (await runtime.storage.refusal(subject.tenant));
     if (refusal) return refusal;
     const scopeKey = request.scopeId === undefined ? undefined : sha256Hex(`${subject.tenant}\n${request.scopeId}`);
     const created = createRun(runtime, { ...request, subject, workflow, depth: 0, scopeKey });
@@ -50,9 +51,11 @@ export class RunService implements Runs {
     return scopeKey ? and(start, this.#acquireScope(scopeKey, start.result.runId, request.exclusive)) : start;
   }
 
-  check(caller: Pick<Caller, 'isTest'>, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
+  check(caller: RunStarter, given: RunArguments, plan: Plan): Promise<Refusal | undefined> {
+    const { schemas: shared } = this.#host.runtime;
+    const schemas = caller.subject ? shared.of(caller.subject.tenant) : shared;
     const mockProviders = this.#host.extensions(MockProviders);
-    return checkCreation(caller, given, plan, { ...this.#settings, mockProviders }, this.#host.runtime.schemas);
+    return checkCreation(caller, given, plan, { ...this.#settings, mockProviders }, schemas);
   }
 
   async snapshot(caller: Caller, runId: string): Promise<RunSnapshot | Refusal> {

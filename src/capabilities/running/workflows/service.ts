@@ -52,7 +52,8 @@ export class WorkflowService implements Workflows {
   }
 
   async register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {
-    const refusal = await checkRegistration(definition, this.#host.runtime);
+    const { catalog, schemas } = this.#host.runtime;
+    const refusal = await checkRegistration(definition, { catalog, schemas: schemas.of(caller.subject.tenant) });
     if (refusal) return refusal;
     const owner = ownerOf(caller.subject);
     const versioning = await this.#versioning(owner, definition);

@@ -66,7 +66,8 @@ export class StarterWork<Row extends StarterColumns, Request extends RunRequest,
     const starterId = this.#family.idOf(row);
     if (owner) return owner.starter.start({ starterId, ownerId: owner.id, subject, ...occasion });
     const planned = await this.#family.plannedRun(row, occasion);
-    return planned && !isRefusal(planned) ? this.#creation.create(subject, planned) : planned;
+    if (!planned || isRefusal(planned)) return planned;
+    return (await this.#host.runtime.storage.refusal(subject.tenant)) ?? this.#creation.create(subject, planned);
   }
 
   #settled(row: Row, { columns, next, writes = [] }: Settlement<Row>): WorkResult {

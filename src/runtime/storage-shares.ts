@@ -1,0 +1,73 @@
+import { type Refusal, refuse } from '../protocol/errors.ts';
+import type { StoredEvent } from '../store/log.ts';
+import type { Write } from '../store/sql.ts';
+import type { Store } from '../store/store.ts';
+import { bytesOfTenant, countBytes, mostBytes, type StorageShard } from '../store/tenant-storage.ts';
+
+/** What a tenant that has stored too much is told to wait: the sweep of expired runs comes as often. */
+const RETRY_AFTER_S = 600;
+
+/** How storage is shared. */
+interface StorageOptions {
+  /** Bytes that one tenant may store; no limit if omitted. */
+  readonly perTenant?: number | undefined;
+  /** The row in which this host counts. */
+  readonly shard?: string | undefined;
+}
+
+/**
+ * How many bytes each tenant has stored in its runs: their inputs and logs. They are counted in the unit that writes
+ * them. A tenant that has used up its share starts no more runs; those that it has go on to their end.
+ */
+export class StorageShares {
+  readonly #store: Pick<Store, 'read'>;
+  readonly #perTenant: number;
+  readonly #shard: string;
+
+  constructor(
+    store: Pick<Store, 'read'>,
+    { perTenant = Number.MAX_SAFE_INTEGER, shard = 'host' }: StorageOptions = {},
+  ) {
+    this.#store = store;
+    this.#perTenant = perTenant;
+    this.#shard = shard;
+  }
+
+  /** The row in which this host counts for a tenant. */
+  shardOf(tenant: string): StorageShard {
+    return { tenant, shard: this.#shard };
+  }
+
+  /** Counts what a unit stores: events, and the facts of a new run. */
+  count(tenant: string, events: readonly StoredEvent[], facts = ''): Write {
+    let bytes = Buffer.byteLength(facts);
+    for (const { body, hidden } of events) bytes += Buffer.byteLength(body) + Buffer.byteLength(hidden ?? '');
+    return countBytes(this.shardOf(tenant), bytes);
+  }
+
+  /** Refuses if the tenant has used up its share. */
+  async refusal(tenant: string): Promise<Refusal | undefined> {
+    const [row] = await this.#store.read<{ bytes: number }>(bytesOfTenant(tenant));
+    const bytes = Number(row?.bytes ?? 0);
+    if (bytes < this.#perTenant) return undefined;
+    return {
+      ...refuse(
+        'rate_limited',
+        'Your tenant has stored as much as it may. Try again when some of its runs have expired.',
+        {
+          scope: 'tenant-storage',
+          limit: this.#perTenant,
+          observed: bytes,
+          retryAfterMs: RETRY_AFTER_S * 1_000,
+        },
+      ),
+      headers: { 'Retry-After': String(RETRY_AFTER_S) },
+    };
+  }
+
+  /** The most that one tenant has stored, and how many have used up their share. */
+  async most(): Promise<{ readonly bytes: number; readonly tenantsAtLimit: number }> {
+    const [row] = await this.#store.read<{ most: number; full_tenants: number }>(mostBytes(this.#perTenant));
+    return { bytes: Number(row?.most ?? 0), tenantsAtLimit: Number(row?.full_tenants ?? 0) };
+  }
+}

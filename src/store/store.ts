@@ -16,7 +16,7 @@ export interface Store {
    * Applies a unit atomically and durably, or reports which expectation failed. Units that arrive together share one
    * transaction (group commit), so that a thousand writers do not cause a thousand flushes.
    */
-  commit(unit: Unit): Promise<CommitOutcome>;
+  commit(unit: Unit, options?: CommitOptions): Promise<CommitOutcome>;
   /**
    * Notifies other hosts that something changed under these topics. A hint only shortens a wait: it may be lost, so
    * readers also poll.
@@ -31,6 +31,12 @@ export interface Store {
   reclaim(): Promise<void>;
   /** Waits for pending commits, then releases all resources; closing twice is safe. */
   close(): Promise<void>;
+}
+
+/** How a unit is committed. */
+export interface CommitOptions {
+  /** Set for heartbeats, which must not wait behind the writes of others; a store with one connection ignores it. */
+  readonly isUrgent?: boolean;
 }
 
 /** A numbered schema change. Migrations are applied once, in order, and never edited after release. */

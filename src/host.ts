@@ -26,8 +26,9 @@ import { threadedSchemaValidator } from './runtime/validation/schema-threads.ts'
 import type { WorkKind } from './runtime/work-kind.ts';
 import { countQuarantined } from './store/queue.ts';
 import { openSqlite } from './store/sqlite.ts';
-import { isReachable, type Migration, type Store } from './store/store.ts';
+import type { Migration, Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
+import { WriteProbe } from './store/write-probe.ts';
 import type { Clock } from './system/clock.ts';
 import { createEgress } from './system/egress.ts';
 import type { Ids } from './system/ids.ts';
@@ -203,6 +204,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     const [row] = await runtime.store.read<{ count: number }>(countQuarantined());
     return Number(row?.count ?? 0);
   };
+  const probe = new WriteProbe(runtime.store, runtime.clock, executor.hostId);
   const server = createServer({
     runtime,
     services: assembly.services,
@@ -210,7 +212,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     pages: [
       discoveryPage(discovery),
       ...documentPages(routes, VERSION),
-      ...operatorPages({ isReady: () => isReachable(runtime.store), quarantined, metrics }),
+      ...operatorPages({ isReady: () => probe.isWritable(), quarantined, metrics }),
       ...frontDoorPages(),
     ],
     metrics,

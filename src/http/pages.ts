@@ -78,7 +78,7 @@ interface Probes {
   readonly metrics: () => Metrics;
 }
 
-const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store cannot be reached.'));
+const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store takes no writes.'));
 
 /** Serves liveness, readiness and metrics. */
 export function operatorPages({ isReady, quarantined, metrics }: Probes): PublicPage[] {

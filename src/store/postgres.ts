@@ -128,13 +128,12 @@ function settingsOf({ url, clock, stallMs = STALL_MS }: PostgresOptions): Settin
 }
 
 function readerPool({ client: settings }: Settings): pg.Pool {
-  const readers = new pg.Pool({ ...settings, max: READERS_MAX });
+  const onConnect = async (client: pg.ClientBase): Promise<void> => {
+    await client.query(configure({ statement_timeout: String(QUERY_TIMEOUT_MS) }));
+  };
+  const readers = new pg.Pool({ ...settings, max: READERS_MAX, onConnect });
   // The pool replaces a connection that fails while idle, so the error needs no handling.
   readers.on('error', () => {});
-  readers.on('connect', (client) => {
-    // Whoever waits for this connection learns of a failure from its own query.
-    client.query(configure({ statement_timeout: String(QUERY_TIMEOUT_MS) })).catch(() => {});
-  });
   return readers;
 }
 

@@ -1,4 +1,4 @@
-import { type CommitOutcome, type Row, type Statement, sql, type Unit } from './sql.ts';
+import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 
 /**
  * Durable storage for the event log, the work queue and every capability's tables. The SQLite and PostgreSQL
@@ -53,17 +53,6 @@ type MigrationStatement = string | { readonly sqlite?: string; readonly postgres
 /** Selects the SQL texts of a migration that apply to this kind of store. */
 export function statementsFor(kind: 'sqlite' | 'postgres', { statements }: Migration): string[] {
   return statements.flatMap((statement) => (typeof statement === 'string' ? statement : (statement[kind] ?? [])));
-}
-
-/** Whether the store answers a query; the readiness probe asks this. */
-export async function isReachable(store: Pick<Store, 'read'>): Promise<boolean> {
-  try {
-    await store.read(sql('SELECT 1 AS one'));
-    return true;
-  } catch {
-    // A store that is away is the answer, not a failure of the probe.
-    return false;
-  }
 }
 
 /**

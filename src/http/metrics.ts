@@ -8,6 +8,7 @@ interface Gauges {
   readonly mostOfATenant: () => number;
   readonly tenantsAtLimit: () => number;
   readonly quarantined: () => Promise<number>;
+  readonly clockOffsetMs: () => number;
 }
 
 /** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
@@ -80,4 +81,9 @@ function registerGauges(registry: Registry, gauges: Gauges): void {
   gauge('capstan_work_tenants_at_limit', 'Tenants that have taken all places they may have', gauges.tenantsAtLimit);
   gauge('capstan_runs_followed', 'Runs that somebody streams from this process', gauges.followed);
   gauge('capstan_runs_quarantined', 'Runs that were put aside because they took hosts down', gauges.quarantined);
+  gauge(
+    'capstan_clock_offset_seconds',
+    "By how much the store's clock is ahead of this machine's",
+    () => gauges.clockOffsetMs() / 1_000,
+  );
 }

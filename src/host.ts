@@ -236,6 +236,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     publicUrl: config.publicUrl,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     requestTimeoutMs: config.requestTimeoutMs,
+    streamUnreadMs: config.streamUnreadMs,
     limits: config,
     hosts: () => executor.hosts,
   });

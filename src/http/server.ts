@@ -55,6 +55,7 @@ interface ServerOptions {
   readonly publicUrl: string | undefined;
   readonly maxRequestBodyBytes: number;
   readonly requestTimeoutMs: number;
+  readonly streamUnreadMs: number;
   readonly limits: GateLimits;
   /** The number of hosts over which requests are balanced. */
   readonly hosts: () => number;

@@ -4,17 +4,31 @@ import type { CommitOutcome, Unit } from './sql.ts';
 /** Units per transaction. More wait for the next one, which bounds how long any caller waits. */
 const GROUP_MAX = 128;
 
+/** Groups that a unit may be left out of because others hold what it needs. */
+const BLOCKED_MAX = 4;
+
+/** A unit that was left out of its group because others hold a lock that it needs; it goes with a later one. */
+export class Blocked {
+  readonly error: Error;
+
+  constructor(error: Error) {
+    this.error = error;
+  }
+}
+
 interface PendingUnit {
   readonly unit: Unit;
+  /** How often it was left out. */
+  blocked: number;
   readonly resolve: (outcome: CommitOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
  * Commits units in one transaction and returns an outcome per unit, in order; an Error for a unit whose statement
- * failed.
+ * failed, and Blocked for one that is to be tried again.
  */
-type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error)[]>;
+type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error | Blocked)[]>;
 
 /**
  * Group commit: units that arrive while a transaction is in flight share the next one, so that throughput is not
@@ -35,7 +49,7 @@ export class GroupCommit {
   /** Queues a unit; settles once the transaction that contains it has ended. */
   commit(unit: Unit): Promise<CommitOutcome> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ unit, resolve, reject });
+      this.#pending.push({ unit, blocked: 0, resolve, reject });
       this.#schedule();
     });
   }
@@ -58,10 +72,8 @@ export class GroupCommit {
     const group = this.#pending.splice(0, GROUP_MAX);
     try {
       const outcomes = await this.#commitGroup(group.map(({ unit }) => unit));
-      group.forEach(({ resolve, reject }, index) => {
-        const outcome = outcomes[index]!;
-        if (outcome instanceof Error) reject(outcome);
-        else resolve(outcome);
+      group.forEach((pending, index) => {
+        this.#settle(pending, outcomes[index]!);
       });
     } catch (error) {
       for (const { reject } of group) reject(error);
@@ -69,5 +81,12 @@ export class GroupCommit {
     this.#running = false;
     if (this.#pending.length > 0) this.#schedule();
     else for (const resolve of this.#onDrained.splice(0)) resolve();
+  }
+
+  #settle(pending: PendingUnit, outcome: CommitOutcome | Error | Blocked): void {
+    if (outcome instanceof Error) pending.reject(outcome);
+    else if (!(outcome instanceof Blocked)) pending.resolve(outcome);
+    else if (++pending.blocked === BLOCKED_MAX) pending.reject(outcome.error);
+    else this.#pending.push(pending);
   }
 }

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { type Cancel, type Clock, sleep } from '../system/clock.ts';
-import { GroupCommit } from './group-commit.ts';
+import { Blocked, GroupCommit } from './group-commit.ts';
 import { executeTogether, type PreparedStatement, type PreparingClient, StatementFailed } from './postgres-pipeline.ts';
 import type { CommitOutcome, Param, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
@@ -19,6 +19,9 @@ interface PostgresOptions {
   /** How long a transaction may take, and how long its locks outlive a host that stops in the middle of it. */
   readonly stallMs?: number;
 }
+
+/** How often a lock is waited for within that time. */
+const LOCK_WAITS = 4;
 
 /** Hosts that share the database go on within so many milliseconds after one of them freezes. */
 const STALL_MS = 4_000;
@@ -40,11 +43,14 @@ const HINT_CHANNEL = 'capstan';
 /** PostgreSQL limits a NOTIFY payload to 8000 bytes. */
 const HINT_BYTES_MAX = 7_900;
 const RECONNECT_MS = 1_000;
-/** Serialization failure, deadlock and a lock that is not to be had: the transaction can be tried again. */
-const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01', '55P03'];
+/** Serialization failure and deadlock: PostgreSQL asks the client to retry the transaction. */
+const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
+const LOCK_NOT_AVAILABLE = '55P03';
 const ATTEMPTS_MAX = 5;
 /** Units that a group leaves out one by one before each of the others is committed separately too. */
 const ASIDE_MAX = 4;
+/** Units of a group that may wait for a lock in vain before the others are left for the next one. */
+const BLOCKED_PER_GROUP = 2;
 /** The function that checks expectations in the database, and the SQLSTATE with which it refuses. */
 const EXPECT = 'capstan_expect';
 const EXPECTATION_FAILED = 'CP001';
@@ -139,7 +145,7 @@ function readerPool({ client: settings }: Settings): pg.Pool {
 
 /**
  * Opens a connection that writes. The database ends its transactions if this process stops in the middle of one: their
- * locks must not stop the other hosts. A wait for a lock ends earlier than that.
+ * locks must not stop the other hosts. A unit that needs such a lock gives way to others several times within that time.
  */
 async function openClient({ client: settings, stallMs }: Settings): Promise<pg.Client> {
   // By then the database itself has given up; no answer means that there is no way to it.
@@ -149,7 +155,7 @@ async function openClient({ client: settings, stallMs }: Settings): Promise<pg.C
   try {
     await client.query(
       configure({
-        lock_timeout: String(Math.ceil(stallMs * 0.75)),
+        lock_timeout: String(Math.ceil(stallMs / LOCK_WAITS)),
         statement_timeout: String(stallMs),
         idle_in_transaction_session_timeout: String(stallMs),
         transaction_timeout: String(stallMs),
@@ -296,13 +302,11 @@ class Writer {
    * are tried again without it; those that were put aside are committed separately at the end, so that only the failing
    * ones are affected.
    */
-  async commitGroup(units: readonly Unit[]): Promise<readonly (CommitOutcome | Error)[]> {
-    const outcomes = new Map<number, CommitOutcome | Error>();
+  async commitGroup(units: readonly Unit[]): Promise<readonly UnitOutcome[]> {
+    const outcomes = new Map<number, UnitOutcome>();
     try {
-      const left = await this.#commitTogether(units, outcomes);
-      const giveUpAt = this.#settings.clock.now() + this.#settings.stallMs;
-      for (const index of left.sort((one, other) => one - other)) {
-        outcomes.set(index, await this.#commitAlone(units[index]!, giveUpAt));
+      for (const index of await this.#commitTogether(units, outcomes)) {
+        outcomes.set(index, await this.#commitAlone(units[index]!));
       }
     } catch (error) {
       // The connection may have failed before or after the commit; only the database knows.
@@ -314,28 +318,31 @@ class Writer {
     return units.map((_, index) => outcomes.get(index)!);
   }
 
-  /** Returns the units that are still to be committed. */
-  async #commitTogether(units: readonly Unit[], outcomes: Map<number, CommitOutcome | Error>): Promise<number[]> {
+  /** Returns the units that are to be committed separately. */
+  async #commitTogether(units: readonly Unit[], outcomes: Map<number, UnitOutcome>): Promise<number[]> {
     let together = units.map((_, index) => index);
     const aside: number[] = [];
-    while (together.length > 1 && aside.length < ASIDE_MAX) {
+    for (let blocked = 0; together.length + aside.length > 1 && together.length > 0 && aside.length < ASIDE_MAX; ) {
       const outcome = await this.#transact(together.map((index) => units[index]!));
       if ('rows' in outcome) {
         together.forEach((index, place) => void outcomes.set(index, { committed: true, rows: outcome.rows[place]! }));
         return aside;
       }
       const failing = together[outcome.failing]!;
-      aside.push(failing);
       together = together.filter((index) => index !== failing);
+      if (!(outcome.outcome instanceof Blocked)) aside.push(failing);
+      else outcomes.set(failing, outcome.outcome);
+      // Each costs the others the time that a lock is waited for.
+      if (outcome.outcome instanceof Blocked && ++blocked === BLOCKED_PER_GROUP) {
+        for (const index of together.splice(0)) outcomes.set(index, outcome.outcome);
+      }
     }
     return [...together, ...aside];
   }
 
-  /** Commits one unit, retrying when PostgreSQL asks for that, or when a lock was not to be had in time. */
-  async #commitAlone(unit: Unit, giveUpAt: number): Promise<CommitOutcome | Error> {
+  /** Commits one unit, retrying when PostgreSQL reports a serialization failure or a deadlock. */
+  async #commitAlone(unit: Unit): Promise<UnitOutcome> {
     for (let attempts = 1; ; attempts++) {
-      const isLate = this.#settings.clock.now() > giveUpAt;
-      if (isLate) return new StoreFailure('PostgreSQL: the database is blocked by the locks of others.');
       const outcome = await this.#transact([unit]);
       if ('rows' in outcome) return { committed: true, rows: outcome.rows[0]! };
       if (!RETRYABLE_CODES.includes(outcome.code) || attempts === ATTEMPTS_MAX) return outcome.outcome;
@@ -384,7 +391,9 @@ class Writer {
 /** What a transaction came to: the rows of each unit, or the unit that failed and how. */
 type Transacted =
   | { readonly rows: readonly (readonly (readonly Row[])[])[] }
-  | { readonly failing: number; readonly outcome: CommitOutcome | Error; readonly code: string | undefined };
+  | { readonly failing: number; readonly outcome: UnitOutcome; readonly code: string | undefined };
+
+type UnitOutcome = CommitOutcome | Error | Blocked;
 
 /** Finds the unit of the statement that failed. */
 function failureOf(units: readonly Unit[], error: StatementFailed): Transacted {
@@ -392,11 +401,12 @@ function failureOf(units: readonly Unit[], error: StatementFailed): Transacted {
   let failing = 0;
   for (; index >= units[failing]!.length; failing++) index -= units[failing]!.length;
   const { expectation = '' } = units[failing]![index]!;
-  const outcome =
-    error.code === EXPECTATION_FAILED
-      ? { committed: false as const, failedExpectation: expectation }
-      : new StoreFailure('PostgreSQL: a statement failed.', { cause: error });
-  return { failing, outcome, code: error.code };
+  const { code } = error;
+  if (code === EXPECTATION_FAILED) {
+    return { failing, outcome: { committed: false, failedExpectation: expectation }, code };
+  }
+  const failure = new StoreFailure('PostgreSQL: a statement failed.', { cause: error });
+  return { failing, outcome: code === LOCK_NOT_AVAILABLE ? new Blocked(failure) : failure, code };
 }
 
 /**

@@ -88,7 +88,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   );
   try {
     await migrate(settings, migrations);
-    await hints.listen();
+    await waitedOut(clock, () => hints.listen());
   } catch (error) {
     await Promise.allSettled([hints.close(), readers.end()]);
     throw new StoreFailure(`PostgreSQL: could not connect or migrate the schema: ${(error as Error).message}`, {
@@ -178,7 +178,7 @@ function configure(settings: Readonly<Record<string, string>>): { text: string; 
   };
 }
 
-/** Repeats what failed because no connection was to be had: that passes, and nothing was done. */
+/** Repeats a query or an attempt to connect that failed because no connection was to be had: that passes. */
 async function waitedOut<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> {
   const giveUpAt = clock.now() + PATIENCE_MS;
   for (let pauseMs = PAUSE_MS; ; pauseMs *= 2) {
@@ -191,11 +191,12 @@ async function waitedOut<T>(clock: Clock, attempt: () => Promise<T>): Promise<T>
   }
 }
 
-/** Too many connections, a server that starts or stops, and one that cannot be reached. */
-const NO_CONNECTION: readonly unknown[] = ['53300', '57P03', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE'];
+/** Too many connections, and a server that stops, has crashed or starts. */
+const NO_CONNECTION: readonly unknown[] = ['53300', '57P01', '57P02', '57P03'];
 
+/** Whatever the server does not say itself is a matter of the way to it. */
 function isWithoutConnection(error: unknown): boolean {
-  return NO_CONNECTION.includes((error as { code?: unknown }).code);
+  return !(error instanceof pg.DatabaseError) || NO_CONNECTION.includes(error.code);
 }
 
 /** Fails the statement that calls it unless the number of rows is the expected one. */

@@ -1,5 +1,5 @@
 import { type Clock, withTimeout } from '../system/clock.ts';
-import { touchHost } from './queue.ts';
+import { probeWrite } from './queue.ts';
 import type { Store } from './store.ts';
 
 /** How long a write is evidence that the next one will succeed. */
@@ -38,7 +38,7 @@ export class WriteProbe {
   }
 
   async #write(): Promise<void> {
-    const outcome = await this.#store.commit([touchHost(this.#hostId)]).catch(() => undefined);
+    const outcome = await this.#store.commit([probeWrite(this.#hostId)]).catch(() => undefined);
     // A store that fails is the answer, not a failure of the probe.
     if (outcome?.committed) this.#succeededAt = this.#clock.now();
   }

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { openPostgres } from '../../src/store/postgres.ts';
-import { addWork, claimDue, freeOrphans, keepAlive, touchHost } from '../../src/store/queue.ts';
-import { sql, type Unit } from '../../src/store/sql.ts';
+import { addWork, claimDue, freeOrphans, keepAlive } from '../../src/store/queue.ts';
+import { sql, type Unit, type Write } from '../../src/store/sql.ts';
 import { type Store, StoreFailure } from '../../src/store/store.ts';
 import { CORE_TABLES } from '../../src/store/tables.ts';
 import { WriteProbe } from '../../src/store/write-probe.ts';
@@ -35,6 +35,10 @@ describe('hosts that share PostgreSQL', () => {
   });
 
   const add = (workId: string): Unit => [addWork({ workId, kind: 'k', tenant: 'alpha', dueAt: 0 })];
+  const touchHost = (hostId: string): Write => ({
+    sql: 'UPDATE hosts SET alive_until = alive_until WHERE host_id = $1',
+    params: [hostId],
+  });
   const lock = async (statement: string): Promise<void> => {
     await other.query('BEGIN');
     await other.query(statement);

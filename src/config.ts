@@ -50,6 +50,15 @@ const serverSettings = defineSettings({
       meaning:
         'lease time in milliseconds: a host without a heartbeat for this long loses its work (10000; PostgreSQL)',
     },
+    databaseStallMs: {
+      variable: 'CAPSTAN_DATABASE_STALL_MS',
+      meaning:
+        'milliseconds after which PostgreSQL ends a transaction, so that a host that stops in the middle of one stops no other (4000)',
+    },
+    clockOffsetMs: {
+      variable: 'CAPSTAN_CLOCK_OFFSET_MS',
+      meaning: "milliseconds by which this machine's clock is set wrong, for tests; only with --conformance (0)",
+    },
   },
   read: (read) => {
     const log = read.oneOf('log', LOG_LEVELS, 'info');
@@ -63,6 +72,10 @@ const serverSettings = defineSettings({
       prettyLog: log === 'pretty',
       discoveryMirror: read.boolean('discoveryMirror'),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
+      databaseStallMs: read.integer('databaseStallMs', { otherwise: 4_000, min: 100, max: DAY_MS }),
+      clockOffsetMs: read.isConformance
+        ? read.integer('clockOffsetMs', { otherwise: 0, min: -DAY_MS, max: DAY_MS })
+        : 0,
       leaseMs: read.integer('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
     };
   },

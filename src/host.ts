@@ -24,10 +24,12 @@ import { MAINTENANCE, maintenanceHandler, maintenanceWork } from './runtime/main
 import { cancelChildHandler } from './runtime/move-run.ts';
 import { threadedSchemaValidator } from './runtime/validation/schema-threads.ts';
 import type { WorkKind } from './runtime/work-kind.ts';
+import { ClockWatch } from './store/clock-watch.ts';
 import { countQuarantined } from './store/queue.ts';
 import { openSqlite } from './store/sqlite.ts';
-import { isReachable, type Migration, type Store } from './store/store.ts';
+import type { Migration, Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
+import { WriteProbe } from './store/write-probe.ts';
 import type { Clock } from './system/clock.ts';
 import { createEgress } from './system/egress.ts';
 import type { Ids } from './system/ids.ts';
@@ -36,9 +38,15 @@ import { VERSION } from './version.ts';
 
 /** The machine, as far as the host needs it. */
 export interface System {
+  /** A `CorrectedClock` is kept at the time of a store that hosts share; any other is taken as it is. */
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
+}
+
+/** The machine with the time of the store. */
+interface WatchedSystem extends System {
+  readonly watch: ClockWatch;
 }
 
 /** A host that serves requests. */
@@ -69,9 +77,12 @@ export async function startHost<Extra extends object = object>(
   const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
   const store = await openStore(config, system.clock, [...CORE_TABLES, ...tables]);
+  const watch = new ClockWatch(store, system);
   try {
-    return await startOn(store, mounted, config, system);
+    await watch.start();
+    return await startOn(store, mounted, config, { ...system, watch });
   } catch (error) {
+    watch.stop();
     await store.close();
     throw error;
   }
@@ -81,7 +92,7 @@ async function startOn<Extra extends object>(
   store: Store,
   mounted: readonly MountedWith<Extra>[],
   config: Config & Extra,
-  system: System,
+  system: WatchedSystem,
 ): Promise<RunningHost> {
   const built = buildHost(store, mounted, config, system);
   const { host, assembly } = built;
@@ -89,7 +100,7 @@ async function startOn<Extra extends object>(
   for (const { prepare } of assembly.parts) await prepare?.();
   await loadWorkflows(host, assembly.services, config.workflowsFolder ?? EXAMPLES);
   const firstKey = await createFirstKey(assembly.services);
-  const server = createEdge(built, config);
+  const server = createEdge(built, config, system.watch);
   await store.commit([maintenanceWork()]);
   await host.executor.start();
   try {
@@ -100,13 +111,14 @@ async function startOn<Extra extends object>(
     host.runtime.watchdog.stop();
     throw error;
   }
-  return runningHost(built, server, firstKey);
+  return runningHost(built, server, firstKey, system.watch);
 }
 
 function runningHost(
   { host: { runtime, executor }, assembly }: BuiltHost,
   server: Server,
   firstKey: string | undefined,
+  watch: ClockWatch,
 ): RunningHost {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
@@ -115,6 +127,7 @@ function runningHost(
     await executor.stop(GRACE_MS);
     await runtime.schemas.close();
     runtime.watchdog.stop();
+    watch.stop();
     await runtime.store.close();
   };
   return {
@@ -131,7 +144,7 @@ function runningHost(
 async function openStore(config: Config, clock: Clock, migrations: readonly Migration[]): Promise<Store> {
   if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations });
   const { openPostgres } = await import('./store/postgres.ts');
-  return openPostgres({ url: config.databaseUrl, clock, migrations });
+  return openPostgres({ url: config.databaseUrl, clock, migrations, stallMs: config.databaseStallMs });
 }
 
 interface BuiltHost {
@@ -189,7 +202,7 @@ async function stopCapabilities({ parts }: Assembly<Services>): Promise<void> {
   for (const { stop } of parts) await stop?.();
 }
 
-function createEdge({ host, assembly, contributions }: BuiltHost, config: Config): Server {
+function createEdge({ host, assembly, contributions }: BuiltHost, config: Config, watch: ClockWatch): Server {
   const { runtime, executor } = host;
   const routes = assembly.parts.flatMap((part) => part.routes ?? []);
   const discovery = discoveryDocument(contributions.families(), {
@@ -205,6 +218,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     const [row] = await runtime.store.read<{ count: number }>(countQuarantined());
     return Number(row?.count ?? 0);
   };
+  const probe = new WriteProbe(runtime.store, runtime.clock, executor.hostId);
   const server = createServer({
     runtime,
     services: assembly.services,
@@ -212,13 +226,19 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     pages: [
       discoveryPage(discovery),
       ...documentPages(routes, VERSION),
-      ...operatorPages({ isReady: () => isReachable(runtime.store), quarantined, metrics }),
+      ...operatorPages({
+        isReady: () => probe.isWritable(),
+        quarantined,
+        clockOffsetMs: () => watch.offsetMs,
+        metrics,
+      }),
       ...frontDoorPages(),
     ],
     metrics,
     publicUrl: config.publicUrl,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     requestTimeoutMs: config.requestTimeoutMs,
+    streamUnreadMs: config.streamUnreadMs,
     limits: config,
     hosts: () => executor.hosts,
   });
@@ -230,6 +250,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     tenantsAtLimit: () => executor.tenantsAtLimit,
     quarantined,
     storage: () => runtime.storage.most(),
+    clockOffsetMs: () => watch.offsetMs,
   });
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
     counted.blocked(operation, ms / 1_000);

@@ -75,7 +75,7 @@ export class SettingsReader<Name extends string> {
   integer(name: Name, { otherwise, min, max }: { otherwise: number; min: number; max: number }): number {
     const text = this.text(name);
     if (text === undefined) return otherwise;
-    const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^-?[0-9]+$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
     this.report(name, ` must be a whole number from ${min} to ${max}.`);
     return otherwise;

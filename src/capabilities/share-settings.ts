@@ -40,6 +40,10 @@ export const shareSettings = defineSettings({
       variable: 'CAPSTAN_REQUEST_TIMEOUT_MS',
       meaning: 'milliseconds within which a request must have arrived with its body (30000)',
     },
+    streamUnreadMs: {
+      variable: 'CAPSTAN_STREAM_UNREAD_MS',
+      meaning: 'milliseconds after which a stream is cut whose caller reads nothing of what was sent (15000)',
+    },
     workMax: { variable: 'CAPSTAN_WORK_CAP', meaning: 'work items that one process handles at once (1000)' },
     workPerTenant: {
       variable: 'CAPSTAN_WORK_PER_TENANT',
@@ -72,6 +76,7 @@ export const shareSettings = defineSettings({
       requestsPerSecond: read.integer('requestsPerSecond', { otherwise: 5_000, min: 1, max: 10_000_000 }),
       addressPerSecond: read.integer('addressPerSecond', { otherwise: 500, min: 1, max: 10_000_000 }),
       requestTimeoutMs: read.integer('requestTimeoutMs', { otherwise: 30_000, min: 100, max: 3_600_000 }),
+      streamUnreadMs: read.integer('streamUnreadMs', { otherwise: 15_000, min: 100, max: 3_600_000 }),
       workMax,
       workPerTenant: read.integer('workPerTenant', partOf(workMax, 2)),
       storagePerTenant: read.integer('storagePerTenant', {

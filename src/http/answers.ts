@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { Reply } from '../capabilities/request.ts';
 import { ERRORS, type ErrorEnvelope, type Refusal } from '../protocol/errors.ts';
-import type { Clock } from '../system/clock.ts';
+import { type Clock, withTimeout } from '../system/clock.ts';
 import { redactText, redactValue } from '../system/redaction.ts';
 
 /** The media type of JSON answers. */
@@ -10,6 +10,19 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** The header of every answer that keeps browsers from treating it as another media type than it says. */
 export const NO_SNIFFING = ['X-Content-Type-Options', 'nosniff'] as const;
 const KEEP_ALIVE_MS = 15_000;
+/** What is handed to a connection at once; more waits until its caller has read. */
+const PIECE_CHARACTERS = 16_384;
+
+/** How a reply is sent. */
+interface SendOptions {
+  readonly clock: Clock;
+  /** Aborted when the caller has disconnected. */
+  readonly signal: AbortSignal;
+  /** Waits for the caller's turn, before each chunk of a stream. */
+  readonly turn: () => Promise<void>;
+  /** A stream is cut if its caller reads nothing for so long. */
+  readonly unreadMs: number;
+}
 
 /** The HTTP status of a refusal: its own, else that of its code in the error registry. */
 export function statusOf(refusal: Refusal): number {
@@ -32,20 +45,11 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply
     .send(JSON.stringify(envelopeOf(refusal)));
 }
 
-/** What it takes to send a reply that may be a stream. */
-interface Sending {
-  readonly clock: Clock;
-  /** Aborted when the caller has disconnected. */
-  readonly signal: AbortSignal;
-  /** Waits for the caller's turn, before each chunk of a stream. */
-  readonly turn: () => Promise<void>;
-}
-
 /** Sends a reply: a JSON value, text, or a stream. */
-export async function sendReply(reply: FastifyReply, answer: Reply, sending: Sending): Promise<void> {
+export async function sendReply(reply: FastifyReply, answer: Reply, options: SendOptions): Promise<void> {
   for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value);
   reply.code(answer.status);
-  if (answer.stream) return sendStream(reply, answer.stream(sending.signal), sending);
+  if (answer.stream) return sendStream(reply, answer.stream(options.signal), options);
   if (answer.text === undefined && answer.body === undefined) {
     await reply.send();
     return;
@@ -54,11 +58,14 @@ export async function sendReply(reply: FastifyReply, answer: Reply, sending: Sen
   await reply.send(answer.text ?? JSON.stringify(answer.body));
 }
 
-/** Sends chunks as they come, no faster than the caller reads them; event streams get keep-alive comments. */
+/**
+ * Sends chunks as they come, no faster than the caller reads them; event streams get keep-alive comments. A caller that
+ * stops reading is cut off, so that nothing is kept for it: it can continue from the last event that it has.
+ */
 async function sendStream(
   reply: FastifyReply,
   chunks: AsyncIterable<string>,
-  { clock, signal, turn }: Sending,
+  { clock, signal, unreadMs, turn }: SendOptions,
 ): Promise<void> {
   reply.hijack();
   const { raw } = reply;
@@ -68,8 +75,13 @@ async function sendStream(
   try {
     for await (const chunk of chunks) {
       await turn();
+      for (let start = 0; start < chunk.length && !signal.aborted; start += PIECE_CHARACTERS) {
+        if (raw.write(chunk.slice(start, start + PIECE_CHARACTERS))) continue;
+        if (await withTimeout(clock, unreadMs, drained(raw))) continue;
+        raw.destroy();
+        return;
+      }
       if (signal.aborted) break;
-      if (!raw.write(chunk)) await drained(raw);
     }
   } finally {
     stopKeepAlive();
@@ -77,13 +89,13 @@ async function sendStream(
   }
 }
 
-/** Settles when the caller has read what was sent, or has disconnected. */
-function drained(raw: ServerResponse): Promise<void> {
+/** Settles, with true, when the caller has read what was sent, or has disconnected. */
+function drained(raw: ServerResponse): Promise<true> {
   return new Promise((resolve) => {
     const settle = (): void => {
       raw.off('drain', settle);
       raw.off('close', settle);
-      resolve();
+      resolve(true);
     };
     raw.on('drain', settle);
     raw.on('close', settle);

@@ -1,6 +1,7 @@
 import type { FastifyError } from 'fastify';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { BadJson } from '../protocol/format/parse-json.ts';
+import { StoreFailure } from '../store/store.ts';
 
 const BY_STATUS: Record<number, Refusal> = {
   400: refuse('validation_error', 'The request is malformed.'),
@@ -11,8 +12,20 @@ const BY_STATUS: Record<number, Refusal> = {
   415: refuse('unsupported_media_type', 'Send JSON with `Content-Type: application/json`.'),
 };
 
-/** The refusal for an error that the framework or the JSON parser throws; undefined for a failure of our own. */
+/** How long a store that failed is left alone. */
+const STORE_RETRY_AFTER_S = 1;
+
+/** Whether the request was carried out is not known: a retry with the same idempotency key finds out. */
+const STORE_FAILED: Refusal = {
+  ...refuse('service_unavailable', 'The store did not answer. Try again with the same Idempotency-Key.', {
+    retryAfter: STORE_RETRY_AFTER_S,
+  }),
+  headers: { 'Retry-After': String(STORE_RETRY_AFTER_S) },
+};
+
+/** The refusal for an error that the framework, the JSON parser or the store throws; undefined for a failure of our own. */
 export function refusalOfError(error: FastifyError | Error): Refusal | undefined {
+  if (error instanceof StoreFailure) return STORE_FAILED;
   if (error instanceof BadJson) return refuse('validation_error', error.message, { field: 'body' });
   const { statusCode } = error as FastifyError;
   return statusCode === undefined ? undefined : BY_STATUS[statusCode];

@@ -9,6 +9,7 @@ interface Gauges {
   readonly tenantsAtLimit: () => number;
   readonly quarantined: () => Promise<number>;
   readonly storage: () => Promise<{ readonly bytes: number; readonly tenantsAtLimit: number }>;
+  readonly clockOffsetMs: () => number;
 }
 
 /** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
@@ -89,4 +90,9 @@ function registerGauges(registry: Registry, gauges: Gauges): void {
     const { tenantsAtLimit } = await gauges.storage();
     return tenantsAtLimit;
   });
+  gauge(
+    'capstan_clock_offset_seconds',
+    "By how much the store's clock is ahead of this machine's",
+    () => gauges.clockOffsetMs() / 1_000,
+  );
 }

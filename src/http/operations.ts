@@ -6,6 +6,7 @@ import { commitOrThrow, perform, UnitRefused } from '../runtime/change.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { ownerOf } from '../store/definitions.ts';
 import type { Unit } from '../store/sql.ts';
+import { StoreFailure } from '../store/store.ts';
 import { envelopeOf, JSON_TYPE, sendRefusal, sendReply, statusOf } from './answers.ts';
 import { type Idempotency, isFinal, type KeyedRequest, type Replay, type Ticket } from './idempotency.ts';
 import { routerPath } from './router-path.ts';
@@ -17,6 +18,7 @@ interface OperationOptions {
   readonly retention: Pick<Retention, 'expiry'>;
   readonly idempotency: Idempotency;
   readonly publicUrl: string | undefined;
+  readonly streamUnreadMs: number;
   /** Takes a place for a stream. */
   readonly openStream: (request: FastifyRequest, reply: FastifyReply) => Refusal | undefined;
   /** Refuses a request whose body has not been read. */
@@ -38,10 +40,12 @@ export function mountOperation(app: FastifyInstance, route: BoundRoute, options:
       if (isRefusal(answer)) return sendRefusal(reply, answer);
       const refusal = answer.stream && options.openStream(request, reply);
       if (refusal) return sendRefusal(reply, refusal);
+      const { runtime, streamUnreadMs: unreadMs } = options;
       await sendReply(reply, answer, {
-        clock: options.runtime.clock,
+        clock: runtime.clock,
         signal: request.abort.signal,
         turn: turnOf(request, options),
+        unreadMs,
       });
       return reply;
     },
@@ -132,6 +136,7 @@ async function handle(
     const done = isTransaction(answer) ? await performFor(request, answer, options, record) : answer;
     return await orExpired(done, request, options);
   } catch (error) {
+    if (error instanceof StoreFailure) throw error;
     // A run that expires while it is read lacks events that its row promised.
     const expired = await expiryOf(request, options).catch(() => undefined);
     if (expired) return expired;

@@ -44,6 +44,7 @@ describe('the pages for operators', () => {
     operatorPages({
       isReady: async () => isReady,
       quarantined: async () => 0,
+      clockOffsetMs: () => 0,
       metrics: () => ({
         observe: () => {},
         limited: () => {},

@@ -4,6 +4,7 @@ import { openapiDocument } from '../protocol/documents/openapi.ts';
 import type { RouteContract } from '../protocol/documents/routes.ts';
 import { refuse } from '../protocol/errors.ts';
 import { AnyObject } from '../protocol/format/schema.ts';
+import { SKEW_TOLD_MS } from '../store/clock-watch.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
 import type { DiscoveryDocument } from './discovery.ts';
 import type { Metrics } from './metrics.ts';
@@ -75,13 +76,15 @@ interface Probes {
   readonly isReady: () => Promise<boolean>;
   /** How many runs were put aside. */
   readonly quarantined: () => Promise<number>;
+  /** By how much the store's clock is ahead of this machine's. */
+  readonly clockOffsetMs: () => number;
   readonly metrics: () => Metrics;
 }
 
-const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store cannot be reached.'));
+const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store takes no writes.'));
 
 /** Serves liveness, readiness and metrics. */
-export function operatorPages({ isReady, quarantined, metrics }: Probes): PublicPage[] {
+export function operatorPages({ isReady, quarantined, clockOffsetMs, metrics }: Probes): PublicPage[] {
   return [
     { path: '/healthz', isProbe: true, answer: () => json({ status: 'alive' }) },
     {
@@ -90,7 +93,12 @@ export function operatorPages({ isReady, quarantined, metrics }: Probes): Public
       answer: async () => {
         if (!(await isReady())) return json(NOT_READY, 503);
         const count = await quarantined();
-        return json({ status: 'ready', ...(count > 0 ? { quarantined: count } : {}) });
+        const offsetMs = clockOffsetMs();
+        return json({
+          status: 'ready',
+          ...(count > 0 ? { quarantined: count } : {}),
+          ...(Math.abs(offsetMs) > SKEW_TOLD_MS ? { clockOffsetMs: offsetMs } : {}),
+        });
       },
     },
     {

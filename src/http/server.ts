@@ -6,6 +6,7 @@ import type { Authorization } from '../capabilities/trust/authorization/door.ts'
 import { refuse } from '../protocol/errors.ts';
 import { parseJson } from '../protocol/format/parse-json.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { StoreFailure } from '../store/store.ts';
 import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
@@ -54,6 +55,7 @@ interface ServerOptions {
   readonly publicUrl: string | undefined;
   readonly maxRequestBodyBytes: number;
   readonly requestTimeoutMs: number;
+  readonly streamUnreadMs: number;
   readonly limits: GateLimits;
   /** The number of hosts over which requests are balanced. */
   readonly hosts: () => number;
@@ -142,9 +144,12 @@ function createApp({ runtime, maxRequestBodyBytes, requestTimeoutMs }: ServerOpt
   app.decorateRequest('abort');
   parseJsonBodies(app, runtime);
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const refusal = refusalOfError(error);
-    if (refusal) return sendRefusal(reply, refusal);
     const { route } = request.routeOptions.config;
+    const refusal = refusalOfError(error);
+    if (refusal && error instanceof StoreFailure) {
+      runtime.log.warn({ requestId: request.id, route, err: error }, 'the store failed; the caller may try again');
+    }
+    if (refusal) return sendRefusal(reply, refusal);
     runtime.log.error({ requestId: request.id, route, err: error }, 'a request failed');
     return sendRefusal(reply, internalError(request.id));
   });

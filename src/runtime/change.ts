@@ -125,7 +125,7 @@ async function commitChange<T>(
   const { result, announce, retryOn, refusals, refusal } = change;
   const writes = record && !refusal ? [...change.writes, ...record(result)] : change.writes;
   if (writes.length > 0) {
-    const outcome = await store.commit(writes, tenant);
+    const outcome = await store.commit(writes, { tenant });
     if (!outcome.committed) {
       if (retryOn.includes(outcome.failedExpectation)) return 'conflict';
       const answer = refusals[outcome.failedExpectation];

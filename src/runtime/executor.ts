@@ -402,7 +402,7 @@ export class Executor {
 
   async #renewHeartbeat(): Promise<void> {
     const leaseMs = this.#hasOneOwner ? FOREVER_MS : this.#options.leaseMs;
-    await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)]);
+    await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)], { isUrgent: true });
   }
 
   /** Renews this host's heartbeat, takes over work of dead hosts, and notices wake-ups whose hint was lost. */

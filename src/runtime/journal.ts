@@ -80,7 +80,7 @@ export class Journal {
       ...this.#eventWrites(pending),
       ...changes.flatMap(({ writes }) => writes),
     ];
-    const outcome = await this.#runtime.store.commit(unit, this.#held.identity.subject.tenant);
+    const outcome = await this.#runtime.store.commit(unit, { tenant: this.#held.identity.subject.tenant });
     if (!outcome.committed) {
       this.#discard(pending);
       return this.#conflict(outcome.failedExpectation, move);

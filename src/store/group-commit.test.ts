@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GroupCommit } from './group-commit.ts';
+import { Blocked, GroupCommit } from './group-commit.ts';
 import type { CommitOutcome, Unit } from './sql.ts';
 
 describe('units that arrive together', () => {
@@ -163,6 +163,35 @@ describe('drained', () => {
   });
 });
 
+describe('a unit that others block', () => {
+  const blocked = new Blocked(new Error('locked'));
+
+  it('goes with a later group, and holds nobody up', async () => {
+    const store = new ManualStore();
+    const [first, second] = ['a', 'b'].map((name) => store.commits.commit(unit(name)));
+    store.turn();
+    store.answer([blocked, done('b')]);
+    expect(await second).toEqual(done('b'));
+    store.turn();
+    store.answer([done('a')]);
+    expect(await first).toEqual(done('a'));
+    expect(store.groups).toEqual([['a', 'b'], ['a']]);
+    await store.commits.drained();
+  });
+
+  it('fails when it has been left out too often', async () => {
+    const store = new ManualStore();
+    const failing = store.commits.commit(unit('a')).catch((error: Error) => error.message);
+    for (let groups = 0; groups < 4; groups++) {
+      store.turn();
+      store.answer([blocked]);
+      await store.settled();
+    }
+    expect(await failing).toBe('locked');
+    await store.commits.drained();
+  });
+});
+
 const done = (name: string): CommitOutcome => ({ committed: true, rows: [[{ name }]] });
 
 function unit(name: string, ...params: string[]): Unit {
@@ -173,7 +202,7 @@ function unit(name: string, ...params: string[]): Unit {
 class ManualStore {
   readonly groups: string[][] = [];
   readonly #turns: (() => void)[] = [];
-  #pending: { resolve(outcomes: (CommitOutcome | Error)[]): void; reject(error: Error): void } | undefined;
+  #pending: { resolve(outcomes: (CommitOutcome | Error | Blocked)[]): void; reject(error: Error): void } | undefined;
   open = 0;
 
   readonly commits = new GroupCommit(
@@ -192,7 +221,7 @@ class ManualStore {
     for (const action of this.#turns.splice(0)) action();
   }
 
-  answer(outcomes: (CommitOutcome | Error)[]): void {
+  answer(outcomes: (CommitOutcome | Error | Blocked)[]): void {
     this.open--;
     this.#pending!.resolve(outcomes);
   }

@@ -11,18 +11,33 @@ const CHARACTERS_PER_WRITE = 1_024;
 /** The line of the host's own units. */
 const HOST = '';
 
+/** Groups that a unit may be left out of because others hold what it needs. */
+const BLOCKED_MAX = 4;
+
+/** A unit that was left out of its group because others hold a lock that it needs; it goes with a later one. */
+export class Blocked {
+  readonly error: Error;
+
+  constructor(error: Error) {
+    this.error = error;
+  }
+}
+
 interface PendingUnit {
   readonly unit: Unit;
+  readonly tenant: string;
   readonly cost: number;
+  /** How often it was left out. */
+  blocked: number;
   readonly resolve: (outcome: CommitOutcome) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
  * Commits units in one transaction and returns an outcome per unit, in order; an Error for a unit whose statement
- * failed.
+ * failed, and Blocked for one that is to be tried again.
  */
-type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error)[]>;
+type CommitGroup = (units: readonly Unit[]) => Promise<readonly (CommitOutcome | Error | Blocked)[]>;
 
 /**
  * Group commit: units that arrive while a transaction is in flight share the next one, so that throughput is not
@@ -43,8 +58,7 @@ export class GroupCommit {
   /** Queues a unit of a tenant; settles once the transaction that contains it has ended. */
   commit(unit: Unit, tenant = HOST): Promise<CommitOutcome> {
     return new Promise((resolve, reject) => {
-      const cost = costOf(unit);
-      this.#pending.push(tenant, { unit, cost, resolve, reject }, cost);
+      this.#queue({ unit, tenant, cost: costOf(unit), blocked: 0, resolve, reject });
       this.#schedule();
     });
   }
@@ -63,6 +77,10 @@ export class GroupCommit {
     this.#clock.soon(() => void this.#flush());
   }
 
+  #queue(pending: PendingUnit): void {
+    this.#pending.push(pending.tenant, pending, pending.cost);
+  }
+
   #nextGroup(): readonly PendingUnit[] {
     const group: PendingUnit[] = [];
     for (let cost = 0; group.length < GROUP_MAX; cost += group.at(-1)!.cost) {
@@ -77,10 +95,8 @@ export class GroupCommit {
     const group = this.#nextGroup();
     try {
       const outcomes = await this.#commitGroup(group.map(({ unit }) => unit));
-      group.forEach(({ resolve, reject }, index) => {
-        const outcome = outcomes[index]!;
-        if (outcome instanceof Error) reject(outcome);
-        else resolve(outcome);
+      group.forEach((pending, index) => {
+        this.#settle(pending, outcomes[index]!);
       });
     } catch (error) {
       for (const { reject } of group) reject(error);
@@ -88,6 +104,13 @@ export class GroupCommit {
     this.#running = false;
     if (this.#pending.size > 0) this.#schedule();
     else for (const resolve of this.#onDrained.splice(0)) resolve();
+  }
+
+  #settle(pending: PendingUnit, outcome: CommitOutcome | Error | Blocked): void {
+    if (outcome instanceof Error) pending.reject(outcome);
+    else if (!(outcome instanceof Blocked)) pending.resolve(outcome);
+    else if (++pending.blocked === BLOCKED_MAX) pending.reject(outcome.error);
+    else this.#queue(pending);
   }
 }
 

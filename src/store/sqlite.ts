@@ -67,7 +67,7 @@ export async function openSqlite({
       await wal?.settled();
       return rows;
     },
-    commit: (unit, tenant) => group.commit(unit, tenant),
+    commit: (unit, { tenant } = {}) => group.commit(unit, tenant),
     // With a single process there is nobody to notify.
     hint: () => {},
     onHint: () => {},

@@ -1,4 +1,4 @@
-import { type CommitOutcome, type Row, type Statement, sql, type Unit } from './sql.ts';
+import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 
 /**
  * Durable storage for the event log, the work queue and every capability's tables. The SQLite and PostgreSQL
@@ -17,7 +17,7 @@ export interface Store {
    * transaction (group commit), so that a thousand writers do not cause a thousand flushes. If one is not enough for
    * all, tenants get their share of it.
    */
-  commit(unit: Unit, tenant?: string): Promise<CommitOutcome>;
+  commit(unit: Unit, options?: CommitOptions): Promise<CommitOutcome>;
   /**
    * Notifies other hosts that something changed under these topics. A hint only shortens a wait: it may be lost, so
    * readers also poll.
@@ -34,6 +34,14 @@ export interface Store {
   close(): Promise<void>;
 }
 
+/** How a unit is committed. */
+export interface CommitOptions {
+  /** Whose unit it is; the host's own by default. */
+  readonly tenant?: string | undefined;
+  /** Set for heartbeats, which must not wait behind the writes of others; a store with one connection ignores it. */
+  readonly isUrgent?: boolean;
+}
+
 /** A numbered schema change. Migrations are applied once, in order, and never edited after release. */
 export interface Migration {
   readonly id: string;
@@ -48,17 +56,6 @@ type MigrationStatement = string | { readonly sqlite?: string; readonly postgres
 /** Selects the SQL texts of a migration that apply to this kind of store. */
 export function statementsFor(kind: 'sqlite' | 'postgres', { statements }: Migration): string[] {
   return statements.flatMap((statement) => (typeof statement === 'string' ? statement : (statement[kind] ?? [])));
-}
-
-/** Whether the store answers a query; the readiness probe asks this. */
-export async function isReachable(store: Pick<Store, 'read'>): Promise<boolean> {
-  try {
-    await store.read(sql('SELECT 1 AS one'));
-    return true;
-  } catch {
-    // A store that is away is the answer, not a failure of the probe.
-    return false;
-  }
 }
 
 /**

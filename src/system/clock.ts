@@ -38,3 +38,32 @@ export async function withTimeout<T>(clock: Clock, ms: number, work: Promise<T>)
     settled.abort();
   }
 }
+
+/** A clock that is put right by what it differs from another one. Timers are left alone: they measure durations. */
+export class CorrectedClock implements Clock {
+  readonly #own: Clock;
+  /** What is added to the own time. */
+  offsetMs: number;
+
+  constructor(own: Clock, offsetMs = 0) {
+    this.#own = own;
+    this.offsetMs = offsetMs;
+  }
+
+  now(): number {
+    return this.#own.now() + this.offsetMs;
+  }
+
+  /** The time before it is put right. */
+  ownNow(): number {
+    return this.#own.now();
+  }
+
+  after(ms: number, action: () => void): Cancel {
+    return this.#own.after(ms, action);
+  }
+
+  soon(action: () => void): void {
+    this.#own.soon(action);
+  }
+}

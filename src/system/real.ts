@@ -21,9 +21,9 @@ export const realClock: Clock = {
 /** Node fires a longer timer at once. An action that is due later is woken early and must check the time again. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
-/** Generates ids from the machine's clock and a cryptographic random source. */
-export function realIds(): Ids {
-  return sortableIds(() => Date.now(), base36Source());
+/** Generates ids from a clock, the machine's unless given, and a cryptographic random source. */
+export function realIds(clock: Pick<Clock, 'now'> = realClock): Ids {
+  return sortableIds(() => clock.now(), base36Source());
 }
 
 /** Discards bytes from 252 on, the largest multiple of 36, so that every digit is equally likely. */

@@ -4,9 +4,11 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 export class DatabaseProxy {
   readonly #target: URL;
   readonly #sockets = new Set<Socket>();
+  readonly #answering = new Set<Socket>();
   readonly #server: Server;
   readonly #allowances: number[] = [];
   #port = 0;
+  #connections = 0;
 
   private constructor(target: URL) {
     this.#target = target;
@@ -31,9 +33,23 @@ export class DatabaseProxy {
     for (const socket of this.#sockets) socket.destroy();
   }
 
+  /** Keeps back what the database says, until it is let through; what it is told still arrives. */
+  holdAnswers(): () => void {
+    const held = [...this.#answering];
+    for (const socket of held) socket.pause();
+    return () => {
+      for (const socket of held) socket.resume();
+    };
+  }
+
   /** Drops each of the next connections after so many bytes of an answer. */
   dropAfter(bytes: readonly number[]): void {
     this.#allowances.push(...bytes);
+  }
+
+  /** How many connections were made so far. */
+  get connections(): number {
+    return this.#connections;
   }
 
   /** How many are still to be dropped. */
@@ -55,7 +71,10 @@ export class DatabaseProxy {
 
   #join(inside: Socket): void {
     const outside = connect(Number(this.#target.port), this.#target.hostname);
+    this.#connections++;
     const allowance = this.#allowances.shift();
+    this.#answering.add(outside);
+    outside.on('close', () => this.#answering.delete(outside));
     inside.pipe(outside);
     if (allowance === undefined) outside.pipe(inside);
     else passOn(allowance, outside, inside);

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Variable } from '../../capabilities/settings.ts';
 import { BadConfig, type Config, readConfig, VARIABLES } from '../../config.ts';
 import type { RunningHost } from '../../host.ts';
-import type { Cancel } from '../../system/clock.ts';
+import { type Cancel, CorrectedClock } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
 import { collectGarbageWhenIdle } from '../../system/memory.ts';
 import { realClock, realIds, realLog } from '../../system/real.ts';
@@ -48,7 +48,8 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
   try {
     // Loaded late, so that `serve --help` and configuration errors are fast.
     const { startHost } = await import('../../host.ts');
-    const host = await startHost(config, { clock: realClock, ids: realIds(), log });
+    const clock = new CorrectedClock(new CorrectedClock(realClock, config.clockOffsetMs));
+    const host = await startHost(config, { clock, ids: realIds(clock), log });
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
     process.stdout.write(`listening on ${host.url}\n`);
     stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));

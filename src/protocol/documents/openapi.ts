@@ -18,7 +18,7 @@ const REFUSALS: Record<number, string> = {
   422: 'The request is well-formed but cannot be processed',
   429: 'Too many requests; retry after the time in Retry-After',
   501: 'The host does not provide the capability that the request needs',
-  503: 'The host is at capacity; retry after the time in Retry-After',
+  503: 'The host is at capacity, or its store does not answer; retry after the time in Retry-After',
 };
 /** Statuses that every operation with a credential can return. */
 const WITH_CREDENTIAL = [401, 403, 429, 503];
@@ -75,7 +75,7 @@ function operationOf(route: RouteContract, schemas: Json): Json {
 function edgeRefusals({ scope, method, body, path }: RouteContract): number[] {
   return [
     400,
-    ...(scope === 'public' ? [] : WITH_CREDENTIAL),
+    ...(scope === 'public' ? [503] : WITH_CREDENTIAL),
     ...(body ? [413, 415] : []),
     // An idempotency key that is in use, or was used for another request.
     ...(method === 'GET' ? [] : [409]),

@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { logicalInvocationId } from './ledger.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freshFolder } from '../../../test/support/database.ts';
+import { findEffect } from '../../store/effects.ts';
+import { addWork, FIRST_EPOCH } from '../../store/queue.ts';
+import { openSqlite } from '../../store/sqlite.ts';
+import type { Store } from '../../store/store.ts';
+import { CORE_TABLES } from '../../store/tables.ts';
+import { realClock } from '../../system/real.ts';
+import { LeaseLost, logicalInvocationId, performOnce } from './ledger.ts';
 
 describe('the identity of an effect', () => {
   const effect = { tenant: 'alpha', runId: 'run-1', nodeId: 'send', ordinal: 0, providerKey: 'model' };
@@ -41,5 +48,41 @@ describe('the identity of an effect', () => {
         expect(one).not.toBe(two);
       }),
     );
+  });
+});
+
+describe('an effect', () => {
+  const effect = { tenant: 'alpha', runId: 'run-1', nodeId: 'send', ordinal: 0, providerKey: 'model' };
+  const folder = freshFolder();
+  let store: Store;
+  beforeAll(async () => {
+    store = await openSqlite({ folder: folder.path, clock: realClock, migrations: CORE_TABLES, durable: false });
+    await store.commit([
+      addWork({ workId: 'run-1', kind: 'run', tenant: 'alpha', dueAt: null, owner: 'host-a' }),
+      addWork({ workId: 'run-2', kind: 'run', tenant: 'alpha', dueAt: null, owner: 'host-a' }),
+    ]);
+  });
+  afterAll(async () => {
+    await store.close();
+    folder.remove();
+  });
+
+  it.each([
+    ['another host', { workId: 'run-1', owner: 'host-b', epoch: FIRST_EPOCH }],
+    ['an earlier claim', { workId: 'run-1', owner: 'host-a', epoch: FIRST_EPOCH - 1 }],
+    ['nobody', { workId: 'run-gone', owner: 'host-a', epoch: FIRST_EPOCH }],
+  ])('is not begun under the lease of %s', async (_whose, lease) => {
+    let fired = 0;
+    const attempt = performOnce(store, lease, effect, async () => ++fired);
+    await expect(attempt).rejects.toBeInstanceOf(LeaseLost);
+    expect(fired).toBe(0);
+    expect(await store.read(findEffect('alpha', logicalInvocationId(effect)))).toEqual([]);
+  });
+
+  it('is performed once under the lease that holds', async () => {
+    const lease = { workId: 'run-2', owner: 'host-a', epoch: FIRST_EPOCH };
+    let fired = 0;
+    const attempt = () => performOnce(store, lease, { ...effect, runId: 'run-2' }, async () => ({ count: ++fired }));
+    expect([await attempt(), await attempt()]).toEqual([{ count: 1 }, { count: 1 }]);
   });
 });

@@ -4,9 +4,10 @@ import type { Runtime } from '../../../runtime/runtime.ts';
 import type { RunRow, StoredEvent } from '../../../store/log.ts';
 import type { Cancel } from '../../../system/clock.ts';
 
-const PAGE = 500;
+/** Events that are read at once, unless the reader says otherwise: what one that stops reading costs in memory. */
+const PAGE = 50;
 /** Events that may wait in memory for a slow reader; beyond that, the reader gets them from the log. */
-const BACKLOG_MAX = 1_000;
+const BACKLOG_MAX = 50;
 /** How often a follower reads the log of a store that several hosts share: the hint of another host can be lost. */
 const POLL_EVERY_MS = 1_000;
 
@@ -17,6 +18,8 @@ interface FollowOptions {
   readonly signal: AbortSignal;
   /** How long to wait for a new event; forever without it. */
   readonly waitMs?: number;
+  /** Events that are read from the log at once. */
+  readonly page?: number;
 }
 
 /**
@@ -87,16 +90,22 @@ class Follower {
   readonly #onAbort = (): void => this.#wake();
 
   #onAppend(events: readonly StoredEvent[] | undefined): void {
-    if (!events || this.#live.length > BACKLOG_MAX) this.#isBehind = true;
-    else this.#live.push(...events);
+    if (!events || this.#live.length + events.length > BACKLOG_MAX) this.#fallBehind();
+    else if (!this.#isBehind) this.#live.push(...events);
     this.#wake();
+  }
+
+  #fallBehind(): void {
+    this.#isBehind = true;
+    this.#live = [];
   }
 
   /** The next page of the log. Events that are appended meanwhile are in it or follow it. */
   async #readLog(): Promise<StoredEvent[]> {
     this.#isBehind = false;
-    const events = await this.#runtime.reader.events(this.#row, this.#position, PAGE);
-    if (events.length === PAGE) this.#isBehind = true;
+    const { page = PAGE } = this.#options;
+    const events = await this.#runtime.reader.events(this.#row, this.#position, page);
+    if (events.length === page) this.#isBehind = true;
     return events;
   }
 

@@ -6,7 +6,9 @@ import type { Events, PolledEvents } from './door.ts';
 import { follow } from './follow.ts';
 import { type StreamRequest, streamFrames } from './stream.ts';
 
-const JSON_PAGE = 500;
+const JSON_PAGE = 50;
+/** Events that one answer to a poll has at most. */
+const POLL_PAGE = 500;
 /** A poll answers with about this many characters; the rest comes with the next one. */
 const POLL_CHARACTERS = 1_000_000;
 
@@ -30,7 +32,7 @@ export class EventService implements Events {
 
   async poll(row: RunRow, after: number, waitMs: number, signal: AbortSignal): Promise<PolledEvents> {
     let events: StoredEvent[] = [];
-    for await (const batch of follow(this.#runtime, row, { after, signal, waitMs })) {
+    for await (const batch of follow(this.#runtime, row, { after, signal, waitMs, page: POLL_PAGE })) {
       events = firstPage(batch);
       break;
     }

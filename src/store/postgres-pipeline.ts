@@ -1,0 +1,138 @@
+import pg from 'pg';
+import type { Param, Row } from './sql.ts';
+
+/** A statement for PostgreSQL, prepared once per connection under its name. */
+export interface PreparedStatement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: readonly Param[];
+  /** Whether its rows are wanted. */
+  readonly returns?: boolean | undefined;
+}
+
+/** A statement failed: nothing of its pipeline was applied, and the connection can still be used. */
+export class StatementFailed extends Error {
+  override readonly name = 'StatementFailed';
+  /** The place of the statement in its pipeline. */
+  readonly index: number;
+  /** The SQLSTATE that PostgreSQL gave. */
+  readonly code: string | undefined;
+
+  constructor(index: number, cause: pg.DatabaseError) {
+    super(cause.message, { cause });
+    this.index = index;
+    this.code = cause.code;
+  }
+}
+
+/** A connection and the names of the statements that it has prepared. */
+export interface PreparingClient {
+  readonly client: pg.Client;
+  readonly prepared: Set<string>;
+}
+
+/**
+ * Executes statements in one transaction and one round trip; resolves with the rows of each once it is committed. They
+ * are sent together with the end of the transaction, so PostgreSQL never waits for this process while it holds locks.
+ */
+export function executeTogether(
+  { client, prepared }: PreparingClient,
+  statements: readonly PreparedStatement[],
+  typesOf: pg.CustomTypesConfig,
+): Promise<readonly (readonly Row[])[]> {
+  return new Promise((resolve, reject) => {
+    const pipeline = new Pipeline(statements, prepared, typesOf);
+    pipeline.callback = (error) => (error ? reject(error) : resolve(pipeline.rows));
+    client.query(pipeline);
+  });
+}
+
+type Decode = (row: readonly (string | null)[]) => Row;
+
+/**
+ * Statements of the extended query protocol that end in a single Sync. Without BEGIN they are one transaction, which
+ * PostgreSQL commits at the Sync; after an error it skips the rest. The methods are those that `pg` calls.
+ */
+class Pipeline implements pg.Submittable {
+  readonly rows: Row[][];
+  readonly #statements: readonly PreparedStatement[];
+  readonly #prepared: Set<string>;
+  readonly #typesOf: pg.CustomTypesConfig;
+  /** Names whose preparation was sent and not confirmed yet. */
+  readonly #preparing: string[] = [];
+  #stopListening = (): void => {};
+  #completed = 0;
+  #decode: Decode | undefined;
+  /** Set by whoever waits; `pg` wraps it when queries have a time limit. */
+  callback: (error?: Error | null) => void = () => {};
+
+  constructor(statements: readonly PreparedStatement[], prepared: Set<string>, typesOf: pg.CustomTypesConfig) {
+    this.#statements = statements;
+    this.#prepared = prepared;
+    this.#typesOf = typesOf;
+    this.rows = statements.map(() => []);
+  }
+
+  submit(connection: pg.Connection): null {
+    const onPrepared = (): void => void this.#prepared.add(this.#preparing.shift()!);
+    connection.on('parseComplete', onPrepared);
+    this.#stopListening = () => void connection.off('parseComplete', onPrepared);
+    // Collected, so that the whole transaction leaves this process in as few writes as possible.
+    connection.stream.cork();
+    for (const statement of this.#statements) this.#send(connection, statement);
+    connection.sync();
+    connection.stream.uncork();
+    return null;
+  }
+
+  #send(connection: pg.Connection, { name, text, values, returns }: PreparedStatement): void {
+    if (!this.#prepared.has(name) && !this.#preparing.includes(name)) {
+      this.#preparing.push(name);
+      connection.parse({ name, text, types: [] }, true);
+    }
+    const texts = values.map((value) => (value === null ? null : String(value)));
+    connection.bind({ statement: name, values: texts }, true);
+    if (returns) connection.describe({ type: 'P', name: '' }, true);
+    connection.execute(null, true);
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly pg.FieldDef[] }): void {
+    const columns = fields.map(({ name, dataTypeID }) => ({
+      name,
+      parse: this.#typesOf.getTypeParser(dataTypeID, 'text') as (text: string) => unknown,
+    }));
+    this.#decode = (row) =>
+      Object.fromEntries(
+        columns.map(({ name, parse }, index) => {
+          const text = row[index] ?? null;
+          return [name, text === null ? null : parse(text)];
+        }),
+      );
+  }
+
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    if (this.#decode) this.rows[this.#completed]!.push(this.#decode(fields));
+  }
+
+  handleCommandComplete(): void {
+    this.#completed++;
+    this.#decode = undefined;
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete();
+  }
+
+  handleError(error: Error): void {
+    this.#stopListening();
+    // FATAL means that the connection is lost; an error at the end is one of the commit itself.
+    const isOfStatement = error instanceof pg.DatabaseError && error.severity === 'ERROR';
+    const hasStatement = this.#completed < this.#statements.length;
+    this.callback(isOfStatement && hasStatement ? new StatementFailed(this.#completed, error) : error);
+  }
+
+  handleReadyForQuery(): void {
+    this.#stopListening();
+    this.callback();
+  }
+}

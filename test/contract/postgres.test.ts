@@ -1,0 +1,140 @@
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { openPostgres } from '../../src/store/postgres.ts';
+import { addWork, claimDue, freeOrphans, keepAlive } from '../../src/store/queue.ts';
+import { sql, type Unit, type Write } from '../../src/store/sql.ts';
+import { type Store, StoreFailure } from '../../src/store/store.ts';
+import { CORE_TABLES } from '../../src/store/tables.ts';
+import { WriteProbe } from '../../src/store/write-probe.ts';
+import { realClock } from '../../src/system/real.ts';
+import { freshDatabase } from '../support/database.ts';
+import { DatabaseProxy } from '../support/proxy.ts';
+
+/** What several hosts on one PostgreSQL owe each other: none of them holds up the others. */
+
+describe('hosts that share PostgreSQL', () => {
+  let url: string;
+  let proxy: DatabaseProxy;
+  let store: Store;
+  /** Another host, which does as it likes. */
+  let other: pg.Client;
+
+  beforeEach(async () => {
+    url = await freshDatabase(inject('postgresUrl'));
+    proxy = await DatabaseProxy.open(url);
+    store = await openPostgres({ url: proxy.url, clock: realClock, migrations: CORE_TABLES, stallMs: 400 });
+    other = new pg.Client(url);
+    other.on('error', () => {});
+    await other.connect();
+  });
+
+  afterEach(async () => {
+    await other.end().catch(() => {});
+    await store.close();
+    await proxy.cut();
+  });
+
+  const add = (workId: string): Unit => [addWork({ workId, kind: 'k', tenant: 'alpha', dueAt: 0 })];
+  const touchHost = (hostId: string): Write => ({
+    sql: 'UPDATE hosts SET alive_until = alive_until WHERE host_id = $1',
+    params: [hostId],
+  });
+  const lock = async (statement: string): Promise<void> => {
+    await other.query('BEGIN');
+    await other.query(statement);
+  };
+  const claimed = async (): Promise<unknown[]> => {
+    const outcome = await store.commit([claimDue('host-a', 10)]);
+    return outcome.committed ? outcome.rows[0]!.map(({ work_id }) => work_id) : [];
+  };
+
+  it('have committed a unit when it has arrived: nothing waits for an answer to reach them', async () => {
+    await store.commit([keepAlive('host-a', 1_000)]);
+    const letThrough = proxy.holdAnswers();
+    const guarded = { ...touchHost('host-a'), expect: 1, expectation: 'host' };
+    const committing = store.commit([guarded, ...add('w1'), guarded]);
+    await expect.poll(async () => (await other.query('SELECT work_id FROM work')).rowCount).toBe(1);
+    letThrough();
+    expect(await committing).toEqual({ committed: true, rows: [] });
+  });
+
+  it('claim what others are not just claiming, and wait for none of it', async () => {
+    await store.commit([...add('w1'), ...add('w2')]);
+    await lock("SELECT work_id FROM work WHERE work_id = 'w1' FOR UPDATE");
+    expect(await claimed()).toEqual(['w2']);
+    await other.query('ROLLBACK');
+    expect(await claimed()).toEqual(['w1']);
+  });
+
+  it('free what dead hosts held, except what others are just freeing', async () => {
+    const held = (workId: string): Unit => [
+      addWork({ workId, kind: 'k', tenant: 'alpha', dueAt: null, owner: 'host-dead' }),
+    ];
+    await store.commit([...held('w1'), ...held('w2')]);
+    await lock("SELECT work_id FROM work WHERE work_id = 'w1' FOR UPDATE");
+    const outcome = await store.commit([freeOrphans(10, { kind: 'run', strikesMax: 2 })]);
+    expect(outcome).toMatchObject({ committed: true, rows: [[{ work_id: 'w2' }]] });
+  });
+
+  it('write on while a row is locked that one of their units needs, and give that one up in time', async () => {
+    await store.commit([keepAlive('host-a', 1_000)]);
+    await lock("UPDATE hosts SET alive_until = 0 WHERE host_id = 'host-a'");
+    const blocked = store.commit([touchHost('host-a')]);
+    const free = store.commit(add('w1'));
+    expect(await free).toMatchObject({ committed: true });
+    await expect(blocked).rejects.toBeInstanceOf(StoreFailure);
+    await other.query('ROLLBACK');
+    expect(await store.commit([touchHost('host-a')])).toMatchObject({ committed: true });
+  });
+
+  it('send heartbeats whatever their other writes wait for', async () => {
+    await lock('LOCK TABLE work');
+    const blocked = store.commit(add('w1')).catch((error: Error) => error);
+    expect(await store.commit([keepAlive('host-a', 1_000)], { isUrgent: true })).toMatchObject({ committed: true });
+    expect(await store.read(sql('SELECT host_id FROM hosts'))).toEqual([{ host_id: 'host-a' }]);
+    expect(await blocked).toBeInstanceOf(StoreFailure);
+  });
+
+  it('know that they are not ready when writes wait, though queries are answered', async () => {
+    await store.commit([keepAlive('host-a', 1_000)]);
+    const ready = new WriteProbe(store, realClock, 'host-a');
+    await lock('LOCK TABLE hosts IN EXCLUSIVE MODE');
+    expect(await ready.isWritable()).toBe(false);
+    expect(await store.read(sql('SELECT host_id FROM hosts'))).toHaveLength(1);
+    await other.query('ROLLBACK');
+    expect(await ready.isWritable()).toBe(true);
+  });
+
+  it('lose a transaction that they leave open, and the locks of it', async () => {
+    const setting = (name: string): Unit => [
+      {
+        sql: `INSERT INTO hosts (host_id, alive_until) SELECT name, setting::bigint FROM pg_settings WHERE name = $1`,
+        params: [name],
+      },
+    ];
+    const names = ['idle_in_transaction_session_timeout', 'lock_timeout', 'statement_timeout', 'transaction_timeout'];
+    for (const name of names) await store.commit(setting(name));
+    const rows = await store.read(sql('SELECT host_id, alive_until FROM hosts ORDER BY host_id'));
+    expect(rows).toEqual(names.map((name) => ({ host_id: name, alive_until: name === 'lock_timeout' ? 100 : 400 })));
+  });
+
+  it('wait until there is a connection to be had again', async () => {
+    await other.query("CREATE ROLE guest LOGIN PASSWORD 'guest'").catch(() => {});
+    const { pathname } = new URL(url);
+    const name = pathname.slice(1);
+    await other.query(`ALTER DATABASE ${name} OWNER TO guest`);
+    await other.query('DROP FUNCTION capstan_expect; DROP TABLE migrations');
+    await other.query(`ALTER DATABASE ${name} CONNECTION LIMIT 0`);
+    const guestUrl = new URL(proxy.url);
+    guestUrl.username = 'guest';
+    guestUrl.password = 'guest';
+    const before = proxy.connections;
+    const opening = openPostgres({ url: guestUrl.href, clock: realClock, migrations: [] });
+    // It was turned away and comes back.
+    await expect.poll(() => proxy.connections).toBeGreaterThan(before + 1);
+    await other.query(`ALTER DATABASE ${name} CONNECTION LIMIT -1`);
+    const guest = await opening;
+    expect(await guest.read(sql('SELECT 1 AS one'))).toEqual([{ one: 1 }]);
+    await guest.close();
+  });
+});

@@ -16,6 +16,7 @@ import {
   STRIKES_MAX,
   type WorkItem,
 } from '../store/queue.ts';
+import type { Unit } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import type { Change } from './change.ts';
@@ -50,6 +51,9 @@ const BEATS_PER_LEASE = 3;
 /** First and longest pause before failed work is tried again. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
+/** First and longest pause before a work item is handed back again to a store that failed. */
+const HAND_BACK_MS = 100;
+const HAND_BACK_MAX_MS = 2_000;
 /** Pause for a run whose drive failed with a bug: its log stays as it is. */
 const BUG_PAUSE_MS = 60_000;
 /** How long a stop waits for aborted attempts to end. */
@@ -307,7 +311,7 @@ export class Executor {
   }
 
   async #quarantine(tenant: string, lease: Lease): Promise<void> {
-    await this.#runtime.store.commit([quarantine(lease)]).catch(() => {});
+    await this.#handBack(lease, [quarantine(lease)]);
     await putAside(this.#runtime, tenant, lease.workId);
   }
 
@@ -324,7 +328,25 @@ export class Executor {
       const kind = error instanceof InvariantViolation ? 'an invariant was violated' : 'driving failed';
       this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run is retried in a minute`);
       const until = this.#runtime.clock.now() + BUG_PAUSE_MS;
-      await this.#runtime.store.commit([retryWork(lease, until)]).catch(() => {});
+      await this.#handBack(lease, [retryWork(lease, until)]);
+    }
+  }
+
+  /**
+   * Returns an item to the queue. A store that fails now is asked until it answers: an item that stays owned with nobody
+   * at work on it would wait until the next start. Only a stop ends this, because the next start returns the item too.
+   */
+  async #handBack(lease: Lease, unit: Unit): Promise<void> {
+    for (let retryMs = HAND_BACK_MS; ; retryMs = Math.min(retryMs * 2, HAND_BACK_MAX_MS)) {
+      try {
+        await this.#runtime.store.commit(unit);
+        return;
+      } catch (error) {
+        const fields = { workId: lease.workId, err: error };
+        this.#runtime.log.warn(fields, 'a work item could not be handed back to the queue; trying again');
+      }
+      await sleep(this.#runtime.clock, retryMs, this.#stop.signal);
+      if (this.#state === 'stopping') return;
     }
   }
 
@@ -338,7 +360,7 @@ export class Executor {
       const fields = { workId: lease.workId, kind: item.kind, err: error };
       if (error instanceof LeaseLost) this.#runtime.log.warn(fields, 'another host has taken over this work item');
       else this.#runtime.log.error(fields, 'a work item failed; trying again later');
-      await this.#runtime.store.commit([retryWork(lease, due)]).catch(() => {});
+      await this.#handBack(lease, [retryWork(lease, due)]);
     }
     this.#untrack(lease.workId, active, due);
   }
@@ -403,12 +425,14 @@ export class Executor {
     await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)]);
   }
 
-  /** Renews this host's heartbeat, takes over work of dead hosts, and notices wake-ups whose hint was lost. */
+  /**
+   * Renews this host's heartbeat, takes over work of dead hosts, and notices wake-ups whose hint was lost. A store with
+   * one owner needs no heartbeats, but its items can go astray too.
+   */
   #scheduleHeartbeat(): void {
-    if (this.#hasOneOwner) return;
     this.#heartbeat = this.#runtime.clock.after(this.#options.leaseMs / BEATS_PER_LEASE, () => {
       this.#scheduleHeartbeat();
-      this.#renewHeartbeat()
+      (this.#hasOneOwner ? Promise.resolve() : this.#renewHeartbeat())
         .then(() => (this.#state === 'working' ? this.#reconcile() : undefined))
         .catch((error) => this.#runtime.log.error({ err: error }, 'a heartbeat failed; leases may be lost'));
     });

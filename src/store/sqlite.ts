@@ -152,10 +152,20 @@ function commitUnit(connection: Connection, unit: Unit): CommitOutcome | Error {
     return { committed: true, rows };
   } catch (error) {
     connection.run(ROLLBACK_UNIT);
-    return error as Error;
+    return isOfTheStore(error) ? new StoreFailure('SQLite: a statement failed.', { cause: error }) : (error as Error);
   } finally {
     connection.run(RELEASE);
   }
+}
+
+/** Result codes of SQLite that say something about the statement, not about the disk: error, constraint and the like. */
+const CODES_OF_STATEMENTS: ReadonlySet<number> = new Set([1, 18, 19, 20, 21, 25]);
+const PRIMARY_CODE = 0xff;
+
+/** Whether the database failed, and not the statement: then trying again later helps. */
+function isOfTheStore(error: unknown): boolean {
+  const { errcode } = error as { errcode?: unknown };
+  return typeof errcode === 'number' && !CODES_OF_STATEMENTS.has(errcode & PRIMARY_CODE);
 }
 
 /** A database handle that caches prepared statements and expands the macros of `Statement`. */

@@ -175,4 +175,11 @@ export const CORE_TABLES: readonly Migration[] = [
       'CREATE INDEX work_due_by_tenant ON work (tenant, due_at) WHERE owner IS NULL AND due_at IS NOT NULL',
     ],
   },
+  {
+    id: 'core/0009',
+    statements: [
+      // The digest of the run's log (`log-digest.ts`). A run from before gets one with its next event.
+      'ALTER TABLE runs ADD COLUMN log_seal TEXT',
+    ],
+  },
 ];

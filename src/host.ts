@@ -68,7 +68,7 @@ export async function startHost<Extra extends object = object>(
   const own = config.conformance ? [...capabilities, ...(await loadConformance())] : capabilities;
   const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
-  const store = await openStore(config, system.clock, [...CORE_TABLES, ...tables]);
+  const store = await openStore(config, system, [...CORE_TABLES, ...tables]);
   try {
     return await startOn(store, mounted, config, system);
   } catch (error) {
@@ -128,8 +128,12 @@ function runningHost(
   };
 }
 
-async function openStore(config: Config, clock: Clock, migrations: readonly Migration[]): Promise<Store> {
-  if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations });
+async function openStore(
+  config: Config,
+  { clock, log }: Pick<System, 'clock' | 'log'>,
+  migrations: readonly Migration[],
+): Promise<Store> {
+  if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations, log });
   const { openPostgres } = await import('./store/postgres.ts');
   return openPostgres({ url: config.databaseUrl, clock, migrations });
 }

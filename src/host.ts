@@ -7,6 +7,7 @@ import type { Host } from './capabilities/capability.ts';
 import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
+import { openControlSocket } from './http/control-socket.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
@@ -91,22 +92,25 @@ async function startOn<Extra extends object>(
   const firstKey = await createFirstKey(assembly.services);
   const server = createEdge(built, config);
   await store.commit([maintenanceWork()]);
+  const closeControls = await openControls(store, config, system);
   await host.executor.start();
   try {
     await server.app.listen({ host: config.host, port: config.port });
   } catch (error) {
+    await closeControls();
     await stopCapabilities(assembly);
     await host.executor.stop(0);
     host.runtime.watchdog.stop();
     throw error;
   }
-  return runningHost(built, server, firstKey);
+  return runningHost(built, server, firstKey, closeControls);
 }
 
 function runningHost(
   { host: { runtime, executor }, assembly }: BuiltHost,
   server: Server,
   firstKey: string | undefined,
+  closeControls: () => Promise<void>,
 ): RunningHost {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
@@ -114,6 +118,7 @@ function runningHost(
     await stopCapabilities(assembly);
     await executor.stop(GRACE_MS);
     await runtime.schemas.close();
+    await closeControls();
     runtime.watchdog.stop();
     await runtime.store.close();
   };
@@ -136,6 +141,12 @@ async function openStore(
   if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations, log });
   const { openPostgres } = await import('./store/postgres.ts');
   return openPostgres({ url: config.databaseUrl, clock, migrations });
+}
+
+/** A shared database has no folder, and tools of its own. */
+function openControls(store: Store, config: Config, { log }: Pick<System, 'log'>): Promise<() => Promise<void>> {
+  if (store.isShared) return Promise.resolve(async () => {});
+  return openControlSocket(config.dataFolder, { backup: store.backup, log });
 }
 
 interface BuiltHost {

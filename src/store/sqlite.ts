@@ -7,6 +7,7 @@ import { makePrivateFolder } from '../system/private-files.ts';
 import { GroupCommit } from './group-commit.ts';
 import { checksumOf, planMigrations } from './migrations.ts';
 import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
+import { backUp } from './sqlite-backup.ts';
 import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
 import { FileGuard, lockFolder, privateDatabase } from './sqlite-folder.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
@@ -54,7 +55,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   };
   try {
     prepare(connection, options);
-    return storeOn(connection, new Ownership(connection), new FileGuard(file), options, close);
+    return {
+      ...storeOn(connection, new Ownership(connection), new FileGuard(file), options, close),
+      backup: (target) => backUp(database, target),
+    };
   } catch (error) {
     close();
     throw isDamage(error) ? damaged(folder, error) : error;

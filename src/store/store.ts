@@ -29,6 +29,8 @@ export interface Store {
    * store that does so by itself.
    */
   reclaim(): Promise<void>;
+  /** Copies everything into a new file while the store is in use; absent where the database has tools of its own. */
+  backup?(file: string): Promise<void>;
   /** Waits for pending commits, then releases all resources; closing twice is safe. */
   close(): Promise<void>;
 }

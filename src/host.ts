@@ -29,7 +29,8 @@ import { countQuarantined } from './store/queue.ts';
 import { openSqlite } from './store/sqlite.ts';
 import { isReachable, type Migration, type Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
-import type { Clock } from './system/clock.ts';
+import { type Clock, sleep } from './system/clock.ts';
+import { DiskSpace } from './system/disk-space.ts';
 import { createEgress } from './system/egress.ts';
 import type { Ids } from './system/ids.ts';
 import type { Log } from './system/log.ts';
@@ -49,6 +50,8 @@ export interface RunningHost {
   readonly firstKey: string | undefined;
   /** Whether no request is being answered and no work item is being handled. */
   readonly isIdle: () => boolean;
+  /** Says that it is not ready any more, and goes on to serve requests for as long as the settings say. */
+  drain(): Promise<void>;
   /** Stops listening, lets running steps finish or hands them back, and closes the store. Calling it twice is fine. */
   stop(): Promise<void>;
 }
@@ -103,14 +106,15 @@ async function startOn<Extra extends object>(
     host.runtime.watchdog.stop();
     throw error;
   }
-  return runningHost(built, server, firstKey, closeControls);
+  return runningHost(built, server, firstKey, closeControls, config.drainMs);
 }
 
 function runningHost(
-  { host: { runtime, executor }, assembly }: BuiltHost,
+  { host: { runtime, executor }, assembly, readiness }: BuiltHost,
   server: Server,
   firstKey: string | undefined,
   closeControls: () => Promise<void>,
+  drainMs: number,
 ): RunningHost {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
@@ -126,6 +130,10 @@ function runningHost(
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
     isIdle: () => server.gate.inFlight === 0 && executor.inHand === 0,
+    drain: async () => {
+      readiness.isDraining = true;
+      await sleep(runtime.clock, drainMs);
+    },
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -153,6 +161,10 @@ interface BuiltHost {
   readonly host: Host;
   readonly assembly: Assembly<Services>;
   readonly contributions: ContributionView;
+  /** What readiness depends on besides the store. */
+  readonly readiness: { isDraining: boolean };
+  /** The disk of the store, if it is one of this machine. */
+  readonly disk: DiskSpace | undefined;
 }
 
 /** Builds the runtime and every capability. Afterwards nothing is added to either. */
@@ -176,7 +188,11 @@ function buildHost<Extra extends object>(
     contributed: contributions,
   });
   const kinds = (): ReadonlyMap<string, WorkKind> => work;
+  const disk = store.isShared
+    ? undefined
+    : new DiskSpace(config.dataFolder, config.minFreeBytes, system.clock, system.log);
   const executor = new Executor(runtime, {
+    isShortOfSpace: () => disk?.isLow === true,
     hostId: system.ids.next('host-'),
     leaseMs: config.leaseMs,
     capacity: config.workMax,
@@ -195,14 +211,14 @@ function buildHost<Extra extends object>(
     [MAINTENANCE, { handle: maintenanceHandler(system.clock) }],
     ...assembly.parts.flatMap((part) => Object.entries(part.work ?? {})),
   ]);
-  return { host, assembly, contributions };
+  return { host, assembly, contributions, disk, readiness: { isDraining: false } };
 }
 
 async function stopCapabilities({ parts }: Assembly<Services>): Promise<void> {
   for (const { stop } of parts) await stop?.();
 }
 
-function createEdge({ host, assembly, contributions }: BuiltHost, config: Config): Server {
+function createEdge({ host, assembly, contributions, disk, readiness }: BuiltHost, config: Config): Server {
   const { runtime, executor } = host;
   const routes = assembly.parts.flatMap((part) => part.routes ?? []);
   const discovery = discoveryDocument(contributions.families(), {
@@ -225,7 +241,13 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     pages: [
       discoveryPage(discovery),
       ...documentPages(routes, VERSION),
-      ...operatorPages({ isReady: () => isReachable(runtime.store), quarantined, metrics }),
+      ...operatorPages({
+        isReady: () => isReachable(runtime.store),
+        isDraining: () => readiness.isDraining,
+        isShortOfSpace: () => disk?.isLow === true,
+        quarantined,
+        metrics,
+      }),
       ...frontDoorPages(),
     ],
     metrics,
@@ -242,6 +264,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     mostOfATenant: () => server.gate.mostOfATenant,
     tenantsAtLimit: () => executor.tenantsAtLimit,
     quarantined,
+    diskFreeBytes: disk && (() => disk.freeBytes),
   });
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
     counted.blocked(operation, ms / 1_000);

@@ -1,6 +1,7 @@
 import type { FastifyError } from 'fastify';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { BadJson } from '../protocol/format/parse-json.ts';
+import { NoSpace } from '../store/store.ts';
 
 const BY_STATUS: Record<number, Refusal> = {
   400: refuse('validation_error', 'The request is malformed.'),
@@ -11,9 +12,15 @@ const BY_STATUS: Record<number, Refusal> = {
   415: refuse('unsupported_media_type', 'Send JSON with `Content-Type: application/json`.'),
 };
 
+const NO_SPACE: Refusal = {
+  ...refuse('service_unavailable', 'The host is short of disk space and begins no new runs.', { reason: 'storage' }),
+  headers: { 'Retry-After': '30' },
+};
+
 /** The refusal for an error that the framework or the JSON parser throws; undefined for a failure of our own. */
 export function refusalOfError(error: FastifyError | Error): Refusal | undefined {
   if (error instanceof BadJson) return refuse('validation_error', error.message, { field: 'body' });
+  if (error instanceof NoSpace) return NO_SPACE;
   const { statusCode } = error as FastifyError;
   return statusCode === undefined ? undefined : BY_STATUS[statusCode];
 }

@@ -73,24 +73,34 @@ export function documentPages(routes: readonly RouteContract[], version: string)
 /** What the pages for operators show. */
 interface Probes {
   readonly isReady: () => Promise<boolean>;
+  /** Whether the host is about to stop: it serves requests and wants no new ones. */
+  readonly isDraining: () => boolean;
+  /** Whether so little disk space is left that no new runs are taken. */
+  readonly isShortOfSpace: () => boolean;
   /** How many runs were put aside. */
   readonly quarantined: () => Promise<number>;
   readonly metrics: () => Metrics;
 }
 
+const STOPPING = envelopeOf(refuse('service_unavailable', 'The host is stopping.'));
 const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store cannot be reached.'));
 
 /** Serves liveness, readiness and metrics. */
-export function operatorPages({ isReady, quarantined, metrics }: Probes): PublicPage[] {
+export function operatorPages({ isReady, isDraining, isShortOfSpace, quarantined, metrics }: Probes): PublicPage[] {
   return [
     { path: '/healthz', isProbe: true, answer: () => json({ status: 'alive' }) },
     {
       path: '/readyz',
       isProbe: true,
       answer: async () => {
+        if (isDraining()) return json(STOPPING, 503);
         if (!(await isReady())) return json(NOT_READY, 503);
         const count = await quarantined();
-        return json({ status: 'ready', ...(count > 0 ? { quarantined: count } : {}) });
+        return json({
+          status: 'ready',
+          ...(count > 0 ? { quarantined: count } : {}),
+          ...(isShortOfSpace() ? { storage: 'low' } : {}),
+        });
       },
     },
     {

@@ -17,13 +17,14 @@ import {
   type WorkItem,
 } from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
-import { StoreFailure } from '../store/store.ts';
+import { NoSpace, StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import type { Change } from './change.ts';
 import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions, RunStalls } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
+import { handBack } from './hand-back.ts';
 import { type PlaceOptions, Places } from './places.ts';
 import { putAside } from './put-aside.ts';
 import type { HeldRun } from './run-row.ts';
@@ -38,6 +39,8 @@ interface ExecutorOptions extends PlaceOptions {
   readonly leaseMs: number;
   /** A run is put aside after this many host deaths or stalls that it is suspected of. */
   readonly strikesMax?: number;
+  /** Whether so little disk space is left that it is kept for runs that have begun. */
+  readonly isShortOfSpace?: () => boolean;
   /** The kinds of work items and their handlers; asked once the host is built. */
   readonly kinds: () => ReadonlyMap<string, WorkKind>;
 }
@@ -51,9 +54,6 @@ const BEATS_PER_LEASE = 3;
 /** First and longest pause before failed work is tried again. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
-/** First and longest pause before a work item is handed back again to a store that failed. */
-const HAND_BACK_MS = 100;
-const HAND_BACK_MAX_MS = 2_000;
 /** Pause for a run whose drive failed with a bug: its log stays as it is. */
 const BUG_PAUSE_MS = 60_000;
 /** How long a stop waits for aborted attempts to end. */
@@ -146,8 +146,12 @@ export class Executor {
       .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
   }
 
-  /** Starts a run on this host if it has room for the tenant, on the next one that has if not. */
+  /**
+   * Starts a run on this host if it has room for the tenant, on the next one that has if not. Children of runs are not
+   * started here: they belong to what has begun.
+   */
   startRun(created: CreatedRun): Change<StartedRun> {
+    if (this.#options.isShortOfSpace?.()) throw new NoSpace();
     return startRun(this.#runtime, created, this.#placementFor(created.held.identity.subject.tenant));
   }
 
@@ -332,22 +336,8 @@ export class Executor {
     }
   }
 
-  /**
-   * Returns an item to the queue. A store that fails now is asked until it answers: an item that stays owned with nobody
-   * at work on it would wait until the next start. Only a stop ends this, because the next start returns the item too.
-   */
-  async #handBack(lease: Lease, unit: Unit): Promise<void> {
-    for (let retryMs = HAND_BACK_MS; ; retryMs = Math.min(retryMs * 2, HAND_BACK_MAX_MS)) {
-      try {
-        await this.#runtime.store.commit(unit);
-        return;
-      } catch (error) {
-        const fields = { workId: lease.workId, err: error };
-        this.#runtime.log.warn(fields, 'a work item could not be handed back to the queue; trying again');
-      }
-      await sleep(this.#runtime.clock, retryMs, this.#stop.signal);
-      if (this.#state === 'stopping') return;
-    }
+  #handBack(lease: Lease, unit: Unit): Promise<void> {
+    return handBack(this.#runtime, lease, unit, this.#stop.signal);
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {

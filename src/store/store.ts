@@ -69,3 +69,10 @@ export async function isReachable(store: Pick<Store, 'read'>): Promise<boolean> 
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
 }
+
+/** Too little disk space is left to begin anything new. */
+export class NoSpace extends StoreFailure {
+  constructor() {
+    super('Too little disk space is left to begin new runs.');
+  }
+}

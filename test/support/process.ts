@@ -46,6 +46,7 @@ export async function spawnHost(environment: Environment, program = bundled()): 
     PORT: '0',
     CAPSTAN_CONFORMANCE: '1',
     CAPSTAN_LOG: 'warn',
+    CAPSTAN_DRAIN_MS: '0',
     CAPSTAN_API_KEYS: JSON.stringify(Object.values(KEYS)),
     ...environment,
   });

@@ -66,7 +66,7 @@ describe('capstan backup', () => {
     await stop(host);
     const { code, output } = await capstan(folder, 'backup', `${file}.2`);
     expect(code, output).toBe(0);
-    expect(output).toMatch(/1 runs with \d+ events, 0 of them without a digest/);
+    expect(output).toMatch(/\d+ runs with \d+ events, 0 of them without a digest/);
     expect(existsSync(`${file}.2.partial`)).toBe(false);
   });
 
@@ -111,7 +111,7 @@ describe('capstan verify', () => {
     await api.ended(runId);
     const { code, output } = await runProgram(['verify', '--database-url', url], {});
     expect(code, output).toBe(0);
-    expect(output).toMatch(/1 runs with \d+ events, 0 of them without a digest/);
+    expect(output).toMatch(/\d+ runs with \d+ events, 0 of them without a digest/);
     await stop(host);
   });
 });

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 
 /**
- * Makes every write of a process to a file fail, as on a disk that is full or broken, until it is mended: the operating
- * system lets its files not grow past the first byte.
+ * Makes writes of a process to files fail, as on a disk that is full or broken, until it is mended: the operating system
+ * lets none grow past so many bytes, the first one if nothing is said.
  */
-export function breakDisk(pid: number): void {
-  limitFiles(pid, '1');
+export function breakDisk(pid: number, bytes = 1): void {
+  limitFiles(pid, String(bytes));
 }
 
 /** Ends what `breakDisk` began. */

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freshFolder } from '../../test/support/database.ts';
-import { breakDisk, mendDisk } from '../../test/support/failing-disk.ts';
-import { ManualClock } from '../../test/support/manual-clock.ts';
-import { defineCapability } from '../capabilities/capability.ts';
-import { readConfig } from '../config.ts';
-import { startHost } from '../host.ts';
-import type { Log } from '../system/log.ts';
-import { realClock, realIds, realLog } from '../system/real.ts';
-import { openSqlite } from './sqlite.ts';
-import type { Migration, Store } from './store.ts';
+import { defineCapability } from '../src/capabilities/capability.ts';
+import { readConfig } from '../src/config.ts';
+import { startHost } from '../src/host.ts';
+import { openSqlite } from '../src/store/sqlite.ts';
+import type { Migration, Store } from '../src/store/store.ts';
+import type { Log } from '../src/system/log.ts';
+import { realClock, realIds, realLog } from '../src/system/real.ts';
+import { freshFolder } from './support/database.ts';
+import { breakDisk, mendDisk } from './support/failing-disk.ts';
+import { ManualClock } from './support/manual-clock.ts';
 
 /** Goal: what the embedded store promises of its file. Method: it is asked over its own connection, or its disk fails. */
 

@@ -55,7 +55,7 @@ describe('the SQLite store', () => {
     await filled.commit([{ sql: 'DELETE FROM items WHERE id >= 3000', params: [] }]);
     await filled.close();
     const warnings: string[] = [];
-    const log: Pick<Log, 'warn'> = { warn: (_, message) => void warnings.push(message) };
+    const log: Pick<Log, 'warn' | 'error'> = { warn: (_, message) => void warnings.push(message), error: () => {} };
     breakDisk(process.pid, 4_000_000);
     const opening = openSqlite({ ...options, log });
     mendDisk(process.pid);

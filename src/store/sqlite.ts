@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { statfsSync } from 'node:fs';
+import { copyFileSync, statfsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
 import type { Log } from '../system/log.ts';
@@ -10,6 +10,7 @@ import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
 import { backUp } from './sqlite-backup.ts';
 import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
 import { FileGuard, lockFolder, privateDatabase } from './sqlite-folder.ts';
+import { lostInWal } from './sqlite-wal.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 
 /** Options of the embedded store. */
@@ -18,8 +19,8 @@ interface SqliteOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly migrations: readonly Migration[];
-  /** Where housekeeping that failed is reported. */
-  readonly log?: Pick<Log, 'warn'> | undefined;
+  /** Where damage, and housekeeping that failed, is reported. */
+  readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
   /** If false, commits do not wait for the disk and a power failure may lose the last ones; for simulations. */
   readonly durable?: boolean;
 }
@@ -45,6 +46,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   makePrivateFolder(folder);
   const releaseFolder = lockFolder(folder);
   const file = privateDatabase(folder);
+  reportLostFrames(`${file}-wal`, options);
   const database = new DatabaseSync(file);
   // A transaction starts and ends within one turn of the event loop, so a single connection serves everybody: a read
   // never sees half a transaction, and finds recently written pages in the cache.
@@ -110,6 +112,18 @@ function storeOn(
       return closed;
     },
   };
+}
+
+/** SQLite would go on without a word; what it leaves out is kept for whoever wants to look into it. */
+function reportLostFrames(wal: string, { log }: SqliteOptions): void {
+  const lost = lostInWal(wal);
+  if (!lost) return;
+  const kept = `${wal}.damaged`;
+  copyFileSync(wal, kept);
+  log?.error(
+    { ...lost, kept },
+    'the write-ahead log is damaged: acknowledged transactions are lost. Compare these runs with the last backup and the audit anchors',
+  );
 }
 
 function damaged(folder: string, error: unknown): StoreFailure {

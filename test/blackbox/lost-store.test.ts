@@ -74,6 +74,29 @@ describe('a host on SQLite', () => {
     await stop(second);
   });
 
+  it('says what it lost to a damaged write-ahead log, and goes on from before', { timeout: 60_000 }, async () => {
+    const folder = newFolder();
+    const host = await start({ CAPSTAN_DATA: folder });
+    const api = host.as('editor');
+    const id = await register(api, twoSteps);
+    const first = await api.run(id);
+    await api.ended(first);
+    const wal = join(folder, 'capstan.db-wal');
+    const at = readFileSync(wal).length;
+    const later = [await api.run(id), await api.run(id), await api.run(id)];
+    for (const runId of later) await api.ended(runId);
+    await kill(host);
+    const bytes = readFileSync(wal);
+    bytes[at + 2_000] = bytes[at + 2_000]! ^ 0xff;
+    writeFileSync(wal, bytes);
+    const again = await start({ CAPSTAN_DATA: folder });
+    expect(again.output()).toContain('the write-ahead log is damaged');
+    for (const runId of later) expect(again.output()).toContain(runId);
+    expect(existsSync(`${wal}.damaged`)).toBe(true);
+    expect((await again.as('editor').ended(first)).status).toBe('completed');
+    await stop(again);
+  });
+
   it('does not start on a damaged file, and says what to do', { timeout: 60_000 }, async () => {
     const folder = newFolder();
     const host = await start({ CAPSTAN_DATA: folder });

@@ -120,6 +120,7 @@ const RUN: Parameters<typeof insertRun>[0] = {
   updated_at: 0,
   ended_at: null,
   error_code: null,
+  log_seal: null,
 };
 
 /** Statements as the store writes them, prepared once. */

@@ -16,7 +16,7 @@ for (const statement of CORE_TABLES.flatMap((migration) => statementsFor('sqlite
 const insertRun = database.prepare(
   `INSERT INTO runs VALUES (?, 'alpha', NULL, 'p', 'urn:capstan:api-key', 'api-key', '*', 'conformance-noop', 1, NULL, NULL,
      '{"tenantName":"alpha","inputs":{},"configurable":{},"limits":{"maxNodeExecutions":10000,"maxRunDurationMs":30000},"depth":0}',
-     1, 2, ?, 'running', 0, ?, NULL, NULL)`,
+     1, 2, ?, 'running', 0, ?, NULL, NULL, NULL)`,
 );
 const insertWork = database.prepare(
   `INSERT INTO work VALUES (?, 'run', 'alpha', '', NULL, 'host-1', 1, 0, 0, 0, NULL)`,

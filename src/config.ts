@@ -45,6 +45,14 @@ const serverSettings = defineSettings({
       variable: 'CAPSTAN_BLOCKED_MS',
       meaning: 'log and count what keeps the event loop from turning for so many milliseconds (250)',
     },
+    minFreeBytes: {
+      variable: 'CAPSTAN_MIN_FREE_BYTES',
+      meaning: 'disk space below which no new runs are taken, while those that have begun go on (104857600; SQLite)',
+    },
+    drainMs: {
+      variable: 'CAPSTAN_DRAIN_MS',
+      meaning: 'milliseconds from SIGTERM, for which requests are still served while /readyz says no (2000)',
+    },
     leaseMs: {
       variable: 'CAPSTAN_LEASE_MS',
       meaning:
@@ -76,6 +84,8 @@ const serverSettings = defineSettings({
       clockOffsetMs: read.isConformance
         ? read.integer('clockOffsetMs', { otherwise: 0, min: -DAY_MS, max: DAY_MS })
         : 0,
+      minFreeBytes: read.integer('minFreeBytes', { otherwise: 104_857_600, min: 0, max: Number.MAX_SAFE_INTEGER }),
+      drainMs: read.integer('drainMs', { otherwise: 2_000, min: 0, max: 600_000 }),
       leaseMs: read.integer('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),
     };
   },

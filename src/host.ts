@@ -7,6 +7,7 @@ import type { Host } from './capabilities/capability.ts';
 import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
+import { openControlSocket } from './http/control-socket.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
@@ -30,7 +31,8 @@ import { openSqlite } from './store/sqlite.ts';
 import type { Migration, Store } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
 import { WriteProbe } from './store/write-probe.ts';
-import type { Clock } from './system/clock.ts';
+import { type Clock, sleep } from './system/clock.ts';
+import { DiskSpace } from './system/disk-space.ts';
 import { createEgress } from './system/egress.ts';
 import type { Ids } from './system/ids.ts';
 import type { Log } from './system/log.ts';
@@ -56,6 +58,8 @@ export interface RunningHost {
   readonly firstKey: string | undefined;
   /** Whether no request is being answered and no work item is being handled. */
   readonly isIdle: () => boolean;
+  /** Says that it is not ready any more, and goes on to serve requests for as long as the settings say. */
+  drain(): Promise<void>;
   /** Stops listening, lets running steps finish or hands them back, and closes the store. Calling it twice is fine. */
   stop(): Promise<void>;
 }
@@ -76,7 +80,7 @@ export async function startHost<Extra extends object = object>(
   const own = config.conformance ? [...capabilities, ...(await loadConformance())] : capabilities;
   const mounted = [...own, ...extra];
   const tables = mounted.flatMap((capability) => capability.tables);
-  const store = await openStore(config, system.clock, [...CORE_TABLES, ...tables]);
+  const store = await openStore(config, system, [...CORE_TABLES, ...tables]);
   const watch = new ClockWatch(store, system);
   try {
     await watch.start();
@@ -102,23 +106,32 @@ async function startOn<Extra extends object>(
   const firstKey = await createFirstKey(assembly.services);
   const server = createEdge(built, config, system.watch);
   await store.commit([maintenanceWork()]);
+  const closeControls = await openControls(store, config, system);
   await host.executor.start();
   try {
     await server.app.listen({ host: config.host, port: config.port });
   } catch (error) {
+    await closeControls();
     await stopCapabilities(assembly);
     await host.executor.stop(0);
     host.runtime.watchdog.stop();
     throw error;
   }
-  return runningHost(built, server, firstKey, system.watch);
+  return runningHost(built, server, firstKey, { watch: system.watch, closeControls, drainMs: config.drainMs });
+}
+
+/** What a stop needs besides the host itself. */
+interface Stopping {
+  readonly watch: ClockWatch;
+  readonly closeControls: () => Promise<void>;
+  readonly drainMs: number;
 }
 
 function runningHost(
-  { host: { runtime, executor }, assembly }: BuiltHost,
+  { host: { runtime, executor }, assembly, readiness }: BuiltHost,
   server: Server,
   firstKey: string | undefined,
-  watch: ClockWatch,
+  { watch, closeControls, drainMs }: Stopping,
 ): RunningHost {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
@@ -126,6 +139,7 @@ function runningHost(
     await stopCapabilities(assembly);
     await executor.stop(GRACE_MS);
     await runtime.schemas.close();
+    await closeControls();
     runtime.watchdog.stop();
     watch.stop();
     await runtime.store.close();
@@ -134,6 +148,10 @@ function runningHost(
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
     isIdle: () => server.gate.inFlight === 0 && executor.inHand === 0,
+    drain: async () => {
+      readiness.isDraining = true;
+      await sleep(runtime.clock, drainMs);
+    },
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -141,16 +159,30 @@ function runningHost(
   };
 }
 
-async function openStore(config: Config, clock: Clock, migrations: readonly Migration[]): Promise<Store> {
-  if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations });
+async function openStore(
+  config: Config,
+  { clock, log }: Pick<System, 'clock' | 'log'>,
+  migrations: readonly Migration[],
+): Promise<Store> {
+  if (!config.databaseUrl) return openSqlite({ folder: config.dataFolder, clock, migrations, log });
   const { openPostgres } = await import('./store/postgres.ts');
   return openPostgres({ url: config.databaseUrl, clock, migrations, stallMs: config.databaseStallMs });
+}
+
+/** A shared database has no folder, and tools of its own. */
+function openControls(store: Store, config: Config, { log }: Pick<System, 'log'>): Promise<() => Promise<void>> {
+  if (store.isShared) return Promise.resolve(async () => {});
+  return openControlSocket(config.dataFolder, { backup: store.backup, log });
 }
 
 interface BuiltHost {
   readonly host: Host;
   readonly assembly: Assembly<Services>;
   readonly contributions: ContributionView;
+  /** What readiness depends on besides the store. */
+  readonly readiness: { isDraining: boolean };
+  /** The disk of the store, if it is one of this machine. */
+  readonly disk: DiskSpace | undefined;
 }
 
 /** Builds the runtime and every capability. Afterwards nothing is added to either. */
@@ -176,7 +208,11 @@ function buildHost<Extra extends object>(
     contributed: contributions,
   });
   const kinds = (): ReadonlyMap<string, WorkKind> => work;
+  const disk = store.isShared
+    ? undefined
+    : new DiskSpace(config.dataFolder, config.minFreeBytes, system.clock, system.log);
   const executor = new Executor(runtime, {
+    isShortOfSpace: () => disk?.isLow === true,
     hostId,
     leaseMs: config.leaseMs,
     capacity: config.workMax,
@@ -195,14 +231,18 @@ function buildHost<Extra extends object>(
     [MAINTENANCE, { handle: maintenanceHandler(system.clock) }],
     ...assembly.parts.flatMap((part) => Object.entries(part.work ?? {})),
   ]);
-  return { host, assembly, contributions };
+  return { host, assembly, contributions, disk, readiness: { isDraining: false } };
 }
 
 async function stopCapabilities({ parts }: Assembly<Services>): Promise<void> {
   for (const { stop } of parts) await stop?.();
 }
 
-function createEdge({ host, assembly, contributions }: BuiltHost, config: Config, watch: ClockWatch): Server {
+function createEdge(
+  { host, assembly, contributions, disk, readiness }: BuiltHost,
+  config: Config,
+  watch: ClockWatch,
+): Server {
   const { runtime, executor } = host;
   const routes = assembly.parts.flatMap((part) => part.routes ?? []);
   const discovery = discoveryDocument(contributions.families(), {
@@ -228,6 +268,8 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
       ...documentPages(routes, VERSION),
       ...operatorPages({
         isReady: () => probe.isWritable(),
+        isDraining: () => readiness.isDraining,
+        isShortOfSpace: () => disk?.isLow === true,
         quarantined,
         clockOffsetMs: () => watch.offsetMs,
         metrics,
@@ -251,6 +293,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     quarantined,
     storage: () => runtime.storage.most(),
     clockOffsetMs: () => watch.offsetMs,
+    diskFreeBytes: disk && (() => disk.freeBytes),
   });
   runtime.watchdog.start(config.blockedMs, (operation, ms) => {
     counted.blocked(operation, ms / 1_000);

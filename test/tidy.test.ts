@@ -40,6 +40,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 /** What does not speak to a host over the wire: the command that is the host, and those that need none. */
 const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
   'src/cli/commands/serve.ts': ['host', 'config', 'capabilities', 'system'],
+  'src/cli/store-report.ts': ['store', 'capabilities', 'system'],
   'src/cli/commands/audit.ts': ['system'],
   'src/cli/audit-file.ts': ['system'],
   'src/cli/workflow-file.ts': ['engine', 'runtime', 'capabilities', 'config', 'http', 'system'],

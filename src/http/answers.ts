@@ -10,6 +10,8 @@ export const JSON_TYPE = 'application/json; charset=utf-8';
 /** The header of every answer that keeps browsers from treating it as another media type than it says. */
 export const NO_SNIFFING = ['X-Content-Type-Options', 'nosniff'] as const;
 const KEEP_ALIVE_MS = 15_000;
+/** How long readers wait before they connect again. It follows a comment, so that nobody takes it for an event. */
+const RECONNECT = ':\nretry: 1000\n\n';
 /** What is handed to a connection at once; more waits until its caller has read. */
 const PIECE_CHARACTERS = 16_384;
 
@@ -71,7 +73,9 @@ async function sendStream(
   const { raw } = reply;
   raw.writeHead(reply.statusCode, reply.getHeaders() as Record<string, string>);
   raw.flushHeaders();
-  const stopKeepAlive = keepAlive(reply, clock);
+  const isEventStream = reply.getHeader('content-type') === 'text/event-stream';
+  if (isEventStream) raw.write(RECONNECT);
+  const stopKeepAlive = isEventStream ? keepAlive(reply, clock) : () => {};
   try {
     for await (const chunk of chunks) {
       await turn();
@@ -85,6 +89,8 @@ async function sendStream(
     }
   } finally {
     stopKeepAlive();
+    // The caller is still there, so it is the host that ends this.
+    if (isEventStream && signal.aborted && !raw.destroyed) raw.write(':closing, connect again\n\n');
     raw.end();
   }
 }
@@ -104,7 +110,6 @@ function drained(raw: ServerResponse): Promise<true> {
 }
 
 function keepAlive(reply: FastifyReply, clock: Clock): () => void {
-  if (reply.getHeader('content-type') !== 'text/event-stream') return () => {};
   let cancel = (): void => {};
   const beat = (): void => {
     cancel = clock.after(KEEP_ALIVE_MS, () => {

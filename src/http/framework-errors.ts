@@ -1,7 +1,7 @@
 import type { FastifyError } from 'fastify';
 import { type Refusal, refuse } from '../protocol/errors.ts';
 import { BadJson } from '../protocol/format/parse-json.ts';
-import { StoreFailure } from '../store/store.ts';
+import { NoSpace, StoreFailure } from '../store/store.ts';
 
 const BY_STATUS: Record<number, Refusal> = {
   400: refuse('validation_error', 'The request is malformed.'),
@@ -10,6 +10,11 @@ const BY_STATUS: Record<number, Refusal> = {
   413: refuse('payload_too_large', 'The body is too large.'),
   414: refuse('uri_too_long', 'The path is too long.'),
   415: refuse('unsupported_media_type', 'Send JSON with `Content-Type: application/json`.'),
+};
+
+const NO_SPACE: Refusal = {
+  ...refuse('service_unavailable', 'The host is short of disk space and begins no new runs.', { reason: 'storage' }),
+  headers: { 'Retry-After': '30' },
 };
 
 /** How long a store that failed is left alone. */
@@ -25,8 +30,9 @@ const STORE_FAILED: Refusal = {
 
 /** The refusal for an error that the framework, the JSON parser or the store throws; undefined for a failure of our own. */
 export function refusalOfError(error: FastifyError | Error): Refusal | undefined {
-  if (error instanceof StoreFailure) return STORE_FAILED;
   if (error instanceof BadJson) return refuse('validation_error', error.message, { field: 'body' });
+  if (error instanceof NoSpace) return NO_SPACE;
+  if (error instanceof StoreFailure) return STORE_FAILED;
   const { statusCode } = error as FastifyError;
   return statusCode === undefined ? undefined : BY_STATUS[statusCode];
 }

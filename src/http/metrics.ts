@@ -10,6 +10,8 @@ interface Gauges {
   readonly quarantined: () => Promise<number>;
   readonly storage: () => Promise<{ readonly bytes: number; readonly tenantsAtLimit: number }>;
   readonly clockOffsetMs: () => number;
+  /** Absent if the store is not on a disk of this machine. */
+  readonly diskFreeBytes?: (() => number) | undefined;
 }
 
 /** Metrics for operators. They are public, so their labels name no tenant, workflow or run. */
@@ -81,6 +83,8 @@ function registerGauges(registry: Registry, gauges: Gauges): void {
   gauge('capstan_work_in_hand', 'Work items that this process is busy with', gauges.workInHand);
   gauge('capstan_work_tenants_at_limit', 'Tenants that have taken all places they may have', gauges.tenantsAtLimit);
   gauge('capstan_runs_followed', 'Runs that somebody streams from this process', gauges.followed);
+  if (gauges.diskFreeBytes)
+    gauge('capstan_disk_free_bytes', 'Free space on the disk of the store', gauges.diskFreeBytes);
   gauge('capstan_runs_quarantined', 'Runs that were put aside because they took hosts down', gauges.quarantined);
   gauge('capstan_storage_tenant_max_bytes', 'The most that one tenant has stored in its runs', async () => {
     const { bytes } = await gauges.storage();

@@ -42,6 +42,8 @@ describe('the pages of documents', () => {
 describe('the pages for operators', () => {
   const pages = (isReady: boolean) =>
     operatorPages({
+      isDraining: () => false,
+      isShortOfSpace: () => false,
       isReady: async () => isReady,
       quarantined: async () => 0,
       clockOffsetMs: () => 0,

@@ -74,6 +74,10 @@ export function documentPages(routes: readonly RouteContract[], version: string)
 /** What the pages for operators show. */
 interface Probes {
   readonly isReady: () => Promise<boolean>;
+  /** Whether the host is about to stop: it serves requests and wants no new ones. */
+  readonly isDraining: () => boolean;
+  /** Whether so little disk space is left that no new runs are taken. */
+  readonly isShortOfSpace: () => boolean;
   /** How many runs were put aside. */
   readonly quarantined: () => Promise<number>;
   /** By how much the store's clock is ahead of this machine's. */
@@ -81,22 +85,26 @@ interface Probes {
   readonly metrics: () => Metrics;
 }
 
+const STOPPING = envelopeOf(refuse('service_unavailable', 'The host is stopping.'));
 const NOT_READY = envelopeOf(refuse('service_unavailable', 'The store takes no writes.'));
 
 /** Serves liveness, readiness and metrics. */
-export function operatorPages({ isReady, quarantined, clockOffsetMs, metrics }: Probes): PublicPage[] {
+export function operatorPages(probes: Probes): PublicPage[] {
+  const { isReady, isDraining, isShortOfSpace, quarantined, clockOffsetMs, metrics } = probes;
   return [
     { path: '/healthz', isProbe: true, answer: () => json({ status: 'alive' }) },
     {
       path: '/readyz',
       isProbe: true,
       answer: async () => {
+        if (isDraining()) return json(STOPPING, 503);
         if (!(await isReady())) return json(NOT_READY, 503);
         const count = await quarantined();
         const offsetMs = clockOffsetMs();
         return json({
           status: 'ready',
           ...(count > 0 ? { quarantined: count } : {}),
+          ...(isShortOfSpace() ? { storage: 'low' } : {}),
           ...(Math.abs(offsetMs) > SKEW_TOLD_MS ? { clockOffsetMs: offsetMs } : {}),
         });
       },

@@ -16,13 +16,15 @@ import {
   STRIKES_MAX,
   type WorkItem,
 } from '../store/queue.ts';
-import { StoreFailure } from '../store/store.ts';
+import type { Unit } from '../store/sql.ts';
+import { NoSpace, StoreFailure } from '../store/store.ts';
 import { type Cancel, sleep } from '../system/clock.ts';
 import type { Change } from './change.ts';
 import { Claims, returnOrphans } from './claims.ts';
 import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions, RunStalls } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
+import { handBack } from './hand-back.ts';
 import { type PlaceOptions, Places } from './places.ts';
 import { putAside } from './put-aside.ts';
 import type { HeldRun } from './run-row.ts';
@@ -37,6 +39,8 @@ interface ExecutorOptions extends PlaceOptions {
   readonly leaseMs: number;
   /** A run is put aside after this many host deaths or stalls that it is suspected of. */
   readonly strikesMax?: number;
+  /** Whether so little disk space is left that it is kept for runs that have begun. */
+  readonly isShortOfSpace?: () => boolean;
   /** The kinds of work items and their handlers; asked once the host is built. */
   readonly kinds: () => ReadonlyMap<string, WorkKind>;
 }
@@ -142,8 +146,12 @@ export class Executor {
       .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
   }
 
-  /** Starts a run on this host if it has room for the tenant, on the next one that has if not. */
+  /**
+   * Starts a run on this host if it has room for the tenant, on the next one that has if not. Children of runs are not
+   * started here: they belong to what has begun.
+   */
   startRun(created: CreatedRun): Change<StartedRun> {
+    if (this.#options.isShortOfSpace?.()) throw new NoSpace();
     return startRun(this.#runtime, created, this.#placementFor(created.held.identity.subject.tenant));
   }
 
@@ -309,7 +317,7 @@ export class Executor {
   }
 
   async #quarantine(tenant: string, lease: Lease): Promise<void> {
-    await this.#runtime.store.commit([quarantine(lease)]).catch(() => {});
+    await this.#handBack(lease, [quarantine(lease)]);
     await putAside(this.#runtime, tenant, lease.workId);
   }
 
@@ -326,8 +334,12 @@ export class Executor {
       const kind = error instanceof InvariantViolation ? 'an invariant was violated' : 'driving failed';
       this.#runtime.log.error({ runId: lease.workId, err: error }, `${kind}; the run is retried in a minute`);
       const until = this.#runtime.clock.now() + BUG_PAUSE_MS;
-      await this.#runtime.store.commit([retryWork(lease, until)]).catch(() => {});
+      await this.#handBack(lease, [retryWork(lease, until)]);
     }
+  }
+
+  #handBack(lease: Lease, unit: Unit): Promise<void> {
+    return handBack(this.#runtime, lease, unit, this.#stop.signal);
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {
@@ -340,7 +352,7 @@ export class Executor {
       const fields = { workId: lease.workId, kind: item.kind, err: error };
       if (error instanceof LeaseLost) this.#runtime.log.warn(fields, 'another host has taken over this work item');
       else this.#runtime.log.error(fields, 'a work item failed; trying again later');
-      await this.#runtime.store.commit([retryWork(lease, due)]).catch(() => {});
+      await this.#handBack(lease, [retryWork(lease, due)]);
     }
     this.#untrack(lease.workId, active, due);
   }
@@ -405,12 +417,14 @@ export class Executor {
     await this.#runtime.store.commit([keepAlive(this.hostId, leaseMs)], { isUrgent: true });
   }
 
-  /** Renews this host's heartbeat, takes over work of dead hosts, and notices wake-ups whose hint was lost. */
+  /**
+   * Renews this host's heartbeat, takes over work of dead hosts, and notices wake-ups whose hint was lost. A store with
+   * one owner needs no heartbeats, but its items can go astray too.
+   */
   #scheduleHeartbeat(): void {
-    if (this.#hasOneOwner) return;
     this.#heartbeat = this.#runtime.clock.after(this.#options.leaseMs / BEATS_PER_LEASE, () => {
       this.#scheduleHeartbeat();
-      this.#renewHeartbeat()
+      (this.#hasOneOwner ? Promise.resolve() : this.#renewHeartbeat())
         .then(() => (this.#state === 'working' ? this.#reconcile() : undefined))
         .catch((error) => this.#runtime.log.error({ err: error }, 'a heartbeat failed; leases may be lost'));
     });

@@ -1,6 +1,9 @@
 import { fold } from '../engine/run/fold.ts';
+import type { Run } from '../engine/run/run.ts';
 import { findRun, type RunRow, readEvents, type StoredEvent, type Visibility } from '../store/log.ts';
+import { coveredBy, DamagedLog, logSeal } from '../store/log-digest.ts';
 import type { Store } from '../store/store.ts';
+import { damageOf } from '../store/verify-log.ts';
 import type { Clock } from '../system/clock.ts';
 import type { Watchdog } from '../system/watchdog.ts';
 import { LruCache } from './lru-cache.ts';
@@ -78,9 +81,15 @@ export class RunReader {
   async #advance({ run }: HeldRun, row: RunRow, through: number): Promise<void> {
     while (run.sequence < through) {
       const events = await this.events(row, run.sequence, Math.min(EVENTS_PER_PAGE, through - run.sequence));
-      if (events.length === 0) throw new Error(`the log of ${row.run_id} ends before sequence ${through}`);
+      if (events.length === 0) throw new DamagedLog(row.run_id, `it ends before event ${run.sequence + 1}`);
       this.#watchdog.note('fold');
-      for (const event of events) applyStored(run, event);
+      try {
+        for (const event of events) applyChecked(run, event, row);
+      } catch (error) {
+        // An event that was changed may be one that cannot be applied: then that, and not the fold, is to blame.
+        const damage = await damageOf(this.#store, row);
+        throw damage === undefined ? error : new DamagedLog(row.run_id, damage, { cause: error });
+      }
       // Between the pages of a long log the event loop serves others.
       if (run.sequence < through) await new Promise<void>((resolve) => this.#clock.soon(resolve));
     }
@@ -90,4 +99,11 @@ export class RunReader {
   events({ run_id, tenant }: RunRow, after: number, limit = EVENTS_PER_PAGE): Promise<StoredEvent[]> {
     return this.#store.read<StoredEvent>(readEvents({ tenant, runId: run_id }, after, limit));
   }
+}
+
+/** Applies a stored event. Where the digest of the log is known, it must be that of the events so far. */
+function applyChecked(run: Run, event: StoredEvent, { run_id, log_seal }: RunRow): void {
+  applyStored(run, event);
+  if (coveredBy(log_seal) !== event.sequence || logSeal(event.sequence, run.logDigest) === log_seal) return;
+  throw new DamagedLog(run_id, `an event up to ${event.sequence} was changed`);
 }

@@ -8,6 +8,7 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import { ENVELOPE_NODE_ID_MAX, type EventType, type NewEvent, type RunEvent } from '../protocol/running/events.ts';
 import { EVENT_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { StoredEvent } from '../store/log.ts';
+import { nextLogDigest } from '../store/log-digest.ts';
 import { digits } from '../system/ids.ts';
 import { redactValue } from '../system/redaction.ts';
 
@@ -112,9 +113,10 @@ export function applyStored(run: Run, stored: StoredEvent): void {
   countStored(run, stored);
 }
 
-/** Adds a stored event to the length of the run's log. */
-export function countStored(run: Run, { body, hidden }: StoredEvent): void {
-  run.logCharacters += body.length + (hidden?.length ?? 0);
+/** Adds a stored event to the length and the digest of the run's log. */
+export function countStored(run: Run, stored: StoredEvent): void {
+  run.logCharacters += stored.body.length + (stored.hidden?.length ?? 0);
+  run.logDigest = nextLogDigest(run.logDigest, stored);
 }
 
 /** Decodes a stored event for the fold, with its hidden parts; never show the result to a caller. */

@@ -3,6 +3,7 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import type { TraceContext } from '../protocol/format/trace.ts';
 import { type Configurable, EVENT_LOG_SCHEMA_VERSION } from '../protocol/running/runs.ts';
 import type { RunAdvance, RunRow } from '../store/log.ts';
+import { logSeal } from '../store/log-digest.ts';
 
 /** The authenticated principal on whose behalf a run executes; version 1 of the protocol shows only parts of it. */
 export interface Subject {
@@ -93,7 +94,7 @@ export function rowOf({ identity, run }: HeldRun): RunRow {
   };
 }
 
-type Projection = Pick<RunRow, 'status' | 'sequence' | 'updated_at' | 'ended_at' | 'error_code'>;
+type Projection = Pick<RunRow, 'status' | 'sequence' | 'updated_at' | 'ended_at' | 'error_code' | 'log_seal'>;
 
 function projectionOf(run: Run): Projection {
   return {
@@ -102,12 +103,13 @@ function projectionOf(run: Run): Projection {
     updated_at: run.updatedAt,
     ended_at: run.endedAt ?? null,
     error_code: run.error?.code ?? null,
+    log_seal: logSeal(run.sequence, run.logDigest),
   };
 }
 
 /** The update of a run's row that is committed with an append, so that its columns always equal the fold. */
 export function moveOf(run: Run, from: number): RunAdvance {
-  const { status, sequence, updated_at, ended_at, error_code } = projectionOf(run);
+  const { status, sequence, updated_at, ended_at, error_code, log_seal } = projectionOf(run);
   return {
     runId: run.facts.runId,
     from,
@@ -116,6 +118,7 @@ export function moveOf(run: Run, from: number): RunAdvance {
     updatedAt: updated_at,
     endedAt: ended_at,
     errorCode: error_code,
+    logSeal: log_seal,
   };
 }
 

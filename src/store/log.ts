@@ -37,6 +37,8 @@ export interface RunRow {
   readonly updated_at: number;
   readonly ended_at: number | null;
   readonly error_code: string | null;
+  /** The digest of the log, with the sequence that it covers it up to; null for runs that are older than digests. */
+  readonly log_seal: string | null;
 }
 
 const RUN_COLUMNS = [
@@ -60,6 +62,7 @@ const RUN_COLUMNS = [
   'updated_at',
   'ended_at',
   'error_code',
+  'log_seal',
 ] as const satisfies readonly (keyof RunRow)[];
 
 const INSERT_RUN = `INSERT INTO runs (${RUN_COLUMNS.join(', ')}) VALUES ${placeholders(1, RUN_COLUMNS.length)}`;
@@ -78,6 +81,7 @@ export interface RunAdvance {
   readonly updatedAt: number;
   readonly endedAt: number | null;
   readonly errorCode: string | null;
+  readonly logSeal: string | null;
 }
 
 /**
@@ -86,9 +90,9 @@ export interface RunAdvance {
  */
 export function advanceRun(move: RunAdvance): Write {
   return {
-    sql: `UPDATE runs SET sequence = $1, status = $2, updated_at = $3, ended_at = $4, error_code = $5
-          WHERE run_id = $6 AND sequence = $7`,
-    params: [move.to, move.status, move.updatedAt, move.endedAt, move.errorCode, move.runId, move.from],
+    sql: `UPDATE runs SET sequence = $1, status = $2, updated_at = $3, ended_at = $4, error_code = $5, log_seal = $6
+          WHERE run_id = $7 AND sequence = $8`,
+    params: [move.to, move.status, move.updatedAt, move.endedAt, move.errorCode, move.logSeal, move.runId, move.from],
     expect: 1,
     expectation: 'sequence',
   };

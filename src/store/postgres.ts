@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { type Cancel, type Clock, sleep } from '../system/clock.ts';
 import { Blocked, GroupCommit } from './group-commit.ts';
+import { type AppliedMigration, checksumOf, planMigrations } from './migrations.ts';
 import { executeTogether, type PreparedStatement, type PreparingClient, StatementFailed } from './postgres-pipeline.ts';
 import type { CommitOutcome, Param, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
@@ -224,13 +225,18 @@ async function migrate({ client: settings, clock }: Settings, migrations: readon
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await client.query('CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
     await client.query(EXPECT_FUNCTION);
-    const applied = new Set((await client.query('SELECT id FROM migrations')).rows.map(({ id }) => id));
-    for (const migration of migrations.filter(({ id }) => !applied.has(id))) {
+    await client.query('ALTER TABLE migrations ADD COLUMN IF NOT EXISTS checksum TEXT');
+    const { rows: applied } = await client.query<AppliedMigration>('SELECT id, checksum FROM migrations');
+    const { missing, withoutChecksum } = planMigrations('postgres', migrations, applied);
+    const note = (text: string, migration: Migration, ...rest: number[]): Promise<unknown> =>
+      client.query(text, [migration.id, checksumOf('postgres', migration), ...rest]);
+    for (const migration of withoutChecksum) await note('UPDATE migrations SET checksum = $2 WHERE id = $1', migration);
+    for (const migration of missing) {
       await client.query('BEGIN');
       for (const statement of statementsFor('postgres', migration)) {
         await client.query(statement.replaceAll('$clustered', ''));
       }
-      await client.query('INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', [migration.id, clock.now()]);
+      await note('INSERT INTO migrations (id, checksum, applied_at) VALUES ($1, $2, $3)', migration, clock.now());
       await client.query('COMMIT');
     }
   } finally {

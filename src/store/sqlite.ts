@@ -1,9 +1,16 @@
-import { join } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { randomUUID } from 'node:crypto';
+import { copyFileSync, statfsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../system/clock.ts';
-import { closeFileToOthers, makePrivateFile, makePrivateFolder } from '../system/private-files.ts';
+import type { Log } from '../system/log.ts';
+import { makePrivateFolder } from '../system/private-files.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { CommitOutcome, Row, Statement, Unit, Write } from './sql.ts';
+import { checksumOf, planMigrations } from './migrations.ts';
+import type { CommitOutcome, Row, Statement, Unit } from './sql.ts';
+import { backUp } from './sqlite-backup.ts';
+import { Connection, isDamage, isOfTheStore } from './sqlite-connection.ts';
+import { databaseFile, FileGuard, lockFolder, privateDatabase } from './sqlite-folder.ts';
+import { lostInWal } from './sqlite-wal.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
 import { type FlushFile, WalFlush } from './wal-flush.ts';
 
@@ -13,6 +20,8 @@ interface SqliteOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly migrations: readonly Migration[];
+  /** Where damage, and housekeeping that failed, is reported. */
+  readonly log?: Pick<Log, 'warn' | 'error'> | undefined;
   /** If false, commits do not wait for the disk and a power failure may lose the last ones; for simulations. */
   readonly durable?: boolean;
   /** How the write-ahead log gets to the disk; tests delay it and let it fail. */
@@ -29,40 +38,71 @@ const FREE_PAGES_MIN = 1_000;
 const FREE_PART_MIN = 0.25;
 /** VACUUM rewrites about this many pages per second; more would block other callers for too long. */
 const KEPT_PAGES_QUICK = 50_000;
+/** VACUUM copies what is kept twice, into a temporary file and into the write-ahead log; and others need room too. */
+const COPIES_OF_VACUUM = 3;
+/** Files up to this many pages are checked whole at each start, which takes about a second at most. */
+const CHECKED_PAGES_MAX = 100_000;
 
 /** Opens the embedded store. One process owns the data folder; a second one that tries to open it fails. */
-export async function openSqlite({
-  folder,
-  clock,
-  migrations,
-  durable = true,
-  flushFile,
-}: SqliteOptions): Promise<Store> {
+export async function openSqlite(options: SqliteOptions): Promise<Store> {
+  const { folder, clock } = options;
   makePrivateFolder(folder);
   const releaseFolder = lockFolder(folder);
   const file = privateDatabase(folder);
+  reportLostFrames(`${file}-wal`, options);
+  const database = new DatabaseSync(file);
   // A transaction starts and ends within one turn of the event loop, so a single connection serves everybody: a read
   // never sees half a transaction, and finds recently written pages in the cache.
-  const connection = new Connection(new DatabaseSync(file), clock);
+  const connection = new Connection(database, clock);
+  const close = (): void => {
+    connection.close();
+    releaseFolder();
+  };
+  try {
+    prepare(connection, options);
+    return {
+      ...storeOn(connection, new Ownership(connection), new FileGuard(file), options, close),
+      backup: (target) => backUp(database, target),
+    };
+  } catch (error) {
+    close();
+    throw isDamage(error) ? damaged(folder, error) : error;
+  }
+}
+
+function prepare(connection: Connection, { folder, clock, migrations, log, durable = true }: SqliteOptions): void {
   connection.exec(`PRAGMA journal_mode = WAL`);
   connection.exec(`PRAGMA synchronous = ${durable ? 'NORMAL' : 'OFF'}`);
   connection.exec(`PRAGMA wal_autocheckpoint = ${WAL_PAGES_MAX}`);
   connection.exec(`PRAGMA cache_size = -${PAGE_CACHE_KIB}`);
+  checkPages(connection, folder);
   migrate(connection, migrations, clock.now());
-  reclaim(connection, Number.POSITIVE_INFINITY);
-  const wal = durable ? new WalFlush(`${file}-wal`, flushFile) : undefined;
+  reclaim(connection, { folder, log }, Number.POSITIVE_INFINITY);
+}
+
+function storeOn(
+  connection: Connection,
+  ownership: Ownership,
+  guard: FileGuard,
+  { folder, clock, log, durable = true, flushFile }: SqliteOptions,
+  close: () => void,
+): Store {
+  const wal = durable ? new WalFlush(`${databaseFile(folder)}-wal`, flushFile) : undefined;
   const group = new GroupCommit(async (units) => {
     wal?.check();
-    const outcomes = commitGroup(connection, units);
+    const outcomes = commitGroup(connection, ownership, units);
     if (outcomes.some((outcome) => 'committed' in outcome && outcome.committed)) await wal?.flush();
+    // After the commit, and before anybody is told: what went into a deleted file is not acknowledged.
+    guard.check();
     return outcomes;
   }, clock);
   let closed: Promise<void> | undefined;
-
   return {
     isShared: false,
     read: async <R>(statement: Statement) => {
       wal?.check();
+      ownership.checkKnown();
+      guard.checkSometimes(clock.now());
       const rows = query<R>(connection, statement);
       await wal?.settled();
       return rows;
@@ -71,12 +111,11 @@ export async function openSqlite({
     // With a single process there is nobody to notify.
     hint: () => {},
     onHint: () => {},
-    reclaim: async () => reclaim(connection, KEPT_PAGES_QUICK),
+    reclaim: async () => reclaim(connection, { folder, log }, KEPT_PAGES_QUICK),
     close: () => {
       closed ??= group.drained().then(() => {
         wal?.close();
-        connection.close();
-        releaseFolder();
+        close();
       });
       return closed;
     },
@@ -91,52 +130,123 @@ function query<R>(connection: Connection, statement: Statement): R[] {
   }
 }
 
-/** The database file. SQLite gives the files that it creates beside it the same permissions. */
-function privateDatabase(folder: string): string {
-  const file = join(folder, 'capstan.db');
-  makePrivateFile(file);
-  for (const suffix of ['-wal', '-shm', '-journal']) closeFileToOthers(`${file}${suffix}`);
-  return file;
+/** SQLite would go on without a word; what it leaves out is kept for whoever wants to look into it. */
+function reportLostFrames(wal: string, { log }: SqliteOptions): void {
+  const lost = lostInWal(wal);
+  if (!lost) return;
+  const kept = `${wal}.damaged`;
+  copyFileSync(wal, kept);
+  log?.error(
+    { ...lost, kept },
+    'the write-ahead log is damaged: acknowledged transactions are lost. Compare these runs with the last backup and the audit anchors',
+  );
 }
 
-/** Takes a lock that the operating system releases when the process ends, even after a crash. */
-function lockFolder(folder: string): () => void {
-  const file = join(folder, 'owner.lock');
-  makePrivateFile(file);
-  const lock = new DatabaseSync(file, { timeout: 0 });
-  try {
-    lock.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');
-  } catch {
-    lock.close();
-    throw new StoreFailure(`Another process is using the data folder ${folder}. Stop it, or choose another folder.`);
-  }
-  return () => lock.close();
+function damaged(folder: string, error: unknown): StoreFailure {
+  return new StoreFailure(
+    `The store in ${folder} is damaged: ${(error as Error).message}. Copy the folder before anything else, run \`capstan verify --data ${folder}\` to see which runs are affected, and restore the last backup.`,
+    { cause: error },
+  );
+}
+
+/** Reads every page of a file that is not too large for that, so that damage is found before anything builds on it. */
+function checkPages(connection: Connection, folder: string): void {
+  if (connection.pragma('page_count') > CHECKED_PAGES_MAX) return;
+  const [row] = connection.all({ sql: 'PRAGMA quick_check(1)', params: [] });
+  const { quick_check: finding } = row ?? {};
+  if (finding !== 'ok') throw damaged(folder, new Error(String(finding)));
 }
 
 function migrate(connection: Connection, migrations: readonly Migration[], now: number): void {
-  connection.exec('CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
-  const applied = new Set(connection.all({ sql: 'SELECT id FROM migrations', params: [] }).map(({ id }) => id));
-  for (const migration of migrations.filter(({ id }) => !applied.has(id))) {
+  connection.exec(
+    'CREATE TABLE IF NOT EXISTS migrations (id TEXT PRIMARY KEY, applied_at BIGINT NOT NULL, checksum TEXT)',
+  );
+  const columns = connection.all({ sql: 'PRAGMA table_info(migrations)', params: [] }).map(({ name }) => name);
+  if (!columns.includes('checksum')) connection.exec('ALTER TABLE migrations ADD COLUMN checksum TEXT');
+  const applied = connection
+    .all({ sql: 'SELECT id, checksum FROM migrations', params: [] })
+    .map(({ id, checksum }) => ({ id: String(id), checksum: checksum === null ? null : String(checksum) }));
+  const plan = planMigrations('sqlite', migrations, applied);
+  for (const migration of plan.missing) {
     connection.exec('BEGIN IMMEDIATE');
     for (const statement of statementsFor('sqlite', migration)) {
       connection.exec(statement.replaceAll('$clustered', 'WITHOUT ROWID'));
     }
-    connection.run({ sql: 'INSERT INTO migrations (id, applied_at) VALUES ($1, $2)', params: [migration.id, now] });
+    connection.run({
+      sql: 'INSERT INTO migrations (id, applied_at, checksum) VALUES ($1, $2, $3)',
+      params: [migration.id, now, checksumOf('sqlite', migration)],
+    });
     connection.exec('COMMIT');
+  }
+  for (const migration of plan.withoutChecksum) {
+    connection.run({
+      sql: 'UPDATE migrations SET checksum = $1 WHERE id = $2',
+      params: [checksumOf('sqlite', migration), migration.id],
+    });
   }
 }
 
 /**
  * Compacts the file with VACUUM. Incremental auto-vacuum would slow every write by a tenth, so a file too large for a
- * quick VACUUM is compacted at the next start instead.
+ * quick VACUUM is compacted at the next start instead. A disk without room for it is no reason not to start.
  */
-function reclaim(connection: Connection, keptMax: number): void {
+function reclaim(
+  connection: Connection,
+  { folder, log }: Pick<SqliteOptions, 'folder' | 'log'>,
+  keptMax: number,
+): void {
   const pages = connection.pragma('page_count');
   const free = connection.pragma('freelist_count');
   if (free < FREE_PAGES_MIN || free < FREE_PART_MIN * pages || pages - free > keptMax) return;
-  connection.exec('VACUUM');
-  // The file shrinks only when the write-ahead log is checkpointed into it.
-  connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  try {
+    const needed = COPIES_OF_VACUUM * (pages - free) * connection.pragma('page_size');
+    const { bavail, bsize } = statfsSync(folder);
+    if (bavail * bsize < needed) throw new Error(`it needs ${needed} bytes of free disk space`);
+    connection.exec('VACUUM');
+    // The file shrinks only when the write-ahead log is checkpointed into it.
+    connection.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  } catch (error) {
+    if (isDamage(error)) throw error;
+    log?.warn({ err: error, pages, free }, 'the database file was not compacted; it stays as large as it is');
+  }
+}
+
+/**
+ * The owner's name in the database itself. The lock file can be deleted, and then a second process can take the folder:
+ * that one writes its name, and every later transaction of the first is refused.
+ */
+class Ownership {
+  readonly #connection: Connection;
+  readonly #token = randomUUID();
+  /** What SQLite calls the state that other connections have left the database in. */
+  #version: number;
+  #isLost = false;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    connection.exec('CREATE TABLE IF NOT EXISTS store_owner (one INTEGER PRIMARY KEY, token TEXT NOT NULL)');
+    connection.run({ sql: 'INSERT OR REPLACE INTO store_owner (one, token) VALUES (1, $1)', params: [this.#token] });
+    this.#version = connection.pragma('data_version');
+  }
+
+  /** Throws if another process has taken the store over; to be called in a transaction. */
+  check(): void {
+    const version = this.#connection.pragma('data_version');
+    if (version !== this.#version) {
+      const [row] = this.#connection.all({ sql: 'SELECT token FROM store_owner', params: [] });
+      this.#isLost = row?.token !== this.#token;
+      this.#version = version;
+    }
+    this.checkKnown();
+  }
+
+  /** Throws if a check has found out. */
+  checkKnown(): void {
+    if (!this.#isLost) return;
+    throw new StoreFailure(
+      'SQLite: another process has taken over the data folder, because owner.lock was deleted. Nothing is written any more. Stop this host.',
+    );
+  }
 }
 
 /** Transaction control, prepared like any statement because it runs most often. */
@@ -148,15 +258,16 @@ const RELEASE: Statement = { sql: 'RELEASE unit', params: [] };
 const ROLLBACK_UNIT: Statement = { sql: 'ROLLBACK TO unit', params: [] };
 
 /** Commits units in one transaction. Each has its own savepoint, so a unit that fails is rolled back alone. */
-function commitGroup(connection: Connection, units: readonly Unit[]): (CommitOutcome | Error)[] {
+function commitGroup(connection: Connection, ownership: Ownership, units: readonly Unit[]): (CommitOutcome | Error)[] {
   try {
     connection.run(BEGIN);
+    ownership.check();
     const outcomes = units.map((unit) => commitUnit(connection, unit));
     connection.run(COMMIT);
     return outcomes;
   } catch (error) {
     if (connection.isInTransaction) connection.run(ROLLBACK);
-    throw new StoreFailure('SQLite: the transaction failed.', { cause: error });
+    throw error instanceof StoreFailure ? error : new StoreFailure('SQLite: the transaction failed.', { cause: error });
   }
 }
 
@@ -175,77 +286,8 @@ function commitUnit(connection: Connection, unit: Unit): CommitOutcome | Error {
     return { committed: true, rows };
   } catch (error) {
     connection.run(ROLLBACK_UNIT);
-    return error as Error;
+    return isOfTheStore(error) ? new StoreFailure('SQLite: a statement failed.', { cause: error }) : (error as Error);
   } finally {
     connection.run(RELEASE);
   }
-}
-
-/** A database handle that caches prepared statements and expands the macros of `Statement`. */
-class Connection {
-  readonly #database: DatabaseSync;
-  readonly #clock: Clock;
-  readonly #prepared = new Map<string, Prepared>();
-
-  constructor(database: DatabaseSync, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
-  }
-
-  get isInTransaction(): boolean {
-    return this.#database.isOpen && this.#database.isTransaction;
-  }
-
-  exec(text: string): void {
-    this.#database.exec(text);
-  }
-
-  pragma(name: string): number {
-    return Number(Object.values(this.all({ sql: `PRAGMA ${name}`, params: [] })[0]!)[0]);
-  }
-
-  all(statement: Statement): Row[] {
-    const { prepared, params } = this.#bind(statement);
-    return prepared.all(...params) as Row[];
-  }
-
-  run(statement: Statement): number {
-    const { prepared, params } = this.#bind(statement);
-    return Number(prepared.run(...params).changes);
-  }
-
-  write(write: Write): { readonly touched: number; readonly rows: Row[] } {
-    if (!write.returns) return { touched: this.run(write), rows: NO_ROWS };
-    const rows = this.all(write);
-    return { touched: rows.length, rows };
-  }
-
-  close(): void {
-    this.#database.close();
-  }
-
-  #bind({ sql, params }: Statement): { prepared: StatementSync; params: Statement['params'] } {
-    let entry = this.#prepared.get(sql);
-    if (!entry) {
-      const usesNow = sql.includes('$now');
-      const text = sql
-        .replaceAll('$skipLocked', '')
-        // There is one transaction at a time, so every transaction whose rows can be read has ended.
-        .replaceAll('$transaction', '0')
-        .replaceAll('$settled', '1')
-        .replaceAll('$now', `?${params.length + 1}`)
-        .replace(/\$(\d+)/g, '?$1');
-      entry = { statement: this.#database.prepare(text), usesNow };
-      this.#prepared.set(sql, entry);
-    }
-    return { prepared: entry.statement, params: entry.usesNow ? [...params, this.#clock.now()] : params };
-  }
-}
-
-const NO_ROWS: Row[] = [];
-
-/** A cached prepared statement; `usesNow` says whether the clock must be passed as an extra parameter. */
-interface Prepared {
-  readonly statement: StatementSync;
-  readonly usesNow: boolean;
 }

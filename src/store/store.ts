@@ -30,6 +30,8 @@ export interface Store {
    * store that does so by itself.
    */
   reclaim(): Promise<void>;
+  /** Copies everything into a new file while the store is in use; absent where the database has tools of its own. */
+  backup?(file: string): Promise<void>;
   /** Waits for pending commits, then releases all resources; closing twice is safe. */
   close(): Promise<void>;
 }
@@ -64,4 +66,11 @@ export function statementsFor(kind: 'sqlite' | 'postgres', { statements }: Migra
  */
 export class StoreFailure extends Error {
   override readonly name = 'StoreFailure';
+}
+
+/** Too little disk space is left to begin anything new. */
+export class NoSpace extends StoreFailure {
+  constructor() {
+    super('Too little disk space is left to begin new runs.');
+  }
 }

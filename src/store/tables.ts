@@ -192,4 +192,11 @@ export const CORE_TABLES: readonly Migration[] = [
        FROM runs GROUP BY tenant`,
     ],
   },
+  {
+    id: 'core/0009',
+    statements: [
+      // The digest of the run's log (`log-digest.ts`). A run from before gets one with its next event.
+      'ALTER TABLE runs ADD COLUMN log_seal TEXT',
+    ],
+  },
 ];

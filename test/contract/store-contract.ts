@@ -601,6 +601,7 @@ function run(runId: string): RunRow {
     updated_at: 1_700_000_000_000,
     ended_at: null,
     error_code: null,
+    log_seal: null,
   };
 }
 
@@ -609,5 +610,5 @@ function event(sequence: number): StoredEvent {
 }
 
 function move(runId: string) {
-  return { runId, status: 'running', updatedAt: 1, endedAt: null, errorCode: null };
+  return { runId, status: 'running', updatedAt: 1, endedAt: null, errorCode: null, logSeal: null };
 }

@@ -141,6 +141,7 @@ class History {
       updated_at: started,
       ended_at: started + 10,
       error_code: null,
+      log_seal: null,
     });
     yield* insertEvents(runId, events);
   }

@@ -15,6 +15,7 @@ const RUN_MAX_MS = 45_000;
 /** A host in a process of its own, as an operator starts it. */
 export interface HostProcess {
   readonly url: string;
+  readonly pid: number;
   as(who: keyof typeof KEYS): Api;
   /** Everything that it has printed so far. */
   output(): string;
@@ -45,6 +46,7 @@ export async function spawnHost(environment: Environment, program = bundled()): 
     PORT: '0',
     CAPSTAN_CONFORMANCE: '1',
     CAPSTAN_LOG: 'warn',
+    CAPSTAN_DRAIN_MS: '0',
     CAPSTAN_API_KEYS: JSON.stringify(Object.values(KEYS)),
     ...environment,
   });
@@ -52,6 +54,7 @@ export async function spawnHost(environment: Environment, program = bundled()): 
   recorder.watch(url);
   return {
     url,
+    pid: started.child.pid!,
     as: (who) => new Api(url, KEYS[who].key),
     output: started.output,
     signal: (name) => started.child.kill(name),

@@ -1,6 +1,7 @@
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { agents } from './agents.ts';
 import { audit } from './audit.ts';
+import { backup, verify } from './backup.ts';
 import { commitments } from './commitments.ts';
 import { completionOf } from './completion.ts';
 import { doctor } from './doctor.ts';
@@ -44,7 +45,7 @@ export const GROUPS: readonly CommandGroup[] = [
   audit,
 ];
 
-const SINGLE: readonly CommandSpec[] = [login, logout, doctor, events, inbox];
+const SINGLE: readonly CommandSpec[] = [login, logout, doctor, events, inbox, backup, verify];
 
 /** All commands that belong to no group; `serve` is added separately, because it loads the host. */
 export const COMMANDS: readonly CommandSpec[] = [...SINGLE, completionOf(GROUPS, SINGLE)];

@@ -91,6 +91,12 @@ Start the example workflow:
 `;
 }
 
+/** Ctrl-C is somebody who waits; whoever sends SIGTERM has requests to lead elsewhere first. */
+async function stop(host: RunningHost, signal: NodeJS.Signals): Promise<void> {
+  if (signal === 'SIGTERM') await host.drain();
+  await host.stop();
+}
+
 /** The first signal stops the host gracefully, a second one exits immediately. */
 function stopOnSignal(host: RunningHost, log: Log, stopCollecting: Cancel): void {
   let isStopping = false;
@@ -99,7 +105,7 @@ function stopOnSignal(host: RunningHost, log: Log, stopCollecting: Cancel): void
     isStopping = true;
     stopCollecting();
     log.info({ signal }, 'stopping');
-    host.stop().catch((error) => {
+    stop(host, signal).catch((error) => {
       log.error({ err: error }, 'graceful stop failed');
       process.exitCode = EXIT_FAILED;
     });

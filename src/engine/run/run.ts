@@ -200,6 +200,8 @@ export interface Run {
   sequence: number;
   /** Length of all events as stored text, to enforce the limit on the log; counted by whoever reads or writes them. */
   logCharacters: number;
+  /** Digest of all events as stored text, to tell damage; kept by whoever reads or writes them. */
+  logDigest: string;
   ended?: 'completed' | 'failed' | 'cancelled';
   startedAt?: number;
   endedAt?: number;
@@ -270,6 +272,7 @@ export function emptyRun(shared: Plan, facts: RunFacts): Run {
     facts,
     sequence: -1,
     logCharacters: 0,
+    logDigest: '',
     updatedAt: facts.createdAt,
     executions: 0,
     budget: emptyBudget(),

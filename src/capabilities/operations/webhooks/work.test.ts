@@ -62,6 +62,7 @@ const RUN: RunRow = {
   updated_at: 0,
   ended_at: 0,
   error_code: null,
+  log_seal: null,
 };
 
 let runs = 0;

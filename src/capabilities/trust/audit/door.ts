@@ -7,6 +7,8 @@ import type { Unit } from '../../../store/sql.ts';
 import { door } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 
+export { type ChainReport, verifyChains } from './whole-store.ts';
+
 /** The audit log: who did what, in a hash chain per tenant. */
 export interface Audit {
   /** The write that records an action. Commit it with the action itself, so that both happen or neither. */

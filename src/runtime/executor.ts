@@ -60,6 +60,8 @@ const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
 interface ActiveItem {
   readonly kind: string;
   readonly tenant: string;
+  /** The fencing token under which it is handled. */
+  readonly epoch: number;
   drive?: Drive;
   /** It was woken while it was being handled. */
   wasWoken?: boolean;
@@ -240,6 +242,8 @@ export class Executor {
   }
 
   #handleClaimed(item: WorkItem): void {
+    // A slow reply to a claim and the search for strays can both bring the same claim: it is handled once.
+    if ((this.#active.get(item.work_id)?.epoch ?? 0) >= item.epoch) return;
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
     if (item.strikes >= this.#suspectFrom) this.#claims.onTrial = item.work_id;
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
@@ -254,7 +258,7 @@ export class Executor {
     const { wakes, crashes, strikes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
-    const active = this.#track(lease.workId, RUN_WORK, tenant);
+    const active = this.#track(lease, RUN_WORK, tenant);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
       try {
         held ??= await this.#load(tenant, lease.workId);
@@ -329,7 +333,7 @@ export class Executor {
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {
-    const active = this.#track(lease.workId, item.kind, item.tenant);
+    const active = this.#track(lease, item.kind, item.tenant);
     let due: number | null = null;
     try {
       due = await this.#handleUntilFinished(lease, item);
@@ -368,8 +372,8 @@ export class Executor {
     }
   }
 
-  #track(workId: string, kind: string, tenant: string): ActiveItem {
-    const active: ActiveItem = { kind, tenant };
+  #track({ workId, epoch }: Lease, kind: string, tenant: string): ActiveItem {
+    const active: ActiveItem = { kind, tenant, epoch };
     this.#active.set(workId, active);
     this.#places.take(kind, tenant);
     return active;

@@ -152,6 +152,7 @@ class Day {
         (effectId) => this.#fire(effectId),
       ),
     });
+    await host.prepare();
     await host.executor.start();
     store.weather = this.#isStorm ? this.#weather : FAIR;
     this.#hosts.push(host);

@@ -35,7 +35,7 @@ interface ExecutorOptions extends PlaceOptions {
   readonly hostId: string;
   /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;
-  /** A run is put aside after this many host deaths or stalls that it is suspected of. */
+  /** A run is put aside after this many host deaths while it was driven alone, or stalls. */
   readonly strikesMax?: number;
   /** The kinds of work items and their handlers; asked once the host is built. */
   readonly kinds: () => ReadonlyMap<string, WorkKind>;
@@ -150,7 +150,8 @@ export class Executor {
   }
 
   #placementFor(tenant: string): Placement {
-    const hasRoom = this.#state === 'working' && this.#places.hasRoomFor(tenant);
+    const isTrial = this.#claims.onTrial !== undefined;
+    const hasRoom = this.#state === 'working' && !isTrial && this.#places.hasRoomFor(tenant);
     return hasRoom ? { owner: this.hostId, adopt: this.adopt.bind(this) } : 'queued';
   }
 
@@ -297,10 +298,13 @@ export class Executor {
   #acquitLater(lease: Lease): void {
     this.#runtime.clock.after(TRIAL_MS, () => {
       if (this.#claims.onTrial !== lease.workId) return;
-      void this.#runtime.store
-        .commit([guardLease(lease, true)])
-        .catch((error) => this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted'))
-        .then(() => this.#endTrial(lease.workId));
+      this.#runtime.store.commit([guardLease(lease, true)]).then(
+        () => this.#endTrial(lease.workId),
+        (error) => {
+          this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted; trying again');
+          this.#acquitLater(lease);
+        },
+      );
     });
   }
 

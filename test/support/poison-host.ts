@@ -3,7 +3,7 @@ import { readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 
-/** A host with a node type that takes the process down, as running out of memory does. */
+/** A host with a node type that takes the process down, as running out of memory does, and one that takes its time. */
 const poison = defineCapability({
   name: 'poison',
   nodes: () => [
@@ -12,6 +12,14 @@ const poison = defineCapability({
       role: 'pure',
       run: () => {
         process.kill(process.pid, 'SIGKILL');
+        return { done: {} };
+      },
+    },
+    {
+      typeId: 'vendor.test.slow',
+      role: 'pure',
+      run: async ({ config, sleep }) => {
+        await sleep(Number(config.ms));
         return { done: {} };
       },
     },

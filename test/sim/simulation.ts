@@ -73,6 +73,9 @@ export async function simulate(seed: number, kind: DayKind = 'shared'): Promise<
   }
 }
 
+/** What is the same on all days of a kind. A transaction of SQLite that fails has not happened; only a death hides one. */
+const CLIMATE: Record<DayKind, Partial<Weather>> = { shared: {}, late: { lateReply: 0.3 }, owned: { lostAfter: 0 } };
+
 interface Firing {
   readonly effectId: string;
   readonly at: number;
@@ -107,7 +110,7 @@ class Day {
 
   async pass(): Promise<SimulationResult> {
     const world = this.#world;
-    this.#weather = { ...forecast(world), ...(this.#kind === 'late' ? { lateReply: 0.3 } : {}) };
+    this.#weather = { ...forecast(world), ...CLIMATE[this.#kind] };
     await world.settle(this.#open());
     const people = [this.#people(), this.#people(), this.#troubles(), this.#followers()];
     await world.run(world.now() + STORM_MS + 20_000);

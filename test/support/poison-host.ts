@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { defineCapability } from '../../src/capabilities/capability.ts';
 import { readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
@@ -17,6 +18,7 @@ const poison = defineCapability({
     },
     {
       typeId: 'vendor.test.slow',
+      config: Type.Object({ ms: Type.Number() }),
       role: 'pure',
       run: async ({ config, sleep }) => {
         await sleep(Number(config.ms));

@@ -54,7 +54,9 @@ function torn(before: Buffer, after: Buffer, random: Random): Buffer {
     if (old.equals(now)) continue;
     const fate = random.next();
     if (fate < 0.6) now.copy(found, at);
-    else if (fate < 0.7) found.fill(random.between(0, 255), at, Math.min(at + SECTOR, size));
+    // A sector that has synced bytes keeps them: SQLite relies on that (powersafe overwrite).
+    else if (fate < 0.7)
+      found.fill(random.between(0, 255), Math.min(Math.max(at, before.length), size), Math.min(at + SECTOR, size));
   }
   return found;
 }

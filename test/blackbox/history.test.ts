@@ -39,7 +39,7 @@ const read = (from: number, to: number, count: number): Operation => ({
   body: { events: LOG.slice(0, count) },
 });
 const created: Operation = { what: 'create', key: 'k', from: 0, to: 1, status: 201, body: { runId: 'r' } };
-const cancelled: Operation = { what: 'cancel', runId: 'r', from: 4, to: 5, status: 200, body: {} };
+const cancelled: Operation = { what: 'cancel', runId: 'r', from: 4, to: 5, status: 200, body: { status: 'cancelled' } };
 const delivery = (sequence: number, isAcknowledged = true, deliveryId = `d${sequence}`) => ({
   runId: 'r',
   sequence,
@@ -69,6 +69,7 @@ it.each<[string, Partial<History>]>([
   ['a read of something else', { operations: [{ ...read(2, 3, 1), body: { events: [{ ...LOG[0], eventId: 'x' }] } }] }],
   ['an acknowledged cancellation that is not seen', { operations: [created, cancelled, read(6, 7, 2)] }],
   ['a cancellation before it is asked for', { operations: [created, read(2, 3, 3), cancelled] }],
+  ['a late cancellation that is told another end', { operations: [{ ...cancelled, body: { status: 'completed' } }] }],
   ['an acknowledged run that is not found', { operations: [created, { ...read(2, 3, 0), status: 404 }] }],
   [
     'a snapshot that goes back',

@@ -6,6 +6,7 @@ const ENDS: Readonly<Record<string, string>> = {
   'run.cancelled': 'cancelled',
 };
 const isEnd = (type: string): boolean => type in ENDS;
+const isOtherEnd = (status: string): boolean => status === 'completed' || status === 'failed';
 
 /**
  * What in a history contradicts the protocol's model; nothing if it is consistent.
@@ -96,13 +97,18 @@ function problemsWithSnapshot({ body }: Operation, isOver: boolean, log: readonl
 function problemsWithCancelling(operations: readonly Operation[], log: readonly ReadEvent[]): string[] {
   const cancels = operations.filter(({ what }) => what === 'cancel');
   const isCancelled = log.at(-1)?.type === 'run.cancelled';
-  const acknowledged = cancels.filter(({ status }) => status === 200);
+  // One that comes too late is told how the run has ended.
+  const acknowledged = cancels.filter(({ status, body }) => status === 200 && !isOtherEnd(body.status));
+  const late = cancels.filter(({ status, body }) => status === 200 && isOtherEnd(body.status));
   const firstAsked = Math.min(...cancels.map(({ from }) => from), Number.POSITIVE_INFINITY);
   const firstTold = Math.min(...acknowledged.map(({ to }) => to!), Number.POSITIVE_INFINITY);
   const reads = operations.filter(({ what, status }) => what === 'events' && status === 200);
   const shows = ({ body }: Operation): boolean => body.events.some(({ type }: ReadEvent) => type === 'run.cancelled');
   return [
     ...(acknowledged.length > 0 && !isCancelled ? ['a cancellation was acknowledged, and it ended otherwise'] : []),
+    ...(late.some(({ body }) => body.status !== ENDS[log.at(-1)!.type])
+      ? ['a late cancellation is told another end']
+      : []),
     ...(reads.some((read) => read.to! < firstAsked && shows(read)) ? ['it was cancelled before anybody asked'] : []),
     ...(reads.some((read) => read.from > firstTold && !shows(read))
       ? ['an acknowledged cancellation is not seen']

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Unit } from '../../store/sql.ts';
-import { LeaseLost, logicalInvocationId, performOnce } from './ledger.ts';
+import { logicalInvocationId } from './ledger.ts';
 
 describe('the identity of an effect', () => {
   const effect = { tenant: 'alpha', runId: 'run-1', nodeId: 'send', ordinal: 0, providerKey: 'model' };
@@ -42,24 +41,5 @@ describe('the identity of an effect', () => {
         expect(one).not.toBe(two);
       }),
     );
-  });
-});
-
-describe('an effect', () => {
-  const effect = { tenant: 'alpha', runId: 'run-1', nodeId: 'send', ordinal: 0, providerKey: 'model' };
-  const lease = { workId: 'run-1', owner: 'host-a', epoch: 1 };
-
-  it('is begun only by whoever holds the lease', async () => {
-    const fired: string[] = [];
-    const store = {
-      // Another host has claimed the work item: whatever expects the lease fails.
-      commit: async (unit: Unit) =>
-        unit.some(({ expectation }) => expectation === 'lease')
-          ? ({ committed: false, failedExpectation: 'lease' } as const)
-          : ({ committed: true, rows: [] } as const),
-    };
-    const performing = performOnce(store, lease, effect, async (effectId) => fired.push(effectId));
-    await expect(performing).rejects.toThrow(LeaseLost);
-    expect(fired).toEqual([]);
   });
 });

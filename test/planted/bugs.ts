@@ -59,8 +59,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'a lease is guarded by its owner alone',
     file: QUEUE,
-    text: '`UPDATE work SET ${moved} WHERE work_id = $1 AND owner = $2 AND epoch = $3`',
-    bug: '`UPDATE work SET ${moved} WHERE work_id = $1 AND owner = $2 AND $3 > 0`',
+    text: 'epoch = $3`,\n    params: [workId, owner, epoch],\n    expect: 1',
+    bug: '$3 > 0`,\n    params: [workId, owner, epoch],\n    expect: 1',
     ...CONTRACT,
   },
   {
@@ -171,8 +171,8 @@ export const PLANTED: readonly PlantedBug[] = [
   {
     name: 'strays are never looked for',
     file: 'src/runtime/executor.ts',
-    text: '    for (const item of astray) if (known.has(`${item.work_id} ${item.epoch}`)) this.#handleClaimed(item);',
-    bug: '',
+    text: 'item.epoch}`)) this.#handleClaimed(item);',
+    bug: 'item.epoch}`)) void item;',
     ...SIMULATION,
     only: 'shared day of seed',
   },

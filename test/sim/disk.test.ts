@@ -126,7 +126,7 @@ it.each(SEEDS)('a power cut loses nothing that was acknowledged: seed %i', async
 });
 
 it('nor while the write-ahead log is copied into the database', async () => {
-  expect(await cutPower(9, 170, 40_000)).toBeGreaterThan(5);
+  expect(await cutPower(9, 142, 40_000)).toBeGreaterThan(5);
 });
 
 it('a damaged log never gives half a unit', async () => {

@@ -15,10 +15,8 @@ const fresh = DAYS.flatMap((kind) =>
 );
 
 it.each([...chosen, ...fresh])('every promise holds through the $kind day of seed $seed', async ({ kind, seed }) => {
-  const { runs, kills, statuses, answers } = await simulate(seed, kind);
+  const { runs, statuses } = await simulate(seed, kind);
   expect(runs).toBeGreaterThan(50);
-  expect(kills).toBeGreaterThanOrEqual(0);
-  expect(answers).toBeGreaterThan(0);
   expect(statuses.completed).toBeGreaterThan(0);
 });
 

@@ -22,8 +22,6 @@ interface ChaosOptions {
 interface Place {
   readonly proxy: DatabaseProxy;
   host: HostProcess;
-  /** Somebody is about to harm it, or to bring it back. */
-  isInTrouble: boolean;
 }
 
 const HOSTS = 3;
@@ -78,7 +76,7 @@ export class Chaos {
 
   async #open(): Promise<void> {
     const proxy = await DatabaseProxy.open(this.#options.databaseUrl);
-    this.#places.push({ proxy, host: await this.#startAt(proxy), isInTrouble: false });
+    this.#places.push({ proxy, host: await this.#startAt(proxy) });
   }
 
   #startAt(proxy: DatabaseProxy): Promise<HostProcess> {

@@ -1,5 +1,5 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import packageFile from '../../package.json' with { type: 'json' };
 import { bringBack, KEPT, keep, oldHistories } from '../histories/old-histories.ts';
 import type { Answer, Api } from '../support/api.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
@@ -9,6 +9,7 @@ import { startTestHost, type TestHost } from '../support/host.ts';
  * here they are folded into the same snapshots, and replayed without a difference. `npm run histories` adds those of the
  * release that this is.
  */
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 let host: TestHost;
 const api = (): Api => host.as('editor');
 const storyOf = (events: readonly Answer['body'][]): string[] => events.map(({ type, nodeId }) => `${type} ${nodeId}`);
@@ -16,7 +17,7 @@ const storyOf = (events: readonly Answer['body'][]): string[] => events.map(({ t
 beforeAll(async () => {
   host = await startTestHost('sqlite', undefined);
   if (process.env.CAPSTAN_WRITE_HISTORIES === undefined) return;
-  for (const kept of KEPT) await keep(api(), host.config, packageFile.version, kept);
+  for (const kept of KEPT) await keep(api(), host.config, version, kept);
 });
 afterAll(() => host.stop());
 

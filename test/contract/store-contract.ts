@@ -292,7 +292,7 @@ export function storeContract(name: string, open: OpenStore): void {
         ]);
         expect((await claimed(store, 'host-a', 1)).map(({ work_id }) => work_id)).toEqual(['a']);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['b']);
-        expect(await store.read(nextDue([]))).toEqual([{ due_at: clock.now() + 5_000 }]);
+        expect(await store.read(nextDue([]))).toEqual([{ due_at: clock.now() + 5_000, suspect_at: null }]);
         clock.advance(5_000);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['later']);
       });
@@ -301,7 +301,9 @@ export function storeContract(name: string, open: OpenStore): void {
         const slow = addWork({ workId: 'slow', kind: 'slow', tenant: 'alpha', dueAt: 0 });
         await commit([slow, due('w', clock.now() + 5_000)]);
         expect(await claimed(store, 'host-a', 10, ['slow', 'other'])).toEqual([]);
-        expect(await store.read(nextDue(['slow', 'other']))).toEqual([{ due_at: clock.now() + 5_000 }]);
+        expect(await store.read(nextDue(['slow', 'other']))).toEqual([
+          { due_at: clock.now() + 5_000, suspect_at: null },
+        ]);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['slow']);
       });
 

@@ -206,6 +206,6 @@ export const PLANTED: readonly PlantedBug[] = [
     text: '    state.failures++;',
     bug: '',
     layer: 'unit',
-    test: 'src/engine/run/next.test.ts',
+    test: 'src/engine/run/outcome.test.ts',
   },
 ];

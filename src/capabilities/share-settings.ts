@@ -59,7 +59,7 @@ export const shareSettings = defineSettings({
     },
     quarantineAfter: {
       variable: 'CAPSTAN_QUARANTINE_AFTER',
-      meaning: 'host deaths or stalls after which the run that was executing is put aside (2)',
+      meaning: 'host deaths while a run was driven alone, or stalls, after which it is put aside (2)',
     },
   },
   read: (read) => {

@@ -53,6 +53,7 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
       const found = type.check?.(node.config) ?? [];
       return [...found, ...elsewhere(unknown, found)];
     },
+    checkInputs: ({ typeId, inputs }) => byId.get(typeId)?.checkInputs?.(inputs) ?? [],
     schemasIn: (node) => byId.get(node.typeId)?.schemas?.(node.config) ?? [],
   };
 }

@@ -1,4 +1,12 @@
-import { claimDue, type DueTenant, dueTenants, freeOrphans, nextDue, type WorkItem } from '../store/queue.ts';
+import {
+  claimDue,
+  type DueTenant,
+  dueTenants,
+  freeOrphans,
+  type NextDue,
+  nextDue,
+  type WorkItem,
+} from '../store/queue.ts';
 import type { Unit } from '../store/sql.ts';
 import type { Places } from './places.ts';
 import { putAside } from './put-aside.ts';
@@ -33,10 +41,12 @@ export class Claims {
   readonly #runtime: Runtime;
   readonly #hostId: string;
   readonly #places: Places;
-  /** Strikes from which on a run is driven alone: the next one would be its last. */
+  /** Strikes from which on a run is driven alone. */
   readonly #suspectFrom: number;
   /** The tenant after which the next claim begins to share places out. */
   #sharedTo = '';
+  /** Suspects and others take turns, so that neither keeps the other waiting. */
+  #isTurnOfSuspects = true;
   /** The suspect that is driven alone now. */
   onTrial: string | undefined;
 
@@ -47,26 +57,36 @@ export class Claims {
     this.#places = places;
   }
 
-  next(request: ClaimRequest): Promise<Claimed> {
+  /** While a suspect is on trial no other run begins: if the host dies, nobody else is suspected of it. */
+  async next({ except, isWorking }: ClaimRequest): Promise<Claimed> {
+    const request = { except: this.onTrial === undefined ? except : [...except, RUN_WORK], isWorking };
     const unshared = Math.min(this.#places.unshared, CLAIM_MAX);
-    return unshared > 0 ? this.#claimOldest(unshared, request) : this.#claimShares(request);
+    const [due] = await this.#runtime.store.read<NextDue>(nextDue(request.except, this.#suspectFrom));
+    if (!isWorking()) return NOTHING;
+    const isSuspectDue = this.onTrial === undefined && this.#isDue(due?.suspect_at ?? null);
+    this.#isTurnOfSuspects = isSuspectDue && !this.#isTurnOfSuspects;
+    if (this.#isTurnOfSuspects) return this.#claimSuspect();
+    const claimed = await (unshared > 0
+      ? this.#claimOldest(unshared, due?.due_at ?? null, request)
+      : this.#claimShares(request));
+    return isSuspectDue ? { ...claimed, mightBeMore: true } : claimed;
+  }
+
+  #isDue(at: number | null): boolean {
+    return at !== null && at <= this.#runtime.clock.now();
+  }
+
+  /** Claims one run that was executing when a host died. Such runs are driven one at a time: the next death tells. */
+  async #claimSuspect(): Promise<Claimed> {
+    const items = await this.#commit([claimDue(this.#hostId, 1, { isSuspect: true, suspectFrom: this.#suspectFrom })]);
+    return { items, mightBeMore: true };
   }
 
   /** Claims what has been due for longest; there is room for everybody. */
-  async #claimOldest(limit: number, { except, isWorking }: ClaimRequest): Promise<Claimed> {
-    const { store, clock } = this.#runtime;
-    const query = nextDue(except, {
-      withSuspects: this.onTrial === undefined,
-      suspectFrom: this.#suspectFrom,
-    });
-    const [row] = await store.read<{ due_at: number | null }>(query);
-    const dueAt = row?.due_at ?? null;
-    if (dueAt === null || !isWorking()) return NOTHING;
-    if (dueAt > clock.now()) return { ...NOTHING, dueAt };
-    const items = await this.#commit([
-      claimDue(this.#hostId, limit, { except, suspectFrom: this.#suspectFrom }),
-      ...this.#claimSuspect(),
-    ]);
+  async #claimOldest(limit: number, dueAt: number | null, { except }: ClaimRequest): Promise<Claimed> {
+    if (dueAt === null) return NOTHING;
+    if (!this.#isDue(dueAt)) return { ...NOTHING, dueAt };
+    const items = await this.#commit([claimDue(this.#hostId, limit, { except, suspectFrom: this.#suspectFrom })]);
     return { items, mightBeMore: items.length > 0 };
   }
 
@@ -83,16 +103,9 @@ export class Claims {
     const claims = [...shares].map(([tenant, count]) =>
       claimDue(this.#hostId, count, { except, tenant, suspectFrom: this.#suspectFrom }),
     );
-    const items = await this.#commit([...claims, ...this.#claimSuspect()]);
+    const items = await this.#commit(claims);
     const dueAt = later.length > 0 ? Math.min(...later) : undefined;
     return { items, mightBeMore: items.length > 0 || !isLastPart, dueAt };
-  }
-
-  /** The claim of one run that was executing when a host died. Such runs are driven one at a time: the next death tells. */
-  #claimSuspect(): Unit {
-    return this.onTrial === undefined
-      ? [claimDue(this.#hostId, 1, { isSuspect: true, suspectFrom: this.#suspectFrom })]
-      : [];
   }
 
   async #commit(claims: Unit): Promise<readonly WorkItem[]> {
@@ -105,8 +118,8 @@ export class Claims {
 type Orphan = Pick<WorkItem, 'work_id' | 'tenant'> & { readonly quarantined_at: number | null };
 
 /**
- * Returns the items of dead hosts to the queue. Runs that were executing become suspects; those that were suspects
- * already are put aside before anything is driven.
+ * Returns the items of dead hosts to the queue. Runs that were executing become suspects, which are tried alone; those
+ * that were alone at too many deaths are put aside before anything is driven.
  */
 export async function returnOrphans(runtime: Runtime, strikesMax: number): Promise<void> {
   for (;;) {

@@ -84,7 +84,8 @@ export class Drive {
     this.#runtime = runtime;
     this.#options = options;
     this.#wakes = options.wakes;
-    this.#strikes = options.strikes;
+    // The first death only made the run a suspect: others were executing too.
+    this.#strikes = Math.max(0, options.strikes - 1);
     this.#journal = new Journal(runtime, options.lease, options.held);
     this.#woken = this.#run.nodes.some(({ status }) => status === 'waiting');
     this.#attempts = new Attempts(runtime, options.lease, {

@@ -37,7 +37,7 @@ interface ExecutorOptions extends PlaceOptions {
   readonly hostId: string;
   /** How long a host that sends no heartbeats keeps its leases. */
   readonly leaseMs: number;
-  /** A run is put aside after this many host deaths or stalls that it is suspected of. */
+  /** A run is put aside after this many host deaths while it was driven alone, or stalls. */
   readonly strikesMax?: number;
   /** Whether so little disk space is left that it is kept for runs that have begun. */
   readonly isShortOfSpace?: () => boolean;
@@ -64,6 +64,8 @@ const FOREVER_MS = 100 * 365 * 24 * 60 * 60 * 1_000;
 interface ActiveItem {
   readonly kind: string;
   readonly tenant: string;
+  /** The fencing token under which it is handled. */
+  readonly epoch: number;
   drive?: Drive;
   /** It was woken while it was being handled. */
   wasWoken?: boolean;
@@ -156,7 +158,8 @@ export class Executor {
   }
 
   #placementFor(tenant: string): Placement {
-    const hasRoom = this.#state === 'working' && this.#places.hasRoomFor(tenant);
+    const isTrial = this.#claims.onTrial !== undefined;
+    const hasRoom = this.#state === 'working' && !isTrial && this.#places.hasRoomFor(tenant);
     return hasRoom ? { owner: this.hostId, adopt: this.adopt.bind(this) } : 'queued';
   }
 
@@ -248,6 +251,8 @@ export class Executor {
   }
 
   #handleClaimed(item: WorkItem): void {
+    // A slow reply to a claim and the search for strays can both bring the same claim: it is handled once.
+    if ((this.#active.get(item.work_id)?.epoch ?? 0) >= item.epoch) return;
     const lease = { workId: item.work_id, owner: this.hostId, epoch: item.epoch };
     if (item.strikes >= this.#suspectFrom) this.#claims.onTrial = item.work_id;
     if (item.kind === RUN_WORK) void this.#driveUntilReleased(lease, item);
@@ -262,7 +267,7 @@ export class Executor {
     const { wakes, crashes, strikes } = start;
     let held = 'held' in start ? start.held : undefined;
     const tenant = 'held' in start ? start.held.identity.subject.tenant : start.tenant;
-    const active = this.#track(lease.workId, RUN_WORK, tenant);
+    const active = this.#track(lease, RUN_WORK, tenant);
     // Many may be claimed at once; to load and begin all of them would hold up everybody else.
     await this.#runtime.turns.next(tenant);
     for (let retryMs = RETRY_MS; ; retryMs = Math.min(retryMs * 2, RETRY_MAX_MS)) {
@@ -303,10 +308,13 @@ export class Executor {
   #acquitLater(lease: Lease): void {
     this.#runtime.clock.after(TRIAL_MS, () => {
       if (this.#claims.onTrial !== lease.workId) return;
-      void this.#runtime.store
-        .commit([guardLease(lease, true)])
-        .catch((error) => this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted'))
-        .then(() => this.#endTrial(lease.workId));
+      this.#runtime.store.commit([guardLease(lease, true)]).then(
+        () => this.#endTrial(lease.workId),
+        (error) => {
+          this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted; trying again');
+          this.#acquitLater(lease);
+        },
+      );
     });
   }
 
@@ -343,7 +351,7 @@ export class Executor {
   }
 
   async #handle(lease: Lease, item: WorkItem): Promise<void> {
-    const active = this.#track(lease.workId, item.kind, item.tenant);
+    const active = this.#track(lease, item.kind, item.tenant);
     let due: number | null = null;
     try {
       due = await this.#handleUntilFinished(lease, item);
@@ -382,8 +390,8 @@ export class Executor {
     }
   }
 
-  #track(workId: string, kind: string, tenant: string): ActiveItem {
-    const active: ActiveItem = { kind, tenant };
+  #track({ workId, epoch }: Lease, kind: string, tenant: string): ActiveItem {
+    const active: ActiveItem = { kind, tenant, epoch };
     this.#active.set(workId, active);
     this.#places.take(kind, tenant);
     return active;

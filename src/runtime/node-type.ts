@@ -36,6 +36,8 @@ export interface NodeType {
   readonly config?: TSchema;
   /** Finds problems that the schema cannot express; called only with a config that fits it but for unknown keys. */
   check?(config: JsonObject): readonly ConfigProblem[];
+  /** Finds inputs that are fixed in the definition and that the node would refuse. */
+  checkInputs?(inputs: WorkflowNode['inputs']): readonly ConfigProblem[];
   /** The JSON Schemas in a config, which must be valid; called only with a config that has no other problem. */
   schemas?(config: JsonObject): readonly SchemaAt[];
   /** The node asks for approval, so a workflow may have a cycle through it. */

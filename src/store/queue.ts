@@ -126,14 +126,14 @@ interface ClaimOptions {
 const COLUMNS = 'work_id, kind, tenant, payload, epoch, wakes, crashes, strikes';
 const FREE = 'owner IS NULL AND quarantined_at IS NULL';
 
-/** Claims free items that are due, oldest first. */
+/** Claims free items that are due, oldest first; of suspects the one first that is suspected of the fewest deaths. */
 export function claimDue(owner: string, limit: number, options: ClaimOptions = {}): Write {
   const { except = [], tenant, isSuspect = false, suspectFrom = 1 } = options;
   const ofTenant = tenant === undefined ? '' : `AND tenant = $${except.length + 3}`;
   return {
     sql: `UPDATE work SET owner = $1, epoch = epoch + 1, due_at = NULL WHERE work_id IN (
             SELECT work_id FROM work WHERE ${FREE} AND due_at <= $now AND strikes ${isSuspect ? '>=' : '<'} ${suspectFrom}
-            ${notOf(except, 3)} ${ofTenant} ORDER BY due_at LIMIT $2 $skipLocked
+            ${notOf(except, 3)} ${ofTenant} ORDER BY ${isSuspect ? 'strikes, due_at' : 'due_at'} LIMIT $2 $skipLocked
           ) AND owner IS NULL RETURNING ${COLUMNS}`,
     params: [owner, limit, ...except, ...(tenant === undefined ? [] : [tenant])],
     returns: true,
@@ -175,10 +175,10 @@ function notOf(kinds: readonly string[], firstPlace: number): string {
   return kinds.length === 0 ? '' : `AND kind NOT IN (${kinds.map((_, index) => `$${firstPlace + index}`).join(', ')})`;
 }
 
-/** Strikes with which an item is put aside, unless the operator says otherwise. */
+/** An item with more strikes than this is put aside, unless the operator says otherwise. */
 export const STRIKES_MAX = 2;
 
-/** Which items get a strike when their host dies, and with how many they are put aside. */
+/** Which items get a strike when their host dies, and with more than how many they are put aside. */
 interface StrikeOptions {
   readonly kind: string;
   readonly strikesMax: number;
@@ -192,7 +192,7 @@ export function freeOrphans(limit: number, { kind, strikesMax }: StrikeOptions):
   return {
     sql: `UPDATE work SET owner = NULL, due_at = $now, crashes = crashes + 1,
             strikes = CASE WHEN kind = $2 THEN strikes + 1 ELSE strikes END,
-            quarantined_at = CASE WHEN kind = $2 AND strikes + 1 >= $3 THEN $now ELSE quarantined_at END
+            quarantined_at = CASE WHEN kind = $2 AND strikes >= $3 THEN $now ELSE quarantined_at END
           WHERE work_id IN (
             SELECT work_id FROM work WHERE owner IS NOT NULL
               AND NOT EXISTS (SELECT 1 FROM hosts WHERE host_id = work.owner AND alive_until >= $now)
@@ -203,19 +203,19 @@ export function freeOrphans(limit: number, { kind, strikesMax }: StrikeOptions):
   };
 }
 
-/** Puts an item aside that the caller holds: no host claims it until it is given back. */
+/** Puts an item aside that the caller holds and is sure about: no host claims it until it is given back. */
 export function quarantine({ workId, owner, epoch }: Lease): Write {
   return {
-    sql: `UPDATE work SET owner = NULL, due_at = NULL, epoch = epoch + 1, strikes = strikes + 1, quarantined_at = $now
+    sql: `UPDATE work SET owner = NULL, due_at = NULL, epoch = epoch + 1, strikes = strikes + 2, quarantined_at = $now
           WHERE work_id = $1 AND owner = $2 AND epoch = $3`,
     params: [workId, owner, epoch],
   };
 }
 
-/** Gives an item back that was put aside; it is due at once, and tried alone once more. */
+/** Gives an item back that was put aside; it is due at once, and tried alone once more: its strikes stay. */
 export function endQuarantine(workId: string): Write {
   return {
-    sql: `UPDATE work SET due_at = $now, strikes = 1, quarantined_at = NULL
+    sql: `UPDATE work SET due_at = $now, quarantined_at = NULL
           WHERE work_id = $1 AND quarantined_at IS NOT NULL`,
     params: [workId],
   };
@@ -335,11 +335,18 @@ export function readWorkItem(workId: string): Statement {
   return sql('SELECT wakes, owner, epoch, payload FROM work WHERE work_id = $1', workId);
 }
 
-/** Finds when the next free item is due, so that the host can sleep until then; `except` lists kinds to ignore. */
-export function nextDue(except: readonly string[], { withSuspects = true, suspectFrom = 1 } = {}): Statement {
+/** When the next free item is due, and when the next one that is suspected of a host's death is. */
+export interface NextDue {
+  readonly due_at: number | null;
+  readonly suspect_at: number | null;
+}
+
+/** Finds when the next free items are due, so that the host can sleep until then; `except` lists kinds to ignore. */
+export function nextDue(except: readonly string[], suspectFrom = 1): Statement {
+  const waiting = `FROM work WHERE ${FREE} AND due_at IS NOT NULL`;
   return sql(
-    `SELECT MIN(due_at) AS due_at FROM work
-     WHERE ${FREE} AND due_at IS NOT NULL ${withSuspects ? '' : `AND strikes < ${suspectFrom}`} ${notOf(except, 1)}`,
+    `SELECT (SELECT MIN(due_at) ${waiting} AND strikes < ${suspectFrom} ${notOf(except, 1)}) AS due_at,
+       (SELECT MIN(due_at) ${waiting} AND strikes > 0 AND strikes >= ${suspectFrom}) AS suspect_at`,
     ...except,
   );
 }

@@ -199,4 +199,11 @@ export const CORE_TABLES: readonly Migration[] = [
       'ALTER TABLE runs ADD COLUMN log_seal TEXT',
     ],
   },
+  {
+    id: 'core/0010',
+    statements: [
+      // Suspects of a host's death are few among many that wait: to find the next without a look at the others.
+      'CREATE INDEX work_suspects ON work (due_at) WHERE owner IS NULL AND due_at IS NOT NULL AND strikes > 0',
+    ],
+  },
 ];

@@ -292,7 +292,7 @@ export function storeContract(name: string, open: OpenStore): void {
         ]);
         expect((await claimed(store, 'host-a', 1)).map(({ work_id }) => work_id)).toEqual(['a']);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['b']);
-        expect(await store.read(nextDue([]))).toEqual([{ due_at: clock.now() + 5_000 }]);
+        expect(await store.read(nextDue([]))).toEqual([{ due_at: clock.now() + 5_000, suspect_at: null }]);
         clock.advance(5_000);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['later']);
       });
@@ -301,7 +301,9 @@ export function storeContract(name: string, open: OpenStore): void {
         const slow = addWork({ workId: 'slow', kind: 'slow', tenant: 'alpha', dueAt: 0 });
         await commit([slow, due('w', clock.now() + 5_000)]);
         expect(await claimed(store, 'host-a', 10, ['slow', 'other'])).toEqual([]);
-        expect(await store.read(nextDue(['slow', 'other']))).toEqual([{ due_at: clock.now() + 5_000 }]);
+        expect(await store.read(nextDue(['slow', 'other']))).toEqual([
+          { due_at: clock.now() + 5_000, suspect_at: null },
+        ]);
         expect((await claimed(store, 'host-a')).map(({ work_id }) => work_id)).toEqual(['slow']);
       });
 
@@ -389,14 +391,18 @@ export function storeContract(name: string, open: OpenStore): void {
         const [first] = await suspects('host-b');
         expect(first).toMatchObject({ crashes: 1, strikes: 1 });
         await free();
+        // Another was not alone yet, so it is tried first.
         const [second] = await suspects('host-c');
         expect(second!.work_id).not.toBe(first!.work_id);
+        expect(await suspects('host-d')).toMatchObject([{ work_id: first!.work_id, strikes: 2 }]);
+        await commit([keepAlive('host-c', 60_000)]);
+        await free();
         expect(await store.read(countQuarantined())).toEqual([{ count: 1 }]);
         // A wake-up does not bring it back, a person does.
         await commit([wake(first!.work_id)]);
         expect(await suspects('host-c')).toEqual([]);
         await commit([endQuarantine(first!.work_id)]);
-        expect(await suspects('host-c')).toMatchObject([{ work_id: first!.work_id, strikes: 1 }]);
+        expect(await suspects('host-d')).toMatchObject([{ work_id: first!.work_id, strikes: 3 }]);
         // One that makes progress is a suspect no more.
         await commit([guardLease(leaseOf(second!, 'host-c'), true)]);
         await free();

@@ -10,13 +10,19 @@ export interface Weather {
   readonly lostBefore: number;
   readonly lostAfter: number;
   readonly hintLost: number;
+  /** What was done at once is told so late that whoever asked has looked for it twice. */
+  readonly lateReply: number;
 }
 
-export const FAIR: Weather = { slow: 0, slowMs: 0, lostBefore: 0, lostAfter: 0, hintLost: 0 };
+export const FAIR: Weather = { slow: 0, slowMs: 0, lostBefore: 0, lostAfter: 0, hintLost: 0, lateReply: 0 };
+
+/** Longer than two heartbeats: the search for strays is faster than such a reply. */
+const LATE_MS = { min: 2_000, max: 8_000 };
 
 /** How bad this day is going to be. */
 export function forecast({ random }: World): Weather {
   return {
+    lateReply: 0,
     slow: random.next() * 0.3,
     slowMs: random.between(10, 2_000),
     lostBefore: random.next() * 0.05,
@@ -27,17 +33,20 @@ export function forecast({ random }: World): Weather {
 
 /** One host's way to the shared store, with everything that can go wrong on it. */
 export class FaultyStore implements Store {
-  /** Hosts come and go and share this store, as they share PostgreSQL. */
-  readonly isShared = true;
+  /** Hosts come and go and share this store, as they share PostgreSQL; or it has one owner at a time, as SQLite has. */
+  readonly isShared: boolean;
   readonly #store: Store;
   readonly #world: World;
   readonly #sendHints: (topics: readonly string[]) => void;
   readonly #listeners: ((topic: string) => void)[] = [];
   weather: Weather = FAIR;
-  /** Dead hosts hear and say nothing any more; a cut-off one is refused by the network. */
-  state: 'connected' | 'cut-off' | 'dead' = 'connected';
+  /** How late the reply to a unit is, where a test wants just that one late. */
+  lateBy: (unit: Unit) => number = () => 0;
+  /** Dead hosts hear and say nothing any more; a cut-off one has no store; of a full disk it can only read. */
+  state: 'connected' | 'cut-off' | 'read-only' | 'dead' = 'connected';
 
-  constructor(store: Store, world: World, sendHints: (topics: readonly string[]) => void) {
+  constructor(store: Store, world: World, sendHints: (topics: readonly string[]) => void, isShared = true) {
+    this.isShared = isShared;
     this.#store = store;
     this.#world = world;
     this.#sendHints = sendHints;
@@ -47,8 +56,14 @@ export class FaultyStore implements Store {
     return this.#over(() => this.#store.read<R>(statement));
   }
 
-  commit(unit: Unit): Promise<CommitOutcome> {
-    return this.#over(() => this.#store.commit(unit));
+  async commit(unit: Unit): Promise<CommitOutcome> {
+    const outcome = await this.#over(() => {
+      if (this.state === 'read-only') throw new StoreFailure('the disk is full');
+      return this.#store.commit(unit);
+    });
+    const late = this.lateBy(unit);
+    if (late > 0) await this.#world.sleep(late);
+    return outcome;
   }
 
   hint(topics: readonly string[]): void {
@@ -76,16 +91,19 @@ export class FaultyStore implements Store {
     await this.#takeTime();
     if (random.chance(this.weather.lostBefore)) throw new StoreFailure('lost on the way there');
     const result = await call();
-    await this.#takeTime();
+    // What the one owner's own disk has done is known to it; over a network the answer can get lost.
+    await this.#takeTime({ mayLose: this.isShared });
+    if (this.weather.lateReply > 0 && random.chance(this.weather.lateReply))
+      await this.#world.sleep(random.between(LATE_MS.min, LATE_MS.max));
     if (random.chance(this.weather.lostAfter)) throw new StoreFailure('lost on the way back');
     return result;
   }
 
-  async #takeTime(): Promise<void> {
+  async #takeTime({ mayLose }: { readonly mayLose: boolean } = { mayLose: true }): Promise<void> {
     const delay = this.#delay();
     if (delay > 0) await this.#world.sleep(delay);
     if (this.state === 'dead') await new Promise(() => {});
-    if (this.state === 'cut-off') throw new StoreFailure('the network is down');
+    if (this.state === 'cut-off' && mayLose) throw new StoreFailure('the store is away');
   }
 
   #delay(): number {

@@ -21,7 +21,7 @@ import { CORE_TABLES } from '../../src/store/tables.ts';
 import { digits, sortableIds } from '../../src/system/ids.ts';
 import { edge, node, workflow } from '../support/definitions.ts';
 import { registerShared } from '../support/register-shared.ts';
-import { FaultyStore } from './faulty-store.ts';
+import { FAIR, FaultyStore } from './faulty-store.ts';
 import { createSimHost, type SimHost } from './sim-host.ts';
 import { type Random, World } from './world.ts';
 
@@ -109,7 +109,7 @@ describe('whatever the workflow and whoever meddles with it', () => {
       const fired = firings.length;
       const fork = await forkOf(source, 'replay', random.between(0, wanted.length));
       for (let deaths = 0; deaths < 3; deaths++) {
-        host.store.weather = { slow: 0.5, slowMs: 1_500, lostBefore: 0.2, lostAfter: 0.2, hintLost: 0.5 };
+        host.store.weather = { ...FAIR, slow: 0.5, slowMs: 1_500, lostBefore: 0.2, lostAfter: 0.2, hintLost: 0.5 };
         await world.run(world.now() + random.between(0, 3_000));
         host.store.state = 'dead';
         host = await startHost(`host-${deaths}`);

@@ -145,6 +145,9 @@ export function createSimHost(options: SimHostOptions) {
     executor,
     kinds,
     contributed,
+    prepare: async () => {
+      for (const { prepare } of parts) await prepare?.();
+    },
     idempotency: new Idempotency(store, clock),
   };
 }

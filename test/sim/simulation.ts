@@ -46,8 +46,15 @@ export interface SimulationResult {
   readonly statuses: Record<string, number>;
 }
 
+/**
+ * What a day is like. `shared`: several hosts on one store, as on PostgreSQL. `late`: the same, and what the store did is
+ * often told late. `owned`: one host at a time on a disk that fails and comes back, as on SQLite.
+ */
+export const DAYS = ['shared', 'late', 'owned'] as const;
+export type DayKind = (typeof DAYS)[number];
+
 /** One bad day from beginning to end. Throws when a promise is broken; the seed makes it happen again. */
-export async function simulate(seed: number): Promise<SimulationResult> {
+export async function simulate(seed: number, kind: DayKind = 'shared'): Promise<SimulationResult> {
   const folder = freshFolder();
   const world = new World(seed);
   const store = await openSqlite({
@@ -56,7 +63,7 @@ export async function simulate(seed: number): Promise<SimulationResult> {
     migrations: [...CORE_TABLES, ...WEBHOOK_TABLES, ...INTERRUPT_TABLES],
     durable: false,
   });
-  const day = new Day(seed, world, store);
+  const day = new Day(seed, world, store, kind);
   try {
     return await day.pass();
   } finally {
@@ -65,6 +72,9 @@ export async function simulate(seed: number): Promise<SimulationResult> {
     folder.remove();
   }
 }
+
+/** What is the same on all days of a kind. A transaction of SQLite that fails has not happened; only a death hides one. */
+const CLIMATE: Record<DayKind, Partial<Weather>> = { shared: {}, late: { lateReply: 0.3 }, owned: { lostAfter: 0 } };
 
 interface Firing {
   readonly effectId: string;
@@ -75,6 +85,7 @@ class Day {
   readonly #seed: number;
   readonly #world: World;
   readonly #store: Store;
+  readonly #kind: DayKind;
   readonly #hosts: SimHost[] = [];
   readonly #promised = new Map<string, string>();
   readonly #keys = new Map<string, Set<string>>();
@@ -87,8 +98,9 @@ class Day {
   #kills = 0;
   #names = 0;
 
-  constructor(seed: number, world: World, store: Store) {
+  constructor(seed: number, world: World, store: Store, kind: DayKind) {
     this.#seed = seed;
+    this.#kind = kind;
     this.#world = world;
     this.#store = store;
     this.#receivers = new Receivers(world, () => this.#isStorm);
@@ -98,7 +110,7 @@ class Day {
 
   async pass(): Promise<SimulationResult> {
     const world = this.#world;
-    this.#weather = forecast(world);
+    this.#weather = { ...forecast(world), ...CLIMATE[this.#kind] };
     await world.settle(this.#open());
     const people = [this.#people(), this.#people(), this.#troubles(), this.#followers()];
     await world.run(world.now() + STORM_MS + 20_000);
@@ -114,7 +126,7 @@ class Day {
 
   async #open(): Promise<void> {
     this.#isStorm = false;
-    for (let count = 0; count < HOSTS; count++) await this.#startHost();
+    for (let count = 0; count < (this.#kind === 'owned' ? 1 : HOSTS); count++) await this.#startHost();
     const { runtime, webhooks } = this.#hosts[0]!;
     await registerShared(runtime, ...WORKFLOWS);
     await this.#receivers.subscribe(runtime, webhooks, CALLER);
@@ -124,9 +136,10 @@ class Day {
 
   async #startHost(): Promise<void> {
     const world = this.#world;
-    const store = new FaultyStore(this.#store, world, (topics) => {
+    const tellOthers = (topics: readonly string[]): void => {
       for (const other of this.#hosts) if (other.store !== store) other.store.hear(topics);
-    });
+    };
+    const store = new FaultyStore(this.#store, world, tellOthers, this.#kind !== 'owned');
     const chance = () =>
       digits(world.random.between(0, 36 ** 5 - 1), 5) + digits(world.random.between(0, 36 ** 5 - 1), 5);
     const host = createSimHost({
@@ -142,6 +155,7 @@ class Day {
         (effectId) => this.#fire(effectId),
       ),
     });
+    await host.prepare();
     await host.executor.start();
     store.weather = this.#isStorm ? this.#weather : FAIR;
     this.#hosts.push(host);
@@ -188,7 +202,8 @@ class Day {
   async #create(first: SimHost): Promise<void> {
     const { random } = this.#world;
     const key = `key-${this.#keys.size}`;
-    const workflowId = random.pick(WORKFLOWS).id;
+    // Two drives of one run show where steps are only recorded once: in agents.
+    const workflowId = this.#kind === 'late' && random.chance(0.7) ? 'agent' : random.pick(WORKFLOWS).id;
     this.#keys.set(key, new Set());
     for (let host = first; this.#isStorm; host = random.pick(this.#hosts)) {
       const runId = await this.#tryCreate(host, key, workflowId);
@@ -252,22 +267,29 @@ class Day {
       if (!this.#isStorm) return;
       const victim = random.pick(this.#hosts);
       if (random.chance(0.5)) await this.#kill(victim);
-      else {
-        victim.store.state = 'cut-off';
-        await this.#world.sleep(random.between(100, 2 * LEASE_MS));
-        if (victim.store.state === 'cut-off') victim.store.state = 'connected';
-      }
+      else await this.#takeStoreFrom(victim);
     }
+  }
+
+  async #takeStoreFrom({ store }: SimHost): Promise<void> {
+    const { random } = this.#world;
+    const state = this.#kind === 'owned' && random.chance(0.5) ? 'read-only' : 'cut-off';
+    store.state = state;
+    await this.#world.sleep(random.between(100, 2 * LEASE_MS));
+    if (store.state === state) store.state = 'connected';
   }
 
   async #kill(victim: SimHost): Promise<void> {
     victim.store.state = 'dead';
     this.#readers.mourn();
     this.#kills++;
-    this.#hosts.splice(this.#hosts.indexOf(victim), 1);
+    if (this.#hosts.length > 1) this.#hosts.splice(this.#hosts.indexOf(victim), 1);
     for (let tries = 0; tries < 100; tries++) {
       try {
-        return await this.#startHost();
+        await this.#startHost();
+        // The only host is missed until there is another one.
+        if (this.#hosts.includes(victim)) this.#hosts.splice(this.#hosts.indexOf(victim), 1);
+        return this.#readers.mourn();
       } catch (error) {
         if (!(error instanceof StoreFailure)) throw error;
       }
@@ -380,7 +402,7 @@ class Day {
   }
 }
 
-const CALLER: Caller = {
+export const CALLER: Caller = {
   subject: { tenant: TENANT, tenantName: TENANT, principal: 'somebody', issuer: 'urn:sim', lane: 'api-key' },
   scopes: new Set(SCOPES),
   keyId: 'key-sim',

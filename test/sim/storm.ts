@@ -100,7 +100,14 @@ export class Storm {
   #begin(): void {
     const { random } = this.#world;
     this.isOn = true;
-    this.#brings({ slow: 0.3, slowMs: random.between(10, 1_500), lostBefore: 0.05, lostAfter: 0.05, hintLost: 0.5 });
+    this.#brings({
+      ...FAIR,
+      slow: 0.3,
+      slowMs: random.between(10, 1_500),
+      lostBefore: 0.05,
+      lostAfter: 0.05,
+      hintLost: 0.5,
+    });
   }
 
   #end(): void {

@@ -1,9 +1,10 @@
+import { Type } from 'typebox';
 import { defineCapability } from '../../src/capabilities/capability.ts';
 import { readConfig } from '../../src/config.ts';
 import { startHost } from '../../src/host.ts';
 import { realClock, realIds, realLog } from '../../src/system/real.ts';
 
-/** A host with a node type that takes the process down, as running out of memory does. */
+/** A host with a node type that takes the process down, as running out of memory does, and one that takes its time. */
 const poison = defineCapability({
   name: 'poison',
   nodes: () => [
@@ -12,6 +13,15 @@ const poison = defineCapability({
       role: 'pure',
       run: () => {
         process.kill(process.pid, 'SIGKILL');
+        return { done: {} };
+      },
+    },
+    {
+      typeId: 'vendor.test.slow',
+      config: Type.Object({ ms: Type.Number() }),
+      role: 'pure',
+      run: async ({ config, sleep }) => {
+        await sleep(Number(config.ms));
         return { done: {} };
       },
     },

@@ -43,6 +43,8 @@ export interface NodeCatalog {
   capabilityFor(typeId: string): string | undefined;
   /** Validates the config of a node whose type exists. */
   checkConfig(node: WorkflowNode): readonly ConfigProblem[];
+  /** Finds values that are fixed in the definition and that the node type refuses; `path` is relative to the inputs. */
+  checkInputs?(node: WorkflowNode): readonly ConfigProblem[];
   /** The JSON Schemas in the config of a node. The config must be valid otherwise. */
   schemasIn(node: WorkflowNode): readonly SchemaAt[];
 }
@@ -154,7 +156,12 @@ function checkNode(node: WorkflowNode, path: string, ids: NodeIds, catalog: Node
   const ports = Object.entries(node.inputs).flatMap(([port, value]) =>
     checkPort(value, ids).map((message) => ({ path: `${path}.inputs.${port}`, message, nodeId: node.id })),
   );
-  return [...config, ...ports, ...checkAgent(node, path), ...checkContract(node, path, catalog)];
+  const fixed = (catalog.checkInputs?.(node) ?? []).map((problem) => ({
+    ...problem,
+    path: `${path}.inputs${problem.path}`,
+    nodeId: node.id,
+  }));
+  return [...config, ...ports, ...fixed, ...checkAgent(node, path), ...checkContract(node, path, catalog)];
 }
 
 function unknownType(node: WorkflowNode, path: string, catalog: NodeCatalog): Problem {

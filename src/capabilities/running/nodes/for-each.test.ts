@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { configProblems, run } from '../../../../test/support/node-context.ts';
+import { configProblems, run, typeOf } from '../../../../test/support/node-context.ts';
 import type { ChildState } from '../../../engine/run/run.ts';
 import type { RunStatus } from '../../../protocol/running/runs.ts';
 import type { ChildResult } from '../../../runtime/child-request.ts';
@@ -104,7 +104,9 @@ describe(TYPE, () => {
   });
 
   it('takes a list of bounded length, and gives results of bounded size', async () => {
-    expect(call([], {}, new Array(1_001).fill('a'))).toMatchObject({ failed: { code: 'validation_error' } });
+    expect(call([], {}, new Array(1_001).fill('a'))).toMatchObject({
+      failed: { code: 'validation_error', retryable: false, details: { items: 1_001, limit: 1_000 } },
+    });
     expect(run(TYPE, { config: { workflowId: 'child' }, inputs: { array: 'abc' } })).toMatchObject({
       failed: { code: 'validation_error' },
     });
@@ -115,6 +117,13 @@ describe(TYPE, () => {
       childResult: async (runId) => ({ runId, status: 'completed', variables: { result: 'x'.repeat(1_000_000) } }),
     });
     expect(outcome).toMatchObject({ failed: { code: 'result_too_large', retryable: false } });
+  });
+
+  it('is refused with a list in the definition that is too long', () => {
+    const problems = (length: number) =>
+      typeOf(TYPE).checkInputs!({ array: { type: 'static', value: new Array(length).fill(0) } });
+    expect(problems(1_000)).toEqual([]);
+    expect(problems(1_001)).toEqual([{ path: '.array', message: 'must have at most 1000 items' }]);
   });
 
   it('is refused with a config that makes no sense', () => {

@@ -53,10 +53,14 @@ export const forEach: NodeType = {
   role: 'side-effect',
   fansOut: true,
   config: Config,
+  checkInputs: ({ array }) => {
+    const isTooLong = array?.type === 'static' && Array.isArray(array.value) && array.value.length > ITEMS_MAX;
+    return isTooLong ? [{ path: '.array', message: `must have at most ${ITEMS_MAX} items` }] : [];
+  },
   run: (context): Outcome | Promise<Outcome> => {
     const { array } = context.inputs;
     if (!Array.isArray(array)) return invalid('The input `array` must be an array.');
-    if (array.length > ITEMS_MAX) return invalid(`The input \`array\` has more than ${ITEMS_MAX} items.`);
+    if (array.length > ITEMS_MAX) return tooMany(array.length);
     const { concurrency = CONCURRENCY, onChildFailure = 'fail-fast' } = context.config as Config;
     const { children } = context;
     const lost = children.findIndex((child) => isOver(child) && child.status !== 'completed');
@@ -109,6 +113,12 @@ async function gather({ config, children, childResult }: NodeContext): Promise<O
   const completed = children.filter(({ status }: ChildState) => status === 'completed').length;
   const joinOutcome = completed === children.length ? 'satisfied' : 'partial';
   return { done: { outputs: { joinOutcome, results, children: facts, completed, total: children.length } } };
+}
+
+/** Refused before the first child starts. */
+function tooMany(items: number): Outcome {
+  const message = `The input \`array\` has ${items} items; a for-each takes at most ${ITEMS_MAX}. Split it into several runs.`;
+  return { failed: { code: 'validation_error', message, details: { items, limit: ITEMS_MAX }, retryable: false } };
 }
 
 function tooLarge(): Outcome {

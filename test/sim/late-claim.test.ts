@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import { INTERRUPT_TABLES } from '../../src/capabilities/people/interrupts/records.ts';
+import { perform } from '../../src/runtime/change.ts';
+import { claimDue } from '../../src/store/queue.ts';
+import type { Unit } from '../../src/store/sql.ts';
+import { digits, sortableIds } from '../../src/system/ids.ts';
+import { registerShared } from '../support/register-shared.ts';
+import { FaultyStore } from './faulty-store.ts';
+import { createSimHost, LEASE_MS } from './sim-host.ts';
+import { CALLER } from './simulation.ts';
+import { inStorm } from './storm.ts';
+import { WORKFLOWS } from './workflows.ts';
+
+/**
+ * Goal: one claim is handled once, though its reply comes so late that the search for strays has found the item before.
+ * Method: only that reply is late; the effects of the run say how often it was driven.
+ */
+
+const CLAIM = claimDue('', 1).sql.slice(0, 30);
+const isClaim = (unit: Unit): boolean => unit.some(({ sql }) => sql.startsWith(CLAIM));
+
+it('a claim whose reply is late is driven once', () =>
+  inStorm(1, INTERRUPT_TABLES, async ({ world, store: shared }) => {
+    const store = new FaultyStore(shared, world, () => {});
+    const fired: string[] = [];
+    const host = createSimHost({
+      name: 'host-0',
+      world,
+      store,
+      ids: sortableIds(world.now, () => digits(world.random.between(0, 36 ** 5 - 1), 10)),
+      probe: async (effectId) => {
+        fired.push(effectId);
+        await world.sleep(2 * LEASE_MS);
+      },
+    });
+    await world.settle(registerShared(host.runtime, ...WORKFLOWS));
+    const request = { workflowId: 'effects', inputs: {}, configurable: {}, exclusive: false };
+    // Nobody works yet, so the run is queued and has to be claimed.
+    await world.settle(perform(host.runtime, () => host.runs.create(CALLER, request)));
+    store.lateBy = (unit) => (isClaim(unit) ? LEASE_MS : 0);
+    await world.settle(host.executor.start());
+    await world.run(world.now() + 10 * LEASE_MS);
+    store.state = 'dead';
+    expect(fired.length).toBeGreaterThan(1);
+    expect(fired).toEqual([...new Set(fired)]);
+  }));

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -25,8 +26,8 @@ import { cancelChildHandler } from './runtime/move-run.ts';
 import { threadedSchemaValidator } from './runtime/validation/schema-threads.ts';
 import type { WorkKind } from './runtime/work-kind.ts';
 import { countQuarantined } from './store/queue.ts';
-import { openSqlite } from './store/sqlite.ts';
-import { isReachable, type Migration, type Store } from './store/store.ts';
+import { DATABASE_FILE, openSqlite } from './store/sqlite.ts';
+import { isReachable, type Migration, type Store, StoreFailure } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
 import type { Clock } from './system/clock.ts';
 import { createEgress } from './system/egress.ts';
@@ -88,26 +89,21 @@ async function startOn<Extra extends object>(
   store.onHint((topic) => host.runtime.hub.receiveHint(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
   await loadWorkflows(host, assembly.services, config.workflowsFolder ?? EXAMPLES);
-  const firstKey = await createFirstKey(assembly.services);
   const server = createEdge(built, config);
   await store.commit([maintenanceWork()]);
   await host.executor.start();
+  const stop = stopOnce(built, server);
   try {
     await server.app.listen({ host: config.host, port: config.port });
+    // Not before: a key that a failed start has stored would never be shown to anybody.
+    return runningHost(built, server, stop, await createFirstKey(assembly.services));
   } catch (error) {
-    await stopCapabilities(assembly);
-    await host.executor.stop(0);
-    host.runtime.watchdog.stop();
+    await stop();
     throw error;
   }
-  return runningHost(built, server, firstKey);
 }
 
-function runningHost(
-  { host: { runtime, executor }, assembly }: BuiltHost,
-  server: Server,
-  firstKey: string | undefined,
-): RunningHost {
+function stopOnce({ host: { runtime, executor }, assembly }: BuiltHost, server: Server): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await server.close();
@@ -117,15 +113,42 @@ function runningHost(
     runtime.watchdog.stop();
     await runtime.store.close();
   };
+  return () => {
+    stopped ??= stop();
+    return stopped;
+  };
+}
+
+function runningHost(
+  { host: { executor } }: BuiltHost,
+  server: Server,
+  stop: () => Promise<void>,
+  firstKey: string | undefined,
+): RunningHost {
   return {
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
     isIdle: () => server.gate.inFlight === 0 && executor.inHand === 0,
-    stop: () => {
-      stopped ??= stop();
-      return stopped;
-    },
+    stop,
   };
+}
+
+/** Creates an owner's key in a store without starting a host, for an operator who has lost every key. */
+export async function recoverOwnerKey(config: Config, system: System, tenant: string): Promise<string> {
+  if (!config.databaseUrl && !existsSync(join(config.dataFolder, DATABASE_FILE))) {
+    throw new StoreFailure(`There is no Capstan store in ${config.dataFolder}. Name its folder with --data.`);
+  }
+  const tables = capabilities.flatMap((capability) => capability.tables);
+  const store = await openStore(config, system.clock, [...CORE_TABLES, ...tables]);
+  try {
+    const { host, assembly } = buildHost(store, capabilities, config, system);
+    const key = await assembly.services.authorization.recoverOwner(tenant, 'recovered');
+    await stopCapabilities(assembly);
+    await host.runtime.schemas.close();
+    return key;
+  } finally {
+    await store.close();
+  }
 }
 
 async function openStore(config: Config, clock: Clock, migrations: readonly Migration[]): Promise<Store> {

@@ -16,6 +16,8 @@ interface SqliteOptions {
   readonly durable?: boolean;
 }
 
+/** The name of the database in the data folder. */
+export const DATABASE_FILE = 'capstan.db';
 /** Size of the write-ahead log, in pages, at which SQLite checkpoints it. */
 const WAL_PAGES_MAX = 4_000;
 const PAGE_CACHE_KIB = 32_768;
@@ -70,7 +72,7 @@ export async function openSqlite({ folder, clock, migrations, durable = true }: 
 
 /** The database file. SQLite gives the files that it creates beside it the same permissions. */
 function privateDatabase(folder: string): string {
-  const file = join(folder, 'capstan.db');
+  const file = join(folder, DATABASE_FILE);
   makePrivateFile(file);
   for (const suffix of ['-wal', '-shm', '-journal']) closeFileToOthers(`${file}${suffix}`);
   return file;

@@ -138,8 +138,13 @@ function unknownVariables(environment: Environment, slices: readonly SettingsSli
     .filter((name) => name.startsWith(PREFIX) && environment[name] && !known.includes(name) && !isReferredTo(name))
     .map((name) => {
       const bare = name.slice(PREFIX.length);
-      const meant = known.includes(bare) ? bare : nearest(name, known);
-      const advice = meant ? `Did you mean ${meant}?` : '`capstan serve --help` lists the settings.';
+      const meant = nearest(
+        bare,
+        known.map((variable) => variable.replace(PREFIX, '')),
+      );
+      const advice = meant
+        ? `Did you mean ${known.find((variable) => variable.replace(PREFIX, '') === meant)}?`
+        : '`capstan serve --help` lists the settings.';
       return `${name} is not a setting. ${advice}`;
     });
 }

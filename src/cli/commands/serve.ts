@@ -50,9 +50,10 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     // Loaded late, so that `serve --help` and configuration errors are fast.
     const { startHost } = await import('../../host.ts');
     const host = await startHost(config, { clock: realClock, ids: realIds(), log });
+    // Before it says that it listens: whoever reads that may stop it at once.
+    stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
     process.stdout.write(`listening on ${host.url}\n`);
-    stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
   } catch (error) {
     fail(`Capstan could not start: ${startFailure(error as Error, config)}`, EXIT_FAILED);
   }

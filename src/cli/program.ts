@@ -23,12 +23,22 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   }
 }
 
+const HELP = `
+Which host and key:
+  capstan login [url]      stores both, for the commands that follow
+  CAPSTAN_URL              the host (http://127.0.0.1:3210); wins over the login
+  CAPSTAN_KEY              the API key; wins over the login. The first start of a host prints one
+
+A first run:
+  $ capstan runs start support-triage --set subject='I cannot log in' --set plan=pro --wait`;
+
 function programOf(terminal: Terminal, outcome: Outcome): Command {
   const program = new Command('capstan')
     .description('An OpenWOP host: run agent workflows you can watch, pause, judge and replay')
     .version(VERSION)
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
     .showHelpAfterError('Run the command with --help to see its usage.')
+    .addHelpText('after', HELP)
     .exitOverride();
   for (const spec of COMMANDS) mountCommand(program, spec, terminal, outcome);
   for (const group of GROUPS) mountGroup(program, group, terminal, outcome);

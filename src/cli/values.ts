@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
+import type { WorkflowVariable } from '../protocol/running/workflows.ts';
 import type { CommandInput } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
@@ -23,22 +24,29 @@ export async function parseJsonObject(terminal: Terminal, text: string, what: st
   throw new UsageError(`${what} must be a JSON object, for example '{"name": "value"}'.`);
 }
 
-/** Combines --input and --set into one object; --set wins. */
+/** The variables that a workflow declares. */
+export type Declared = readonly Pick<WorkflowVariable, 'name' | 'type'>[];
+
+/** Combines --input and --set into one object; --set wins, and its values are read by the declared types. */
 export async function inputsFromOptions(
   terminal: Terminal,
   { input, set }: CommandInput['options'],
+  declared: () => Promise<Declared>,
 ): Promise<JsonObject> {
   const whole = input === undefined ? {} : await parseJsonObject(terminal, String(input), '--input');
-  return { ...whole, ...parseAssignments(listOption(set), '--set') };
+  const texts = listOption(set);
+  return { ...whole, ...parseAssignments(texts, '--set', texts.length > 0 ? await declared() : []) };
 }
 
-/** Parses `name=value` arguments; a value that is not JSON stays text. */
-export function parseAssignments(texts: readonly string[], what: string): JsonObject {
+/** Parses `name=value` arguments. A value that is not JSON stays text, and so does one of a declared string. */
+export function parseAssignments(texts: readonly string[], what: string, declared: Declared = []): JsonObject {
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
       if (name === undefined) throw new UsageError(`${what} ${text} must have the form name=value.`);
-      return [name, jsonOrText(value!)];
+      const parsed = jsonOrText(value!);
+      const isText = declared.some((variable) => variable.name === name && variable.type === 'string');
+      return [name, isText && typeof parsed !== 'string' ? value : parsed];
     }),
   );
 }

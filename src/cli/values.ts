@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { RefusedError } from '../client/index.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
 import type { WorkflowVariable } from '../protocol/running/workflows.ts';
-import type { CommandInput } from './command.ts';
+import type { CommandInput, Context } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -25,17 +26,32 @@ export async function parseJsonObject(terminal: Terminal, text: string, what: st
 }
 
 /** The variables that a workflow declares. */
-export type Declared = readonly Pick<WorkflowVariable, 'name' | 'type'>[];
+type Declared = readonly Pick<WorkflowVariable, 'name' | 'type'>[];
 
-/** Combines --input and --set into one object; --set wins, and its values are read by the declared types. */
+/**
+ * Combines --input and --set into one object; --set wins. Its values are read by the types that the workflow declares,
+ * which is asked for only then.
+ */
 export async function inputsFromOptions(
-  terminal: Terminal,
+  context: Context,
   { input, set }: CommandInput['options'],
-  declared: () => Promise<Declared>,
+  workflowOf: () => string | undefined | Promise<string> = () => undefined,
 ): Promise<JsonObject> {
-  const whole = input === undefined ? {} : await parseJsonObject(terminal, String(input), '--input');
+  const whole = input === undefined ? {} : await parseJsonObject(context.terminal, String(input), '--input');
   const texts = listOption(set);
-  return { ...whole, ...parseAssignments(texts, '--set', texts.length > 0 ? await declared() : []) };
+  const workflowId = texts.length > 0 ? await workflowOf() : undefined;
+  const declared = workflowId === undefined ? [] : await variablesOf(context, workflowId);
+  return { ...whole, ...parseAssignments(texts, '--set', declared) };
+}
+
+/** The declared variables of a workflow; none if it cannot be read, because what uses it says why. */
+async function variablesOf(context: Context, workflowId: string): Promise<Declared> {
+  try {
+    return (await (await context.client()).getWorkflow(workflowId)).variables;
+  } catch (error) {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  }
 }
 
 /** Parses `name=value` arguments. A value that is not JSON stays text, and so does one of a declared string. */

@@ -69,7 +69,7 @@ const create: CommandSpec = {
     if (memoryRef === undefined)
       throw new UsageError('--memory is required: the memory that the commitment comes from.');
     if ((at === undefined) === (when === undefined)) throw new UsageError('Use either --at or --when.');
-    const inputs = await inputsFromOptions(context.terminal, options);
+    const inputs = await inputsFromOptions(context, options, () => workflowId);
     const every = stringOption(options.every);
     const everySec = parseInteger(every ?? String(EVERY_SEC), '--every');
     const repeats = options.repeat === true ? { repeats: true } : {};

@@ -1,21 +1,14 @@
 import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type Client, RefusedError } from '../../client/index.ts';
+import type { Client } from '../../client/index.ts';
 import { defined } from '../../protocol/format/json.ts';
 import { RUN_STATUSES, type RunStatus } from '../../protocol/running/run-status.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { runLines, runReport } from '../run-report.ts';
 import { paintStatus, propertyLines, sanitize, table } from '../text.ts';
-import {
-  type Declared,
-  inputsFromOptions,
-  listOption,
-  parseInteger,
-  parseJsonObject,
-  stringOption,
-} from '../values.ts';
+import { inputsFromOptions, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
 import { WATCH_FLAGS, watchRun } from '../watch-run.ts';
 import { artifacts } from './artifacts.ts';
 import { diff } from './diff.ts';
@@ -41,7 +34,7 @@ const start: CommandSpec = {
     const { tag, configurable, idempotencyKey } = options;
     const body = {
       workflowId,
-      ...(await inputsOf(context, options, () => variablesOf(client, workflowId))),
+      ...(await inputsOf(context, options, () => workflowId)),
       ...(tag ? { tags: [...listOption(tag)] } : {}),
       ...(configurable
         ? { configurable: await parseJsonObject(context.terminal, String(configurable), '--configurable') }
@@ -54,19 +47,13 @@ const start: CommandSpec = {
 };
 
 /** Leaves `inputs` out when none are given, because an empty object would override the inputs of a forked run. */
-async function inputsOf({ terminal }: Context, options: CommandInput['options'], declared: () => Promise<Declared>) {
-  const inputs = await inputsFromOptions(terminal, options, declared);
+async function inputsOf(
+  context: Context,
+  options: CommandInput['options'],
+  workflowOf: () => string | Promise<string>,
+) {
+  const inputs = await inputsFromOptions(context, options, workflowOf);
   return Object.keys(inputs).length > 0 || options.input !== undefined ? { inputs } : {};
-}
-
-/** The declared variables of a workflow; none if it cannot be read, because starting it says why. */
-async function variablesOf(client: Client, workflowId: string): Promise<Declared> {
-  try {
-    return (await client.getWorkflow(workflowId)).variables;
-  } catch (error) {
-    if (error instanceof RefusedError) return [];
-    throw error;
-  }
 }
 
 /** Prints the id of a started run, then waits for or follows it if asked to. */
@@ -225,9 +212,7 @@ const fork: CommandSpec = {
     const { mode = 'branch', from } = options;
     if (mode !== 'branch' && mode !== 'replay') throw new UsageError('--mode must be branch or replay.');
     const client = await context.client();
-    const overlay = await inputsOf(context, options, async () =>
-      variablesOf(client, (await client.getRun(runId)).workflowId),
-    );
+    const overlay = await inputsOf(context, options, async () => (await client.getRun(runId)).workflowId);
     const forked = await client.forkRun(runId, {
       mode,
       fromSeq: from === undefined ? 0 : parseInteger(String(from), '--from'),

@@ -55,7 +55,7 @@ const create: CommandSpec = {
     const { cron, at, timezone, missed } = options;
     if ((cron === undefined) === (at === undefined)) throw new UsageError('Use either --cron or --at.');
     if (missed && missed !== 'skip' && missed !== 'once') throw new UsageError('--missed must be skip or once.');
-    const inputs = await inputsFromOptions(context.terminal, options);
+    const inputs = await inputsFromOptions(context, options, () => workflowId);
     const body = {
       workflowId,
       ...defined({

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { mountCommand, mountGroup, type Outcome } from './command.ts';
 import { COMMANDS, GROUPS } from './commands/index.ts';
-import { describeError } from './error-report.ts';
+import { describeError, errorEnvelope } from './error-report.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -18,7 +18,8 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     const report = describeError(error);
     if (!report) throw error;
-    terminal.err(report.lines.map((line) => `${line}\n`).join(''));
+    const lines = args.includes('--json') ? [errorEnvelope(error, report)] : report.lines;
+    terminal.err(lines.map((line) => `${line}\n`).join(''));
     return report.code;
   }
 }

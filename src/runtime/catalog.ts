@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
 import { own } from '../protocol/format/json.ts';
+import { nearest } from '../protocol/format/nearest.ts';
 import { Closed } from '../protocol/format/schema.ts';
 import { unknownKeys } from '../protocol/format/unknown-keys.ts';
 import type { WorkflowNode } from '../protocol/running/workflows.ts';
@@ -44,6 +45,11 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     },
     readsEnvelopes: (typeId) => byId.get(typeId)?.readsEnvelopes === true,
     capabilityFor: (typeId) => own(CAPABILITY_OF_TYPE, typeId),
+    nearestTo: (typeId) => {
+      const ids = [...byId.keys()];
+      // Authors also leave out what stands before the last name.
+      return nearest(typeId, ids) ?? ids.find((id) => id.endsWith(`.${typeId.split('.').at(-1)}`));
+    },
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
       if (!type) return [];

@@ -6,6 +6,7 @@ import { defined } from '../../protocol/format/json.ts';
 import { RUN_STATUSES, type RunStatus } from '../../protocol/running/run-status.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import { withWorkflow } from '../nearest-workflow.ts';
 import { runLines, runReport } from '../run-report.ts';
 import { paintStatus, propertyLines, sanitize, table } from '../text.ts';
 import { inputsFromOptions, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
@@ -41,7 +42,7 @@ const start: CommandSpec = {
         : {}),
     };
     const call = idempotencyKey ? { idempotencyKey: String(idempotencyKey) } : {};
-    const started = await client.createRun(body, call);
+    const started = await withWorkflow(client, workflowId, () => client.createRun(body, call));
     return reportStarted(context, client, started, options);
   },
 };

@@ -2,6 +2,7 @@ import { defined } from '../../protocol/format/json.ts';
 import type { Schedule, ScheduleRequest } from '../../protocol/starting/schedules.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
+import { withWorkflow } from '../nearest-workflow.ts';
 import { table } from '../text.ts';
 import { inputsFromOptions, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -66,7 +67,8 @@ const create: CommandSpec = {
       }),
       ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
     } as ScheduleRequest;
-    const schedule = await (await context.client()).createSchedule(body);
+    const client = await context.client();
+    const schedule = await withWorkflow(client, workflowId, () => client.createSchedule(body));
     context.show(
       schedule,
       () => [`Created ${schedule.id}. Next run of ${workflowId}: ${schedule.nextRunAt ?? 'none'}.`],

@@ -58,8 +58,10 @@ function placeOf({ message, details: { field, fields, takes } }: RefusedError): 
   if (typeof field !== 'string' || Array.isArray(fields)) return [];
   const isNamed = message.includes(field);
   const names = Array.isArray(takes) ? `The workflow takes: ${takes.join(', ') || 'no inputs'}.` : '';
-  const place = isNamed ? '' : `The field is ${field}.`;
-  const text = [place, names].filter((part) => part !== '').join(' ');
+  const place = field.startsWith('inputs.')
+    ? `The input is ${field.slice('inputs.'.length)}.`
+    : `The field is ${field}.`;
+  const text = [isNamed ? '' : place, names].filter((part) => part !== '').join(' ');
   return text === '' ? [] : [sanitize(text)];
 }
 

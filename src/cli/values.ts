@@ -87,7 +87,10 @@ export async function readTextFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`Cannot read ${path}: ${(error as NodeJS.ErrnoException).code}.`);
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(
+      code === 'ENOENT' ? `There is no file ${path}. Check the path.` : `Cannot read the file ${path} (${code}).`,
+    );
   }
 }
 

@@ -46,9 +46,9 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     readsEnvelopes: (typeId) => byId.get(typeId)?.readsEnvelopes === true,
     capabilityFor: (typeId) => own(CAPABILITY_OF_TYPE, typeId),
     nearestTo: (typeId) => {
-      const ids = [...byId.keys()];
-      // Authors also leave out what stands before the last name.
-      return nearest(typeId, ids) ?? ids.find((id) => id.endsWith(`.${typeId.split('.').at(-1)}`));
+      // By the last name: authors leave out what stands before it, and a long prefix makes strangers look alike.
+      const meant = nearest(lastName(typeId), [...byId.keys()].map(lastName));
+      return [...byId.keys()].find((id) => lastName(id) === meant);
     },
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
@@ -61,6 +61,10 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     },
     schemasIn: (node) => byId.get(node.typeId)?.schemas?.(node.config) ?? [],
   };
+}
+
+function lastName(typeId: string): string {
+  return typeId.split('.').at(-1)!;
 }
 
 /** Lists unknown keys and then what else is wrong with a value, as for the config of a node. */

@@ -170,9 +170,8 @@ const STARTS: readonly (Omit<Mistake, 'args' | 'environment'> & {
   },
   {
     did: 'misspelt a setting',
-    environment: () => ({ CAPSTAN_DATAA: 'x', CAPSTAN_PORT: '1' }),
-    reads:
-      /CAPSTAN_DATAA is not a setting\. Did you mean CAPSTAN_DATA\?\n.*CAPSTAN_PORT is not a setting\. Did you mean PORT\?/,
+    environment: () => ({ CAPSTAN_PORT: '1' }),
+    reads: /CAPSTAN_PORT is not a setting\. Did you mean PORT\?/,
   },
 ];
 
@@ -188,6 +187,7 @@ describe('whoever', () => {
   it.each(STARTS)('$did reads what to do', async ({ environment, reads }) => {
     const own = {
       PORT: '0',
+      CAPSTAN_LOG: 'error',
       CAPSTAN_DATA: join(folder.path, 'data'),
       CAPSTAN_SECRET: 'long-enough-for-a-secret-0123456789',
     };

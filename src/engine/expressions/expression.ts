@@ -1,5 +1,5 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
-import { isObject, type JsonObject, valueAt } from '../../protocol/format/json.ts';
+import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import { compilePattern, PATTERN_SIZE_MAX, type Pattern } from './pattern.ts';
 
 /**
@@ -88,9 +88,9 @@ function parse(environment: Environment, text: string): ReturnType<Environment['
 }
 
 function positionOf(error: unknown, text: string): string {
-  const start = valueAt(error, 'node.start');
-  if (typeof start !== 'number') return '';
-  const lines = text.slice(0, start).split('\n');
+  const { node } = error as { node?: { readonly start?: unknown } };
+  if (typeof node?.start !== 'number') return '';
+  const lines = text.slice(0, node.start).split('\n');
   const line = lines.length === 1 ? '' : `line ${lines.length}, `;
   return `, at ${line}column ${lines.at(-1)!.length + 1}`;
 }

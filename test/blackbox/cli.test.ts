@@ -95,11 +95,19 @@ describe('capstan runs', () => {
   });
 
   it('shows what came out first, and reads inputs by their declared type', async () => {
-    const inputs = { text: { type: 'variable', variableName: 'text' } };
-    const nodes = [node('a'), node('b', 'core.identity', { inputs })];
+    const format = node('b', 'core.openwop.data.string-format', {
+      inputs: {
+        template: { type: 'static', value: '{{text}}' },
+        text: { type: 'variable', variableName: 'text' },
+      },
+    });
+    const nodes = [node('a'), format];
     const id = await registered(nodes, line('a', 'b'), { variables: [{ name: 'text', type: 'string' }] });
     const waited = await run(`runs start ${id} --set text=5 --wait`);
-    expect(waited).toMatchObject({ code: DONE, out: expect.stringMatching(/^completed\n\nResult of b:\n {2}text: 5\n/) });
+    expect(waited).toMatchObject({
+      code: DONE,
+      out: expect.stringMatching(/^completed\n\nResult of b:\n {2}text: 5\n/),
+    });
     const [, runId = ''] = /^run +(\S+)$/m.exec(waited.out)!;
     expect((await owner().get(`/v1/runs/${runId}`)).body.inputs).toEqual({ text: '5' });
     expect((await run(`runs get ${runId}`)).out).toBe(waited.out);
@@ -108,7 +116,9 @@ describe('capstan runs', () => {
     expect(followed.out).toMatch(/run\.completed[\s\S]*\n\ncompleted\n\nResult of b:\n {2}text: seven\n/);
     const other = /^run +(\S+)$/m.exec(followed.out)![1]!;
     expect((await run(`runs diff ${runId} ${other}`)).out).toMatch(/variables\.text:\n5 +\| seven\n/);
-    expect((await run(`runs start ${id} --set text=a --json --input {`)).err).toMatch(/^\{"error":"usage","message":".*\n$/);
+    expect((await run(`runs start ${id} --set text=a --json --input {`)).err).toMatch(
+      /^\{"error":"usage","message":".*\n$/,
+    );
     expect(JSON.parse((await run('runs get run-nowhere --json')).err)).toMatchObject({ error: 'not_found' });
   });
 
@@ -277,7 +287,8 @@ describe('capstan approvals', () => {
     expect((await run(`approvals approve ${yes}`)).code).toBe(DONE);
     expect(await owner().ended(yes)).toMatchObject({ status: 'completed' });
     expect((await run(`approvals approve ${yes}`)).code).toBe(USAGE);
-    expect((await run(`approvals reject ${no} --reason no`)).code).toBe(REFUSED);
+    const { id } = JSON.parse(inbox).items.find((item: { runId: string }) => item.runId === no);
+    expect((await run(`approvals reject ${id} --note no`)).code).toBe(REFUSED);
     expect(await owner().ended(no)).toMatchObject({ error: { code: 'approval_rejected' } });
   });
 
@@ -611,7 +622,11 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run(`keys rotate ${id} --grace 172800 -q`)).out).toMatch(/^hk_[\w-]+\n$/);
     expect((await run('keys create ci --role king')).code).toBe(USAGE);
     const asked = await run('keys create asked --json', { typed: ['editor'] });
-    expect(asked).toMatchObject({ code: DONE, json: { role: 'editor' }, err: expect.stringContaining('starts and cancels') });
+    expect(asked).toMatchObject({
+      code: DONE,
+      json: { role: 'editor' },
+      err: expect.stringContaining('starts and cancels'),
+    });
     expect((await run(`keys recover --data ${join(folder.path, 'nothing')}`)).code).toBe(USAGE);
     expect((await run(`keys revoke ${id} --yes`)).code).toBe(DONE);
     expect((await run('runs list', { environment })).err).toContain('capstan login');

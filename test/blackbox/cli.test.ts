@@ -287,8 +287,8 @@ describe('capstan approvals', () => {
     expect((await run(`approvals approve ${yes}`)).code).toBe(DONE);
     expect(await owner().ended(yes)).toMatchObject({ status: 'completed' });
     expect((await run(`approvals approve ${yes}`)).code).toBe(USAGE);
-    const { id } = JSON.parse(inbox).items.find((item: { runId: string }) => item.runId === no);
-    expect((await run(`approvals reject ${id} --note no`)).code).toBe(REFUSED);
+    const { id: intId } = JSON.parse(inbox).items.find((item: { runId: string }) => item.runId === no);
+    expect((await run(`approvals reject ${intId} --note no`)).code).toBe(REFUSED);
     expect(await owner().ended(no)).toMatchObject({ error: { code: 'approval_rejected' } });
   });
 

@@ -1,4 +1,3 @@
-import type { Config, SettingTexts } from '../../config.ts';
 import { defined } from '../../protocol/format/json.ts';
 import type { ApiKeyRequest, NewApiKey } from '../../protocol/trust/keys.ts';
 import { isRole, isScope, ROLES, type Role } from '../../protocol/trust/scopes.ts';
@@ -144,7 +143,9 @@ const recover: CommandSpec = {
   example: 'keys recover --data ./data',
   async run(context, { options }) {
     const tenant = stringOption(options.tenant) ?? 'default';
-    const key = await recoverKey(context, tenant, {
+    // Imported late: the host would slow down every other command.
+    const { recoverKey } = await import('../recover-key.ts');
+    const key = await recoverKey(context.terminal, tenant, {
       data: stringOption(options.data),
       databaseUrl: stringOption(options.databaseUrl),
     });
@@ -156,30 +157,6 @@ const recover: CommandSpec = {
     return EXIT.done;
   },
 };
-
-/** Imports the host late, because it would slow down every other command. */
-async function recoverKey({ terminal }: Context, tenant: string, flags: SettingTexts): Promise<string> {
-  const { BadConfig, readConfig } = await import('../../config.ts');
-  const { recoverOwnerKey } = await import('../../host.ts');
-  const { realClock, realIds, realLog } = await import('../../system/real.ts');
-  const { startFailure } = await import('../start-failure.ts');
-  const config = ((): Config => {
-    try {
-      return readConfig(flags, terminal.environment);
-    } catch (error) {
-      throw error instanceof BadConfig ? new UsageError(error.message) : error;
-    }
-  })();
-  try {
-    return await recoverOwnerKey(
-      config,
-      { clock: realClock, ids: realIds(), log: await realLog('warn', true) },
-      tenant,
-    );
-  } catch (error) {
-    throw new UsageError(startFailure(error as Error, config));
-  }
-}
 
 /** `capstan keys`. */
 export const keys: CommandGroup = {

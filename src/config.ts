@@ -8,9 +8,10 @@ import {
   type Variable,
 } from './capabilities/settings.ts';
 import { shareSettings } from './capabilities/share-settings.ts';
+import { nearest } from './protocol/format/nearest.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty'] as const;
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent', 'pretty', 'json'] as const;
 
 /** Where the host listens, where it stores, what it logs and how much it takes on. */
 const serverSettings = defineSettings({
@@ -35,7 +36,8 @@ const serverSettings = defineSettings({
     log: {
       variable: 'CAPSTAN_LOG',
       flag: '--log <level>',
-      meaning: 'trace, debug, info, warn, error, fatal, silent or pretty (info)',
+      meaning:
+        'trace, debug, info, warn, error, fatal or silent (info); pretty or json: info in this form (pretty at a terminal)',
     },
     discoveryMirror: {
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
@@ -76,8 +78,9 @@ const serverSettings = defineSettings({
       dataFolder: read.text('data') ?? './data',
       databaseUrl: read.url('databaseUrl', ['postgres:', 'postgresql:']),
       workflowsFolder: read.text('workflows'),
-      logLevel: log === 'pretty' ? 'info' : log,
-      prettyLog: log === 'pretty',
+      logLevel: log === 'pretty' || log === 'json' ? 'info' : log,
+      /** Undefined if whoever starts the host decides: text for people at a terminal, JSON elsewhere. */
+      prettyLog: log === 'pretty' ? true : log === 'json' ? false : undefined,
       discoveryMirror: read.boolean('discoveryMirror'),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       databaseStallMs: read.integer('databaseStallMs', { otherwise: 4_000, min: 100, max: DAY_MS }),
@@ -135,9 +138,38 @@ export function readConfig<Extra extends object = object>(
   const source = sourceOf(flags, environment);
   const slices = [...SLICES, ...extra.flatMap(({ settings }) => settings ?? [])];
   const values = slices.map((slice) => slice.read(source));
+  for (const problem of unknownVariables(environment, slices)) source.problems.add(problem);
   if (source.problems.size > 0) throw new BadConfig([...source.problems]);
   // The slices are those that the type is made of.
   return Object.assign({}, ...values) as Config & Extra;
+}
+
+/** The prefix that marks a variable as meant for this program. */
+const PREFIX = 'CAPSTAN_';
+/** Variables of the `capstan` command, which an operator may have set for both. */
+const COMMAND_VARIABLES: readonly string[] = ['CAPSTAN_URL', 'CAPSTAN_KEY', 'CAPSTAN_CONFIG'];
+
+/**
+ * A misspelt setting would be ignored without a word, so each that nothing reads is a problem. The names of variables
+ * that settings refer to, such as those with the keys of models, are the operator's own.
+ */
+function unknownVariables(environment: Environment, slices: readonly SettingsSlice<object>[]): string[] {
+  const settings = slices.flatMap(({ variables }) => Object.values(variables).map(({ variable }) => variable));
+  const known = [...settings, ...COMMAND_VARIABLES];
+  const isReferredTo = (name: string): boolean => settings.some((variable) => environment[variable]?.includes(name));
+  return Object.keys(environment)
+    .filter((name) => name.startsWith(PREFIX) && environment[name] && !known.includes(name) && !isReferredTo(name))
+    .map((name) => {
+      const bare = name.slice(PREFIX.length);
+      const meant = nearest(
+        bare,
+        known.map((variable) => variable.replace(PREFIX, '')),
+      );
+      const advice = meant
+        ? `Did you mean ${known.find((variable) => variable.replace(PREFIX, '') === meant)}?`
+        : '`capstan serve --help` lists the settings.';
+      return `${name} is not a setting. ${advice}`;
+    });
 }
 
 function sourceOf(flags: SettingTexts, environment: Environment): SettingsSource {

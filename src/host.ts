@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -28,7 +29,8 @@ import type { WorkKind } from './runtime/work-kind.ts';
 import { ClockWatch } from './store/clock-watch.ts';
 import { countQuarantined } from './store/queue.ts';
 import { openSqlite } from './store/sqlite.ts';
-import type { Migration, Store } from './store/store.ts';
+import { databaseFile } from './store/sqlite-folder.ts';
+import { type Migration, type Store, StoreFailure } from './store/store.ts';
 import { CORE_TABLES } from './store/tables.ts';
 import { WriteProbe } from './store/write-probe.ts';
 import { type Clock, sleep } from './system/clock.ts';
@@ -103,36 +105,33 @@ async function startOn<Extra extends object>(
   store.onHint((topic) => host.runtime.hub.receiveHint(topic));
   for (const { prepare } of assembly.parts) await prepare?.();
   await loadWorkflows(host, assembly.services, config.workflowsFolder ?? EXAMPLES);
-  const firstKey = await createFirstKey(assembly.services);
   const server = createEdge(built, config, system.watch);
   await store.commit([maintenanceWork()]);
   const closeControls = await openControls(store, config, system);
   await host.executor.start();
+  const stop = stopOnce(built, server, { watch: system.watch, closeControls });
   try {
     await server.app.listen({ host: config.host, port: config.port });
+    // Not before: a key that a failed start has stored would never be shown to anybody.
+    const firstKey = await createFirstKey(assembly.services);
+    return runningHost(built, server, { stop, firstKey, drainMs: config.drainMs });
   } catch (error) {
-    await closeControls();
-    await stopCapabilities(assembly);
-    await host.executor.stop(0);
-    host.runtime.watchdog.stop();
+    await stop();
     throw error;
   }
-  return runningHost(built, server, firstKey, { watch: system.watch, closeControls, drainMs: config.drainMs });
 }
 
-/** What a stop needs besides the host itself. */
-interface Stopping {
+/** What a stop ends besides the host itself. */
+interface Companions {
   readonly watch: ClockWatch;
   readonly closeControls: () => Promise<void>;
-  readonly drainMs: number;
 }
 
-function runningHost(
-  { host: { runtime, executor }, assembly, readiness }: BuiltHost,
+function stopOnce(
+  { host: { runtime, executor }, assembly }: BuiltHost,
   server: Server,
-  firstKey: string | undefined,
-  { watch, closeControls, drainMs }: Stopping,
-): RunningHost {
+  { watch, closeControls }: Companions,
+): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await server.close();
@@ -144,6 +143,17 @@ function runningHost(
     watch.stop();
     await runtime.store.close();
   };
+  return () => {
+    stopped ??= stop();
+    return stopped;
+  };
+}
+
+function runningHost(
+  { host: { runtime, executor }, readiness }: BuiltHost,
+  server: Server,
+  { stop, firstKey, drainMs }: Pick<RunningHost, 'stop' | 'firstKey'> & Pick<Config, 'drainMs'>,
+): RunningHost {
   return {
     url: urlOf(server.app.server.address() as AddressInfo),
     firstKey,
@@ -152,11 +162,26 @@ function runningHost(
       readiness.isDraining = true;
       await sleep(runtime.clock, drainMs);
     },
-    stop: () => {
-      stopped ??= stop();
-      return stopped;
-    },
+    stop,
   };
+}
+
+/** Creates an owner's key in a store without starting a host, for an operator who has lost every key. */
+export async function recoverOwnerKey(config: Config, system: System, tenant: string): Promise<string> {
+  if (!config.databaseUrl && !existsSync(databaseFile(config.dataFolder))) {
+    throw new StoreFailure(`There is no Capstan store in ${config.dataFolder}. Name its folder with --data.`);
+  }
+  const tables = capabilities.flatMap((capability) => capability.tables);
+  const store = await openStore(config, system, [...CORE_TABLES, ...tables]);
+  try {
+    const { host, assembly } = buildHost(store, capabilities, config, system);
+    const key = await assembly.services.authorization.recoverOwner(tenant, 'recovered');
+    await stopCapabilities(assembly);
+    await host.runtime.schemas.close();
+    return key;
+  } finally {
+    await store.close();
+  }
 }
 
 async function openStore(

@@ -43,6 +43,8 @@ const MAY_ALSO_IMPORT: Record<string, readonly string[]> = {
   'src/cli/store-report.ts': ['store', 'capabilities', 'system'],
   'src/cli/commands/audit.ts': ['system'],
   'src/cli/audit-file.ts': ['system'],
+  'src/cli/recover-key.ts': ['host', 'config', 'system'],
+  'src/cli/start-failure.ts': ['config', 'store'],
   'src/cli/workflow-file.ts': ['engine', 'runtime', 'capabilities', 'config', 'http', 'system'],
 };
 
@@ -57,6 +59,8 @@ function isSharedInWing(folder: string): boolean {
 /** What the package offers, as the sources that it is built from. */
 const ENTRIES = [...Object.values(PACKAGE.bin), ...Object.values(PACKAGE.exports)]
   .filter((path) => path.endsWith('.js'))
+  // The file in bin/ starts the command.
+  .map((path) => (path === 'bin/capstan.js' ? 'dist/cli/main.js' : path))
   .map((path) => path.replace(/^(?:\.\/)?dist\/(.*)\.js$/, 'src/$1.ts'));
 /** Where the machine is read: by the host, and by clients, which have nothing of the host. */
 const CLOCK_HOMES: readonly string[] = ['src/system/real.ts', 'src/client/machine.ts'];
@@ -73,6 +77,7 @@ const OF_HOSTS: readonly string[] = [
   'src/protocol/documents/routes.ts',
   'src/protocol/format/schema.ts',
   'src/protocol/format/trace.ts',
+  'src/protocol/format/nearest.ts',
   'src/protocol/format/unknown-keys.ts',
 ];
 

@@ -78,13 +78,23 @@ export function mountCommand(parent: Command, spec: CommandSpec, terminal: Termi
   for (const [flag, meaning] of Object.entries({ ...spec.flags, ...COMMON_FLAGS })) {
     command.addOption(optionOf(flag, meaning));
   }
+  const twin = twinOf(spec.flags ?? {});
+  if (twin) command.addOption(new Option(`--${twin.also} <text>`).hideHelp());
   command.addHelpText('after', `\nExample:\n  $ capstan ${spec.example}`);
   command.action(async () => {
-    const options = command.opts();
+    const given = command.opts();
+    const options = twin ? { ...given, [twin.name]: given[twin.name] ?? given[twin.also] } : given;
     const context = contextOf(terminal, options.json === true, options.quiet === true);
     const args = command.processedArgs.flat().filter((arg): arg is string => arg !== undefined);
     outcome.code = (await spec.run(context, { args, options })) ?? EXIT.done;
   });
+}
+
+/** `--note` and `--reason` mean the same: whoever knows one of them need not look up which it is here. */
+function twinOf(flags: Readonly<Record<string, string>>): { readonly name: string; readonly also: string } | undefined {
+  const [hasNote, hasReason] = ['--note <text>', '--reason <text>'].map((flag) => Object.hasOwn(flags, flag));
+  if (hasNote === hasReason) return undefined;
+  return hasNote ? { name: 'note', also: 'reason' } : { name: 'reason', also: 'note' };
 }
 
 function optionOf(flag: string, meaning: string): Option {

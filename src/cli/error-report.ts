@@ -32,17 +32,41 @@ export function describeError(error: unknown): ErrorReport | undefined {
   return undefined;
 }
 
+/** The error as one line of JSON: what the host sent, or the same shape for errors that the command found itself. */
+export function errorEnvelope(error: unknown, report: ErrorReport): string {
+  if (!(error instanceof RefusedError)) {
+    const names: Record<number, string> = { [EXIT.usage]: 'usage', [EXIT.unreachable]: 'unreachable' };
+    return JSON.stringify({ error: names[report.code] ?? 'stopped', message: report.lines.join(' ') });
+  }
+  const { code, message, details } = error;
+  return JSON.stringify({ error: code, message, ...(Object.keys(details).length === 0 ? {} : { details }) });
+}
+
 function refusalLines(error: RefusedError): string[] {
   const { code, message, details } = error;
   const fields = Array.isArray(details.fields) ? details.fields : [];
   return [
     `${sanitize(message)} (${sanitize(code)})`,
     ...fields.slice(1).map(({ path, message }) => `  ${sanitize(String(path))} ${sanitize(String(message))}`),
+    ...placeOf(error),
     ...nextStep(error),
   ];
 }
 
+/** The field that an error is about, unless the message names it, and what may stand there. */
+function placeOf({ message, details: { field, fields, takes } }: RefusedError): string[] {
+  if (typeof field !== 'string' || Array.isArray(fields)) return [];
+  const isNamed = message.includes(field);
+  const names = Array.isArray(takes) ? `The workflow takes: ${takes.join(', ') || 'no inputs'}.` : '';
+  const place = field.startsWith('inputs.')
+    ? `The input is ${field.slice('inputs.'.length)}.`
+    : `The field is ${field}.`;
+  const text = [isNamed ? '' : place, names].filter((part) => part !== '').join(' ');
+  return text === '' ? [] : [sanitize(text)];
+}
+
 function nextStep({ status, code, details }: RefusedError): string[] {
+  if (typeof details.nearest === 'string') return [`Did you mean ${sanitize(details.nearest)}?`];
   if (status === 401) return ['Log in with `capstan login`, or set CAPSTAN_KEY.'];
   if (code === 'forbidden' && typeof details.scopeRequired === 'string') {
     return [

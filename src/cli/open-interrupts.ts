@@ -9,6 +9,21 @@ export interface OpenInterrupt extends InterruptRequest {
   readonly interruptToken?: string;
 }
 
+/** A run and one of its nodes. */
+interface Place {
+  readonly runId: string;
+  readonly nodeId: string | undefined;
+}
+
+/** Finds what an id stands for: a run, or an interrupt or gate as the inbox lists it. */
+export async function placeOf(client: Client, id: string, nodeId: string | undefined): Promise<Place> {
+  if (id.startsWith('run-')) return { runId: id, nodeId };
+  for await (const item of client.each('listInbox')) {
+    if (item.id === id && item.runId !== undefined) return { runId: item.runId, nodeId: item.nodeId };
+  }
+  return { runId: id, nodeId };
+}
+
 /** Finds the open interrupt of a node, or the first one of the run when no node is given. */
 export async function findOpenInterrupt(
   client: Client,

@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../version.ts';
 import { mountCommand, mountGroup, type Outcome } from './command.ts';
 import { COMMANDS, GROUPS } from './commands/index.ts';
-import { describeError } from './error-report.ts';
+import { describeError, errorEnvelope } from './error-report.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -18,10 +18,20 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     const report = describeError(error);
     if (!report) throw error;
-    terminal.err(report.lines.map((line) => `${line}\n`).join(''));
+    const lines = args.includes('--json') ? [errorEnvelope(error, report)] : report.lines;
+    terminal.err(lines.map((line) => `${line}\n`).join(''));
     return report.code;
   }
 }
+
+const HELP = `
+Which host and key:
+  capstan login [url]      stores both, for the commands that follow
+  CAPSTAN_URL              the host (http://127.0.0.1:3210); wins over the login
+  CAPSTAN_KEY              the API key; wins over the login. The first start of a host prints one
+
+A first run:
+  $ capstan runs start support-triage --set subject='I cannot log in' --set plan=pro --wait`;
 
 function programOf(terminal: Terminal, outcome: Outcome): Command {
   const program = new Command('capstan')
@@ -29,6 +39,7 @@ function programOf(terminal: Terminal, outcome: Outcome): Command {
     .version(VERSION)
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
     .showHelpAfterError('Run the command with --help to see its usage.')
+    .addHelpText('after', HELP)
     .exitOverride();
   for (const spec of COMMANDS) mountCommand(program, spec, terminal, outcome);
   for (const group of GROUPS) mountGroup(program, group, terminal, outcome);

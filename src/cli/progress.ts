@@ -32,6 +32,7 @@ export class Progress {
   readonly #waiting = new Set<string>();
   readonly #startedAt = platform.now();
   #done: number | undefined;
+  #isHidden = false;
   #stopTicking = (): void => {};
 
   constructor({ terminal, isJson, isQuiet }: Context) {
@@ -56,10 +57,10 @@ export class Progress {
     if (change === 'answered') this.#waiting.delete(nodeId);
   }
 
-  /** Prints lasting output above the progress line. */
-  printAbove(print: () => void): void {
+  /** Prints lasting output above the progress line. The line is hidden while `print` returns true: a text is growing. */
+  printAbove(print: () => boolean): void {
     this.#clear();
-    print();
+    this.#isHidden = print();
     this.#draw();
   }
 
@@ -76,7 +77,7 @@ export class Progress {
   }
 
   #draw(): void {
-    if (this.#columns === undefined) return;
+    if (this.#columns === undefined || this.#isHidden) return;
     const parts = [
       this.#done === undefined ? 'waiting' : `${this.#done} done`,
       ...(this.#running.size > 0 ? [`running: ${[...this.#running].join(', ')}`] : []),
@@ -87,6 +88,6 @@ export class Progress {
   }
 
   #clear(): void {
-    if (this.isShown) this.#terminal.err(CLEAR_LINE);
+    if (this.isShown && !this.#isHidden) this.#terminal.err(CLEAR_LINE);
   }
 }

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { RefusedError } from '../client/index.ts';
 import { isObject, type JsonObject } from '../protocol/format/json.ts';
-import type { CommandInput } from './command.ts';
+import type { WorkflowVariable } from '../protocol/running/workflows.ts';
+import type { CommandInput, Context } from './command.ts';
 import { UsageError } from './exit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -23,22 +25,44 @@ export async function parseJsonObject(terminal: Terminal, text: string, what: st
   throw new UsageError(`${what} must be a JSON object, for example '{"name": "value"}'.`);
 }
 
-/** Combines --input and --set into one object; --set wins. */
+/** The variables that a workflow declares. */
+type Declared = readonly Pick<WorkflowVariable, 'name' | 'type'>[];
+
+/**
+ * Combines --input and --set into one object; --set wins. Its values are read by the types that the workflow declares,
+ * which is asked for only then.
+ */
 export async function inputsFromOptions(
-  terminal: Terminal,
+  context: Context,
   { input, set }: CommandInput['options'],
+  workflowOf: () => string | undefined | Promise<string> = () => undefined,
 ): Promise<JsonObject> {
-  const whole = input === undefined ? {} : await parseJsonObject(terminal, String(input), '--input');
-  return { ...whole, ...parseAssignments(listOption(set), '--set') };
+  const whole = input === undefined ? {} : await parseJsonObject(context.terminal, String(input), '--input');
+  const texts = listOption(set);
+  const workflowId = texts.length > 0 ? await workflowOf() : undefined;
+  const declared = workflowId === undefined ? [] : await variablesOf(context, workflowId);
+  return { ...whole, ...parseAssignments(texts, '--set', declared) };
 }
 
-/** Parses `name=value` arguments; a value that is not JSON stays text. */
-export function parseAssignments(texts: readonly string[], what: string): JsonObject {
+/** The declared variables of a workflow; none if it cannot be read, because what uses it says why. */
+async function variablesOf(context: Context, workflowId: string): Promise<Declared> {
+  try {
+    return (await (await context.client()).getWorkflow(workflowId)).variables;
+  } catch (error) {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  }
+}
+
+/** Parses `name=value` arguments. A value that is not JSON stays text, and so does one of a declared string. */
+export function parseAssignments(texts: readonly string[], what: string, declared: Declared = []): JsonObject {
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
       if (name === undefined) throw new UsageError(`${what} ${text} must have the form name=value.`);
-      return [name, jsonOrText(value!)];
+      const parsed = jsonOrText(value!);
+      const isText = declared.some((variable) => variable.name === name && variable.type === 'string');
+      return [name, isText && typeof parsed !== 'string' ? value : parsed];
     }),
   );
 }
@@ -63,7 +87,10 @@ export async function readTextFile(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`Cannot read ${path}: ${(error as NodeJS.ErrnoException).code}.`);
+    const { code } = error as NodeJS.ErrnoException;
+    throw new UsageError(
+      code === 'ENOENT' ? `There is no file ${path}. Check the path.` : `Cannot read the file ${path} (${code}).`,
+    );
   }
 }
 

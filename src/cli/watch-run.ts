@@ -1,11 +1,12 @@
-import type { Client, RunEvent } from '../client/index.ts';
-import { isObject } from '../protocol/format/json.ts';
+import type { Client, EventPayload, RunEvent } from '../client/index.ts';
+import { valueAt } from '../protocol/format/json.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
 import type { Context } from './command.ts';
 import { type ExitCode, exitOfRun } from './exit.ts';
 import { Progress } from './progress.ts';
+import { errorText, runReport } from './run-report.ts';
 import { Interrupted } from './terminal.ts';
-import { type Colour, columns, paintStatus, propertyLines, sanitize } from './text.ts';
+import { type Colour, paintStatus, sanitize } from './text.ts';
 
 /** The flags of commands that start a run and can stay with it. */
 export const WATCH_FLAGS: Readonly<Record<string, string>> = {
@@ -25,7 +26,12 @@ export async function watchRun(
   try {
     const snapshot = await client.waitForRun(runId, { until: isWaiting, signal: context.terminal.interrupted() });
     progress.end();
-    context.show(snapshot, () => runLines(context, snapshot));
+    const lines = context.isJson || context.isQuiet ? [] : await runReport(context, client, snapshot);
+    context.show(
+      snapshot,
+      () => lines,
+      () => [`${runId} ${snapshot.status}`],
+    );
     return exitOfRun(snapshot.status);
   } finally {
     progress.end();
@@ -41,56 +47,77 @@ export async function followRun(
 ): Promise<ExitCode> {
   const signal = context.terminal.interrupted();
   const progress = new Progress(context);
+  const printer = new EventPrinter(context);
   // The progress line needs node events, which only the debug mode has.
   const streamMode = mode ?? (progress.isShown ? 'debug' : 'updates');
   try {
     for await (const event of client.followRun(runId, { after, streamMode, signal })) {
       progress.record(event);
-      progress.printAbove(() => showEvent(context, event));
+      progress.printAbove(() => printer.print(event));
     }
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
+    printer.endText();
     progress.end();
     context.note(`Stopped watching; the run continues. Follow it again with: capstan events ${runId} --follow`);
   } finally {
     progress.end();
   }
   // The host may be restarting. Unlike getRun, waitForRun retries for as long as following does.
-  const { status, error } = await client.waitForRun(runId, { until: () => true });
-  const reason = error ? `: ${sanitize(error.message)} (${error.code})` : '';
-  context.note(`${runId} ${paintStatus(context.paint, status)}${reason}`);
-  return exitOfRun(status);
+  const run = await client.waitForRun(runId, { until: () => true });
+  const reason = run.error ? `: ${errorText(run.error)}` : '';
+  if (!context.isJson && !context.isQuiet) {
+    const lines = await runReport(context, client, run);
+    context.show(undefined, () => ['', ...lines]);
+  }
+  context.note(`${runId} ${paintStatus(context.paint, run.status)}${reason}`);
+  return exitOfRun(run.status);
 }
 
-function showEvent(context: Context, event: RunEvent): void {
-  context.show(event, () => eventLines(context, event));
-  if (event.type === 'interrupt.requested')
-    context.note(`The run is waiting for an answer. See: capstan approvals get ${event.runId}`);
+/** Prints events as lines, and the pieces of what a model writes as one text that grows. */
+class EventPrinter {
+  readonly #context: Context;
+  /** The node whose text the cursor stands behind. */
+  #writing: string | undefined;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /** Prints one event; returns true while a text is incomplete, so that nothing may be drawn over it. */
+  print(event: RunEvent): boolean {
+    const { isJson, isQuiet, note } = this.#context;
+    if (event.type === 'output.chunk' && !isJson && !isQuiet) {
+      this.#write(event.payload);
+    } else {
+      this.endText();
+      this.#context.show(event, () => eventLines(this.#context, event));
+      if (event.type === 'interrupt.requested')
+        note(`The run is waiting for an answer. See: capstan approvals get ${event.runId}`);
+    }
+    return this.#writing !== undefined;
+  }
+
+  /** Ends the line of an incomplete text. */
+  endText(): void {
+    if (this.#writing !== undefined) this.#context.terminal.out('\n');
+    this.#writing = undefined;
+  }
+
+  #write({ nodeId, chunk, isLast }: EventPayload<'output.chunk'>): void {
+    const { terminal, paint } = this.#context;
+    if (this.#writing !== nodeId) {
+      this.endText();
+      terminal.out(`${paint('grey', `${sanitize(nodeId)} writes:`)} `);
+      this.#writing = nodeId;
+    }
+    terminal.out(chunk.split('\n').map(sanitize).join('\n'));
+    if (isLast) this.endText();
+  }
 }
 
 function isWaiting({ status }: RunSnapshot): boolean {
   return status === 'paused' || status.startsWith('waiting-');
-}
-
-/** Formats a run snapshot: status, properties and the state of each node. */
-export function runLines({ paint }: Context, run: RunSnapshot): string[] {
-  const { runId, workflowId, workflowVersion, status, createdAt, startedAt, endedAt, error, interrupt } = run;
-  const nodes = Object.entries(run.nodeStates ?? {});
-  const variables = Object.keys(run.variables ?? {}).length > 0 ? run.variables : undefined;
-  return [
-    paintStatus(paint, status),
-    ...propertyLines({
-      run: runId,
-      workflow: `${workflowId} (version ${workflowVersion ?? '?'})`,
-      created: createdAt,
-      started: startedAt,
-      ended: endedAt,
-      error: error && `${error.message} (${error.code})`,
-      asks: interrupt && `${interrupt.kind} at ${interrupt.nodeId}; see capstan approvals get ${runId}`,
-      variables,
-    }),
-    ...(nodes.length > 0 ? ['', ...columns(nodes.map(([id, state]) => [id, state.status, errorOf(state)]))] : []),
-  ];
 }
 
 const EVENT_COLOURS: readonly [RegExp, Colour][] = [
@@ -103,18 +130,14 @@ const EVENT_COLOURS: readonly [RegExp, Colour][] = [
 export function eventLines({ paint }: Context, { sequence, type, nodeId, timestamp, payload }: RunEvent): string[] {
   const colour = EVENT_COLOURS.find(([pattern]) => pattern.test(type))?.[1];
   const paddedType = type.padEnd(24);
-  const subject = nodeId ?? (isObject(payload) && typeof payload.workflowId === 'string' ? payload.workflowId : '');
+  const workflowId = valueAt(payload, 'workflowId');
+  const subject = nodeId ?? (typeof workflowId === 'string' ? workflowId : '');
   const line = [
     paint('grey', timestamp.slice(11, 23)),
     String(sequence).padStart(4),
     colour ? paint(colour, paddedType) : paddedType,
     sanitize(subject),
-    errorOf(payload),
+    errorText(valueAt(payload, 'error')),
   ];
   return [line.join('  ').trimEnd()];
-}
-
-function errorOf(payload: unknown): string {
-  const error = isObject(payload) ? payload.error : undefined;
-  return isObject(error) ? sanitize(`${error.message} (${error.code})`) : '';
 }

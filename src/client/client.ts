@@ -1,11 +1,10 @@
-import type { Static } from 'typebox';
-import type { RunEventDoc } from '../protocol/running/events.ts';
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
 import { type DiscoveryDocument, requireSupport } from './discovery.ts';
 import { type Machine, platform } from './machine.ts';
 import { type Messages, OPERATIONS, type Operation, type OperationName, type Operations } from './operations.ts';
 import { CALL_RETRY, RESTART_RETRY, type RetryPolicy } from './retry.ts';
+import type { RunEvent } from './run-event.ts';
 import { isEndOfRun, resumableStream, untilRunEnds } from './streams.ts';
 import { type Request, Transport } from './transport.ts';
 
@@ -20,9 +19,6 @@ export interface ClientOptions {
   /** Replaces `fetch`, clock and randomness, for tests. */
   readonly machine?: Machine;
 }
-
-/** An event of the run log. */
-export type RunEvent = Static<typeof RunEventDoc>;
 
 /** Options that every operation accepts as its last argument. */
 export interface CallOptions {

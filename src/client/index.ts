@@ -6,7 +6,6 @@ export {
   createClient,
   type FollowOptions,
   type ListName,
-  type RunEvent,
   type WaitOptions,
 } from './client.ts';
 export { type DiscoveryDocument, isShown } from './discovery.ts';
@@ -14,4 +13,5 @@ export { NotProvidedError, RefusedError, UnreachableError } from './errors.ts';
 export type { Machine } from './machine.ts';
 export { OPERATIONS, type OperationName, type Page } from './operations.ts';
 export type { RetryPolicy } from './retry.ts';
+export type { EventPayload, EventType, RunEvent } from './run-event.ts';
 export type { ServerSentEvent } from './server-sent-events.ts';

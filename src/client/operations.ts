@@ -65,7 +65,6 @@ import type {
   CreateRunRequest,
   PauseReply,
   PauseRequest,
-  PollReply,
   ResumeReply,
   ResumeRequest,
   RunSnapshot,
@@ -89,6 +88,7 @@ import {
   type PageQuery,
   V1,
 } from './operation.ts';
+import type { PolledEvents } from './run-event.ts';
 
 export type { Messages, Operation, Page } from './operation.ts';
 
@@ -183,7 +183,7 @@ export const OPERATIONS = {
   }>()('GET', `${V1}/runs/{runId}/events`, { takes: 'query', answers: 'messages' }),
   pollRunEvents: operation<{
     query?: { readonly lastSequence?: number; readonly timeout?: number };
-    reply: Static<typeof PollReply>;
+    reply: PolledEvents;
   }>()('GET', `${V1}/runs/{runId}/events/poll`, { takes: 'query' }),
   followTenant: operation<{ reply: Messages }>()('GET', `${HOST}/events`, { answers: 'messages' }),
 

@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { ConfigProblem, NodeCatalog } from '../engine/definition/check.ts';
 import { isObject, own } from '../protocol/format/json.ts';
+import { nearest } from '../protocol/format/nearest.ts';
 import { Closed } from '../protocol/format/schema.ts';
 import { unknownKeys } from '../protocol/format/unknown-keys.ts';
 import type { WorkflowNode } from '../protocol/running/workflows.ts';
@@ -44,6 +45,11 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     },
     readsEnvelopes: (typeId) => byId.get(typeId)?.readsEnvelopes === true,
     capabilityFor: (typeId) => own(CAPABILITY_OF_TYPE, typeId),
+    nearestTo: (typeId) => {
+      // By the last name: authors leave out what stands before it, and a long prefix makes strangers look alike.
+      const meant = nearest(lastName(typeId), [...byId.keys()].map(lastName));
+      return [...byId.keys()].find((id) => lastName(id) === meant);
+    },
     checkConfig: (node) => {
       const type = byId.get(node.typeId);
       if (!type) return [];
@@ -56,6 +62,10 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
     checkInputs: ({ typeId, inputs }) => byId.get(typeId)?.checkInputs?.(inputs) ?? [],
     schemasIn: (node) => byId.get(node.typeId)?.schemas?.(node.config) ?? [],
   };
+}
+
+function lastName(typeId: string): string {
+  return typeId.split('.').at(-1)!;
 }
 
 /** Lists unknown keys and then what else is wrong with a value, as for the config of a node. */

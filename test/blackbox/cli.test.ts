@@ -94,6 +94,42 @@ describe('capstan runs', () => {
     expect(events.at(-1).type).toBe('run.failed');
   });
 
+  it('shows what came out first, and reads inputs by their declared type', async () => {
+    const format = node('b', 'core.openwop.data.string-format', {
+      inputs: {
+        template: { type: 'static', value: '{{text}}' },
+        text: { type: 'variable', variableName: 'text' },
+      },
+    });
+    const nodes = [node('a'), format];
+    const id = await registered(nodes, line('a', 'b'), { variables: [{ name: 'text', type: 'string' }] });
+    const waited = await run(`runs start ${id} --set text=5 --wait`);
+    expect(waited).toMatchObject({
+      code: DONE,
+      out: expect.stringMatching(/^completed\n\nResult of b:\n {2}text: 5\n/),
+    });
+    const [, runId = ''] = /^run +(\S+)$/m.exec(waited.out)!;
+    expect((await owner().get(`/v1/runs/${runId}`)).body.inputs).toEqual({ text: '5' });
+    expect((await run(`runs get ${runId}`)).out).toBe(waited.out);
+    expect((await run(`runs start ${id} --set text=6 --wait -q`)).out).toMatch(/^run-\w+ completed\n$/);
+    const followed = await run(`runs start ${id} --set text=seven --follow`);
+    expect(followed.out).toMatch(/run\.completed[\s\S]*\n\ncompleted\n\nResult of b:\n {2}text: seven\n/);
+    const other = /^run +(\S+)$/m.exec(followed.out)![1]!;
+    expect((await run(`runs diff ${runId} ${other}`)).out).toMatch(/variables\.text:\n5 +\| seven\n/);
+    expect((await run(`runs start ${id} --set text=a --json --input {`)).err).toMatch(
+      /^\{"error":"usage","message":".*\n$/,
+    );
+    expect(JSON.parse((await run('runs get run-nowhere --json')).err)).toMatchObject({ error: 'not_found' });
+  });
+
+  it('artifacts lists what a run has made and prints one', async () => {
+    const started = await run('runs start support-triage --set subject=a --set plan=pro --wait --json');
+    const { runId } = started.json;
+    const [artifactId] = (await run(`runs artifacts ${runId} -q`)).out.split('\n');
+    expect((await run(`runs artifacts ${runId} ${artifactId}`)).out).toMatch(/^category: /);
+    expect((await run(`runs get ${runId}`)).out).toContain(`artifacts  ${artifactId}; read with`);
+  });
+
   it('start with one idempotency key starts one run', async () => {
     const id = await registered([node('a')]);
     const [one, two] = [
@@ -251,7 +287,8 @@ describe('capstan approvals', () => {
     expect((await run(`approvals approve ${yes}`)).code).toBe(DONE);
     expect(await owner().ended(yes)).toMatchObject({ status: 'completed' });
     expect((await run(`approvals approve ${yes}`)).code).toBe(USAGE);
-    expect((await run(`approvals reject ${no} --reason no`)).code).toBe(REFUSED);
+    const { id: intId } = JSON.parse(inbox).items.find((item: { runId: string }) => item.runId === no);
+    expect((await run(`approvals reject ${intId} --note no`)).code).toBe(REFUSED);
     expect(await owner().ended(no)).toMatchObject({ error: { code: 'approval_rejected' } });
   });
 
@@ -584,6 +621,13 @@ describe('capstan schedules, prompts, webhooks, keys and audit', () => {
     expect((await run('keys list')).out).not.toContain(key);
     expect((await run(`keys rotate ${id} --grace 172800 -q`)).out).toMatch(/^hk_[\w-]+\n$/);
     expect((await run('keys create ci --role king')).code).toBe(USAGE);
+    const asked = await run('keys create asked --json', { typed: ['editor'] });
+    expect(asked).toMatchObject({
+      code: DONE,
+      json: { role: 'editor' },
+      err: expect.stringContaining('starts and cancels'),
+    });
+    expect((await run(`keys recover --data ${join(folder.path, 'nothing')}`)).code).toBe(USAGE);
     expect((await run(`keys revoke ${id} --yes`)).code).toBe(DONE);
     expect((await run('runs list', { environment })).err).toContain('capstan login');
   });

@@ -183,6 +183,40 @@ describe('starting', () => {
     expect(output).toContain(String(port));
   });
 
+  it('that fails keeps no key: the next one makes it and shows it', async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+    const { port } = taken.address() as { port: number };
+    const folder = newFolder();
+    for (const failing of [{ PORT: String(port) }, { PORT: '0', CAPSTAN_WORKFLOWS: join(folder, 'nowhere') }]) {
+      const failed = await runProgram(['serve'], { CAPSTAN_DATA: folder, ...failing });
+      expect(failed.code, failed.output).toBe(1);
+      expect(failed.output).not.toContain('hk_live_');
+    }
+    taken.close();
+    const host = await start({ CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: '' });
+    const [key] = /hk_live_[\w-]+/.exec(host.output())!;
+    expect((await new Api(host.url, key).get('/v1/host/capstan/keys')).body.items).toHaveLength(1);
+    await kill(host);
+  });
+
+  it('is possible again after every key is lost: keys recover makes an owner key on the machine, audited', async () => {
+    const folder = newFolder();
+    const environment = { CAPSTAN_DATA: folder, CAPSTAN_API_KEYS: '' };
+    const first = await start(environment);
+    const refused = await runProgram(['keys', 'recover', '--data', folder], {});
+    expect(refused).toMatchObject({ code: 2, output: expect.stringContaining('Another process is using') });
+    await kill(first);
+    const { code, output } = await runProgram(['keys', 'recover', '--data', folder, '-q'], {});
+    expect(code, output).toBe(0);
+    const second = await start(environment);
+    const api = new Api(second.url, output.trim());
+    expect((await api.ended(await api.run('conformance-noop'))).status).toBe('completed');
+    const { items } = (await api.get('/v1/host/capstan/audit?limit=200')).body;
+    expect(items).toContainEqual(expect.objectContaining({ action: 'key.recovered', actor: 'host' }));
+    await kill(second);
+  });
+
   it('is refused with a workflow that is no JSON, and names the file', async () => {
     const folder = newFolder();
     const workflows = join(folder, 'workflows');

@@ -2,6 +2,7 @@ import { defined } from '../../protocol/format/json.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../../protocol/starting/commitments.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
+import { withWorkflow } from '../nearest-workflow.ts';
 import { table } from '../text.ts';
 import { inputsFromOptions, parseInteger, stringOption } from '../values.ts';
 import { OBSERVATION_FLAGS, observationFromOptions } from './observations.ts';
@@ -69,7 +70,7 @@ const create: CommandSpec = {
     if (memoryRef === undefined)
       throw new UsageError('--memory is required: the memory that the commitment comes from.');
     if ((at === undefined) === (when === undefined)) throw new UsageError('Use either --at or --when.');
-    const inputs = await inputsFromOptions(context.terminal, options);
+    const inputs = await inputsFromOptions(context, options, () => workflowId);
     const every = stringOption(options.every);
     const everySec = parseInteger(every ?? String(EVERY_SEC), '--every');
     const repeats = options.repeat === true ? { repeats: true } : {};
@@ -83,7 +84,8 @@ const create: CommandSpec = {
         : { predicate: { observe: observationFromOptions(options), when, everySec, ...repeats } }),
       ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
     };
-    const commitment = await (await context.client()).createCommitment(request);
+    const client = await context.client();
+    const commitment = await withWorkflow(client, workflowId, () => client.createCommitment(request));
     context.show(
       commitment,
       () => [`Created ${commitment.id}. Next check: ${commitment.nextCheckAt}.`],

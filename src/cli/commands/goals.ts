@@ -143,11 +143,11 @@ const plan: CommandSpec = {
   },
 };
 
-async function planFromOptions({ terminal }: Context, options: CommandInput['options']): Promise<GoalPlan | undefined> {
-  if (options.plan) return (await parseJsonObject(terminal, String(options.plan), '--plan')) as GoalPlan;
+async function planFromOptions(context: Context, options: CommandInput['options']): Promise<GoalPlan | undefined> {
+  if (options.plan) return (await parseJsonObject(context.terminal, String(options.plan), '--plan')) as GoalPlan;
   const workflowId = stringOption(options.workflow);
   if (workflowId === undefined) return undefined;
-  const inputs = await inputsFromOptions(terminal, options);
+  const inputs = await inputsFromOptions(context, options, () => workflowId);
   const { cron, timezone, maxParallel } = options;
   return {
     workflowId,
@@ -171,7 +171,7 @@ const run: CommandSpec = {
   flags: { '--input <json>': 'inputs in addition to those of the plan', '--set <name=value...>': 'one input' },
   example: 'goals run goal-0mw4x2c1h0001',
   async run(context, { args: [goalId = ''], options }) {
-    const inputs = await inputsFromOptions(context.terminal, options);
+    const inputs = await inputsFromOptions(context, options);
     const body = Object.keys(inputs).length > 0 ? { inputs } : {};
     const started = await (await context.client()).startGoalRun(goalId, body);
     context.show(

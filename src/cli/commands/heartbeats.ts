@@ -55,7 +55,7 @@ const create: CommandSpec = {
   },
   example: `heartbeats create --url https://example.com/inbox --state 'observed.body.unread' --workflow triage`,
   async run(context, { options }) {
-    const inputs = await inputsFromOptions(context.terminal, options);
+    const inputs = await inputsFromOptions(context, options, () => stringOption(options.workflow));
     const request: HeartbeatRequest = {
       intervalSec: parseInteger(stringOption(options.every) ?? String(INTERVAL_SEC), '--every'),
       observe: observationFromOptions(options),

@@ -1,7 +1,7 @@
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
 import { answersFromFlags, approvalAnswer, interruptLines, promptForAnswers } from '../interrupt-answers.ts';
-import { findOpenInterrupt, type OpenInterrupt, submitAnswer } from '../open-interrupts.ts';
+import { findOpenInterrupt, type OpenInterrupt, placeOf, submitAnswer } from '../open-interrupts.ts';
 import { formatDuration, propertyLines, table } from '../text.ts';
 import { confirm, listOption, parseAssignments, parseJsonArgument, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -49,11 +49,12 @@ const list: CommandSpec = {
 const get: CommandSpec = {
   name: 'get',
   aliases: ['show'],
-  takes: '<runId> [nodeId]',
+  takes: '<id> [nodeId]',
   summary: 'Show what a run is waiting for',
   example: 'approvals get run-0mw4x2c1h0001',
-  async run(context, { args: [runId = '', nodeId] }) {
+  async run(context, { args: [id = '', wanted] }) {
     const client = await context.client();
+    const { runId, nodeId } = await placeOf(client, id, wanted);
     const open = await findOpenInterrupt(client, runId, nodeId);
     // The token gives access to the schema that the answer must match.
     const { interruptToken: token } = open;
@@ -75,13 +76,14 @@ function decide(name: 'approve' | 'reject', aliases: readonly string[], summary:
   return {
     name,
     aliases,
-    takes: '<runId> [nodeId]',
+    takes: '<id> [nodeId]',
     summary,
     flags: { '--reason <text>': 'stored with the decision', '--yes': 'skip the confirmation' },
     example: `approvals ${name} run-0mw4x2c1h0001 --reason "${isApproved ? 'looks right' : 'wrong customer'}"`,
-    async run(context, { args: [runId = '', wanted], options }) {
+    async run(context, { args: [id = '', wanted], options }) {
       const client = await context.client();
-      const open = await findOpenInterrupt(client, runId, wanted);
+      const { runId, nodeId } = await placeOf(client, id, wanted);
+      const open = await findOpenInterrupt(client, runId, nodeId);
       const resumeValue = approvalAnswer(open, isApproved, stringOption(options.reason));
       if (context.terminal.isInteractive && options.yes !== true) {
         for (const line of interruptLines(open)) context.note(line);
@@ -94,16 +96,17 @@ function decide(name: 'approve' | 'reject', aliases: readonly string[], summary:
 
 const answer: CommandSpec = {
   name: 'answer',
-  takes: '<runId> [nodeId]',
+  takes: '<id> [nodeId]',
   summary: 'Answer an open interrupt; prompts for the answers at a terminal',
   flags: {
     '--answer <id=text...>': 'the answer to one question',
     '--value <json>': 'the whole answer: JSON, @file, or - for standard input',
   },
   example: 'approvals answer run-0mw4x2c1h0001 --answer colour=blue',
-  async run(context, { args: [runId = '', wanted], options }) {
+  async run(context, { args: [id = '', wanted], options }) {
     const client = await context.client();
-    const open = await findOpenInterrupt(client, runId, wanted);
+    const { runId, nodeId } = await placeOf(client, id, wanted);
+    const open = await findOpenInterrupt(client, runId, nodeId);
     const resumeValue = await answerOf(context, open, options);
     return submitAnswer(context, client, runId, open.nodeId, resumeValue, EXIT.done);
   },

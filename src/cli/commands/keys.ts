@@ -1,9 +1,9 @@
 import { defined } from '../../protocol/format/json.ts';
 import type { ApiKeyRequest, NewApiKey } from '../../protocol/trust/keys.ts';
-import { isRole, isScope, ROLES } from '../../protocol/trust/scopes.ts';
+import { isRole, isScope, ROLES, type Role } from '../../protocol/trust/scopes.ts';
 import type { CommandGroup, CommandSpec, Context } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
-import { propertyLines, table } from '../text.ts';
+import { columns, propertyLines, table } from '../text.ts';
 import { confirm, listOption, parseInteger, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
 
@@ -49,9 +49,10 @@ const create: CommandSpec = {
   },
   example: 'keys create ci --role editor',
   async run(context, { args: [name = ''], options }) {
-    const { role, workspace, principal, person, expires } = options;
-    if (role && !isRole(role)) throw new UsageError(`--role must be one of ${ROLES.join(', ')}.`);
+    const { workspace, principal, person, expires } = options;
     const scopes = listOption(options.scope);
+    const role = options.role ?? (scopes.length > 0 ? undefined : await askRole(context));
+    if (role !== undefined && !isRole(role)) throw new UsageError(`--role must be one of ${ROLES.join(', ')}.`);
     const unknown = scopes.find((scope) => !isScope(scope));
     if (unknown)
       throw new UsageError(
@@ -69,9 +70,29 @@ const create: CommandSpec = {
       ...(scopes.length > 0 ? { scopes } : {}),
     } as ApiKeyRequest;
     showNewKey(context, await (await context.client()).createApiKey(body));
+    if (role !== undefined) context.note(`The role ${role}: ${MEANINGS[role]}.`);
     return EXIT.done;
   },
 };
+
+/** What each role may do, in words. */
+const MEANINGS: Readonly<Record<Role, string>> = {
+  viewer: 'reads runs, artifacts, prompts, feedback, goals and proposals',
+  editor: 'also starts and cancels runs, answers interrupts, and changes workflows, schedules and webhooks',
+  reviewer: 'also applies proposals and publishes packs',
+  owner: 'also manages keys and the tenant',
+};
+
+/** A key without any right would be of no use, so the user says what it may do. */
+async function askRole({ terminal, note }: Context): Promise<string> {
+  if (!terminal.isInteractive) {
+    throw new UsageError(
+      `Say what the key may do: --role ${ROLES.join(', ')} (each may do what those before it may), or --scope.`,
+    );
+  }
+  for (const line of columns(ROLES.map((role) => [role, MEANINGS[role]]))) note(line);
+  return (await terminal.ask('Role of the key: ')).trim();
+}
 
 function showNewKey(context: Context, created: NewApiKey): void {
   context.show(
@@ -111,9 +132,35 @@ const revoke: CommandSpec = {
   },
 };
 
+const recover: CommandSpec = {
+  name: 'recover',
+  summary: 'Create an owner key on the machine of the store, when every key is lost; needs no key and is audited',
+  flags: {
+    '--data <folder>': 'folder of the embedded store [CAPSTAN_DATA]; stop its host first',
+    '--database-url <url>': 'postgres://… URL of the store [DATABASE_URL]',
+    '--tenant <name>': 'the tenant of the key (default)',
+  },
+  example: 'keys recover --data ./data',
+  async run(context, { options }) {
+    const tenant = stringOption(options.tenant) ?? 'default';
+    // Imported late: the host would slow down every other command.
+    const { recoverKey } = await import('../recover-key.ts');
+    const key = await recoverKey(context.terminal, tenant, {
+      data: stringOption(options.data),
+      databaseUrl: stringOption(options.databaseUrl),
+    });
+    context.show(
+      { tenant, role: 'owner', key },
+      () => [...propertyLines({ tenant, role: 'owner', key }), 'Store the key now; it is not shown again.'],
+      () => [key],
+    );
+    return EXIT.done;
+  },
+};
+
 /** `capstan keys`. */
 export const keys: CommandGroup = {
   name: 'keys',
   summary: 'Manage API keys',
-  commands: [list, create, rotate, revoke],
+  commands: [list, create, rotate, revoke, recover],
 };

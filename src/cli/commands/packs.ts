@@ -147,7 +147,7 @@ const expand: CommandSpec = {
   },
   example: 'packs expand vendor.acme.support vendor.acme.triage --set queue=billing --json',
   async run(context, { args: [packName = '', chainId = ''], options }) {
-    const parameters = await inputsFromOptions(context.terminal, options);
+    const parameters = await inputsFromOptions(context, options);
     const expanded = await (await context.client()).expandWorkflowChain({ packName, chainId, parameters });
     context.show(expanded, () => [
       ...expanded.nodes.map(({ id, typeId }) => sanitize(`${id}  ${typeId}`)),

@@ -103,7 +103,7 @@ const render: CommandSpec = {
   },
   example: 'prompts render support.reply --set name=Ada',
   async run(context, { args: [templateId = ''], options }) {
-    const variables = await inputsFromOptions(context.terminal, options);
+    const variables = await inputsFromOptions(context, options);
     const rendered = await (await context.client()).renderPromptTemplate({ ref: `prompt:${templateId}`, variables });
     context.show(rendered, () => rendered.composed.split('\n').map(sanitize));
     return EXIT.done;

@@ -6,9 +6,13 @@ import { defined } from '../../protocol/format/json.ts';
 import { RUN_STATUSES, type RunStatus } from '../../protocol/running/run-status.ts';
 import type { CommandGroup, CommandInput, CommandSpec, Context } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../exit.ts';
+import { withWorkflow } from '../nearest-workflow.ts';
+import { runLines, runReport } from '../run-report.ts';
 import { paintStatus, propertyLines, sanitize, table } from '../text.ts';
 import { inputsFromOptions, listOption, parseInteger, parseJsonObject, stringOption } from '../values.ts';
-import { runLines, WATCH_FLAGS, watchRun } from '../watch-run.ts';
+import { WATCH_FLAGS, watchRun } from '../watch-run.ts';
+import { artifacts } from './artifacts.ts';
+import { diff } from './diff.ts';
 import { events } from './events.ts';
 import { annotate, annotations } from './feedback.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -19,7 +23,7 @@ const start: CommandSpec = {
   summary: 'Start a run of a workflow',
   flags: {
     '--input <json>': 'inputs: a JSON object, @file, or - for standard input',
-    '--set <name=value...>': 'one input',
+    '--set <name=value...>': 'one input, read by its declared type',
     '--tag <tag...>': 'a tag to find the run by',
     '--configurable <json>': 'options of the run',
     '--idempotency-key <key>': 'a repeated start with the same key returns the same run',
@@ -31,21 +35,25 @@ const start: CommandSpec = {
     const { tag, configurable, idempotencyKey } = options;
     const body = {
       workflowId,
-      ...(await inputsOf(context, options)),
+      ...(await inputsOf(context, options, () => workflowId)),
       ...(tag ? { tags: [...listOption(tag)] } : {}),
       ...(configurable
         ? { configurable: await parseJsonObject(context.terminal, String(configurable), '--configurable') }
         : {}),
     };
     const call = idempotencyKey ? { idempotencyKey: String(idempotencyKey) } : {};
-    const started = await client.createRun(body, call);
+    const started = await withWorkflow(client, workflowId, () => client.createRun(body, call));
     return reportStarted(context, client, started, options);
   },
 };
 
 /** Leaves `inputs` out when none are given, because an empty object would override the inputs of a forked run. */
-async function inputsOf({ terminal }: Context, options: CommandInput['options']) {
-  const inputs = await inputsFromOptions(terminal, options);
+async function inputsOf(
+  context: Context,
+  options: CommandInput['options'],
+  workflowOf: () => string | Promise<string>,
+) {
+  const inputs = await inputsFromOptions(context, options, workflowOf);
   return Object.keys(inputs).length > 0 || options.input !== undefined ? { inputs } : {};
 }
 
@@ -122,13 +130,15 @@ function statusOf(status: string): RunStatus {
 const get: CommandSpec = {
   name: 'get',
   takes: '<runId>',
-  summary: 'Show the current state of a run',
+  summary: 'Show what came out of a run, and its state',
   example: 'runs get run-0mw4x2c1h0001',
   async run(context, { args: [runId = ''] }) {
-    const run = await (await context.client()).getRun(runId);
+    const client = await context.client();
+    const run = await client.getRun(runId);
+    const lines = context.isJson || context.isQuiet ? [] : await runReport(context, client, run);
     context.show(
       run,
-      () => runLines(context, run),
+      () => lines,
       () => [run.status],
     );
     return EXIT.done;
@@ -202,37 +212,14 @@ const fork: CommandSpec = {
   async run(context, { args: [runId = ''], options }) {
     const { mode = 'branch', from } = options;
     if (mode !== 'branch' && mode !== 'replay') throw new UsageError('--mode must be branch or replay.');
-    const overlay = await inputsOf(context, options);
     const client = await context.client();
+    const overlay = await inputsOf(context, options, async () => (await client.getRun(runId)).workflowId);
     const forked = await client.forkRun(runId, {
       mode,
       fromSeq: from === undefined ? 0 : parseInteger(String(from), '--from'),
       ...(Object.keys(overlay).length > 0 ? { runOptionsOverlay: overlay } : {}),
     });
     return reportStarted(context, client, forked, options);
-  },
-};
-
-const diff: CommandSpec = {
-  name: 'diff',
-  takes: '<runId> <otherRunId>',
-  summary: 'Compare two runs',
-  example: 'runs diff run-0mw4x2c1h0001 run-0mw4x2c1h0002',
-  async run(context, { args: [runId = '', against = ''] }) {
-    const found = await (await context.client()).diffRun(runId, { against });
-    context.show(found, () => [
-      found.divergedAtSeq === null ? 'The logs are the same.' : `The logs differ from event ${found.divergedAtSeq} on.`,
-      ...found.eventDiffs.map(({ seq, op, aEvent, bEvent }) =>
-        sanitize(
-          `${{ added: '+', removed: '-', changed: '~' }[op]} ${seq}  ${aEvent?.type ?? ''}${bEvent && aEvent ? ' -> ' : ''}${bEvent?.type ?? ''}`,
-        ),
-      ),
-      ...propertyLines(found.stateDiff).map(sanitize),
-      ...(found.truncated
-        ? ['The comparison is incomplete: a run is still active, or there are too many differences.']
-        : []),
-    ]);
-    return EXIT.done;
   },
 };
 
@@ -310,6 +297,7 @@ export const runs: CommandGroup = {
     diff,
     state,
     bundle,
+    artifacts,
     ancestry,
     events,
     annotate,

@@ -2,6 +2,7 @@ import { defined } from '../../protocol/format/json.ts';
 import type { Schedule, ScheduleRequest } from '../../protocol/starting/schedules.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
+import { withWorkflow } from '../nearest-workflow.ts';
 import { table } from '../text.ts';
 import { inputsFromOptions, stringOption } from '../values.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -55,7 +56,7 @@ const create: CommandSpec = {
     const { cron, at, timezone, missed } = options;
     if ((cron === undefined) === (at === undefined)) throw new UsageError('Use either --cron or --at.');
     if (missed && missed !== 'skip' && missed !== 'once') throw new UsageError('--missed must be skip or once.');
-    const inputs = await inputsFromOptions(context.terminal, options);
+    const inputs = await inputsFromOptions(context, options, () => workflowId);
     const body = {
       workflowId,
       ...defined({
@@ -66,7 +67,8 @@ const create: CommandSpec = {
       }),
       ...(Object.keys(inputs).length > 0 ? { inputs } : {}),
     } as ScheduleRequest;
-    const schedule = await (await context.client()).createSchedule(body);
+    const client = await context.client();
+    const schedule = await withWorkflow(client, workflowId, () => client.createSchedule(body));
     context.show(
       schedule,
       () => [`Created ${schedule.id}. Next run of ${workflowId}: ${schedule.nextRunAt ?? 'none'}.`],

@@ -6,6 +6,7 @@ import { type Cancel, CorrectedClock } from '../../system/clock.ts';
 import type { Log } from '../../system/log.ts';
 import { collectGarbageWhenIdle } from '../../system/memory.ts';
 import { realClock, realIds, realLog } from '../../system/real.ts';
+import { startFailure } from '../start-failure.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -42,7 +43,7 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     Object.entries(flags).filter(([name]) => command.getOptionValueSource(name) === 'cli'),
   );
   if (!config) return;
-  const log = await realLog(config.logLevel, config.prettyLog);
+  const log = await realLog(config.logLevel, config.prettyLog ?? process.stdout.isTTY);
   if (config.conformance)
     log.warn({}, 'CAPSTAN_CONFORMANCE is on: test endpoints are open, do not use this host for real work');
   try {
@@ -50,11 +51,12 @@ async function serve(flags: Record<string, string | boolean>, command: Command):
     const { startHost } = await import('../../host.ts');
     const clock = new CorrectedClock(new CorrectedClock(realClock, config.clockOffsetMs));
     const host = await startHost(config, { clock, ids: realIds(clock), log });
+    // Before it says that it listens: whoever reads that may stop it at once.
+    stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
     if (host.firstKey) process.stdout.write(firstSteps(host.url, host.firstKey));
     process.stdout.write(`listening on ${host.url}\n`);
-    stopOnSignal(host, log, collectGarbageWhenIdle(host.isIdle, realClock));
   } catch (error) {
-    fail(`Capstan could not start: ${(error as Error).message}`, EXIT_FAILED);
+    fail(`Capstan could not start: ${startFailure(error as Error, config)}`, EXIT_FAILED);
   }
 }
 
@@ -83,7 +85,10 @@ Created the tenant "default" with this owner key. Store it now; it is not shown 
 
   ${key}
 
-Start the example workflow:
+Start the example workflow, with the command or with curl:
+
+  CAPSTAN_URL=${url} CAPSTAN_KEY=${key} \\
+    npx capstan runs start support-triage --set subject='I cannot log in' --set plan=pro --wait
 
   curl -X POST ${url}/v1/runs -H 'Authorization: Bearer ${key}' \\
     -H 'Content-Type: application/json' -d '{"workflowId":"support-triage","inputs":{"subject":"I cannot log in","plan":"pro"}}'

@@ -1,6 +1,7 @@
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { CommandGroup, CommandSpec } from '../command.ts';
 import { EXIT, UsageError } from '../exit.ts';
+import { withWorkflow } from '../nearest-workflow.ts';
 import { sanitize, table } from '../text.ts';
 import { graphLines } from '../workflow-graph.ts';
 import { nextPageHint, PAGE_FLAGS, pageQuery } from './pages.ts';
@@ -50,7 +51,7 @@ async function readDefinition(file: string): Promise<WorkflowDefinition> {
   if (definition) return definition;
   const [first] = problems;
   throw new UsageError(
-    `${file} is not valid: ${first!.path} ${first!.message}. See \`capstan workflows validate ${file}\`.`,
+    `${file} is not valid: ${first!.path}: ${first!.message} See \`capstan workflows validate ${file}\`.`,
   );
 }
 
@@ -85,7 +86,8 @@ const show: CommandSpec = {
   summary: 'Show a workflow as a graph, or its definition with --json',
   example: 'workflows show support-triage',
   async run(context, { args: [workflowId = ''] }) {
-    const definition = await (await context.client()).getWorkflow(workflowId);
+    const client = await context.client();
+    const definition = await withWorkflow(client, workflowId, () => client.getWorkflow(workflowId));
     context.show(definition, () => graphLines(definition, context.paint));
     return EXIT.done;
   },
@@ -94,7 +96,7 @@ const show: CommandSpec = {
 const remove = deleteCommand(
   { group: 'workflows', takes: '<workflowId>', exampleId: 'support-triage' },
   'Delete a workflow; runs that have started continue',
-  (client, id) => client.deleteWorkflow(id),
+  (client, id) => withWorkflow(client, id, () => client.deleteWorkflow(id)),
 );
 
 /** `capstan workflows`. */

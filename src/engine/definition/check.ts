@@ -41,6 +41,8 @@ export interface NodeCatalog {
   readsEnvelopes(typeId: string): boolean;
   /** The capability that provides a node type which this host lacks, for the error message. */
   capabilityFor(typeId: string): string | undefined;
+  /** The existing type that resembles an unknown one most, for the error message. */
+  nearestTo?(typeId: string): string | undefined;
   /** Validates the config of a node whose type exists. */
   checkConfig(node: WorkflowNode): readonly ConfigProblem[];
   /** Finds values that are fixed in the definition and that the node type refuses; `path` is relative to the inputs. */
@@ -167,7 +169,11 @@ function checkNode(node: WorkflowNode, path: string, ids: NodeIds, catalog: Node
 function unknownType(node: WorkflowNode, path: string, catalog: NodeCatalog): Problem {
   const requiredCapability = catalog.capabilityFor(node.typeId);
   const problem = { path: `${path}.typeId`, nodeId: node.id };
-  if (!requiredCapability) return { ...problem, message: `Unknown node type ${JSON.stringify(node.typeId)}.` };
+  if (!requiredCapability) {
+    const meant = catalog.nearestTo?.(node.typeId);
+    const advice = meant === undefined ? '' : ` Did you mean ${JSON.stringify(meant)}?`;
+    return { ...problem, message: `Unknown node type ${JSON.stringify(node.typeId)}.${advice}` };
+  }
   const message = `Node type ${JSON.stringify(node.typeId)} needs the capability ${requiredCapability}, which this host does not provide.`;
   return { ...problem, message, requiredCapability, offendingTypeId: node.typeId };
 }

@@ -75,8 +75,8 @@ function compile(environment: Environment, text: string): Expression {
 }
 
 /**
- * Parse errors may quote the author's own text. The first line of the library's message is the reason; the rest shows
- * the position.
+ * Parse errors may quote the author's own text. The first line of the library's message is the reason; the rest draws
+ * the position, which is said in words instead.
  */
 function parse(environment: Environment, text: string): ReturnType<Environment['parse']> {
   try {
@@ -85,8 +85,16 @@ function parse(environment: Environment, text: string): ReturnType<Environment['
     if (!checked.valid) throw checked.error;
     return program;
   } catch (error) {
-    throw new ExpressionError(String((error as Error).message).split('\n', 1)[0]!);
+    throw new ExpressionError(String((error as Error).message).split('\n', 1)[0]! + positionOf(error, text));
   }
+}
+
+function positionOf(error: unknown, text: string): string {
+  const { node } = error as { node?: { readonly start?: unknown } };
+  if (typeof node?.start !== 'number') return '';
+  const lines = text.slice(0, node.start).split('\n');
+  const line = lines.length === 1 ? '' : `line ${lines.length}, `;
+  return `, at ${line}column ${lines.at(-1)!.length + 1}`;
 }
 
 /** Says what went wrong without quoting values, as the library's messages would. */

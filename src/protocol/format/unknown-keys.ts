@@ -1,4 +1,5 @@
 import { deepEqual, isObject, type JsonObject, own } from './json.ts';
+import { nearest } from './nearest.ts';
 
 /** A key that a schema does not list: its dotted path from the root of the value, and a sentence for the author. */
 interface UnknownKey {
@@ -103,29 +104,4 @@ function remark(key: string, known: readonly string[]): Omit<UnknownKey, 'path'>
   if (known.length === 0) return { message: unknown };
   const more = known.length > NAMED_MAX ? ` and ${known.length - NAMED_MAX} more` : '';
   return { message: `${unknown} Known are ${known.slice(0, NAMED_MAX).join(', ')}${more}.` };
-}
-
-/** The known key that differs least, if a third of the letters or a single one makes the difference. */
-function nearest(key: string, known: readonly string[]): string | undefined {
-  const limit = Math.max(1, Math.floor(key.length / 3));
-  const close = known
-    .filter((name) => Math.abs(name.length - key.length) <= limit)
-    .map((name) => ({ name, distance: editDistance(key.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ distance }) => distance <= limit)
-    .sort((a, b) => a.distance - b.distance);
-  return close[0]?.name;
-}
-
-/** How many letters must be inserted, removed or replaced to turn one word into the other. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [index, letter] of [...from].entries()) {
-    const next = [index + 1];
-    for (let column = 1; column <= to.length; column += 1) {
-      const replaced = row[column - 1]! + (letter === to[column - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[to.length]!;
 }

@@ -57,6 +57,7 @@ export const AUDIT_ACTIONS = {
   'goal.reopen': 'A goal went on because that person had answered.',
   'goal.close': 'A goal ended because its deadline passed.',
   'key.created': 'An API key was created.',
+  'key.recovered': 'An operator made an owner key with `capstan keys recover`, on the machine of the store.',
   'key.rotated': 'An API key was replaced by another one.',
   'key.revoked': 'An API key was revoked.',
   'key.used': 'A key or a token was accepted; recorded at most once in ten minutes for each key and host.',

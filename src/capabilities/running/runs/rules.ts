@@ -129,16 +129,18 @@ function checkInputs({ definition }: Plan, inputs: JsonObject): Refusal | undefi
   const missing = definition.variables.find(
     ({ name, required, defaultValue }) => required && defaultValue === undefined && own(inputs, name) === undefined,
   );
+  const takes = definition.variables.map(({ name }) => name);
   if (missing) {
     const field = `inputs.${missing.name}`;
-    return refuse('validation_error', 'A required input is missing.', { field });
+    return refuse('validation_error', 'A required input is missing.', { field, takes });
   }
   const misfit = definition.variables.find(({ name, type }) => {
     const value = own(inputs, name) ?? null;
     return value !== null && !isOfType(type, value);
   });
   if (!misfit) return undefined;
-  return refuse('validation_error', `The input must be of type ${misfit.type}.`, { field: `inputs.${misfit.name}` });
+  const field = `inputs.${misfit.name}`;
+  return refuse('validation_error', `The input must be of type ${misfit.type}.`, { field, takes });
 }
 
 function checkMetadata(metadata: JsonObject | undefined): Refusal | undefined {

@@ -33,7 +33,8 @@ export function cronProblem(cron: string): string | undefined {
     // Croner takes a date for a pattern that is due once; that is what runAt is for.
     return patternOf({ cron, timezone: 'UTC' }).getOnce() ? 'is a date, not a pattern: use runAt' : undefined;
   } catch (error) {
-    return `is not a pattern: ${(error as Error).message.replace(/^CronPattern: /, '')}`;
+    const reason = (error as Error).message.replace(/^CronPattern: /, '').replace(/\.$/, '');
+    return `is not a pattern: ${reason}. Give five fields (minute, hour, day, month, weekday), or six with seconds first.`;
   }
 }
 

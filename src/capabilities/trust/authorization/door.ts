@@ -13,6 +13,8 @@ export interface Authorization {
   hasKeys(): Promise<boolean>;
   /** Creates the key of the first start; undefined if another host that starts at the same time created it. */
   createOwner(tenant: string, name: string): Promise<string | undefined>;
+  /** Creates another owner's key, for an operator who has the store itself and no key. */
+  recoverOwner(tenant: string, name: string): Promise<string>;
 }
 
 /** The door to authorization. */

@@ -108,20 +108,23 @@ export class AuthorizationService implements Authorization {
   }
 
   async createOwner(tenant: string, name: string): Promise<string | undefined> {
-    const { row, issued } = this.#newKey({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
     const once = saveIdempotencyRecord({ record_key: FIRST_START, digest: '', status: 0, body: '' }, FIRST_START_MS);
-    const created = and(
-      changeOf(issued.key, [once, insertKey(row)], { refusals: { idempotency: CREATED_ELSEWHERE } }),
-      this.#audit.entry({
-        tenant,
-        actor: HOST_ACTOR,
-        action: 'key.created',
-        target: row.key_id,
-        details: rightsOf(row),
-      }),
-    );
-    const outcome = await perform(this.#runtime, async () => created);
+    const claim = changeOf(undefined, [once], { refusals: { idempotency: CREATED_ELSEWHERE } });
+    const outcome = await perform(this.#runtime, async () => and(this.#owner(tenant, name, 'key.created'), claim));
     return isRefusal(outcome) ? undefined : outcome;
+  }
+
+  async recoverOwner(tenant: string, name: string): Promise<string> {
+    const outcome = await perform(this.#runtime, async () => this.#owner(tenant, name, 'key.recovered'));
+    if (isRefusal(outcome)) throw new Error(outcome.message);
+    return outcome;
+  }
+
+  /** A key that the host creates by itself, for the owner of a tenant. */
+  #owner(tenant: string, name: string, action: 'key.created' | 'key.recovered'): Change<string> {
+    const { row, issued } = this.#newKey({ tenant, isTest: false }, { name, role: 'owner', principal: 'owner' });
+    const entry = { tenant, actor: HOST_ACTOR, action, target: row.key_id, details: rightsOf(row) };
+    return and(changeOf(issued.key, [insertKey(row)]), this.#audit.entry(entry));
   }
 
   /** The keys that a caller may manage, newest first. */

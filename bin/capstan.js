@@ -1,0 +1,71 @@
+#!/usr/bin/env node
+// Plain JavaScript for older Nodes too: on those this file starts a newer one, or says that it is needed.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const require = createRequire(import.meta.url);
+const NEEDED = Number(/\d+/.exec(require('../package.json').engines.node)[0]);
+
+/** Runs the command on this Node if it is new enough, and otherwise on the one that npm has installed beside it. */
+async function start(args) {
+  const program = programPath();
+  if (isNewEnough(process.versions.node)) {
+    await import(pathToFileURL(program).href);
+    return;
+  }
+  const node = installedNode();
+  if (node === undefined) {
+    process.stderr.write(tooOld(process.versions.node));
+    process.exitCode = 1;
+    return;
+  }
+  runOn(node, [program, ...args]);
+}
+
+/** The sources in a checkout, what they were built to in a package. */
+function programPath() {
+  const sources = join(ROOT, 'src', 'cli', 'main.ts');
+  return existsSync(sources) ? sources : join(ROOT, 'dist', 'cli', 'main.js');
+}
+
+/** Whether a version of Node can run this package. */
+function isNewEnough(version) {
+  return Number.parseInt(version, 10) >= NEEDED;
+}
+
+/** The Node of the npm package `node`, if it is installed and new enough. */
+function installedNode() {
+  try {
+    const manifest = require.resolve('node/package.json');
+    const file = join(dirname(manifest), 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+    return isNewEnough(require(manifest).version) && existsSync(file) ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is said where no Node can run this package. */
+function tooOld(version) {
+  return `Capstan needs Node ${NEEDED} or newer, and this is Node ${version}. Install it from https://nodejs.org, or only for this project with: npm install node@${NEEDED}\n`;
+}
+
+function runOn(node, args) {
+  const child = spawn(node, args, { stdio: 'inherit' });
+  // Ctrl-C at a terminal reaches both processes; a second signal would end the host without its graceful stop.
+  process.on('SIGINT', () => {
+    if (!process.stdin.isTTY) child.kill('SIGINT');
+  });
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 1;
+    if (signal === null) return;
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+await start(process.argv.slice(2));

@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, it } from 'vitest';
+import { VERSION } from '../../src/version.ts';
+import { freshFolder } from '../support/database.ts';
+
+/**
+ * Goal: the `capstan` file works on the Node that a machine happens to have. Method: a module that is loaded first makes
+ * the Node of these tests call itself an older one; the file then has to find the pinned one.
+ */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const CALLED_OLD = `data:text/javascript,${encodeURIComponent(
+  `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`,
+)}`;
+
+const folder = freshFolder();
+afterAll(() => folder.remove());
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function capstan(root: string, args: readonly string[], { isOld = true, onOut = (_text: string, _pid: number) => {} }) {
+  const given = [...(isOld ? ['--import', CALLED_OLD] : []), join(root, 'bin', 'capstan.js'), ...args];
+  const child = spawn(process.execPath, given, { env: { PATH: process.env.PATH ?? '' }, cwd: folder.path });
+  const ended = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    ended.out += text;
+    onOut(ended.out, child.pid!);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    ended.err += text;
+  });
+  return new Promise<Ended>((resolve) => child.on('close', (code) => resolve({ code, ...ended })));
+}
+
+describe('the capstan file', () => {
+  it.each([true, false])('runs the command; on an older Node: %s', async (isOld) => {
+    expect(await capstan(ROOT, ['--version'], { isOld })).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
+    expect(await capstan(ROOT, ['no-such-command'], { isOld })).toMatchObject({ code: 2 });
+  });
+
+  it('says which Node is needed where there is none', async () => {
+    cpSync(join(ROOT, 'bin'), join(folder.path, 'alone', 'bin'), { recursive: true });
+    cpSync(join(ROOT, 'package.json'), join(folder.path, 'alone', 'package.json'));
+    const { code, out, err } = await capstan(join(folder.path, 'alone'), ['--version'], {});
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^Capstan needs Node 24 or newer, and this is Node 20\.20\.2\. .*npm install node@24\n$/);
+  });
+
+  it('hands a signal on, so that a host on an older Node stops gracefully', async () => {
+    const stopped = new Set<number>();
+    const stopOnce = (text: string, pid: number): void => {
+      if (!text.includes('listening on') || stopped.has(pid)) return;
+      stopped.add(pid);
+      process.kill(pid, 'SIGTERM');
+    };
+    const args = ['serve', '--port', '0', '--data', join(folder.path, 'data')];
+    const { code, out } = await capstan(ROOT, args, { onOut: stopOnce });
+    expect(out).toMatch(/^listening on http:/m);
+    expect(code).toBe(0);
+  });
+});

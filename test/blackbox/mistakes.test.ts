@@ -1,0 +1,205 @@
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { capstan } from '../support/command-line.ts';
+import { freshFolder } from '../support/database.ts';
+import { node, workflow } from '../support/definitions.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { runProgram } from '../support/process.ts';
+
+/**
+ * Goal: whoever makes one of the typical mistakes reads in a sentence or two what is wrong and what to do. Method: a
+ * table of what was done, the message as a whole, and nothing else on the screen.
+ */
+
+let host: TestHost;
+const folder = freshFolder();
+const taken = createServer();
+
+beforeAll(async () => {
+  host = await startTestHost('sqlite', undefined);
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+});
+afterAll(async () => {
+  await host?.stop();
+  taken.close();
+  folder.remove();
+});
+
+function fileOf(name: string, content: string): string {
+  const path = join(folder.path, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+/** One or two sentences, no stack, no code of the machine without an explanation. */
+function expectPlain(message: string): void {
+  const sentences = message.trim().split(/(?<=[.?!:)`])\s+(?=[A-Z`-])/);
+  expect(sentences.length, message).toBeLessThanOrEqual(4);
+  expect(message.trim().split('\n').length, message).toBeLessThanOrEqual(3);
+  expect(message).not.toMatch(/\n\s+at /);
+}
+
+interface Mistake {
+  readonly did: string;
+  readonly args: () => readonly string[];
+  readonly environment?: Record<string, string>;
+  readonly reads: RegExp;
+}
+
+const start = ['runs', 'start', 'support-triage'];
+const misspelt = JSON.stringify({ ...workflow([node('a', 'core.fali')]), id: 'misspelt' });
+const unfinished = JSON.stringify({
+  ...workflow([node('a', 'core.noop', { inputs: { x: { type: 'expression', expression: '1 +\n  == 2' } } })]),
+  id: 'unfinished',
+});
+
+const MISTAKES: readonly Mistake[] = [
+  {
+    did: 'left out an input',
+    args: () => [...start, '--set', 'plan=pro'],
+    reads: /^A required input is missing\. .*\nThe input is subject\. The workflow takes: subject, body, plan,.*\.\n$/,
+  },
+  {
+    did: 'gave an input of another type',
+    args: () => [...start, '--input', '{"subject":"a","plan":5}'],
+    reads: /^The input must be of type string\. .*\nThe input is plan\. The workflow takes: .*\n$/,
+  },
+  {
+    did: 'misspelt a workflow',
+    args: () => ['runs', 'start', 'support-traige'],
+    reads: /^There is no such workflow\. \(not_found\)\nDid you mean support-triage\?\n$/,
+  },
+  {
+    did: 'misspelt the workflow of a schedule',
+    args: () => ['schedules', 'create', 'nightly-repor', '--cron', '0 3 * * *'],
+    reads: /There is no such workflow\.[\s\S]*Did you mean nightly-report\?\n$/,
+  },
+  { did: 'misspelt a command', args: () => ['runs', 'lst'], reads: /unknown command 'lst'\n\(Did you mean .*list/ },
+  {
+    did: 'misspelt a flag',
+    args: () => [...start, '--sett', 'a=b'],
+    reads: /unknown option '--sett'\n\(Did you mean --set\?\)/,
+  },
+  {
+    did: 'gave an assignment without a value',
+    args: () => [...start, '--set', 'subject'],
+    reads: /^--set subject must have the form name=value\.\n$/,
+  },
+  {
+    did: 'gave inputs that are not JSON',
+    args: () => [...start, '--input', '{a:1}'],
+    reads: /^--input is not valid JSON: .*\. Pass it in quotes, as @file, or as - for standard input\.\n$/,
+  },
+  {
+    did: 'named a file that is not there',
+    args: () => ['workflows', 'register', 'nowhere.json'],
+    reads: /^There is no file nowhere\.json\. Check the path\.\n$/,
+  },
+  {
+    did: 'misspelt a node type',
+    args: () => ['workflows', 'register', fileOf('misspelt.json', misspelt)],
+    reads:
+      /nodes\[0\]\.typeId: Unknown node type "core\.fali"\. Did you mean "core\.fail"\? See `capstan workflows validate .*`\.\n$/,
+  },
+  {
+    did: 'left an expression unfinished',
+    args: () => ['workflows', 'register', fileOf('unfinished.json', unfinished)],
+    reads: /nodes\[0\]\.inputs\.x: Unexpected token: EQ, at line 2, column 3/,
+  },
+  {
+    did: 'gave a minute that does not exist',
+    args: () => ['schedules', 'create', 'nightly-report', '--cron', '61 * * * *'],
+    reads:
+      /^cron is not a pattern: Invalid value for minute: 61\. Give five fields \(minute, hour, day, month, weekday\), or six/,
+  },
+  {
+    did: 'created a key that may do nothing',
+    args: () => ['keys', 'create', 'ci'],
+    reads: /^Say what the key may do: --role viewer, editor, reviewer, owner .*, or --scope\.\n$/,
+  },
+  {
+    did: 'asked for a status that does not exist',
+    args: () => ['runs', 'list', '--status', 'done'],
+    reads: /^Unknown status done\. --status must be one of .*completed.*\.\n$/,
+  },
+  {
+    did: 'used a key that is not valid',
+    args: () => ['runs', 'list'],
+    environment: { CAPSTAN_KEY: 'hk_live_wrong' },
+    reads: /^Send a valid key .*\nLog in with `capstan login`, or set CAPSTAN_KEY\.\n$/,
+  },
+  {
+    did: 'left out the protocol of the host',
+    args: () => ['runs', 'list'],
+    environment: { CAPSTAN_URL: 'localhost:3210' },
+    reads: /^localhost:3210 is not a host URL\. Use a URL like http:\/\/127\.0\.0\.1:3210\.\n$/,
+  },
+  {
+    did: 'recovered a key where no store is',
+    args: () => ['keys', 'recover', '--data', join(folder.path, 'nothing')],
+    reads: /^There is no Capstan store in .*nothing\. Name its folder with --data\.\n$/,
+  },
+];
+
+/** Starts that fail: these run in a process of their own. */
+const STARTS: readonly (Omit<Mistake, 'args' | 'environment'> & {
+  readonly environment: () => Record<string, string>;
+})[] = [
+  {
+    did: 'started on a port that is taken',
+    environment: () => ({ PORT: String((taken.address() as { port: number }).port) }),
+    reads:
+      /Port \d+ of 127\.0\.0\.1 is taken by another program\. Stop that program, or choose another port with --port/,
+  },
+  {
+    did: 'named a file as the data folder',
+    environment: () => ({ CAPSTAN_DATA: fileOf('data.txt', '') }),
+    reads: /The data folder .*data\.txt is a file, not a folder\. Choose another folder with --data/,
+  },
+  {
+    did: 'started without the database',
+    environment: () => ({ DATABASE_URL: 'postgres://user:not-shown@127.0.0.1:1/x' }),
+    reads: /Cannot reach the database at 127\.0\.0\.1:1 \(ECONNREFUSED\)\. Start it, or correct DATABASE_URL\./,
+  },
+  {
+    did: 'named a workflows folder that is not there',
+    environment: () => ({ CAPSTAN_WORKFLOWS: join(folder.path, 'nowhere') }),
+    reads: /Cannot read the workflows folder .*nowhere \(ENOENT\)\. Create it, or correct --workflows/,
+  },
+  {
+    did: 'misspelt a setting',
+    environment: () => ({ CAPSTAN_PORT: '1' }),
+    reads: /CAPSTAN_PORT is not a setting\. Did you mean PORT\?/,
+  },
+];
+
+describe('whoever', () => {
+  it.each(MISTAKES)('$did reads what to do', async ({ args, environment, reads }) => {
+    const own = { CAPSTAN_URL: host.url, CAPSTAN_KEY: KEYS.owner.key, CAPSTAN_CONFIG: join(folder.path, 'none.json') };
+    const { code, out, err } = await capstan(args(), { environment: { ...own, ...environment } });
+    expect({ code: code > 0, out }).toEqual({ code: true, out: '' });
+    expect(err).toMatch(reads);
+    expectPlain(err);
+  });
+
+  it.each(STARTS)('$did reads what to do', async ({ environment, reads }) => {
+    const own = {
+      PORT: '0',
+      CAPSTAN_LOG: 'error',
+      CAPSTAN_DATA: join(folder.path, 'data'),
+      CAPSTAN_SECRET: 'long-enough-for-a-secret-0123456789',
+    };
+    const { code, output } = await runProgram(['serve'], { ...own, ...environment() });
+    expect(code).not.toBe(0);
+    expect(output).toMatch(/^Capstan could not start/);
+    expect(output).toMatch(reads);
+    expect(output).not.toContain('not-shown');
+    expectPlain(output);
+  });
+
+  it('makes one of them is in a table of at least twenty', () => {
+    expect(MISTAKES.length + STARTS.length).toBeGreaterThanOrEqual(20);
+  });
+});

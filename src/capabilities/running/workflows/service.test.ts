@@ -4,6 +4,7 @@ import { node, unique, workflow } from '../../../../test/support/definitions.ts'
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import { type Change, changeOf, perform } from '../../../runtime/change.ts';
+import { validatorFrom } from '../../../runtime/validation/schema-validator.ts';
 import type { Write } from '../../../store/sql.ts';
 import type { AuditRecord } from '../../trust/audit/door.ts';
 import { type RegisteredWorkflow, type WorkflowCompanion, WorkflowCompanions } from './door.ts';
@@ -85,6 +86,22 @@ describe('registering a workflow', () => {
     ],
   ])('refuses %s', async (_what, definition, refused) => {
     expect(await register(definition)).toMatchObject({ refused });
+  });
+});
+
+describe('registering a workflow for every tenant', () => {
+  it('checks its schemas without the threads that are for the schemas of tenants', async () => {
+    const noThreads = validatorFrom(
+      () => ({ unusable: 'a thread was asked' }),
+      async () => {},
+    );
+    const service = new WorkflowService({ ...host, runtime: { ...host.runtime, schemas: noThreads } }, { audit });
+    const withSchema = (schema: object) => workflow([node('a')], [], { configurableSchema: schema });
+    expect(await service.register(ada, withSchema({ type: 'object' }))).toMatchObject({ refused: 'validation_error' });
+    expect(isRefusal(await service.registerShared(withSchema({ type: 'object' })))).toBe(false);
+    expect(await service.registerShared(withSchema({ type: 'nonsense' }))).toMatchObject({
+      refused: 'validation_error',
+    });
   });
 });
 

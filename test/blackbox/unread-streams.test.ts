@@ -11,17 +11,17 @@ const STEPS = 40;
 const TEXT = 'x'.repeat(500_000);
 const SIZE = 400_000_000;
 
-let host: TestHost;
+let host: TestHost | undefined;
 beforeAll(async () => {
   host = await startTestHost('sqlite', undefined, {
     streamUnreadMs: 300,
     outputLimits: { output: SIZE, variable: SIZE, state: SIZE, log: SIZE },
   });
 });
-afterAll(() => host.stop());
+afterAll(() => host?.stop());
 
 it('is cut, and can be continued from the last event that was read', { timeout: 120_000 }, async () => {
-  const api = host.as('editor');
+  const api = host!.as('editor');
   const steps = Array.from({ length: STEPS }, (_, index) => `s${index}`);
   const definition = workflow(
     steps.map((id) => node(id, 'core.identity', { inputs: { text: variable('text') } })),
@@ -33,7 +33,7 @@ it('is cut, and can be continued from the last event that was read', { timeout: 
   const followed = async (): Promise<string | undefined> =>
     /^capstan_runs_followed (\d+)$/m.exec((await api.get('/metrics')).text)?.[1];
 
-  const path = `${host.url}/v1/runs/${runId}/events?streamMode=debug`;
+  const path = `${host!.url}/v1/runs/${runId}/events?streamMode=debug`;
   const unread = await Stream.open(path, KEYS.editor.key);
   unread.pause();
   await until(followed, (count) => count === '0');

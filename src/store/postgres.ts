@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { type Cancel, type Clock, sleep } from '../system/clock.ts';
+import { type Clock, sleep } from '../system/clock.ts';
 import { Blocked, GroupCommit } from './group-commit.ts';
 import { type AppliedMigration, checksumOf, planMigrations } from './migrations.ts';
+import { HINT_CHANNEL, Hints } from './postgres-hints.ts';
 import { executeTogether, type PreparedStatement, type PreparingClient, StatementFailed } from './postgres-pipeline.ts';
 import type { CommitOutcome, Param, Row, Statement, Unit, Write } from './sql.ts';
 import { type Migration, type Store, StoreFailure, statementsFor } from './store.ts';
@@ -40,10 +41,6 @@ const UNREAD_MAX_MS = '10000';
 const PATIENCE_MS = 3_000;
 const PAUSE_MS = 100;
 const MIGRATION_LOCK = 0x0ca95;
-const HINT_CHANNEL = 'capstan';
-/** PostgreSQL limits a NOTIFY payload to 8000 bytes. */
-const HINT_BYTES_MAX = 7_900;
-const RECONNECT_MS = 1_000;
 /** Serialization failure and deadlock: PostgreSQL asks the client to retry the transaction. */
 const RETRYABLE_CODES: readonly unknown[] = ['40001', '40P01'];
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -414,85 +411,4 @@ function failureOf(units: readonly Unit[], error: StatementFailed): Transacted {
   }
   const failure = new StoreFailure('PostgreSQL: a statement failed.', { cause: error });
   return { failing, outcome: code === LOCK_NOT_AVAILABLE ? new Blocked(failure) : failure, code };
-}
-
-/**
- * Sends topics to other hosts with NOTIFY, batched, and receives theirs. A lost hint only delays a reader until its
- * next poll.
- */
-class Hints {
-  readonly #settings: pg.ClientConfig;
-  readonly #clock: Clock;
-  readonly #send: (payload: string) => Promise<unknown>;
-  readonly #origin = randomUUID();
-  readonly #topics = new Set<string>();
-  readonly #listeners: ((topic: string) => void)[] = [];
-  #client: pg.Client | undefined;
-  #cancel: Cancel = () => {};
-  #isClosed = false;
-
-  constructor(settings: pg.ClientConfig, clock: Clock, send: (payload: string) => Promise<unknown>) {
-    // A LISTEN connection is idle for long periods, so the query timeout must not apply.
-    this.#settings = { ...settings, query_timeout: undefined } as pg.ClientConfig;
-    this.#clock = clock;
-    this.#send = send;
-  }
-
-  onTopic(listener: (topic: string) => void): void {
-    this.#listeners.push(listener);
-  }
-
-  add(topics: readonly string[]): void {
-    if (this.#topics.size === 0) this.#clock.soon(() => this.#flush());
-    for (const topic of topics) this.#topics.add(topic);
-  }
-
-  async listen(): Promise<void> {
-    const client = new pg.Client(this.#settings);
-    client.on('error', () => this.#onDisconnect(client));
-    client.on('end', () => this.#onDisconnect(client));
-    client.on('notification', ({ payload = '' }) => this.#onNotification(payload));
-    await client.connect();
-    await client.query(`LISTEN ${HINT_CHANNEL}`);
-    this.#client = client;
-  }
-
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#cancel();
-    await this.#client?.end();
-  }
-
-  #onDisconnect(lost: pg.Client): void {
-    if (this.#isClosed || this.#client !== lost) return;
-    this.#client = undefined;
-    this.#scheduleReconnect();
-  }
-
-  #scheduleReconnect(): void {
-    if (this.#isClosed) return;
-    this.#cancel = this.#clock.after(RECONNECT_MS, () => {
-      this.listen().catch(() => this.#scheduleReconnect());
-    });
-  }
-
-  /** PostgreSQL also delivers a host's own notifications back to it; those are skipped. */
-  #onNotification(payload: string): void {
-    const [origin, ...topics] = payload.split(' ');
-    if (origin === this.#origin) return;
-    for (const topic of topics) for (const listener of this.#listeners) listener(topic);
-  }
-
-  #flush(): void {
-    let payload = this.#origin as string;
-    for (const topic of this.#topics) {
-      if (payload.length + topic.length >= HINT_BYTES_MAX) {
-        this.#send(payload).catch(() => {});
-        payload = this.#origin;
-      }
-      payload += ` ${topic}`;
-    }
-    this.#topics.clear();
-    this.#send(payload).catch(() => {});
-  }
 }

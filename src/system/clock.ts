@@ -50,20 +50,13 @@ export class CorrectedClock implements Clock {
     this.offsetMs = offsetMs;
   }
 
-  now(): number {
-    return this.#own.now() + this.offsetMs;
-  }
+  // Functions of their own, because callers pass them on.
+  readonly now = (): number => this.#own.now() + this.offsetMs;
+  readonly after = (ms: number, action: () => void): Cancel => this.#own.after(ms, action);
+  readonly soon = (action: () => void): void => this.#own.soon(action);
 
   /** The time before it is put right. */
   ownNow(): number {
     return this.#own.now();
-  }
-
-  after(ms: number, action: () => void): Cancel {
-    return this.#own.after(ms, action);
-  }
-
-  soon(action: () => void): void {
-    this.#own.soon(action);
   }
 }

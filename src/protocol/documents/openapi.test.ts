@@ -178,7 +178,7 @@ describe('the OpenAPI document', () => {
 
   it('requires no credential for public operations', () => {
     expect(at(document, 'paths', '/open', 'get')).toMatchObject({ security: [] });
-    expect(Object.keys(at(document, 'paths', '/open', 'get', 'responses'))).toEqual(['200', '400']);
+    expect(Object.keys(at(document, 'paths', '/open', 'get', 'responses'))).toEqual(['200', '400', '503']);
     expect(at(document, 'paths', '/v1/runs', 'get')).toMatchObject({ 'x-scope': 'runs:read' });
   });
 });

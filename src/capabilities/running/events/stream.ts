@@ -68,7 +68,13 @@ async function* withNotices(
     }
   } finally {
     stopListening();
+    endLater(frames);
   }
+}
+
+/** Ends a generator that may be waiting; it does so when the connection is closed. */
+function endLater(waiting: AsyncGenerator<unknown>): void {
+  waiting.return(undefined).catch(() => {});
 }
 
 const isShown = (modes: readonly StreamMode[], { type }: StoredEvent): boolean =>
@@ -104,23 +110,27 @@ async function* batchFrames(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const { clock } = runtime;
-  const batches = follow(runtime, row, { after: request.after, signal })[Symbol.asyncIterator]();
+  const batches = follow(runtime, row, { after: request.after, signal });
   let batch: StoredEvent[] = [];
   let coming = batches.next();
-  for (;;) {
-    const timer = batch.length > 0 ? timeout(request.bufferMs) : undefined;
-    const arrived = await (timer ? Promise.race([coming, timer.passed]) : coming);
-    timer?.cancel();
-    if (arrived && !arrived.done) {
-      batch.push(...arrived.value.filter((event) => isShown(request.modes, event)));
-      coming = batches.next();
+  try {
+    for (;;) {
+      const timer = batch.length > 0 ? timeout(request.bufferMs) : undefined;
+      const arrived = await (timer ? Promise.race([coming, timer.passed]) : coming);
+      timer?.cancel();
+      if (arrived && !arrived.done) {
+        batch.push(...arrived.value.filter((event) => isShown(request.modes, event)));
+        coming = batches.next();
+      }
+      const isDue = !arrived || arrived.done || batch.some(({ type }) => isUrgent(type));
+      if (isDue && batch.length > 0) {
+        yield frame(batch.at(-1)!.sequence, 'batch', `[${batch.map(({ body }) => body).join(',')}]`);
+        batch = [];
+      }
+      if (arrived?.done) return;
     }
-    const isDue = !arrived || arrived.done || batch.some(({ type }) => isUrgent(type));
-    if (isDue && batch.length > 0) {
-      yield frame(batch.at(-1)!.sequence, 'batch', `[${batch.map(({ body }) => body).join(',')}]`);
-      batch = [];
-    }
-    if (arrived?.done) return;
+  } finally {
+    endLater(batches);
   }
 
   function timeout(ms: number): { passed: Promise<undefined>; cancel: () => void } {

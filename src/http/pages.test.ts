@@ -43,6 +43,8 @@ describe('the pages for operators', () => {
   const pages = (isReady: boolean) =>
     operatorPages({
       isReady: async () => isReady,
+      isDraining: () => false,
+      isShortOfSpace: () => false,
       quarantined: async () => 0,
       metrics: () => ({
         observe: () => {},

@@ -65,6 +65,8 @@ describe('with nothing set', () => {
       clockOffsetMs: 0,
       databaseStallMs: 4_000,
       leaseMs: 10_000,
+      minFreeBytes: 104_857_600,
+      drainMs: 2_000,
       retentionMs: 30 * DAY_MS,
       retentionOf: new Map(),
       secret: undefined,
@@ -148,6 +150,8 @@ describe('a setting', () => {
     ['CAPSTAN_RATE_LIMIT', '1', { requestsPerSecond: 1 }],
     ['CAPSTAN_BLOCKED_MS', '10', { blockedMs: 10 }],
     ['CAPSTAN_LEASE_MS', '300', { leaseMs: 300 }],
+    ['CAPSTAN_MIN_FREE_BYTES', '0', { minFreeBytes: 0 }],
+    ['CAPSTAN_DRAIN_MS', '0', { drainMs: 0 }],
     ['CAPSTAN_RETENTION_DAYS', '7', { retentionMs: 7 * DAY_MS }],
     [
       'CAPSTAN_RETENTION_TENANTS',

@@ -148,10 +148,7 @@ export class Executor {
       .catch((error) => this.#runtime.log.warn({ err: error }, 'could not sign off; the leases will expire'));
   }
 
-  /**
-   * Starts a run on this host if it has room for the tenant, on the next one that has if not. Children of runs are not
-   * started here: they belong to what has begun.
-   */
+  /** Starts a run on this host if it has room for the tenant, on the next one that has if not. */
   startRun(created: CreatedRun): Change<StartedRun> {
     if (this.#options.isShortOfSpace?.()) throw new NoSpace();
     return startRun(this.#runtime, created, this.#placementFor(created.held.identity.subject.tenant));

@@ -1,28 +1,35 @@
+import { once } from 'node:events';
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { backup, DatabaseSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
 import { makePrivateFile } from '../system/private-files.ts';
-import { lockFolder, privateDatabase } from './sqlite-folder.ts';
+import { databaseFile, lockFolder } from './sqlite-folder.ts';
 import { StoreFailure } from './store.ts';
 
-/** Pages that one step copies. In between the process serves others. */
-const PAGES_PER_STEP = 100;
-
 /**
- * Copies a database that is in use into a new file. It uses the connection that writes, so that SQLite carries writes
- * that happen meanwhile over to the copy: a connection of its own would begin anew after each of them.
+ * Reads one state of the database in a thread and with a connection of its own: however much is written meanwhile, neither
+ * waits for the other, and nothing begins anew.
  */
-export async function backUp(database: DatabaseSync, file: string): Promise<void> {
+const COPYING = `
+  const { workerData } = require('node:worker_threads');
+  const { DatabaseSync } = require('node:sqlite');
+  const source = new DatabaseSync(workerData.from, { readOnly: true });
+  source.prepare('VACUUM INTO ?').run(workerData.to);
+  source.close();
+`;
+
+/** Copies a database that is in use into a new file. */
+export async function backUp(from: string, file: string): Promise<void> {
   if (existsSync(file)) throw new StoreFailure(`${file} exists already. A backup is a new file.`);
   // Under another name until it is whole.
   const partial = `${file}.partial`;
   rmSync(partial, { force: true });
   try {
     makePrivateFile(partial);
-    await backup(database, partial, { rate: PAGES_PER_STEP });
-    makeSingleFile(partial);
+    await once(new Worker(COPYING, { eval: true, workerData: { from, to: partial } }), 'exit');
+    flush(partial);
     renameSync(partial, file);
-    flushFolder(dirname(file));
+    flush(dirname(file));
   } catch (error) {
     rmSync(partial, { force: true });
     throw new StoreFailure(`The backup failed: ${(error as Error).message}`, { cause: error });
@@ -31,26 +38,18 @@ export async function backUp(database: DatabaseSync, file: string): Promise<void
 
 /** Copies the database of a data folder that no process is using. */
 export async function backUpFolder(folder: string, file: string): Promise<void> {
+  if (!existsSync(databaseFile(folder))) throw new StoreFailure(`There is no ${databaseFile(folder)}.`);
   const releaseFolder = lockFolder(folder);
-  const database = new DatabaseSync(privateDatabase(folder));
   try {
-    await backUp(database, file);
+    await backUp(databaseFile(folder), file);
   } finally {
-    database.close();
     releaseFolder();
   }
 }
 
-/** A copy needs no write-ahead log beside it; the host that uses it later makes one. */
-function makeSingleFile(file: string): void {
-  const copy = new DatabaseSync(file);
-  copy.exec('PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE');
-  copy.close();
-}
-
-/** A new name is durable once its folder is. */
-function flushFolder(folder: string): void {
-  const handle = openSync(folder, 'r');
+/** Waits until a file, or the names in a folder, are on the disk. */
+function flush(path: string): void {
+  const handle = openSync(path, 'r');
   fsyncSync(handle);
   closeSync(handle);
 }

@@ -62,7 +62,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     prepare(connection, options);
     return {
       ...storeOn(connection, new Ownership(connection), new FileGuard(file), options, close),
-      backup: (target) => backUp(database, target),
+      backup: (target) => backUp(file, target),
     };
   } catch (error) {
     close();

@@ -181,7 +181,7 @@ onEachStore('streams', (host) => {
     const expected = events.map(
       (event) => `id: ${event.sequence}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,
     );
-    expect(await response.text()).toBe(expected.join(''));
+    expect(await response.text()).toBe(`:\nretry: 1000\n\n${expected.join('')}`);
   });
 
   it.each(['', '?streamMode=updates'])('in mode updates show transitions and nothing else ("%s")', async (query) => {

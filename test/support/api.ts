@@ -97,7 +97,7 @@ export class Api {
     for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
       const parts = (rest + chunk).split('\n\n');
       rest = parts.pop()!;
-      frames.push(...parts.map(parseFrame));
+      frames.push(...parts.filter((part) => !part.startsWith(':')).map(parseFrame));
       if (isEnough(frames)) {
         controller.abort();
         return { status: response.status, frames, isEnded: false };

@@ -78,7 +78,8 @@ class Recorder {
         const parts = (rest + text).split('\n\n');
         rest = parts.pop()!;
         this.tally.frames += parts.length;
-        for (const part of parts) note(judge.frame(operation, parseFrame(part)));
+        for (const part of parts.filter((text) => !text.startsWith(':')))
+          note(judge.frame(operation, parseFrame(part)));
       },
       end: () => {},
     };

@@ -5,7 +5,7 @@ import { validator } from '../http/validation.ts';
 import { isRefusal } from '../protocol/errors.ts';
 import { WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { catalogOf } from '../runtime/catalog.ts';
-import { definitionProblems } from '../runtime/validation/definition-problems.ts';
+import { workflowProblems } from '../runtime/validation/definition-problems.ts';
 import { localSchemaValidator } from '../runtime/validation/schema-validator.ts';
 import { findSecret } from '../system/redaction.ts';
 import { readTextFile } from './values.ts';
@@ -36,7 +36,7 @@ export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
   const definition = parsed.value as WorkflowDefinition;
   const secret = findSecret(definition);
   const problems = [
-    ...(await definitionProblems(definition, { catalog, schemas: localSchemaValidator() })),
+    ...(await workflowProblems(definition, { catalog, schemas: localSchemaValidator() })),
     ...triggerProblems(definition),
     ...(secret === undefined ? [] : [{ path: secret, message: 'looks like a secret; refer to it by name instead' }]),
   ];

@@ -53,6 +53,8 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
       const found = type.check?.(node.config) ?? [];
       return [...found, ...elsewhere(unknown, found)];
     },
+    outputsOf: (node) => byId.get(node.typeId)?.outputs?.(node),
+    writtenBy: (node) => byId.get(node.typeId)?.writes?.(node) ?? [],
     schemasIn: (node) => byId.get(node.typeId)?.schemas?.(node.config) ?? [],
   };
 }

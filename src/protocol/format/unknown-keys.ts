@@ -105,8 +105,8 @@ function remark(key: string, known: readonly string[]): Omit<UnknownKey, 'path'>
   return { message: `${unknown} Known are ${known.slice(0, NAMED_MAX).join(', ')}${more}.` };
 }
 
-/** The known key that differs least, if a third of the letters or a single one makes the difference. */
-function nearest(key: string, known: readonly string[]): string | undefined {
+/** The known name that differs least, if a third of the letters or a single one makes the difference. */
+export function nearest(key: string, known: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(key.length / 3));
   const close = known
     .filter((name) => Math.abs(name.length - key.length) <= limit)

@@ -7,6 +7,7 @@ import type { Host } from './capabilities/capability.ts';
 import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
+import { completeWorkflow } from './engine/definition/complete.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
@@ -15,7 +16,7 @@ import { createServer, type Server } from './http/server.ts';
 import { RETRY_AFTER_S } from './http/shares.ts';
 import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
-import { WorkflowDefinition } from './protocol/running/workflows.ts';
+import { AuthoredWorkflow } from './protocol/running/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
 import { perform } from './runtime/change.ts';
 import { createRuntime } from './runtime/create-runtime.ts';
@@ -239,7 +240,7 @@ function onEachPath(route: BoundRoute): readonly BoundRoute[] {
   return [route, ...(route.alsoAt ?? []).map((path) => ({ ...route, path }))];
 }
 
-const checkShape = validator(WorkflowDefinition, 'body');
+const checkShape = validator(AuthoredWorkflow, 'body');
 
 /** Loads definitions that every tenant may run. Loading them again changes nothing. */
 async function loadWorkflows({ runtime }: Host, { workflows }: Services, folder: string): Promise<void> {
@@ -247,7 +248,7 @@ async function loadWorkflows({ runtime }: Host, { workflows }: Services, folder:
   for (const file of files) {
     const path = join(folder, file);
     const definition = await readJson(path);
-    const register = () => workflows.registerShared(definition as WorkflowDefinition);
+    const register = () => workflows.registerShared(completeWorkflow(definition as AuthoredWorkflow));
     const outcome = checkShape(definition) ?? (await perform(runtime, register));
     if (isRefusal(outcome)) throw new Error(`${path}: ${outcome.message}`);
   }

@@ -72,7 +72,7 @@ import type {
   RunSummary,
 } from '../protocol/running/runs.ts';
 import type { StreamMode } from '../protocol/running/stream-modes.ts';
-import type { WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
+import type { AuthoredWorkflow, WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
@@ -192,10 +192,10 @@ export const OPERATIONS = {
   listWorkflows: operation<{ query?: PageQuery; reply: Page<WorkflowSummary> }>()('GET', `${HOST}/workflows`, {
     takes: 'query',
   }),
-  registerWorkflow: operation<{ body: WorkflowDefinition; reply: WorkflowSummary }>()('POST', `${HOST}/workflows`, {
+  registerWorkflow: operation<{ body: AuthoredWorkflow; reply: WorkflowSummary }>()('POST', `${HOST}/workflows`, {
     takes: 'body',
   }),
-  replaceWorkflow: operation<{ body: WorkflowDefinition; reply: WorkflowSummary }>()(
+  replaceWorkflow: operation<{ body: AuthoredWorkflow; reply: WorkflowSummary }>()(
     'PUT',
     `${HOST}/workflows/{workflowId}`,
     { takes: 'body' },

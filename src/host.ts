@@ -153,7 +153,7 @@ function buildHost<Extra extends object>(
   const runtime = createRuntime({
     store,
     ...system,
-    egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
+    egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback, allow: config.egressAllow }),
     schemas: threadedSchemaValidator(system.clock),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },

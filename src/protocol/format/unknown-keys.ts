@@ -110,10 +110,16 @@ export function nearest(key: string, known: readonly string[]): string | undefin
   const limit = Math.max(1, Math.floor(key.length / 3));
   const close = known
     .filter((name) => Math.abs(name.length - key.length) <= limit)
-    .map((name) => ({ name, distance: editDistance(key.toLowerCase(), name.toLowerCase()) }))
+    .map((name) => ({ name, distance: distanceOf(key.toLowerCase(), name.toLowerCase()) }))
     .filter(({ distance }) => distance <= limit)
     .sort((a, b) => a.distance - b.distance);
   return close[0]?.name;
+}
+
+/** Letters in another order are one mistake. */
+function distanceOf(from: string, to: string): number {
+  const sorted = (text: string): string => [...text].sort().join('');
+  return from !== to && sorted(from) === sorted(to) ? 1 : editDistance(from, to);
 }
 
 /** How many letters must be inserted, removed or replaced to turn one word into the other. */

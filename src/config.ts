@@ -37,6 +37,10 @@ const serverSettings = defineSettings({
       flag: '--log <level>',
       meaning: 'trace, debug, info, warn, error, fatal, silent or pretty (info)',
     },
+    corsOrigins: {
+      variable: 'CAPSTAN_CORS_ORIGINS',
+      meaning: 'origins whose web pages may use the API, separated by commas, or * for all (none)',
+    },
     discoveryMirror: {
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
       meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
@@ -61,6 +65,11 @@ const serverSettings = defineSettings({
       workflowsFolder: read.text('workflows'),
       logLevel: log === 'pretty' ? 'info' : log,
       prettyLog: log === 'pretty',
+      corsOrigins: read.list('corsOrigins', (text) =>
+        text === '*' || (URL.canParse(text) && new URL(text).origin === text)
+          ? undefined
+          : `: ${JSON.stringify(text)} is not an origin, as https://app.example.`,
+      ),
       discoveryMirror: read.boolean('discoveryMirror'),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       leaseMs: read.integer('leaseMs', { otherwise: 10_000, min: 300, max: DAY_MS }),

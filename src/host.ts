@@ -216,6 +216,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
     ],
     metrics,
     publicUrl: config.publicUrl,
+    corsOrigins: config.corsOrigins,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     requestTimeoutMs: config.requestTimeoutMs,
     limits: config,

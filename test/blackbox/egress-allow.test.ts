@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parseEgressRule } from '../../src/system/egress-allow.ts';
-import { node, register, workflow } from '../support/definitions.ts';
+import { fixed, node, register, workflow } from '../support/definitions.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { Receiver } from '../support/receiver.ts';
 
@@ -12,20 +12,23 @@ describe('a host whose operator permits one local service', () => {
   let host: TestHost;
 
   beforeAll(async () => {
-    service = await Receiver.start();
-    other = await Receiver.start();
+    service = await Receiver.open();
+    other = await Receiver.open();
     const egressAllow = [parseEgressRule(new URL(service.url).origin)!];
     host = await startTestHost('sqlite', inject('postgresUrl'), { allowLoopback: false, egressAllow });
   });
   afterAll(async () => {
     await host.stop();
-    await Promise.all([service.stop(), other.stop()]);
+    service.close();
+    other.close();
   });
 
   const fetchFrom = async (url: string) => {
     const api = host.as('editor');
-    const fetching = workflow([node('fetch', 'core.openwop.http.fetch', { config: { url } })]);
-    return api.ended(await api.run((await register(api, fetching)).id));
+    const fetching = workflow([
+      node('fetch', 'core.openwop.http.fetch', { config: { url, method: 'POST' }, inputs: { body: fixed({}) } }),
+    ]);
+    return api.ended(await api.run(await register(api, fetching)));
   };
 
   it('reaches it from an HTTP node', async () => {

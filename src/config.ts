@@ -68,7 +68,7 @@ const serverSettings = defineSettings({
       corsOrigins: read.list('corsOrigins', (text) =>
         text === '*' || (URL.canParse(text) && new URL(text).origin === text)
           ? undefined
-          : `: ${JSON.stringify(text)} is not an origin, as https://app.example.`,
+          : ' must be origins, as https://app.example, separated by commas, or *.',
       ),
       discoveryMirror: read.boolean('discoveryMirror'),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),

@@ -79,7 +79,7 @@ export const hostSettings = defineSettings({
         .list('egressAllow', (text) =>
           parseEgressRule(text)
             ? undefined
-            : `: ${JSON.stringify(text)} is not [scheme://]host[:port], as http://localhost:8080 or 10.0.0.0/8.`,
+            : ' must be [scheme://]host[:port], as http://localhost:8080 or 10.0.0.0/8, separated by commas.',
         )
         .flatMap((text) => parseEgressRule(text) ?? []),
       maxNodeExecutions: read.integer('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),

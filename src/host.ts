@@ -9,6 +9,7 @@ import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { completeWorkflow } from './engine/definition/complete.ts';
 import { discoveryDocument } from './http/discovery.ts';
+import { documentationPages } from './http/documentation.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
@@ -213,6 +214,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
       ...documentPages(routes, VERSION),
       ...operatorPages({ isReady: () => isReachable(runtime.store), quarantined, metrics }),
       ...frontDoorPages(),
+      ...documentationPages(),
     ],
     metrics,
     publicUrl: config.publicUrl,

@@ -118,6 +118,7 @@ type AnyObject = Readonly<Record<string, unknown>>;
 export const OPERATIONS = {
   getCapabilities: operation<{ reply: DiscoveryDocument }>()('GET', '/.well-known/openwop'),
   getOpenApi: operation<{ reply: AnyObject }>()('GET', `${V1}/openapi.json`),
+  getWorkflowSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/workflow.json'),
   getAsyncApi: operation<{ reply: AnyObject }>()('GET', `${V1}/asyncapi.json`),
   getEnvelopeSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/envelopes/{file}'),
 

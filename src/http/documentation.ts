@@ -47,15 +47,15 @@ export function documentationPages(): PublicPage[] {
 export function render(text: string): string {
   const marked = new Marked({
     renderer: {
-      html: ({ text: raw }) => (raw.trim().startsWith('<!--') ? '' : escape(raw)),
+      html: ({ text: raw }) => (raw.trim().startsWith('<!--') ? '' : escaped(raw)),
       link({ href, tokens }) {
         const words = this.parser.parseInline(tokens);
         const target = targetOf(href);
-        return target === undefined ? words : `<a href="${escape(target)}">${words}</a>`;
+        return target === undefined ? words : `<a href="${escaped(target)}">${words}</a>`;
       },
-      image: ({ text: words }) => escape(words),
+      image: ({ text: words }) => escaped(words),
       heading({ tokens, depth, text: words }) {
-        return `<h${depth} id="${escape(anchorOf(words))}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+        return `<h${depth} id="${escaped(anchorOf(words))}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
       },
     },
   });
@@ -97,7 +97,7 @@ function documentOf(title: string, body: string): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escape(title)} · Capstan</title>
+<title>${escaped(title)} · Capstan</title>
 <link rel="stylesheet" href="/console/docs.css">
 </head>
 <body>
@@ -109,6 +109,6 @@ ${body}</main>
 `;
 }
 
-function escape(text: string): string {
+function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

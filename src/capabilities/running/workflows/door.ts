@@ -2,12 +2,12 @@ import type { Refusal } from '../../../protocol/errors.ts';
 import type { WorkflowDefinition, WorkflowWarning } from '../../../protocol/running/workflows.ts';
 import type { Change } from '../../../runtime/change.ts';
 import type { WorkflowCursor } from '../../../store/definitions.ts';
-import type { Visibility } from '../../../store/log.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
+import type { WorkflowDoubt } from './doubts.ts';
 import type { SharedRegistration } from './rules.ts';
 
-export { doubtsOfNodes } from './doubts.ts';
+export { doubtsOfNodes, type WorkflowDoubt } from './doubts.ts';
 export { refuseProblems } from './rules.ts';
 
 /** Registering, reading and removing workflow definitions. */
@@ -52,9 +52,6 @@ export type WorkflowCompanion = (
   workflowId: string,
   definition: WorkflowDefinition | undefined,
 ) => Promise<Change<unknown> | Refusal>;
-
-/** Looks for what is allowed in a valid definition and yet probably not meant, such as a model that the host lacks. */
-export type WorkflowDoubt = (user: Visibility, definition: WorkflowDefinition) => Promise<readonly WorkflowWarning[]>;
 
 /** Where capabilities add warnings to the answer of a registration. */
 export const WorkflowDoubts = extensionPoint<WorkflowDoubt>('workflows.doubts');

@@ -3,7 +3,9 @@ import type { WorkflowDefinition, WorkflowNode, WorkflowWarning } from '../../..
 import type { Runtime } from '../../../runtime/runtime.ts';
 import { findWorkflow, type WorkflowRow } from '../../../store/definitions.ts';
 import type { Visibility } from '../../../store/log.ts';
-import type { WorkflowDoubt } from './door.ts';
+
+/** Looks for what is allowed in a valid definition and yet probably not meant, such as a model that the host lacks. */
+export type WorkflowDoubt = (user: Visibility, definition: WorkflowDefinition) => Promise<readonly WorkflowWarning[]>;
 
 /** A warning about a node's config; `path` is relative to the node. */
 type NodeDoubt = Pick<WorkflowWarning, 'path' | 'message'>;

@@ -25,7 +25,7 @@ describe.each([
     const authorization = `Bearer ${KEYS.editor.key}`;
     for (const [path, status] of [
       ['/v1/host/capstan/workflows', 200],
-      ['/v1/runs/run-nowhere', 404],
+      ['/v1/workflows/nowhere', 404],
       ['/no/such/route', 404],
     ] as const) {
       const answer = await ask(path, { headers: { authorization } });

@@ -23,13 +23,13 @@ describe.each([
 
   it('marks answers, refusals and streams alike', async () => {
     const authorization = `Bearer ${KEYS.editor.key}`;
-    for (const [path, status] of [
-      ['/v1/host/capstan/workflows', 200],
-      ['/v1/workflows/nowhere', 404],
-      ['/no/such/route', 404],
+    for (const [path, isAnswer] of [
+      ['/v1/host/capstan/workflows', true],
+      ['/v1/workflows/nowhere', false],
+      ['/no/such/route', false],
     ] as const) {
       const answer = await ask(path, { headers: { authorization } });
-      expect(answer.status).toBe(status);
+      expect(answer.status < 300, path).toBe(isAnswer);
       expect(answer.headers.get('access-control-allow-origin'), path).toBe(origin);
       expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
     }

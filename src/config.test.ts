@@ -37,6 +37,8 @@ describe('with nothing set', () => {
       conformance: false,
       samples: false,
       allowLoopback: false,
+      egressAllow: [],
+      corsOrigins: [],
       logLevel: 'info',
       prettyLog: undefined,
       discoveryMirror: false,

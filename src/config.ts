@@ -39,6 +39,10 @@ const serverSettings = defineSettings({
       meaning:
         'trace, debug, info, warn, error, fatal or silent (info); pretty or json: info in this form (pretty at a terminal)',
     },
+    corsOrigins: {
+      variable: 'CAPSTAN_CORS_ORIGINS',
+      meaning: 'origins whose web pages may use the API, separated by commas, or * for all (none)',
+    },
     discoveryMirror: {
       variable: 'CAPSTAN_DISCOVERY_MIRROR',
       meaning: '1 also lists all capabilities under `capabilities` in the discovery document',
@@ -81,6 +85,11 @@ const serverSettings = defineSettings({
       logLevel: log === 'pretty' || log === 'json' ? 'info' : log,
       /** Undefined if whoever starts the host decides: text for people at a terminal, JSON elsewhere. */
       prettyLog: log === 'pretty' ? true : log === 'json' ? false : undefined,
+      corsOrigins: read.list('corsOrigins', (text) =>
+        text === '*' || (URL.canParse(text) && new URL(text).origin === text)
+          ? undefined
+          : ' must be origins, as https://app.example, separated by commas, or *.',
+      ),
       discoveryMirror: read.boolean('discoveryMirror'),
       blockedMs: read.integer('blockedMs', { otherwise: 250, min: 10, max: 60_000 }),
       databaseStallMs: read.integer('databaseStallMs', { otherwise: 4_000, min: 100, max: DAY_MS }),

@@ -8,8 +8,10 @@ import type { Host } from './capabilities/capability.ts';
 import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
+import { completeWorkflow } from './engine/definition/complete.ts';
 import { openControlSocket } from './http/control-socket.ts';
 import { discoveryDocument } from './http/discovery.ts';
+import { documentationPages } from './http/documentation.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
 import { discoveryPage, documentPages, operatorPages } from './http/pages.ts';
@@ -17,7 +19,7 @@ import { createServer, type Server } from './http/server.ts';
 import { RETRY_AFTER_S } from './http/shares.ts';
 import { validator } from './http/validation.ts';
 import { isRefusal } from './protocol/errors.ts';
-import { WorkflowDefinition } from './protocol/running/workflows.ts';
+import { AuthoredWorkflow } from './protocol/running/workflows.ts';
 import { CANCEL_CHILD } from './runtime/append.ts';
 import { perform } from './runtime/change.ts';
 import { createRuntime } from './runtime/create-runtime.ts';
@@ -223,7 +225,7 @@ function buildHost<Extra extends object>(
   const runtime = createRuntime({
     store,
     ...system,
-    egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback }),
+    egress: createEgress({ clock: system.clock, allowLoopback: config.allowLoopback, allow: config.egressAllow }),
     schemas: threadedSchemaValidator(system.clock, weightOf),
     nodes: mounted.flatMap(({ nodes }) => nodes(config)),
     limits: { maxNodeExecutions: config.maxNodeExecutions, maxRunDurationMs: config.maxRunDurationMs },
@@ -300,9 +302,11 @@ function createEdge(
         metrics,
       }),
       ...frontDoorPages(),
+      ...documentationPages(),
     ],
     metrics,
     publicUrl: config.publicUrl,
+    corsOrigins: config.corsOrigins,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     requestTimeoutMs: config.requestTimeoutMs,
     streamUnreadMs: config.streamUnreadMs,
@@ -331,7 +335,7 @@ function onEachPath(route: BoundRoute): readonly BoundRoute[] {
   return [route, ...(route.alsoAt ?? []).map((path) => ({ ...route, path }))];
 }
 
-const checkShape = validator(WorkflowDefinition, 'body');
+const checkShape = validator(AuthoredWorkflow, 'body');
 
 /** Loads definitions that every tenant may run. Loading them again changes nothing. */
 async function loadWorkflows({ runtime }: Host, { workflows }: Services, folder: string): Promise<void> {
@@ -339,7 +343,7 @@ async function loadWorkflows({ runtime }: Host, { workflows }: Services, folder:
   for (const file of files) {
     const path = join(folder, file);
     const definition = await readJson(path);
-    const register = () => workflows.registerShared(definition as WorkflowDefinition);
+    const register = () => workflows.registerShared(completeWorkflow(definition as AuthoredWorkflow));
     const outcome = checkShape(definition) ?? (await perform(runtime, register));
     if (isRefusal(outcome)) throw new Error(`${path}: ${outcome.message}`);
   }

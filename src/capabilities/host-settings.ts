@@ -1,4 +1,5 @@
 import { OUTPUT_LIMITS } from '../engine/limits/output-limits.ts';
+import { parseEgressRule } from '../system/egress-allow.ts';
 import { defineSettings } from './settings.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -23,6 +24,11 @@ export const hostSettings = defineSettings({
       variable: 'CAPSTAN_LOOPBACK',
       flag: '--no-loopback',
       meaning: 'forbid webhooks to this machine even with --conformance (CAPSTAN_LOOPBACK=0)',
+    },
+    egressAllow: {
+      variable: 'CAPSTAN_EGRESS_ALLOW',
+      meaning:
+        'what requests of workflows and webhooks may reach though it is not public: [scheme://]host[:port], separated by commas; a host is a name, *.name, an address or a CIDR',
     },
     maxNodeExecutions: {
       variable: 'CAPSTAN_MAX_NODE_EXECUTIONS',
@@ -68,6 +74,14 @@ export const hostSettings = defineSettings({
       samples: conformance,
       /** Whether outgoing requests may go to this machine, over plain http too. */
       allowLoopback: conformance && loopback,
+      /** What outgoing requests may reach on purpose, though it is not public. */
+      egressAllow: read
+        .list('egressAllow', (text) =>
+          parseEgressRule(text)
+            ? undefined
+            : ' must be [scheme://]host[:port], as http://localhost:8080 or 10.0.0.0/8, separated by commas.',
+        )
+        .flatMap((text) => parseEgressRule(text) ?? []),
       maxNodeExecutions: read.integer('maxNodeExecutions', { otherwise: 10_000, min: 1, max: 10_000_000 }),
       maxRunDurationMs: read.integer('maxRunDurationMs', { otherwise: 30 * DAY_MS, min: 1_000, max: 3_650 * DAY_MS }),
       /** How much each run may hold. */

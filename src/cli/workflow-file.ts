@@ -1,11 +1,14 @@
+import { parseDocument } from 'yaml';
 import { capabilities } from '../capabilities/index.ts';
 import { triggersOf } from '../capabilities/starting/schedules/door.ts';
 import { readConfig } from '../config.ts';
+import { completeWorkflow } from '../engine/definition/complete.ts';
+import { definitionDoubts } from '../engine/definition/doubts.ts';
 import { validator } from '../http/validation.ts';
 import { isRefusal } from '../protocol/errors.ts';
-import { WorkflowDefinition } from '../protocol/running/workflows.ts';
+import { AuthoredWorkflow, type WorkflowDefinition } from '../protocol/running/workflows.ts';
 import { catalogOf } from '../runtime/catalog.ts';
-import { definitionProblems } from '../runtime/validation/definition-problems.ts';
+import { workflowProblems } from '../runtime/validation/definition-problems.ts';
 import { localSchemaValidator } from '../runtime/validation/schema-validator.ts';
 import { findSecret } from '../system/redaction.ts';
 import { readTextFile } from './values.ts';
@@ -21,26 +24,30 @@ interface WorkflowFile {
   /** Undefined when there are problems. */
   readonly definition?: WorkflowDefinition;
   readonly problems: readonly FileProblem[];
+  /** What is allowed and yet probably not meant. */
+  readonly warnings: readonly FileProblem[];
 }
 
-const checkSchema = validator(WorkflowDefinition, 'body');
+const checkSchema = validator(AuthoredWorkflow, 'body');
 const DEFAULTS = readConfig({}, {});
 const catalog = catalogOf(capabilities.flatMap(({ nodes }) => nodes(DEFAULTS)));
 
 /** Checks a workflow file with the same rules that a host of this version applies on registration. */
 export async function readWorkflowFile(path: string): Promise<WorkflowFile> {
-  const parsed = parse(await readTextFile(path));
-  if ('problem' in parsed) return { problems: [parsed.problem] };
+  const text = await readTextFile(path);
+  const parsed = /\.ya?ml$/i.test(path) ? parseYaml(text) : parse(text);
+  if ('problem' in parsed) return { problems: [parsed.problem], warnings: [] };
   const mismatch = checkSchema(parsed.value);
-  if (mismatch) return { problems: mismatch.details!.fields as FileProblem[] };
-  const definition = parsed.value as WorkflowDefinition;
+  if (mismatch) return { problems: mismatch.details!.fields as FileProblem[], warnings: [] };
+  const definition = completeWorkflow(parsed.value as AuthoredWorkflow);
   const secret = findSecret(definition);
   const problems = [
-    ...(await definitionProblems(definition, { catalog, schemas: localSchemaValidator() })),
+    ...(await workflowProblems(definition, { catalog, schemas: localSchemaValidator() })),
     ...triggerProblems(definition),
     ...(secret === undefined ? [] : [{ path: secret, message: 'looks like a secret; refer to it by name instead' }]),
   ];
-  return problems.length === 0 ? { definition, problems } : { problems };
+  if (problems.length > 0) return { problems, warnings: [] };
+  return { definition, problems, warnings: definitionDoubts(definition, catalog) };
 }
 
 function triggerProblems(definition: WorkflowDefinition): readonly FileProblem[] {
@@ -53,6 +60,18 @@ function parse(text: string): { readonly value: unknown } | { readonly problem: 
     return { value: JSON.parse(text) };
   } catch {
     return { problem: { path: lineAndColumn(text, firstErrorIn(text)), message: 'invalid JSON from here on' } };
+  }
+}
+
+/** Values are those of JSON: anchors are not followed, because a few of them can stand for a very large document. */
+function parseYaml(text: string): { readonly value: unknown } | { readonly problem: FileProblem } {
+  const document = parseDocument(text, { schema: 'core', prettyErrors: false });
+  const [error] = document.errors;
+  if (error) return { problem: { path: lineAndColumn(text, error.pos[0]), message: `invalid YAML: ${error.message}` } };
+  try {
+    return { value: document.toJS({ maxAliasCount: 0 }) };
+  } catch {
+    return { problem: { path: '', message: 'anchors and aliases of YAML are not taken' } };
   }
 }
 

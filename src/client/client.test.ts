@@ -93,6 +93,20 @@ describe('a call', () => {
     expect(machine.requests).toHaveLength(4);
   });
 
+  it('says that a browser blocked it where the host is there and only its answer may not be read', async () => {
+    const opaque = Object.defineProperty(new Response(), 'type', { value: 'opaque' });
+    const machine = new TestMachine(({ url }) => {
+      if (url === 'http://host/healthz') return opaque;
+      throw new TypeError('Failed to fetch');
+    });
+    const inPage = (origin: string) =>
+      createClient({ url: 'http://host', machine: { ...machine, pageOrigin: () => origin } });
+    await expect(inPage('https://app.example').getRun('run-1')).rejects.toThrow(
+      /blocked by the browser's origin rules/,
+    );
+    await expect(inPage('http://host').getRun('run-1')).rejects.toThrow(/^Cannot reach http:\/\/host/);
+  });
+
   it('rejects a reply that is not JSON', async () => {
     const machine = new TestMachine(() => new Response('<html>'));
     await expect(clientOf(machine).getRun('run-1')).rejects.toMatchObject({ code: 'unreadable_answer' });

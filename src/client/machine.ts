@@ -9,6 +9,8 @@ export interface Machine {
   chance(): number;
   /** A unique id, for idempotency keys. */
   unique(): string;
+  /** The origin of the page that the client runs in; undefined outside of browsers. */
+  pageOrigin?(): string | undefined;
 }
 
 /** The services of any platform that has `fetch`: Node and browsers. */
@@ -20,6 +22,7 @@ export const platform: Machine = {
     return () => clearTimeout(timer);
   },
   chance: () => Math.random(),
+  pageOrigin: () => (globalThis as { location?: { origin?: string } }).location?.origin,
   // Not randomUUID, because browsers offer it only on secure pages.
   unique: () =>
     [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join(''),

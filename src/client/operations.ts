@@ -71,7 +71,7 @@ import type {
   RunSummary,
 } from '../protocol/running/runs.ts';
 import type { StreamMode } from '../protocol/running/stream-modes.ts';
-import type { WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
+import type { AuthoredWorkflow, WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
 import type { Schedule, ScheduleRequest } from '../protocol/starting/schedules.ts';
@@ -118,6 +118,7 @@ type AnyObject = Readonly<Record<string, unknown>>;
 export const OPERATIONS = {
   getCapabilities: operation<{ reply: DiscoveryDocument }>()('GET', '/.well-known/openwop'),
   getOpenApi: operation<{ reply: AnyObject }>()('GET', `${V1}/openapi.json`),
+  getWorkflowSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/workflow.json'),
   getAsyncApi: operation<{ reply: AnyObject }>()('GET', `${V1}/asyncapi.json`),
   getEnvelopeSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/envelopes/{file}'),
 
@@ -192,10 +193,10 @@ export const OPERATIONS = {
   listWorkflows: operation<{ query?: PageQuery; reply: Page<WorkflowSummary> }>()('GET', `${HOST}/workflows`, {
     takes: 'query',
   }),
-  registerWorkflow: operation<{ body: WorkflowDefinition; reply: WorkflowSummary }>()('POST', `${HOST}/workflows`, {
+  registerWorkflow: operation<{ body: AuthoredWorkflow; reply: WorkflowSummary }>()('POST', `${HOST}/workflows`, {
     takes: 'body',
   }),
-  replaceWorkflow: operation<{ body: WorkflowDefinition; reply: WorkflowSummary }>()(
+  replaceWorkflow: operation<{ body: AuthoredWorkflow; reply: WorkflowSummary }>()(
     'PUT',
     `${HOST}/workflows/{workflowId}`,
     { takes: 'body' },

@@ -78,7 +78,7 @@ export class Transport {
       return await pending;
     } catch (error) {
       signal?.throwIfAborted();
-      throw unreachable(this.url, error);
+      throw (await isBlockedByOrigin(this.url, this.machine)) ? blocked(this.url, error) : unreachable(this.url, error);
     }
   }
 }
@@ -86,6 +86,24 @@ export class Transport {
 /** Builds an UnreachableError that names the host and the network error. */
 export function unreachable(url: string, cause: unknown): UnreachableError {
   return new UnreachableError(`Cannot reach ${url}${reasonOf(cause)}.`, { cause });
+}
+
+function blocked(url: string, cause: unknown): UnreachableError {
+  const message = `The request to ${url} was blocked by the browser's origin rules. Its operator can permit this page with CAPSTAN_CORS_ORIGINS.`;
+  return new UnreachableError(message, { cause });
+}
+
+/**
+ * A browser does not tell a script why a request failed. If a request whose answer nobody may read gets through to a host
+ * of another origin, it was the origin that kept the first one from being read.
+ */
+async function isBlockedByOrigin(url: string, { fetch, pageOrigin }: Machine): Promise<boolean> {
+  const page = pageOrigin?.();
+  if (page === undefined || new URL(url).origin === page) return false;
+  return fetch(`${url}/healthz`, { mode: 'no-cors' }).then(
+    ({ type }) => type === 'opaque',
+    () => false,
+  );
 }
 
 /** Finds the innermost error code, because Node wraps network errors. */

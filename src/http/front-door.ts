@@ -28,6 +28,7 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 
 const ASSETS: readonly [name: string, type: string][] = [
   ['page.css', CSS],
+  ['docs.css', CSS],
   ['page.js', SCRIPT],
   ['dom.js', SCRIPT],
   ['lines.js', SCRIPT],

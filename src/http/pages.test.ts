@@ -42,8 +42,6 @@ describe('the pages of documents', () => {
 describe('the pages for operators', () => {
   const pages = (isReady: boolean) =>
     operatorPages({
-      isDraining: () => false,
-      isShortOfSpace: () => false,
       isReady: async () => isReady,
       isDraining: () => false,
       isShortOfSpace: () => false,

@@ -4,6 +4,7 @@ import { openapiDocument } from '../protocol/documents/openapi.ts';
 import type { RouteContract } from '../protocol/documents/routes.ts';
 import { refuse } from '../protocol/errors.ts';
 import { AnyObject } from '../protocol/format/schema.ts';
+import { AuthoredWorkflow } from '../protocol/running/workflows.ts';
 import { SKEW_TOLD_MS } from '../store/clock-watch.ts';
 import { envelopeOf, JSON_TYPE } from './answers.ts';
 import type { DiscoveryDocument } from './discovery.ts';
@@ -44,11 +45,15 @@ export function discoveryPage({ text, etag }: DiscoveryDocument): PublicPage {
   };
 }
 
+/** Where the JSON Schema of workflows is. Authors name it in `$schema`, so it does not move. */
+const WORKFLOW_SCHEMA = '/schemas/workflow.json';
+
 /** The entries of the OpenAPI document for public documents. */
 const PUBLIC_CONTRACTS: readonly RouteContract[] = (
   [
     ['getCapabilities', 'The capabilities of this host', '/.well-known/openwop', { 304: 'nothing' }],
     ['getOpenApi', 'The OpenAPI document', '/v1/openapi.json', {}],
+    ['getWorkflowSchema', 'The JSON Schema of workflows, for editors', WORKFLOW_SCHEMA, {}],
     ['getAsyncApi', 'The AsyncAPI document: the messages of the streams', '/v1/asyncapi.json', {}],
   ] as const
 ).map(([operationId, summary, path, more]) => ({
@@ -60,12 +65,19 @@ const PUBLIC_CONTRACTS: readonly RouteContract[] = (
   replies: { 200: AnyObject, ...more },
 }));
 
-/** Serves the OpenAPI and AsyncAPI documents. */
+/** Serves the OpenAPI and AsyncAPI documents, and the schema of workflows. */
 export function documentPages(routes: readonly RouteContract[], version: string): PublicPage[] {
   const openapi = JSON.stringify(openapiDocument([...PUBLIC_CONTRACTS, ...routes], { title: 'Capstan', version }));
   const asyncapi = JSON.stringify(asyncapiDocument({ title: 'Capstan', version }));
+  const schema = JSON.stringify({
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'A workflow, as its author writes it',
+    ...AuthoredWorkflow,
+    $id: undefined,
+  });
   const headers = { 'Cache-Control': 'public, max-age=300' };
   return [
+    { path: WORKFLOW_SCHEMA, answer: () => ({ type: JSON_TYPE, body: schema, headers }) },
     { path: '/v1/openapi.json', answer: () => ({ type: JSON_TYPE, body: openapi, headers }) },
     { path: '/v1/asyncapi.json', answer: () => ({ type: JSON_TYPE, body: asyncapi, headers }) },
   ];

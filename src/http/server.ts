@@ -9,6 +9,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { StoreFailure } from '../store/store.ts';
 import { NO_SNIFFING, sendRefusal } from './answers.ts';
 import { answerClientError, answerExpectation } from './client-errors.ts';
+import { Cors } from './cors.ts';
 import { internalError, refusalOfError } from './framework-errors.ts';
 import { Gate, type GateLimits } from './gate.ts';
 import { Idempotency } from './idempotency.ts';
@@ -53,6 +54,8 @@ interface ServerOptions {
   readonly pages: readonly PublicPage[];
   readonly metrics: () => Metrics;
   readonly publicUrl: string | undefined;
+  /** Origins whose pages may use the API. */
+  readonly corsOrigins: readonly string[];
   readonly maxRequestBodyBytes: number;
   readonly requestTimeoutMs: number;
   readonly streamUnreadMs: number;
@@ -85,6 +88,7 @@ export function createServer(options: ServerOptions): Server {
   const { authorization, audit, retention } = options.services;
   const { clock, log, store, turns } = options.runtime;
   const app = createApp(options);
+  permitOrigins(app, options.corsOrigins);
   const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics().limited(scope);
   const gate = new Gate({ ...options, authorization, audit: audit.requests, clock, turns, onLimit });
   app.addHook('onRequest', gate.enter);
@@ -115,6 +119,16 @@ export function createServer(options: ServerOptions): Server {
       await closed;
     },
   };
+}
+
+/** Before anything can answer: streams and refusals are marked, too, and a preflight has no credential yet. */
+function permitOrigins(app: FastifyInstance, origins: readonly string[]): void {
+  const cors = new Cors(origins);
+  app.server.prependListener('request', cors.mark);
+  app.addHook('onRequest', async ({ raw }, reply) => {
+    const permitted = cors.preflight(raw);
+    return permitted ? reply.code(204).headers(permitted).send() : undefined;
+  });
 }
 
 /** Fastify with our parser and error handlers, and without routes. */

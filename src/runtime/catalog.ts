@@ -60,6 +60,8 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
       return [...found, ...elsewhere(unknown, found)];
     },
     checkInputs: ({ typeId, inputs }) => byId.get(typeId)?.checkInputs?.(inputs) ?? [],
+    outputsOf: (node) => byId.get(node.typeId)?.outputs?.(node),
+    writtenBy: (node) => byId.get(node.typeId)?.writes?.(node) ?? [],
     schemasIn: (node) => byId.get(node.typeId)?.schemas?.(node.config) ?? [],
   };
 }

@@ -40,6 +40,10 @@ export interface NodeType {
   checkInputs?(inputs: WorkflowNode['inputs']): readonly ConfigProblem[];
   /** The JSON Schemas in a config, which must be valid; called only with a config that has no other problem. */
   schemas?(config: JsonObject): readonly SchemaAt[];
+  /** Every output that a node can have, so that a misspelt one is found; absent if the config or an answer decides. */
+  outputs?(node: Pick<WorkflowNode, 'config' | 'inputs'>): readonly string[];
+  /** The variables that a node sets besides those that the workflow declares. */
+  writes?(node: Pick<WorkflowNode, 'config'>): readonly string[];
   /** The node asks for approval, so a workflow may have a cycle through it. */
   readonly isGate?: boolean;
   /** Whether a node with this config asks for approval, for types that also do other things. */

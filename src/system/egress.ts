@@ -4,6 +4,7 @@ import { request as requestHttps } from 'node:https';
 import { connect, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { isLoopbackName, isPrivateName, reachOf } from './addresses.ts';
 import type { Clock } from './clock.ts';
+import { EgressAllowList, type EgressRule } from './egress-allow.ts';
 
 /**
  * The only way to send requests to addresses named by callers, workflows or configuration; it prevents server-side
@@ -85,6 +86,8 @@ interface EgressOptions {
   readonly clock: Clock;
   /** Permits requests to this machine, also over plain http. For tests: the host sets it only in conformance mode. */
   readonly allowLoopback: boolean;
+  /** What the operator permits on purpose, over plain http too. */
+  readonly allow?: readonly EgressRule[];
   readonly resolve?: Resolve;
 }
 
@@ -115,11 +118,13 @@ const QUERY_MS = 1_500;
 const QUERY_TRIES = 2;
 /** How long `check` waits for name resolution; a slower name is checked by `send`. */
 const CHECK_MS = 1_000;
-const NOT_PUBLIC = 'resolves to an address that is not public';
+const HOW = 'the operator can permit it with CAPSTAN_EGRESS_ALLOW';
+const NOT_PUBLIC = `resolves to an address that is not public (${HOW})`;
+const NOT_SECURE = `must begin with https:// (${HOW})`;
 
 /** Builds the egress; the host has one, shared by all callers. */
-export function createEgress({ clock, allowLoopback, resolve = resolver() }: EgressOptions): Egress {
-  const policy = addressPolicy(allowLoopback, resolve);
+export function createEgress({ clock, allowLoopback, allow = [], resolve = resolver() }: EgressOptions): Egress {
+  const policy = addressPolicy(allowLoopback, new EgressAllowList(allow), resolve);
   return {
     problemWith: (url) => policy.problemOf(url, false),
 
@@ -128,7 +133,7 @@ export function createEgress({ clock, allowLoopback, resolve = resolver() }: Egr
       if (problem) return problem;
       const target = new URL(url);
       const resolveAndCheck = async () =>
-        policy.problemOfAddresses(target, await policy.addressesOf(hostOf(target), false));
+        policy.problemOfAddresses(target, await policy.addressesOf(hostOf(target), policy.isNamed(target)));
       return withDeadline(clock, CHECK_MS, undefined, resolveAndCheck).catch((error) => {
         if (error instanceof EgressFailure) return undefined;
         throw error;
@@ -169,7 +174,7 @@ async function start(
   const problem = policy.problemOf(request.url, trusted);
   if (problem) throw new EgressFailure('refused', `The URL ${problem}.`);
   const target = new URL(request.url);
-  const addresses = await policy.addressesOf(hostOf(target), trusted);
+  const addresses = await policy.addressesOf(hostOf(target), trusted || policy.isNamed(target));
   const blocked = trusted ? undefined : policy.problemOfAddresses(target, addresses);
   if (blocked) throw new EgressFailure('refused', `The URL ${blocked}.`);
   return exchange(target, addresses, request, signal);
@@ -179,14 +184,18 @@ async function start(
 interface AddressPolicy {
   /** What is wrong with a URL, from its text alone. */
   problemOf(url: string, trusted: boolean): string | undefined;
+  /** Whether the operator permits the host of a URL by its name. */
+  isNamed(url: URL): boolean;
   /** All addresses of a host; throws EgressFailure if there are none. */
   addressesOf(host: string, trusted: boolean): Promise<readonly string[]>;
   /** What is wrong with the addresses that the host of an untrusted URL resolved to. */
   problemOfAddresses(url: URL, addresses: readonly string[]): string | undefined;
 }
 
-function addressPolicy(allowLoopback: boolean, resolve: Resolve): AddressPolicy {
+function addressPolicy(allowLoopback: boolean, allow: EgressAllowList, resolve: Resolve): AddressPolicy {
+  const isNamed = (url: URL): boolean => isWeb(url) && allow.names(url, hostOf(url));
   return {
+    isNamed,
     problemOf(text, trusted) {
       if (text.length > URL_CHARACTERS_MAX) return `has more than ${URL_CHARACTERS_MAX} characters`;
       if (!URL.canParse(text)) return 'is not a URL';
@@ -196,7 +205,8 @@ function addressPolicy(allowLoopback: boolean, resolve: Resolve): AddressPolicy 
       const host = hostOf(url);
       const isLoopback = isIP(host) ? reachOf(host) === 'loopback' : isLoopbackName(host);
       if (isLoopback && allowLoopback) return isWeb(url) ? undefined : 'must begin with https:// or http://';
-      if (url.protocol !== 'https:') return 'must begin with https://';
+      if (isWeb(url) && isAllowed(allow, url, host)) return undefined;
+      if (url.protocol !== 'https:') return NOT_SECURE;
       if (isIP(host) ? reachOf(host) !== 'public' : isPrivateName(host)) return NOT_PUBLIC;
       return undefined;
     },
@@ -212,14 +222,22 @@ function addressPolicy(allowLoopback: boolean, resolve: Resolve): AddressPolicy 
       throw new EgressFailure('unreachable', 'The host name has no address.');
     },
 
-    problemOfAddresses({ protocol }, addresses) {
+    problemOfAddresses(url, addresses) {
+      if (isNamed(url)) return undefined;
       const isPermitted = (address: string): boolean => {
+        if (allow.hasAddress(url, address)) return true;
         const reach = reachOf(address);
-        return reach === 'loopback' ? allowLoopback : reach === 'public' && protocol === 'https:';
+        return reach === 'loopback' ? allowLoopback : reach === 'public' && url.protocol === 'https:';
       };
       return addresses.every(isPermitted) ? undefined : NOT_PUBLIC;
     },
   };
+}
+
+/** Whether the operator permits a URL, or might once its host name is resolved. */
+function isAllowed(allow: EgressAllowList, url: URL, host: string): boolean {
+  if (allow.names(url, host)) return true;
+  return isIP(host) ? allow.hasAddress(url, host) : allow.mayLeadTo(url);
 }
 
 /**

@@ -55,6 +55,11 @@ const gives = (id: string, outputs: Record<string, unknown>): WorkflowNode =>
   node(id, 'core.identity', {
     inputs: Object.fromEntries(Object.entries(outputs).map(([port, value]) => [port, fixed(value)])),
   });
+/** The same with an output `absent` that never has a value, because its input is optional and nobody sends it. */
+const givesLess = (id: string, outputs: Record<string, unknown>): WorkflowNode => {
+  const source = gives(id, outputs);
+  return { ...source, inputs: { ...source.inputs, absent: variable('never-sent', true) } };
+};
 const byIdOf = (host: () => TestHost) => (): Api => host().as('editor');
 
 onEachStore('trigger rules', (host) => {
@@ -228,7 +233,7 @@ onEachStore('conditions', (host) => {
     outputs: Record<string, unknown>,
     inputs: object = {},
   ): Promise<boolean> => {
-    const definition = workflow([gives('a', outputs), node('b')], [edge('a', 'b', { condition })]);
+    const definition = workflow([givesLess('a', outputs), node('b')], [edge('a', 'b', { condition })]);
     const { snapshot } = await runOf(api(), definition, { inputs });
     const { b } = snapshot.nodeStates;
     expect(snapshot.status).toBe('completed');
@@ -305,7 +310,7 @@ onEachStore('conditions', (host) => {
       const condition = { type: 'expression' as const, expression: text };
       const { snapshot, of } = await runOf(
         api(),
-        workflow([gives('a', { n: 1 }), node('b')], [edge('a', 'b', { condition })]),
+        workflow([givesLess('a', { n: 1 }), node('b')], [edge('a', 'b', { condition })]),
       );
       expect(snapshot.nodeStates.b.status).toBe('skipped');
       const [logged, ...more] = of('log.appended');
@@ -326,7 +331,7 @@ onEachStore('conditions', (host) => {
 
   it('see a skipped source as falsy, and as nothing else', async () => {
     const definition = workflow(
-      [off('a'), node('f'), node('t'), node('e'), node('n')],
+      [{ ...gives('a', { x: 1 }), disabled: true }, node('f'), node('t'), node('e'), node('n')],
       [
         edge('a', 'f', { condition: { type: 'falsy', left: 'x' } }),
         edge('a', 't', { condition: { type: 'truthy', left: 'x' } }),
@@ -453,7 +458,7 @@ onEachStore('ports', (host) => {
     expect(await outputsOf(definition, { inputs: { n: 2, s: 'hi' } })).toEqual({ x: expected });
   });
 
-  it.each(['variables.absent', 'nodes.ghost.x', '1 / 0', 'inputs.s + 1'])(
+  it.each(['variables.absent', 'nodes.echo.x', '1 / 0', 'inputs.s + 1'])(
     'fail their node when an expression fails: %s',
     async (text) => {
       const { snapshot } = await runOf(api(), workflow([echo({ x: expression(text) })]), { inputs: { s: 'a' } });
@@ -473,7 +478,10 @@ onEachStore('ports', (host) => {
 
   it('without a value fail their node', async () => {
     for (const missing of [variable('absent'), connection('a', 'absent')]) {
-      const { snapshot } = await runOf(api(), workflow([node('a'), echo({ x: missing })], [edge('a', 'echo')]));
+      const { snapshot } = await runOf(
+        api(),
+        workflow([givesLess('a', {}), echo({ x: missing })], [edge('a', 'echo')]),
+      );
       expect(snapshot).toMatchObject({ status: 'failed', error: { code: 'validation_error' } });
     }
   });
@@ -904,7 +912,10 @@ onEachStore('channels', (host) => {
 
   it('are closed to expressions too: what may not be read is in no scope', async () => {
     const definition = workflow(
-      [write('w', 'c', 'inside'), node('read', 'core.identity', { inputs: { all: expression('variables.c') } })],
+      [
+        write('w', 'c', 'inside'),
+        node('read', 'core.identity', { inputs: { all: expression('variables["c" + ""]') } }),
+      ],
       line('w', 'read'),
       { channels: { c: { reducer: 'append', access: { readers: [] } } } },
     );

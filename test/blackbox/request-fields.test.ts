@@ -29,6 +29,7 @@ const PROMPT_CHOICE: Proof = [
 const DEFINITION = 'keeps everything that the protocol allows in a definition';
 const WORKFLOW: Fields = {
   ...all('id name version nodes edges triggers variables', ['workflows', 'gives the definition back as it was']),
+  ...all('$schema', ['typos', 'is filled in when it is stored']),
   // Facts for readers: kept as they are, without a meaning for the engine.
   ...all('description type slug scopeId groups acceptsInheritedArtifacts createdAt updatedAt', [
     'workflows',

@@ -177,7 +177,12 @@ onEachStore('sensitive values', (host) => {
         }),
       ],
       [],
-      { variables: [{ name: 'own', type: 'string', sensitive: true }] },
+      {
+        variables: [
+          { name: 'own', type: 'string', sensitive: true },
+          { name: 'half', type: 'string' },
+        ],
+      },
     );
     await register(api(), marked);
     const definition = workflow(

@@ -176,10 +176,10 @@ describe('the front door', () => {
       if (stops.at(-1) === '#key') await page.keyboard.type(KEY);
     }
     expect(stops).toEqual([
-      ...['Skip to the content', 'Capstan', 'Quick start', 'Discovery', 'API reference'],
+      ...['Skip to the content', 'Capstan', 'Quick start', 'Documentation', 'API reference'],
       ...['#key', 'Copy', 'Copy', 'Copy'],
       ...['#subject', '#plan', '#start', '#log'],
-      ...['Copy', 'the OpenAPI document'],
+      ...['Show the discovery document', 'the OpenAPI document'],
     ]);
   });
 

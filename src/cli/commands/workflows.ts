@@ -13,20 +13,30 @@ const readFile = async (path: string) => (await import('../workflow-file.ts')).r
 const validate: CommandSpec = {
   name: 'validate',
   takes: '<files...>',
-  summary: 'Check workflow files with the rules of a host, without a host',
+  summary: 'Check workflow files (JSON or YAML) with the rules of a host, without a host',
   example: 'workflows validate examples/support-triage.json',
   async run(context, { args: files }) {
     const checked = await Promise.all(files.map(async (file) => ({ file, ...(await readFile(file)) })));
-    const results = checked.map(({ file, problems }) => ({ file, isValid: problems.length === 0, problems }));
+    const results = checked.map(({ file, problems, warnings }) => ({
+      file,
+      isValid: problems.length === 0,
+      problems,
+      warnings,
+    }));
     context.show(results, () =>
-      results.flatMap(({ file, isValid, problems }) => [
+      results.flatMap(({ file, isValid, problems, warnings }) => [
         `${file}: ${isValid ? context.paint('green', 'valid') : context.paint('red', 'not valid')}`,
-        ...problems.map(({ path, message }) => `  ${sanitize(path)}${path === '' ? '' : ': '}${sanitize(message)}`),
+        ...problems.map((problem) => `  ${lineOf(problem)}`),
+        ...warnings.map((warning) => `  ${context.paint('yellow', `warning: ${lineOf(warning)}`)}`),
       ]),
     );
     return results.every(({ isValid }) => isValid) ? EXIT.done : EXIT.refused;
   },
 };
+
+function lineOf({ path, message }: { readonly path: string; readonly message: string }): string {
+  return `${sanitize(path)}${path === '' ? '' : ': '}${sanitize(message)}`;
+}
 
 const register: CommandSpec = {
   name: 'register',
@@ -37,8 +47,9 @@ const register: CommandSpec = {
     const client = await context.client();
     for (const definition of await Promise.all(files.map(readDefinition))) {
       const registered = await client.registerWorkflow(definition);
-      const { id, registeredVersion } = registered;
+      const { id, registeredVersion, warnings = [] } = registered;
       context.show(registered, () => [
+        ...warnings.map((warning) => context.paint('yellow', `warning: ${lineOf(warning)}`)),
         `Registered ${id}, version ${registeredVersion}. Run it with: capstan runs start ${id}`,
       ]);
     }

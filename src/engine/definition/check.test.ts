@@ -256,6 +256,8 @@ const CATALOG: NodeCatalog = {
   capabilityFor: (typeId) => (typeId === 'core.dispatch' ? 'dispatch.supported' : undefined),
   checkConfig: ({ typeId, config }: WorkflowNode) =>
     typeId === 'test.picky' && !('name' in config) ? [{ path: '.name', message: 'is missing' }] : [],
+  outputsOf: () => undefined,
+  writtenBy: () => [],
   schemasIn: ({ config: { schema } }) => (schema ? [{ path: '.schema', schema }] : []),
 };
 

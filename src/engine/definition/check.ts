@@ -47,6 +47,10 @@ export interface NodeCatalog {
   checkConfig(node: WorkflowNode): readonly ConfigProblem[];
   /** Finds values that are fixed in the definition and that the node type refuses; `path` is relative to the inputs. */
   checkInputs?(node: WorkflowNode): readonly ConfigProblem[];
+  /** Every output that a node can have; undefined if that is not known. The config must be valid. */
+  outputsOf(node: WorkflowNode): readonly string[] | undefined;
+  /** The variables that a node sets. The config must be valid. */
+  writtenBy(node: WorkflowNode): readonly string[];
   /** The JSON Schemas in the config of a node. The config must be valid otherwise. */
   schemasIn(node: WorkflowNode): readonly SchemaAt[];
 }
@@ -57,7 +61,8 @@ export interface SchemaAt {
   readonly schema: unknown;
 }
 
-const PROBLEMS_MAX = 20;
+/** More would not help an author. */
+export const PROBLEMS_MAX = 20;
 
 /**
  * Finds what is wrong with a definition before it runs, up to PROBLEMS_MAX problems. The document must already match

@@ -7,7 +7,10 @@ export interface Arc {
 }
 
 /** Kahn's algorithm; ties are broken by node id. Maps each node's index to its rank; nodes on a cycle are omitted. */
-export function topologicalOrder(nodes: readonly WorkflowNode[], edges: readonly Arc[]): Map<number, number> {
+export function topologicalOrder(
+  nodes: readonly Pick<WorkflowNode, 'id'>[],
+  edges: readonly Arc[],
+): Map<number, number> {
   const unmet = nodes.map(() => 0);
   const targets = nodes.map((): number[] => []);
   for (const { source, target } of edges) {

@@ -10,6 +10,8 @@ const catalog = {
   readsEnvelopes: () => false,
   capabilityFor: () => undefined,
   checkConfig: () => [],
+  outputsOf: () => undefined,
+  writtenBy: () => [],
   schemasIn: () => [],
 };
 const nodes = [node('lead', 'core.orchestrator.supervisor'), node('send', 'core.dispatch'), node('after', 'core.noop')];

@@ -2,6 +2,7 @@ import { deepEqual, isObject, type JsonObject, valueAt } from '../../protocol/fo
 import type { EdgeCondition } from '../../protocol/running/workflows.ts';
 import { type Expression, expressionLanguage } from './expression.ts';
 import { compilePattern, matchBounded } from './pattern.ts';
+import type { Reference } from './references.ts';
 
 /** The names that an edge condition or a port expression can refer to. */
 export interface Scope {
@@ -21,6 +22,15 @@ const PORTS = expressionLanguage(['variables', 'inputs', 'nodes']);
 
 /** Compiles the expression of an input port; throws ExpressionError if it is invalid. */
 export const compilePort = (text: string): Expression => PORTS.compile(text);
+
+/** What the valid expression of an input port reads. */
+export const portReferences = (text: string): Reference[] => PORTS.references(text);
+
+/** What a valid edge condition reads; `left` is a path into the outputs of the source. */
+export function conditionReferences({ type, expression, left }: EdgeCondition): Reference[] {
+  if (type === 'expression') return EDGES.references(expression!);
+  return [{ root: 'output', path: left!.split('.'), isGuarded: type === 'truthy' || type === 'falsy' }];
+}
 
 /** Compiles an edge condition; throws an error that says what is wrong with it. */
 export function compileCondition(condition: EdgeCondition): Condition {

@@ -1,6 +1,7 @@
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isObject, type JsonObject } from '../../protocol/format/json.ts';
 import { compilePattern, PATTERN_SIZE_MAX, type Pattern } from './pattern.ts';
+import { type Reference, referencesIn } from './references.ts';
 
 /**
  * Limit on the work of one evaluation. A loop iteration costs one step, other parts of the expression a fraction, long
@@ -39,6 +40,8 @@ export type Expression = (scope: Record<string, unknown>) => unknown;
 interface ExpressionLanguage {
   /** Throws ExpressionError if the text does not parse or refers to a variable that is not in scope. */
   compile(text: string): Expression;
+  /** The members of variables that a valid expression reads by fixed names. */
+  references(text: string): Reference[];
 }
 
 /** Creates a language with the given variables, each of dynamic type. */
@@ -51,7 +54,10 @@ export function expressionLanguage(names: readonly string[]): ExpressionLanguage
   });
   for (const name of names) environment.registerVariable(name, 'dyn');
   registerMixedArithmetic(environment);
-  return { compile: (text) => compile(environment, text) };
+  return {
+    compile: (text) => compile(environment, text),
+    references: (text) => referencesIn(environment.parse(text).ast, names),
+  };
 }
 
 function compile(environment: Environment, text: string): Expression {

@@ -285,6 +285,46 @@ export const WorkflowDefinition = Closed(
 /** A well-formed definition; registration also checks its graph, expressions and node types. */
 export type WorkflowDefinition = Static<typeof WorkflowDefinition>;
 
+const { name, position, config, inputs, ...nodeMembers } = WorkflowNode.properties;
+const { id: edgeId, ...edgeMembers } = WorkflowEdge.properties;
+const { nodes, edges, triggers, variables, metadata, settings, ...members } = WorkflowDefinition.properties;
+
+/** A workflow as its author may write it: what the host can fill in may be left out. */
+export const AuthoredWorkflow = Closed(
+  {
+    ...members,
+    $schema: Optional(Type.String({ description: 'For editors; it is not stored' })),
+    name: Optional(members.name),
+    nodes: Type.Array(
+      Closed({
+        ...nodeMembers,
+        name: Optional(name),
+        position: Optional(position),
+        config: Optional(config),
+        inputs: Optional(inputs),
+      }),
+      { minItems: 1, maxItems: 10_000 },
+    ),
+    edges: Optional(Type.Array(Closed({ ...edgeMembers, id: Optional(edgeId) }), { maxItems: 50_000 })),
+    triggers: Optional(triggers),
+    variables: Optional(variables),
+    metadata: Optional(metadata),
+    settings: Optional(settings),
+  },
+  { $id: 'AuthoredWorkflow' },
+);
+/** A well-formed workflow before it is completed; every complete definition is one, too. */
+export type AuthoredWorkflow = Static<typeof AuthoredWorkflow>;
+
+/** Something in a definition that is allowed and yet probably not meant. */
+export const WorkflowWarning = Type.Object({
+  path: Type.String({ description: 'Location in the definition, such as `nodes[2].config.url`' }),
+  message: Type.String(),
+  nodeId: Optional(Type.String()),
+});
+/** A warning; it never keeps a definition from being registered. */
+export type WorkflowWarning = Static<typeof WorkflowWarning>;
+
 /** A workflow as listed. */
 export const WorkflowSummary = Type.Object(
   {
@@ -299,6 +339,11 @@ export const WorkflowSummary = Type.Object(
     nodes: Type.Integer(),
     shared: Type.Boolean({ description: 'Provided by the host for all tenants' }),
     updatedAt: Timestamp,
+    warnings: Optional(
+      Type.Array(WorkflowWarning, {
+        description: 'Doubts about the definition; only in the answer to its registration',
+      }),
+    ),
   },
   { $id: 'WorkflowSummary' },
 );

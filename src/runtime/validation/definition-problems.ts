@@ -1,10 +1,12 @@
 import {
   checkDefinition,
   type NodeCatalog,
+  PROBLEMS_MAX,
   type Problem,
   type SchemaAt,
   schemasIn,
 } from '../../engine/definition/check.ts';
+import { unknownNames } from '../../engine/definition/names.ts';
 import type { WorkflowDefinition } from '../../protocol/running/workflows.ts';
 import type { SchemaValidator } from './schema-validator.ts';
 
@@ -13,13 +15,22 @@ const SCHEMAS_MAX = 250;
 
 type Schemas = Pick<SchemaValidator, 'problemWith'>;
 
-/** Finds what is wrong with a definition, and then with the JSON Schemas in it. */
+/** Finds what is wrong with a definition or a part of one, and then with the JSON Schemas in it. */
 export async function definitionProblems(
   definition: WorkflowDefinition,
   { catalog, schemas }: { readonly catalog: NodeCatalog; readonly schemas: Schemas },
 ): Promise<readonly Problem[]> {
   const problems = checkDefinition(definition, catalog);
   return problems.length > 0 ? problems : schemaProblems(schemasIn(definition, catalog), schemas);
+}
+
+/** The same for a whole workflow, with its variables: also finds names that nothing in it has. */
+export async function workflowProblems(
+  definition: WorkflowDefinition,
+  checks: { readonly catalog: NodeCatalog; readonly schemas: Schemas },
+): Promise<readonly Problem[]> {
+  const problems = await definitionProblems(definition, checks);
+  return problems.length > 0 ? problems : unknownNames(definition, checks.catalog).problems.slice(0, PROBLEMS_MAX);
 }
 
 /** The first of the schemas that cannot be used, if there is one. The rest is not compiled then. */

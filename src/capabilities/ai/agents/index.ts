@@ -1,9 +1,11 @@
 import { defineCapability } from '../../capability.ts';
 import { Storage } from '../../integrations/storage/door.ts';
 import { bindRoutes } from '../../request.ts';
+import { WorkflowDoubts } from '../../running/workflows/door.ts';
 import { Models } from '../models/door.ts';
 import { Packs } from '../packs/door.ts';
 import { Agents } from './door.ts';
+import { unknownAgents } from './doubts.ts';
 import { FAN_OUT, orchestrationNodes, TURNS_MAX } from './orchestration.ts';
 import { routes } from './routes.ts';
 import { runAgent } from './run-agent.ts';
@@ -63,6 +65,7 @@ export const agents = defineCapability({
       }),
       routes: bindRoutes(routes, { agents: service }),
       seams: { agent: service.seam },
+      extensions: [WorkflowDoubts.of(unknownAgents(host.runtime, needs))],
       tools: hostTools(host.runtime, needs.storage),
     };
   },

@@ -81,11 +81,17 @@ function dispatchProblems({
   ];
 }
 
+/** The variables that a dispatch takes over from its workers. */
+function takenOver({ outputMapping = {}, perWorkerOutputMappings = {} }: DispatchConfig): string[] {
+  return [outputMapping, ...Object.values(perWorkerOutputMappings)].flatMap((mapping) => Object.keys(mapping));
+}
+
 /** The node types of a supervised run: the supervisor that decides, and the dispatch node that acts on it. */
 export function orchestrationNodes(supervisor: SupervisorKind): readonly NodeType[] {
   return [
     {
       typeId: SUPERVISOR,
+      outputs: () => ['decision'],
       role: 'side-effect',
       config: supervisor.config,
       check: supervisor.check,
@@ -93,6 +99,7 @@ export function orchestrationNodes(supervisor: SupervisorKind): readonly NodeTyp
     },
     {
       typeId: DISPATCH,
+      writes: ({ config }) => takenOver(config as DispatchConfig),
       role: 'side-effect',
       fansOut: true,
       config: DispatchConfig,

@@ -20,6 +20,7 @@ const MERGED_SHOWN_MAX = 100;
 /** Stores an entry for later runs. */
 const remember: NodeType = {
   typeId: 'vendor.capstan.memory.remember',
+  outputs: () => ['memoryRef', 'memoryId', 'createdAt', 'expiresAt'],
   role: 'side-effect',
   config: Type.Object({
     memoryRef: MemoryRef,
@@ -56,6 +57,7 @@ const remember: NodeType = {
 /** Reads entries of earlier runs: the newest, or those that match a query best. */
 const recall: NodeType = {
   typeId: 'vendor.capstan.memory.recall',
+  outputs: () => ['entries', 'count'],
   role: 'side-effect',
   config: Type.Object({
     memoryRef: MemoryRef,
@@ -78,6 +80,7 @@ const recall: NodeType = {
 /** Deletes an entry. */
 const forget: NodeType = {
   typeId: 'vendor.capstan.memory.forget',
+  outputs: () => ['forgotten'],
   role: 'side-effect',
   config: Type.Object({ memoryRef: MemoryRef }),
   run: async (context) => {
@@ -91,6 +94,7 @@ const forget: NodeType = {
 /** Merges duplicate entries. */
 const consolidate: NodeType = {
   typeId: 'vendor.capstan.memory.consolidate',
+  outputs: () => ['memoryRef', 'inputCount', 'outputCount', 'mergedIds'],
   role: 'side-effect',
   config: Type.Object({ memoryRef: MemoryRef }),
   run: async (context) => {

@@ -1,7 +1,9 @@
 import type { EventType } from '../../../protocol/running/events.ts';
 import { defineCapability } from '../../capability.ts';
+import { WorkflowDoubts } from '../../running/workflows/door.ts';
 import { ATTEMPTS_MAX } from '../envelopes/door.ts';
 import { Models } from './door.ts';
+import { unknownModels } from './doubts.ts';
 import { MODEL_NODES } from './nodes.ts';
 import { ModelService } from './service.ts';
 import { modelSettings } from './settings.ts';
@@ -51,6 +53,7 @@ export const models = defineCapability({
         },
       }),
       seams: { model: service.seam },
+      extensions: [WorkflowDoubts.of(unknownModels(service))],
       stanceOf: service.stanceOf,
       prepare: () => service.prepare(),
     };

@@ -44,6 +44,7 @@ export const CallPromptConfig = Type.Object({
 /** Asks a model and streams its answer; needs no configuration. */
 export const callPrompt: NodeType = {
   typeId: 'core.ai.callPrompt',
+  outputs: () => ['content', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
   config: CallPromptConfig,
@@ -64,6 +65,7 @@ export const callPrompt: NodeType = {
 /** Asks a model for a text. */
 const chatCompletion: NodeType = {
   typeId: 'core.ai.chatCompletion',
+  outputs: () => ['content', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
   config: Type.Object(Asking),
@@ -97,6 +99,7 @@ const structuredOutput: NodeType = {
 /** Asks a model that may request tool calls. The node outputs the requests; it does not call the tools. */
 const toolCalling: NodeType = {
   typeId: 'core.ai.toolCalling',
+  outputs: () => ['content', 'toolCalls', 'finishReason', 'usage', 'model', 'envelope'],
   role: 'side-effect',
   readsEnvelopes: true,
   config: ToolConfig,

@@ -2,9 +2,11 @@ import { PROMPT_KINDS, TEMPLATE_TEXT_MAX } from '../../../protocol/ai/prompts.ts
 import { defineCapability } from '../../capability.ts';
 import { hostSettings } from '../../host-settings.ts';
 import { bindRoutes } from '../../request.ts';
+import { WorkflowDoubts } from '../../running/workflows/door.ts';
 import { joinSettings } from '../../settings.ts';
 import { Audit } from '../../trust/audit/door.ts';
 import { Prompts } from './door.ts';
+import { unknownPrompts } from './doubts.ts';
 import { PROMPT_TABLES } from './records.ts';
 import { routes } from './routes.ts';
 import { LIBRARY_ID, PromptService } from './service.ts';
@@ -39,6 +41,7 @@ export const prompts = defineCapability({
       }),
       routes: bindRoutes(routes, { prompts: service }),
       seams: { prompts: service.findForRun },
+      extensions: [WorkflowDoubts.of(unknownPrompts(service))],
     };
   },
 });

@@ -21,6 +21,7 @@ const Judgement = Compile(Closed(ports));
 /** Annotates a run on behalf of an agent. Input ports win over the config. */
 export const annotate: NodeType = {
   typeId: 'core.feedback.annotate',
+  outputs: () => ['annotationId'],
   role: 'side-effect',
   config: Closed({ ...ports, kind: Optional(ports.kind) }),
   run: async ({ node, config, declared, effects }) => {

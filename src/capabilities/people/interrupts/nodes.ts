@@ -94,6 +94,7 @@ const ClarificationConfig = Type.Object({
 /** Asks a person questions. */
 const clarificationGate: NodeType = {
   typeId: 'core.clarificationGate',
+  outputs: () => ['answers'],
   role: 'pure',
   config: ClarificationConfig,
   schemas: ({ questions }) => questionSchemas('.questions', questions),

@@ -11,9 +11,15 @@ export const ITEMS_MAX = 100_000;
 const Path = Type.String({ description: 'Dotted path into an item; empty for the item itself' });
 
 /** Defines a pure node that works on the list of one input port. */
-function listNode<C>(typeId: string, port: string, config: NodeType['config'], work: Work<C>): NodeType {
+function listNode<C>(
+  typeId: string,
+  [port, ...outputs]: readonly [input: string, ...outputs: string[]],
+  config: NodeType['config'],
+  work: Work<C>,
+): NodeType {
   return {
     typeId,
+    outputs: () => outputs,
     role: 'pure',
     ...(config ? { config } : {}),
     run: ({ config: given, inputs, budget }): Outcome => {
@@ -33,7 +39,7 @@ function at(item: unknown, path = ''): unknown {
 
 const arrayFilter = listNode<{ path: string; equals: unknown }>(
   'core.openwop.data.array-filter',
-  'array',
+  ['array', 'array', 'matched', 'total'],
   Type.Object({ path: Path, equals: Type.Unknown() }),
   (list, { path, equals }) => {
     const array = list.filter((item) => deepEqual(at(item, path), equals));
@@ -43,7 +49,7 @@ const arrayFilter = listNode<{ path: string; equals: unknown }>(
 
 const arrayMap = listNode<{ template: string }>(
   'core.openwop.data.array-map',
-  'array',
+  ['array', 'array'],
   Type.Object({ template: Type.String({ description: '`{{ path }}` tokens are looked up in each item' }) }),
   (list, { template }, budget) => ({ array: list.map((item) => render(template, item, budget)) }),
 );
@@ -57,7 +63,7 @@ type SortKey = Static<typeof SortKey>;
 
 const sort = listNode<{ keys: SortKey[] }>(
   'core.flow.sort',
-  'array',
+  ['array', 'array'],
   Type.Object({ keys: Type.Array(SortKey, { minItems: 1, maxItems: 16 }) }),
   (list, { keys }) => ({ array: list.toSorted(byKeys(keys)) }),
 );
@@ -88,7 +94,7 @@ function inOrder(a: unknown, b: unknown, { direction, compare = 'default' }: Sor
 
 const limit = listNode<{ count: number; offset?: number }>(
   'core.flow.limit',
-  'array',
+  ['array', 'array', 'count'],
   Type.Object({ count: Type.Integer({ minimum: 0 }), offset: Type.Optional(Type.Integer({ minimum: 0 })) }),
   (list, { count, offset = 0 }) => {
     const array = list.slice(offset, offset + count);
@@ -98,7 +104,7 @@ const limit = listNode<{ count: number; offset?: number }>(
 
 const distinct = listNode<{ path?: string }>(
   'core.flow.distinct',
-  'array',
+  ['array', 'array', 'dropped'],
   Type.Object({ path: Type.Optional(Path) }),
   (list, { path }) => {
     const firsts = new Map<string, unknown>();
@@ -147,7 +153,7 @@ interface GroupBy {
 /** Groups items by a key and aggregates each group; groups come in the order of their first items. */
 const arrayGroupBy = listNode<GroupBy>(
   'core.openwop.data.array-group-by',
-  'array',
+  ['array', 'groups'],
   Type.Object({ keyPath: Path, aggregations: Type.Array(Aggregation, { minItems: 1, maxItems: 32 }) }),
   (list, { keyPath, aggregations }) => {
     const groups = Map.groupBy(list, (item) => keyOf(at(item, keyPath)));
@@ -165,7 +171,7 @@ function describeGroup(items: readonly unknown[], keyPath: string, aggregations:
 
 const aggregateNumeric = listNode<{ op: 'sum' | 'count' | 'avg' | 'min' | 'max'; path?: string }>(
   'core.flow.aggregate-numeric',
-  'items',
+  ['items', 'result', 'count'],
   Type.Object({ op: OneOf(['sum', 'count', 'avg', 'min', 'max']), path: Type.Optional(Path) }),
   (list, { op, path }) => {
     const values = numbers(list.map((item) => at(item, path)));
@@ -181,7 +187,7 @@ interface AggregateText {
 
 const aggregateText = listNode<AggregateText>(
   'core.flow.aggregate-text',
-  'items',
+  ['items', 'text', 'count'],
   Type.Object({
     separator: Type.Optional(Type.String()),
     path: Type.Optional(Path),
@@ -211,6 +217,7 @@ function keyOf(value: unknown): string {
 /** Merges two objects, not deeply: members of `override` win. */
 const objectMerge: NodeType = {
   typeId: 'core.openwop.data.object-merge',
+  outputs: () => ['merged'],
   role: 'pure',
   run: ({ inputs: { base = {}, override = {} } }) => {
     if (!isObject(base) || !isObject(override)) return invalid('The inputs `base` and `override` must be objects.');

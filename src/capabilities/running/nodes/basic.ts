@@ -3,7 +3,12 @@ import { own } from '../../../protocol/format/json.ts';
 import { AnyObject, NonEmpty } from '../../../protocol/format/schema.ts';
 import type { NodeType } from '../../../runtime/node-type.ts';
 
-const doesNothing = (typeId: string): NodeType => ({ typeId, role: 'pure', run: () => ({ done: {} }) });
+const doesNothing = (typeId: string): NodeType => ({
+  typeId,
+  outputs: () => [],
+  role: 'pure',
+  run: () => ({ done: {} }),
+});
 
 /** Completes without outputs, whatever its config says. */
 export const noop: NodeType = { ...doesNothing('core.noop'), config: AnyObject };
@@ -15,6 +20,7 @@ export const end = doesNothing('core.end');
 /** Copies each declared input port to the output of the same name. */
 export const identity: NodeType = {
   typeId: 'core.identity',
+  outputs: ({ inputs }) => Object.keys(inputs),
   role: 'pure',
   run: ({ declared }) => ({ done: Object.keys(declared).length > 0 ? { outputs: declared } : {} }),
 };
@@ -22,6 +28,7 @@ export const identity: NodeType = {
 /** Fails with a code and a message of the author. */
 export const fail: NodeType = {
   typeId: 'core.fail',
+  outputs: () => [],
   role: 'pure',
   config: Type.Object({ code: Type.Optional(NonEmpty), message: Type.Optional(NonEmpty) }),
   run: ({ config }) => ({
@@ -35,6 +42,8 @@ export const fail: NodeType = {
 /** Sets a variable of the run; an input port `value` wins over the config. */
 export const setVariable: NodeType = {
   typeId: 'core.setVariable',
+  writes: ({ config }) => [String(config.name)],
+  outputs: () => [],
   role: 'pure',
   config: Type.Object({ name: NonEmpty, value: Type.Optional(Type.Unknown()) }),
   run: ({ config, declared }) => {
@@ -46,6 +55,7 @@ export const setVariable: NodeType = {
 /** Reads a variable of the run. */
 export const getVariable: NodeType = {
   typeId: 'core.getVariable',
+  outputs: () => ['value'],
   role: 'pure',
   config: Type.Object({ name: NonEmpty }),
   run: ({ config, variables }) => {

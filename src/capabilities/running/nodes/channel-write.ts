@@ -8,6 +8,8 @@ const YEAR_MS = 31_536_000_000;
 /** Writes a value to a channel of the run; an input port `value` wins over the config. */
 export const channelWrite: NodeType = {
   typeId: 'core.channelWrite',
+  writes: ({ config }) => [String(config.channelName)],
+  outputs: () => [],
   role: 'pure',
   config: Type.Object({
     channelName: NonEmpty,

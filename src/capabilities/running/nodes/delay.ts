@@ -11,6 +11,7 @@ const SPELLINGS = ['delayMs', 'ms', 'durationMs'] as const;
 /** Waits for some time. The run goes back to the queue meanwhile, so waiting takes no resources. */
 export const delay: NodeType = {
   typeId: 'core.delay',
+  outputs: () => ['waitedMs'],
   role: 'pure',
   config: Type.Object({ delayMs: Length, ms: Length, durationMs: Length }),
   run: ({ config, inputs, startedAt, now }) => {
@@ -40,6 +41,7 @@ type WaitConfig = Static<typeof WaitConfig>;
 /** Waits for a duration, until a time, or for a call from outside. */
 export const wait: NodeType = {
   typeId: 'core.flow.wait',
+  outputs: () => ['resumed', 'payload'],
   role: 'pure',
   config: WaitConfig,
   check: (config) => {

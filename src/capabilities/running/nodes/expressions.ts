@@ -28,6 +28,7 @@ function eachItem(typeId: string, macro: string, outputs: (result: unknown[], to
   };
   return {
     typeId,
+    outputs: () => Object.keys(outputs([], 0)),
     role: 'pure',
     config: Config,
     check: ({ expression }) => problemsOf('.expression', () => compile(expression as string)),
@@ -69,6 +70,7 @@ const ANYTHING = expressionLanguage(['inputs']);
 /** Computes one value from the inputs. */
 const evaluate: NodeType = {
   typeId: 'vendor.capstan.data.evaluate',
+  outputs: () => ['value'],
   role: 'pure',
   config: Type.Object({ expression: NonEmpty }),
   check: ({ expression }) => problemsOf('.expression', () => ANYTHING.compile(expression as string)),

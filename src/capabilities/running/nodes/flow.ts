@@ -70,6 +70,7 @@ function holds(
 
 /** Chooses one of two branches; edges have conditions on `branch`. */
 const conditional: Omit<NodeType, 'typeId'> = {
+  outputs: () => ['branch', 'matched', 'value'],
   role: 'pure',
   config: Type.Object({ predicate: Predicate }),
   run: ({ config, inputs: { value } }) => {
@@ -86,6 +87,7 @@ const RouterConfig = Type.Object({
 
 /** Chooses one or more of several branches. A route without a predicate always matches. */
 const router: Omit<NodeType, 'typeId'> = {
+  outputs: () => ['branches', 'value'],
   role: 'pure',
   config: RouterConfig,
   run: ({ config, inputs: { value } }) => {
@@ -108,6 +110,7 @@ const SwitchConfig = Type.Object({
 /** Chooses the branch for a value. */
 const switchNode: NodeType = {
   typeId: 'core.flow.switch',
+  outputs: () => ['label', 'matched', 'value'],
   role: 'pure',
   config: SwitchConfig,
   run: ({ config, inputs: { value } }) => {
@@ -121,6 +124,7 @@ const switchNode: NodeType = {
 /** Passes a value on only if a predicate holds for it. */
 const filter: NodeType = {
   typeId: 'core.flow.filter',
+  outputs: () => ['passed', 'value'],
   role: 'pure',
   config: Type.Object({ predicate: Predicate }),
   run: ({ config, inputs: { value } }) => {
@@ -138,6 +142,7 @@ const StopConfig = Type.Object({
 /** Fails with an error of the author, which ends the run unless an edge catches it. */
 const stopAndError: NodeType = {
   typeId: 'core.flow.stop-and-error',
+  outputs: () => [],
   role: 'pure',
   config: StopConfig,
   run: ({ config }) => {
@@ -152,6 +157,7 @@ const stopAndError: NodeType = {
 
 /** Turns an array into items with their index and the total. */
 const iterator: Omit<NodeType, 'typeId'> = {
+  outputs: () => ['items', 'total'],
   role: 'pure',
   run: ({ inputs: { array } }) => {
     if (!Array.isArray(array)) return invalid('The input `array` must be an array.');
@@ -212,6 +218,7 @@ const MERGED_ITEMS_MAX = 100_000;
 
 /** Merges lists. Without an input `inputs`, the lists are the values of all input ports. */
 const merge: Omit<NodeType, 'typeId'> = {
+  outputs: () => ['merged'],
   role: 'pure',
   config: MergeConfig,
   run: ({ config, inputs, budget }) => {

@@ -22,6 +22,8 @@ type Config = Static<typeof Config>;
 /** Runs another workflow and waits for its end. Waiting takes no resources. */
 export const subWorkflow: NodeType = {
   typeId: 'core.subWorkflow',
+  writes: ({ config }) => Object.keys((config as Config).outputMapping ?? {}),
+  outputs: () => ['childRunId', 'childStatus'],
   role: 'side-effect',
   config: Config,
   run: ({ config, variables, child }) => {

@@ -9,6 +9,7 @@ import { parseCsv, writeCsv } from './csv.ts';
 /** Parses JSON text. */
 const jsonParse: NodeType = {
   typeId: 'core.openwop.data.json-parse',
+  outputs: () => ['value', 'error'],
   role: 'pure',
   config: Type.Object({ failOnError: Type.Optional(Type.Boolean({ default: true })) }),
   run: ({ config, inputs: { text } }): Outcome => {
@@ -26,6 +27,7 @@ const jsonParse: NodeType = {
 /** Formats a value as JSON text. */
 const jsonStringify: NodeType = {
   typeId: 'core.openwop.data.json-stringify',
+  outputs: () => ['text'],
   role: 'pure',
   config: Type.Object({ indent: Type.Optional(Type.Integer({ minimum: 0, maximum: 10 })) }),
   run: ({ config, inputs: { value = null }, budget }) => {
@@ -38,6 +40,7 @@ const jsonStringify: NodeType = {
 /** Validates a value against a JSON Schema (2020-12). */
 const jsonSchemaValidate: NodeType = {
   typeId: 'core.openwop.data.json-schema-validate',
+  outputs: () => ['valid', 'errors'],
   role: 'pure',
   async run({ inputs: { value = null, schema }, schemas }): Promise<Outcome> {
     try {
@@ -53,6 +56,7 @@ const jsonSchemaValidate: NodeType = {
 /** Parses CSV text. Rows are objects with the names of the header row, or arrays if there is none. */
 const csvParse: NodeType = {
   typeId: 'core.openwop.data.csv-parse',
+  outputs: () => ['rows', 'headers'],
   role: 'pure',
   config: Type.Object({ hasHeader: Type.Optional(Type.Boolean({ default: true })) }),
   run: ({ config, inputs: { text }, budget }): Outcome => {
@@ -74,6 +78,7 @@ function named(headers: readonly string[], row: readonly string[]): JsonObject {
 /** Formats rows as CSV text. */
 const csvStringify: NodeType = {
   typeId: 'core.openwop.data.csv-stringify',
+  outputs: () => ['text'],
   role: 'pure',
   config: Type.Object({ includeHeader: Type.Optional(Type.Boolean({ default: true })) }),
   run: ({ config, inputs: { rows, headers }, budget }): Outcome => {

@@ -1,11 +1,13 @@
 import type { Refusal } from '../../../protocol/errors.ts';
-import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import type { WorkflowDefinition, WorkflowWarning } from '../../../protocol/running/workflows.ts';
 import type { Change } from '../../../runtime/change.ts';
 import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
+import type { WorkflowDoubt } from './doubts.ts';
 import type { SharedRegistration } from './rules.ts';
 
+export { doubtsOfNodes, type WorkflowDoubt } from './doubts.ts';
 export { refuseProblems } from './rules.ts';
 
 /** Registering, reading and removing workflow definitions. */
@@ -37,6 +39,8 @@ export interface RegisteredWorkflow {
   /** Every tenant may run it, none may change it. */
   readonly isShared: boolean;
   readonly updatedAt: number;
+  /** What was doubtful about it when it was registered just now. */
+  readonly warnings?: readonly WorkflowWarning[];
 }
 
 /**
@@ -48,6 +52,9 @@ export type WorkflowCompanion = (
   workflowId: string,
   definition: WorkflowDefinition | undefined,
 ) => Promise<Change<unknown> | Refusal>;
+
+/** Where capabilities add warnings to the answer of a registration. */
+export const WorkflowDoubts = extensionPoint<WorkflowDoubt>('workflows.doubts');
 
 /** Where capabilities add to the change of a workflow. */
 export const WorkflowCompanions = extensionPoint<WorkflowCompanion>('workflows.companions');

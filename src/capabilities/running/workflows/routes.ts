@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
+import { completeWorkflow } from '../../../engine/definition/complete.ts';
 import { isRefusal, NOT_FOUND, refuse } from '../../../protocol/errors.ts';
 import { Closed } from '../../../protocol/format/schema.ts';
-import { WorkflowDefinition, WorkflowSummary } from '../../../protocol/running/workflows.ts';
+import { AuthoredWorkflow, WorkflowDefinition, WorkflowSummary } from '../../../protocol/running/workflows.ts';
 import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
@@ -62,13 +63,13 @@ const registerWorkflow = operation({
   method: 'POST',
   path: '/v1/host/capstan/workflows',
   scope: 'workflows:write',
-  body: WorkflowDefinition,
+  body: AuthoredWorkflow,
   invalidBodyStatus: 422,
   replies: { 201: WorkflowSummary },
   refusals: [400, 409, 422],
   handle: ({ caller, body }, { workflows }) =>
     transact(
-      () => workflows.register(caller, body),
+      () => workflows.register(caller, completeWorkflow(body)),
       (workflow) => reply(201, summaryOf(workflow)),
     ),
 });
@@ -80,7 +81,7 @@ const replaceWorkflow = operation({
   path: '/v1/host/capstan/workflows/{workflowId}',
   scope: 'workflows:write',
   params: WorkflowParams,
-  body: WorkflowDefinition,
+  body: AuthoredWorkflow,
   invalidBodyStatus: 422,
   replies: { 200: WorkflowSummary },
   refusals: [400, 404, 409, 422],
@@ -89,7 +90,7 @@ const replaceWorkflow = operation({
       return refuse('validation_error', 'The id in the body differs from the id in the path.', { field: 'id' });
     }
     return transact(
-      () => workflows.replace(caller, body),
+      () => workflows.replace(caller, completeWorkflow(body)),
       (workflow) => reply(200, summaryOf(workflow)),
     );
   },
@@ -118,7 +119,7 @@ const deleteWorkflow = operation({
     ),
 });
 
-function summaryOf({ definition, version, isShared, updatedAt }: RegisteredWorkflow): object {
+function summaryOf({ definition, version, isShared, updatedAt, warnings }: RegisteredWorkflow): object {
   return {
     id: definition.id,
     name: definition.name,
@@ -128,6 +129,7 @@ function summaryOf({ definition, version, isShared, updatedAt }: RegisteredWorkf
     nodes: definition.nodes.length,
     shared: isShared,
     updatedAt: new Date(updatedAt).toISOString(),
+    ...(warnings && warnings.length > 0 ? { warnings } : {}),
   };
 }
 

@@ -4,7 +4,7 @@ import { isManagement } from '../../../protocol/running/management.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import type { AuditAction } from '../../../protocol/trust/audit-actions.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
-import { definitionProblems } from '../../../runtime/validation/definition-problems.ts';
+import { workflowProblems } from '../../../runtime/validation/definition-problems.ts';
 import type { LatestVersion } from '../../../store/definitions.ts';
 import { findSecret } from '../../../system/redaction.ts';
 
@@ -22,7 +22,7 @@ export async function checkRegistration(
 ): Promise<Refusal | undefined> {
   return (
     refuseReservedId(definition) ??
-    refuseProblems(await definitionProblems(definition, runtime)) ??
+    refuseProblems(await workflowProblems(definition, runtime)) ??
     (hasCanary ? undefined : refuseSecret(definition))
   );
 }

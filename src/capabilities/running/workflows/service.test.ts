@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { callerAs, openCapabilityHost } from '../../../../test/support/capability-host.ts';
 import { node, unique, workflow } from '../../../../test/support/definitions.ts';
 import { isRefusal, refuse } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
 import { type Change, changeOf, perform } from '../../../runtime/change.ts';
 import { validatorFrom } from '../../../runtime/validation/schema-validator.ts';
@@ -96,7 +97,7 @@ describe('registering a workflow for every tenant', () => {
       async () => {},
     );
     const service = new WorkflowService({ ...host, runtime: { ...host.runtime, schemas: noThreads } }, { audit });
-    const withSchema = (schema: object) => workflow([node('a')], [], { configurableSchema: schema });
+    const withSchema = (schema: JsonObject) => workflow([node('a')], [], { configurableSchema: schema });
     expect(await service.register(ada, withSchema({ type: 'object' }))).toMatchObject({ refused: 'validation_error' });
     expect(isRefusal(await service.registerShared(withSchema({ type: 'object' })))).toBe(false);
     expect(await service.registerShared(withSchema({ type: 'nonsense' }))).toMatchObject({

@@ -1,7 +1,7 @@
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import { canonicalJson } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
-import { and, type Change, changeOf, unchanged } from '../../../runtime/change.ts';
+import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
 import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import {
   findWorkflow,
@@ -21,7 +21,8 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
-import { type RegisteredWorkflow, WorkflowCompanions, type Workflows } from './door.ts';
+import { type RegisteredWorkflow, WorkflowCompanions, WorkflowDoubts, type Workflows } from './door.ts';
+import { warningsFor } from './doubts.ts';
 import { auditActionOf, checkRegistration, type SharedRegistration, type Versioning, versionOf } from './rules.ts';
 
 /** What workflows need of other capabilities. */
@@ -55,6 +56,8 @@ export class WorkflowService implements Workflows {
     const { catalog, schemas } = this.#host.runtime;
     const refusal = await checkRegistration(definition, { catalog, schemas: schemas.of(caller.subject.tenant) });
     if (refusal) return refusal;
+    const doubts = this.#host.extensions(WorkflowDoubts);
+    const warnings = await warningsFor(definition, caller.subject, { runtime: this.#host.runtime, doubts });
     const owner = ownerOf(caller.subject);
     const versioning = await this.#versioning(owner, definition);
     const companions = await this.#companions(caller, definition.id, definition);
@@ -64,7 +67,11 @@ export class WorkflowService implements Workflows {
     const { audit } = this.#needs;
     const action = auditActionOf(versioning);
     const entry = action && entryBy(audit, caller.subject, action, definition.id, { version: versioning.version });
-    return and(stored, ...(entry ? [entry] : []), companions);
+    return and(
+      withResult(stored, (registered) => ({ ...registered, warnings })),
+      ...(entry ? [entry] : []),
+      companions,
+    );
   }
 
   async replace(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {

@@ -1,0 +1,14 @@
+import type { Egress } from '../../../system/egress.ts';
+import { doubtsOfNodes, type WorkflowDoubt } from '../../running/workflows/door.ts';
+import { httpFetch } from './nodes.ts';
+
+/** URLs that the way out would refuse today; the operator may allow them later. */
+export function refusedUrls(egress: Pick<Egress, 'problemWith'>): WorkflowDoubt {
+  return (_user, definition) =>
+    doubtsOfNodes(definition, ({ typeId, config: { url } }) => {
+      const problem = typeId === httpFetch.typeId ? egress.problemWith(String(url)) : undefined;
+      return problem === undefined
+        ? []
+        : [{ path: '.config.url', message: `This host would refuse it: the URL ${problem}.` }];
+    });
+}

@@ -1,0 +1,89 @@
+import type { TriggerRule, WorkflowDefinition, WorkflowEdge } from '../../protocol/running/workflows.ts';
+import type { NodeCatalog, Problem } from './check.ts';
+import { unknownNames } from './names.ts';
+import { scheduledEdges } from './orchestration.ts';
+
+const DOUBTS_MAX = 20;
+
+/** Triggers that need nothing of the host: someone else starts the run. */
+const SERVED: ReadonlySet<string> = new Set(['manual', 'schedule']);
+
+/** Rules under which a node starts although the nodes before it were skipped. */
+const UNMOVED: ReadonlySet<TriggerRule> = new Set(['all_complete', 'none_failed']);
+
+/** Lists what is allowed in a definition and yet probably not meant. The definition must have no problem. */
+export function definitionDoubts(definition: WorkflowDefinition, catalog: NodeCatalog): Problem[] {
+  return [
+    ...unknownNames(definition, catalog).doubts,
+    ...unconnected(definition),
+    ...unreachable(definition),
+    ...unserved(definition),
+    ...emptyTemplates(definition),
+  ].slice(0, DOUBTS_MAX);
+}
+
+/** A node without edges among connected ones starts with the run, which is seldom meant. */
+function unconnected({ nodes, edges }: WorkflowDefinition): Problem[] {
+  const connected = new Set(edges.flatMap(({ sourceNodeId, targetNodeId }) => [sourceNodeId, targetNodeId]));
+  const message = 'No edge leads to or from this node, so it starts together with the run.';
+  return nodes.flatMap(({ id }, index) =>
+    edges.length === 0 || connected.has(id) ? [] : [{ path: `nodes[${index}]`, nodeId: id, message }],
+  );
+}
+
+/** A disabled node is skipped, and so is every node that waits for it alone. */
+function unreachable(definition: WorkflowDefinition): Problem[] {
+  const { nodes } = definition;
+  const incoming = Map.groupBy(scheduledEdges(definition), ({ targetNodeId }) => targetNodeId);
+  const skipped = new Set(nodes.filter(({ disabled }) => disabled).map(({ id }) => id));
+  const starts = ({ sourceNodeId, triggerRule = 'all_success', condition }: WorkflowEdge): boolean =>
+    !skipped.has(sourceNodeId) || UNMOVED.has(triggerRule) || condition?.type === 'falsy';
+  const message = 'This node can never start: every node before it is disabled.';
+  return nodes.flatMap(({ id, disabled }, index) => {
+    const edges = incoming.get(id) ?? [];
+    if (disabled || edges.length === 0 || edges.some(starts)) return [];
+    return [{ path: `nodes[${index}]`, nodeId: id, message }];
+  });
+}
+
+function unserved({ triggers }: WorkflowDefinition): Problem[] {
+  return triggers.flatMap(({ type, enabled }, index) =>
+    SERVED.has(type) || enabled === false
+      ? []
+      : [
+          {
+            path: `triggers[${index}].type`,
+            message: `This host starts no runs by ${type} triggers; it serves manual and schedule. Start the runs by a request.`,
+          },
+        ],
+  );
+}
+
+const TOKEN = /\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)/g;
+
+/** A fixed template whose tokens name no input of its node renders them as empty text. */
+function emptyTemplates({ nodes, edges }: WorkflowDefinition): Problem[] {
+  return nodes.flatMap(({ id, typeId, inputs }, index) => {
+    const { template, context } = inputs;
+    if (typeId !== 'core.openwop.data.string-format' || template?.type !== 'static') return [];
+    const known = context === undefined ? Object.keys(inputs) : fixedMembers(context);
+    const delivered = edges
+      .filter(({ targetNodeId }) => targetNodeId === id)
+      .map(({ targetInput = 'input' }) => targetInput);
+    const isStart = !edges.some(({ targetNodeId }) => targetNodeId === id);
+    if (!known || isStart || delivered.includes('context')) return [];
+    const names = new Set([...String(template.value).matchAll(TOKEN)].map(([, name]) => name!));
+    return [...names]
+      .filter((name) => ![...known, ...delivered].includes(name))
+      .map((name) => ({
+        path: `nodes[${index}].inputs.template`,
+        nodeId: id,
+        message: `The template has {{${name}}}, but the node has no such value; it renders as empty text.`,
+      }));
+  });
+}
+
+/** The members of a fixed value; undefined if it is computed. */
+function fixedMembers(port: WorkflowDefinition['nodes'][number]['inputs'][string]): string[] | undefined {
+  return port.type === 'static' ? Object.keys(Object(port.value)) : undefined;
+}

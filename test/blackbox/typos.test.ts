@@ -1,0 +1,113 @@
+import { expect, it } from 'vitest';
+import {
+  edge,
+  expression,
+  fixed,
+  node,
+  register,
+  unique,
+  variable,
+  WORKFLOWS,
+  workflow,
+} from '../support/definitions.ts';
+import { expectRefusal } from '../support/envelope.ts';
+import { onEachStore } from '../support/stores.ts';
+
+/** What an author may get wrong: mistakes are refused, doubts are warnings in the answer. */
+
+const DECLARED = { variables: [{ name: 'plan', type: 'string' as const, defaultValue: 'pro' }] };
+const branch = (text: string) =>
+  workflow(
+    [node('a', 'core.identity', { inputs: { n: fixed(1) } }), node('b')],
+    [edge('a', 'b', { condition: { type: 'expression', expression: text } })],
+    DECLARED,
+  );
+
+onEachStore('typos', (host) => {
+  const api = () => host().as('editor');
+
+  it.each([
+    ['a variable', 'variables.paln == "pro"', 'Unknown variable "paln". Did you mean "plan"?'],
+    ['an output', 'output.m == 1', 'The node "a" has no output "m". It has n.'],
+    ['a node', 'nodes.aa.n == 1', 'Unknown node "aa". Did you mean "a"?'],
+  ])(
+    '%s that is misspelt in a condition is refused, so that no branch is silently skipped',
+    async (_what, text, says) => {
+      const answer = await api().post(WORKFLOWS, branch(text));
+      expectRefusal(answer, 422, 'validation_error');
+      expect(answer.body.details.fields).toEqual([
+        expect.objectContaining({ path: 'edges[0].condition', message: expect.stringContaining(says) }),
+      ]);
+    },
+  );
+
+  it('doubts do not refuse; they are in the answer, also to a replacement', async () => {
+    const definition = workflow(
+      [
+        node('a', 'core.subWorkflow', { config: { workflowId: unique('ghost') } }),
+        node('b', 'core.ai.callPrompt', { config: { userPromptRef: 'prompt:no-such-prompt' } }),
+        node('c', 'core.agents.run', { config: { agentId: 'no.such.agent', tools: ['no:tool'] } }),
+        node('d', 'core.openwop.http.fetch', { config: { url: 'http://10.1.2.3/x' } }),
+        node('e', 'core.identity', { inputs: { x: variable('nobody') } }),
+      ],
+      [edge('a', 'b'), edge('b', 'c'), edge('c', 'd')],
+      { triggers: [{ id: 'w', type: 'webhook' }] },
+    );
+    const registered = await api().post(WORKFLOWS, definition);
+    expect(registered.status).toBe(201);
+    const told = (registered.body.warnings as { path: string }[]).map(({ path }) => path);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        'nodes[0].config.workflowId',
+        'nodes[1].config',
+        'nodes[2].config.agentId',
+        'nodes[2].config.tools.0',
+        'nodes[3].config.url',
+        'nodes[4]',
+        'nodes[4].inputs.x',
+        'triggers[0].type',
+      ]),
+    );
+    const replaced = await api().request('PUT', `${WORKFLOWS}/${definition.id}`, definition);
+    expect(replaced.body.warnings).toEqual(registered.body.warnings);
+    const listed = await api().get(WORKFLOWS);
+    expect(listed.body.items.find(({ id }: { id: string }) => id === definition.id)).not.toHaveProperty('warnings');
+  });
+
+  it('what is right has no warnings', async () => {
+    const { body } = await api().post(WORKFLOWS, branch('variables.plan == "pro" && output.n == 1'));
+    expect(body).not.toHaveProperty('warnings');
+  });
+});
+
+onEachStore('a workflow as authors write it', (host) => {
+  const api = () => host().as('editor');
+  const least = (id: string) => ({
+    $schema: '/schemas/workflow.json',
+    id,
+    version: '1',
+    nodes: [
+      { id: 'a', typeId: 'core.identity', inputs: { n: fixed(1) } },
+      { id: 'b', typeId: 'core.identity', inputs: { n: expression('nodes.a.n + 1') } },
+    ],
+    edges: [{ sourceNodeId: 'a', targetNodeId: 'b' }],
+  });
+
+  it('is filled in when it is stored, and the same text makes no new version', async () => {
+    const id = unique('least');
+    expect((await api().post(WORKFLOWS, least(id))).body).toMatchObject({ name: id, registeredVersion: 1 });
+    expect((await api().post(WORKFLOWS, least(id))).body).toMatchObject({ registeredVersion: 1 });
+    const { body } = await api().get(`/v1/workflows/${id}`);
+    expect(body).toMatchObject({ triggers: [], variables: [], metadata: {}, settings: {} });
+    expect(body.nodes[1]).toMatchObject({ name: 'b', position: { x: 240, y: 0 }, config: {} });
+    expect(body).not.toHaveProperty('$schema');
+  });
+
+  it('is described by a JSON Schema at a URL that needs no key', async () => {
+    const { status, body } = await host().anonymous.get('/schemas/workflow.json');
+    expect(status).toBe(200);
+    expect(body.required.toSorted()).toEqual(['id', 'nodes', 'version']);
+    expect(body.additionalProperties).toBe(false);
+    await register(api(), workflow([node('a')]));
+  });
+});

@@ -1,0 +1,130 @@
+import { describe, expect, it } from 'vitest';
+import { capabilities } from '../src/capabilities/index.ts';
+import { readConfig } from '../src/config.ts';
+import { definitionDoubts } from '../src/engine/definition/doubts.ts';
+import { unknownNames } from '../src/engine/definition/names.ts';
+import type { WorkflowDefinition, WorkflowNode } from '../src/protocol/running/workflows.ts';
+import { catalogOf } from '../src/runtime/catalog.ts';
+import { connection, edge, expression, node, variable, workflow } from './support/definitions.ts';
+
+const catalog = catalogOf(capabilities.flatMap(({ nodes }) => nodes(readConfig({}, {}))));
+const DECLARED = { variables: [{ name: 'subject', type: 'string' as const }] };
+
+const only = (text: string, more: Partial<WorkflowDefinition> = DECLARED): WorkflowDefinition =>
+  workflow([node('a', 'core.identity', { inputs: { x: expression(text) } })], [], more);
+const leaving = (source: WorkflowNode, text: string): WorkflowDefinition =>
+  workflow(
+    [source, node('b')],
+    [edge(source.id, 'b', { condition: { type: 'expression', expression: text } })],
+    DECLARED,
+  );
+const found = (definition: WorkflowDefinition) => {
+  const { problems, doubts } = unknownNames(definition, catalog);
+  return { problems: problems.map(({ message }) => message), doubts: doubts.map(({ message }) => message) };
+};
+const NOTHING = { problems: [], doubts: [] };
+const count = node('count', 'core.flow.limit', { config: { count: 1 } });
+
+describe('a name in an expression', () => {
+  it.each([
+    'variables.subject',
+    'inputs["subject"].size() > 0',
+    'variables.subject.map(variables, variables.nothing)',
+    '[1].exists(nodes, nodes > 0)',
+    'variables[inputs.subject]',
+  ])('that something has is fine: %s', (text) => {
+    expect(found(only(text))).toEqual(NOTHING);
+  });
+
+  it.each([
+    ['variables.subjct', 'Unknown variable "subjct". Did you mean "subject"? Declare it under variables.'],
+    ['inputs.plan == "pro"', 'Unknown variable "plan". Declare it under variables.'],
+    ['[1].filter(i, i > variables.least)', 'Unknown variable "least". Declare it under variables.'],
+    ['nodes.b.x', 'Unknown node "b". Did you mean "a"?'],
+    ['nodes.a.y', 'The node "a" has no output "y". It has x.'],
+  ])('that nothing has is a problem: %s', (text, message) => {
+    expect(found(only(text))).toEqual({ problems: [message], doubts: [] });
+  });
+
+  it.each(['has(variables.plan)', '"plan" in inputs', 'variables.?plan.orValue("free")'])(
+    'that the author asks for carefully is a doubt: %s',
+    (text) => expect(found(only(text))).toMatchObject({ problems: [], doubts: [expect.stringMatching(/"plan"/)] }),
+  );
+
+  it('is a doubt in a definition that declares nothing, because its runs may be given any input', () => {
+    expect(found(only('variables.plan', {}))).toMatchObject({ problems: [], doubts: [expect.any(String)] });
+  });
+
+  it('may be that of a variable which a node sets', () => {
+    const set = node('set', 'core.setVariable', { config: { name: 'mood', value: 1 } });
+    const child = node('child', 'core.subWorkflow', { config: { workflowId: 'w', outputMapping: { got: 'given' } } });
+    const reads = node('a', 'core.identity', { inputs: { x: expression('variables.mood + variables.got') } });
+    expect(found(workflow([set, child, reads], [], DECLARED))).toEqual(NOTHING);
+  });
+
+  it('of a channel leads to how channels are read', () => {
+    const channels = { notes: { reducer: 'append' } };
+    expect(found(only('variables.notes', { ...DECLARED, channels })).problems).toEqual([
+      expect.stringMatching(/It is a channel/),
+    ]);
+  });
+});
+
+describe('an output', () => {
+  it.each([
+    ['output.cuont > 1', /has no output "cuont". It has array, count./],
+    ['output.array[0].anything && output.total', /has no output "total"/],
+  ])('that the type of the node does not have is a problem in a condition: %s', (text, message) => {
+    expect(found(leaving(count, text)).problems).toEqual([expect.stringMatching(message)]);
+  });
+
+  it('that depends on an answer is not judged', () => {
+    expect(found(leaving(node('ask', 'core.approvalGate'), 'output.whatever == 1'))).toEqual(NOTHING);
+  });
+
+  it('of a condition with a path is looked up by its first name', () => {
+    const to = (left: string) =>
+      found(workflow([count, node('b')], [edge('count', 'b', { condition: { type: 'equals', left, right: 1 } })]));
+    expect(to('array.0.id')).toEqual(NOTHING);
+    expect(to('items').problems).toEqual([expect.stringMatching(/no output "items"/)]);
+  });
+
+  it('of a connection must exist, unless the connection is optional', () => {
+    const to = (isOptional: boolean) =>
+      found(workflow([count, node('b', 'core.identity', { inputs: { x: connection('count', 'sum', isOptional) } })]));
+    expect(to(false).problems).toHaveLength(1);
+    expect(to(true)).toMatchObject({ problems: [], doubts: [expect.any(String)] });
+  });
+});
+
+describe('doubts', () => {
+  const messages = (definition: WorkflowDefinition) =>
+    definitionDoubts(definition, catalog).map(({ path, message }) => `${path}: ${message}`);
+
+  it('tell of a node that nothing leads to, and of one behind a disabled node', () => {
+    const nodes = [node('a', 'core.noop', { disabled: true }), node('b'), node('c')];
+    expect(messages(workflow(nodes, [edge('a', 'b')]))).toEqual([
+      'nodes[2]: No edge leads to or from this node, so it starts together with the run.',
+      'nodes[1]: This node can never start: every node before it is disabled.',
+    ]);
+  });
+
+  it('tell of triggers that this host does not serve', () => {
+    const triggers = [
+      { id: 'h', type: 'webhook' as const },
+      { id: 'off', type: 'event' as const, enabled: false },
+      { id: 's', type: 'schedule' as const },
+    ];
+    expect(messages(workflow([node('a')], [], { triggers }))).toEqual([expect.stringMatching(/^triggers\[0\].type: /)]);
+  });
+
+  it('tell of a template that lacks a value, and of a variable that nobody declares', () => {
+    const format = node('f', 'core.openwop.data.string-format', {
+      inputs: { template: { type: 'static', value: 'Dear {{ nmae }}' }, name: variable('nobody') },
+    });
+    expect(messages(workflow([node('a'), format], [edge('a', 'f')], DECLARED))).toEqual([
+      'nodes[1].inputs.name: Unknown variable "nobody". Without it the node fails.',
+      'nodes[1].inputs.template: The template has {{nmae}}, but the node has no such value; it renders as empty text.',
+    ]);
+  });
+});

@@ -7,6 +7,7 @@ import type { Host } from './capabilities/capability.ts';
 import { capabilities, loadConformance, type MountedWith, type Services } from './capabilities/index.ts';
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
+import { consolePages } from './http/console-pages.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { frontDoorPages } from './http/front-door.ts';
 import { createMetrics, type Metrics } from './http/metrics.ts';
@@ -56,6 +57,7 @@ export interface RunningHost {
 const GRACE_MS = 10_000;
 const NO_SECRET =
   'CAPSTAN_SECRET is not set: whoever reads the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
+const CONSOLE = new URL('../console/dist/', import.meta.url);
 const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
 /** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
@@ -212,6 +214,7 @@ function createEdge({ host, assembly, contributions }: BuiltHost, config: Config
       ...documentPages(routes, VERSION),
       ...operatorPages({ isReady: () => isReachable(runtime.store), quarantined, metrics }),
       ...frontDoorPages(),
+      ...consolePages(CONSOLE),
     ],
     metrics,
     publicUrl: config.publicUrl,

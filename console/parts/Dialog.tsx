@@ -21,12 +21,13 @@ export function Dialog({ title, isOpen, onClose, isSide = false, children, foote
       <Base.Portal>
         <Base.Backdrop className={styles.scrim} />
         <Base.Popup className={isSide ? styles.side : styles.dialog}>
-          <header className={styles.head}>
-            <Base.Title className={styles.title}>{title}</Base.Title>
-            <Base.Close render={<Button kind="quiet" aria-label="Close" icon={<X />} />} />
-          </header>
+          <Base.Title className={styles.title}>{title}</Base.Title>
           <div className={styles.body}>{children}</div>
           {footer && <footer className={styles.foot}>{footer}</footer>}
+          {/* Last, so that the focus begins with what the dialog is for. */}
+          <div className={styles.close}>
+            <Base.Close render={<Button kind="quiet" aria-label="Close" icon={<X />} />} />
+          </div>
         </Base.Popup>
       </Base.Portal>
     </Base.Root>

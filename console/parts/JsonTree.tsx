@@ -19,7 +19,7 @@ export function JsonTree({ value, depth = 0 }: { readonly value: unknown; readon
       {members.length > MEMBERS_MAX && <li className={styles.dim}>{members.length - MEMBERS_MAX} more</li>}
     </ul>
   );
-  if (depth === 0) return <div className={styles.tree}>{rows}</div>;
+  if (depth === 0) return <div className={styles.tree}>{only(value) ?? rows}</div>;
   return (
     <details open={depth < OPEN_DEPTH} className={styles.nested}>
       <summary className={styles.dim}>
@@ -28,6 +28,15 @@ export function JsonTree({ value, depth = 0 }: { readonly value: unknown; readon
       {rows}
     </details>
   );
+}
+
+/** A value that has one member, which has members itself, is shown without a level that says nothing. */
+function only(value: object) {
+  const [member, ...others] = Object.values(value);
+  const isDeep = typeof member === 'object' && member !== null && Object.keys(member).length > 0;
+  return others.length === 0 && isDeep && !Array.isArray(value) ? (
+    <JsonTree value={{ ...member }} depth={0} />
+  ) : undefined;
 }
 
 function Leaf({ value }: { readonly value: unknown }) {

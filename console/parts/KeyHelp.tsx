@@ -1,8 +1,8 @@
 import { Dialog } from './Dialog.tsx';
 import styles from './KeyHelp.module.css';
-import { currentKeys } from './keys.ts';
+import { currentKeys, PALETTE_KEYS } from './keys.ts';
 
-const PALETTE = { keys: '⌘ K', label: 'Go anywhere, start a run' };
+const PALETTE = { keys: PALETTE_KEYS, label: 'Go anywhere, start a run' };
 
 /** The keys of this page. */
 export function KeyHelp({ onClose }: { readonly onClose: () => void }) {

@@ -7,7 +7,7 @@ import { useSession } from '../api/session.ts';
 import { chooseTheme, chosenTheme, THEMES } from '../theme.ts';
 import { Button } from './Button.tsx';
 import { KeyHelp } from './KeyHelp.tsx';
-import { useKeys } from './keys.ts';
+import { PALETTE_KEYS, useKeys } from './keys.ts';
 import { PAGES } from './pages.ts';
 import styles from './Shell.module.css';
 import { Toasts } from './toasts.tsx';
@@ -45,7 +45,7 @@ export function Shell() {
         <button type="button" className={styles.search} onClick={() => openPalette(true)}>
           <Search aria-hidden="true" />
           <span>Go to …</span>
-          <kbd className={styles.kbd}>⌘K</kbd>
+          <kbd className={styles.kbd}>{PALETTE_KEYS}</kbd>
         </button>
         <ul className={styles.pages}>
           {PAGES.map(({ to, title, Icon }) => (

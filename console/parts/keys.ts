@@ -7,6 +7,9 @@ export interface Key {
   readonly act: () => void;
 }
 
+/** The keys of the palette, as this machine names them. */
+export const PALETTE_KEYS = /Mac|iP/.test(navigator.platform) ? '⌘ K' : 'Ctrl K';
+
 const SEQUENCE_MS = 900;
 const groups: { title: string; keys: readonly Key[] }[] = [];
 let first: { key: string; at: number } | undefined;

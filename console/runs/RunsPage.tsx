@@ -207,7 +207,7 @@ function RunTable({ rows, chosen, choose, onEnd }: TableProps) {
         <span role="columnheader">State</span>
         <span role="columnheader">Workflow</span>
         <span role="columnheader">Run</span>
-        <span role="columnheader">Outcome</span>
+        <span role="columnheader">Error</span>
         <span role="columnheader">Started</span>
         <span role="columnheader" className={styles.right}>
           Duration

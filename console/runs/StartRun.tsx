@@ -121,9 +121,9 @@ interface VariableProps {
 function VariableField({ variable, given, problem }: VariableProps) {
   const { name, type, description, required = false, sensitive = false } = variable;
   const shown = showInput(given ?? variable.defaultValue);
-  const hint = [description, sensitive && 'Sensitive: it is masked for readers.'].filter(Boolean).join(' ');
+  const marks = [required && 'required', sensitive && 'sensitive'].filter(Boolean).join(', ');
   return (
-    <Field label={required ? `${name} (required)` : name} hint={hint || undefined} problem={problem}>
+    <Field label={marks === '' ? name : `${name} (${marks})`} hint={description} problem={problem}>
       {(field) =>
         type === 'boolean' ? (
           <select {...field} name={name} defaultValue={shown}>

@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
 import { consoleRoot } from './api/client.ts';
-import { isSignedOut, queries } from './api/queries.ts';
+import { isSignedOut, onSignedOut, queries } from './api/queries.ts';
 import { sessionQuery } from './api/session.ts';
 import { Shell } from './parts/Shell.tsx';
 import { Problem, Skeleton } from './parts/States.tsx';
@@ -75,6 +75,11 @@ export const router = createRouter({
   defaultErrorComponent: ({ error, reset }) => <Problem error={error} onRetry={reset} />,
   defaultPreload: 'intent',
   scrollRestoration: true,
+});
+
+onSignedOut(() => {
+  queries.clear();
+  void router.navigate({ to: '/sign-in', search: { next: router.state.location.href } });
 });
 
 declare module '@tanstack/react-router' {

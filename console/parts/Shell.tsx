@@ -12,13 +12,20 @@ import { PAGES } from './pages.ts';
 import styles from './Shell.module.css';
 import { Toasts } from './toasts.tsx';
 
-const Palette = lazy(() => import('./Palette.tsx').then(({ Palette }) => ({ default: Palette })));
+const loadPalette = () => import('./Palette.tsx').then(({ Palette }) => ({ default: Palette }));
+const Palette = lazy(loadPalette);
+/** What is typed right after the keys of the palette must not be lost while it loads. */
+const LOAD_AFTER_MS = 1_500;
 
 /** What is around every page: the navigation, the palette, the help for the keyboard, and notices. */
 export function Shell() {
   const [isPaletteOpen, openPalette] = useState(false);
   const [isHelpOpen, openHelp] = useState(false);
   const navigate = useNavigate();
+  useEffect(() => {
+    const timer = setTimeout(() => void loadPalette(), LOAD_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey)) return;

@@ -28,7 +28,8 @@ export function SignIn() {
     try {
       await signIn(key);
       cache.clear();
-      router.history.push(next ?? router.buildLocation({ to: '/runs', search: {} }).href);
+      // Addresses of the router begin at the console; nothing that the address says leads out of it.
+      router.history.push(consoleRoot.pathname + (next ?? 'runs').replace(/^\/+/, ''));
     } catch (error) {
       setProblem(reasonOf(error));
       setBusy(false);

@@ -55,6 +55,7 @@ describe('with nothing set', () => {
       publicInFlightMax: 200,
       requestsPerSecond: 5_000,
       addressPerSecond: 500,
+      sessionMs: 43_200_000,
       requestTimeoutMs: 30_000,
       workMax: 1_000,
       workPerTenant: 500,

@@ -22,6 +22,8 @@ import { Waterfall } from './Waterfall.tsx';
 
 const RunGraph = lazy(() => import('./RunGraph.tsx').then(({ RunGraph }) => ({ default: RunGraph })));
 const route = getRouteApi('/shell/runs/$runId');
+/** A graph of so few nodes needs little room. */
+const SMALL = 4;
 const TABS = [
   ['timeline', 'Timeline'],
   ['events', 'Events'],
@@ -68,6 +70,8 @@ export function RunPage() {
       resetScroll: false,
     });
   const tab = search.tab ?? 'timeline';
+  // Where it failed or waits is what most visitors look for.
+  const chosen = search.node ?? whole.failedNodeId ?? run.data.interrupt?.nodeId;
   return (
     <div className={styles.page}>
       <RunHeader run={run.data} view={whole} />
@@ -76,17 +80,17 @@ export function RunPage() {
       <TimeLine events={log.events} at={at} runId={runId} />
       <div className={styles.pair}>
         <Panel title="Graph" isFlush>
-          <div className={styles.graph}>
+          <div className={styles.graph} data-small={(workflow.data?.nodes.length ?? 0) <= SMALL || undefined}>
             {workflow.data ? (
               <Suspense fallback={<Skeleton />}>
-                <RunGraph definition={workflow.data} view={view} selected={search.node} onSelect={select} />
+                <RunGraph definition={workflow.data} view={view} selected={chosen} onSelect={select} />
               </Suspense>
             ) : (
               <Skeleton />
             )}
           </div>
         </Panel>
-        <NodeDetail nodeId={search.node} view={view} definition={workflow.data} run={run.data} events={shown} />
+        <NodeDetail nodeId={chosen} view={view} definition={workflow.data} run={run.data} events={shown} />
       </div>
       <div>
         <div className={styles.tabs} role="tablist" aria-label="Views of the log">
@@ -105,8 +109,8 @@ export function RunPage() {
           ))}
         </div>
         <div id="run-tab" role="tabpanel" className={styles.tab} aria-label={tab}>
-          {tab === 'timeline' && <Waterfall view={view} whole={whole} selected={search.node} onSelect={select} />}
-          {tab === 'events' && <EventLog events={shown} run={run.data} node={search.node} />}
+          {tab === 'timeline' && <Waterfall view={view} whole={whole} selected={chosen} onSelect={select} />}
+          {tab === 'events' && <EventLog events={shown} run={run.data} node={chosen} />}
           {tab === 'state' && (
             <StateAt run={run.data} events={shown} isPast={at !== undefined} definition={workflow.data} />
           )}

@@ -37,7 +37,12 @@ describe('the console', () => {
   const address = (rest = ''): string => `${host.url}/console/${rest}`;
 
   /** Opens a page as somebody who signs in first. */
-  async function enter(key: string, rest: string, options: BrowserContextOptions = {}, at = address): Promise<Visit> {
+  async function enter(
+    key: string,
+    rest: string,
+    options: BrowserContextOptions = {},
+    at: (rest: string) => string = address,
+  ): Promise<Visit> {
     const visited = await visit(browser, at(rest), options);
     await visited.page.fill('input[name=key]', key);
     await visited.page.click('button[type=submit]');

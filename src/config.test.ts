@@ -57,6 +57,7 @@ describe('with nothing set', () => {
       publicInFlightMax: 200,
       requestsPerSecond: 5_000,
       addressPerSecond: 500,
+      sessionMs: 43_200_000,
       requestTimeoutMs: 30_000,
       streamUnreadMs: 15_000,
       workMax: 1_000,

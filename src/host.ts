@@ -9,6 +9,7 @@ import { capabilities, loadConformance, type MountedWith, type Services } from '
 import type { BoundRoute } from './capabilities/request.ts';
 import type { Config } from './config.ts';
 import { completeWorkflow } from './engine/definition/complete.ts';
+import { consolePages } from './http/console-pages.ts';
 import { openControlSocket } from './http/control-socket.ts';
 import { discoveryDocument } from './http/discovery.ts';
 import { documentationPages } from './http/documentation.ts';
@@ -72,6 +73,7 @@ export interface RunningHost {
 const GRACE_MS = 10_000;
 const NO_SECRET =
   'CAPSTAN_SECRET is not set: whoever reads the store can read webhook secrets, sign audit checkpoints and forge the links that answer interrupts';
+const CONSOLE = new URL('../console/dist/', import.meta.url);
 const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 
 /** Opens the store, builds every capability, then starts to work and to listen. `extra` are capabilities of a program. */
@@ -303,6 +305,7 @@ function createEdge(
       }),
       ...frontDoorPages(),
       ...documentationPages(),
+      ...consolePages(CONSOLE),
     ],
     metrics,
     publicUrl: config.publicUrl,

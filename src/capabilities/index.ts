@@ -16,6 +16,7 @@ import { goals } from './learning/goals/index.ts';
 import { proposals } from './learning/proposals/index.ts';
 import { synthesis } from './learning/synthesis/index.ts';
 import { verifiers } from './learning/verifiers/index.ts';
+import { webConsole } from './operations/console/index.ts';
 import { feed } from './operations/feed/index.ts';
 import { production } from './operations/production/index.ts';
 import { retention } from './operations/retention/index.ts';
@@ -81,6 +82,7 @@ const ALL = [
   code,
   mcpServer,
   mcpClient,
+  webConsole,
   standardNodes,
 ] as const;
 

@@ -1,3 +1,4 @@
+import { CONSOLE_HEADER } from '../protocol/operations/console-header.ts';
 import { isTerminalStatus } from '../protocol/running/run-status.ts';
 import type { RunSnapshot } from '../protocol/running/runs.ts';
 import { type DiscoveryDocument, requireSupport } from './discovery.ts';
@@ -14,6 +15,8 @@ export interface ClientOptions {
   readonly url: string;
   /** An API key, or a token of the configured identity provider. */
   readonly key?: string | undefined;
+  /** Whether the session of the browser takes the place of a key: for pages that the host itself serves. */
+  readonly isSession?: boolean;
   /** Overrides parts of the default retry policy for every call. */
   readonly retry?: Partial<RetryPolicy>;
   /** Replaces `fetch`, clock and randomness, for tests. */
@@ -91,8 +94,8 @@ const POLL_S = 25;
 const PAGES_MAX = 100_000;
 
 /** Creates a client for one host and one credential. */
-export function createClient({ url, key, retry, machine = platform }: ClientOptions): Client {
-  const caller = new OperationCaller(new Transport(url, key, machine), retry);
+export function createClient({ url, key, isSession = false, retry, machine = platform }: ClientOptions): Client {
+  const caller = new OperationCaller(new Transport(url, credentialHeaders(key, isSession), machine), retry);
   const methods = Object.fromEntries(
     Object.entries(OPERATIONS).map(([name, operation]) => [name, (...args: unknown[]) => caller.call(operation, args)]),
   ) as unknown as Methods;
@@ -105,6 +108,12 @@ export function createClient({ url, key, retry, machine = platform }: ClientOpti
     waitForRun: (runId, options) => waitForRun(client, runId, options),
   };
   return client;
+}
+
+/** The browser adds the cookie by itself; the header shows that a page of the host sent the request. */
+function credentialHeaders(key: string | undefined, isSession: boolean): Readonly<Record<string, string>> {
+  if (key !== undefined) return { authorization: `Bearer ${key}` };
+  return isSession ? { [CONSOLE_HEADER]: '1' } : {};
 }
 
 /** Turns method calls into requests, after checking that the host supports the operation. */

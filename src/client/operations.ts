@@ -37,6 +37,7 @@ import type {
 } from '../protocol/learning/proposals.ts';
 import type { SynthesizeReply, SynthesizeRequest } from '../protocol/learning/synthesis.ts';
 import type { Verifier, VerifierRequest } from '../protocol/learning/verifiers.ts';
+import type { ConsoleSession } from '../protocol/operations/console.ts';
 import type {
   DeliveryState,
   IssuedWebhook,
@@ -121,6 +122,10 @@ export const OPERATIONS = {
   getWorkflowSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/workflow.json'),
   getAsyncApi: operation<{ reply: AnyObject }>()('GET', `${V1}/asyncapi.json`),
   getEnvelopeSchema: operation<{ reply: AnyObject }>()('GET', '/schemas/envelopes/{file}'),
+
+  createConsoleSession: operation<{ reply: ConsoleSession }>()('POST', `${HOST}/console/session`),
+  getConsoleSession: operation<{ reply: ConsoleSession }>()('GET', `${HOST}/console/session`),
+  endConsoleSession: operation<{ reply: undefined }>()('DELETE', `${HOST}/console/session`),
 
   createRun: operation<{ body: CreateRunRequest; reply: CreateRunReply }>()('POST', `${V1}/runs`, { takes: 'body' }),
   getRun: operation<{ reply: RunSnapshot }>()('GET', `${V1}/runs/{runId}`),

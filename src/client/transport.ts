@@ -18,12 +18,13 @@ export interface Request {
 export class Transport {
   readonly url: string;
   readonly machine: Machine;
-  readonly #key: string | undefined;
+  readonly #credential: Readonly<Record<string, string>>;
 
-  constructor(url: string, key: string | undefined, machine: Machine) {
+  /** `credential` are the headers that say who is calling. */
+  constructor(url: string, credential: Readonly<Record<string, string>>, machine: Machine) {
     this.url = url.replace(/\/+$/, '');
     this.machine = machine;
-    this.#key = key;
+    this.#credential = credential;
   }
 
   /** Sends a request with retries and parses the JSON reply. */
@@ -47,7 +48,7 @@ export class Transport {
       method,
       headers: {
         accept: 'application/json',
-        ...(this.#key === undefined ? {} : { authorization: `Bearer ${this.#key}` }),
+        ...this.#credential,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },

@@ -98,7 +98,7 @@ function documentOf(title: string, body: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · Capstan</title>
-<link rel="stylesheet" href="/console/docs.css">
+<link rel="stylesheet" href="/console/reference/docs.css">
 </head>
 <body>
 <nav aria-label="Documentation"><a href="/">Capstan</a> <a href="/docs/">Documentation</a></nav>

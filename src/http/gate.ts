@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ConsoleSessions } from '../capabilities/operations/console/door.ts';
 import type { RequestAudit } from '../capabilities/trust/audit/door.ts';
 import {
   type Authorization,
+  bearerOf,
   type Credential,
   credentialOf,
   UNAUTHENTICATED,
@@ -13,6 +15,7 @@ import type { Turns } from '../runtime/turns.ts';
 import { type Clock, sleep } from '../system/clock.ts';
 import { spanIdOf } from '../system/digest.ts';
 import { sendRefusal } from './answers.ts';
+import { checkSender } from './cross-site.ts';
 import { PROTOCOL_VERSION } from './discovery.ts';
 import { type RateLimit, RateLimiter } from './rate-limit.ts';
 import { atLimit, type LimitScope, Share } from './shares.ts';
@@ -20,6 +23,7 @@ import { atLimit, type LimitScope, Share } from './shares.ts';
 /** What the gate decides with. */
 interface GateOptions {
   readonly authorization: Pick<Authorization, 'authenticate'>;
+  readonly sessions: ConsoleSessions;
   readonly audit: Pick<RequestAudit, 'keyUsed' | 'denied'>;
   readonly clock: Clock;
   readonly turns: Pick<Turns, 'next'>;
@@ -53,7 +57,6 @@ const UNREAD_BODY_MS = 2_000;
 /** How long a request without a credential may take, answer included. */
 const PUBLIC_MS = 30_000;
 const PUBLIC = 'public';
-const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
 
 /**
  * Admits requests, in this order: capacity, address, rate limit, credential, the shares of the tenant and the key, its turn,
@@ -147,13 +150,23 @@ export class Gate {
     if (isProbe) return undefined;
     const { inFlightMax } = this.#options.limits;
     if (!isExempt && this.#inFlight.size > inFlightMax) return this.#limited('host', atLimit('host', inFlightMax));
-    const [, text] = BEARER.exec(request.headers.authorization ?? '') ?? [];
-    const credential = text === undefined ? undefined : credentialOf(text);
+    const sent = await this.#credentialOf(request);
+    const credential = sent && credentialOf(sent.text);
     const limited = this.#checkRate(request, credential);
     if (limited || isExempt) return limited;
     if (scope === 'public') return this.#admitPublic(request, reply);
     if (request.is404 && !request.url.startsWith('/v1/')) return UNVERSIONED;
-    return credential ? this.#admit(request, reply, credential) : UNAUTHENTICATED;
+    if (!credential) return UNAUTHENTICATED;
+    return (sent?.isSession ? checkSender(request) : undefined) ?? this.#admit(request, reply, credential);
+  }
+
+  /** What the request itself sends wins over the session of the browser. */
+  async #credentialOf({ headers }: FastifyRequest): Promise<{ text: string; isSession: boolean } | undefined> {
+    const sent = bearerOf(headers.authorization);
+    if (sent !== undefined) return { text: sent, isSession: false };
+    if (headers.cookie === undefined || headers.authorization !== undefined) return undefined;
+    const text = await this.#options.sessions.credentialIn(headers.cookie);
+    return text === undefined ? undefined : { text, isSession: true };
   }
 
   /**

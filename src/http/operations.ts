@@ -72,7 +72,7 @@ async function answerOnce(
   check: Check,
   options: OperationOptions,
 ): Promise<Reply | Refusal | Replay> {
-  const key = route.method === 'GET' ? undefined : request.headers['idempotency-key'];
+  const key = route.method === 'GET' || route.isUnrecorded ? undefined : request.headers['idempotency-key'];
   if (key === undefined) return (await check(request)) ?? handle(request, route, options, undefined);
   const ticket = await options.idempotency.begin({
     ...ownershipOf(request),

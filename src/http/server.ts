@@ -1,4 +1,5 @@
 import Fastify, { type FastifyError, type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { ConsoleSessions } from '../capabilities/operations/console/door.ts';
 import type { Retention } from '../capabilities/operations/retention/door.ts';
 import type { BoundRoute, Caller } from '../capabilities/request.ts';
 import type { Audit } from '../capabilities/trust/audit/door.ts';
@@ -42,6 +43,7 @@ declare module 'fastify' {
 /** The services of capabilities that the edge itself uses. */
 interface ServerServices {
   readonly authorization: Pick<Authorization, 'authenticate'>;
+  readonly consoleSessions: ConsoleSessions;
   readonly audit: Pick<Audit, 'requests'>;
   readonly retention: Pick<Retention, 'expiry'>;
 }
@@ -85,12 +87,12 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as 
 
 /** The edge: turns sockets into validated requests, and answers into bytes. */
 export function createServer(options: ServerOptions): Server {
-  const { authorization, audit, retention } = options.services;
+  const { authorization, audit, retention, consoleSessions: sessions } = options.services;
   const { clock, log, store, turns } = options.runtime;
   const app = createApp(options);
   permitOrigins(app, options.corsOrigins);
   const onLimit: ConstructorParameters<typeof Gate>[0]['onLimit'] = (scope) => options.metrics().limited(scope);
-  const gate = new Gate({ ...options, authorization, audit: audit.requests, clock, turns, onLimit });
+  const gate = new Gate({ ...options, authorization, sessions, audit: audit.requests, clock, turns, onLimit });
   app.addHook('onRequest', gate.enter);
   app.addHook('onResponse', requestLog({ clock, log, metrics: options.metrics, audit: audit.requests }));
 

@@ -16,6 +16,8 @@ export * from './learning/goals.ts';
 export * from './learning/proposals.ts';
 export * from './learning/synthesis.ts';
 export * from './learning/verifiers.ts';
+export * from './operations/console.ts';
+export * from './operations/console-header.ts';
 export * from './operations/feed.ts';
 export * from './operations/webhooks.ts';
 export * from './people/annotations.ts';

@@ -16,7 +16,7 @@ describe('the front door', () => {
     await host?.stop();
   });
 
-  const address = (rest = ''): string => `${host.url}/console/${rest}`;
+  const address = (rest = ''): string => `${host.url}/console/reference/${rest}`;
   const operationIds = async (): Promise<string[]> => {
     const { paths } = (await host.anonymous.get('/v1/openapi.json')).body;
     return Object.values<object>(paths).flatMap((methods) =>
@@ -24,19 +24,13 @@ describe('the front door', () => {
     );
   };
 
-  it('opens from the bare address, without errors, and asks nobody but the host', async () => {
-    const { page, problems, requests } = await visit(browser, host.url);
+  it('opens without errors, and asks nobody but the host', async () => {
+    const { page, problems, requests } = await visit(browser, address());
     await page.locator('.operation').first().waitFor();
     expect(page.url()).toBe(address());
     expect(problems).toEqual([]);
     expect(requests.filter((url) => !url.startsWith(host.url) && !url.startsWith('data:'))).toEqual([]);
     expect(await page.locator('#facts').innerText()).toContain('OpenWOP 1.0');
-  });
-
-  it('is found under any path of the console', async () => {
-    const { page, problems } = await visit(browser, address('runs/run-1?tab=events'));
-    await page.locator('.operation').first().waitFor();
-    expect(problems).toEqual([]);
   });
 
   it('shows lines that name this host, and fills in the key', async () => {

@@ -25,8 +25,11 @@ export function announce(text) {
   byId('announcer').textContent = text;
 }
 
+/** The address of the host, which a proxy may publish below a path. */
+export const ROOT = new URL('../..', location.href).href.replace(/\/$/, '');
+
 export async function fetchJson(path) {
-  const response = await fetch(path, { headers: { accept: 'application/json' } });
+  const response = await fetch(ROOT + path, { headers: { accept: 'application/json' } });
   if (!response.ok) throw new Error(`${path} answered ${response.status}`);
   return response.json();
 }

@@ -1,9 +1,9 @@
-import { byId, element, fetchJson, prettyJson } from './dom.js';
+import { byId, element, fetchJson, prettyJson, ROOT } from './dom.js';
 import { createLines, curl } from './lines.js';
 import { openLinked, showReference } from './reference.js';
 import { exampleRun, setUpTryIt } from './try-it.js';
 
-const lines = createLines(location.origin);
+const lines = createLines(ROOT);
 
 showSteps();
 followFields();

@@ -1,4 +1,4 @@
-import { byId, element } from './dom.js';
+import { byId, element, ROOT } from './dom.js';
 
 const RECONNECTS_MAX = 5;
 const RECONNECT_MS = 500;
@@ -43,7 +43,7 @@ async function runAndWatch(lines, signal) {
 }
 
 async function startRun(key, signal) {
-  const response = await fetch('/v1/runs', {
+  const response = await fetch(`${ROOT}/v1/runs`, {
     method: 'POST',
     headers: { ...credential(key), 'content-type': 'application/json' },
     body: JSON.stringify(exampleRun()),
@@ -72,7 +72,7 @@ async function* follow(runId, key, signal) {
 }
 
 async function* streamOf(runId, key, last, signal) {
-  const response = await fetch(`/v1/runs/${encodeURIComponent(runId)}/events`, {
+  const response = await fetch(`${ROOT}/v1/runs/${encodeURIComponent(runId)}/events`, {
     headers: {
       ...credential(key),
       accept: 'text/event-stream',

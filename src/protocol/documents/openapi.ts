@@ -97,8 +97,8 @@ function parametersOf(schema: TSchema | undefined, place: 'path' | 'query'): Jso
   }));
 }
 
-function idempotencyHeader({ method }: RouteContract): Json[] {
-  if (method === 'GET') return [];
+function idempotencyHeader({ method, isUnrecorded }: RouteContract): Json[] {
+  if (method === 'GET' || isUnrecorded) return [];
   const description = 'A retry with the same key and body gets the original response';
   return [
     { name: 'Idempotency-Key', in: 'header', required: false, description, schema: { type: 'string', maxLength: 255 } },

@@ -31,5 +31,12 @@ export function credentialOf(text: string): Credential {
   return { text, hash: hashKey(text) };
 }
 
+const BEARER = /^Bearer +([\x21-\x7e]{1,8192})$/i;
+
+/** The credential in an Authorization header, if there is one. */
+export function bearerOf(header: string | undefined): string | undefined {
+  return BEARER.exec(header ?? '')?.[1];
+}
+
 /** The refusal of a request without a known credential. */
 export const UNAUTHENTICATED = refuse('unauthenticated', 'Send a valid key as `Authorization: Bearer <key>`.');

@@ -1,0 +1,14 @@
+import { type Client, createClient } from '../../src/client/index.ts';
+
+/** Where the console is: the page says so, because a proxy may publish the host below a path. */
+export const consoleRoot = new URL(document.baseURI);
+/** Where the host is. */
+export const hostUrl = new URL('..', consoleRoot).href;
+
+/** The client that every page uses; the session cookie says who is calling. */
+export const client: Client = createClient({ url: hostUrl, isSession: true });
+
+/** Signs in: the key is sent once, and then only the browser has the cookie. */
+export async function signIn(key: string): Promise<void> {
+  await createClient({ url: hostUrl, key, retry: { attempts: 1 } }).createConsoleSession();
+}

@@ -1,0 +1,40 @@
+import { useEffect, useRef } from 'react';
+import type { FeedData } from '../../src/protocol/operations/feed.ts';
+import { client } from './client.ts';
+
+type Listener = (event: string, data: FeedData) => void;
+
+const listeners = new Set<Listener>();
+let reading: AbortController | undefined;
+
+/** Reads the tenant's feed as long as somebody listens; the client reconnects and resumes by itself. */
+async function read(signal: AbortSignal): Promise<void> {
+  try {
+    for await (const { event, data } of client.followTenant({ signal })) {
+      if (event === undefined || data === '') continue;
+      for (const listener of listeners) listener(event, JSON.parse(data) as FeedData);
+    }
+  } catch (error) {
+    if (!signal.aborted) console.warn('The feed ended:', error);
+  }
+}
+
+/** Tells what happens in the tenant: new runs, new states, the inbox. All pages share one stream. */
+export function useFeed(onEvent: Listener): void {
+  const latest = useRef(onEvent);
+  latest.current = onEvent;
+  useEffect(() => {
+    const listener: Listener = (event, data) => latest.current(event, data);
+    listeners.add(listener);
+    if (!reading) {
+      reading = new AbortController();
+      void read(reading.signal);
+    }
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size > 0) return;
+      reading?.abort();
+      reading = undefined;
+    };
+  }, []);
+}

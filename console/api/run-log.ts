@@ -1,0 +1,61 @@
+import { useEffect, useState, useSyncExternalStore } from 'react';
+import type { RunEvent } from '../../src/client/index.ts';
+import { client } from './client.ts';
+
+/** Events come faster than screens are drawn, so they are shown in batches. */
+const BATCH_MS = 60;
+
+/** What is known of a run's log. `events` is another array each time it has grown. */
+interface LogState {
+  readonly events: readonly RunEvent[];
+  readonly isComplete: boolean;
+  readonly error?: unknown;
+}
+
+/** Follows the log of one run until the run has ended. */
+class RunLog {
+  #state: LogState = { events: [], isComplete: false };
+  #fresh: RunEvent[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #listeners = new Set<() => void>();
+
+  readonly state = (): LogState => this.#state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  async follow(runId: string, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const event of client.followRun(runId, { streamMode: 'debug', signal })) {
+        this.#fresh.push(event);
+        this.#timer ??= setTimeout(() => this.#flush({}), BATCH_MS);
+      }
+      this.#flush({ isComplete: true });
+    } catch (error) {
+      if (!signal.aborted) this.#flush({ error });
+    }
+  }
+
+  #flush(change: Partial<LogState>): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#state = { ...this.#state, ...change, events: [...this.#state.events, ...this.#fresh] };
+    this.#fresh = [];
+    for (const listener of this.#listeners) listener();
+  }
+}
+
+/** The log of a run, as it grows. */
+export function useRunLog(runId: string): LogState {
+  const [log, setLog] = useState(() => new RunLog());
+  useEffect(() => {
+    const fresh = new RunLog();
+    const reading = new AbortController();
+    setLog(fresh);
+    void fresh.follow(runId, reading.signal);
+    return () => reading.abort();
+  }, [runId]);
+  return useSyncExternalStore(log.subscribe, log.state);
+}

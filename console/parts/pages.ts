@@ -1,0 +1,4 @@
+import { Play } from 'lucide-react';
+
+/** The pages of the navigation, in its order, each with its icon and its keys. */
+export const PAGES = [{ to: '/runs', title: 'Runs', keys: 'g r', Icon: Play }] as const;

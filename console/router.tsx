@@ -1,0 +1,89 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { consoleRoot } from './api/client.ts';
+import { isSignedOut, onSignedOut, queries } from './api/queries.ts';
+import { sessionQuery } from './api/session.ts';
+import { Shell } from './parts/Shell.tsx';
+import { Problem, Skeleton } from './parts/States.tsx';
+import { type RunSearch, type RunsSearch, readRunSearch, readRunsSearch } from './runs/search.ts';
+
+const root = createRootRoute({
+  errorComponent: ({ error }) => <Problem error={error} onRetry={() => location.reload()} />,
+});
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  validateSearch: (search: Record<string, unknown>): { next?: string } =>
+    typeof search.next === 'string' ? { next: search.next } : {},
+  component: lazyRouteComponent(() => import('./start/SignIn.tsx'), 'SignIn'),
+});
+
+/** Everything but signing in is for people who are signed in. */
+const shell = createRoute({
+  getParentRoute: () => root,
+  id: 'shell',
+  component: Shell,
+  beforeLoad: async ({ location }) => {
+    try {
+      await queries.ensureQueryData(sessionQuery);
+    } catch (error) {
+      if (!isSignedOut(error)) throw error;
+      throw redirect({ to: '/sign-in', search: { next: location.href } });
+    }
+  },
+});
+
+const home = createRoute({
+  getParentRoute: () => shell,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/runs', search: {} });
+  },
+});
+
+const runs = createRoute({
+  getParentRoute: () => shell,
+  path: '/runs',
+  validateSearch: (search: Record<string, unknown>): RunsSearch => readRunsSearch(search),
+  component: lazyRouteComponent(() => import('./runs/RunsPage.tsx'), 'RunsPage'),
+});
+
+const run = createRoute({
+  getParentRoute: () => shell,
+  path: '/runs/$runId',
+  validateSearch: (search: Record<string, unknown>): RunSearch => readRunSearch(search),
+  component: lazyRouteComponent(() => import('./runs/RunPage.tsx'), 'RunPage'),
+});
+
+const compare = createRoute({
+  getParentRoute: () => shell,
+  path: '/runs/$runId/compare/$otherId',
+  component: lazyRouteComponent(() => import('./runs/ComparePage.tsx'), 'ComparePage'),
+});
+
+const missing = createRoute({
+  getParentRoute: () => shell,
+  path: '$',
+  component: lazyRouteComponent(() => import('./start/Missing.tsx'), 'Missing'),
+});
+
+/** The pages. A new one is a route here, in a folder of its own. */
+export const router = createRouter({
+  routeTree: root.addChildren([signIn, shell.addChildren([home, runs, run, compare, missing])]),
+  basepath: consoleRoot.pathname,
+  defaultPendingComponent: () => <Skeleton />,
+  defaultErrorComponent: ({ error, reset }) => <Problem error={error} onRetry={reset} />,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+});
+
+onSignedOut(() => {
+  queries.clear();
+  void router.navigate({ to: '/sign-in', search: { next: router.state.location.href } });
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

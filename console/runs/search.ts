@@ -1,0 +1,55 @@
+import { RUN_STATUSES, type RunStatus } from '../../src/protocol/running/run-status.ts';
+
+/** The filters of the list of runs, as the address has them. */
+export interface RunsSearch {
+  readonly status?: RunStatus;
+  readonly workflowId?: string;
+  readonly tag?: string;
+  readonly flagged?: true;
+  readonly since?: string;
+  readonly text?: string;
+  /** The workflow whose start form is open. */
+  readonly start?: string;
+}
+
+/** What is shown of a run, as the address has it. */
+export interface RunSearch {
+  readonly node?: string;
+  /** The moment that is shown: the state after the event with this sequence. */
+  readonly at?: number;
+  readonly tab?: 'timeline' | 'events' | 'state';
+}
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Reads the filters; what makes no sense is left out. */
+export function readRunsSearch(search: Record<string, unknown>): RunsSearch {
+  const status = RUN_STATUSES.find((known) => known === search.status);
+  const [workflowId, tag, since, words, start] = [
+    search.workflowId,
+    search.tag,
+    search.since,
+    search.text,
+    search.start,
+  ].map(text);
+  return {
+    ...(status && { status }),
+    ...(workflowId && { workflowId }),
+    ...(tag && { tag }),
+    ...(search.flagged === true && { flagged: true as const }),
+    ...(since && { since }),
+    ...(words && { text: words }),
+    ...(start && { start }),
+  };
+}
+
+/** Reads what is shown of a run. */
+export function readRunSearch(search: Record<string, unknown>): RunSearch {
+  const tab = (['timeline', 'events', 'state'] as const).find((known) => known === search.tab);
+  const node = text(search.node);
+  return {
+    ...(node && { node }),
+    ...(typeof search.at === 'number' && search.at >= 0 && { at: search.at }),
+    ...(tab && { tab }),
+  };
+}

@@ -1,0 +1,261 @@
+import { mkdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { barriers, launchBrowser, type Visit, visit } from '../support/browser.ts';
+import { KEYS, startTestHost, type TestHost } from '../support/host.ts';
+import { prefixProxy } from '../support/prefix-proxy.ts';
+
+/** The console in a real browser, against a real host: the jobs that people do with it. */
+
+const SHOTS = fileURLToPath(new URL('../../docs/console/', import.meta.url));
+/** Nobody is signed in at first, which browsers report as an error; a page that is left ends its requests. */
+const EXPECTED = /status of 401|ERR_ABORTED/;
+const PAYLOADS = [
+  '<script>window.hit=1</script>',
+  '<img src=x onerror="window.hit=1">',
+  '<svg onload=window.hit=1>',
+  '"><iframe srcdoc="<script>parent.hit=1</script>">',
+  "javascript:window.hit=1//'",
+  '{{constructor.constructor("window.hit=1")()}}',
+  '<a href="javascript:window.hit=1">x</a>',
+  '<style>*{background:url(javascript:window.hit=1)}</style>',
+];
+
+describe('the console', () => {
+  let host: TestHost;
+  let browser: Browser;
+  beforeAll(async () => {
+    [host, browser] = await Promise.all([startTestHost('sqlite', undefined), launchBrowser()]);
+    mkdirSync(SHOTS, { recursive: true });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await host?.stop();
+  });
+
+  const address = (rest = ''): string => `${host.url}/console/${rest}`;
+
+  /** Opens a page as somebody who signs in first. */
+  async function enter(
+    key: string,
+    rest: string,
+    options: BrowserContextOptions = {},
+    at: (rest: string) => string = address,
+  ): Promise<Visit> {
+    const visited = await visit(browser, at(rest), options);
+    await visited.page.fill('input[name=key]', key);
+    await visited.page.click('button[type=submit]');
+    await visited.page.locator('nav').first().waitFor();
+    return visited;
+  }
+
+  const unexpected = ({ problems }: Visit): string[] => problems.filter((problem) => !EXPECTED.test(problem));
+
+  it('a key signs in, the page keeps it nowhere, and the visitor lands where they wanted to go', async () => {
+    const visited = await visit(browser, address('runs?status=failed'));
+    const { page } = visited;
+    await page.fill('input[name=key]', 'not-a-key-of-anybody');
+    await page.click('button[type=submit]');
+    await page.getByText('The host does not know this key.').waitFor();
+    await page.fill('input[name=key]', KEYS.editor.key);
+    await page.click('button[type=submit]');
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    expect(page.url()).toBe(address('runs?status=failed'));
+    expect(await page.evaluate('document.cookie + JSON.stringify(localStorage)')).not.toContain('capstan_session');
+    const [cookie] = await page.context().cookies();
+    expect(cookie).toMatchObject({ name: 'capstan_session', httpOnly: true, sameSite: 'Strict' });
+    expect(cookie?.value).not.toContain(KEYS.editor.key);
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('signing out ends it', async () => {
+    const { page } = await enter(KEYS.editor.key, 'runs');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Capstan' }).waitFor();
+    await page.goto(address('runs'));
+    await page.getByRole('heading', { name: 'Sign in to Capstan' }).waitFor();
+  });
+
+  it('a run is started from its form and watched until its end', async () => {
+    const visited = await enter(KEYS.editor.key, 'runs');
+    const { page } = visited;
+    await page.getByRole('button', { name: 'Start run' }).click();
+    await page.getByLabel('Workflow', { exact: true }).last().selectOption('support-triage');
+    await page.getByLabel('subject').fill('The dashboard is down');
+    await page.getByLabel('plan').fill('enterprise');
+    await page.getByRole('dialog').getByRole('button', { name: 'Start run' }).click();
+    await page.waitForURL(/runs\/run-/);
+    await page.locator('header [data-state=completed]').waitFor();
+    await page.getByText('P1', { exact: true }).first().waitFor();
+    await page.locator('.react-flow__node').first().waitFor();
+    expect(await page.getByRole('tabpanel').getByRole('button').count()).toBeGreaterThan(5);
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('a missing input is said at its field, before anything is sent', async () => {
+    const { page } = await enter(KEYS.editor.key, 'runs?start=support-triage');
+    await page.getByLabel('subject').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Start run' }).click();
+    await page.getByText('Fill this in.').waitFor();
+    expect(await page.getByLabel('subject').getAttribute('aria-invalid')).toBe('true');
+  });
+
+  it('the run is shown as it was at any moment', async () => {
+    const runId = await triage();
+    const { page } = await enter(KEYS.editor.key, `runs/${runId}?tab=state&at=2`);
+    await page.getByRole('button', { name: 'Back to now' }).waitFor();
+    const variables = page.getByRole('region', { name: 'Variables' });
+    await variables.getByText('P4').waitFor();
+    await page.getByRole('button', { name: 'Back to now' }).click();
+    await variables.getByText('P1').waitFor();
+    expect(page.url()).not.toContain('at=');
+  });
+
+  it('every event can be opened, and a fork begins at one', async () => {
+    const runId = await triage();
+    const { page } = await enter(KEYS.editor.key, `runs/${runId}?tab=events`);
+    await page.getByLabel('Filter by type or node').fill('node.completed');
+    await page.getByRole('region', { name: 'Events' }).getByRole('button').first().click();
+    await page.getByRole('dialog').getByText('"node.completed"').waitFor();
+    await page.getByRole('button', { name: 'Fork from here' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Fork', exact: true }).click();
+    await page.getByText('Branch of').waitFor();
+    await page.locator('header [data-state=completed]').waitFor();
+    expect(page.url()).not.toContain(runId);
+  });
+
+  it('new runs collect behind a button, and states change where they are', async () => {
+    const { page } = await enter(KEYS.editor.key, 'runs');
+    await page.getByRole('row').nth(1).waitFor();
+    await triage();
+    await page.getByRole('button', { name: /^\d+ new runs?$/ }).click();
+    await page.getByRole('button', { name: /new runs?$/ }).waitFor({ state: 'detached' });
+  });
+
+  it('the keyboard goes everywhere', async () => {
+    const { page } = await enter(KEYS.editor.key, 'runs');
+    await page.getByRole('row').nth(1).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText('Next run').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/runs\/run-/);
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.waitForURL(/runs$/);
+    await page.keyboard.press('Control+k');
+    await page.getByPlaceholder('A page, a run id').waitFor();
+    await page.keyboard.type('support ticket');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByLabel('subject').waitFor();
+  });
+
+  it('a viewer sees no button that would fail', async () => {
+    const runId = await triage();
+    const { page } = await enter(KEYS.viewer.key, 'runs');
+    await page.getByRole('row').nth(1).waitFor();
+    expect(await page.getByRole('button', { name: 'Start run' }).count()).toBe(0);
+    expect(await page.getByRole('checkbox', { name: /^Choose/ }).count()).toBe(0);
+    await page.goto(address(`runs/${runId}?node=escalate`));
+    await page.getByRole('heading', { name: 'Feedback' }).waitFor();
+    for (const name of [/^Cancel/, /^Pause/, /^Start like/, /^Fork/, /^Rate/, /^Flag/]) {
+      expect(await page.getByRole('button', { name }).count(), String(name)).toBe(0);
+    }
+    await page.getByRole('button', { name: 'More actions' }).click();
+    expect(await page.getByRole('menuitem').allInnerTexts()).toEqual(['Compare with …', 'Download debug bundle']);
+  });
+
+  it('text is text, whatever is in it', async () => {
+    const editor = host.as('editor');
+    for (const payload of PAYLOADS) {
+      const runId = await editor.run('support-triage', {
+        inputs: { subject: payload, plan: 'free', body: payload },
+        tags: [payload],
+        metadata: { note: payload },
+      });
+      await editor.ended(runId);
+      await editor.post(`/v1/runs/${runId}/annotations`, { signal: { kind: 'label', label: payload }, note: payload });
+    }
+    const visited = await enter(KEYS.editor.key, 'runs');
+    const { page } = visited;
+    const { items } = (await editor.get(`/v1/host/capstan/runs?limit=${PAYLOADS.length}`)).body;
+    for (const { runId } of items) {
+      await page.goto(address(`runs/${runId}?node=draft`));
+      await page.locator('.react-flow__node').first().waitFor();
+      for (const tab of ['Timeline', 'Events', 'State']) await page.getByRole('tab', { name: tab }).click();
+      await page.getByRole('region', { name: 'Variables' }).waitFor();
+      expect(await page.evaluate('window.hit')).toBeUndefined();
+      expect(await page.locator('main iframe, main script, main img').count()).toBe(0);
+    }
+    expect(unexpected(visited)).toEqual([]);
+  });
+
+  it('works below any path, with links that lead back there', async () => {
+    const runId = await triage();
+    const proxy = await prefixProxy(host.url, '/tools/capstan');
+    try {
+      const at = (rest: string): string => `${proxy.url}/console/${rest}`;
+      const { page } = await enter(KEYS.editor.key, `runs/${runId}`, {}, at);
+      await page.locator('header [data-state=completed]').waitFor();
+      await page.getByRole('link', { name: 'Runs', exact: true }).click();
+      await page.waitForURL(at('runs'));
+      await page.goto(proxy.url);
+      await page.goto(`${proxy.url}/`);
+      await page.waitForURL(at('runs'));
+      await page.getByRole('link', { name: 'API reference' }).click();
+      await page.locator('.operation').first().waitFor();
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  it.each(['light', 'dark'] as const)('bars nobody, and looks as it should, in the %s theme', async (colorScheme) => {
+    const runId = await triage();
+    const visited = await visit(browser, address('sign-in'), { colorScheme, viewport: { width: 1440, height: 900 } });
+    const { page } = visited;
+    await page.getByRole('heading', { name: 'Sign in to Capstan' }).waitFor();
+    expect(await barriers(page)).toEqual([]);
+    await page.fill('input[name=key]', KEYS.editor.key);
+    await page.click('button[type=submit]');
+    await page.getByRole('row').nth(1).waitFor();
+    await shoot(page, `runs-${colorScheme}`);
+    expect(await barriers(page)).toEqual([]);
+    for (const tab of ['events', 'state', 'timeline']) {
+      await page.goto(address(`runs/${runId}?node=escalate&tab=${tab}`));
+      await page.locator('.react-flow__node').first().waitFor();
+      await page.getByRole('heading', { name: 'Feedback' }).waitFor();
+      expect(await barriers(page), tab).toEqual([]);
+    }
+    await shoot(page, `run-${colorScheme}`);
+    await page.goto(address('runs?start=support-triage'));
+    await page.getByLabel('subject').waitFor();
+    expect(await barriers(page)).toEqual([]);
+  });
+
+  it.each([390, 1024, 1440])('fits a window %i wide', async (width) => {
+    const runId = await triage();
+    const { page } = await enter(KEYS.editor.key, 'runs', { viewport: { width, height: 844 } });
+    for (const rest of ['runs', `runs/${runId}?node=escalate`, `runs/${runId}?tab=events`]) {
+      await page.goto(address(rest));
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      expect(await page.evaluate('document.documentElement.scrollWidth'), rest).toBe(width);
+    }
+    if (width === 390) await shoot(page, 'run-phone');
+  });
+
+  async function triage(): Promise<string> {
+    const editor = host.as('editor');
+    const inputs = { subject: 'The dashboard is down', plan: 'enterprise' };
+    const runId = await editor.run('support-triage', { inputs });
+    await editor.ended(runId);
+    return runId;
+  }
+});
+
+/** Keeps a picture for the documents. */
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.screenshot({ path: `${SHOTS}${name}.jpg`, type: 'jpeg', quality: 72 });
+}

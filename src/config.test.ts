@@ -59,6 +59,7 @@ describe('with nothing set', () => {
       addressPerSecond: 500,
       sessionMs: 43_200_000,
       requestTimeoutMs: 30_000,
+      storagePerTenant: 10 * 1_073_741_824,
       streamUnreadMs: 15_000,
       workMax: 1_000,
       workPerTenant: 500,

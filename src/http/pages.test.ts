@@ -31,10 +31,16 @@ describe('the page of discovery', () => {
 
 describe('the pages of documents', () => {
   it('say what is served, themselves included', async () => {
-    const [openapi, asyncapi] = documentPages([], '1.2.3');
+    const [schema, openapi, asyncapi] = documentPages([], '1.2.3');
+    expect(JSON.parse(String((await schema!.answer(asking())).body))).toMatchObject({ type: 'object' });
     const document = JSON.parse(String((await openapi!.answer(asking())).body)) as { paths: object; info: object };
     expect(document.info).toMatchObject({ version: '1.2.3' });
-    expect(Object.keys(document.paths)).toEqual(['/.well-known/openwop', '/v1/openapi.json', '/v1/asyncapi.json']);
+    expect(Object.keys(document.paths)).toEqual([
+      '/.well-known/openwop',
+      '/schemas/workflow.json',
+      '/v1/openapi.json',
+      '/v1/asyncapi.json',
+    ]);
     expect(JSON.parse(String((await asyncapi!.answer(asking())).body))).toMatchObject({ asyncapi: '3.0.0' });
   });
 });

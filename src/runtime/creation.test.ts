@@ -9,6 +9,7 @@ import { createRun, type NewRun } from './creation.ts';
 import { factsOf, identityOf, rowOf } from './run-row.ts';
 import type { Runtime } from './runtime.ts';
 import { startRun } from './start-run.ts';
+import { StorageShares } from './storage-shares.ts';
 
 const SECRET = ['sk', 'ant-api03-Zq8Rk2Lw9Tv4Xy7Bn3Md6Fs1Hj5Pc0Gu'].join('-');
 
@@ -100,9 +101,10 @@ describe('a new run', () => {
 
   it('is inserted with its first event and its tags in one unit', () => {
     const created = create({ tags: ['x', 'x', 'y'] });
-    const { writes } = startRun({ reactions: [] as const } as unknown as Runtime, created, 'undriven');
+    const runtime = { reactions: [], storage: new StorageShares({ read: async () => [] }) };
+    const { writes } = startRun(runtime as unknown as Runtime, created, 'undriven');
     const tables = writes.map(({ sql }) => /INSERT INTO (\w+)/.exec(sql)?.[1]);
-    expect(tables).toEqual(['runs', 'events', 'run_tags', 'run_tags']);
+    expect(tables).toEqual(['runs', 'events', 'tenant_storage', 'run_tags', 'run_tags']);
   });
 });
 

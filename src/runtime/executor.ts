@@ -1,15 +1,13 @@
 import { InvariantViolation } from '../engine/assert.ts';
 import { ENGINE_VERSION } from '../protocol/running/runs.ts';
 import {
+  acquit,
   countHosts,
   deleteOtherHosts,
-  finishUnlessWoken,
-  guardLease,
   keepAlive,
   type Lease,
   ownedWork,
   quarantine,
-  readWorkItem,
   releaseLease,
   removeHost,
   retryWork,
@@ -25,6 +23,7 @@ import type { CreatedRun } from './creation.ts';
 import { Drive, type DriveOptions, RunStalls } from './drive.ts';
 import { LeaseLost } from './effects/ledger.ts';
 import { handBack } from './hand-back.ts';
+import { handleWork } from './handle-work.ts';
 import { type PlaceOptions, Places } from './places.ts';
 import { putAside } from './put-aside.ts';
 import type { HeldRun } from './run-row.ts';
@@ -45,8 +44,9 @@ interface ExecutorOptions extends PlaceOptions {
   readonly kinds: () => ReadonlyMap<string, WorkKind>;
 }
 
-/** How long a run that is suspected of a host's death is driven before the next suspect is. */
-const TRIAL_MS = 50;
+/** How long a run that is suspected of hosts' deaths is driven alone; twice as long after each that it did not move in. */
+const TRIAL_MS = 100;
+const TRIAL_MAX_MS = 30_000;
 /** Longest pause between polls: hints can be lost and clocks can differ. */
 const POLL_EVERY_MS = 1_000;
 /** Heartbeats within the time after which a lease is lost. */
@@ -184,7 +184,7 @@ export class Executor {
   }
 
   get #suspectFrom(): number {
-    return Math.max(1, this.#strikesMax - 1);
+    return Math.max(1, this.#strikesMax);
   }
 
   get #hasOneOwner(): boolean {
@@ -294,7 +294,7 @@ export class Executor {
     const placeChild = (): Placement => this.#placementFor(active.tenant);
     const drive = new Drive(this.#runtime, { ...options, strikesMax: this.#strikesMax, placeChild });
     active.drive = drive;
-    if (this.#claims.onTrial === options.lease.workId) this.#acquitLater(options.lease);
+    if (this.#claims.onTrial === options.lease.workId) this.#acquitLater(options.lease, options.crashes);
     if (this.#state === 'stopping') drive.stop({ cut: true });
     const due = await drive.drive();
     this.#runtime.reader.release(drive.held);
@@ -302,14 +302,14 @@ export class Executor {
   }
 
   /** A suspect that has been driven for a while without harm is one no more. */
-  #acquitLater(lease: Lease): void {
-    this.#runtime.clock.after(TRIAL_MS, () => {
+  #acquitLater(lease: Lease, crashes: number): void {
+    this.#runtime.clock.after(Math.min(TRIAL_MS * 2 ** crashes, TRIAL_MAX_MS), () => {
       if (this.#claims.onTrial !== lease.workId) return;
-      this.#runtime.store.commit([guardLease(lease, true)]).then(
+      this.#runtime.store.commit([acquit(lease)]).then(
         () => this.#endTrial(lease.workId),
         (error) => {
           this.#runtime.log.warn({ runId: lease.workId, err: error }, 'a suspect was not acquitted; trying again');
-          this.#acquitLater(lease);
+          this.#acquitLater(lease, crashes);
         },
       );
     });
@@ -351,7 +351,9 @@ export class Executor {
     const active = this.#track(lease, item.kind, item.tenant);
     let due: number | null = null;
     try {
-      due = await this.#handleUntilFinished(lease, item);
+      const kind = this.#options.kinds().get(item.kind);
+      if (!kind) throw new Error(`no handler for work of kind ${item.kind}`);
+      due = await handleWork(this.#runtime, kind, lease, item);
     } catch (error) {
       due = this.#runtime.clock.now() + Math.min(RETRY_MS * 2 ** item.crashes, RETRY_MAX_MS);
       const fields = { workId: lease.workId, kind: item.kind, err: error };
@@ -360,31 +362,6 @@ export class Executor {
       await this.#handBack(lease, [retryWork(lease, due)]);
     }
     this.#untrack(lease.workId, active, due);
-  }
-
-  /** Handles the item, and again when it was woken meanwhile. */
-  async #handleUntilFinished(lease: Lease, claimed: WorkItem): Promise<number | null> {
-    const { store } = this.#runtime;
-    const kind = this.#options.kinds().get(claimed.kind);
-    if (!kind) throw new Error(`no handler for work of kind ${claimed.kind}`);
-    for (let item = claimed; ; ) {
-      this.#runtime.watchdog.note(`work ${item.kind}`);
-      const { change, dueAgainAt } = await kind.handle(item);
-      const end =
-        dueAgainAt === undefined ? finishUnlessWoken(lease, item.wakes) : releaseLease(lease, dueAgainAt, item.wakes);
-      const outcome = await store.commit([end, ...(change?.writes ?? [])]);
-      if (outcome.committed) {
-        for (const tell of change?.announce ?? []) tell();
-        return dueAgainAt ?? null;
-      }
-      const [now] = await store.read<Pick<WorkItem, 'wakes' | 'payload' | 'epoch'> & { owner: string | null }>(
-        readWorkItem(lease.workId),
-      );
-      if (now?.owner !== lease.owner || now.epoch !== lease.epoch || now.wakes === item.wakes) {
-        throw new LeaseLost(`the work item was taken over, or an expectation failed: ${outcome.failedExpectation}`);
-      }
-      item = { ...item, wakes: now.wakes, payload: now.payload };
-    }
   }
 
   #track({ workId, epoch }: Lease, kind: string, tenant: string): ActiveItem {

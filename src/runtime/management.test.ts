@@ -21,6 +21,7 @@ import { Plans } from './plans.ts';
 import type { Append } from './reaction.ts';
 import { RunReader } from './reader.ts';
 import type { Runtime } from './runtime.ts';
+import { StorageShares } from './storage-shares.ts';
 
 const folder = freshFolder();
 const clock = new ManualClock();
@@ -43,6 +44,7 @@ const runtime = {
   mutex: new KeyedMutex(),
   reader: new RunReader(store, plans, clock, new Watchdog(clock)),
   reactions: [],
+  storage: new StorageShares(store),
   limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 1_000 },
 } as unknown as Runtime;
 const subject = { tenant: 'alpha', tenantName: 'alpha', principal: 'ada', issuer: 'host', lane: 'user' };

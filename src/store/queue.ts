@@ -221,6 +221,14 @@ export function endQuarantine(workId: string): Write {
   };
 }
 
+/** Clears an item of suspicion. Its crashes stay: if it does not move, its next trial is longer. */
+export function acquit({ workId, owner, epoch }: Lease): Write {
+  return {
+    sql: 'UPDATE work SET strikes = 0 WHERE work_id = $1 AND owner = $2 AND epoch = $3',
+    params: [workId, owner, epoch],
+  };
+}
+
 /** Counts the items that were put aside, of all tenants. */
 export function countQuarantined(): Statement {
   return sql('SELECT COUNT(*) AS count FROM work WHERE quarantined_at IS NOT NULL');

@@ -96,5 +96,5 @@ it('refuses to send an event again whose run has expired, and adds no work item'
   expect(await webhooks.deliveries(ada, webhookId, { limit: 10 })).toMatchObject([{ state: 'dead', attempts: 1 }]);
   expect(await webhooks.redeliver(ada, webhookId, 'dlv-1')).toMatchObject({ refused: 'conflict' });
   expect(await webhooks.redeliver(ada, webhookId, 'dlv-2')).toMatchObject({ refused: 'not_found' });
-  expect(await store.read(nextDue([]))).toEqual([{ due_at: null }]);
+  expect(await store.read(nextDue([]))).toEqual([{ due_at: null, suspect_at: null }]);
 });

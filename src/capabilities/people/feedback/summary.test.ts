@@ -171,6 +171,7 @@ function rowOf(place: Pick<RunRow, 'tenant' | 'run_id' | 'workspace' | 'workflow
     created_at: run.at,
     status: run.isLive ? 'running' : 'completed',
     sequence: 1,
+    log_seal: null,
     updated_at: run.at,
     ended_at: run.isLive ? null : run.at + 1,
     error_code: null,

@@ -37,8 +37,8 @@ describe('the pages of documents', () => {
     expect(document.info).toMatchObject({ version: '1.2.3' });
     expect(Object.keys(document.paths)).toEqual([
       '/.well-known/openwop',
-      '/schemas/workflow.json',
       '/v1/openapi.json',
+      '/schemas/workflow.json',
       '/v1/asyncapi.json',
     ]);
     expect(JSON.parse(String((await asyncapi!.answer(asking())).body))).toMatchObject({ asyncapi: '3.0.0' });

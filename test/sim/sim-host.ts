@@ -114,18 +114,18 @@ export function createSimHost(options: SimHostOptions) {
     strikesMax: 1_000,
     kinds: () => kinds,
   });
-  const { extensions, forgetRun } = contributions;
-  const host: Host = { runtime, executor, version: '0', extensions, forgetRun, advertises: () => false };
-  const { services, parts } = buildCapabilities(mounted(options), host, SETTINGS, standIns(observed));
   /** Tests add to this what capabilities contribute that they do not mount. */
   const contributed: Extension[] = [];
+  const extensions: Host['extensions'] = (point) => [...contributions.extensions(point), ...point.among(contributed)];
+  const { forgetRun } = contributions;
+  const host: Host = { runtime, executor, version: '0', extensions, forgetRun, advertises: () => false };
+  const { services, parts } = buildCapabilities(mounted(options), host, SETTINGS, standIns(observed));
   const own: Contributions = {
     seams: {
       model: agents?.model ?? (async () => ({ chunks: [] })),
       ...(agents ? { agent: agents.agent } : {}),
     },
     tools: [fixedTools('conformance', [probeTool(async ({ effectId }) => probe(effectId))]), ...(agents?.tools ?? [])],
-    extensions: contributed,
   };
   contributions.complete([...parts, own]);
   store.onHint((topic) => runtime.hub.receiveHint(topic));

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { StoreFailure } from '../store/store.ts';
 
@@ -11,6 +12,7 @@ const NOT_A_DATABASE = 26;
 interface SystemError {
   readonly code?: unknown;
   readonly syscall?: unknown;
+  readonly path?: string;
   readonly errcode?: unknown;
   readonly severity?: unknown;
   readonly message: string;
@@ -48,14 +50,19 @@ function workflowsFailure({ code, syscall }: SystemError, { workflowsFolder }: S
   return `Cannot read the workflows folder ${workflowsFolder} (${code}). Create it, or correct --workflows (CAPSTAN_WORKFLOWS).`;
 }
 
-function folderFailure({ code, syscall, errcode }: SystemError, { dataFolder }: StartSettings): string | undefined {
+function folderFailure(
+  { code, syscall, path = '', errcode }: SystemError,
+  { dataFolder }: StartSettings,
+): string | undefined {
   const advice = 'Choose another folder with --data (CAPSTAN_DATA).';
   if (errcode === NOT_A_DATABASE)
     return `The data folder ${dataFolder} holds a file that is not a Capstan store. ${advice}`;
-  if (code === 'EEXIST' || code === 'ENOTDIR')
+  const isWithin = syscall === 'mkdir' || (path !== '' && resolve(path).startsWith(resolve(dataFolder)));
+  if (isWithin && (code === 'EEXIST' || code === 'ENOTDIR'))
     return `The data folder ${dataFolder} is a file, not a folder. ${advice}`;
-  const isStore = syscall === 'mkdir' || syscall === 'open' || typeof errcode === 'number';
-  return isStore ? `Cannot write to the data folder ${dataFolder} (${code}). ${advice}` : undefined;
+  return isWithin || typeof errcode === 'number'
+    ? `Cannot write to the data folder ${dataFolder} (${code}). ${advice}`
+    : undefined;
 }
 
 /** Names the address only, because the URL may contain a password. */

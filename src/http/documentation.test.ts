@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import { documentationPages, render } from './documentation.ts';
 
@@ -26,7 +27,12 @@ describe('a page of the documentation', () => {
     expect(render('<!-- not run: why -->\n\ntext')).not.toContain('not run');
   });
 
-  it('is one of a fixed set, so that no path leads out of it', () => {
-    expect(documentationPages().map(({ path }) => path)).toEqual(['/docs', '/docs/', '/docs/*']);
+  it('is one of a fixed set, so that no path leads out of it', async () => {
+    const [, page] = documentationPages(new URL('../../docs/', import.meta.url));
+    const get = async (url: string) => page!.answer({ url } as FastifyRequest);
+    expect(await get('/docs/')).toMatchObject({ body: expect.stringContaining('<h1 id="documentation">') });
+    expect(await get('/docs/nodes.md')).toMatchObject({ type: 'text/html; charset=utf-8' });
+    expect(await get('/docs/%2e%2e/README')).toMatchObject({ status: 404 });
+    expect(await get('/docs/..%2fREADME')).toMatchObject({ status: 404 });
   });
 });

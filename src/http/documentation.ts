@@ -12,26 +12,24 @@ const HEADERS = {
   'Cache-Control': 'no-cache',
 };
 const HTML = 'text/html; charset=utf-8';
-const FOLDER = new URL('../../docs/', import.meta.url);
 const REPOSITORY_FILE = /^\.\.\/|^\w+\/|^adr/;
 
-/** Serves the Markdown pages of `docs/`, rendered once at start. */
-export function documentationPages(): PublicPage[] {
-  const names = readdirSync(FOLDER).filter((name) => name.endsWith('.md'));
-  const pages = new Map(names.map((name) => [name.slice(0, -3), readFileSync(new URL(name, FOLDER), 'utf8')]));
-  const rendered = new Map([...pages].map(([name, text]) => [name, documentOf(titleOf(text) ?? name, render(text))]));
-  const index = documentOf('Documentation', render(`# Documentation\n\n${indexOf(pages)}`));
+/** Serves the Markdown pages of a folder. They are read and rendered when somebody asks for the first one. */
+export function documentationPages(folder: URL): PublicPage[] {
+  let rendered: ReadonlyMap<string, string> | undefined;
+  const pageOf = (name: string): string | undefined => {
+    rendered ??= renderAll(folder);
+    return rendered.get(name);
+  };
   return [
     {
       path: '/docs',
       answer: () => ({ status: 302, type: HTML, body: undefined, headers: { ...HEADERS, Location: '/docs/' } }),
     },
-    { path: '/docs/', answer: () => ({ type: HTML, body: index, headers: HEADERS }) },
     {
       path: '/docs/*',
       answer: ({ url }) => {
-        const name = new URL(url, 'http://host').pathname.slice('/docs/'.length).replace(/\.md$/, '');
-        const body = rendered.get(name);
+        const body = pageOf(new URL(url, 'http://host').pathname.slice('/docs/'.length).replace(/\.md$/, ''));
         if (body !== undefined) return { type: HTML, body, headers: HEADERS };
         return {
           status: 404,
@@ -41,6 +39,16 @@ export function documentationPages(): PublicPage[] {
       },
     },
   ];
+}
+
+/** Every page by its name; the index has none. */
+function renderAll(folder: URL): ReadonlyMap<string, string> {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.md'));
+  const pages = new Map(names.map((name) => [name.slice(0, -3), readFileSync(new URL(name, folder), 'utf8')]));
+  return new Map([
+    ['', documentOf('Documentation', render(`# Documentation\n\n${indexOf(pages)}`))],
+    ...[...pages].map(([name, text]): [string, string] => [name, documentOf(titleOf(text) ?? name, render(text))]),
+  ]);
 }
 
 /** Renders Markdown to HTML. HTML in the text is shown as text, and links lead to the web or to other pages only. */

@@ -10,7 +10,8 @@ export async function everythingAtRest(folder: string, databaseUrl: string | und
 
 /** All files of a folder, byte for byte. */
 function bytesIn(folder: string): string[] {
-  return readdirSync(folder).map((name) => readFileSync(join(folder, name)).toString('latin1'));
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.map(({ name }) => readFileSync(join(folder, name)).toString('latin1'));
 }
 
 /** All rows of all tables, as text. */

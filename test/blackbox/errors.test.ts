@@ -107,7 +107,8 @@ onEachStore('refusals', (host) => {
       for (const path of new Set(operations.map((operation) => operation.path))) {
         const taken = operations.filter((operation) => operation.path === path).map(({ method }) => method);
         const isPage = operations.some(
-          (operation) => operation.path === path && operation.isPublic && !/[{]|search$/.test(path),
+          ({ method, isPublic, ...operation }) =>
+            operation.path === path && method === 'GET' && isPublic && !/[{]|search$/.test(path),
         );
         if (isPage) taken.push('HEAD');
         for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !taken.includes(name))) {

@@ -207,7 +207,10 @@ describe.each(STORES)('runs with a supervisor, on %s', (kind) => {
       { outputMapping: { outcome: 'childOutcome' } },
     );
     const { snapshot, events } = await finish(await register(api(), definition));
-    expect([snapshot.status, snapshot.variables.outcome]).toEqual(['completed', 'done']);
+    expect([snapshot.status, snapshot.variables.outcome], JSON.stringify(snapshot.error)).toEqual([
+      'completed',
+      'done',
+    ]);
     expect(kinds(events)).toEqual(['next-worker', 'terminate']);
     expect(payloads(events, 'agent.invocation.started').map(({ invocationId }: Body) => invocationId)).toHaveLength(2);
     expect(server.asked('lead')).toHaveLength(2);

@@ -107,8 +107,8 @@ onEachStore(
       const { id } = await draft();
       await rewrite(reviewer(), id, 'the text');
       await rewrite(second(), id, 'a comma');
+      const { runId, artifactHash } = await evidenceOf(reviewer(), id);
       expect((await apply(reviewer(), id)).status).toBe(202);
-      const { runId, artifactHash } = await evidenceOf(editor(), id);
       for (const author of [reviewer(), second()]) {
         const refused = await grant(author, runId, { artifactHash });
         expectRefusal(refused, 403, 'forbidden');
@@ -195,6 +195,7 @@ onEachStore(
 
     it('has a name in the inbox, also where somebody took it away', async () => {
       const { id } = await drafted(editor(), 'prompt-template', template(), { title: 'Shorter' });
+      await rewrite(reviewer(), id);
       await revise(reviewer(), id, { title: '' });
       await apply(reviewer(), id);
       const { items } = (await reviewer().get('/v1/host/capstan/inbox?limit=200')).body;

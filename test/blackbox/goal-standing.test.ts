@@ -115,7 +115,7 @@ onEachStore(
     });
 
     describe('ends when its time is over', () => {
-      const bounds = { maxLoopIterations: 5, runTimeoutMs: 1_500 };
+      const bounds = { maxLoopIterations: 5, runTimeoutMs: 4_000 };
 
       it('while it waits for a person', async () => {
         const id = await planned(api(), { bounds }, { criteria: [] });

@@ -54,7 +54,7 @@ export class ProposalService implements Proposals {
   constructor(host: Pick<Host, 'runtime'>, needs: ProposalNeeds, settings: ProposalSettings) {
     this.#host = host;
     this.#settings = settings;
-    this.#installers = installersFor(needs, host.runtime.store);
+    this.#installers = installersFor(needs, host.runtime);
     this.#notifications = new ProposalNotifications(needs);
     this.views = new ProposalViews(host.runtime);
     const parts = { settings, installers: this.#installers, notifications: this.#notifications, views: this.views };

@@ -26,12 +26,12 @@ const DETECTORS: Readonly<Record<PersonalDataKind, readonly Detector[]>> = {
   card: [{ pattern: /(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])/g, isMeant: isCard }],
   ssn: [{ pattern: /(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])/g }],
   phone: [
+    { pattern: /(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])/g },
     {
       pattern: /(?<![\w+/])(?:\+|00)[1-9]\d{0,2}(?:[ ./-]{0,2}\(?\d{1,5}\)?){2,6}(?<=\d)(?!\w)/g,
       isMeant: hasPhoneLength,
     },
     { pattern: /(?<![\w.-])\(?0\d{1,5}\)?(?:[ /-]{1,3}\d{2,8}){1,5}(?![\w-])/g, isMeant: hasPhoneLength },
-    { pattern: /(?<![\w.-])(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])/g },
   ],
   address: [
     {

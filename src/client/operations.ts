@@ -26,6 +26,7 @@ import type {
 } from '../protocol/learning/goals.ts';
 import type {
   AppliedProposal,
+  ApplyProposalRequest,
   InstalledArtifact,
   InstalledArtifactSummary,
   PendingProposal,
@@ -462,7 +463,7 @@ export const OPERATIONS = {
     `${V1}/proposals/{proposalId}`,
     { takes: 'body', needs: 'agents.proposals' },
   ),
-  applyProposal: operation<{ body?: object; reply: AppliedProposal | PendingProposal }>()(
+  applyProposal: operation<{ body: Required<ApplyProposalRequest>; reply: AppliedProposal | PendingProposal }>()(
     'POST',
     `${V1}/proposals/{proposalId}/apply`,
     { takes: 'body', needs: 'agents.proposals' },

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { GROUPS } from '../../src/cli/commands/index.ts';
 import { capstan, type Ran, untried } from '../support/command-line.ts';
 import { KEYS } from '../support/host.ts';
-import { drafted, evidenceOf, revise, stateOf, template } from '../support/proposals.ts';
+import { drafted, evidenceOf, rewrite, stateOf, template } from '../support/proposals.ts';
 import { onEachStore } from '../support/stores.ts';
 
 /** contract 5 and 7: what agents have learnt, from the command line. */
@@ -15,6 +15,8 @@ onEachStore('capstan proposals', (host) => {
         environment: { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS[who].key, ...environment },
       });
   const draft = (more = {}) => drafted(host().as('editor'), 'prompt-template', template({ text: 'One.' }), more);
+
+  const hashOf = async (id: string): Promise<string> => (await evidenceOf(host().as('editor'), id)).artifactHash;
 
   it('lists, and shows what the host answers with --json', async () => {
     const { id } = await draft({ title: 'Shorter' });
@@ -30,8 +32,8 @@ onEachStore('capstan proposals', (host) => {
 
   it('ends with how it stands: waiting, applied, or come to nothing', async () => {
     const { id } = await draft();
-    expect((await as('editor')('apply', id)).code).toBe(1);
-    const applied = await as('reviewer')('apply', id);
+    expect((await as('editor')('apply', id, '--hash', await hashOf(id))).code).toBe(1);
+    const applied = await as('reviewer')('apply', id, '--hash', await hashOf(id));
     expect(applied).toMatchObject({ code: 0, out: expect.stringMatching(/^Applied: art-/) });
     expect((await as('editor')('get', id)).code).toBe(0);
     const other = await draft();
@@ -45,9 +47,9 @@ onEachStore('capstan proposals', (host) => {
 
   it('says who has to agree, and how', async () => {
     const { id } = await draft();
-    await revise(host().as('reviewer'), id, { note: 'mine' });
+    await rewrite(host().as('reviewer'), id);
     const { runId } = await evidenceOf(host().as('editor'), id);
-    const { code, err } = await as('reviewer')('apply', id);
+    const { code, err } = await as('reviewer')('apply', id, '--hash', await hashOf(id));
     expect(code).toBe(3);
     expect(err).toContain(`capstan approvals approve ${runId} review`);
     const environment = { CAPSTAN_URL: host().url, CAPSTAN_KEY: KEYS.owner.key };
@@ -89,7 +91,7 @@ onEachStore('capstan proposals', (host) => {
 
   it('takes back what was installed', async () => {
     const { id } = await draft();
-    const ref = (await as('reviewer')('apply', id, '-q')).out.trim();
+    const ref = (await as('reviewer')('apply', id, '-q', '--hash', await hashOf(id))).out.trim();
     expect((await as('editor')('installed')).out).toContain(`${ref}  prompt-template  ${id}`);
     expect((await as('reviewer')('uninstall', ref)).code).toBe(2);
     expect((await as('reviewer')('uninstall', ref, '--yes')).code).toBe(0);

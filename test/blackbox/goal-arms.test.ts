@@ -174,14 +174,15 @@ describe.each(STORES)('a goal, on %s', (kind) => {
       expect((await api().post(`${GOALS}/${id}/resume`)).status).toBe(200);
     });
 
-    it('goes on without it when a person says so after a stop, though the arm is gone', async () => {
+    it('goes on after a stop once a person names another, though the arm is gone', async () => {
       const armRef = (await api().post(SCHEDULES, { workflowId: counting.id, cron: '0 0 1 1 *' })).body.id;
       const id = await planned(api(), { continuation: { mode: 'schedule', armRef } }, { criteria: [] });
       await run(api(), id);
       await reaches(api(), id, 'escalated');
       expect((await api().request('DELETE', `${SCHEDULES}/${armRef}`)).status).toBe(204);
-      expect((await api().post(`${GOALS}/${id}/resume`)).body.state).toBe('active');
+      expectRefusal(await api().post(`${GOALS}/${id}/resume`), 422, 'validation_error');
       expect((await edit(id, { mode: 'manual' })).body.continuation).toEqual({ mode: 'manual', armRef: null });
+      expect((await api().post(`${GOALS}/${id}/resume`)).body.state).toBe('active');
       await run(api(), id);
     });
   });

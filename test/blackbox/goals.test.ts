@@ -489,13 +489,13 @@ onEachStore(
         expect((await judged(api(), id, 4)).state).toBe('active');
       });
 
-      it('and may be given up there, which is the same stop', async () => {
+      it('and may be given up there, which closes it', async () => {
         const id = await planned(api(), {}, { criteria: [] });
         await run(api(), id);
         await reaches(api(), id, 'escalated');
         expect((await api().post(`${GOALS}/${id}/abandon`)).body.state).toBe('abandoned');
         const closed = (await told(api(), id)).filter(({ type }) => type === 'goal.closed');
-        expect(closed.map(({ payload: { finalState } }) => finalState)).toEqual(['escalated']);
+        expect(closed.map(({ payload: { finalState } }) => finalState)).toEqual(['escalated', 'abandoned']);
       });
     });
 

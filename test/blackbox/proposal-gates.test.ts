@@ -14,6 +14,7 @@ import {
   INSTALLED,
   PROPOSALS,
   revise,
+  rewrite,
   stateOf,
   template,
 } from '../support/proposals.ts';
@@ -37,7 +38,7 @@ onEachStore(
     /** A proposal that its reviewer has revised, and for which they have asked for agreement. */
     async function opened() {
       const { id } = await draft({ title: 'Shorter' });
-      await revise(reviewer(), id, { note: 'mine' });
+      await rewrite(reviewer(), id);
       const { status, body } = await apply(reviewer(), id);
       expect(status).toBe(202);
       const { runId, artifactHash } = await evidenceOf(editor(), id);
@@ -104,10 +105,10 @@ onEachStore(
 
     it('is not granted by anybody who wrote a revision, whoever wrote the last one', async () => {
       const { id } = await draft();
-      await revise(reviewer(), id, { note: 'the text' });
-      await revise(second(), id, { note: 'a comma' });
+      await rewrite(reviewer(), id, 'the text');
+      await rewrite(second(), id, 'a comma');
+      const { runId, artifactHash } = await evidenceOf(reviewer(), id);
       expect((await apply(reviewer(), id)).status).toBe(202);
-      const { runId, artifactHash } = await evidenceOf(editor(), id);
       for (const author of [reviewer(), second()]) {
         const refused = await grant(author, runId, { artifactHash });
         expectRefusal(refused, 403, 'forbidden');
@@ -160,7 +161,7 @@ onEachStore(
 
     it('may be overridden by an owner who says why, also over their own work', async () => {
       const { id } = await draft();
-      await revise(owner(), id, { note: 'mine' });
+      await rewrite(owner(), id);
       expect((await apply(owner(), id)).status).toBe(202);
       const { runId, artifactHash } = await evidenceOf(editor(), id);
       const override = (api: Api, reason: string) =>
@@ -194,6 +195,7 @@ onEachStore(
 
     it('has a name in the inbox, also where somebody took it away', async () => {
       const { id } = await drafted(editor(), 'prompt-template', template(), { title: 'Shorter' });
+      await rewrite(reviewer(), id);
       await revise(reviewer(), id, { title: '' });
       await apply(reviewer(), id);
       const { items } = (await reviewer().get('/v1/host/capstan/inbox?limit=200')).body;
@@ -257,7 +259,7 @@ onEachStore(
 
     it('is rejected when nobody decides in time, and may be asked again', async () => {
       const { id } = await drafted(editor(), 'prompt-template', template());
-      await revise(reviewer(), id, { note: 'mine' });
+      await rewrite(reviewer(), id);
       const { body } = await apply(reviewer(), id);
       const { runId, artifactHash } = await evidenceOf(editor(), id);
       const [expired] = await until(
@@ -301,7 +303,7 @@ describe('direct activation', () => {
       const { agents } = (await host.anonymous.get('/.well-known/openwop')).body;
       expect(agents.proposals.activation).toBe('direct-rbac');
       const { id } = await drafted(editor, 'prompt-template', template());
-      await revise(reviewer, id, { note: 'mine' });
+      await rewrite(reviewer, id);
       expectRefusal(await apply(editor, id), 403, 'forbidden');
       expect((await apply(reviewer, id)).status).toBe(200);
       const { activation } = (await editor.get(`${PROPOSALS}/${id}`)).body;

@@ -4,7 +4,7 @@ import type { Api } from '../support/api.ts';
 import { startTestHost, type TestHost } from '../support/host.ts';
 import { resolve } from '../support/interrupts.ts';
 import { LearningProbe, steadyModel } from '../support/learning-probe.ts';
-import { apply, drafted, evidenceOf, INSTALLED, PROPOSALS, revise } from '../support/proposals.ts';
+import { apply, drafted, evidenceOf, INSTALLED, PROPOSALS, revise, rewrite } from '../support/proposals.ts';
 import { STORES } from '../support/stores.ts';
 
 /**
@@ -84,6 +84,6 @@ function stepsOf(host: TestHost): Record<string, Step> {
 
 /** Asks for agreement to one's own work, which is not enough. */
 async function open(reviewer: Api, id: string): Promise<void> {
-  await revise(reviewer, id, { note: 'mine' });
+  await rewrite(reviewer, id);
   await apply(reviewer, id);
 }

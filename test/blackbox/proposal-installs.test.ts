@@ -22,6 +22,20 @@ import { until } from '../support/until.ts';
 
 /** learning.md 3.6 and 3.7: what is applied has an effect, exactly as it was written, and nothing else has. */
 
+/** A chain whose only node is as given, with these edges. */
+const chainOf = (edges: object[], more: object = {}) => {
+  const pack = chainPack();
+  const [chain] = pack.chains as { dag: { nodes: object[] } }[];
+  const dag = { nodes: [{ ...chain!.dag.nodes[0], ...more }], edges };
+  return { ...pack, chains: [{ ...chain, dag }] };
+};
+
+const agentWithTool = (name: string) => {
+  const pack = agentPack();
+  const [agent] = pack.agents as object[];
+  return { ...pack, agents: [{ ...agent, toolAllowlist: [name] }] };
+};
+
 describe.each(STORES)('what is learnt, on %s', (store) => {
   let host: TestHost;
   let model: Awaited<ReturnType<typeof steadyModel>>;
@@ -147,6 +161,27 @@ onEachStore('what is installed', (host) => {
       ['workflow-chain-pack', chainPack(), chainPack({ chains: [] }), '/chains'],
       ['workflow-chain-pack', chainPack(), agentPack(), '/chains'],
       ['workflow-chain-pack', chainPack(), chainPack({ name: 'core.openwop.mine' }), '/name'],
+      ['workflow-chain-pack', chainPack(), chainOf([{ from: 'only', to: 'gone' }]), '/chains/0/dag/edges/0/to'],
+      ['workflow-chain-pack', chainPack(), chainOf([], { typeId: 'acme.none' }), '/chains/0/dag/nodes/0/typeId'],
+      [
+        'workflow-chain-pack',
+        chainPack(),
+        chainOf([], { typeId: 'core.agents.run', config: { agentId: 'acme.nobody' } }),
+        '/chains/0/dag/nodes/0/config/agentId',
+      ],
+      [
+        'workflow-chain-pack',
+        chainPack(),
+        chainOf([], { typeId: 'core.agents.run', config: { tools: ['acme:none'] } }),
+        '/chains/0/dag/nodes/0/config/tools/0',
+      ],
+      [
+        'workflow-chain-pack',
+        chainPack(),
+        chainOf([], { typeId: 'core.ai.chatCompletion', config: { userPromptRef: 'prompt:nowhere@1.0.0' } }),
+        '/chains/0/dag/nodes/0/config',
+      ],
+      ['agent-pack', agentPack(), agentWithTool('acme:none'), '/agents/0/toolAllowlist/0'],
       ['agent-pack', agentPack(), agentPack({ agents: [{ agentId: 'nobody' }] }), '/agents/0/persona'],
       [
         'automation',

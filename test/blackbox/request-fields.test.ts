@@ -250,6 +250,9 @@ const FIELDS: Readonly<Record<string, Fields>> = {
     ...all('artifact title rationale', ['proposals', 'to revised, as often as somebody wants']),
     note: ['proposal-life', 'has its history beside it: each revision with who wrote it'],
   },
+  applyProposal: {
+    artifactHash: ['proposal-reviews', 'names what is applied by its hash, and another one is not applied'],
+  },
   rejectProposal: all('reason note', ['proposals', 'to rejected, for good, with a reason that only the evidence has']),
   listInstalledArtifacts: PAGES,
   listVerifiers: paged('verifiers', 'and each time as another version'),

@@ -207,6 +207,28 @@ onEachStore('synthesis of proposals', (host) => {
     });
   });
 
+  describe('of a prompt that people corrected with personal data', () => {
+    it('has none of it, neither in the texts nor in the artifact nor in the evidence', async () => {
+      const { workflowId } = await prompted(api());
+      const data = [
+        'ada.lovelace@example.org',
+        '+49 30 1234567',
+        'DE89 3704 0044 0532 0130 00',
+        '4111 1111 1111 1111',
+        '12 Analytical Street',
+      ];
+      for (const each of data) {
+        await corrected(api(), await ran(api(), workflowId), `Never write to ${each}, be brief.`);
+      }
+      const [draft] = (await synthesized(api(), { kinds: ['prompt-template'] })).created;
+      const told = JSON.stringify([draft, await evidenceOf(api(), draft)]);
+      for (const each of data) expect(told).not.toContain(each);
+      for (const kind of ['email', 'phone', 'iban', 'card', 'address']) {
+        expect(draft.artifact.text).toContain(`Never write to <${kind}>, be brief.`);
+      }
+    });
+  });
+
   describe('of a prompt of a workspace', () => {
     it('is drafted there, and not for others whose prompt only has the same name', async () => {
       const kinds = ['prompt-template'];

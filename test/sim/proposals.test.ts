@@ -100,13 +100,20 @@ class ProposalStorm {
     const who = random.pick([REVIEWER, SECOND]);
     const choice = random.next();
     if (choice < 0.2) return this.#draft(host);
-    if (choice < 0.4) return void (await done(host, () => proposals.revise(who, id, { note: 'mine' })));
+    if (choice < 0.3) return void (await done(host, () => proposals.revise(who, id, { note: 'mine' })));
+    if (choice < 0.4) return this.#rewrite(host, proposals, who, id);
     if (choice < 0.45) return void (await done(host, () => proposals.reject(who, id, 'no')));
     if (choice < 0.5) return void (await done(host, () => proposals.archive(who, id)));
     if (choice < 0.6) return this.#uninstall(host, proposals);
     if (choice < 0.75) return this.#vote(host, proposals, who, id);
     const applied = await done(host, () => proposals.apply(who, id));
     if (!isRefusal(applied) && 'installedArtifactRef' in applied) this.#applied.set(id, applied.installedArtifactRef);
+  }
+
+  /** Another text with the same meaning: whoever writes it is an author from then on. */
+  async #rewrite(host: SimHost, proposals: ProposalService, who: Caller, id: string): Promise<void> {
+    const row = await proposals.find(who.subject, id);
+    if (!isRefusal(row)) await done(host, () => proposals.revise(who, id, { artifactText: ` ${row.text}` }));
   }
 
   async #vote(host: SimHost, proposals: ProposalService, who: Caller, id: string): Promise<void> {

@@ -76,6 +76,15 @@ export const apply = (api: Api, proposalId: string): Promise<Answer> => api.post
 export const revise = (api: Api, proposalId: string, body: object | string): Promise<Answer> =>
   api.request('PATCH', `${PROPOSALS}/${proposalId}`, body, { 'content-type': 'application/json' });
 
+let rewritten = 0;
+
+/** Revises the artifact without changing what it means: with other white space, so that its text has another author. */
+export async function rewrite(api: Api, proposalId: string, note = 'mine'): Promise<Answer> {
+  const { artifact } = (await api.get(`${PROPOSALS}/${proposalId}`)).body;
+  const text = JSON.stringify(artifact).replace('{', `{${' '.repeat(++rewritten)}`);
+  return revise(api, proposalId, `{"artifact":${text},"note":${JSON.stringify(note)}}`);
+}
+
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

@@ -152,10 +152,14 @@ const apply: CommandSpec = {
   name: 'apply',
   takes: '<proposalId>',
   summary: 'Apply a proposal, or request the approval that it needs',
+  flags: {
+    '--hash <sha256>': 'hash of the reviewed artifact, from `proposals diff` (default: show the artifact and ask)',
+  },
   example: 'proposals apply prop-0mw4x2c1h0001',
-  async run(context, { args: [proposalId = ''] }) {
+  async run(context, { args: [proposalId = ''], options }) {
     const client = await context.client();
-    const applied = await client.applyProposal(proposalId);
+    const artifactHash = stringOption(options.hash) ?? (await reviewedNow(context, client, proposalId));
+    const applied = await client.applyProposal(proposalId, { artifactHash });
     if ('installedArtifactRef' in applied) {
       const { installedArtifactRef } = applied;
       context.show(
@@ -175,6 +179,20 @@ const apply: CommandSpec = {
     return EXIT.waiting;
   },
 };
+
+/** Shows the artifact and asks; the hash is that of what was shown. Nobody approves what they have not seen. */
+async function reviewedNow({ terminal, note, paint }: Context, client: Client, proposalId: string): Promise<string> {
+  if (!terminal.isInteractive) {
+    throw new UsageError(`Which artifact? Run: capstan proposals diff ${proposalId}, then add --hash <artifactHash>.`);
+  }
+  const { artifactHash, revisions, change } = await client.getProposalEvidence(proposalId);
+  const lines = change ?? revisions.at(-1)?.diff ?? '';
+  for (const line of lines.split('\n')) note(colourDiffLine(paint, line));
+  if (!/^y(es)?$/i.test((await terminal.ask(`Apply ${artifactHash}? [y/N] `)).trim())) {
+    throw new UsageError('Cancelled. Nothing was changed.');
+  }
+  return artifactHash;
+}
 
 const reject: CommandSpec = {
   name: 'reject',

@@ -104,6 +104,14 @@ describe('ids', () => {
     ]);
   });
 
+  it('are renamed in connections between nodes of the chain, and only there', () => {
+    const connection = (nodeId: string) => ({ type: 'connection', nodeId, outputKey: 'value' });
+    const inputs = { near: connection('a'), far: connection('elsewhere'), plain: 'a' };
+    const dag = { nodes: [node('a'), node('b', { inputs })], edges: [] };
+    const { nodes } = expandChain(chain(dag), {}, 'x');
+    expect(nodes[1]!.inputs).toEqual({ near: connection(nodes[0]!.id), far: connection('elsewhere'), plain: 'a' });
+  });
+
   it('may contain dots', () => {
     const dotted = chain({ nodes: [node('a.b'), node('c')], edges: [{ from: 'a.b', to: 'c' }] });
     expect(expandChain(dotted, {}, 'e').edges[0]!.from).toBe('vendor_acme_two-step_e_a.b');

@@ -35,13 +35,14 @@ function tokensOf({ nodes }: WorkflowChain['dag']): IterableIterator<RegExpExecA
 
 /** Fills parameters into a chain. Deterministic: the same chain, parameters and expansion id give the same result. */
 export function expandChain(chain: WorkflowChain, parameters: JsonObject, expansionId: string): Expansion {
-  const { rename, endOf } = namingOf(chain, expansionId);
+  const naming = namingOf(chain, expansionId);
+  const { rename, endOf } = naming;
   const { capabilities = [], dag } = chain;
   const nodes = dag.nodes.map((node) => ({
     ...node,
     id: rename(node.id),
     ...(node.config ? { config: fill(node.config, parameters) as JsonObject } : {}),
-    ...(node.inputs ? { inputs: fill(node.inputs, parameters) as JsonObject } : {}),
+    ...(node.inputs ? { inputs: reconnected(fill(node.inputs, parameters) as JsonObject, naming) } : {}),
     ...(capabilities.length > 0 ? { capabilities: [...capabilities] } : {}),
   }));
   const edges = edgesOf(chain).map((edge) => ({
@@ -110,6 +111,15 @@ function namingOf({ chainId, dag }: WorkflowChain, expansionId: string): Naming 
 
 const portValue = Compile(PortValue);
 
+/** Inputs whose connections to nodes of the chain have the new ids. */
+function reconnected(inputs: JsonObject, { renameIfInside }: Naming): JsonObject {
+  const ports = Object.entries(inputs).map(([port, value]) => {
+    const isConnection = portValue.Check(value) && value.type === 'connection';
+    return [port, isConnection ? { ...value, nodeId: renameIfInside(value.nodeId) } : value];
+  });
+  return Object.fromEntries(ports);
+}
+
 /**
  * Converts an expansion to the format of workflow definitions, in which every node has a position and none has
  * capabilities.
@@ -120,10 +130,7 @@ export function asWorkflow(
   expansionId: string,
 ): ExpandChainReply['workflow'] {
   const naming = namingOf(chain, expansionId);
-  const asPort = (value: unknown): PortValue => {
-    if (!portValue.Check(value)) return { type: 'static', value };
-    return value.type === 'connection' ? { ...value, nodeId: naming.renameIfInside(value.nodeId) } : value;
-  };
+  const asPort = (value: unknown): PortValue => (portValue.Check(value) ? value : { type: 'static', value });
   const asNode = (
     { capabilities: _capabilities, ...node }: Expansion['nodes'][number],
     index: number,

@@ -50,13 +50,9 @@ export function isClosed({ state }: Pick<GoalProgress, 'state'>): boolean {
   return state !== 'active' && state !== 'escalated';
 }
 
-/**
- * Whether a transition stops the goal and so must be reported as `goal.closed`. Abandoning an already escalated goal is
- * not a second stop.
- */
+/** Whether a transition stops the goal, or closes one that an escalation had stopped: each is told as `goal.closed`. */
 export function hasStopped(before: GoalProgress, after: GoalProgress): boolean {
-  if (after.state === 'active' || after.state === before.state) return false;
-  return before.state === 'active' || after.state !== 'abandoned';
+  return after.state !== 'active' && after.state !== before.state;
 }
 
 /** Counts one more contributing run, or refuses it. `atOnce` limits the runs that have not been judged yet. */
@@ -141,9 +137,9 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((key, index) => key === other[index]);
 }
 
-/** Closes an active goal whose deadline has passed, even if no run is in flight. */
+/** Closes a goal whose deadline has passed, even if no run is in flight, it is paused or it waits for a person. */
 export function expire(goal: GoalProgress, now: number): GoalProgress {
-  return goal.state === 'active' && isPast(goal.deadlineAt, now) ? { ...goal, state: 'bound-exceeded' } : goal;
+  return !isClosed(goal) && isPast(goal.deadlineAt, now) ? { ...goal, state: 'bound-exceeded' } : goal;
 }
 
 /** Hands an active goal over to a person. */
@@ -177,9 +173,9 @@ export function abandon(goal: GoalProgress): GoalProgress | Refusal {
   return isClosed(goal) ? impossible(goal, 'abandoned') : { ...goal, state: 'abandoned' };
 }
 
-/** Refuses to edit a goal that is not active. */
+/** Refuses to edit a goal that is closed. One that waits for a person is repaired by an edit. */
 export function refuseChange(goal: GoalProgress): Refusal | undefined {
-  return goal.state === 'active' ? undefined : impossible(goal, 'changed');
+  return isClosed(goal) ? impossible(goal, 'changed') : undefined;
 }
 
 function impossible({ state }: GoalProgress, action: string, message?: string): Refusal {

@@ -175,6 +175,20 @@ export const GoalEscalation = Type.Object({
   detail: Optional(Type.String()),
 });
 
+/** How a goal that is not closed can stand. */
+export const GOAL_STANDINGS = ['armed', 'running', 'judging', 'waiting-person', 'cannot-start', 'no-arm'] as const;
+
+/** How a goal stands now. */
+export const GoalStanding = Type.Object({
+  status: OneOf(GOAL_STANDINGS, {
+    description:
+      '`waiting-person`: a person has to act; `cannot-start`: nothing can start a run; `no-arm`: what started the runs has started its last one',
+  }),
+  reason: Optional(Type.String()),
+});
+/** The standing of a goal; `reason` says why it does not go on by itself. */
+export type GoalStanding = Static<typeof GoalStanding>;
+
 /** A verdict on a contributing run, as recorded when it was given. */
 export const GoalEvaluation = Type.Object(
   {
@@ -199,6 +213,7 @@ export const GoalEvaluations = Type.Object(
   {
     goalId: NonEmpty,
     managementRunId: RunId,
+    standing: Optional(GoalStanding),
     paused: Type.Boolean(),
     costUsd: Cost,
     deadlineAt: Optional(Timestamp),

@@ -64,6 +64,19 @@ export const ReviseProposalRequest = Closed(
 /** A valid revision; it changes at least one member. */
 export type ReviseProposalRequest = Static<typeof ReviseProposalRequest>;
 
+const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the artifact text, in hex' });
+
+/** Applies a proposal. */
+export const ApplyProposalRequest = Type.Object(
+  { artifactHash: Optional(Hash) },
+  {
+    $id: 'ApplyProposalRequest',
+    description: 'The hash of the reviewed artifact; `If-Match` with the ETag of the proposal does the same',
+  },
+);
+/** A valid request to apply; with a hash, only the artifact that has it is applied. */
+export type ApplyProposalRequest = Static<typeof ApplyProposalRequest>;
+
 /** Rejects a proposal. */
 export const RejectProposalRequest = Type.Object(
   {
@@ -100,8 +113,6 @@ export const PendingProposal = Type.Object(
 );
 /** The result of a request for approval; `approvalId` identifies the gate. */
 export type PendingProposal = Static<typeof PendingProposal>;
-
-const Hash = Type.String({ pattern: '^[0-9a-f]{64}$', description: 'SHA-256 of the artifact text, in hex' });
 
 /** Details of a proposal: history, source runs, open gate, and what prevents it from being applied. */
 export const ProposalEvidence = Type.Object(

@@ -55,6 +55,7 @@ export const AUDIT_ACTIONS = {
   'goal.evaluate': 'A contributing run was judged.',
   'goal.escalate': 'A goal stopped because a contributing run was unsure and asked a person.',
   'goal.reopen': 'A goal went on because that person had answered.',
+  'goal.stall': 'Nothing could start the runs of a goal any more.',
   'goal.close': 'A goal ended because its deadline passed.',
   'key.created': 'An API key was created.',
   'key.recovered': 'An operator made an owner key with `capstan keys recover`, on the machine of the store.',

@@ -33,6 +33,8 @@ export const OWNER_KIND = 'goal';
 interface ArmKind extends Pick<Starters<never, StarterDocument, never>, 'lend' | 'takeBack' | 'removeOwned'> {
   /** Creates what the plan of a goal asks for; undefined as long as it asks for nothing. */
   create(goal: HeldGoal, author: Author, owner: StarterOwner): Promise<Change<StarterDocument> | Refusal> | undefined;
+  /** Whether the starter is going to be evaluated again. */
+  isArmed(author: Author, ref: string): Promise<boolean>;
 }
 
 /** What goals read of a starter. */
@@ -53,9 +55,14 @@ export class Arms {
       schedule: armKind(
         schedules,
         ({ workflowId, inputs, schedule }) => schedule && { workflowId, ...schedule, inputs },
+        ({ nextRunAt }) => nextRunAt !== undefined,
       ),
-      commitment: armKind(commitments, commitmentRequest),
-      heartbeat: armKind(heartbeat, ({ workflowId, inputs, heartbeat: its }) => its && { workflowId, ...its, inputs }),
+      commitment: armKind(commitments, commitmentRequest, ({ state }) => state === 'armed'),
+      heartbeat: armKind(
+        heartbeat,
+        ({ workflowId, inputs, heartbeat: its }) => its && { workflowId, ...its, inputs },
+        ({ nextTickAt }) => nextTickAt !== undefined,
+      ),
     };
   }
 
@@ -74,10 +81,30 @@ export class Arms {
     const owner = { kind: OWNER_KIND, id: row.goal_id };
     const change = await (ref == null ? kind.create(goal, author, owner) : kind.lend(author, ref, owner));
     if (!change) return undefined;
-    if (isRefusal(change)) return ref == null ? change : unprocessable('continuation.armRef', change.message);
+    if (isRefusal(change)) {
+      return ref == null ? inBlock(continuation.mode, change) : unprocessable('continuation.armRef', change.message);
+    }
     const { id, workflowId, inputs } = change.result;
     const plan = workflowId === undefined ? undefined : { workflowId, criteria: [], ...(inputs ? { inputs } : {}) };
     return { arm: { ref: id, isOwn: ref == null }, plan, change };
+  }
+
+  /** Refuses a plan with a block that could not be an arm, whichever way the goal continues now. */
+  async refusePlan(goal: HeldGoal): Promise<Refusal | undefined> {
+    const author = { subject: subjectOf(goal.row) };
+    const owner = { kind: OWNER_KIND, id: goal.row.goal_id };
+    for (const [mode, kind] of Object.entries(this.#kinds)) {
+      const created = await kind.create(goal, author, owner);
+      if (created && isRefusal(created)) return inBlock(mode, created);
+    }
+    return undefined;
+  }
+
+  /** Whether the arm of a goal may start another run. */
+  async isArmed({ row, continuation, arm }: HeldGoal): Promise<boolean> {
+    const kind = this.#kinds[continuation.mode];
+    if (!arm || !kind) return false;
+    return kind.isArmed({ subject: subjectOf(row) }, arm.ref);
   }
 
   /** Removes the arm of a goal, or gives it back. */
@@ -89,12 +116,24 @@ export class Arms {
   }
 }
 
-/** Uses starters as arms; `requestFor` says which starter a plan asks for. */
+/** The refusal of a starter, with the place in the plan that it is about. */
+function inBlock(mode: string, refusal: Refusal): Refusal {
+  const { field } = refusal.details ?? {};
+  if (typeof field !== 'string' || /^(inputs|workflowId)/.test(field)) return refusal;
+  return { ...refusal, details: { ...refusal.details, field: `${mode}.${field}` } };
+}
+
+/** Uses starters as arms; `requestFor` says which starter a plan asks for, `isArmed` whether one still waits. */
 function armKind<Request, Document extends StarterDocument>(
   starters: Starters<Request, Document, never>,
   requestFor: (plan: PlanOf, owner: StarterOwner) => Request | undefined,
+  isArmed: (document: Document) => boolean,
 ): ArmKind {
   return {
+    isArmed: async (author, ref) => {
+      const found = await starters.find(author, ref);
+      return !isRefusal(found) && isArmed(found);
+    },
     create: (goal, author, owner) => {
       // The inputs are checked now, and composed anew for each run.
       const plan = goal.plan && { ...goal.plan, inputs: { ...goal.plan.inputs, goal: briefing(goal) } };

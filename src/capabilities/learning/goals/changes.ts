@@ -13,6 +13,7 @@ import type { Audit } from '../../trust/audit/door.ts';
 import type { Arms } from './arms.ts';
 import { type HeldGoal, rowOf } from './document.ts';
 import { updateGoal } from './records.ts';
+import { standingOf } from './standing.ts';
 
 /** The kind of the work item of a goal. Each goal has at most one, by its id. */
 export const GOAL_WORK = 'goal';
@@ -72,7 +73,8 @@ export class GoalChanges {
     const isActive = after.progress.state === 'active';
     const stoppedAt = hasStopped(before.progress, after.progress) ? now : before.row.stopped_at;
     const row = { ...before.row, updated_at: now, stopped_at: isActive ? null : stoppedAt };
-    return { ...after, row, arm: isActive ? after.arm : undefined };
+    const mayStart = isActive && !after.progress.isPaused;
+    return { ...after, row, arm: isActive ? after.arm : undefined, stall: mayStart ? after.stall : undefined };
   }
 
   #change(
@@ -108,10 +110,13 @@ function endings({ row, progress }: HeldGoal, after: HeldGoal): NewEvent[] {
   ];
 }
 
-function factsOf({ row, progress }: HeldGoal, after: HeldGoal): FeedFact[] {
+function factsOf({ row, progress, stall }: HeldGoal, after: HeldGoal): FeedFact[] {
   const { state, isPaused, iterations } = after.progress;
-  const data = { goalId: row.goal_id, state, paused: isPaused, iterations };
-  const movesInbox = (progress.state === 'escalated') !== (state === 'escalated');
+  const standing = standingOf(after, false)?.status;
+  const data = { goalId: row.goal_id, state, paused: isPaused, iterations, ...defined({ standing }) };
+  const isInInbox = (itsState: string, its: HeldGoal['stall']): boolean =>
+    itsState === 'escalated' || its !== undefined;
+  const movesInbox = isInInbox(progress.state, stall) !== isInInbox(state, after.stall);
   return [
     { event: 'goal.updated', data },
     ...(hasStopped(progress, after.progress)

@@ -2,6 +2,7 @@ import { remainingCostUsd, startRun } from '../../../engine/judging/goal.ts';
 import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
 import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import type { Configurable } from '../../../protocol/running/runs.ts';
+import { type Change, perform, unchanged } from '../../../runtime/change.ts';
 import { createRun } from '../../../runtime/creation.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
 import type { Runs } from '../../running/runs/door.ts';
@@ -17,11 +18,23 @@ import { insertGoalRun } from './records.ts';
 /** Who starts a contributing run. */
 interface RunInitiator {
   readonly actor: string;
+  /** The principal and the person who start it; none for an arm. */
+  readonly names?: readonly string[];
   /** An arm starts one run at a time unless the plan says how many; people are not limited. */
   readonly isArm: boolean;
   /** Inputs in addition to those of the plan. */
   readonly inputs?: JsonObject | undefined;
 }
+
+/** Reasons for which an arm starts no run although nothing is wrong. */
+const ORDINARY: readonly unknown[] = [
+  'stopped',
+  'paused',
+  'maxLoopIterations',
+  'maxCostUsd',
+  'runTimeoutMs',
+  'in-flight',
+];
 
 /** Creates the runs that contribute to goals, whoever starts them. */
 export class ContributingRuns {
@@ -52,8 +65,24 @@ export class ContributingRuns {
     if (refusal) return refusal;
     const tags = [`goal:${row.goal_id}`];
     const metadata = { goalId: row.goal_id, iteration: progress.started };
-    const created = createRun(this.#runtime, { subject, workflow, ...given, tags, metadata, depth: 0 });
-    return { created, change: this.#count(goal, { ...goal, progress }, created.held.run.facts, initiator.actor) };
+    const initiators = [...new Set([row.principal, ...(goal.authors ?? []), ...(initiator.names ?? [])])];
+    const request = { subject, initiators, workflow, ...given, tags, metadata, depth: 0 };
+    const created = createRun(this.#runtime, request);
+    const after: HeldGoal = { ...goal, progress, stall: initiator.isArm ? undefined : goal.stall };
+    return { created, change: this.#count(goal, after, created.held.run.facts, initiator.actor) };
+  }
+
+  /** Records why an arm could not start a run, for people to see; the arm tries again. */
+  async noteStall(goal: HeldGoal, { message, details }: Refusal): Promise<Change<unknown> | Refusal> {
+    const isExpected = ORDINARY.includes(details?.reason);
+    if (isExpected || goal.stall?.reason === message) return unchanged(undefined);
+    const stall = { status: 'cannot-start', reason: message, at: this.#runtime.clock.now() } as const;
+    return this.#changes.move(goal, {
+      after: { ...goal, stall },
+      actor: HOST_ACTOR,
+      action: 'goal.stall',
+      details: { reason: message },
+    });
   }
 
   #count(goal: HeldGoal, after: HeldGoal, run: { readonly runId: string; readonly createdAt: number }, actor: string) {
@@ -71,12 +100,20 @@ export class ContributingRuns {
 }
 
 /** Starts the runs of starters that belong to goals. */
-export function goalRunStarter(reader: GoalReader, contributing: ContributingRuns): RunStarter {
+export function goalRunStarter(runtime: Runtime, reader: GoalReader, contributing: ContributingRuns): RunStarter {
+  const noteStall = (tenant: string, goalId: string, refusal: Refusal) =>
+    perform(runtime, async () => {
+      const goal = await reader.load({ tenant }, goalId);
+      return goal ? contributing.noteStall(goal, refusal) : NOT_FOUND;
+    });
   return {
     ownerKind: OWNER_KIND,
     start: async ({ ownerId, subject: { tenant } }) => {
       const goal = await reader.load({ tenant }, ownerId);
-      return goal ? contributing.prepare(goal, { actor: HOST_ACTOR, isArm: true }) : NOT_FOUND;
+      if (!goal) return NOT_FOUND;
+      const start = await contributing.prepare(goal, { actor: HOST_ACTOR, isArm: true });
+      if (isRefusal(start)) await noteStall(tenant, ownerId, start);
+      return start;
     },
     // Every verdict changes what a heartbeat on the goal itself observes.
     observe: async (ownerId, { tenant }) => {

@@ -6,6 +6,7 @@ import type {
   GoalEvaluations,
   GoalPlan,
   GoalRequest,
+  GoalStanding,
   JudgeCalibration,
 } from '../../../protocol/learning/goals.ts';
 import { ownerFrom } from '../../subject-columns.ts';
@@ -28,6 +29,13 @@ export interface Escalation {
   readonly detail?: string;
 }
 
+/** Why nothing starts the runs of an active goal. */
+export interface Stall {
+  readonly status: 'cannot-start' | 'no-arm';
+  readonly reason: string;
+  readonly at: number;
+}
+
 /** The members of a goal that have no column of their own. */
 interface GoalBody {
   readonly objective: string;
@@ -39,6 +47,9 @@ interface GoalBody {
   readonly arm?: Arm | undefined;
   readonly lastVerdict?: { satisfied: boolean; confidence?: number; runId: string } | undefined;
   readonly escalation?: Escalation | undefined;
+  readonly stall?: Stall | undefined;
+  /** Principals and persons who wrote the objective or the plan: they count as initiators of its runs. */
+  readonly authors?: readonly string[] | undefined;
   /** What a person said when they resumed the goal. */
   readonly note?: { readonly at: number; readonly by: string; readonly text: string } | undefined;
 }
@@ -58,7 +69,8 @@ export function holdGoal(row: GoalRow): HeldGoal {
 /** The row that stores a goal. */
 export function rowOf({ row, progress, ...rest }: HeldGoal): GoalRow {
   const { state, ...counts } = progress;
-  return { ...row, state, body: JSON.stringify({ ...rest, progress: counts } satisfies GoalBody) };
+  const stalled_at = rest.stall?.at ?? null;
+  return { ...row, state, stalled_at, body: JSON.stringify({ ...rest, progress: counts } satisfies GoalBody) };
 }
 
 /** A goal as callers see it. */
@@ -109,12 +121,15 @@ export function evaluationFrom(row: GoalRunRow): GoalEvaluation {
 
 /** Facts about a goal that its document, which the protocol defines, has no members for. */
 export function factsFrom(
-  { row, progress, objectiveVersion, escalation, note }: HeldGoal,
+  goal: HeldGoal,
   objectives: readonly ObjectiveRow[],
+  standing: GoalStanding | undefined,
 ): Omit<GoalEvaluations, 'items' | 'nextCursor'> {
+  const { row, progress, objectiveVersion, escalation, note } = goal;
   return {
     goalId: row.goal_id,
     managementRunId: row.run_id,
+    ...defined({ standing }),
     paused: progress.isPaused,
     costUsd: progress.costUsd,
     ...(progress.deadlineAt === undefined ? {} : { deadlineAt: timestamp(progress.deadlineAt) }),

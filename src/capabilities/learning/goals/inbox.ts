@@ -1,7 +1,7 @@
 import type { Store } from '../../../store/store.ts';
 import type { InboxEntry, InboxSource } from '../../people/inbox/door.ts';
 import { type HeldGoal, holdGoal } from './document.ts';
-import { type GoalRow, type GoalRunRow, listDisputed, listEscalated } from './records.ts';
+import { type GoalRow, type GoalRunRow, listDisputed, listEscalated, listStalled } from './records.ts';
 
 const TITLE_CHARS_MAX = 120;
 
@@ -11,22 +11,35 @@ const REASONS: Readonly<Record<NonNullable<HeldGoal['escalation']>['reason'], st
   'no-progress': 'No progress',
 };
 
-/** What waits for a person: escalated goals, and verdicts that somebody disputes. */
+/** What waits for a person: escalated goals, goals that nothing starts, and verdicts that somebody disputes. */
 export function goalInboxSources(store: Store): readonly InboxSource[] {
   return [
     async ({ subject }, before, limit) =>
       (await store.read<GoalRow>(listEscalated(subject, before, limit))).map((row) => escalated(holdGoal(row))),
     async ({ subject }, before, limit) =>
+      (await store.read<GoalRow>(listStalled(subject, before, limit))).map((row) => stalled(holdGoal(row))),
+    async ({ subject }, before, limit) =>
       (await store.read<GoalRunRow>(listDisputed(subject, before, limit))).map(disputed),
   ];
 }
 
-function escalated({ row, objective, escalation }: HeldGoal): InboxEntry {
+function escalated(goal: HeldGoal): InboxEntry {
+  const { row, escalation } = goal;
+  return entryOf(goal, escalation ? REASONS[escalation.reason] : 'Stopped', row.stopped_at!);
+}
+
+function stalled(goal: HeldGoal): InboxEntry {
+  const { row, stall } = goal;
+  const why = stall?.status === 'no-arm' ? 'Nothing starts it again' : 'Cannot start';
+  return entryOf(goal, why, row.stalled_at!);
+}
+
+function entryOf({ row, objective }: HeldGoal, why: string, createdAt: number): InboxEntry {
   return {
     kind: 'goal',
     id: row.goal_id,
-    title: `${escalation ? REASONS[escalation.reason] : 'Stopped'}: ${objective}`.slice(0, TITLE_CHARS_MAX),
-    createdAt: row.stopped_at!,
+    title: `${why}: ${objective}`.slice(0, TITLE_CHARS_MAX),
+    createdAt,
     link: `/console/goals/${row.goal_id}`,
     goalId: row.goal_id,
     requiredScope: 'goals:write',

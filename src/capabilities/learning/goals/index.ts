@@ -54,7 +54,7 @@ export const goals = defineCapability({
       reactions: [noteContributions],
       onAppend: [callGoalWorker(runtime.hub)],
       extensions: [
-        RunStarters.of(goalRunStarter(reader, contributing)),
+        RunStarters.of(goalRunStarter(runtime, reader, contributing)),
         AnnotationReactions.of(disputeWrites),
         InboxSources.of(...goalInboxSources(store)),
       ],

@@ -67,6 +67,14 @@ export const GOAL_TABLES: readonly Migration[] = [
       'CREATE INDEX goal_runs_disputed ON goal_runs (tenant, disputed_at, run_id) WHERE disputed_at IS NOT NULL',
     ],
   },
+  {
+    id: 'goals/0002',
+    statements: [
+      // Since when nothing starts the runs of an active goal; the body says why.
+      'ALTER TABLE goals ADD COLUMN stalled_at BIGINT',
+      'CREATE INDEX goals_stalled ON goals (tenant, stalled_at, goal_id) WHERE stalled_at IS NOT NULL',
+    ],
+  },
 ];
 
 /** A goal as it is stored. */
@@ -79,6 +87,7 @@ export interface GoalRow extends SubjectColumns {
   readonly created_at: number;
   readonly updated_at: number;
   readonly stopped_at: number | null;
+  readonly stalled_at: number | null;
 }
 
 const GOAL_COLUMNS = [
@@ -91,6 +100,7 @@ const GOAL_COLUMNS = [
   'created_at',
   'updated_at',
   'stopped_at',
+  'stalled_at',
 ] as const satisfies readonly (keyof GoalRow)[];
 
 /** Expects, as `goals`, that the tenant has fewer than `most` goals that are not closed. */
@@ -109,11 +119,13 @@ export function insertGoal(row: GoalRow, most: number): Write {
 }
 
 /** Expects, as `goal`, that the goal has not changed since it was read. */
-export function updateGoal({ goal_id, tenant, version, state, body, updated_at, stopped_at }: GoalRow): Write {
+export function updateGoal(row: GoalRow): Write {
+  const { goal_id, tenant, version, state, body, updated_at, stopped_at, stalled_at } = row;
   return {
-    sql: `UPDATE goals SET state = $1, body = $2, updated_at = $3, stopped_at = $4, version = version + 1
-          WHERE goal_id = $5 AND tenant = $6 AND version = $7`,
-    params: [state, body, updated_at, stopped_at, goal_id, tenant, version],
+    sql: `UPDATE goals SET state = $1, body = $2, updated_at = $3, stopped_at = $4, stalled_at = $5,
+            version = version + 1
+          WHERE goal_id = $6 AND tenant = $7 AND version = $8`,
+    params: [state, body, updated_at, stopped_at, stalled_at, goal_id, tenant, version],
     expect: 1,
     expectation: 'goal',
   };
@@ -153,6 +165,11 @@ interface Since {
 /** Goals that wait for a person, the most recently escalated first. */
 export function listEscalated(visibility: Visibility, before: Since | undefined, limit: number): Statement {
   return listBack('goals', `state = 'escalated'`, 'stopped_at', 'goal_id', visibility, before, limit);
+}
+
+/** Active goals whose runs nothing starts, the most recently stalled first. */
+export function listStalled(visibility: Visibility, before: Since | undefined, limit: number): Statement {
+  return listBack('goals', 'stalled_at IS NOT NULL', 'stalled_at', 'goal_id', visibility, before, limit);
 }
 
 /** Verdicts that somebody disputes, the most recently disputed first. */

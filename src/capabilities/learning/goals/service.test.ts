@@ -177,7 +177,7 @@ describe('the arm of a goal', () => {
 
   it('starts one run at a time, and its start conflicts with a change of the goal', async () => {
     const { id } = await create({ continuation: { mode: 'schedule' } });
-    const starter = goalRunStarter(reader, contributing);
+    const starter = goalRunStarter(runtime, reader, contributing);
     const due = { starterId: (await armOf(id))!, ownerId: id, subject: ADA.subject, at: clock.now() };
     const outdated = await starter.start(due);
     await done(() => goals.pause(ADA, id));

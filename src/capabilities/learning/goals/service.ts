@@ -17,7 +17,7 @@ import type { Verifiers } from '../verifiers/door.ts';
 import type { Arms } from './arms.ts';
 import { GOAL_WORK, type GoalChanges, type GoalMove } from './changes.ts';
 import type { ContributingRuns } from './contributing-runs.ts';
-import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, rowOf } from './document.ts';
+import { calibrationFrom, factsFrom, goalFrom, type HeldGoal, rowOf, type Stall } from './document.ts';
 import type { Goals, GoalVerdicts } from './door.ts';
 import type { GoalPlans } from './plans.ts';
 import type { GoalReader } from './reader.ts';
@@ -26,6 +26,7 @@ import {
   type CalibrationRow,
   calibrate,
   callGoal,
+  findUnjudged,
   type GoalRunRow,
   insertGoal,
   insertObjective,
@@ -34,6 +35,7 @@ import {
   type ObjectiveRow,
 } from './records.ts';
 import { refuseUnserved, unprocessable } from './rules.ts';
+import { stallWithoutArm, standingOf } from './standing.ts';
 
 const GOALS_MAX = 20_000;
 const TOO_MANY_GOALS = refuse('conflict', `A tenant may have ${GOALS_MAX} goals that are not closed.`, {
@@ -74,7 +76,8 @@ export class GoalService implements Goals {
     const unarmed = newGoal(subject, goalId, opened.result.runId, request, runtime.clock.now());
     const armed = await arms.arm(unarmed);
     if (armed && isRefusal(armed)) return armed;
-    const goal = { ...unarmed, arm: armed?.arm, plan: armed?.plan };
+    const ready = { ...unarmed, arm: armed?.arm, plan: armed?.plan };
+    const goal = { ...ready, stall: stallWithoutArm(ready, unarmed.row.created_at) };
     return and(this.#insert(goal), ...(armed ? [armed.change] : []), opened);
   }
 
@@ -98,7 +101,14 @@ export class GoalService implements Goals {
     if (refusal) return refusal;
     const { objective, writes } = this.#reword(goal, caller, edit.objective);
     const continued = continueBy(goal, edit.continuation);
-    const after: HeldGoal = { ...goal, ...objective, ...continued, ...defined({ completion: edit.completion }) };
+    const authors = withAuthor(goal, caller);
+    const after: HeldGoal = {
+      ...goal,
+      ...objective,
+      ...continued,
+      ...defined({ completion: edit.completion }),
+      authors,
+    };
     const details = { changed: Object.keys(edit) };
     return this.#move(goal, caller, { after, action: 'goal.update', details, writes }, continued !== undefined);
   }
@@ -147,10 +157,11 @@ export class GoalService implements Goals {
     if (isRefusal(goal)) return goal;
     if (isClosed(goal.progress)) return refuseClosed(goal);
     const plan = redactValue(given);
-    const refusal = await plans.check(goal, plan);
+    const planned: HeldGoal = { ...goal, plan, authors: withAuthor(goal, caller) };
+    const refusal = (await plans.check(goal, plan)) ?? (await this.#parts.arms.refusePlan(planned));
     if (refusal) return refusal;
     const details = { workflowId: plan.workflowId, criteria: plan.criteria.map(({ key }) => key) };
-    const move = { after: { ...goal, plan }, action: 'goal.plan', details } as const;
+    const move = { after: planned, action: 'goal.plan', details } as const;
     const change = await this.#move(goal, caller, move, goal.continuation.armRef == null);
     if (isRefusal(change)) return change;
     const shown = await plans.document(goal, plan);
@@ -160,7 +171,9 @@ export class GoalService implements Goals {
   async start(caller: Caller, goalId: string, inputs: JsonObject | undefined): Promise<Change<StartedRun> | Refusal> {
     const goal = await this.#load(caller, goalId);
     if (isRefusal(goal)) return goal;
-    const initiator = { actor: caller.subject.principal, isArm: false, inputs: inputs && redactValue(inputs) };
+    const { principal: actor } = caller.subject;
+    const names = namesOf(caller);
+    const initiator = { actor, names, isArm: false, inputs: inputs && redactValue(inputs) };
     const start = await this.#parts.contributing.prepare(goal, initiator);
     if (isRefusal(start)) return start;
     return and(this.#host.executor.startRun(start.created), ...(start.change ? [start.change] : []));
@@ -177,7 +190,8 @@ export class GoalService implements Goals {
     if (!goal) return NOT_FOUND;
     const objectives = await store.read<ObjectiveRow>(listObjectives(goalId));
     const rows = await store.read<GoalRunRow>(listVerdicts(goalId, before, limit));
-    return { facts: factsFrom(goal, objectives), rows };
+    const [unjudged] = await store.read<GoalRunRow>(findUnjudged(goal.row));
+    return { facts: factsFrom(goal, objectives, standingOf(goal, unjudged !== undefined)), rows };
   }
 
   async calibration({ subject }: Caller): Promise<JudgeCalibration[]> {
@@ -189,7 +203,10 @@ export class GoalService implements Goals {
     return (await this.#parts.reader.load(subject, goalId)) ?? NOT_FOUND;
   }
 
-  /** Moves a goal, with a new arm if what the arm depends on has changed. */
+  /**
+   * Moves a goal, with a new arm if what the arm depends on has changed. An arm that could not work is refused, also
+   * where the goal does not need it yet because it is paused or waits for a person.
+   */
   async #move(
     goal: HeldGoal,
     { subject }: Caller,
@@ -198,14 +215,14 @@ export class GoalService implements Goals {
   ): Promise<Change<Goal> | Refusal> {
     const { arms, changes, reader } = this.#parts;
     const { state, isPaused } = move.after.progress;
-    const found = rearms && state === 'active' && !isPaused ? await arms.arm(move.after) : undefined;
-    const isMissing = isRefusal(found);
-    // An escalated goal cannot be edited before it continues, so it continues without an arm that is gone.
-    if (isMissing && goal.progress.state === 'active') return found;
-    const armed = isMissing ? undefined : found;
+    const found = rearms && !isClosed(move.after.progress) ? await arms.arm(move.after) : undefined;
+    if (found && isRefusal(found)) return found;
+    const armed = state === 'active' && !isPaused ? found : undefined;
     const arm = rearms || state !== 'active' ? armed?.arm : move.after.arm;
-    const after: HeldGoal = { ...move.after, plan: move.after.plan ?? armed?.plan, arm };
     const at = this.#host.runtime.clock.now();
+    const ready: HeldGoal = { ...move.after, plan: move.after.plan ?? armed?.plan, arm };
+    const after: HeldGoal = { ...ready, stall: stallWithoutArm(ready, goal.stall?.at ?? at) };
+    if (move.action === 'goal.resume' && after.stall) return refuseUnarmed(after.stall);
     const moved = await changes.move(goal, { ...move, after, at, actor: subject.principal });
     if (isRefusal(moved)) return moved;
     const shown = await reader.document({ ...after, row: { ...after.row, updated_at: at } });
@@ -228,11 +245,9 @@ export class GoalService implements Goals {
       refusals: { goals: TOO_MANY_GOALS },
     });
     const entry = audit.entry({ ...where, actor, action: 'goal.create', target, details });
-    return and(
-      inserted,
-      entry,
-      feed.publish(where, [{ event: 'goal.updated', data: { goalId: target, state: 'active' } }]),
-    );
+    const updated = { event: 'goal.updated', data: { goalId: target, state: 'active' } } as const;
+    const waits = goal.stall ? [{ event: 'inbox.changed', data: {} } as const] : [];
+    return and(inserted, entry, feed.publish(where, [updated, ...waits]));
   }
 
   async #refuseVerifier(
@@ -271,12 +286,14 @@ function newGoal(subject: Subject, goalId: string, runId: string, request: GoalR
       created_at: now,
       updated_at: now,
       stopped_at: null,
+      stalled_at: null,
     },
     objective: redactText(objective),
     objectiveVersion: 1,
     completion,
     continuation,
     progress: newProgress(bounds, now),
+    authors: namesOf({ subject }),
   };
 }
 
@@ -291,6 +308,19 @@ function continueBy(
 
 function objectiveRow({ row, objective, objectiveVersion }: HeldGoal, principal: string, at: number): ObjectiveRow {
   return { goal_id: row.goal_id, version: objectiveVersion, objective, principal, at };
+}
+
+/** Whoever is behind a credential: its principal, and the person that it names. */
+function namesOf({ subject: { principal, person } }: Pick<Caller, 'subject'>): string[] {
+  return person === undefined ? [principal] : [principal, person];
+}
+
+function withAuthor({ authors = [] }: HeldGoal, caller: Caller): string[] {
+  return [...new Set([...authors, ...namesOf(caller)])];
+}
+
+function refuseUnarmed({ reason }: Stall): Refusal {
+  return refuse('conflict', `The goal cannot go on by itself. ${reason}`, { reason: 'no-arm' });
 }
 
 function refuseClosed({ progress: { state } }: HeldGoal): Refusal {

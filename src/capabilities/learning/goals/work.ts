@@ -11,6 +11,7 @@ import type { Escalation, HeldGoal } from './document.ts';
 import type { GoalJudging, Step } from './judging.ts';
 import type { GoalReader } from './reader.ts';
 import { findGoalRun, findQuestion, findUnjudged, type GoalRunRow, markQuestionsSeen } from './records.ts';
+import { stallWithoutArm } from './standing.ts';
 
 const STEPS_MAX = 100;
 const NOTHING_TO_DO: Step = { until: undefined };
@@ -52,28 +53,45 @@ export class GoalWorker {
     const goal = await this.#parts.reader.load({ tenant }, goalId);
     if (!goal || isClosed(goal.progress)) return unchanged(NOTHING_TO_DO);
     const { row, progress } = goal;
-    if (progress.state === 'escalated') return this.#reopenIfAnswered(goal);
     const expired = expire(progress, this.#runtime.clock.now());
-    if (expired !== progress) return this.#move(goal, { after: { ...goal, progress: expired }, action: 'goal.close' });
+    if (expired !== progress) {
+      return this.#move(goal, { after: { ...goal, progress: expired, escalation: undefined }, action: 'goal.close' });
+    }
+    if (progress.state === 'escalated') return this.#reopenIfAnswered(goal);
     const [question] = await this.#read(findQuestion(row));
     if (question) return this.#escalateFor(goal, question);
     const [ended] = await this.#read(findUnjudged(row));
-    return ended ? this.#parts.judging.judge(goal, ended) : unchanged({ until: progress.deadlineAt });
+    return ended ? this.#parts.judging.judge(goal, ended) : this.#noteLostArm(goal);
+  }
+
+  /** An arm that has fired for the last time starts nothing more: somebody has to know. */
+  async #noteLostArm(goal: HeldGoal): Promise<Change<Step> | Refusal> {
+    const { progress, arm, stall } = goal;
+    const { deadlineAt: until, started, iterations, isPaused } = progress;
+    const mayBeLost = arm !== undefined && !stall && !isPaused && started === iterations;
+    if (!mayBeLost || (await this.#parts.arms.isArmed(goal))) return unchanged({ until });
+    const at = this.#runtime.clock.now();
+    const reason = 'What started the runs has started its last one.';
+    const after: HeldGoal = { ...goal, stall: { status: 'no-arm', reason, at } };
+    return this.#move(goal, { after, action: 'goal.stall', details: { reason } });
   }
 
   /** The answer to the question that escalated a goal reopens it; other escalations are resolved by a person. */
   async #reopenIfAnswered(goal: HeldGoal): Promise<Change<Step> | Refusal> {
-    const { row, escalation } = goal;
-    if (escalation?.interruptId === undefined || escalation.runId === undefined) return unchanged(NOTHING_TO_DO);
+    const { row, escalation, progress: before } = goal;
+    const waiting: Step = { until: before.deadlineAt };
+    if (escalation?.interruptId === undefined || escalation.runId === undefined) return unchanged(waiting);
     const [asking] = await this.#read(findGoalRun({ tenant: row.tenant, runId: escalation.runId }));
-    if (asking?.asks === escalation.interruptId) return unchanged(NOTHING_TO_DO);
+    if (asking?.asks === escalation.interruptId) return unchanged(waiting);
     const progress = reopen(goal.progress, this.#runtime.clock.now());
     const after: HeldGoal = { ...goal, progress, escalation: undefined };
     const armed = progress.state === 'active' && !progress.isPaused ? await this.#parts.arms.arm(after) : undefined;
     if (!armed || isRefusal(armed)) {
-      if (armed)
-        this.#runtime.log.warn({ goalId: row.goal_id, reason: armed.message }, 'goal reopened without its arm');
-      return this.#move(goal, { after: { ...after, arm: undefined }, action: 'goal.reopen' });
+      const at = this.#runtime.clock.now();
+      const stall = armed
+        ? ({ status: 'cannot-start', reason: armed.message, at } as const)
+        : stallWithoutArm({ ...after, arm: undefined }, at);
+      return this.#move(goal, { after: { ...after, arm: undefined, stall }, action: 'goal.reopen' });
     }
     const moved = await this.#move(goal, { after: { ...after, arm: armed.arm }, action: 'goal.reopen' });
     return isRefusal(moved) ? moved : and(moved, armed.change);

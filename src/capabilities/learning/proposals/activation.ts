@@ -28,8 +28,10 @@ import {
 import type { Installers } from './installers/index.ts';
 import type { Installation, ProposedArtifact } from './installers/installer.ts';
 import { moveProposal, type ProposalDecision } from './moves.ts';
+import { type NamedArtifact, refuseOtherHash, refuseUnnamed } from './named-artifact.ts';
 import type { ProposalNotifications } from './notifications.ts';
 import {
+  type AuthorRow,
   findProposal,
   findProposalOfRun,
   insertInstalled,
@@ -39,6 +41,7 @@ import {
 } from './records.ts';
 import { malformed, refuseMove, stale } from './rules.ts';
 import { gateFor, type ProposalSettings } from './settings.ts';
+import type { ProposalViews } from './views.ts';
 
 /** The result of applying a proposal: it is installed, or its gate waits for votes. */
 export type AppliedProposal =
@@ -61,6 +64,7 @@ interface ActivationParts {
   readonly settings: ProposalSettings;
   readonly installers: Installers;
   readonly notifications: ProposalNotifications;
+  readonly views: ProposalViews;
 }
 
 /**
@@ -68,7 +72,8 @@ interface ActivationParts {
  *
  * P1. What is installed is the revision that was stored last, and that the gate asked about.
  * P2. The vote that opens the gate, the installation, the state, the events and the audit entry are one change.
- * P3. Nobody who wrote a revision can approve the proposal.
+ * P3. Nobody who wrote a part of the artifact can approve the proposal.
+ * P4. Nobody applies an artifact other than the one that they named, or, if they named none, that they saw last.
  */
 export class Activation {
   readonly #host: Pick<Host, 'runtime'>;
@@ -80,18 +85,29 @@ export class Activation {
   }
 
   /** Installs the artifact of a proposal, or opens its gate where people have to approve first. */
-  async apply(caller: Caller, proposalId: string): Promise<Change<AppliedProposal> | Refusal> {
+  async apply(
+    caller: Caller,
+    proposalId: string,
+    named: NamedArtifact = {},
+  ): Promise<Change<AppliedProposal> | Refusal> {
     const [row] = await this.#store.read<ProposalRow>(findProposal(caller.subject, proposalId));
     if (!row) return NOT_FOUND;
     const { tenant, run_id: runId } = row;
     const apply = async (run: Run, current: ProposalRow): Promise<ProposalDecision<AppliedProposal>> => {
-      const prepared = decidedBefore(current) ?? (await this.#prepare(current, caller.subject));
+      const over = refuseOtherHash(current, named) ?? decidedBefore(current);
+      if (over) return over;
+      const unseen = refuseUnnamed(current, named) ?? (await this.#parts.views.refuseUnseen(caller, current, named));
+      const prepared = unseen ?? (await this.#prepare(current, caller.subject));
       if (prepared === 'outdated' || !('installation' in prepared)) return prepared;
       return this.#parts.settings.activation === 'direct-rbac'
         ? this.#applyDirectly(run, prepared)
         : this.#askGate(run, prepared, resolverOf(caller));
     };
-    return decidedBefore(row) ?? moveProposal(this.#host.runtime, { from: { tenant }, runId }, apply);
+    return (
+      refuseOtherHash(row, named) ??
+      decidedBefore(row) ??
+      moveProposal(this.#host.runtime, { from: { tenant }, runId }, apply)
+    );
   }
 
   /** Decides an answer to the gate. The vote that approves the proposal also installs it. */
@@ -153,8 +169,9 @@ export class Activation {
 
   /** Everybody who contributed to the text is its author, whoever came last. */
   async #isOwnWork({ tenant, proposal_id }: ProposalRow, { principal, person }: Resolver): Promise<boolean> {
-    const authors = await this.#store.read<{ author: string }>(listAuthors(tenant, proposal_id));
-    return authors.some(({ author }) => author === principal || author === person);
+    const authors = await this.#store.read<AuthorRow>(listAuthors(tenant, proposal_id));
+    const names: readonly (string | null)[] = person === undefined ? [principal] : [principal, person];
+    return authors.some(({ author, author_principal }) => names.includes(author) || names.includes(author_principal));
   }
 
   #applyDirectly(run: Run, prepared: PreparedInstallation): ProposalDecision<AppliedProposal> {
@@ -290,7 +307,7 @@ function refuseOwnVote(by: Resolver): Decision {
   const payload = { principal: by.principal, action: 'approval.granted', resource: REVIEW, allowed: false };
   return {
     record: [{ type: 'authorization.decided', nodeId: REVIEW, payload: { ...payload, reason: 'own-revision' } }],
-    refusal: refuse('forbidden', 'You wrote a revision of this proposal, so somebody else has to approve it.', {
+    refusal: refuse('forbidden', 'You wrote a part of this artifact, so somebody else has to approve it.', {
       reason: 'own-revision',
     }),
   };

@@ -21,7 +21,9 @@ const evidence = operation({
   refusals: [404],
   handle: async ({ caller, params }, { proposals }) => {
     const details = await proposals.details(caller.subject, params.proposalId);
-    return isRefusal(details) ? details : reply(200, evidenceOf(details));
+    if (isRefusal(details)) return details;
+    await proposals.views.note(caller, [details.row]);
+    return reply(200, evidenceOf(details));
   },
 });
 

@@ -63,7 +63,7 @@ export async function draftProposal(
   const writes = [
     insertEvidence(ownerOf(owner), draft.evidence.key, proposalId),
     insertProposal(row, pendingMax),
-    insertRevision({ ...row, note: null, at: now }),
+    insertRevision({ ...row, author_principal: null, note: null, at: now }),
   ];
   const refusals = { evidence: KNOWN_EVIDENCE, pending: TOO_MANY_PENDING };
   return and(changeOf(proposalOf(row), writes, { refusals }), run, notifications.created(owner, row));

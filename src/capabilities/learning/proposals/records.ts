@@ -78,6 +78,21 @@ export const PROPOSAL_TABLES: readonly Migration[] = [
       ) $clustered`,
     ],
   },
+  {
+    id: 'proposals/0003',
+    statements: [
+      // Which artifact a proposal showed to whom last, so that nobody applies another one by accident.
+      `CREATE TABLE proposal_views (
+        proposal_id TEXT NOT NULL,
+        viewer TEXT NOT NULL,
+        sha256 TEXT NOT NULL,
+        at BIGINT NOT NULL,
+        PRIMARY KEY (proposal_id, viewer)
+      ) $clustered`,
+      // The principal beside the person in `author`: a key may lose the person that it named.
+      'ALTER TABLE proposal_revisions ADD COLUMN author_principal TEXT',
+    ],
+  },
 ];
 
 /** The facts of a proposal that have no column of their own, stored as one JSON text. */
@@ -162,14 +177,51 @@ export function insertEvidence(owner: string, key: string, proposalId: string): 
   };
 }
 
-/** Everybody who wrote a revision of a proposal. The draft, which the host wrote, has no author. */
+/** Somebody who wrote a part of an artifact: a person, or the principal of a key that names none. */
+export interface AuthorRow {
+  readonly author: string;
+  readonly author_principal: string | null;
+}
+
+/**
+ * Everybody whose revision changed the artifact of a proposal. The draft, which the host wrote, has no author, and a
+ * revision of the title or with a note alone makes nobody one.
+ */
 export function listAuthors(tenant: string, proposalId: string): Statement {
   return sql(
-    `SELECT DISTINCT author FROM proposal_revisions JOIN proposals USING (proposal_id)
-     WHERE proposal_id = $1 AND tenant = $2 AND author IS NOT NULL`,
+    `SELECT DISTINCT written.author, written.author_principal FROM proposal_revisions written
+     JOIN proposals ON proposals.proposal_id = written.proposal_id
+     JOIN proposal_revisions before ON before.proposal_id = written.proposal_id
+       AND before.revision = written.revision - 1 AND before.sha256 <> written.sha256
+     WHERE written.proposal_id = $1 AND proposals.tenant = $2 AND written.author IS NOT NULL`,
     proposalId,
     tenant,
   );
+}
+
+/** Which artifact somebody has seen. */
+export interface ViewRow {
+  readonly proposal_id: string;
+  readonly sha256: string;
+}
+
+/** What a viewer has seen of some proposals. */
+export function findViews(viewer: string, proposalIds: readonly string[]): Statement {
+  return sql(
+    `SELECT proposal_id, sha256 FROM proposal_views
+     WHERE viewer = $1 AND proposal_id IN ${placeholders(1, proposalIds.length, 2)}`,
+    viewer,
+    ...proposalIds,
+  );
+}
+
+/** Stores what a viewer sees of a proposal now. */
+export function noteView(viewer: string, { proposal_id, sha256 }: ViewRow, at: number): Write {
+  return {
+    sql: `INSERT INTO proposal_views (proposal_id, viewer, sha256, at) VALUES ($1, $2, $3, $4)
+          ON CONFLICT (proposal_id, viewer) DO UPDATE SET sha256 = $3, at = $4`,
+    params: [proposal_id, viewer, sha256, at],
+  };
 }
 
 /** A revision of the artifact of a proposal. */
@@ -180,6 +232,7 @@ export interface RevisionRow {
   readonly sha256: string;
   /** Null for the draft, which the host wrote. */
   readonly author: string | null;
+  readonly author_principal: string | null;
   readonly note: string | null;
   readonly at: number;
 }
@@ -187,9 +240,9 @@ export interface RevisionRow {
 /** Stores a revision. */
 export function insertRevision(row: RevisionRow): Write {
   return {
-    sql: `INSERT INTO proposal_revisions (proposal_id, revision, text, sha256, author, note, at)
-          VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    params: [row.proposal_id, row.revision, row.text, row.sha256, row.author, row.note, row.at],
+    sql: `INSERT INTO proposal_revisions (proposal_id, revision, text, sha256, author, author_principal, note, at)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    params: [row.proposal_id, row.revision, row.text, row.sha256, row.author, row.author_principal, row.note, row.at],
   };
 }
 

@@ -41,7 +41,7 @@ export async function revised(
   const isValid = (await installer.check(artifact)).length === 0;
   const based = { ...written, base: isValid ? await installer.current(artifact) : '' };
   const next = withFacts(based, defined({ title: redacted(title), rationale: redacted(rationale) }));
-  return { next, revision: { ...next, note: redacted(note) ?? null, at } };
+  return { next, revision: { ...next, author_principal: by.principal, note: redacted(note) ?? null, at } };
 }
 
 /** Artifacts are stored unchanged, so they cannot be redacted: one with a secret is refused. */

@@ -4,16 +4,19 @@ import { findDuplicateKey, memberText } from '../../../protocol/format/json-text
 import { Closed, NonEmpty } from '../../../protocol/format/schema.ts';
 import {
   AppliedProposal,
+  ApplyProposalRequest,
   PendingProposal,
   Proposal,
   ProposalList,
   RejectProposalRequest,
   ReviseProposalRequest,
 } from '../../../protocol/learning/proposals.ts';
+import { CONSOLE_HEADER } from '../../../protocol/operations/console-header.ts';
 import { ListQuery, pageOf, pageRequest } from '../../page.ts';
 import { type Reply, reply, route, transact } from '../../request.ts';
 import type { AppliedProposal as Applied } from './activation.ts';
 import { proposalText } from './document.ts';
+import { entityTagOf } from './named-artifact.ts';
 import type { ProposalRow } from './records.ts';
 import type { ProposalService } from './service.ts';
 
@@ -47,9 +50,15 @@ const list = operation({
     if (isRefusal(page)) return page;
     const filter = { state, kind, before: page.after };
     const rows = await proposals.list(caller.subject, filter, page.limit + 1);
-    const { items, nextCursor } = pageOf(rows, page, proposalText, ({ proposal_id }) => proposal_id);
+    const { items: shown, nextCursor } = pageOf(
+      rows,
+      page,
+      (row) => row,
+      ({ proposal_id }) => proposal_id,
+    );
     const more = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
-    return { status: 200, text: `{"proposals":[${items.join(',')}]${more}}` };
+    await proposals.views.note(caller, shown);
+    return { status: 200, text: `{"proposals":[${shown.map(proposalText).join(',')}]${more}}` };
   },
 });
 
@@ -64,7 +73,9 @@ const get = operation({
   refusals: [404],
   handle: async ({ caller, params }, { proposals }) => {
     const row = await proposals.find(caller.subject, params.proposalId);
-    return isRefusal(row) ? row : documentReply(row);
+    if (isRefusal(row)) return row;
+    await proposals.views.note(caller, [row]);
+    return documentReply(row);
   },
 });
 
@@ -103,12 +114,15 @@ const apply = operation({
   ...at('/{proposalId}/apply'),
   scope: 'proposals:activate',
   params: ProposalParams,
-  body: Type.Object({}),
+  body: ApplyProposalRequest,
   bodyOptional: true,
   replies: { 200: AppliedProposal, 202: PendingProposal },
-  refusals: [403, 404, 409, 422],
-  handle: ({ caller, params }, { proposals }) =>
-    transact(() => proposals.apply(caller, params.proposalId), appliedReply),
+  refusals: [400, 403, 404, 409, 422],
+  handle: ({ caller, params, body, header }, { proposals }) => {
+    const isHashRequired = header(CONSOLE_HEADER) !== undefined;
+    const named = { artifactHash: body?.artifactHash, ifMatch: header('if-match'), isHashRequired };
+    return transact(() => proposals.apply(caller, params.proposalId, named), appliedReply);
+  },
 });
 
 function appliedReply(applied: Applied): Reply {
@@ -145,7 +159,7 @@ const archive = operation({
 });
 
 function documentReply(row: ProposalRow): Reply {
-  return { status: 200, text: proposalText(row) };
+  return { status: 200, text: proposalText(row), headers: { ETag: entityTagOf(row) } };
 }
 
 /** The operations on proposals that the protocol defines. */

@@ -16,6 +16,7 @@ import { draftProposal } from './drafting.ts';
 import { closeRevisedGate, endUnapplied, gateOf } from './gate.ts';
 import { type Installers, type InstallTargets, installersFor } from './installers/index.ts';
 import { moveProposal, type ProposalDecision } from './moves.ts';
+import type { NamedArtifact } from './named-artifact.ts';
 import { type NotificationTargets, ProposalNotifications } from './notifications.ts';
 import {
   findProposal,
@@ -34,6 +35,7 @@ import {
 import { type Revision, redacted, refuseSecrets, revised, withFacts } from './revisions.ts';
 import { type HistorySize, refuseMoreRevisions, refuseMove } from './rules.ts';
 import type { ProposalSettings } from './settings.ts';
+import { ProposalViews } from './views.ts';
 
 /** The services that proposals use. */
 interface ProposalNeeds extends InstallTargets, NotificationTargets {}
@@ -42,6 +44,8 @@ interface ProposalNeeds extends InstallTargets, NotificationTargets {}
 export class ProposalService implements Proposals {
   /** Applying proposals, and the votes on them. */
   readonly activation: Activation;
+  /** Who has seen which artifact. */
+  readonly views: ProposalViews;
   readonly #host: Pick<Host, 'runtime'>;
   readonly #settings: ProposalSettings;
   readonly #installers: Installers;
@@ -50,9 +54,10 @@ export class ProposalService implements Proposals {
   constructor(host: Pick<Host, 'runtime'>, needs: ProposalNeeds, settings: ProposalSettings) {
     this.#host = host;
     this.#settings = settings;
-    this.#installers = installersFor(needs, host.runtime.store);
+    this.#installers = installersFor(needs, host.runtime);
     this.#notifications = new ProposalNotifications(needs);
-    const parts = { settings, installers: this.#installers, notifications: this.#notifications };
+    this.views = new ProposalViews(host.runtime);
+    const parts = { settings, installers: this.#installers, notifications: this.#notifications, views: this.views };
     this.activation = new Activation(host, parts);
   }
 
@@ -91,20 +96,17 @@ export class ProposalService implements Proposals {
   }
 
   /** Changes what is proposed, never what is installed. An open gate is closed: it asked about another text. */
-  async revise(
-    { subject: by }: Caller,
-    proposalId: string,
-    revision: Revision,
-  ): Promise<Change<ProposalRow> | Refusal> {
-    const row = await this.find(by, proposalId);
+  async revise(caller: Caller, proposalId: string, revision: Revision): Promise<Change<ProposalRow> | Refusal> {
+    const row = await this.find(caller.subject, proposalId);
     if (isRefusal(row)) return row;
     const refusal = refuseMove(row, 'revised') ?? refuseSecrets(revision);
-    return refusal ?? this.#move(row, (run, current) => this.#revision(by, revision, run, current));
+    return refusal ?? this.#move(row, (run, current) => this.#revision(caller, revision, run, current));
   }
 
   /** Installs the artifact of a proposal, or opens its gate where people have to approve first. */
-  apply(caller: Caller, proposalId: string): Promise<Change<AppliedProposal> | Refusal> {
-    return this.activation.apply(caller, proposalId);
+  apply(caller: Caller, proposalId: string, named?: NamedArtifact): Promise<Change<AppliedProposal> | Refusal> {
+    const isHashRequired = this.#settings.isHashRequired || named?.isHashRequired;
+    return this.activation.apply(caller, proposalId, { ...named, isHashRequired });
   }
 
   /** Rejects a proposal. The same evidence is not proposed again. */
@@ -188,7 +190,13 @@ export class ProposalService implements Proposals {
     return moveProposal(this.#host.runtime, { from: { tenant }, runId }, decide);
   }
 
-  async #revision(by: Subject, revision: Revision, run: Run, row: ProposalRow): Promise<ProposalDecision<ProposalRow>> {
+  async #revision(
+    caller: Caller,
+    revision: Revision,
+    run: Run,
+    row: ProposalRow,
+  ): Promise<ProposalDecision<ProposalRow>> {
+    const { subject: by } = caller;
     const refusal = refuseMove(row, 'revised') ?? (await this.#refuseLength(row, revision));
     if (refusal) return refusal;
     const context = { by, at: this.#now, installers: this.#installers };
@@ -197,7 +205,10 @@ export class ProposalService implements Proposals {
     return {
       events: closeRevisedGate(run, by.principal),
       rest: () =>
-        and(updated(next, insertRevision(written)), this.#notifications.updated(by, 'proposal.revise', next, details)),
+        and(
+          updated(next, insertRevision(written), ...this.views.writes(caller, [next])),
+          this.#notifications.updated(by, 'proposal.revise', next, details),
+        ),
     };
   }
 

@@ -33,6 +33,8 @@ export interface ProposalSettings {
   readonly gates: readonly GateRule[];
   /** Proposals of a tenant that may wait for review at once. */
   readonly pendingMax: number;
+  /** Whether everybody who applies a proposal must name the artifact that they reviewed. */
+  readonly isHashRequired?: boolean;
 }
 
 /** Without a matching rule: one vote by a person with the scope, or an override by an owner. */
@@ -75,6 +77,11 @@ export const proposalSettings = defineSettings({
       meaning:
         'JSON array of gate rules; the first that matches applies: { tenant?, kind?, quorum?, requiredRole?, override?, timeoutSec? }',
     },
+    proposalHash: {
+      variable: 'CAPSTAN_PROPOSAL_HASH',
+      meaning:
+        'whether applying a proposal takes the hash of the reviewed artifact: required, or optional except for the console (optional)',
+    },
     pendingProposals: {
       variable: 'CAPSTAN_SYNTHESIS_MAX_PENDING',
       meaning: 'limit of undecided proposals for each tenant (50)',
@@ -85,6 +92,7 @@ export const proposalSettings = defineSettings({
     read.report('proposalGates', ...problems);
     const activation = read.oneOf('proposals', ACTIVATIONS, 'approval-gate');
     const pendingMax = read.integer('pendingProposals', { otherwise: 50, min: 1, max: 10_000 });
-    return { proposals: { activation, gates, pendingMax } };
+    const isHashRequired = read.oneOf('proposalHash', ['optional', 'required'], 'optional') === 'required';
+    return { proposals: { activation, gates, pendingMax, isHashRequired } };
   },
 });

@@ -222,11 +222,12 @@ function twoDigits(number: number): string {
 
 function inWords(periodMs: number): string {
   const units = [
-    [WEEK_MS, 'weeks'],
-    [DAY_MS, 'days'],
-    [HOUR_MS, 'hours'],
-    [MINUTE_MS, 'minutes'],
+    [WEEK_MS, 'week'],
+    [DAY_MS, 'day'],
+    [HOUR_MS, 'hour'],
+    [MINUTE_MS, 'minute'],
   ] as const;
-  const [ms, name] = units.find(([unit]) => periodMs >= unit * 0.95) ?? [SECOND_MS, 'seconds'];
-  return `${Number((periodMs / ms).toFixed(1))} ${name}`;
+  const [ms, name] = units.find(([unit]) => periodMs >= unit * 0.95) ?? [SECOND_MS, 'second'];
+  const count = Number((periodMs / ms).toFixed(1));
+  return count === 1 ? name : `${count} ${name}s`;
 }

@@ -1,8 +1,11 @@
 import { isRefusal, type Refusal } from '../../../protocol/errors.ts';
+import { defined, type JsonObject } from '../../../protocol/format/json.ts';
 import { ARTIFACT_KINDS, type ArtifactKind, type Proposal } from '../../../protocol/learning/proposals.ts';
 import { and, changeOf, perform } from '../../../runtime/change.ts';
 import { ownerOf } from '../../../store/definitions.ts';
 import { sha256Hex } from '../../../system/digest.ts';
+import { type PersonalDataKind, redactPersonalData } from '../../../system/personal-data.ts';
+import { redactValue } from '../../../system/redaction.ts';
 import {
   KNOWN_EVIDENCE,
   type Draft as ProposalDraft,
@@ -40,6 +43,7 @@ interface ScanOptions {
   readonly neighbours: Neighbours;
   readonly writer: Writer | undefined;
   readonly kinds?: readonly ArtifactKind[] | undefined;
+  readonly personalData?: readonly PersonalDataKind[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -71,9 +75,10 @@ export class Scan {
     const { mining } = this.#options;
     const known = await this.#proposedBefore(habit);
     if (known && !hasGrown(habit, known)) return undefined;
-    const plain = await habit.draft();
-    if (!plain) return undefined;
-    const worded = await this.#word(habit, plain);
+    const drafted = await habit.draft();
+    const plain = drafted && this.#withoutPersonalData(drafted);
+    if (!plain || (habit.kind === 'automation' && plain.artifact !== drafted.artifact)) return undefined;
+    const worded = this.#withoutPersonalData(await this.#word(habit, plain));
     let outcome = await this.#draft(habit, worded, known);
     // What a model wrote must not keep a valid draft from being proposed.
     if (isInvalid(outcome) && worded !== plain) outcome = await this.#draft(habit, plain, known);
@@ -82,6 +87,25 @@ export class Scan {
       log.warn({ kind: habit.kind, reason: outcome.message }, 'skipped a habit: its artifact is not valid');
     }
     return outcome;
+  }
+
+  /**
+   * The draft with placeholders for personal data, except for what is in the artifact that it revises. An automation
+   * with placeholders would start runs with them, so none is proposed.
+   */
+  #withoutPersonalData<T extends Draft>(draft: T): T {
+    const { artifact, title, rationale, excerpts, revises, preview } = draft;
+    const known = revises === undefined ? '' : JSON.stringify(revises);
+    const options = { ...defined({ kinds: this.#options.personalData }), known };
+    const redact = (text: string): string => redactPersonalData(text, options);
+    return {
+      ...draft,
+      artifact: redactValue(artifact, redact),
+      title: redact(title),
+      rationale: redact(rationale),
+      ...(excerpts ? { excerpts: new Map([...excerpts].map(([id, text]) => [id, redact(text)])) } : {}),
+      ...(preview ? { preview: async (final: JsonObject) => redactValue(await preview(final), redact) } : {}),
+    };
   }
 
   async #proposedBefore({ key }: Habit): Promise<HabitRow | undefined> {

@@ -95,6 +95,7 @@ export class SynthesisService {
       neighbours: new Neighbours(caller, this.#needs),
       writer: this.#writer(),
       kinds: request.kinds,
+      personalData: this.#settings.personalData,
       signal,
     });
     return { created: await scan.run(), scannedRuns };

@@ -1,3 +1,4 @@
+import { PERSONAL_DATA_KINDS, type PersonalDataKind } from '../../../system/personal-data.ts';
 import { modelSettings } from '../../ai/models/settings.ts';
 import { defineSettings, type SettingsReader } from '../../settings.ts';
 import { isTimeZone } from '../../starting/schedules/door.ts';
@@ -17,6 +18,8 @@ export interface SynthesisSettings {
   readonly timezones: readonly string[];
   /** The model that words proposals; without one they are worded by templates. */
   readonly model?: { readonly provider: string; readonly model: string } | undefined;
+  /** The kinds of personal data that drafts never contain; all of them unless it says otherwise. */
+  readonly personalData?: readonly PersonalDataKind[];
   /** How often every tenant is scanned; only on request where this is missing. */
   readonly everyMs?: number | undefined;
 }
@@ -41,6 +44,10 @@ export const synthesisSettings = defineSettings({
       variable: 'CAPSTAN_SYNTHESIS_MODEL',
       meaning: 'provider/model that writes the texts of proposals (none: fixed texts)',
     },
+    synthesisPersonalData: {
+      variable: 'CAPSTAN_SYNTHESIS_PERSONAL_DATA',
+      meaning: `comma-separated kinds of personal data to leave out of drafts, or none (${PERSONAL_DATA_KINDS.join(',')})`,
+    },
     synthesisEvery: {
       variable: 'CAPSTAN_SYNTHESIS_EVERY_MINUTES',
       meaning: 'interval in minutes at which proposals are drafted for every tenant (0: only on request)',
@@ -55,6 +62,7 @@ export const synthesisSettings = defineSettings({
         periodMinMs: read.integer('synthesisPeriod', { otherwise, min: 1, max: 365 * DAY_MS }),
         timezones: timezonesOf(read),
         model: modelOf(read),
+        personalData: personalDataOf(read),
         everyMs: everyMinutes === 0 ? undefined : everyMinutes * MINUTE_MS,
       },
     };
@@ -69,6 +77,17 @@ function timezonesOf(read: SettingsReader<'synthesisTimezones'>): readonly strin
     ' must be a comma-separated list of IANA time zones, for example Europe/Berlin,UTC.',
   );
   return [];
+}
+
+function personalDataOf(read: SettingsReader<'synthesisPersonalData'>): readonly PersonalDataKind[] {
+  const text = read.text('synthesisPersonalData');
+  if (text === undefined) return PERSONAL_DATA_KINDS;
+  const names = text === 'none' ? [] : text.split(',').map((name) => name.trim());
+  const kinds = PERSONAL_DATA_KINDS.filter((kind) => names.includes(kind));
+  if (kinds.length !== names.length) {
+    read.report('synthesisPersonalData', ` must be none, or some of ${PERSONAL_DATA_KINDS.join(', ')}.`);
+  }
+  return kinds;
 }
 
 function modelOf(read: SettingsReader<'synthesisModel'>): SynthesisSettings['model'] {

@@ -1,5 +1,5 @@
 import type { ArtifactKind } from '../../../../protocol/learning/proposals.ts';
-import type { Store } from '../../../../store/store.ts';
+import type { Runtime } from '../../../../runtime/runtime.ts';
 import type { Packs } from '../../../ai/packs/door.ts';
 import type { Prompts } from '../../../ai/prompts/door.ts';
 import type { Schedules } from '../../../starting/schedules/door.ts';
@@ -7,6 +7,7 @@ import { automationInstaller } from './automation.ts';
 import type { Installer } from './installer.ts';
 import { packInstaller } from './pack.ts';
 import { promptInstaller } from './prompt-template.ts';
+import { References } from './references.ts';
 
 /** The services into which artifacts are installed. */
 export interface InstallTargets {
@@ -19,11 +20,15 @@ export interface InstallTargets {
 export type Installers = Readonly<Record<ArtifactKind, Installer>>;
 
 /** The installers that install into some services. */
-export function installersFor({ prompts, packs, schedules }: InstallTargets, store: Store): Installers {
+export function installersFor(
+  { prompts, packs, schedules }: InstallTargets,
+  runtime: Pick<Runtime, 'store' | 'catalog' | 'tools' | 'clock'>,
+): Installers {
+  const references = new References({ runtime, packs, prompts });
   return {
     'prompt-template': promptInstaller(prompts),
-    'workflow-chain-pack': packInstaller(packs, 'chains'),
-    'agent-pack': packInstaller(packs, 'agents'),
-    automation: automationInstaller(schedules, store),
+    'workflow-chain-pack': packInstaller(packs, references, 'chains'),
+    'agent-pack': packInstaller(packs, references, 'agents'),
+    automation: automationInstaller(schedules, runtime.store),
   };
 }

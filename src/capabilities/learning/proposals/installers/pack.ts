@@ -1,14 +1,16 @@
+import type { PackManifest } from '../../../../protocol/ai/packs.ts';
 import { isRefusal, refuse } from '../../../../protocol/errors.ts';
 import { isObject, type JsonObject } from '../../../../protocol/format/json.ts';
 import { unchanged, withResult } from '../../../../runtime/change.ts';
 import type { PackFile, Packs, PackTarget } from '../../../ai/packs/door.ts';
 import { type Installer, type Problem, type ProposedArtifact, problemsOf } from './installer.ts';
+import type { References } from './references.ts';
 
 /** The member that holds the contents of packs of one kind. */
 type Contents = 'chains' | 'agents';
 
 /** Installs a pack exactly as it is written and makes it current. */
-export function packInstaller(packs: Packs, contents: Contents): Installer {
+export function packInstaller(packs: Packs, references: References, contents: Contents): Installer {
   const current: Installer['current'] = async ({ author, text }) => {
     const { name } = targetOf(text);
     const found = await packs.current(author.subject, name);
@@ -24,7 +26,8 @@ export function packInstaller(packs: Packs, contents: Contents): Installer {
       const problem = contentProblem(JSON.parse(artifact.text), contents);
       if (problem) return [problem];
       const refusal = await packs.check(packFileOf(artifact));
-      return refusal ? problemsOf(refusal) : [];
+      if (refusal) return problemsOf(refusal);
+      return references.problemsOf(artifact.author.subject, JSON.parse(artifact.text) as PackManifest);
     },
 
     /** The pack itself is valid, so every refusal is a conflict with what is installed. */

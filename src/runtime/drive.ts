@@ -64,7 +64,10 @@ export class Drive {
   readonly #journal: Journal;
   readonly #attempts: Attempts;
   readonly #inbox: Message[] = [];
-  readonly #sleeping = new Map<string, { readonly attempt: number; readonly until: number }>();
+  readonly #sleeping = new Map<
+    string,
+    { readonly attempt: number; readonly until: number; readonly orWoken: boolean }
+  >();
   /** Nodes that want a child run while another one spends from the shared budget, with their attempt. */
   readonly #awaitingBudget = new Map<string, number>();
   /** Fan-out nodes of which a child ended while they were being called: they must be called once more. */
@@ -253,9 +256,11 @@ export class Drive {
   #settle(planned: PlannedNode, outcome: Outcome): void {
     const { id: nodeId } = planned.node;
     const { attempt } = this.#run.nodes[planned.index]!;
-    // The queue's due times are whole milliseconds.
-    if ('sleepUntil' in outcome) this.#sleeping.set(nodeId, { attempt, until: Math.ceil(outcome.sleepUntil) });
-    else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
+    if ('sleepUntil' in outcome) {
+      const { sleepUntil, orWoken = false } = outcome;
+      // The queue's due times are whole milliseconds.
+      this.#sleeping.set(nodeId, { attempt, until: Math.ceil(sleepUntil), orWoken });
+    } else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
     else if ('interrupt' in outcome) {
       const interruptId = this.#runtime.ids.next('int-');
       this.#journal.record(suspendNode(this.#run, nodeId, outcome.interrupt, interruptId));
@@ -341,6 +346,7 @@ export class Drive {
     const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWorkItem(workId));
     if (work?.epoch !== epoch) throw new LeaseLost('the run has ended or was taken over');
     this.#wakes = work.wakes;
+    for (const [nodeId, { orWoken }] of this.#sleeping) if (orWoken) this.#sleeping.delete(nodeId);
     for (const nodeId of await this.#journal.catchUp()) this.#dropAttempt(nodeId);
     if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
     const { ended, changed } = await readChildUpdates(this.#runtime, this.#journal.held);

@@ -13,8 +13,6 @@ export interface Subject {
   readonly tenantName: string;
   readonly workspace?: string | undefined;
   readonly principal: string;
-  /** The pool of workers that the key is bound to; known while a request is handled. */
-  readonly pool?: string | undefined;
   /** The person that the key names, if it names one; known while a request is handled. */
   readonly person?: string | undefined;
   readonly issuer: string;

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Api } from '../support/api.ts';
+import type { WorkerTask } from '../../src/protocol/running/workers.ts';
+import { Api } from '../support/api.ts';
 import { fixed, node, register, unique, workflow } from '../support/definitions.ts';
 import { expectRefusal } from '../support/envelope.ts';
 import { eventsOf } from '../support/interrupts.ts';
@@ -177,5 +178,64 @@ onEachStore('a node that workers serve', (host) => {
     expect((await owner().request('DELETE', `${TYPES}/${typeId}`)).status).toBe(204);
     expect(await found()).toBeUndefined();
     expectRefusal(await owner().request('DELETE', `${TYPES}/${typeId}`), 404, 'not_found');
+  });
+
+  it('is served with keys that can do nothing else, of one pool alone', async () => {
+    const made = async (pool: string): Promise<Api> => {
+      const request = { name: unique('worker'), scopes: ['workers:serve'], pool };
+      const { body } = await owner().post('/v1/host/capstan/keys', request);
+      expect(body).toMatchObject({ pool, scopes: ['workers:serve'] });
+      return new Api(host().url, body.key);
+    };
+    const [gpu, cpu] = [await made('gpu'), await made('cpu')];
+    const typeId = `${unique('acme')}.train`;
+    const declared = await gpu.request('PUT', `${TYPES}/${typeId}`, { description: 'Trains.' });
+    expect(declared.body.pool).toBe('gpu');
+    for (const more of [{}, { pool: 'gpu' }]) {
+      const stolen = await cpu.request('PUT', `${TYPES}/${typeId}`, { description: 'Steals.', ...more });
+      expectRefusal(stolen, 403, 'forbidden');
+    }
+    expectRefusal(await cpu.request('DELETE', `${TYPES}/${typeId}`), 404, 'not_found');
+    const runId = await started(typeId);
+    expect(await claim(typeId, { waitSeconds: 0 }, cpu)).toEqual([]);
+    const [task] = await claim(typeId, {}, gpu);
+    expectRefusal(await report(task, ':complete', { outputs: {} }, cpu), 404, 'not_found');
+    for (const path of [
+      `/v1/runs/${runId}`,
+      '/v1/host/capstan/runs',
+      '/v1/host/capstan/workflows',
+      '/v1/host/capstan/keys',
+    ]) {
+      expectRefusal(await gpu.get(path), 403, 'forbidden');
+    }
+    expectRefusal(await gpu.post('/v1/runs', { workflowId: 'any' }), 403, 'forbidden');
+    expect((await report(task, ':complete', { outputs: {} }, gpu)).status).toBe(204);
+    expect((await owner().ended(runId)).status).toBe('completed');
+    const wide = { name: 'wide', role: 'editor', pool: 'gpu' };
+    expectRefusal(await owner().post('/v1/host/capstan/keys', wide), 400, 'validation_error');
+    expectRefusal(
+      await host()
+        .as('editor')
+        .post(`${TASKS}:claim`, { types: [typeId] }),
+      403,
+      'forbidden',
+    );
+  });
+
+  it('shows a worker its own config and inputs, and nothing else of the run or the host', async () => {
+    const typeId = await declare({ inputs: { properties: { asked: {} } } });
+    const definition = workflow([node('a', typeId, { inputs: { id: fixed(1) } })], [], {
+      variables: [{ name: 'other', type: 'string', defaultValue: 'not-for-workers' }],
+    });
+    const runId = await owner().run(await register(owner(), definition), {
+      inputs: { hidden: 'not-for-workers', asked: 2 },
+    });
+    const [task] = await claim(typeId);
+    expect(Object.keys(task).sort()).toEqual(
+      ['attempt', 'config', 'epoch', 'inputs', 'leaseUntil', 'nodeId', 'runId', 'taskId', 'typeId'].sort(),
+    );
+    expect(task.inputs).toEqual({ id: 1, asked: 2 });
+    await report(task, ':complete', { outputs: {} });
+    await owner().ended(runId);
   });
 });

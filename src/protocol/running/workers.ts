@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { RunError } from '../errors.ts';
 import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { NAME } from '../trust/keys.ts';
 import { RunId } from './runs.ts';
 
 const Optional = Type.Optional;
@@ -18,7 +19,7 @@ const LOGS_MAX = 1_000;
 /** The pool of types and keys that name none. */
 export const DEFAULT_POOL = 'default';
 /** Names of pools. */
-export const PoolName = Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$', description: 'Name of a pool of workers' });
+export const PoolName = Type.String({ pattern: NAME.source, description: 'Name of a pool of workers' });
 
 /** A type id that workers may serve: `<yours>.<name>`. */
 export const WORKER_TYPE_ID = /^[a-z][a-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+$/;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { RunError } from '../../../protocol/errors.ts';
-import type { JsonObject } from '../../../protocol/format/json.ts';
+import { isObject, type JsonObject } from '../../../protocol/format/json.ts';
 import { capabilityNotProvided } from '../../../runtime/node-start.ts';
 import { invalid, type NodeContext, type NodeType, type Outcome } from '../../../runtime/node-type.ts';
 import type { Runtime } from '../../../runtime/runtime.ts';
@@ -72,8 +72,9 @@ export class WorkerNodes {
 
   /** Puts the attempt into the queue of the workers. */
   async #handOver(context: NodeContext, type: WorkerTypeRow): Promise<Outcome> {
-    const { holder, node, config, inputs, schemas, startedAt } = context;
+    const { holder, node, config, schemas, startedAt } = context;
     const declared = declarationOf(type);
+    const inputs = namedInputs(context, declared.inputs);
     const problems = declared.inputs ? await schemas.validate(declared.inputs, inputs) : [];
     if (problems.length > 0) return invalid(`The inputs of the node do not fit: ${problems.join('; ')}.`);
     const deadline = declared.timeoutMs === undefined ? null : startedAt + declared.timeoutMs;
@@ -111,6 +112,15 @@ export class WorkerNodes {
     }
     return sleep(context, task.deadline);
   }
+}
+
+/** What leaves the host: the inputs that the definition or the declaration names, not everything that flows past. */
+function namedInputs({ declared, inputs }: NodeContext, schema: JsonObject | undefined): JsonObject {
+  const named = isObject(schema?.properties) ? Object.keys(schema.properties) : [];
+  return {
+    ...Object.fromEntries(named.filter((name) => Object.hasOwn(inputs, name)).map((name) => [name, inputs[name]])),
+    ...declared,
+  };
 }
 
 /** Attempts of a node are told apart by visit and number. */

@@ -185,8 +185,8 @@ export class WorkerService implements Workers {
   }
 }
 
-function reachOf({ subject }: Caller): WorkerReach {
-  return { tenant: subject.tenant, workspace: subject.workspace, pool: subject.pool };
+function reachOf({ subject, pool }: Caller): WorkerReach {
+  return { tenant: subject.tenant, workspace: subject.workspace, pool };
 }
 
 function effectOf({ tenant, run_id: runId, node_id: nodeId, visit }: TimedTaskRow, name: string): IntendedEffect {

@@ -48,7 +48,7 @@ export async function runWorker(options: WorkerOptions): Promise<void> {
       const tracked = attempt.finally(() => working.delete(tracked));
       working.add(tracked);
     }
-    if (working.size >= concurrency) await Promise.race(working);
+    while (working.size >= concurrency) await Promise.race(working);
   }
   await Promise.all(working);
 }
@@ -128,7 +128,7 @@ class Attempt {
     const { runId, nodeId, attempt } = this.#task;
     const { signal } = this.#over;
     const effect: NodeCall<unknown, unknown>['effect'] = (name, perform) => this.#effect(name, perform);
-    const until = (time: number): Promise<void> => sleep(platform, Math.max(0, time - platform.now()), signal);
+    const until = async (time: number): Promise<void> => sleep(platform, Math.max(0, time - platform.now()), signal);
     const { typeId } = this.#node;
     const unavailable = async (): Promise<never> => {
       throw fatal('not_supported', `${typeId} asks or starts something, which only a node inside a host can do.`);
@@ -168,7 +168,7 @@ class Attempt {
   /** Keeps the lease while the code is working, and learns whether the result is still wanted. */
   async #beat(ended: AbortSignal): Promise<void> {
     const { taskId, epoch } = this.#task;
-    for (;;) {
+    while (!ended.aborted) {
       await sleep(platform, this.#leaseMs / 3, ended).catch(() => {});
       if (ended.aborted) return;
       const beat = { epoch, ...(this.#progress === undefined ? {} : { progress: this.#progress }) };

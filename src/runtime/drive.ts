@@ -73,6 +73,10 @@ export class Drive {
   /** Fan-out nodes of which a child ended while they were being called: they must be called once more. */
   readonly #callAgain = new Set<string>();
   readonly #commitWaiters: { resolve(): void; reject(error: Error): void }[] = [];
+  /** How often this drive has looked at the store because it was woken. */
+  #looks = 0;
+  /** The number of looks when a node was called last: what it saw may be older than a later one. */
+  readonly #looksAtCall = new Map<string, number>();
   #wakes: number;
   #woken: boolean;
   #stopping = false;
@@ -234,6 +238,7 @@ export class Drive {
 
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
+    this.#looksAtCall.set(planned.node.id, this.#looks);
     this.#awaitingBudget.delete(planned.node.id);
     const type = nodeTypeIn(this.#runtime, this.#run, planned);
     if (this.#history && !isPure(type, planned.node, this.#run.plan.definition)) {
@@ -258,6 +263,8 @@ export class Drive {
     const { attempt } = this.#run.nodes[planned.index]!;
     if ('sleepUntil' in outcome) {
       const { sleepUntil, orWoken = false } = outcome;
+      // It was woken while it was deciding to sleep.
+      if (orWoken && this.#looksAtCall.get(nodeId) !== this.#looks) return;
       // The queue's due times are whole milliseconds.
       this.#sleeping.set(nodeId, { attempt, until: Math.ceil(sleepUntil), orWoken });
     } else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
@@ -346,6 +353,7 @@ export class Drive {
     const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWorkItem(workId));
     if (work?.epoch !== epoch) throw new LeaseLost('the run has ended or was taken over');
     this.#wakes = work.wakes;
+    this.#looks++;
     for (const [nodeId, { orWoken }] of this.#sleeping) if (orWoken) this.#sleeping.delete(nodeId);
     for (const nodeId of await this.#journal.catchUp()) this.#dropAttempt(nodeId);
     if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;

@@ -5,6 +5,7 @@ import { fixed, node, register, unique, workflow } from '../support/definitions.
 import { expectRefusal } from '../support/envelope.ts';
 import { eventsOf } from '../support/interrupts.ts';
 import { onEachStore } from '../support/stores.ts';
+import { until } from '../support/until.ts';
 
 /** Goal: node code may live outside the host. Method: the test is the worker, and speaks HTTP. */
 
@@ -34,6 +35,9 @@ onEachStore('a node that workers serve', (host) => {
   it('is handed over with its config and inputs, and ends with what the worker reports', async () => {
     const typeId = await declare({ outputs: { type: 'object', required: ['amount'] } });
     const runId = await started(typeId, { config: { currency: 'CHF' }, inputs: { id: fixed(7) } });
+    const lines = async (): Promise<string[]> =>
+      (await eventsOf(owner(), runId, 'log.appended')).map(({ payload }) => payload.message);
+    expect(await until(lines, ({ length }) => length > 0)).toEqual([`waiting for a worker of ${typeId}`]);
     const [task] = await claim(typeId);
     expect(task).toMatchObject({ typeId, runId, nodeId: 'a', attempt: 0, epoch: 1 });
     expect(task).toMatchObject({ config: { currency: 'CHF' }, inputs: { id: 7 } });
@@ -43,8 +47,7 @@ onEachStore('a node that workers serve', (host) => {
     expect((await report(task, ':complete', done)).status).toBe(204);
     const run = await owner().ended(runId);
     expect(run).toMatchObject({ status: 'completed', nodeStates: { a: { outputs: { amount: 12 } } } });
-    const messages = (await eventsOf(owner(), runId, 'log.appended')).map(({ payload }) => payload.message);
-    expect(messages).toEqual([`waiting for a worker of ${typeId}`, 'fetched']);
+    expect(await lines()).toEqual([`waiting for a worker of ${typeId}`, 'fetched']);
   });
 
   it('is not known to other tenants, and neither are its attempts', async () => {

@@ -129,8 +129,8 @@ function taskIdOf({ holder, runId, node, visit, attempt }: NodeContext): string 
 }
 
 /** Sleeps until the deadline, and until then looks now and then whether there is a worker. */
-function sleep({ now }: NodeContext, deadline: number | null): Outcome {
-  return { sleepUntil: Math.min(deadline ?? now() + PATIENCE_MS, lookAgainAt(now())), orWoken: true };
+function sleep({ now, startedAt }: NodeContext, deadline: number | null): Outcome {
+  return { sleepUntil: Math.min(deadline ?? now() + PATIENCE_MS, lookAgainAt(startedAt, now())), orWoken: true };
 }
 
 async function tellNobodyServes(context: NodeContext): Promise<void> {

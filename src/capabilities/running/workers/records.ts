@@ -202,10 +202,12 @@ export function claimTasks(reach: WorkerReach, typeIds: readonly string[], reque
   const params: Param[] = [request.worker, request.leaseMs];
   const from = claimable(reach, typeIds, params);
   return {
-    sql: `UPDATE worker_tasks SET state = 'leased', epoch = epoch + 1, worker = $1, lease_ms = $2,
+    // Materialized, or PostgreSQL may evaluate the choice once for each row and take more than the limit.
+    sql: `WITH chosen AS MATERIALIZED (
+            SELECT task_id ${from} ORDER BY created_at LIMIT $${params.push(request.limit)} $skipLocked)
+          UPDATE worker_tasks SET state = 'leased', epoch = epoch + 1, worker = $1, lease_ms = $2,
             lease_until = $now + $2, progress = NULL
-          WHERE task_id IN (SELECT task_id ${from} ORDER BY created_at LIMIT $${params.push(request.limit)} $skipLocked)
-            AND ${IS_FREE} RETURNING *`,
+          WHERE task_id IN (SELECT task_id FROM chosen) AND ${IS_FREE} RETURNING *`,
     params,
     returns: true,
   };

@@ -43,7 +43,7 @@ export function isServed(seenAt: number | null | undefined, now: number): boolea
   return seenAt != null && seenAt > now - SERVED_MS;
 }
 
-/** When an attempt that waits for a worker looks again whether there is one. */
-export function lookAgainAt(now: number): number {
-  return now + SERVED_MS;
+/** When an attempt looks again whether there is a worker: the longer it has waited, the later. */
+export function lookAgainAt(startedAt: number, now: number): number {
+  return now + Math.max(SERVED_MS, now - startedAt);
 }

@@ -98,7 +98,11 @@ onEachStore('a node that workers serve', (host) => {
     const [first] = await claim(typeId);
     await report(first, '/effects', { name: 'charge' });
     await put(`${TASKS}/${first.taskId}/effects`, { epoch: 1, name: 'charge', result: 'once' });
-    await report(first, ':fail', { error: { code: 'busy', message: 'Busy.', retryable: true } });
+    await report(first, ':fail', {
+      error: { code: 'busy', message: 'Busy.', retryable: true },
+      logs: [{ message: 'tried' }],
+    });
+
     const [second] = await claim(typeId);
     expect(second.attempt).toBe(1);
     expect((await report(second, '/effects', { name: 'charge' })).body).toMatchObject({
@@ -107,6 +111,23 @@ onEachStore('a node that workers serve', (host) => {
     });
     await report(second, ':fail', { error: { code: 'gone', message: 'Gone.', retryable: false } });
     expect(await owner().ended(runId)).toMatchObject({ status: 'failed', error: { code: 'gone' } });
+    const lines = (await eventsOf(owner(), runId, 'log.appended')).map(({ payload }) => payload.message);
+    expect(lines).toContain('tried');
+  });
+
+  it('is leased by no more workers than asked, and each attempt once', async () => {
+    const typeId = await declare();
+    const id = await register(owner(), workflow(['a', 'b', 'c', 'd', 'e'].map((name) => node(name, typeId))));
+    const runId = await owner().run(id);
+    const claimed: Task[] = [];
+    while (claimed.length < 5) {
+      const tasks = await claim(typeId, { max: 2, worker: 'one of many', waitSeconds: 5 });
+      expect(tasks.length).toBeLessThanOrEqual(2);
+      claimed.push(...tasks);
+    }
+    expect(new Set(claimed.map(({ taskId }) => taskId)).size).toBe(5);
+    for (const task of claimed) await report(task, ':complete', { outputs: {} });
+    expect((await owner().ended(runId)).status).toBe('completed');
   });
 
   it('tells a worker that nobody waits any more', async () => {

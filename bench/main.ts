@@ -1,7 +1,7 @@
 /**
  * `npm run bench` measures the hot paths as ratios within one run: what a machine can do differs, what a design costs
  * does not. `npm run bench -- runs`, `-- events`, `-- forks`, `-- feed`, `-- feedback`,
- * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- loop` or `-- memory` measures one of them.
+ * `-- synthesis`, `-- redaction`, `-- neighbour`, `-- validation`, `-- workers`, `-- loop` or `-- memory` measures one of them.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,7 @@ import { benchRedaction } from './redaction.ts';
 import { type BenchServer, KEY, startCapstan, startLimit } from './servers.ts';
 import { benchSynthesis } from './synthesis.ts';
 import { benchValidation } from './validation.ts';
+import { benchWorkers } from './workers.ts';
 
 const CONCURRENCY = 32;
 const RUNS = 6_000;
@@ -31,6 +32,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   redaction: benchRedaction,
   neighbour: benchNoisyNeighbour,
   validation: benchValidation,
+  workers: benchWorkers,
   loop: benchLoopDelay,
   memory: benchMemory,
 };

@@ -29,7 +29,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   capabilities: ['runtime', 'engine', 'store', 'protocol', 'system'],
   http: ['capabilities', 'runtime', 'engine', 'store', 'protocol', 'system'],
   config: ['capabilities', 'protocol'],
-  build: ['capabilities', 'runtime', 'engine', 'protocol'],
+  build: ['capabilities', 'runtime', 'engine', 'protocol', 'client'],
   index: ['config', 'host', 'system', 'version'],
   host: ['config', 'http', 'capabilities', 'runtime', 'engine', 'store', 'protocol', 'system', 'version'],
   client: ['protocol'],

@@ -15,3 +15,4 @@ export {
 } from './define-node.ts';
 export { type OwnNodes, ownNodes } from './own-nodes.ts';
 export type { StandardSchema, ValueOf, ValueSchema } from './value-schema.ts';
+export { runWorker, type WorkerOptions } from './worker.ts';

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../protocol/format/json.ts';
+import type { OtherTypes } from '../runtime/catalog.ts';
 import type { RuntimeContributions } from '../runtime/create-runtime.ts';
 import type { StanceOf } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
@@ -37,6 +38,7 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
       seams: Object.freeze(Object.assign({}, ...parts.map(({ seams = {} }) => seams)) as Partial<SeamDrivers>),
       tools: Object.freeze(parts.flatMap(({ tools = [] }) => tools)),
       stanceOf: parts.find((part) => part.stanceOf)?.stanceOf ?? (() => undefined),
+      otherTypes: parts.find((part) => part.otherTypes)?.otherTypes ?? (() => undefined),
     });
   }
 
@@ -58,6 +60,10 @@ export class ContributionView implements Pick<Host, 'extensions' | 'forgetRun' |
 
   get stanceOf(): StanceOf {
     return this.#all.stanceOf;
+  }
+
+  get otherTypes(): OtherTypes {
+    return this.#all.otherTypes;
   }
 
   get #all(): Collected {

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../protocol/format/json.ts';
+import type { OtherTypes } from '../runtime/catalog.ts';
 import type { StanceOf } from '../runtime/effects/model.ts';
 import type { SeamDrivers } from '../runtime/effects/seams.ts';
 import type { Executor } from '../runtime/executor.ts';
@@ -100,6 +101,8 @@ export interface Contributions {
   readonly seams?: Partial<SeamDrivers>;
   /** What models would do now, as far as that is known without asking them. */
   readonly stanceOf?: StanceOf;
+  /** The implementation of node types that are not part of the host. */
+  readonly otherTypes?: OtherTypes;
   /** Tools that agents may call. */
   readonly tools?: readonly ToolSource[];
   /** Items for extension points of other capabilities. */

@@ -34,6 +34,7 @@ import { standardNodes } from './running/nodes/index.ts';
 import { replay } from './running/replay/index.ts';
 import { runs } from './running/runs/index.ts';
 import { timeTravel } from './running/time-travel/index.ts';
+import { workers } from './running/workers/index.ts';
 import { workflows } from './running/workflows/index.ts';
 import { commitments } from './starting/commitments/index.ts';
 import { heartbeat } from './starting/heartbeats/index.ts';
@@ -48,6 +49,7 @@ const ALL = [
   feed,
   feedback,
   workflows,
+  workers,
   prompts,
   packs,
   agents,

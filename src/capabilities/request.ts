@@ -19,6 +19,8 @@ export interface Caller {
   readonly role?: Role | undefined;
   /** What a token says about its bearer; absent for an API key. */
   readonly claimed?: ClaimedNames | undefined;
+  /** The pool of workers that the key is bound to. */
+  readonly pool?: string | undefined;
   /** Id of the API key; for a bearer token the same as the principal. */
   readonly keyId: string;
   /** Test keys may use mock providers, and see only what test keys created. */

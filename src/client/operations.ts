@@ -73,6 +73,19 @@ import type {
   RunSummary,
 } from '../protocol/running/runs.ts';
 import type { StreamMode } from '../protocol/running/stream-modes.ts';
+import type {
+  ClaimedTasks,
+  ClaimTasksRequest,
+  EffectClaim,
+  EffectResult,
+  EffectState,
+  TaskCompletion,
+  TaskFailure,
+  TaskHeartbeat,
+  TaskLease,
+  WorkerType,
+  WorkerTypeRequest,
+} from '../protocol/running/workers.ts';
 import type { AuthoredWorkflow, WorkflowDefinition, WorkflowSummary } from '../protocol/running/workflows.ts';
 import type { Commitment, CommitmentRequest, CommitmentState } from '../protocol/starting/commitments.ts';
 import type { Heartbeat, HeartbeatEvent, HeartbeatRequest } from '../protocol/starting/heartbeats.ts';
@@ -208,6 +221,40 @@ export const OPERATIONS = {
     { takes: 'body' },
   ),
   deleteWorkflow: operation<{ reply: undefined }>()('DELETE', `${HOST}/workflows/{workflowId}`),
+
+  listWorkerTypes: operation<{ reply: { readonly items: readonly WorkerType[] } }>()('GET', `${HOST}/workers/types`),
+  putWorkerType: operation<{ body: WorkerTypeRequest; reply: WorkerType }>()('PUT', `${HOST}/workers/types/{typeId}`, {
+    takes: 'body',
+  }),
+  deleteWorkerType: operation<{ reply: undefined }>()('DELETE', `${HOST}/workers/types/{typeId}`),
+  claimWorkerTasks: operation<{ body: ClaimTasksRequest; reply: ClaimedTasks }>()(
+    'POST',
+    `${HOST}/workers/tasks:claim`,
+    { takes: 'body' },
+  ),
+  heartbeatWorkerTask: operation<{ body: TaskHeartbeat; reply: TaskLease }>()(
+    'POST',
+    `${HOST}/workers/tasks/{taskId}:heartbeat`,
+    { takes: 'body' },
+  ),
+  claimWorkerEffect: operation<{ body: EffectClaim; reply: EffectState }>()(
+    'POST',
+    `${HOST}/workers/tasks/{taskId}/effects`,
+    { takes: 'body' },
+  ),
+  recordWorkerEffect: operation<{ body: EffectResult; reply: EffectState }>()(
+    'PUT',
+    `${HOST}/workers/tasks/{taskId}/effects`,
+    { takes: 'body' },
+  ),
+  completeWorkerTask: operation<{ body: TaskCompletion; reply: undefined }>()(
+    'POST',
+    `${HOST}/workers/tasks/{taskId}:complete`,
+    { takes: 'body' },
+  ),
+  failWorkerTask: operation<{ body: TaskFailure; reply: undefined }>()('POST', `${HOST}/workers/tasks/{taskId}:fail`, {
+    takes: 'body',
+  }),
 
   resolveInterruptByRun: operation<{ body: Static<typeof ResolveRequest>; reply: Static<typeof ResolveReply> }>()(
     'POST',

@@ -10,13 +10,14 @@ import { isTerminal, type NodeState, type Run, visibleVariables } from '../engin
 import type { JsonObject } from '../protocol/format/json.ts';
 import { type TraceContext, traceHeaders } from '../protocol/format/trace.ts';
 import type { NewEvent } from '../protocol/running/events.ts';
-import type { Lease } from '../store/queue.ts';
+import { guardLease, type Lease } from '../store/queue.ts';
+import type { Unit } from '../store/sql.ts';
 import { StoreFailure } from '../store/store.ts';
 import { sha256Hex, spanIdOf } from '../system/digest.ts';
 import { redactText } from '../system/redaction.ts';
 import type { ChildResult } from './child-request.ts';
 import { childResult, type PreparedChildren } from './children.ts';
-import { LeaseLost, performOnce } from './effects/ledger.ts';
+import { EFFECTS_PER_VISIT, LeaseLost, namedEffect, performOnce } from './effects/ledger.ts';
 import type { ModelResult } from './effects/model.ts';
 import { ModelCalls } from './effects/model-calls.ts';
 import { type Effects, SEAMS, type SeamName, type StepRequest } from './effects/seams.ts';
@@ -35,9 +36,6 @@ export type Message =
   | ({ readonly nodeId: string; readonly attempt: number } & PreparedChildren)
   /** The store or the lease failed during the attempt, which is no failure of the node. */
   | { readonly broken: Error };
-
-/** Upper bound of effects in one visit; it keeps the ordinals of visits apart. */
-const EFFECTS_PER_VISIT = 1_000_000;
 
 /** Seams to what people and other runs read: sensitive values of a run stay out of it. */
 const READABLE_SEAMS: ReadonlySet<SeamName> = new Set(['memory', 'annotate']);
@@ -237,10 +235,19 @@ export class Attempts {
           : this.#effectsFor({ tenant, workspace, runId, nodeId: node.id, trace: run.facts.trace }, visit, signal),
       schemas: this.#runtime.schemas.of(tenant),
       budget: this.#guard.forOutput(),
+      holder: { tenant, workspace, commit: fork?.mode === 'replay' ? noSource : (unit) => this.#commitAfter(unit) },
       sleep: (ms) => sleepUnlessAborted(this.#runtime, ms, signal),
       emit: (...events) => this.#send(node.id, signal, ...events),
       emitStep: after(agentSteps, (event) => this.#send(node.id, signal, event)),
     };
+  }
+
+  /** Commits writes of a node once everything before them is committed, and only while this host has the run. */
+  async #commitAfter(unit: Unit): Promise<boolean> {
+    await this.#hooks.committed();
+    const outcome = await this.#runtime.store.commit([guardLease(this.#lease, false), ...unit]);
+    if (!outcome.committed && outcome.failedExpectation === 'lease') throw new LeaseLost('another host has this run');
+    return outcome.committed;
   }
 
   /** Fails the attempt when the run has ended or its `maxToolCalls` is used up. */
@@ -273,8 +280,7 @@ export class Attempts {
   #effectsFor({ workspace, trace, ...scope }: EffectScope, visit: number, signal: AbortSignal): Effects {
     const { tenant, runId, nodeId } = scope;
     const { committed } = this.#hooks;
-    const first = visit * EFFECTS_PER_VISIT;
-    let ordinal = first;
+    let ordinal = visit * EFFECTS_PER_VISIT;
     const steps = new Map<string, number>();
     const identify = (seam: SeamName, asked: unknown): { ordinal: number; providerKey: string } => {
       if (seam !== 'step') return { ordinal: ordinal++, providerKey: seam };
@@ -282,7 +288,7 @@ export class Attempts {
       const { name } = asked as StepRequest;
       const count = steps.get(name) ?? 0;
       steps.set(name, count + 1);
-      return { ordinal: first + count, providerKey: `step:${name}` };
+      return namedEffect(visit, name, count);
     };
     let place = 0;
     const through = async (seam: SeamName, asked: unknown): Promise<unknown> => {
@@ -349,9 +355,11 @@ function maskedOf({ plan, known }: Run, nodeId: string, inputs: JsonObject, vari
 }
 
 /** On a replay every effect fails, even of a node type that claims to be pure. */
-const NO_EFFECTS = Object.fromEntries(
-  Object.keys(SEAMS).map((seam) => [seam, () => Promise.reject(new NodeFailure(SOURCE_MISSING))]),
-) as unknown as Effects;
+const NO_EFFECTS = Object.fromEntries(Object.keys(SEAMS).map((seam) => [seam, noSource])) as unknown as Effects;
+
+async function noSource(): Promise<never> {
+  throw new NodeFailure(SOURCE_MISSING);
+}
 
 function isExpected(state: NodeState, attempt: number): boolean {
   return (state.status === 'running' || state.status === 'waiting') && state.attempt === attempt;

@@ -26,8 +26,14 @@ export interface Catalog extends NodeCatalog {
 /** The config of a type that declares none. */
 const NO_KEYS = Closed({});
 
-/** Builds a catalog. Config validators are compiled on first use, because most types are never used. */
-export function catalogOf(types: readonly NodeType[]): Catalog {
+/** Finds the implementation of types that are not part of the host, such as those that workers serve. */
+export type OtherTypes = (typeId: string) => NodeType | undefined;
+
+/**
+ * Builds a catalog. Config validators are compiled on first use, because most types are never used. Types that are not
+ * part of the host can be executed, but nothing is known about them here.
+ */
+export function catalogOf(types: readonly NodeType[], others: OtherTypes = () => undefined): Catalog {
   const byId = new Map(types.map((type) => [type.typeId, type]));
   const validators = new Map<string, Validator>();
   const validatorOf = ({ typeId, config = NO_KEYS }: NodeType): Validator => {
@@ -37,7 +43,7 @@ export function catalogOf(types: readonly NodeType[]): Catalog {
   return {
     types,
     has: (typeId) => byId.has(typeId),
-    get: (typeId) => byId.get(typeId),
+    get: (typeId) => byId.get(typeId) ?? others(typeId),
     isGate: (typeId) => byId.get(typeId)?.isGate === true,
     asksApproval: ({ typeId, config }) => {
       const type = byId.get(typeId);

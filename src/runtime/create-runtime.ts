@@ -6,7 +6,7 @@ import type { WeightOf } from '../system/fair-queue.ts';
 import type { Ids } from '../system/ids.ts';
 import type { Log } from '../system/log.ts';
 import { Watchdog } from '../system/watchdog.ts';
-import { catalogOf } from './catalog.ts';
+import { catalogOf, type OtherTypes } from './catalog.ts';
 import type { StanceOf } from './effects/model.ts';
 import { type SeamDrivers, unprovidedSeam } from './effects/seams.ts';
 import { toolSeam } from './effects/tool-seam.ts';
@@ -48,6 +48,7 @@ export interface RuntimeContributions {
   readonly seams: Partial<SeamDrivers>;
   readonly tools: readonly ToolSource[];
   readonly stanceOf: StanceOf;
+  readonly otherTypes: OtherTypes;
 }
 
 /** Builds a runtime. An effect seam that no capability implements fails the nodes that use it. */
@@ -80,7 +81,7 @@ export function createRuntime({ contributed, nodes, weightOf, storage, ...parts 
     mutex: new KeyedMutex(),
     turns: new Turns(clock, weightOf),
     storage: new StorageShares(store, storage),
-    catalog: catalogOf(nodes),
+    catalog: catalogOf(nodes, (typeId) => contributed.otherTypes(typeId)),
     get seams() {
       seams ??= { ...defaults, ...contributed.seams };
       return seams;

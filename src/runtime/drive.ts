@@ -64,12 +64,19 @@ export class Drive {
   readonly #journal: Journal;
   readonly #attempts: Attempts;
   readonly #inbox: Message[] = [];
-  readonly #sleeping = new Map<string, { readonly attempt: number; readonly until: number }>();
+  readonly #sleeping = new Map<
+    string,
+    { readonly attempt: number; readonly until: number; readonly orWoken: boolean }
+  >();
   /** Nodes that want a child run while another one spends from the shared budget, with their attempt. */
   readonly #awaitingBudget = new Map<string, number>();
   /** Fan-out nodes of which a child ended while they were being called: they must be called once more. */
   readonly #callAgain = new Set<string>();
   readonly #commitWaiters: { resolve(): void; reject(error: Error): void }[] = [];
+  /** How often this drive has looked at the store because it was woken. */
+  #looks = 0;
+  /** The number of looks when a node was called last: what it saw may be older than a later one. */
+  readonly #looksAtCall = new Map<string, number>();
   #wakes: number;
   #woken: boolean;
   #stopping = false;
@@ -231,6 +238,7 @@ export class Drive {
 
   #call(planned: PlannedNode, child?: ChildResult): void {
     this.#sleeping.delete(planned.node.id);
+    this.#looksAtCall.set(planned.node.id, this.#looks);
     this.#awaitingBudget.delete(planned.node.id);
     const type = nodeTypeIn(this.#runtime, this.#run, planned);
     if (this.#history && !isPure(type, planned.node, this.#run.plan.definition)) {
@@ -253,9 +261,13 @@ export class Drive {
   #settle(planned: PlannedNode, outcome: Outcome): void {
     const { id: nodeId } = planned.node;
     const { attempt } = this.#run.nodes[planned.index]!;
-    // The queue's due times are whole milliseconds.
-    if ('sleepUntil' in outcome) this.#sleeping.set(nodeId, { attempt, until: Math.ceil(outcome.sleepUntil) });
-    else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
+    if ('sleepUntil' in outcome) {
+      const { sleepUntil, orWoken = false } = outcome;
+      // It was woken while it was deciding to sleep.
+      if (orWoken && this.#looksAtCall.get(nodeId) !== this.#looks) return;
+      // The queue's due times are whole milliseconds.
+      this.#sleeping.set(nodeId, { attempt, until: Math.ceil(sleepUntil), orWoken });
+    } else if ('failed' in outcome) this.#fail(nodeId, outcome.failed);
     else if ('interrupt' in outcome) {
       const interruptId = this.#runtime.ids.next('int-');
       this.#journal.record(suspendNode(this.#run, nodeId, outcome.interrupt, interruptId));
@@ -341,6 +353,8 @@ export class Drive {
     const [work] = await this.#runtime.store.read<{ wakes: number; epoch: number }>(readWorkItem(workId));
     if (work?.epoch !== epoch) throw new LeaseLost('the run has ended or was taken over');
     this.#wakes = work.wakes;
+    this.#looks++;
+    for (const [nodeId, { orWoken }] of this.#sleeping) if (orWoken) this.#sleeping.delete(nodeId);
     for (const nodeId of await this.#journal.catchUp()) this.#dropAttempt(nodeId);
     if (isTerminal(this.#run) || !this.#run.nodes.some(({ status }) => status === 'waiting')) return;
     const { ended, changed } = await readChildUpdates(this.#runtime, this.#journal.held);

@@ -10,6 +10,7 @@ import type { JsonObject } from '../protocol/format/json.ts';
 import type { NewEvent, Owner } from '../protocol/running/events.ts';
 import type { Configurable } from '../protocol/running/runs.ts';
 import type { WorkflowDefinition, WorkflowNode } from '../protocol/running/workflows.ts';
+import type { Unit } from '../store/sql.ts';
 import type { ChildRequest, ChildResult } from './child-request.ts';
 import type { Effects } from './effects/seams.ts';
 import { NodeFailure } from './node-failure.ts';
@@ -128,6 +129,8 @@ export interface NodeContext {
   readonly effects: Effects;
   /** Texts and lists that a node builds are taken from here piece by piece; too much fails the attempt. */
   readonly budget: OutputBudget;
+  /** The store's side of the attempt, for node types whose work is done by others. */
+  readonly holder: Holder;
   /** Waits in memory; fails the attempt if it is aborted meanwhile. */
   sleep(ms: number): Promise<void>;
   /** Records events while the node is running: all of them, or after a crash none. */
@@ -136,11 +139,20 @@ export interface NodeContext {
   emitStep(step: NewEvent): void;
 }
 
+/** Whose run it is in the store, and the right to write while the run is held. */
+export interface Holder {
+  readonly tenant: string;
+  readonly workspace: string | undefined;
+  /** Commits writes after everything recorded so far; false if one of their expectations failed. */
+  commit(unit: Unit): Promise<boolean>;
+}
+
 /** The outcome of one call. A node that waits returns what it waits for and is called again, so it holds no memory. */
 export type Outcome =
   | { readonly done: NodeResult }
   | { readonly failed: RunError }
-  | { readonly sleepUntil: number }
+  /** With `orWoken` the node is called again earlier if somebody wakes the run. */
+  | { readonly sleepUntil: number; readonly orWoken?: true }
   | { readonly interrupt: InterruptRequest }
   | { readonly child: ChildRequest }
   /** Asks for more children; an empty list waits for the existing ones. Only for a type that `fansOut`. */

@@ -45,7 +45,14 @@ export async function openServiceHost(options: Options = {}): Promise<ServiceHos
     schemas: localSchemaValidator(),
     nodes,
     limits: { maxNodeExecutions: 1_000, maxRunDurationMs: 86_400_000 },
-    contributed: { reactions: [], seams: {}, tools: [], stanceOf: () => undefined, ...contributed },
+    contributed: {
+      reactions: [],
+      seams: {},
+      tools: [],
+      stanceOf: () => undefined,
+      otherTypes: () => undefined,
+      ...contributed,
+    },
   });
   const executor = new Executor(runtime, { hostId: 'host-1', leaseMs: 10_000, capacity: 10, kinds: () => new Map() });
   const host: Host = {

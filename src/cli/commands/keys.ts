@@ -45,11 +45,12 @@ const create: CommandSpec = {
     '--workspace <name>': 'limit the key to this workspace',
     '--principal <name>': 'the principal that uses the key',
     '--person <name>': 'whose key it is; several keys of one person count as one',
+    '--pool <name>': 'the only pool of workers that it may serve',
     '--expires <time>': 'when it expires, for example 2026-12-31T00:00:00Z',
   },
   example: 'keys create ci --role editor',
   async run(context, { args: [name = ''], options }) {
-    const { workspace, principal, person, expires } = options;
+    const { workspace, principal, person, pool, expires } = options;
     const scopes = listOption(options.scope);
     const role = options.role ?? (scopes.length > 0 ? undefined : await askRole(context));
     if (role !== undefined && !isRole(role)) throw new UsageError(`--role must be one of ${ROLES.join(', ')}.`);
@@ -65,6 +66,7 @@ const create: CommandSpec = {
         workspace: stringOption(workspace),
         principal: stringOption(principal),
         person: stringOption(person),
+        pool: stringOption(pool),
         expiresAt: stringOption(expires),
       }),
       ...(scopes.length > 0 ? { scopes } : {}),

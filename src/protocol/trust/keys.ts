@@ -16,6 +16,7 @@ const members = {
   id: NonEmpty,
   name: NonEmpty,
   person: Optional(Type.String({ description: 'Whose key it is' })),
+  pool: Optional(Type.String({ description: 'The only pool of workers that it may serve' })),
   prefix: Type.String({ description: 'First characters of the key, to recognize it' }),
   role: Optional(OneOf(ROLES)),
   scopes: Type.Array(Type.String()),
@@ -53,6 +54,12 @@ export const ApiKeyRequest = Closed({
   principal: Optional(Name),
   person: Optional(
     Type.String({ pattern: NAME.source, description: 'Whose key it is: several keys of one person count as one' }),
+  ),
+  pool: Optional(
+    Type.String({
+      pattern: NAME.source,
+      description: 'The only pool of workers that it may serve; for keys with the scope workers:serve alone',
+    }),
   ),
   expiresAt: Optional(Timestamp),
 });

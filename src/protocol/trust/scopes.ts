@@ -23,7 +23,7 @@ const ADDED = {
     'schedules:write',
   ],
   reviewer: ['proposals:activate', 'packs:publish'],
-  owner: ['keys:manage', 'tenant:admin'],
+  owner: ['keys:manage', 'tenant:admin', 'workers:serve'],
 } as const;
 
 /** A role, from least to most privileged. */

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import type { RunError } from '../../protocol/errors.ts';
 import { claimEffect, type EffectRow, findEffect, settleEffect } from '../../store/effects.ts';
 import { guardLease, type Lease } from '../../store/queue.ts';
+import type { Write } from '../../store/sql.ts';
 import type { Store } from '../../store/store.ts';
 import { redactValue } from '../../system/redaction.ts';
 import { NodeFailure } from '../node-type.ts';
 
 /** An effect that a node intends, identified by its place in the node: every attempt has the same one. */
-interface IntendedEffect {
+export interface IntendedEffect {
   readonly tenant: string;
   readonly runId: string;
   readonly nodeId: string;
@@ -16,6 +17,14 @@ interface IntendedEffect {
 }
 
 const RETENTION_MS = 14 * 24 * 60 * 60 * 1_000;
+
+/** Upper bound of effects in one visit; it keeps the ordinals of visits apart. */
+export const EFFECTS_PER_VISIT = 1_000_000;
+
+/** Identifies the effects of a node's own code, which may start several at once: their names tell them apart. */
+export function namedEffect(visit: number, name: string, count = 0): Pick<IntendedEffect, 'ordinal' | 'providerKey'> {
+  return { ordinal: visit * EFFECTS_PER_VISIT + count, providerKey: `step:${name}` };
+}
 
 /** The effect id, the same for every attempt (RFC 0150). */
 export function logicalInvocationId({ tenant, runId, nodeId, ordinal, providerKey }: IntendedEffect): string {
@@ -35,8 +44,7 @@ export async function performOnce<T>(
   fire: (effectId: string) => Promise<T>,
 ): Promise<T> {
   const effectId = logicalInvocationId(effect);
-  const claim = claimEffect({ ...effect, effectId, retentionMs: RETENTION_MS });
-  const claimed = await store.commit([guardLease(lease, false), claim]);
+  const claimed = await store.commit([guardLease(lease, false), claimOf(effect)]);
   if (!claimed.committed)
     return claimed.failedExpectation === 'effect' ? recall<T>(store, effect.tenant, effectId) : leaseLost();
   try {
@@ -49,6 +57,11 @@ export async function performOnce<T>(
     }
     throw error;
   }
+}
+
+/** The write that claims an effect; it fails the expectation `effect` if there is an outcome already. */
+export function claimOf(effect: IntendedEffect): Write {
+  return claimEffect({ ...effect, effectId: logicalInvocationId(effect), retentionMs: RETENTION_MS });
 }
 
 async function recall<T>(store: Store, tenant: string, effectId: string): Promise<T> {

@@ -1,6 +1,8 @@
+import type { Problem } from '../../../engine/definition/check.ts';
 import type { Refusal } from '../../../protocol/errors.ts';
-import type { WorkflowDefinition, WorkflowWarning } from '../../../protocol/running/workflows.ts';
+import type { WorkflowDefinition, WorkflowNode, WorkflowWarning } from '../../../protocol/running/workflows.ts';
 import type { Change } from '../../../runtime/change.ts';
+import type { NodeType } from '../../../runtime/node-type.ts';
 import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { door, extensionPoint } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
@@ -55,6 +57,24 @@ export type WorkflowCompanion = (
 
 /** Where capabilities add warnings to the answer of a registration. */
 export const WorkflowDoubts = extensionPoint<WorkflowDoubt>('workflows.doubts');
+
+/** What is known about the nodes of a definition whose types are not part of the host. */
+export interface OtherNodes {
+  readonly types: readonly NodeType[];
+  readonly problems: readonly Problem[];
+}
+
+/** Finds what is known about nodes whose types are not part of the host, such as those that workers of a tenant serve. */
+export type OtherNodesOf = (tenant: string, nodes: readonly IndexedNode[]) => Promise<OtherNodes>;
+
+/** A node and its place in the definition. */
+export interface IndexedNode {
+  readonly node: WorkflowNode;
+  readonly index: number;
+}
+
+/** Where capabilities make types known to a tenant. */
+export const OtherNodeTypes = extensionPoint<OtherNodesOf>('workflows.otherNodeTypes');
 
 /** Where capabilities add to the change of a workflow. */
 export const WorkflowCompanions = extensionPoint<WorkflowCompanion>('workflows.companions');

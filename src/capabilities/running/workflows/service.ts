@@ -1,6 +1,8 @@
+import type { Problem } from '../../../engine/definition/check.ts';
 import { isRefusal, NOT_FOUND, type Refusal } from '../../../protocol/errors.ts';
 import { canonicalJson } from '../../../protocol/format/json.ts';
 import type { WorkflowDefinition } from '../../../protocol/running/workflows.ts';
+import { type Catalog, catalogOf } from '../../../runtime/catalog.ts';
 import { and, type Change, changeOf, unchanged, withResult } from '../../../runtime/change.ts';
 import { localSchemaValidator } from '../../../runtime/validation/schema-validator.ts';
 import {
@@ -21,9 +23,16 @@ import { sha256Hex } from '../../../system/digest.ts';
 import type { Host } from '../../capability.ts';
 import type { Caller } from '../../request.ts';
 import { type Audit, entryBy } from '../../trust/audit/door.ts';
-import { type RegisteredWorkflow, WorkflowCompanions, WorkflowDoubts, type Workflows } from './door.ts';
+import { OtherNodeTypes, type RegisteredWorkflow, WorkflowCompanions, WorkflowDoubts, type Workflows } from './door.ts';
 import { warningsFor } from './doubts.ts';
-import { auditActionOf, checkRegistration, type SharedRegistration, type Versioning, versionOf } from './rules.ts';
+import {
+  auditActionOf,
+  checkRegistration,
+  refuseProblems,
+  type SharedRegistration,
+  type Versioning,
+  versionOf,
+} from './rules.ts';
 
 /** What workflows need of other capabilities. */
 interface WorkflowNeeds {
@@ -53,11 +62,14 @@ export class WorkflowService implements Workflows {
   }
 
   async register(caller: Caller, definition: WorkflowDefinition): Promise<Change<RegisteredWorkflow> | Refusal> {
-    const { catalog, schemas } = this.#host.runtime;
-    const refusal = await checkRegistration(definition, { catalog, schemas: schemas.of(caller.subject.tenant) });
+    const { store, schemas } = this.#host.runtime;
+    const { tenant } = caller.subject;
+    const { catalog, problems } = await this.#catalogFor(tenant, definition);
+    const refusal =
+      (await checkRegistration(definition, { catalog, schemas: schemas.of(tenant) })) ?? refuseProblems(problems);
     if (refusal) return refusal;
     const doubts = this.#host.extensions(WorkflowDoubts);
-    const warnings = await warningsFor(definition, caller.subject, { runtime: this.#host.runtime, doubts });
+    const warnings = await warningsFor(definition, caller.subject, { runtime: { catalog, store }, doubts });
     const owner = ownerOf(caller.subject);
     const versioning = await this.#versioning(owner, definition);
     const companions = await this.#companions(caller, definition.id, definition);
@@ -97,6 +109,22 @@ export class WorkflowService implements Workflows {
     if (isRefusal(companions)) return companions;
     const removed = this.#versionChange(undefined, [removeWorkflow(owner, workflowId, latest.current)]);
     return and(removed, entryBy(this.#needs.audit, caller.subject, 'workflow.remove', workflowId), companions);
+  }
+
+  /** The node types of the host and those that others serve for the tenant, as far as a definition has any. */
+  async #catalogFor(
+    tenant: string,
+    { nodes }: WorkflowDefinition,
+  ): Promise<{ readonly catalog: Catalog; readonly problems: readonly Problem[] }> {
+    const { catalog } = this.#host.runtime;
+    const unknown = nodes.map((node, index) => ({ node, index })).filter(({ node }) => !catalog.has(node.typeId));
+    if (unknown.length === 0) return { catalog, problems: [] };
+    const found = await Promise.all(this.#host.extensions(OtherNodeTypes).map((of) => of(tenant, unknown)));
+    const types = found.flatMap((each) => each.types);
+    return {
+      catalog: types.length === 0 ? catalog : catalogOf([...catalog.types, ...types]),
+      problems: found.flatMap((each) => each.problems),
+    };
   }
 
   async #latest(owner: string, workflowId: string): Promise<LatestVersion | undefined> {

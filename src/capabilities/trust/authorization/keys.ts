@@ -35,6 +35,8 @@ export interface KeyRecord {
   readonly principal: string;
   /** Whose key it is; several keys of one person count as one where people are counted. */
   readonly person?: string | undefined;
+  /** The only pool of workers that it may serve. */
+  readonly pool?: string | undefined;
   readonly role?: Role | undefined;
   readonly scopes: readonly Scope[];
   readonly isTest: boolean;
@@ -82,6 +84,7 @@ export function callerOf(key: KeyRecord): Caller {
     },
     scopes: new Set(key.scopes),
     role: key.role,
+    pool: key.pool,
     keyId: key.keyId,
     isTest: key.isTest,
   };

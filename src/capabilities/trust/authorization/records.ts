@@ -36,6 +36,10 @@ export const KEY_TABLES: readonly Migration[] = [
     id: 'authorization/0003',
     statements: ['ALTER TABLE api_keys ADD COLUMN person TEXT'],
   },
+  {
+    id: 'authorization/0004',
+    statements: ['ALTER TABLE api_keys ADD COLUMN pool TEXT'],
+  },
 ];
 
 /** A stored key: its hash and rights. */
@@ -56,6 +60,7 @@ export interface KeyRow {
   readonly revoked_at: number | null;
   readonly last_used_at: number | null;
   readonly person: string | null;
+  readonly pool: string | null;
 }
 
 /** A row with the store's time. Clocks of hosts may differ, so the store's clock decides whether a key is over. */
@@ -112,8 +117,8 @@ export function countKeysOf({ tenant, isTest }: KeyRealm, principal: string): St
 export function insertKey(row: KeyRow): Write {
   return {
     sql: `INSERT INTO api_keys (key_id, hash, name, prefix, tenant, workspace, principal, role, scopes, is_test,
-            created_at, expires_at, revoked_at, last_used_at, person)
-          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+            created_at, expires_at, revoked_at, last_used_at, person, pool)
+          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
     params: [
       row.key_id,
       row.hash,
@@ -130,6 +135,7 @@ export function insertKey(row: KeyRow): Write {
       row.revoked_at,
       row.last_used_at,
       row.person,
+      row.pool,
     ],
   };
 }
@@ -197,6 +203,7 @@ export function keyFromRow(row: KeyRow): KeyRecord {
     workspace: row.workspace ?? undefined,
     principal: row.principal,
     person: row.person ?? undefined,
+    pool: row.pool ?? undefined,
     role: isRole(row.role) ? row.role : undefined,
     scopes: scopesOf(row.role === null ? { scopes: JSON.parse(row.scopes) } : { role: row.role }),
     isTest: row.is_test === 1,

@@ -12,6 +12,7 @@ export interface KeyRequest {
   readonly workspace?: string | undefined;
   readonly principal?: string | undefined;
   readonly person?: string | undefined;
+  readonly pool?: string | undefined;
   readonly expiresAt?: number | undefined;
 }
 
@@ -20,6 +21,8 @@ const GENERATED_PRINCIPAL = /^(?:key-[0-9a-z]{22}|user-[0-9a-f]{32})$/;
 
 /** Names that the host uses for itself and for answers without a person, alone or before a colon. */
 const RESERVED_NAME = /^(?:host|system|nobody|token-bearer)(?::|$)/i;
+
+const WORKER_SCOPE: Scope = 'workers:serve';
 
 /** The refusal of a principal that another key has. */
 export const PRINCIPAL_IN_USE = refuse(
@@ -42,6 +45,9 @@ export function checkRequest(caller: Caller, request: KeyRequest, now: number): 
     if (text !== undefined && looksSecret(text))
       return wrong(field, `The ${field} looks like a secret. Choose another.`);
   }
+  // A key that may do more could make keys of other pools, or runs whose attempts are theirs.
+  if (request.pool !== undefined && scopes?.join() !== WORKER_SCOPE)
+    return wrong('pool', `A pool is for keys with the scope ${WORKER_SCOPE} alone.`);
   // Not `<=`: NaN, which stands for text that is not a time, must be refused too.
   if (expiresAt !== undefined && !(expiresAt > now)) return wrong('expiresAt', 'expiresAt must be in the future.');
   return checkWorkspace(caller, workspace) ?? checkGrant(caller, { role, scopes: scopesOf({ role, scopes }) });

@@ -55,6 +55,7 @@ export interface StoredKey {
   readonly id: string;
   readonly name: string;
   readonly person?: string;
+  readonly pool?: string;
   readonly prefix: string;
   readonly role?: Role | undefined;
   readonly scopes: readonly Scope[];
@@ -166,9 +167,9 @@ export class AuthorizationService implements Authorization {
     const refusal = checkGrant(caller, record) ?? (isOver(record, old.now) ? OVER : undefined);
     if (refusal) return refusal;
     const { name, tenant, principal } = old;
-    const { role, scopes, workspace, expiresAt, isTest, person } = record;
+    const { role, scopes, workspace, expiresAt, isTest, person, pool } = record;
     const rights = role === undefined ? { scopes } : { role };
-    const made = this.#newKey({ tenant, isTest }, { name, principal, person, workspace, expiresAt, ...rights });
+    const made = this.#newKey({ tenant, isTest }, { name, principal, person, pool, workspace, expiresAt, ...rights });
     const end = changeOf(undefined, [endKeyIn(realm, keyId, graceMs)], { refusals: { key: OVER } });
     const details = { newKeyId: made.issued.id, graceMs };
     // The audit log has entries in the order in which they are made: the rotation before the key that it creates.
@@ -225,6 +226,7 @@ export class AuthorizationService implements Authorization {
       revoked_at: null,
       last_used_at: null,
       person: request.person ?? null,
+      pool: request.pool ?? null,
     };
     return { row, issued: { ...storedKey(row), key } };
   }
@@ -255,8 +257,8 @@ function realmOf({ subject, isTest }: Caller): KeyRealm {
 }
 
 /** The rights of a key as the audit log records them, without any part of the key. */
-function rightsOf({ principal, person, role, scopes }: KeyRow): JsonObject {
-  const who = { principal, ...(person === null ? {} : { person }) };
+function rightsOf({ principal, person, pool, role, scopes }: KeyRow): JsonObject {
+  const who = { principal, ...(person === null ? {} : { person }), ...(pool === null ? {} : { pool }) };
   return role === null ? { ...who, scopes: JSON.parse(scopes) } : { ...who, role };
 }
 
@@ -266,6 +268,7 @@ function storedKey(row: KeyRow): StoredKey {
     id: row.key_id,
     name: row.name,
     ...(row.person === null ? {} : { person: row.person }),
+    ...(row.pool === null ? {} : { pool: row.pool }),
     prefix: row.prefix,
     role,
     scopes,

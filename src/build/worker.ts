@@ -1,0 +1,217 @@
+import { type Client, createClient, RefusedError } from '../client/index.ts';
+import { platform, sleep } from '../client/machine.ts';
+import { isObject, type JsonObject } from '../protocol/format/json.ts';
+import type { TaskFailure, WorkerTask, WorkerTypeRequest } from '../protocol/running/workers.ts';
+import type { NodeFailure } from '../runtime/node-failure.ts';
+import { fatal, type NodeCall, type OwnNode } from './define-node.ts';
+import { checkOf, jsonSchemaOf, type ValueSchema } from './value-schema.ts';
+
+/** Where a worker gets its attempts, and the nodes that it makes them with. */
+export interface WorkerOptions {
+  /** Base URL of the host. */
+  readonly url: string;
+  /** A key with the scope `workers:serve`. */
+  readonly key: string;
+  readonly nodes: readonly OwnNode[];
+  /** Name of the worker, for people. */
+  readonly name?: string;
+  /** Pool that its types belong to; the key's own by default. */
+  readonly pool?: string;
+  /** Attempts at the same time; 4 by default. */
+  readonly concurrency?: number;
+  /** A worker that is silent for longer loses its attempts; 30 by default. */
+  readonly leaseSeconds?: number;
+  /** Ends the worker: it takes nothing new, and finishes what it has. */
+  readonly signal?: AbortSignal;
+}
+
+const WAIT_S = 20;
+/** Hosts come back: a worker waits for them as long as it takes. */
+const PATIENT = { attempts: Number.POSITIVE_INFINITY, patienceMs: Number.POSITIVE_INFINITY, longestPauseMs: 5_000 };
+
+/** Declares the types of its nodes to a host and makes their attempts, until the signal says stop. */
+export async function runWorker(options: WorkerOptions): Promise<void> {
+  const { nodes, pool, concurrency = 4, leaseSeconds = 30, name, signal } = options;
+  const client = createClient({ url: options.url, key: options.key });
+  const byType = new Map(nodes.map((node) => [node.typeId, node]));
+  for (const node of nodes)
+    await client.putWorkerType(node.typeId, declarationOf(node, pool), { signal, retry: PATIENT });
+  const working = new Set<Promise<void>>();
+  const request = { types: [...byType.keys()], waitSeconds: WAIT_S, leaseSeconds, ...(name ? { worker: name } : {}) };
+  while (!signal?.aborted) {
+    const max = concurrency - working.size;
+    const { tasks } = await client
+      .claimWorkerTasks({ ...request, max }, { signal, retry: PATIENT })
+      .catch((error) => (signal?.aborted ? { tasks: [] } : Promise.reject(error)));
+    for (const task of tasks) {
+      const attempt = new Attempt(client, byType.get(task.typeId)!, task, leaseSeconds).make();
+      const tracked = attempt.finally(() => working.delete(tracked));
+      working.add(tracked);
+    }
+    while (working.size >= concurrency) await Promise.race(working);
+  }
+  await Promise.all(working);
+}
+
+function declarationOf({ description, timeoutMs, ...node }: OwnNode, pool: string | undefined): WorkerTypeRequest {
+  return {
+    description,
+    ...schemaMember('config', node.config),
+    ...schemaMember('inputs', node.inputs),
+    ...schemaMember('outputs', node.outputs),
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    ...(pool === undefined ? {} : { pool }),
+  };
+}
+
+function schemaMember(name: string, schema: ValueSchema | undefined): object {
+  // A schema is an object of a class of its own; what is sent is plain JSON.
+  return schema === undefined ? {} : { [name]: JSON.parse(JSON.stringify(jsonSchemaOf(schema))) };
+}
+
+/** One attempt at a node, while this worker has its lease. */
+class Attempt {
+  readonly #client: Client;
+  readonly #node: OwnNode;
+  readonly #task: WorkerTask;
+  readonly #leaseMs: number;
+  readonly #over = new AbortController();
+  readonly #logs: { message: string; fields?: JsonObject }[] = [];
+  readonly #counts = new Map<string, number>();
+  #progress: string | undefined;
+
+  constructor(client: Client, node: OwnNode, task: WorkerTask, leaseSeconds: number) {
+    this.#client = client;
+    this.#node = node;
+    this.#task = task;
+    this.#leaseMs = leaseSeconds * 1_000;
+  }
+
+  /** Calls the code and reports what became of it, unless the lease is over: then it is another worker's. */
+  async make(): Promise<void> {
+    const ended = new AbortController();
+    const heart = this.#beat(ended.signal);
+    try {
+      await this.#reportOutcome();
+    } finally {
+      ended.abort();
+      await heart;
+    }
+  }
+
+  async #reportOutcome(): Promise<void> {
+    const { taskId, epoch } = this.#task;
+    try {
+      const outputs = await this.#call();
+      await this.#held(() => this.#client.completeWorkerTask(taskId, { epoch, outputs, logs: this.#logs }));
+    } catch (error) {
+      if (error instanceof LeaseOver) return;
+      // A host that cannot be reached, or does not want to know, gives the attempt to another worker.
+      await this.#held(() => this.#client.failWorkerTask(taskId, this.#failure(error))).catch(() => {});
+    }
+  }
+
+  async #call(): Promise<JsonObject> {
+    const { config, inputs, outputs, typeId } = this.#node;
+    const given = await Promise.all([checkOf(config)(this.#task.config), checkOf(inputs)(this.#task.inputs)]);
+    const misfit = given.find((each) => 'problem' in each);
+    if (misfit && 'problem' in misfit) throw fatal('validation_error', `${typeId}: ${misfit.problem}.`);
+    const [settings, ports] = given.map((each) => ('value' in each ? each.value : undefined));
+    const result = await checkOf(outputs)((await this.#node.run(this.#contextOf(settings, ports) as never)) ?? {});
+    if ('problem' in result)
+      throw fatal('invalid_outputs', `${typeId} returned outputs that do not fit: ${result.problem}.`);
+    if (!isObject(result.value)) throw fatal('invalid_outputs', `${typeId} returned outputs that are no object.`);
+    return result.value;
+  }
+
+  #contextOf(config: unknown, inputs: unknown): Omit<NodeCall<unknown, unknown>, 'tenant'> {
+    const { runId, nodeId, attempt } = this.#task;
+    const { signal } = this.#over;
+    const effect: NodeCall<unknown, unknown>['effect'] = (name, perform) => this.#effect(name, perform);
+    const until = async (time: number): Promise<void> => sleep(platform, Math.max(0, time - platform.now()), signal);
+    const { typeId } = this.#node;
+    const unavailable = async (): Promise<never> => {
+      throw fatal('not_supported', `${typeId} asks or starts something, which only a node inside a host can do.`);
+    };
+    return {
+      ...{ config, inputs, runId, nodeId, attempt, signal, effect },
+      now: () => platform.now(),
+      sleep: async (ms) => until(await effect('sleep', () => platform.now() + ms)),
+      sleepUntil: until,
+      ask: unavailable,
+      waitForEvent: unavailable,
+      runWorkflow: unavailable,
+      stream: (text) => {
+        this.#progress = text.slice(0, PROGRESS_MAX);
+      },
+      log: (message, fields) => void this.#logs.push({ message, ...(fields ? { fields } : {}) }),
+    };
+  }
+
+  async #effect<T>(
+    name: string,
+    perform: (call: { readonly idempotencyKey: string; readonly signal: AbortSignal }) => T | Promise<T>,
+  ): Promise<T> {
+    const { taskId, epoch } = this.#task;
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    const claim = { epoch, name: count === 1 ? name : `${name}#${count}` };
+    const { state, idempotencyKey, result } = await this.#held(() => this.#client.claimWorkerEffect(taskId, claim));
+    if (state === 'done') return result as T;
+    const performed = await perform({ idempotencyKey, signal: this.#over.signal });
+    const recorded = await this.#held(() =>
+      this.#client.recordWorkerEffect(taskId, { ...claim, result: performed ?? null }),
+    );
+    return recorded.result as T;
+  }
+
+  /** Keeps the lease while the code is working, and learns whether the result is still wanted. */
+  async #beat(ended: AbortSignal): Promise<void> {
+    const { taskId, epoch } = this.#task;
+    while (!ended.aborted) {
+      await sleep(platform, this.#leaseMs / 3, ended).catch(() => {});
+      if (ended.aborted) return;
+      const beat = { epoch, ...(this.#progress === undefined ? {} : { progress: this.#progress }) };
+      // A heartbeat that does not arrive is no answer: the next one may.
+      const isOver = await this.#client.heartbeatWorkerTask(taskId, beat).then(
+        ({ isCancelled }) => isCancelled,
+        (error) => error instanceof RefusedError && error.status === 409,
+      );
+      if (isOver) this.#over.abort(new LeaseOver());
+    }
+  }
+
+  /** Does something that only the holder of the lease may do; what the host finds wrong with it is an error. */
+  async #held<T>(ask: () => Promise<T>): Promise<T> {
+    this.#over.signal.throwIfAborted();
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof RefusedError && WRONG.has(error.status)) throw fatal(error.code, error.message);
+      const over = new LeaseOver();
+      this.#over.abort(over);
+      throw over;
+    }
+  }
+
+  #failure(error: unknown): TaskFailure {
+    const { epoch } = this.#task;
+    // Also a failure that another copy of this package made.
+    const isNodeFailure = error instanceof Error && error.name === 'NodeFailure' && 'error' in error;
+    const reason = isNodeFailure ? (error as NodeFailure).error : { code: 'node_failed', message: textOf(error) };
+    return { epoch, error: reason, logs: this.#logs };
+  }
+}
+
+const PROGRESS_MAX = 1_000;
+/** Statuses of requests that would be as wrong the next time. */
+const WRONG: ReadonlySet<number> = new Set([400, 413, 422]);
+
+function textOf(error: unknown): string {
+  return (error instanceof Error && error.message) || 'The node failed.';
+}
+
+/** The lease is over, or the task is: whatever this worker does now is nobody's business. */
+class LeaseOver extends Error {
+  override readonly name = 'LeaseOver';
+}

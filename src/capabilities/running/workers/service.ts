@@ -1,0 +1,194 @@
+import { isRefusal, NOT_FOUND, type Refusal, refuse } from '../../../protocol/errors.ts';
+import type { JsonObject } from '../../../protocol/format/json.ts';
+import {
+  type ClaimTasksRequest,
+  DEFAULT_POOL,
+  type EffectClaim,
+  type EffectResult,
+  type EffectState,
+  LEASE_S,
+  type TaskCompletion,
+  type TaskFailure,
+  type TaskHeartbeat,
+  type TaskLease,
+  type WorkerTask,
+  type WorkerType,
+  type WorkerTypeRequest,
+} from '../../../protocol/running/workers.ts';
+import { type Change, changeOf } from '../../../runtime/change.ts';
+import { claimOf, type IntendedEffect, logicalInvocationId, namedEffect } from '../../../runtime/effects/ledger.ts';
+import type { Runtime } from '../../../runtime/runtime.ts';
+import { type EffectRow, findEffect, settleEffect } from '../../../store/effects.ts';
+import { wake } from '../../../store/queue.ts';
+import type { Unit } from '../../../store/sql.ts';
+import { redactValue } from '../../../system/redaction.ts';
+import type { Caller } from '../../request.ts';
+import { taskDocument, typeDocument } from './document.ts';
+import type { Workers } from './door.ts';
+import {
+  deleteWorkerType,
+  endTask,
+  findTask,
+  findWorkerTypes,
+  keepTask,
+  putWorkerType,
+  type TimedTaskRow,
+  type WorkerReach,
+  type WorkerTypeRow,
+} from './records.ts';
+import { checkTypeId, HOST_TYPE, isOpen, OTHER_POOL, TOO_MANY_TYPES, TYPES_MAX } from './rules.ts';
+import { TaskQueue } from './task-queue.ts';
+
+const LEASE_OVER = refuse(
+  'conflict',
+  'The lease of this task is over. Somebody else may be working on it: drop it, and report nothing.',
+);
+
+/** Node types that workers serve, and the attempts that they make. */
+export class WorkerService implements Workers {
+  readonly #runtime: Runtime;
+  readonly queue: TaskQueue;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.queue = new TaskQueue(runtime);
+  }
+
+  async declare(caller: Caller, typeId: string, request: WorkerTypeRequest): Promise<Change<WorkerType> | Refusal> {
+    const { tenant, pool: boundTo } = reachOf(caller);
+    const refusal = checkTypeId(typeId) ?? (this.#runtime.catalog.has(typeId) ? HOST_TYPE : undefined);
+    if (refusal) return refusal;
+    const unusable = await this.#unusableSchema(tenant, request);
+    if (unusable) return unusable;
+    const known = await this.#runtime.store.read<WorkerTypeRow>(findWorkerTypes(tenant));
+    const before = known.find(({ type_id }) => type_id === typeId);
+    if (!before && known.length >= TYPES_MAX) return TOO_MANY_TYPES;
+    const { pool = boundTo ?? DEFAULT_POOL, ...rest } = request;
+    if (boundTo !== undefined && pool !== boundTo) return OTHER_POOL;
+    const body = JSON.stringify(rest);
+    const row = { tenant, type_id: typeId, pool, body, updated_at: 0, seen_at: before?.seen_at ?? null };
+    const refusals = { pool: OTHER_POOL };
+    return changeOf(typeDocument(row), [putWorkerType(row, boundTo)], { refusals });
+  }
+
+  async #unusableSchema(tenant: string, { config, inputs, outputs }: WorkerTypeRequest): Promise<Refusal | undefined> {
+    for (const [field, schema] of Object.entries({ config, inputs, outputs })) {
+      const problem = schema && (await this.#runtime.schemas.of(tenant).problemWith(schema));
+      if (problem)
+        return refuse('validation_error', `${field}: the JSON Schema cannot be used: ${problem}.`, { field });
+    }
+    return undefined;
+  }
+
+  async types(caller: Caller): Promise<readonly WorkerType[]> {
+    const { tenant, pool } = reachOf(caller);
+    const rows = await this.#runtime.store.read<WorkerTypeRow>(findWorkerTypes(tenant));
+    return rows.filter((row) => pool === undefined || row.pool === pool).map(typeDocument);
+  }
+
+  async remove(caller: Caller, typeId: string): Promise<Change | Refusal> {
+    const refusals = { type: NOT_FOUND };
+    return changeOf(undefined, [deleteWorkerType(reachOf(caller), typeId)], { refusals });
+  }
+
+  async claim(caller: Caller, request: ClaimTasksRequest, signal: AbortSignal): Promise<readonly WorkerTask[]> {
+    const { types, worker = null, max = 1, waitSeconds = 0, leaseSeconds = LEASE_S } = request;
+    const wanted = { types, worker, max, waitMs: waitSeconds * 1_000, leaseMs: leaseSeconds * 1_000 };
+    return (await this.queue.claim(reachOf(caller), wanted, signal)).map(taskDocument);
+  }
+
+  async heartbeat(caller: Caller, taskId: string, { epoch, progress }: TaskHeartbeat): Promise<TaskLease | Refusal> {
+    const task = await this.#find(caller, taskId);
+    if (isRefusal(task)) return task;
+    const leaseUntil = new Date(task.now + (task.lease_ms ?? 0)).toISOString();
+    if (task.epoch !== epoch) return LEASE_OVER;
+    if (task.state === 'cancelled' || task.run_ended_at !== null) return { leaseUntil, isCancelled: true };
+    const { tenant } = task;
+    const kept = await this.#runtime.store.commit([keepTask({ tenant, taskId, epoch }, progress)], { tenant });
+    return kept.committed ? { leaseUntil, isCancelled: false } : LEASE_OVER;
+  }
+
+  async claimEffect(caller: Caller, taskId: string, { epoch, name }: EffectClaim): Promise<EffectState | Refusal> {
+    const task = await this.#find(caller, taskId);
+    if (isRefusal(task)) return task;
+    if (task.run_ended_at !== null) return LEASE_OVER;
+    const effect = effectOf(task, name);
+    const failed = await this.#commit(task, [keepTask({ ...effect, taskId, epoch }, undefined), claimOf(effect)]);
+    if (failed === 'task') return LEASE_OVER;
+    const idempotencyKey = logicalInvocationId(effect);
+    if (failed === undefined) return { state: 'claimed', idempotencyKey };
+    return this.#recorded(task.tenant, idempotencyKey);
+  }
+
+  async recordEffect(
+    caller: Caller,
+    taskId: string,
+    { epoch, name, result }: EffectResult,
+  ): Promise<EffectState | Refusal> {
+    const task = await this.#find(caller, taskId);
+    if (isRefusal(task)) return task;
+    const effect = effectOf(task, name);
+    const idempotencyKey = logicalInvocationId(effect);
+    const failed = await this.#commit(task, [
+      keepTask({ ...effect, taskId, epoch }, undefined),
+      settleEffect(task.tenant, idempotencyKey, 'done', JSON.stringify(redactValue(result) ?? null)),
+    ]);
+    if (failed === 'task') return LEASE_OVER;
+    return this.#recorded(task.tenant, idempotencyKey);
+  }
+
+  async complete(caller: Caller, taskId: string, completion: TaskCompletion): Promise<Change | Refusal> {
+    const { epoch, ...outcome } = completion;
+    return this.#end(caller, { taskId, epoch }, 'done', outcome);
+  }
+
+  async fail(caller: Caller, taskId: string, failure: TaskFailure): Promise<Change | Refusal> {
+    const { epoch, ...outcome } = failure;
+    return this.#end(caller, { taskId, epoch }, 'failed', outcome);
+  }
+
+  /** Stores the outcome and wakes the run in one unit. A report that is repeated finds that it has arrived. */
+  async #end(
+    caller: Caller,
+    { taskId, epoch }: { readonly taskId: string; readonly epoch: number },
+    state: 'done' | 'failed',
+    outcome: JsonObject,
+  ): Promise<Change | Refusal> {
+    const task = await this.#find(caller, taskId);
+    if (isRefusal(task)) return task;
+    if (!isOpen(task)) return task.epoch === epoch && task.state === state ? changeOf(undefined, []) : LEASE_OVER;
+    const { tenant, run_id: runId } = task;
+    const { hub, store } = this.#runtime;
+    const ended = endTask({ tenant, taskId, epoch }, state, JSON.stringify(redactValue(outcome)));
+    const tell = (): void => {
+      hub.wakeWorkers(runId);
+      store.hint([`work:${runId}`]);
+    };
+    return changeOf(undefined, [ended, wake(runId)], { announce: [tell], refusals: { task: LEASE_OVER } });
+  }
+
+  async #find(caller: Caller, taskId: string): Promise<TimedTaskRow | Refusal> {
+    const [task] = await this.#runtime.store.read<TimedTaskRow>(findTask(reachOf(caller), taskId));
+    return task ?? NOT_FOUND;
+  }
+
+  /** Commits on behalf of the tenant; gives the expectation that failed. */
+  async #commit({ tenant }: TimedTaskRow, unit: Unit): Promise<string | undefined> {
+    const outcome = await this.#runtime.store.commit(unit, { tenant });
+    return outcome.committed ? undefined : outcome.failedExpectation;
+  }
+
+  async #recorded(tenant: string, idempotencyKey: string): Promise<EffectState | Refusal> {
+    const [row] = await this.#runtime.store.read<EffectRow>(findEffect(tenant, idempotencyKey));
+    if (row?.state !== 'done') return refuse('conflict', 'The effect was not claimed before, so it has no result.');
+    return { state: 'done', idempotencyKey, result: JSON.parse(row.outcome!) };
+  }
+}
+
+function reachOf({ subject, pool }: Caller): WorkerReach {
+  return { tenant: subject.tenant, workspace: subject.workspace, pool };
+}
+
+function effectOf({ tenant, run_id: runId, node_id: nodeId, visit }: TimedTaskRow, name: string): IntendedEffect {
+  return { tenant, runId, nodeId, ...namedEffect(visit, name) };
+}

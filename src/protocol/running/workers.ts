@@ -1,0 +1,168 @@
+import { type Static, Type } from 'typebox';
+import { RunError } from '../errors.ts';
+import { AnyObject, Closed, MapOf, NonEmpty, OneOf, Timestamp } from '../format/schema.ts';
+import { NAME } from '../trust/keys.ts';
+import { RunId } from './runs.ts';
+
+const Optional = Type.Optional;
+
+/** The most seconds that a claim waits for work. */
+export const CLAIM_WAIT_MAX_S = 30;
+/** The most tasks that one claim gets. */
+export const CLAIM_MAX = 100;
+/** Seconds that a lease lasts unless the worker asks for others. */
+export const LEASE_S = 30;
+const LEASE_MAX_S = 3_600;
+const TIMEOUT_MAX_MS = 366 * 86_400_000;
+const LOGS_MAX = 1_000;
+
+/** The pool of types and keys that name none. */
+export const DEFAULT_POOL = 'default';
+/** Names of pools. */
+export const PoolName = Type.String({ pattern: NAME.source, description: 'Name of a pool of workers' });
+
+/** A type id that workers may serve: `<yours>.<name>`. */
+export const WORKER_TYPE_ID = /^[a-z][a-z0-9-]*(\.[A-Za-z][A-Za-z0-9-]*)+$/;
+const TypeId = Type.String({ pattern: WORKER_TYPE_ID.source, maxLength: 128 });
+
+const JsonSchema = MapOf(Type.Unknown(), { description: 'JSON Schema' });
+const members = {
+  description: Type.String({ minLength: 1, maxLength: 1_000, description: 'What the node does, in one sentence' }),
+  config: Optional(JsonSchema),
+  inputs: Optional(JsonSchema),
+  outputs: Optional(JsonSchema),
+  timeoutMs: Optional(
+    Type.Integer({ minimum: 1, maximum: TIMEOUT_MAX_MS, description: 'Longest time of an attempt, waiting included' }),
+  ),
+  pool: Optional(PoolName),
+};
+
+/** Declares a node type whose attempts are made by workers. */
+export const WorkerTypeRequest = Closed(members, { $id: 'WorkerTypeRequest' });
+/** A declaration; schemas that are missing accept everything. */
+export type WorkerTypeRequest = Static<typeof WorkerTypeRequest>;
+
+/** A node type that workers serve. */
+export const WorkerType = Type.Object(
+  {
+    typeId: NonEmpty,
+    ...members,
+    pool: PoolName,
+    seenAt: Optional(Type.String({ format: 'date-time', description: 'When a worker last asked for its attempts' })),
+  },
+  { $id: 'WorkerType' },
+);
+/** A declared type as it is shown. */
+export type WorkerType = Static<typeof WorkerType>;
+
+/** Names the type of a declaration. */
+export const WorkerTypeParams = Closed({ typeId: TypeId });
+
+/** Asks for attempts. */
+export const ClaimTasksRequest = Closed(
+  {
+    types: Type.Array(TypeId, { minItems: 1, maxItems: 100, uniqueItems: true }),
+    worker: Optional(Type.String({ minLength: 1, maxLength: 128, description: 'Name of the worker, for people' })),
+    max: Optional(Type.Integer({ minimum: 1, maximum: CLAIM_MAX, description: 'Most tasks to get; 1 by default' })),
+    waitSeconds: Optional(
+      Type.Integer({ minimum: 0, maximum: CLAIM_WAIT_MAX_S, description: 'How long to wait for the first task' }),
+    ),
+    leaseSeconds: Optional(
+      Type.Integer({ minimum: 1, maximum: LEASE_MAX_S, description: `Time between heartbeats; ${LEASE_S} by default` }),
+    ),
+  },
+  { $id: 'ClaimTasksRequest' },
+);
+/** A well-formed claim. */
+export type ClaimTasksRequest = Static<typeof ClaimTasksRequest>;
+
+const epoch = Type.Integer({ minimum: 1, description: 'Of the lease, as the claim answered it' });
+
+/** One attempt at a node, for the worker that has its lease. */
+export const WorkerTask = Type.Object(
+  {
+    taskId: NonEmpty,
+    epoch,
+    leaseUntil: Timestamp,
+    typeId: NonEmpty,
+    runId: RunId,
+    nodeId: NonEmpty,
+    attempt: Type.Integer({ description: 'Number of the attempt, from 0' }),
+    config: AnyObject,
+    inputs: AnyObject,
+    deadline: Optional(
+      Type.String({ format: 'date-time', description: 'When the attempt fails for lack of a result' }),
+    ),
+  },
+  { $id: 'WorkerTask' },
+);
+/** A claimed task. */
+export type WorkerTask = Static<typeof WorkerTask>;
+
+/** The tasks of a claim; none if there was nothing to do. */
+export const ClaimedTasks = Type.Object({ tasks: Type.Array(WorkerTask) }, { $id: 'ClaimedTasks' });
+/** What a claim got. */
+export type ClaimedTasks = Static<typeof ClaimedTasks>;
+
+/** Names a task. */
+export const TaskParams = Closed({ taskId: Type.String({ minLength: 1, maxLength: 128 }) });
+
+/** Keeps a lease. */
+export const TaskHeartbeat = Closed({ epoch, progress: Optional(Type.String({ maxLength: 1_000 })) });
+/** A sign of life, with what the worker is doing. */
+export type TaskHeartbeat = Static<typeof TaskHeartbeat>;
+
+/** The answer to a heartbeat. */
+export const TaskLease = Type.Object(
+  {
+    leaseUntil: Timestamp,
+    isCancelled: Type.Boolean({
+      description: 'Whether nobody waits for the result any more: stop, and report nothing',
+    }),
+  },
+  { $id: 'TaskLease' },
+);
+/** How long a lease lasts now. */
+export type TaskLease = Static<typeof TaskLease>;
+
+const effectName = Type.String({ minLength: 1, maxLength: 200, description: 'Tells the effects of a node apart' });
+/** Asks whether an effect may be performed. */
+export const EffectClaim = Closed({ epoch, name: effectName });
+/** The intention to perform an effect. */
+export type EffectClaim = Static<typeof EffectClaim>;
+
+/** Records the result of an effect. */
+export const EffectResult = Closed({ epoch, name: effectName, result: Type.Unknown() });
+/** What an effect resulted in. */
+export type EffectResult = Static<typeof EffectResult>;
+
+/** Whether an effect is to be performed, or its recorded result. */
+export const EffectState = Type.Object(
+  {
+    state: OneOf(['claimed', 'done'], { description: '`claimed`: perform it now; `done`: take the result' }),
+    idempotencyKey: Type.String({ description: 'The same for every attempt at this effect' }),
+    result: Optional(Type.Unknown()),
+  },
+  { $id: 'WorkerEffect' },
+);
+/** The state of an effect in the ledger. */
+export type EffectState = Static<typeof EffectState>;
+
+const TaskLog = Closed({ message: Type.String({ minLength: 1, maxLength: 4_000 }), fields: Optional(AnyObject) });
+const logs = Optional(
+  Type.Array(TaskLog, { maxItems: LOGS_MAX, description: 'Lines for the event log of the run, in order' }),
+);
+
+/** Reports the outputs of a node. */
+export const TaskCompletion = Closed({ epoch, outputs: AnyObject, logs });
+/** A successful attempt. */
+export type TaskCompletion = Static<typeof TaskCompletion>;
+
+/** Reports that an attempt failed. */
+export const TaskFailure = Closed({
+  epoch,
+  error: Closed(RunError.properties),
+  logs,
+});
+/** A failed attempt; it is retried as the node says, unless `retryable` is false. */
+export type TaskFailure = Static<typeof TaskFailure>;

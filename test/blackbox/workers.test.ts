@@ -1,0 +1,265 @@
+import { expect, it } from 'vitest';
+import type { WorkerTask } from '../../src/protocol/running/workers.ts';
+import { Api } from '../support/api.ts';
+import { fixed, node, register, unique, workflow } from '../support/definitions.ts';
+import { expectRefusal } from '../support/envelope.ts';
+import { eventsOf } from '../support/interrupts.ts';
+import { onEachStore } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+
+/** Goal: node code may live outside the host. Method: the test is the worker, and speaks HTTP. */
+
+const TYPES = '/v1/host/capstan/workers/types';
+const TASKS = '/v1/host/capstan/workers/tasks';
+
+type Task = Pick<WorkerTask, 'taskId' | 'epoch'>;
+
+onEachStore('a node that workers serve', (host) => {
+  const owner = (): Api => host().as('owner');
+  const put = (path: string, body: object) => owner().request('PUT', path, body);
+  const declare = async (more: object = {}): Promise<string> => {
+    const typeId = `${unique('acme')}.fetchInvoice`;
+    expect((await put(`${TYPES}/${typeId}`, { description: 'Fetches.', ...more })).status).toBe(200);
+    return typeId;
+  };
+  const started = async (typeId: string, more: object = {}): Promise<string> =>
+    owner().run(await register(owner(), workflow([node('a', typeId, more)])));
+  const claim = async (typeId: string, more: object = {}, who: Api = owner()) => {
+    const { status, body } = await who.post(`${TASKS}:claim`, { types: [typeId], waitSeconds: 20, ...more });
+    expect(status).toBe(200);
+    return body.tasks;
+  };
+  const report = (task: Task, what: string, more: object, who: Api = owner()) =>
+    who.post(`${TASKS}/${task.taskId}${what}`, { epoch: task.epoch, ...more });
+
+  it('is handed over with its config and inputs, and ends with what the worker reports', async () => {
+    const typeId = await declare({ outputs: { type: 'object', required: ['amount'] } });
+    const runId = await started(typeId, { config: { currency: 'CHF' }, inputs: { id: fixed(7) } });
+    const lines = async (): Promise<string[]> =>
+      (await eventsOf(owner(), runId, 'log.appended')).map(({ payload }) => payload.message);
+    expect(await until(lines, ({ length }) => length > 0)).toEqual([`waiting for a worker of ${typeId}`]);
+    const [task] = await claim(typeId);
+    expect(task).toMatchObject({ typeId, runId, nodeId: 'a', attempt: 0, epoch: 1 });
+    expect(task).toMatchObject({ config: { currency: 'CHF' }, inputs: { id: 7 } });
+    expect((await report(task, ':heartbeat', { progress: 'half' })).body).toMatchObject({ isCancelled: false });
+    const done = { outputs: { amount: 12 }, logs: [{ message: 'fetched', fields: { rows: 1 } }] };
+    expect((await report(task, ':complete', done)).status).toBe(204);
+    expect((await report(task, ':complete', done)).status).toBe(204);
+    const run = await owner().ended(runId);
+    expect(run).toMatchObject({ status: 'completed', nodeStates: { a: { outputs: { amount: 12 } } } });
+    expect(await lines()).toEqual([`waiting for a worker of ${typeId}`, 'fetched']);
+  });
+
+  it('is not known to other tenants, and neither are its attempts', async () => {
+    const typeId = await declare();
+    const stranger = host().as('other');
+    const foreign = await stranger.post('/v1/host/capstan/workflows', workflow([node('a', typeId)]));
+    expectRefusal(foreign, 422, 'validation_error');
+    const runId = await started(typeId);
+    expect(await claim(typeId, { waitSeconds: 0 }, stranger)).toEqual([]);
+    const [task] = await claim(typeId);
+    for (const what of [':heartbeat', ':complete', '/effects']) {
+      const more = what === ':complete' ? { outputs: {} } : what === '/effects' ? { name: 'pay' } : {};
+      expectRefusal(await report(task, what, more, stranger), 404, 'not_found');
+    }
+    expect((await report(task, ':complete', { outputs: {} })).status).toBe(204);
+    expect((await owner().ended(runId)).status).toBe('completed');
+  });
+
+  it('goes to another worker when the lease is over, and the late one can report nothing', async () => {
+    const typeId = await declare();
+    const runId = await started(typeId);
+    const [late] = await claim(typeId, { leaseSeconds: 1 });
+    const first = await report(late, '/effects', { name: 'charge' });
+    expect(first.body).toMatchObject({ state: 'claimed', idempotencyKey: expect.any(String) });
+    const recorded = await put(`${TASKS}/${late.taskId}/effects`, {
+      ...{ epoch: late.epoch, name: 'charge', result: { paid: 1 } },
+    });
+    expect(recorded.body).toMatchObject({ state: 'done', result: { paid: 1 } });
+    const [task] = await claim(typeId);
+    expect(task).toMatchObject({ taskId: late.taskId, epoch: 2 });
+    for (const [what, more] of [
+      [':heartbeat', {}],
+      ['/effects', { name: 'other' }],
+      [':complete', { outputs: { by: 'late' } }],
+      [':fail', { error: { code: 'no', message: 'No.' } }],
+    ] as const) {
+      expectRefusal(await report(late, what, more), 409, 'conflict');
+    }
+    const again = await report(task, '/effects', { name: 'charge' });
+    expect(again.body).toMatchObject({ ...recorded.body, idempotencyKey: first.body.idempotencyKey });
+    await report(task, ':complete', { outputs: { by: 'second' } });
+    expect((await owner().ended(runId)).nodeStates.a.outputs).toEqual({ by: 'second' });
+  });
+
+  it('keeps its effects from one attempt to the next, and fails or is tried again as the worker says', async () => {
+    const typeId = await declare();
+    const runId = await started(typeId, { settings: { retry: { maxRetries: 2, delayMs: 1 } } });
+    const [first] = await claim(typeId);
+    await report(first, '/effects', { name: 'charge' });
+    await put(`${TASKS}/${first.taskId}/effects`, { epoch: 1, name: 'charge', result: 'once' });
+    await report(first, ':fail', {
+      error: { code: 'busy', message: 'Busy.', retryable: true },
+      logs: [{ message: 'tried' }],
+    });
+
+    const [second] = await claim(typeId);
+    expect(second.attempt).toBe(1);
+    expect((await report(second, '/effects', { name: 'charge' })).body).toMatchObject({
+      state: 'done',
+      result: 'once',
+    });
+    await report(second, ':fail', { error: { code: 'gone', message: 'Gone.', retryable: false } });
+    expect(await owner().ended(runId)).toMatchObject({ status: 'failed', error: { code: 'gone' } });
+    const lines = (await eventsOf(owner(), runId, 'log.appended')).map(({ payload }) => payload.message);
+    expect(lines).toContain('tried');
+  });
+
+  it('is leased by no more workers than asked, and each attempt once', async () => {
+    const typeId = await declare();
+    const id = await register(owner(), workflow(['a', 'b', 'c', 'd', 'e'].map((name) => node(name, typeId))));
+    const runId = await owner().run(id);
+    const claimed: Task[] = [];
+    while (claimed.length < 5) {
+      const tasks = await claim(typeId, { max: 2, worker: 'one of many', waitSeconds: 5 });
+      expect(tasks.length).toBeLessThanOrEqual(2);
+      claimed.push(...tasks);
+    }
+    expect(new Set(claimed.map(({ taskId }) => taskId)).size).toBe(5);
+    for (const task of claimed) await report(task, ':complete', { outputs: {} });
+    expect((await owner().ended(runId)).status).toBe('completed');
+  });
+
+  it('tells a worker that nobody waits any more', async () => {
+    const typeId = await declare();
+    const runId = await started(typeId);
+    const [task] = await claim(typeId);
+    await owner().post(`/v1/runs/${runId}/cancel`, {});
+    await owner().ended(runId);
+    expect((await report(task, ':heartbeat', {})).body.isCancelled).toBe(true);
+    expect(await claim(typeId, { waitSeconds: 0 })).toEqual([]);
+  });
+
+  it('fails when no worker has a result in time', async () => {
+    const typeId = await declare({ timeoutMs: 50 });
+    const run = await owner().ended(await started(typeId));
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'node_timeout' } });
+    expect(await claim(typeId, { waitSeconds: 0 })).toEqual([]);
+  });
+
+  it('refuses what does not fit its schemas', async () => {
+    const schema = { type: 'object', properties: { id: { type: 'number' } }, additionalProperties: false };
+    const typeId = await declare({ config: schema, inputs: schema, outputs: schema });
+    const typo = workflow([node('a', typeId, { config: { di: 1 } })]);
+    expectRefusal(await owner().post('/v1/host/capstan/workflows', typo), 422, 'validation_error');
+    const wrong = await owner().ended(await started(typeId, { inputs: { id: fixed('seven') } }));
+    expect(wrong.error).toMatchObject({ code: 'validation_error' });
+    const runId = await started(typeId);
+    const [task] = await claim(typeId);
+    await report(task, ':complete', { outputs: { id: 'seven' } });
+    expect((await owner().ended(runId)).error).toMatchObject({ code: 'invalid_outputs' });
+    const unusable = await put(`${TYPES}/acme.bad`, { description: 'Bad.', inputs: { type: 'nonsense' } });
+    expectRefusal(unusable, 400, 'validation_error');
+    expectRefusal(await put(`${TYPES}/core.mine`, { description: 'Mine.' }), 400, 'validation_error');
+  });
+
+  it('is taken from the record by a replay, which calls no worker', async () => {
+    const typeId = await declare();
+    const runId = await started(typeId);
+    const [task] = await claim(typeId);
+    await report(task, ':complete', { outputs: { n: 1 } });
+    await owner().ended(runId);
+    const { body } = await owner().post(`/v1/runs/${runId}:fork`, { mode: 'replay', fromSeq: 0 });
+    expect(await owner().ended(body.runId)).toMatchObject({
+      status: 'completed',
+      nodeStates: { a: { outputs: { n: 1 } } },
+    });
+    expect(await claim(typeId, { waitSeconds: 0 })).toEqual([]);
+  });
+
+  it('waits beside other nodes of the run, and none keeps another from going on', async () => {
+    const [one, two] = [await declare(), await declare()];
+    const id = await register(
+      owner(),
+      workflow([node('a', one), node('b', two), node('c', 'core.delay', { config: { delayMs: 1 } })]),
+    );
+    const runId = await owner().run(id);
+    for (const typeId of [two, one]) {
+      const [task] = await claim(typeId);
+      await report(task, ':complete', { outputs: { typeId } });
+      await owner().until(runId, ({ nodeStates }) => nodeStates[task.nodeId]?.status === 'completed');
+    }
+    expect((await owner().ended(runId)).status).toBe('completed');
+  });
+
+  it('is listed while it is declared, with when a worker last asked for it', async () => {
+    const typeId = await declare({ pool: 'gpu' });
+    const found = async () =>
+      (await owner().get(TYPES)).body.items.find((each: { typeId: string }) => each.typeId === typeId);
+    expect(await found()).toEqual({ typeId, description: 'Fetches.', pool: 'gpu' });
+    await claim(typeId, { waitSeconds: 0 });
+    expect((await found()).seenAt).toEqual(expect.any(String));
+    expect((await owner().request('DELETE', `${TYPES}/${typeId}`)).status).toBe(204);
+    expect(await found()).toBeUndefined();
+    expectRefusal(await owner().request('DELETE', `${TYPES}/${typeId}`), 404, 'not_found');
+  });
+
+  it('is served with keys that can do nothing else, of one pool alone', async () => {
+    const made = async (pool: string): Promise<Api> => {
+      const request = { name: unique('worker'), scopes: ['workers:serve'], pool };
+      const { body } = await owner().post('/v1/host/capstan/keys', request);
+      expect(body).toMatchObject({ pool, scopes: ['workers:serve'] });
+      return new Api(host().url, body.key);
+    };
+    const [gpu, cpu] = [await made('gpu'), await made('cpu')];
+    const typeId = `${unique('acme')}.train`;
+    const declared = await gpu.request('PUT', `${TYPES}/${typeId}`, { description: 'Trains.' });
+    expect(declared.body.pool).toBe('gpu');
+    for (const more of [{}, { pool: 'gpu' }]) {
+      const stolen = await cpu.request('PUT', `${TYPES}/${typeId}`, { description: 'Steals.', ...more });
+      expectRefusal(stolen, 403, 'forbidden');
+    }
+    expectRefusal(await cpu.request('DELETE', `${TYPES}/${typeId}`), 404, 'not_found');
+    const runId = await started(typeId);
+    expect(await claim(typeId, { waitSeconds: 0 }, cpu)).toEqual([]);
+    const [task] = await claim(typeId, {}, gpu);
+    expectRefusal(await report(task, ':complete', { outputs: {} }, cpu), 404, 'not_found');
+    for (const path of [
+      `/v1/runs/${runId}`,
+      '/v1/host/capstan/runs',
+      '/v1/host/capstan/workflows',
+      '/v1/host/capstan/keys',
+    ]) {
+      expectRefusal(await gpu.get(path), 403, 'forbidden');
+    }
+    expectRefusal(await gpu.post('/v1/runs', { workflowId: 'any' }), 403, 'forbidden');
+    expect((await report(task, ':complete', { outputs: {} }, gpu)).status).toBe(204);
+    expect((await owner().ended(runId)).status).toBe('completed');
+    const wide = { name: 'wide', role: 'editor', pool: 'gpu' };
+    expectRefusal(await owner().post('/v1/host/capstan/keys', wide), 400, 'validation_error');
+    expectRefusal(
+      await host()
+        .as('editor')
+        .post(`${TASKS}:claim`, { types: [typeId] }),
+      403,
+      'forbidden',
+    );
+  });
+
+  it('shows a worker its own config and inputs, and nothing else of the run or the host', async () => {
+    const typeId = await declare({ inputs: { properties: { asked: {} } } });
+    const definition = workflow([node('a', typeId, { inputs: { id: fixed(1) } })], [], {
+      variables: [{ name: 'other', type: 'string', defaultValue: 'not-for-workers' }],
+    });
+    const runId = await owner().run(await register(owner(), definition), {
+      inputs: { hidden: 'not-for-workers', asked: 2 },
+    });
+    const [task] = await claim(typeId);
+    expect(Object.keys(task).sort()).toEqual(
+      ['attempt', 'config', 'epoch', 'inputs', 'leaseUntil', 'nodeId', 'runId', 'taskId', 'typeId'].sort(),
+    );
+    expect(task.inputs).toEqual({ id: 1, asked: 2 });
+    await report(task, ':complete', { outputs: {} });
+    await owner().ended(runId);
+  });
+});

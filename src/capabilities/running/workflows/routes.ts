@@ -16,6 +16,7 @@ import type { WorkflowCursor } from '../../../store/definitions.ts';
 import { ListQuery, Page, pageOf, pageRequest } from '../../page.ts';
 import { NO_CONTENT, reply, route, transact } from '../../request.ts';
 import type { RegisteredWorkflow, StoredVersion, Workflows } from './door.ts';
+import { NODE_DESCRIPTIONS } from './node-descriptions.ts';
 
 /** What the handlers of workflow routes use. */
 interface Services {
@@ -210,7 +211,7 @@ const listNodeTypes = operation({
 });
 
 function nodeTypeOf({ typeId, description, tool, role, isGate = false, config, outputs }: NodeType): object {
-  const text = description ?? tool?.description;
+  const text = description ?? tool?.description ?? NODE_DESCRIPTIONS[typeId];
   return {
     typeId,
     ...(text === undefined ? {} : { description: text }),

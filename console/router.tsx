@@ -5,6 +5,7 @@ import { sessionQuery } from './api/session.ts';
 import { Shell } from './parts/Shell.tsx';
 import { Problem, Skeleton } from './parts/States.tsx';
 import { type RunSearch, type RunsSearch, readRunSearch, readRunsSearch } from './runs/search.ts';
+import { type EditSearch, readEditSearch, readWorkflowSearch, type WorkflowSearch } from './workflows/search.ts';
 
 const root = createRootRoute({
   errorComponent: ({ error }) => <Problem error={error} onRetry={() => location.reload()} />,
@@ -61,6 +62,33 @@ const compare = createRoute({
   component: lazyRouteComponent(() => import('./runs/ComparePage.tsx'), 'ComparePage'),
 });
 
+const workflows = createRoute({
+  getParentRoute: () => shell,
+  path: '/workflows',
+  component: lazyRouteComponent(() => import('./workflows/WorkflowsPage.tsx'), 'WorkflowsPage'),
+});
+
+const workflow = createRoute({
+  getParentRoute: () => shell,
+  path: '/workflows/$workflowId',
+  validateSearch: (search: Record<string, unknown>): WorkflowSearch => readWorkflowSearch(search),
+  component: lazyRouteComponent(() => import('./workflows/WorkflowPage.tsx'), 'WorkflowPage'),
+});
+
+const editWorkflow = createRoute({
+  getParentRoute: () => shell,
+  path: '/workflows/$workflowId/edit',
+  validateSearch: (search: Record<string, unknown>): EditSearch => readEditSearch(search),
+  component: lazyRouteComponent(() => import('./workflows/EditPage.tsx'), 'EditPage'),
+});
+
+/** Not below the others: `new` may be the id of a workflow. */
+const newWorkflow = createRoute({
+  getParentRoute: () => shell,
+  path: '/new-workflow',
+  component: lazyRouteComponent(() => import('./workflows/EditPage.tsx'), 'NewPage'),
+});
+
 const missing = createRoute({
   getParentRoute: () => shell,
   path: '$',
@@ -69,7 +97,10 @@ const missing = createRoute({
 
 /** The pages. A new one is a route here, in a folder of its own. */
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, shell.addChildren([home, runs, run, compare, missing])]),
+  routeTree: root.addChildren([
+    signIn,
+    shell.addChildren([home, runs, run, compare, workflows, workflow, editWorkflow, newWorkflow, missing]),
+  ]),
   basepath: consoleRoot.pathname,
   defaultPendingComponent: () => <Skeleton />,
   defaultErrorComponent: ({ error, reset }) => <Problem error={error} onRetry={reset} />,

@@ -372,7 +372,7 @@ export const NodeTypeSummary = Type.Object(
     description: Optional(Type.String()),
     role: OneOf(['pure', 'side-effect']),
     gate: Type.Boolean({ description: 'It asks for approval, so a cycle may pass through it' }),
-    config: Type.Object({}, { additionalProperties: true, description: 'JSON Schema of the config' }),
+    config: MapOf(Type.Unknown(), { description: 'JSON Schema of the config' }),
     outputs: Optional(Type.Array(Type.String(), { description: 'Absent if the node itself decides' })),
   },
   { $id: 'NodeTypeSummary' },

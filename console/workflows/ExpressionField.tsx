@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
+import { shadowOf } from '../parts/shadow.ts';
 import type { KnownName } from './expression-editor.ts';
 import styles from './Inspector.module.css';
 
@@ -21,7 +22,7 @@ export function ExpressionField({ label, value, names, onChange }: FieldProps) {
     let isGone = false;
     void import('./expression-editor.ts').then(({ mountExpressionEditor }) => {
       if (isGone || !box.current) return;
-      unmount = mountExpressionEditor(box.current, {
+      unmount = mountExpressionEditor(shadowOf(box.current), {
         text: first.current,
         label,
         names: () => latest.current.names,

@@ -7,6 +7,7 @@ import { versionQuery, versionsQuery } from '../api/workflows.ts';
 import { type Column, DataTable } from '../parts/DataTable.tsx';
 import { Panel } from '../parts/Panel.tsx';
 import { Problem, Skeleton } from '../parts/States.tsx';
+import { shadowOf } from '../parts/shadow.ts';
 import { Time } from '../parts/Time.tsx';
 import { differences } from './differences.ts';
 import type { WorkflowSearch } from './search.ts';
@@ -81,15 +82,10 @@ const columnsFor = (workflowId: string, mayEdit: boolean): readonly Column<Workf
   ...(mayEdit
     ? [
         {
-          title: 'Edit',
+          title: 'Again',
           show: ({ registeredVersion }: WorkflowVersion) => (
-            <Link
-              to="/workflows/$workflowId/edit"
-              params={{ workflowId }}
-              search={{ from: registeredVersion }}
-              aria-label={`Edit from version ${registeredVersion}`}
-            >
-              Edit from here
+            <Link to="/workflows/$workflowId/edit" params={{ workflowId }} search={{ from: registeredVersion }}>
+              Edit from version {registeredVersion}
             </Link>
           ),
         },
@@ -158,7 +154,7 @@ function Texts({ old, fresh }: { readonly old: WorkflowDefinition; readonly fres
     let isGone = false;
     void import('./merge-view.ts').then(({ mountMergeView }) => {
       if (isGone || !box.current) return;
-      unmount = mountMergeView(box.current, JSON.stringify(old, null, 2), JSON.stringify(fresh, null, 2));
+      unmount = mountMergeView(shadowOf(box.current), JSON.stringify(old, null, 2), JSON.stringify(fresh, null, 2));
     });
     return () => {
       isGone = true;

@@ -38,7 +38,7 @@ const theme = EditorView.theme({
 });
 
 /** Puts an editor for a CEL expression into an element; it completes the names of the workflow. */
-export function mountExpressionEditor(parent: HTMLElement, { text, label, names, onChange }: MountOptions): () => void {
+export function mountExpressionEditor(parent: ShadowRoot, { text, label, names, onChange }: MountOptions): () => void {
   const complete = (context: CompletionContext): CompletionResult | null => {
     const word = context.matchBefore(/[\w.[\]"'-]*/);
     if (!word || (word.from === word.to && !context.explicit)) return null;

@@ -14,7 +14,7 @@ const theme = EditorView.theme({
 });
 
 /** Shows two texts side by side; the answer takes them out again. */
-export function mountMergeView(parent: HTMLElement, old: string, fresh: string): () => void {
+export function mountMergeView(parent: ShadowRoot, old: string, fresh: string): () => void {
   const side = (doc: string, label: string) => ({
     doc,
     extensions: [
@@ -28,6 +28,7 @@ export function mountMergeView(parent: HTMLElement, old: string, fresh: string):
   });
   const view = new MergeView({
     parent,
+    root: parent,
     a: side(old, 'Old version'),
     b: side(fresh, 'New version'),
     collapseUnchanged: { margin: 3, minSize: 6 },

@@ -2,6 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirec
 import { consoleRoot } from './api/client.ts';
 import { isSignedOut, onSignedOut, queries } from './api/queries.ts';
 import { sessionQuery } from './api/session.ts';
+import { type OperationsSearch, readOperationsSearch } from './operations/search.ts';
 import { Shell } from './parts/Shell.tsx';
 import { Problem, Skeleton } from './parts/States.tsx';
 import { type RunSearch, type RunsSearch, readRunSearch, readRunsSearch } from './runs/search.ts';
@@ -89,6 +90,13 @@ const newWorkflow = createRoute({
   component: lazyRouteComponent(() => import('./workflows/EditPage.tsx'), 'NewPage'),
 });
 
+const operations = createRoute({
+  getParentRoute: () => shell,
+  path: '/operations',
+  validateSearch: (search: Record<string, unknown>): OperationsSearch => readOperationsSearch(search),
+  component: lazyRouteComponent(() => import('./operations/OperationsPage.tsx'), 'OperationsPage'),
+});
+
 const missing = createRoute({
   getParentRoute: () => shell,
   path: '$',
@@ -99,7 +107,7 @@ const missing = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    shell.addChildren([home, runs, run, compare, workflows, workflow, editWorkflow, newWorkflow, missing]),
+    shell.addChildren([home, runs, run, compare, workflows, workflow, editWorkflow, newWorkflow, operations, missing]),
   ]),
   basepath: consoleRoot.pathname,
   defaultPendingComponent: () => <Skeleton />,

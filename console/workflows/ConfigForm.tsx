@@ -87,7 +87,9 @@ interface FieldProps {
 }
 
 /** Texts that are longer than a line. */
-const LONG = /prompt|template|code|description|message|expression|body|note/i;
+const LONG = /prompt|template|description|message|expression|body|note/i;
+/** A text that may be this long is written in several lines. */
+const LINES_FROM = 4_096;
 
 function ConfigField({ name, shape, isRequired, value, problem, onChange }: FieldProps) {
   const label = isRequired ? `${name} (required)` : name;
@@ -136,7 +138,7 @@ function ConfigField({ name, shape, isRequired, value, problem, onChange }: Fiel
     return (
       <Field label={label} hint={hint} problem={problem}>
         {(field) =>
-          LONG.test(name) ? (
+          LONG.test(name) || (shape.maxLength ?? 0) >= LINES_FROM ? (
             <textarea
               {...field}
               value={showInput(value)}

@@ -191,7 +191,9 @@ function GraphTab({ definition, node, onNode }: GraphTabProps) {
           <Empty title="Choose a node">Its type, config and inputs appear here.</Empty>
         )}
       </Panel>
-      <Variables definition={definition} />
+      <div className={styles.whole}>
+        <Variables definition={definition} />
+      </div>
     </div>
   );
 }

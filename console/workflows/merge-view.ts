@@ -9,8 +9,8 @@ const theme = EditorView.theme({
   '.cm-gutters': { backgroundColor: 'var(--sunken)', color: 'var(--ink-3)', border: 'none' },
   '&.cm-merge-a .cm-changedLine': { backgroundColor: 'var(--failed-soft)' },
   '&.cm-merge-b .cm-changedLine': { backgroundColor: 'var(--completed-soft)' },
-  '& .cm-changedText': { background: 'none', textDecoration: 'underline', textDecorationThickness: '2px' },
-  '.cm-collapsedLines': { background: 'var(--sunken)', color: 'var(--ink-2)' },
+  '& .cm-changedText': { background: 'none', fontWeight: '600' },
+  '.cm-collapsedLines': { background: 'var(--sunken)', color: 'var(--ink-2)', fontFamily: 'system-ui' },
 });
 
 /** Shows two texts side by side; the answer takes them out again. */

@@ -5,6 +5,7 @@ import { sessionQuery } from './api/session.ts';
 import { type OperationsSearch, readOperationsSearch } from './operations/search.ts';
 import { Shell } from './parts/Shell.tsx';
 import { Problem, Skeleton } from './parts/States.tsx';
+import { type QualitySearch, readQualitySearch } from './quality/search.ts';
 import { type RunSearch, type RunsSearch, readRunSearch, readRunsSearch } from './runs/search.ts';
 import { type EditSearch, readEditSearch, readWorkflowSearch, type WorkflowSearch } from './workflows/search.ts';
 
@@ -97,6 +98,13 @@ const operations = createRoute({
   component: lazyRouteComponent(() => import('./operations/OperationsPage.tsx'), 'OperationsPage'),
 });
 
+const quality = createRoute({
+  getParentRoute: () => shell,
+  path: '/quality',
+  validateSearch: (search: Record<string, unknown>): QualitySearch => readQualitySearch(search),
+  component: lazyRouteComponent(() => import('./quality/QualityPage.tsx'), 'QualityPage'),
+});
+
 const missing = createRoute({
   getParentRoute: () => shell,
   path: '$',
@@ -107,7 +115,19 @@ const missing = createRoute({
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    shell.addChildren([home, runs, run, compare, workflows, workflow, editWorkflow, newWorkflow, operations, missing]),
+    shell.addChildren([
+      home,
+      runs,
+      run,
+      compare,
+      workflows,
+      workflow,
+      editWorkflow,
+      newWorkflow,
+      operations,
+      quality,
+      missing,
+    ]),
   ]),
   basepath: consoleRoot.pathname,
   defaultPendingComponent: () => <Skeleton />,

@@ -60,7 +60,8 @@ function text(document: object, path: string): string | undefined {
 const DAY_S = 86_400;
 
 function retentionOf(document: object): string {
-  const found = ['', 'capabilities.'].map((root) => valueAt(document, `${root}production.retention`)).find(isObject);
-  const days = Number(found?.runDays ?? Number(found?.runSeconds ?? Number.NaN) / DAY_S);
-  return Number.isFinite(days) ? `${Math.round(days)} days after their end` : 'see capabilities';
+  const seconds = ['', 'capabilities.']
+    .map((root) => Number(valueAt(document, `${root}production.retention.minWindowSeconds`)))
+    .find(Number.isFinite);
+  return seconds === undefined ? 'not said' : `at least ${Math.round(seconds / DAY_S)} days after their end`;
 }

@@ -73,7 +73,9 @@ function ScheduleDetail({ schedule }: { readonly schedule: Schedule }) {
     queryKey: ['firings', cron, timezone],
     queryFn: async () => {
       const { Cron } = await import('croner');
-      return new Cron(cron ?? '', { timezone }).nextRuns(SHOWN_NEXT).map((time) => time.toISOString());
+      return new Cron(cron ?? '', { timezone, mode: '5-or-6-parts' })
+        .nextRuns(SHOWN_NEXT)
+        .map((time) => time.toISOString());
     },
     enabled: cron !== undefined && enabled,
   });

@@ -20,7 +20,7 @@ export function HostSection() {
     ['Health', error ? '✕ It does not answer' : `✓ Answers in ${span(tookMs)}`],
     ['Version', text(document, 'implementation.version') ?? 'not said'],
     ['Protocol', text(document, 'protocolVersion') ?? 'not said'],
-    ['Runs are kept', retentionOf(document)],
+    ['Ended runs are kept', retentionOf(document)],
     ['You', `${principal}, ${role ?? 'own scopes'}`],
     ['Tenant', workspace === undefined ? tenant : `${tenant} / ${workspace}`],
   ] as const;
@@ -63,5 +63,5 @@ function retentionOf(document: object): string {
   const seconds = ['', 'capabilities.']
     .map((root) => Number(valueAt(document, `${root}production.retention.minWindowSeconds`)))
     .find(Number.isFinite);
-  return seconds === undefined ? 'not said' : `at least ${Math.round(seconds / DAY_S)} days after their end`;
+  return seconds === undefined ? 'not said' : `at least ${Math.round(seconds / DAY_S)} days`;
 }

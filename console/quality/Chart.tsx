@@ -34,7 +34,13 @@ export function Chart({ title, times, lines, show, isShare = false, onPoint }: C
     if (!parent) return;
     const draw = (): uPlot => {
       const colour = (name: string): string => getComputedStyle(parent).getPropertyValue(`--${name}`).trim();
-      const axis = { stroke: colour('ink-3'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false } };
+      const font = `12px ${colour('font-text')}`;
+      const axis = {
+        font,
+        stroke: colour('ink-3'),
+        grid: { stroke: colour('line'), width: 1 },
+        ticks: { show: false },
+      };
       return new uPlot(
         {
           width: parent.clientWidth,

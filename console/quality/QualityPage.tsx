@@ -11,10 +11,14 @@ import { Panel } from '../parts/Panel.tsx';
 import { Empty, Problem, Skeleton } from '../parts/States.tsx';
 import { span } from '../parts/time.ts';
 import { afterStep, figuresOf, type RunFigures, stepsOf } from './figures.ts';
+import { settleLanguage } from './language.ts';
 import styles from './Quality.module.css';
 import { type QualitySearch, RANGES, type Range, readQualitySearch } from './search.ts';
 
-const Chart = lazy(() => import('./Chart.tsx').then((module) => ({ default: module.Chart })));
+const Chart = lazy(async () => {
+  settleLanguage();
+  return { default: (await import('./Chart.tsx')).Chart };
+});
 const route = getRouteApi('/shell/quality');
 const DATE = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
 const HOUR = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' });
@@ -139,8 +143,8 @@ function Tiles({ runs, said }: { readonly runs: RunFigures; readonly said: Feedb
   const tiles = [
     ['Success', runs.successRate, percent],
     ['Runs ended', runs.ended, whole],
-    ['Half take at most', runs.p50Ms, span],
-    ['95 of 100 take at most', runs.p95Ms, span],
+    ['Duration p50', runs.p50Ms, span],
+    ['Duration p95', runs.p95Ms, span],
     ['Mean rating', said?.meanRating, stars],
     ['Corrected', said?.correctionRate, percent],
     ['Flagged', said?.flagRate, percent],
@@ -157,6 +161,12 @@ function Tiles({ runs, said }: { readonly runs: RunFigures; readonly said: Feedb
     </dl>
   );
 }
+
+/** A rate of a step; none where no run ended. */
+const rated =
+  (rate: 'correctionRate' | 'flagRate' | 'interventionRate') =>
+  ({ said }: Step): number | null =>
+    said && said.runs > 0 ? said[rate] : null;
 
 function Charts({ steps, onPoint }: { readonly steps: readonly Step[]; readonly onPoint: (index: number) => void }) {
   const charts = useMemo(() => {
@@ -189,10 +199,7 @@ function Charts({ steps, onPoint }: { readonly steps: readonly Step[]; readonly 
         times,
         show: span,
         isShare: false,
-        lines: [
-          line('Half', 'accent', ({ runs }) => runs.p50Ms),
-          line('95 of 100', 'paused', ({ runs }) => runs.p95Ms),
-        ],
+        lines: [line('p50', 'accent', ({ runs }) => runs.p50Ms), line('p95', 'paused', ({ runs }) => runs.p95Ms)],
       },
       {
         title: 'What people said',
@@ -200,9 +207,9 @@ function Charts({ steps, onPoint }: { readonly steps: readonly Step[]; readonly 
         show: percent,
         isShare: true,
         lines: [
-          line('Corrected', 'waiting', ({ said }) => said?.correctionRate),
-          line('Flagged', 'failed', ({ said }) => said?.flagRate),
-          line('Needed a person', 'paused', ({ said }) => said?.interventionRate),
+          line('Corrected', 'waiting', rated('correctionRate')),
+          line('Flagged', 'failed', rated('flagRate')),
+          line('Needed a person', 'paused', rated('interventionRate')),
         ],
       },
     ];
